@@ -1,0 +1,50 @@
+# Two commands do all: "make run" and "make test". What takes more than a line
+# is in scripts/.
+
+# The clone may belong to another user, as it does in some containers. The go
+# command would refuse to stamp the version then, so it is done here.
+GIT      := git -c safe.directory='$(CURDIR)'
+VERSION  ?= $(shell $(GIT) describe --tags --dirty 2>/dev/null || echo devel)
+REVISION ?= $(shell $(GIT) rev-parse --short=11 HEAD 2>/dev/null || echo unknown)
+LDFLAGS  = -s -w -X svc/internal/config.version=$(VERSION) -X svc/internal/config.revision=$(REVISION)
+FUZZTIME ?= 20s
+
+.DEFAULT_GOAL := help
+.PHONY: help build run check test test-short fuzz bench clean setup tools
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/svc, one static binary
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/svc ./cmd/svc
+
+run: build ## build and start the server; its address, and on the first start root's password and token, are printed
+	bin/svc serve
+
+check: bin/tools/staticcheck ## check format, vet, staticcheck and the import rule
+	scripts/check
+
+test: setup build tools ## install what is missing and run all tests, with -race, on SQLite and PostgreSQL
+	scripts/with-postgres scripts/test
+
+test-short: ## run the quick tests on SQLite only
+	go test -short ./...
+
+fuzz: ## run each fuzz test for FUZZTIME (20s)
+	scripts/fuzz $(FUZZTIME)
+
+bench: build ## run the benchmarks
+	go test -run '^$$' -bench . -timeout 60m ./bench/...
+
+clean: ## remove what was built
+	rm -rf bin
+
+setup: ## install the programs that the tests need
+	scripts/setup
+
+tools: ## build the tools that the tests need
+	go -C tools build -buildvcs=false -o ../bin/tools/ tool
+
+bin/tools/staticcheck: tools/go.mod tools/go.sum
+	go -C tools build -buildvcs=false -o ../bin/tools/ honnef.co/go/tools/cmd/staticcheck
+	@touch $@
