@@ -1,0 +1,140 @@
+// Package config reads the settings of the server into one Config.
+//
+// A setting is taken from the first of these that has it: a flag, an
+// environment variable, the configuration file, the default. All of them come
+// from one table (see settings): a setting whose key is data_dir is the line
+// data_dir of the file, the variable SVC_DATA_DIR and the flag --data-dir.
+//
+// Settings are read once, at the start, and passed on as values: only the
+// wiring and the commands import this package.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Config holds every setting, checked. A Config may be logged: the secrets in
+// it do not show.
+type Config struct {
+	Addr             string            // host:port of the HTTP server
+	DataDir          string            // absolute
+	ExternalURL      string            // no slash at the end; empty when not given and the port of Addr is 0
+	DatabaseURL      SecretURL         // empty: SQLite in DataDir
+	BlobURL          SecretURL         // empty: files in DataDir
+	RootPassword     Secret            // empty: generate one
+	RootToken        Secret            // empty: generate one
+	SSHAddr          string            // host:port; empty: no SSH server
+	PagesAddr        string            // host:port; empty: no Pages server
+	SMTPURL          SecretURL         // empty: no mail is sent
+	Tier             string            // free, premium or ultimate
+	Hosted           bool              // what the API reserves for the hosted service is on
+	ServiceName      string            // the name inside cookies, token prefixes and other identifiers
+	ErrorBackendName string            // the name inside the identifiers of error tracking
+	Storages         map[string]string // absolute directory by name; "default" is always there
+	Runner           string            // builtin or off
+	LogFormat        string            // auto, text or json; auto: text on a terminal, else json
+	LogLevel         slog.Level
+	ShutdownTimeout  time.Duration  // how long running requests may take to end
+	TrustedProxies   []netip.Prefix // whose X-Forwarded-* headers are believed
+}
+
+// Load merges the defaults, the configuration file, the environment (in the
+// form of os.Environ) and the flags that were set. fs may be nil or hold only
+// some of the flags. The error lists everything that is wrong, one line each.
+func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
+	env, path, faults := fromEnviron(environ)
+	flags := fromFlags(fs)
+	if v, ok := flags[fileKey]; ok {
+		path = v.text
+	}
+	file, fileFaults := fromFile(path)
+	faults = append(faults, fileFaults...)
+
+	var c Config
+	for _, s := range settings() {
+		layers := []layer{{s.key: {text: s.def, origin: "config: default of " + s.key}}, file, env, flags}
+		for _, l := range layers {
+			v, ok := l[s.key]
+			if !ok {
+				continue
+			}
+			if err := s.field.set(&c, v.text); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %w", v.origin, err))
+			}
+		}
+	}
+	faults = append(faults, c.complete()...)
+	if len(faults) > 0 {
+		return Config{}, errors.Join(faults...)
+	}
+	return c, nil
+}
+
+// complete fills in what depends on other settings, and checks what only
+// shows with all of them known.
+func (c *Config) complete() []error {
+	if _, port, _ := net.SplitHostPort(c.Addr); c.ExternalURL == "" && port != "0" {
+		c.ExternalURL = DefaultExternalURL(c.Addr)
+	}
+	if c.Storages[defaultStorage] == "" {
+		if c.Storages == nil {
+			c.Storages = make(map[string]string)
+		}
+		c.Storages[defaultStorage] = filepath.Join(c.DataDir, "repositories")
+	}
+	var faults []error
+	owner := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(c.Storages)) {
+		dir := c.Storages[name]
+		if first, taken := owner[dir]; taken {
+			faults = append(faults, fmt.Errorf("config: storages: %q and %q are the same directory %s", first, name, dir))
+			continue
+		}
+		owner[dir] = name
+	}
+	return faults
+}
+
+// DefaultExternalURL is the external URL of a server that listens on addr and
+// was not told any. Load leaves ExternalURL empty when the port is chosen by
+// the system; whoever opens the listener then asks here.
+func DefaultExternalURL(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://" + addr
+	}
+	// A server that listens everywhere has no address of its own to give.
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// String lists all settings as key=value, without the secrets.
+func (c Config) String() string {
+	var parts []string
+	for _, s := range settings() {
+		parts = append(parts, fmt.Sprintf("%s=%v", s.key, s.field.get(&c)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// LogValue gives all settings as one group, without the secrets.
+func (c Config) LogValue() slog.Value {
+	var attrs []slog.Attr
+	for _, s := range settings() {
+		attrs = append(attrs, slog.Any(s.key, s.field.get(&c)))
+	}
+	return slog.GroupValue(attrs...)
+}

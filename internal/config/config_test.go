@@ -1,0 +1,277 @@
+package config
+
+import (
+	"io"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// load runs Load as a command would: with the text of a file, if there is
+// one, the environment and the command line.
+func load(t *testing.T, file string, environ, args []string) (Config, error) {
+	t.Helper()
+	if file != "" {
+		environ = append(slices.Clone(environ), "SVC_CONFIG="+writeFile(t, file))
+	}
+	return Load(flagSet(t, args), environ)
+}
+
+func flagSet(t *testing.T, args []string) *pflag.FlagSet {
+	t.Helper()
+	fs := pflag.NewFlagSet("svc", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	Flags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "svc.yml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := Load(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Addr:             "127.0.0.1:8080",
+		DataDir:          filepath.Join(dir, "data"),
+		ExternalURL:      "http://127.0.0.1:8080",
+		SSHAddr:          "127.0.0.1:2222",
+		Tier:             "ultimate",
+		ServiceName:      "svc",
+		ErrorBackendName: "errsvc",
+		Storages:         map[string]string{"default": filepath.Join(dir, "data", "repositories")},
+		Runner:           "off",
+		LogFormat:        "auto",
+		LogLevel:         slog.LevelInfo,
+		ShutdownTimeout:  30 * time.Second,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+// TestEverySettingInEveryLayer gives each setting its own text in the file,
+// the environment and a flag, and sees the right one win.
+func TestEverySettingInEveryLayer(t *testing.T) {
+	t.Parallel()
+	// Three valid texts for each key: for the file, the environment, the flag.
+	texts := map[string][3]string{
+		"addr":               {"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"},
+		"data_dir":           {"/f", "/e", "/a"},
+		"external_url":       {"https://f.example", "https://e.example", "https://a.example"},
+		"database_url":       {"postgres://f/db", "postgres://e/db", "postgresql://a/db"},
+		"blob_url":           {"s3://file", "s3://env", "s3://arg"},
+		"root_password":      {"file", "env", "arg"},
+		"root_token":         {"file", "env", "arg"},
+		"ssh_addr":           {"10.0.0.1:1", "off", "10.0.0.1:3"},
+		"pages_addr":         {"10.0.0.1:1", "10.0.0.1:2", "off"},
+		"smtp_url":           {"smtp://f", "smtps://e:465", "smtp://a:25"},
+		"tier":               {"free", "premium", "ultimate"},
+		"hosted":             {"true", "false", "true"},
+		"service_name":       {"file", "env", "arg"},
+		"error_backend_name": {"file", "env", "arg"},
+		"storages":           {"f=/f", "e=/e", "default=/d,a=/a"},
+		"runner":             {"builtin", "off", "builtin"},
+		"log_format":         {"auto", "text", "json"},
+		"log_level":          {"debug", "warn", "error"},
+		"shutdown_timeout":   {"1s", "2s", "3s"},
+		"trusted_proxies":    {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
+	}
+	for _, s := range settings() {
+		t.Run(s.key, func(t *testing.T) {
+			t.Parallel()
+			text, ok := texts[s.key]
+			if !ok {
+				t.Fatalf("the setting %s has no row in this test", s.key)
+			}
+			file := s.key + ": '" + text[0] + "'\n"
+			env := []string{"HOME=/root", s.env() + "=" + text[1]}
+			args := []string{"--" + s.flag() + "=" + text[2]}
+			layers := []struct {
+				name      string
+				file      string
+				env, args []string
+				want      string
+			}{
+				{"default", "", nil, nil, s.def},
+				{"file", file, nil, nil, text[0]},
+				{"environment over file", file, env, nil, text[1]},
+				{"flag over both", file, env, args, text[2]},
+				{"flag over file", file, nil, args, text[2]},
+				{"empty variable over file", file, []string{s.env() + "="}, nil, text[0]},
+			}
+			for _, l := range layers {
+				got, err := load(t, l.file, l.env, l.args)
+				if err != nil {
+					t.Fatalf("%s: %v", l.name, err)
+				}
+				var want Config
+				for _, other := range settings() {
+					from := other.def
+					if other.key == s.key {
+						from = l.want
+					}
+					if err := other.field.set(&want, from); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want.complete()
+				prefix := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+				if diff := cmp.Diff(want, got, prefix); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", l.name, diff)
+				}
+			}
+		})
+	}
+	if got := slices.Collect(maps.Keys(texts)); len(got) != len(settings()) {
+		t.Errorf("%d rows for %d settings", len(got), len(settings()))
+	}
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		file string
+		env  []string
+		args []string
+		get  func(Config) any
+		want any
+	}{
+		{name: "external URL loses its slash", env: []string{"SVC_EXTERNAL_URL=https://Forge.Example:8443/"},
+			get: func(c Config) any { return c.ExternalURL }, want: "https://forge.example:8443"},
+		{name: "external URL follows addr", env: []string{"SVC_ADDR=[::1]:9000"},
+			get: func(c Config) any { return c.ExternalURL }, want: "http://[::1]:9000"},
+		{name: "external URL of a server that listens everywhere", env: []string{"SVC_ADDR=:9000"},
+			get: func(c Config) any { return c.ExternalURL }, want: "http://localhost:9000"},
+		{name: "external URL of the unspecified address", args: []string{"--addr", "0.0.0.0:9000"},
+			get: func(c Config) any { return c.ExternalURL }, want: "http://localhost:9000"},
+		{name: "external URL is open while the port is", env: []string{"SVC_ADDR=127.0.0.1:0"},
+			get: func(c Config) any { return c.ExternalURL }, want: ""},
+		{name: "external URL is kept while the port is open", env: []string{"SVC_ADDR=127.0.0.1:0", "SVC_EXTERNAL_URL=http://f.example"},
+			get: func(c Config) any { return c.ExternalURL }, want: "http://f.example"},
+		{name: "off turns SSH off", env: []string{"SVC_SSH_ADDR=off"},
+			get: func(c Config) any { return c.SSHAddr }, want: ""},
+		{name: "off in YAML is not a boolean", file: "ssh_addr: off\nrunner: off\n",
+			get: func(c Config) any { return c.SSHAddr + c.Runner }, want: "off"},
+		{name: "a bare flag is true", args: []string{"--hosted"},
+			get: func(c Config) any { return c.Hosted }, want: true},
+		{name: "a flag can be false", env: []string{"SVC_HOSTED=1"}, args: []string{"--hosted=false"},
+			get: func(c Config) any { return c.Hosted }, want: false},
+		{name: "a flag that is off", args: []string{"--hosted=0"},
+			get: func(c Config) any { return c.Hosted }, want: false},
+		{name: "an empty flag empties", env: []string{"SVC_SMTP_URL=smtp://mail"}, args: []string{"--smtp-url="},
+			get: func(c Config) any { return string(c.SMTPURL) }, want: ""},
+		{name: "storages beside the default", env: []string{"SVC_DATA_DIR=/d", "SVC_STORAGES=fast=/ssd, slow=/hdd"},
+			get: func(c Config) any { return c.Storages }, want: map[string]string{"default": "/d/repositories", "fast": "/ssd", "slow": "/hdd"}},
+		{name: "storages as a mapping", file: "storages:\n  default: /a\n  fast: /b\n",
+			get: func(c Config) any { return c.Storages }, want: map[string]string{"default": "/a", "fast": "/b"}},
+		{name: "proxies as a list, masked", file: "trusted_proxies:\n- 10.1.2.3/8\n- ::1\n",
+			get:  func(c Config) any { return c.TrustedProxies },
+			want: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}},
+		{name: "a database on a socket", env: []string{"SVC_DATABASE_URL=postgres://svc@/svc?host=/run/pg"},
+			get: func(c Config) any { return string(c.DatabaseURL) }, want: "postgres://svc@/svc?host=/run/pg"},
+		{name: "a key without a value is not given", file: "tier:\naddr: ~\n",
+			get: func(c Config) any { return c.Tier + c.Addr }, want: "ultimate127.0.0.1:8080"},
+		{name: "an empty file", file: "# nothing yet\n",
+			get: func(c Config) any { return c.Tier }, want: "ultimate"},
+		{name: "an empty document", file: "---\n",
+			get: func(c Config) any { return c.Tier }, want: "ultimate"},
+		{name: "names left to others", env: []string{
+			"SVC_TEST_ANYTHING=1", "SVC_SERVICE_HOST=10.0.0.1", "SVC_SERVICE_PORT=80", "SVC_SERVICE_PORT_HTTP=80",
+			"SVC_PORT=tcp://10.0.0.1:80", "SVC_PORT_80_TCP=tcp://10.0.0.1:80", "SVC_PORT_80_TCP_ADDR=10.0.0.1",
+			"SVC_PORT_80_TCP_PORT=80", "SVC_PORT_80_TCP_PROTO=tcp", "SVC_WEB_SERVICE_HOST=10.0.0.2", "SVC_WEB_PORT=tcp://10.0.0.2:80",
+			"SVCS=1", "svc_addr=x", "SVC_EMPTY="},
+			get: func(c Config) any { return c.Tier }, want: "ultimate"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, err := load(t, tt.file, tt.env, tt.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prefix := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+			if diff := cmp.Diff(tt.want, tt.get(c), prefix); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFileOfFlagBeatsVariable(t *testing.T) {
+	t.Parallel()
+	one, two := writeFile(t, "tier: free\n"), writeFile(t, "tier: premium\n")
+	c, err := load(t, "", []string{"SVC_CONFIG=" + one}, []string{"--config", two})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Tier != "premium" {
+		t.Errorf("tier is %s: the file of the variable was read", c.Tier)
+	}
+}
+
+// TestSomeFlags: a command that has only a few of the flags still loads, and
+// flags of its own do no harm.
+func TestSomeFlags(t *testing.T) {
+	t.Parallel()
+	fs := pflag.NewFlagSet("admin", pflag.ContinueOnError)
+	fs.String("tier", "ignored default", "")
+	fs.String("username", "", "")
+	if err := fs.Parse([]string{"--username=eve"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(fs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Tier != "ultimate" {
+		t.Errorf("tier is %q: a flag that was not set counted", c.Tier)
+	}
+}
+
+func TestHelpNamesEverything(t *testing.T) {
+	t.Parallel()
+	usage := flagSet(t, nil).FlagUsages()
+	for _, want := range []string{
+		"--config file", "($SVC_CONFIG)",
+		"--addr host:port", `($SVC_ADDR) (default "127.0.0.1:8080")`,
+		"--hosted  ", "--external-url URL", "($SVC_EXTERNAL_URL) (default: http://<addr>)",
+	} {
+		if !strings.Contains(usage, want) {
+			t.Errorf("the flags' help lacks %q:\n%s", want, usage)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if Version() != "devel" || Revision() != "unknown" {
+		t.Errorf("a test binary calls itself %s, %s", Version(), Revision())
+	}
+}

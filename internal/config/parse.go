@@ -1,0 +1,248 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// off is what turns an optional part off.
+const off = "off"
+
+var errEmpty = errors.New("must not be empty")
+
+// errURL does not quote the text, which may hold a password, and neither do
+// the messages of url.Parse reach the user.
+var errURL = errors.New("is not a valid URL (special characters in a user name or password must be percent-encoded)")
+
+var (
+	hostPattern    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	namePattern    = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+	storagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+	tokenPattern   = regexp.MustCompile(`^[!-~]*$`)
+)
+
+// parseAddr takes host:port with a numeric port. No host means every address
+// of the machine.
+func parseAddr(text string) (string, error) {
+	if text == "" {
+		return "", errEmpty
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", fmt.Errorf("%q is not of the form host:port", text)
+	}
+	if _, err := netip.ParseAddr(host); host != "" && err != nil && !hostPattern.MatchString(host) {
+		return "", fmt.Errorf("%q: %q is neither a host name nor an IP address", text, host)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("%q: the port must be a number from 0 to 65535", text)
+	}
+	return text, nil
+}
+
+func parseAddrOrOff(text string) (string, error) {
+	if text == off {
+		return "", nil
+	}
+	return parseAddr(text)
+}
+
+// parseDir makes the path absolute, because git and other children do not run
+// in the directory in which the server was started.
+func parseDir(text string) (string, error) {
+	if text == "" {
+		return "", errEmpty
+	}
+	return filepath.Abs(text)
+}
+
+func parseExternalURL(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil {
+		return "", errors.New("is not a valid URL of the form https://host[:port], without a user")
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%q does not start with http:// or https://", text)
+	case u.Hostname() == "":
+		return "", fmt.Errorf("%q has no host", text)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", fmt.Errorf("%q must not have a query or a fragment", text)
+	case strings.Trim(u.Path, "/") != "":
+		return "", fmt.Errorf("%q has the path %s: serving below a path is not supported, only at the root of a host", text, u.Path)
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host), nil
+}
+
+func parseDatabaseURL(text string) (SecretURL, error) {
+	u, err := parseSecretURL(text, "postgres", "postgresql")
+	if err != nil || u == nil {
+		return "", err
+	}
+	// A database on a unix socket has its directory in the query.
+	if u.Hostname() == "" && u.Query().Get("host") == "" {
+		return "", errors.New("has no host (for a unix socket: postgres:///name?host=/directory)")
+	}
+	return SecretURL(text), nil
+}
+
+func parseBlobURL(text string) (SecretURL, error) {
+	u, err := parseSecretURL(text, "s3")
+	if err != nil || u == nil {
+		return "", err
+	}
+	if u.Hostname() == "" {
+		return "", errors.New("has no bucket (s3://bucket)")
+	}
+	return SecretURL(text), nil
+}
+
+func parseSMTPURL(text string) (SecretURL, error) {
+	u, err := parseSecretURL(text, "smtp", "smtps")
+	if err != nil || u == nil {
+		return "", err
+	}
+	if u.Hostname() == "" {
+		return "", errors.New("has no host")
+	}
+	return SecretURL(text), nil
+}
+
+// parseSecretURL gives nil for an empty text. Its errors never quote the text.
+func parseSecretURL(text string, schemes ...string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || strings.Contains(u.Path, "@") {
+		return nil, errURL
+	}
+	for _, scheme := range schemes {
+		if u.Scheme == scheme && u.Opaque == "" {
+			return u, nil
+		}
+	}
+	return nil, fmt.Errorf("does not start with %s://", strings.Join(schemes, ":// or "))
+}
+
+func parsePassword(text string) (Secret, error) { return Secret(text), nil }
+
+// parseToken refuses what could not travel in a header.
+func parseToken(text string) (Secret, error) {
+	if !tokenPattern.MatchString(text) {
+		return "", errors.New("must consist of visible ASCII characters, without spaces or line breaks")
+	}
+	return Secret(text), nil
+}
+
+func parseName(text string) (string, error) {
+	if !namePattern.MatchString(text) {
+		return "", fmt.Errorf("%q is not a name of 1 to 32 lower-case letters, digits and underscores that starts with a letter", text)
+	}
+	return text, nil
+}
+
+func oneOf(values ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		for _, v := range values {
+			if text == v {
+				return v, nil
+			}
+		}
+		return "", fmt.Errorf("%q is not one of %s", text, strings.Join(values, ", "))
+	}
+}
+
+func parseBool(text string) (bool, error) {
+	switch text {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is not one of true, false", text)
+}
+
+func parseLevel(text string) (slog.Level, error) {
+	level, err := oneOf("debug", "info", "warn", "error")(text)
+	if err != nil {
+		return 0, err
+	}
+	var l slog.Level
+	return l, l.UnmarshalText([]byte(level))
+}
+
+func parseTimeout(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration such as 30s or 2m", text)
+	}
+	if d <= 0 {
+		return 0, fmt.Errorf("%q is not more than zero", text)
+	}
+	return d, nil
+}
+
+// parseStorages takes name=path,…; paths become absolute.
+func parseStorages(text string) (map[string]string, error) {
+	storages := make(map[string]string)
+	for _, item := range items(text) {
+		name, path, found := strings.Cut(item, "=")
+		if !found || path == "" {
+			return nil, fmt.Errorf("%q is not of the form name=path", item)
+		}
+		if !storagePattern.MatchString(name) {
+			return nil, fmt.Errorf("%q is not a name of 1 to 63 letters, digits, dashes and underscores", name)
+		}
+		if _, taken := storages[name]; taken {
+			return nil, fmt.Errorf("%q is named twice", name)
+		}
+		dir, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		storages[name] = dir
+	}
+	return storages, nil
+}
+
+// parsePrefixes takes CIDR ranges and single addresses with commas between.
+func parsePrefixes(text string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, item := range items(text) {
+		if ip, err := netip.ParseAddr(item); err == nil && ip.Zone() == "" {
+			prefixes = append(prefixes, netip.PrefixFrom(ip, ip.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an IP address nor a range such as 10.0.0.0/8", item)
+		}
+		prefixes = append(prefixes, p.Masked())
+	}
+	return prefixes, nil
+}
+
+// items splits at commas and drops the blanks around each item.
+func items(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return parts
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestNoSecretShows writes a Config in every usual way and looks for the
+// secrets in what comes out.
+func TestNoSecretShows(t *testing.T) {
+	t.Parallel()
+	c, err := Load(nil, []string{
+		"SVC_ROOT_PASSWORD=hunter2-a",
+		"SVC_ROOT_TOKEN=hunter2-b",
+		"SVC_DATABASE_URL=postgres://user:hunter2-c@db.example:5432/svc?sslmode=require&password=hunter2-d",
+		"SVC_BLOB_URL=s3://hunter2-e:hunter2-f@bucket?region=eu&endpoint=http://k:hunter2-j@h&secret_key=hunter2-g#hunter2-h",
+		"SVC_SMTP_URL=smtp://hunter2-i@mail.example",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asJSON, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := yaml.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, lines bytes.Buffer
+	slog.New(slog.NewTextHandler(&text, nil)).Info("start", "config", c, "token", c.RootToken)
+	slog.New(slog.NewJSONHandler(&lines, nil)).Info("start", "config", &c, "database", c.DatabaseURL)
+
+	forms := map[string]string{
+		"String": c.String(), "%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", &c), "%#v": fmt.Sprintf("%#v", c),
+		"%s": fmt.Sprintf("%s", c.RootPassword), "%q": fmt.Sprintf("%q", c.DatabaseURL), "%x": fmt.Sprintf("%x", c.RootToken),
+		"JSON": string(asJSON), "YAML": string(asYAML), "text log": text.String(), "JSON log": lines.String(),
+	}
+	for name, form := range forms {
+		if strings.Contains(form, "hunter2") || strings.Contains(form, fmt.Sprintf("%x", "hunter2")) {
+			t.Errorf("%s gives a secret away: %s", name, form)
+		}
+	}
+	for _, name := range []string{"String", "text log", "JSON log", "%#v"} {
+		for _, want := range []string{"db.example:5432/svc", "sslmode=require", "bucket", "region=eu", "mail.example"} {
+			if !strings.Contains(forms[name], want) {
+				t.Errorf("%s does not show %s: %s", name, want, forms[name])
+			}
+		}
+	}
+	if string(c.RootPassword) != "hunter2-a" {
+		t.Error("a conversion does not reveal the secret")
+	}
+}
+
+func TestStringListsSettings(t *testing.T) {
+	t.Parallel()
+	c, err := Load(nil, []string{"SVC_DATA_DIR=/d", "SVC_TRUSTED_PROXIES=10.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "addr=127.0.0.1:8080 data_dir=/d external_url=http://127.0.0.1:8080 database_url= blob_url= " +
+		"root_password= root_token= ssh_addr=127.0.0.1:2222 pages_addr= smtp_url= tier=ultimate hosted=false " +
+		"service_name=svc error_backend_name=errsvc storages=map[default:/d/repositories] runner=off " +
+		"log_format=auto log_level=INFO shutdown_timeout=30s trusted_proxies=[10.0.0.1/32]"
+	if got := c.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// FuzzSecretURL: whatever a password is, as long as the URL takes it, it does
+// not show.
+func FuzzSecretURL(f *testing.F) {
+	f.Add("postgres", "p@ss/wörd", "password")
+	f.Add("s3", "%41", "region;x")
+	f.Add("smtp", "a:b", "")
+	f.Fuzz(func(t *testing.T, scheme, password, param string) {
+		secret := "hunter2" + password
+		u := url.URL{Scheme: scheme, User: url.UserPassword("u", secret), Host: "h",
+			RawQuery: url.Values{"x" + param: {secret}}.Encode(), Fragment: secret}
+		raw := "://u:" + password + "hunter2@h/?x" + param + "=" + secret
+		for _, text := range []string{u.String(), scheme + raw, "postgres" + raw} {
+			shown := SecretURL(text).String()
+			if strings.Contains(shown, "hunter2") && !strings.Contains(scheme, "hunter2") {
+				t.Errorf("%q is shown as %q", text, shown)
+			}
+		}
+	})
+}

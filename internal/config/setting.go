@@ -1,0 +1,133 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// setting is one row of the table that the flags, the environment, the file
+// and the documentation are made from.
+type setting struct {
+	key     string // its name in the file; the flag and the variable follow from it
+	def     string // the default, parsed like any other value
+	defNote string // says what an empty default comes to
+	help    string // a phrase; the word in back quotes names the value, as pflag has it
+	shape   shape
+	field   field
+}
+
+// shape says how a value may be written in the file, beside as one text.
+type shape int
+
+const (
+	plain shape = iota
+	list        // also as a sequence of texts
+	table       // also as a mapping of texts
+)
+
+const (
+	envPrefix      = "SVC_"
+	fileKey        = "config" // names the file, so it is no line of it
+	fileHelp       = "read settings from the YAML `file`"
+	defaultStorage = "default"
+)
+
+func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
+func (s setting) env() string  { return envName(s.key) }
+
+func envName(key string) string { return envPrefix + strings.ToUpper(key) }
+
+// settings is the table, in the order in which settings are shown.
+func settings() []setting {
+	return []setting{
+		{key: "addr", def: "127.0.0.1:8080",
+			help:  "serve HTTP on `host:port`; port 0 takes a free one",
+			field: at(func(c *Config) *string { return &c.Addr }, parseAddr)},
+		{key: "data_dir", def: "./data",
+			help:  "keep everything that is not kept elsewhere in this `directory`",
+			field: at(func(c *Config) *string { return &c.DataDir }, parseDir)},
+		{key: "external_url", defNote: "http://<addr>",
+			help:  "the `URL` under which users reach the server",
+			field: at(func(c *Config) *string { return &c.ExternalURL }, parseExternalURL)},
+		{key: "database_url", defNote: "an SQLite file in data_dir",
+			help:  "the `URL` of a PostgreSQL database, postgres://user:password@host/name",
+			field: at(func(c *Config) *SecretURL { return &c.DatabaseURL }, parseDatabaseURL)},
+		{key: "blob_url", defNote: "files in data_dir",
+			help:  "the `URL` of an S3 bucket for uploads, artifacts and logs, s3://bucket?region=name",
+			field: at(func(c *Config) *SecretURL { return &c.BlobURL }, parseBlobURL)},
+		{key: "root_password", defNote: "generated and printed once",
+			help:  "the `password` of the first administrator, root; used on the first start",
+			field: at(func(c *Config) *Secret { return &c.RootPassword }, parsePassword)},
+		{key: "root_token", defNote: "generated and printed once",
+			help:  "a personal access `token` of root with every scope; used on the first start",
+			field: at(func(c *Config) *Secret { return &c.RootToken }, parseToken)},
+		{key: "ssh_addr", def: "127.0.0.1:2222",
+			help:  "serve git over SSH on `host:port`, or off",
+			field: at(func(c *Config) *string { return &c.SSHAddr }, parseAddrOrOff)},
+		{key: "pages_addr", def: off,
+			help:  "serve Pages sites on `host:port`, or off",
+			field: at(func(c *Config) *string { return &c.PagesAddr }, parseAddrOrOff)},
+		{key: "smtp_url", defNote: "no mail is sent",
+			help:  "the `URL` of the mail server, smtp://user:password@host:port, or smtps:// for TLS from the start",
+			field: at(func(c *Config) *SecretURL { return &c.SMTPURL }, parseSMTPURL)},
+		{key: "tier", def: "ultimate",
+			help:  "offer what belongs to this `tier`: free, premium or ultimate",
+			field: at(func(c *Config) *string { return &c.Tier }, oneOf("free", "premium", "ultimate"))},
+		{key: "hosted", def: "false",
+			help:  "be the hosted service where the API tells that from a self-managed one",
+			field: at(func(c *Config) *bool { return &c.Hosted }, parseBool)},
+		{key: "service_name", def: "svc",
+			help:  "the `name` inside cookies, token prefixes and other identifiers",
+			field: at(func(c *Config) *string { return &c.ServiceName }, parseName)},
+		{key: "error_backend_name", def: "errsvc",
+			help:  "the `name` inside the identifiers of error tracking",
+			field: at(func(c *Config) *string { return &c.ErrorBackendName }, parseName)},
+		{key: "storages", defNote: "default=<data_dir>/repositories", shape: table,
+			help:  "hold repositories in these directories, `name=path` with commas between; default is added when it is not named",
+			field: at(func(c *Config) *map[string]string { return &c.Storages }, parseStorages)},
+		{key: "runner", def: off,
+			help:  "run CI jobs inside the server in this `mode`: builtin or off",
+			field: at(func(c *Config) *string { return &c.Runner }, oneOf("builtin", off))},
+		{key: "log_format", def: "auto",
+			help:  "write logs in this `format`: text, json, or auto, which is text on a terminal and json elsewhere",
+			field: at(func(c *Config) *string { return &c.LogFormat }, oneOf("auto", "text", "json"))},
+		{key: "log_level", def: "info",
+			help:  "log from this `level` on: debug, info, warn or error",
+			field: at(func(c *Config) *slog.Level { return &c.LogLevel }, parseLevel)},
+		{key: "shutdown_timeout", def: "30s",
+			help:  "give running requests this `duration` to end on shutdown",
+			field: at(func(c *Config) *time.Duration { return &c.ShutdownTimeout }, parseTimeout)},
+		{key: "trusted_proxies", defNote: "none", shape: list,
+			help:  "believe the X-Forwarded-* headers of these `addresses`, single or CIDR, with commas between",
+			field: at(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes)},
+	}
+}
+
+// field reads and writes the place of a setting in a Config.
+type field interface {
+	set(c *Config, text string) error
+	get(c *Config) any
+}
+
+// at makes the field of the given place and parser.
+func at[T any](place func(*Config) *T, parse func(string) (T, error)) field {
+	return typed[T]{place: place, parse: parse}
+}
+
+type typed[T any] struct {
+	place func(*Config) *T
+	parse func(string) (T, error)
+}
+
+func (t typed[T]) set(c *Config, text string) error {
+	v, err := t.parse(text)
+	if err != nil {
+		return err
+	}
+	*t.place(c) = v
+	return nil
+}
+
+func (t typed[T]) get(c *Config) any { return *t.place(c) }

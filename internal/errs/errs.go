@@ -1,0 +1,136 @@
+// Package errs is the closed list of ways in which an operation can refuse.
+//
+// Features return these kinds; each door translates them into its own
+// protocol in one place. Any other error is a fault of ours: it is logged,
+// and its text is never shown to a caller.
+package errs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Kind says what sort of refusal an Error is.
+type Kind int
+
+// The kinds. A door maps each to one status of its protocol.
+const (
+	KindInvalid       Kind = iota + 1 // the input can not be accepted
+	KindUnauthorized                  // the caller is not known
+	KindForbidden                     // the caller may see the thing, but not do this
+	KindNotFound                      // there is no such thing, or the caller may not see it
+	KindConflict                      // the thing's present state, or another thing, stands in the way
+	KindPrecondition                  // the thing changed since the caller looked
+	KindUnprocessable                 // the input is well formed, but can not be worked off
+	KindTooLarge                      // the input is over a limit of size
+	KindNotAllowed                    // the request is not supported for this thing
+	KindUnavailable                   // a part that is needed does not answer now
+)
+
+// Error is a refusal whose text may be shown to the caller.
+type Error struct {
+	Kind Kind
+	// Text is a sentence for the caller. For KindNotFound it is the name of
+	// the missing thing ("User"), empty when that says nothing.
+	Text string
+	// Fields holds what is wrong with each named attribute of a model; it
+	// goes with KindInvalid and replaces Text.
+	Fields map[string][]string
+	cause  error
+}
+
+// Error gives the text for logs, with the cause that callers never see.
+func (e *Error) Error() string {
+	text := e.Text
+	if len(e.Fields) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+			parts = append(parts, name+" "+strings.Join(e.Fields[name], ", "))
+		}
+		text = strings.Join(parts, "; ")
+	}
+	if e.Kind == KindNotFound {
+		text = strings.TrimSpace(text + " not found")
+	}
+	if e.cause != nil {
+		return text + ": " + e.cause.Error()
+	}
+	return text
+}
+
+// Unwrap gives the cause, if there is one.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Because returns a copy of e that carries the cause for the log.
+func (e *Error) Because(cause error) *Error {
+	c := *e
+	c.cause = cause
+	return &c
+}
+
+// Invalid refuses input, with a sentence that says why.
+func Invalid(format string, args ...any) *Error { return newError(KindInvalid, format, args) }
+
+// InvalidField refuses input because of one attribute.
+func InvalidField(name, format string, args ...any) *Error {
+	return &Error{Kind: KindInvalid, Fields: map[string][]string{name: {text(format, args)}}}
+}
+
+// Unauthorized says that the caller is not known.
+func Unauthorized(format string, args ...any) *Error {
+	return newError(KindUnauthorized, format, args)
+}
+
+// Forbidden refuses what the caller may see but not do; the reason may be empty.
+func Forbidden(format string, args ...any) *Error { return newError(KindForbidden, format, args) }
+
+// NotFound says that the named thing is not there for this caller; the name
+// may be empty.
+func NotFound(thing string) *Error { return &Error{Kind: KindNotFound, Text: thing} }
+
+// Conflict says what stands in the way.
+func Conflict(format string, args ...any) *Error { return newError(KindConflict, format, args) }
+
+// Precondition says that the thing changed since the caller looked at it.
+func Precondition(format string, args ...any) *Error {
+	return newError(KindPrecondition, format, args)
+}
+
+// Unprocessable refuses well-formed input that can not be worked off.
+func Unprocessable(format string, args ...any) *Error {
+	return newError(KindUnprocessable, format, args)
+}
+
+// TooLarge refuses input that is over a limit.
+func TooLarge(format string, args ...any) *Error { return newError(KindTooLarge, format, args) }
+
+// NotAllowed refuses a form of request that this thing does not support.
+func NotAllowed(format string, args ...any) *Error { return newError(KindNotAllowed, format, args) }
+
+// Unavailable says that a needed part does not answer now.
+func Unavailable(format string, args ...any) *Error { return newError(KindUnavailable, format, args) }
+
+// KindOf gives the kind of the first Error in err's chain, or 0 for a fault.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return 0
+}
+
+// Is reports whether err is a refusal of the kind.
+func Is(err error, kind Kind) bool { return KindOf(err) == kind }
+
+func newError(kind Kind, format string, args []any) *Error {
+	return &Error{Kind: kind, Text: text(format, args)}
+}
+
+func text(format string, args []any) string {
+	if len(args) == 0 {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
+}
