@@ -1,3 +1,5 @@
+// Programs that building and testing need, apart from the product, so that
+// nothing of theirs gets into it: the linter, and the S3 server of the tests.
 module svc/tools
 
 go 1.26.0

@@ -1,0 +1,187 @@
+package blobtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// S3 starts an S3 server for this test, on a loopback port and a directory of
+// its own, and gives the address of an empty bucket in it for blob.Open. The
+// server is a public one, pinned in the module tools; the first call on a
+// machine compiles it, which takes a minute or two.
+func S3(t testing.TB) string {
+	t.Helper()
+	program := build(t)
+	// Not t.TempDir: the path of a socket must be short.
+	dir, err := os.MkdirTemp("", "s3-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, name := range []string{"data", "meta"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accessKey, secretKey := "test", rand.Text()
+	socket := filepath.Join(dir, "socket")
+	start(t, program, dir, socket, accessKey, secretKey)
+	endpoint := "http://" + forward(t, socket)
+	await(t, endpoint+"/health", filepath.Join(dir, "log"))
+
+	client := s3.New(s3.Options{
+		BaseEndpoint: &endpoint,
+		Region:       "us-east-1",
+		UsePathStyle: true,
+		Credentials:  credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
+	})
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("objects")}); err != nil {
+		t.Fatalf("create bucket: %v", err)
+	}
+	return "s3://objects?" + url.Values{
+		"endpoint":   {endpoint},
+		"region":     {"us-east-1"},
+		"path_style": {"true"},
+		"access_key": {accessKey},
+		"secret_key": {secretKey},
+	}.Encode()
+}
+
+// build gives the path of the server's program, which the go command keeps in
+// its cache.
+func build(t testing.TB) string {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	for err == nil {
+		if _, serr := os.Stat(filepath.Join(root, "tools", "go.mod")); serr == nil {
+			break
+		}
+		if root == filepath.Dir(root) {
+			t.Fatal("the tools module is in no directory above this test")
+		}
+		root = filepath.Dir(root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errors strings.Builder
+	command := exec.Command("go", "-C", filepath.Join(root, "tools"), "tool", "-n", "versitygw")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	command.Stderr = &errors
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("build the S3 server: %v\n%s", err, errors.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// start runs the server on a socket, because it does not tell which port it
+// got when asked for a free one. A shell waits beside it for the end of its
+// own input, so that the server goes when the test is killed, too.
+func start(t testing.TB, program, dir, socket, accessKey, secretKey string) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	const script = `"$@" </dev/null & server=$!; read -r end; kill $server; wait $server`
+	command := exec.Command("sh", "-c", script, "sh", program,
+		"--port", socket, "--health", "/health", "--keep-alive", "--quiet",
+		"posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
+	command.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+accessKey, "ROOT_SECRET_KEY="+secretKey)
+	command.Stdout, command.Stderr = log, log
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatalf("start the S3 server: %v", err)
+	}
+	t.Cleanup(func() {
+		input.Close()
+		command.Wait() // it was killed, so its status says nothing
+	})
+}
+
+// forward passes connections to a free loopback port on to the socket, and
+// gives the port's address.
+func forward(t testing.TB, socket string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer client.Close()
+				server, err := net.Dial("unix", socket)
+				if err != nil {
+					return
+				}
+				defer server.Close()
+				go func() {
+					defer server.Close()
+					io.Copy(server, client)
+				}()
+				io.Copy(client, server)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func await(t testing.TB, address, log string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		err := ask(ctx, address)
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			text, _ := os.ReadFile(log)
+			t.Fatalf("the S3 server does not answer: %v\n%s", err, text)
+		}
+	}
+}
+
+func ask(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %s", response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"svc/internal/errs"
+)
+
+// bucket keeps objects in S3, or a server that speaks like it.
+type bucket struct {
+	client *s3.Client
+	http   aws.HTTPClient
+	name   string
+	prefix string // of every key, with a "/" at its end, or empty
+}
+
+func openS3(ctx context.Context, c s3Config) (Store, error) {
+	// The SDK's own client, because only that takes certificates from the
+	// environment.
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 64
+		t.ResponseHeaderTimeout = time.Minute
+	})
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(client),
+		// Checksums that not every server knows. What is sent in the clear is
+		// covered by the signature, the rest by TLS.
+		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
+		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
+	}
+	if c.region != "" {
+		options = append(options, config.WithRegion(c.region))
+	}
+	if c.accessKey != "" {
+		options = append(options, config.WithCredentialsProvider(
+			credentials.NewStaticCredentialsProvider(c.accessKey, c.secretKey, "")))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("open S3 store: %w", err)
+	}
+	if cfg.Region == "" {
+		cfg.Region = "us-east-1"
+	}
+	if built, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
+		cfg.HTTPClient = built.Freeze()
+	}
+	b := &bucket{http: cfg.HTTPClient, name: c.bucket}
+	b.client = s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = c.pathStyle
+		if c.endpoint != "" {
+			o.BaseEndpoint = &c.endpoint
+		}
+	})
+	if c.prefix != "" {
+		b.prefix = c.prefix + "/"
+	}
+	return b, nil
+}
+
+func (b *bucket) at(key string) *string { return aws.String(b.prefix + key) }
+
+func (b *bucket) Stat(ctx context.Context, key string) (Info, error) {
+	info, _, err := b.head(ctx, key)
+	return info, err
+}
+
+func (b *bucket) head(ctx context.Context, key string) (Info, *string, error) {
+	if err := CheckKey(key); err != nil {
+		return Info{}, nil, err
+	}
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: b.at(key)})
+	if err != nil {
+		return Info{}, nil, fmt.Errorf("stat object %s: %w", key, kind(err))
+	}
+	return Info{
+		Key:         key,
+		Size:        aws.ToInt64(out.ContentLength),
+		ModTime:     aws.ToTime(out.LastModified).UTC(),
+		ContentType: aws.ToString(out.ContentType),
+	}, out.ETag, nil
+}
+
+func (b *bucket) Get(ctx context.Context, key string) (*Object, error) {
+	info, etag, err := b.head(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Object{info, &s3Reader{ctx: ctx, bucket: b, key: key, etag: etag, size: info.Size}}, nil
+}
+
+func (b *bucket) GetRange(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if offset < 0 {
+		return nil, errs.Invalid("offset is negative")
+	}
+	if length == 0 { // which a Range header can not say
+		if _, err := b.Stat(ctx, key); err != nil {
+			return nil, err
+		}
+		return http.NoBody, nil
+	}
+	return b.read(ctx, key, nil, offset, length)
+}
+
+// read opens a part of an object: of the one with the etag, if given.
+func (b *bucket) read(ctx context.Context, key string, etag *string, offset, length int64) (io.ReadCloser, error) {
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	in := &s3.GetObjectInput{Bucket: &b.name, Key: b.at(key), IfMatch: etag}
+	switch {
+	case length >= 0 && length <= math.MaxInt64-offset:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	case offset > 0:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
+	}
+	out, err := b.client.GetObject(ctx, in)
+	if err != nil {
+		if status(err) == http.StatusRequestedRangeNotSatisfiable {
+			return http.NoBody, nil // nothing is there from offset on
+		}
+		return nil, fmt.Errorf("read object %s: %w", key, kind(err))
+	}
+	if in.Range != nil && out.ContentRange == nil {
+		out.Body.Close()
+		return nil, fmt.Errorf("read object %s: the server ignores ranges", key)
+	}
+	return out.Body, nil
+}
+
+// s3Reader reads an object from any place in it. It asks for the bytes when
+// they are first read, so that looking at an object costs no transfer.
+type s3Reader struct {
+	ctx    context.Context
+	bucket *bucket
+	key    string
+	etag   *string
+	size   int64
+	offset int64
+	body   io.ReadCloser // at offset, when not nil
+}
+
+func (r *s3Reader) Read(p []byte) (int, error) {
+	if r.offset >= r.size {
+		return 0, io.EOF
+	}
+	if r.body == nil {
+		body, err := r.bucket.read(r.ctx, r.key, r.etag, r.offset, -1)
+		if err != nil {
+			return 0, err
+		}
+		r.body = body
+	}
+	n, err := r.body.Read(p)
+	r.offset += int64(n)
+	if err == io.EOF && r.offset < r.size {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (r *s3Reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.offset
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
+		return 0, errors.New("seek in object: no such place")
+	}
+	if offset != r.offset {
+		r.Close()
+	}
+	r.offset = offset
+	return offset, nil
+}
+
+func (r *s3Reader) Close() error {
+	if r.body == nil {
+		return nil
+	}
+	err := r.body.Close()
+	r.body = nil
+	return err
+}
+
+func (b *bucket) Delete(ctx context.Context, key string) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: b.at(key)})
+	if err = kind(err); err != nil && !errs.Is(err, errs.KindNotFound) {
+		return fmt.Errorf("delete object %s: %w", key, err)
+	}
+	return nil
+}
+
+func (b *bucket) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		if err := checkPrefix(prefix); err != nil {
+			yield(Info{}, err)
+			return
+		}
+		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: b.at(prefix)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(Info{}, fmt.Errorf("list objects: %w", kind(err)))
+				return
+			}
+			for _, o := range page.Contents {
+				key := strings.TrimPrefix(aws.ToString(o.Key), b.prefix)
+				if CheckKey(key) != nil {
+					continue // a directory marker that another program made
+				}
+				info := Info{Key: key, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified).UTC()}
+				if !yield(info, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (b *bucket) URL(ctx context.Context, key string, ttl time.Duration) (string, error) {
+	if err := CheckKey(key); err != nil {
+		return "", err
+	}
+	if err := checkTTL(ttl); err != nil {
+		return "", err
+	}
+	in := &s3.GetObjectInput{Bucket: &b.name, Key: b.at(key)}
+	out, err := s3.NewPresignClient(b.client).PresignGetObject(ctx, in, s3.WithPresignExpires(ttl))
+	if err != nil {
+		return "", fmt.Errorf("sign address of object %s: %w", key, kind(err))
+	}
+	return out.URL, nil
+}
+
+func (b *bucket) Ping(ctx context.Context) error {
+	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
+	if err != nil {
+		return errs.Unavailable("the object storage can not be used").Because(fmt.Errorf("head bucket %s: %w", b.name, err))
+	}
+	return nil
+}
+
+func (b *bucket) Close() error {
+	if c, ok := b.http.(*http.Client); ok {
+		c.CloseIdleConnections()
+	}
+	return nil
+}
+
+// kind gives the errs kind of an answer where it has one; all else, such as
+// refused credentials, is a fault.
+func kind(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if e, ok := errors.AsType[smithy.APIError](err); ok && e.ErrorCode() == "NoSuchBucket" {
+		return errs.Unavailable("the object storage has no such bucket").Because(err)
+	}
+	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
+	switch code := status(err); {
+	case code == http.StatusNotFound:
+		return errs.NotFound("").Because(err)
+	case code == http.StatusPreconditionFailed:
+		return errs.Precondition("the object was replaced").Because(err)
+	case code == http.StatusConflict:
+		return errs.Conflict("the object can not stand beside another, or is being changed").Because(err)
+	case unsent, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+		return errs.Unavailable("the object storage does not answer").Because(err)
+	}
+	return err
+}
+
+// status gives the HTTP status of an error answer, or 0.
+func status(err error) int {
+	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		return e.HTTPStatusCode()
+	}
+	return 0
+}

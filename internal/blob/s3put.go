@@ -1,0 +1,184 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+
+	"svc/internal/errs"
+)
+
+const (
+	firstPart = 8 << 20 // S3 wants 5 MiB at least
+	maxParts  = 10_000
+	abortTime = 30 * time.Second
+)
+
+// partSize grows with the number of the part, so that small objects take
+// little memory and 10,000 parts are enough for 480 GiB of unknown length.
+func partSize(number int) int { return firstPart << ((number - 1) / 2000) }
+
+// Put sends what fits in one part in one request. More goes up in parts, of
+// which one is sent while the next is read: two are in memory.
+func (b *bucket) Put(ctx context.Context, key string, r io.Reader, o Options) (int64, error) {
+	if err := CheckKey(key); err != nil {
+		return 0, err
+	}
+	o, err := o.checked()
+	if err != nil {
+		return 0, err
+	}
+	size, err := b.put(ctx, key, endsWith(ctx, r), o)
+	if err != nil {
+		return 0, fmt.Errorf("put object %s: %w", key, kind(err))
+	}
+	return size, nil
+}
+
+func (b *bucket) put(ctx context.Context, key string, r io.Reader, o Options) (int64, error) {
+	first, end, err := readPart(r, make([]byte, 0, firstBuffer(o.Size)), partSize(1))
+	if err != nil {
+		return 0, err
+	}
+	if !end {
+		return b.putParts(ctx, key, first, r, o)
+	}
+	size := int64(len(first))
+	if err := o.checkSize(size); err != nil {
+		return 0, err
+	}
+	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &b.name, Key: b.at(key), Body: bytes.NewReader(first), ContentType: &o.ContentType,
+	})
+	return size, err
+}
+
+func (b *bucket) putParts(ctx context.Context, key string, first []byte, r io.Reader, o Options) (size int64, err error) {
+	started, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &b.name, Key: b.at(key), ContentType: &o.ContentType,
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			b.abort(ctx, key, started.UploadId)
+		}
+	}()
+	parts, size, err := b.sendParts(ctx, key, started.UploadId, first, r)
+	if err != nil {
+		return 0, err
+	}
+	if err := o.checkSize(size); err != nil {
+		return 0, err
+	}
+	_, err = b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &b.name, Key: b.at(key), UploadId: started.UploadId,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	})
+	return size, err
+}
+
+// sendParts sends first and all that r gives after it.
+func (b *bucket) sendParts(ctx context.Context, key string, upload *string, first []byte, r io.Reader) ([]types.CompletedPart, int64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sending, ctx := errgroup.WithContext(ctx)
+	sending.SetLimit(1) // so parts is written by one at a time, in order
+
+	var parts []types.CompletedPart
+	spare := make(chan []byte, 2)
+	spare <- nil
+	size, err := eachPart(ctx, first, r, spare, func(number int32, data []byte) {
+		sending.Go(func() error {
+			out, err := b.client.UploadPart(ctx, &s3.UploadPartInput{
+				Bucket: &b.name, Key: b.at(key), UploadId: upload,
+				PartNumber: &number, Body: bytes.NewReader(data),
+			})
+			if err != nil {
+				return err
+			}
+			parts = append(parts, types.CompletedPart{ETag: out.ETag, PartNumber: &number})
+			spare <- data
+			return nil
+		})
+	})
+	if err != nil {
+		cancel() // a part on its way is of no use any more
+	}
+	if serr := sending.Wait(); err == nil {
+		err = serr
+	}
+	return parts, size, err
+}
+
+// eachPart calls send for first and for each part that r gives after it. It
+// reads into buffers that come back by spare.
+func eachPart(ctx context.Context, first []byte, r io.Reader, spare <-chan []byte, send func(int32, []byte)) (size int64, err error) {
+	data, end := first, false
+	for number := 1; len(data) > 0; number++ {
+		if number > maxParts {
+			return 0, errs.TooLarge("the object is too large for the object storage")
+		}
+		size += int64(len(data))
+		send(int32(number), data)
+		if end {
+			break
+		}
+		select {
+		case data = <-spare:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx) // the error of a part, if one failed
+		}
+		data, end, err = readPart(r, data[:0], partSize(number+1))
+		if err != nil {
+			return 0, err
+		}
+	}
+	return size, nil
+}
+
+// abort gives up an upload, so that its parts do not stay and cost. It must
+// work when ctx has ended, which is the common reason.
+func (b *bucket) abort(ctx context.Context, key string, upload *string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+	defer cancel()
+	// What fails here is left to the bucket's lifecycle rule: the caller has
+	// the error that matters.
+	b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.name, Key: b.at(key), UploadId: upload})
+}
+
+// firstBuffer is the room to begin with: one byte more than the object, if
+// its size is known, so that its end is seen without growing.
+func firstBuffer(size int64) int {
+	if size > 0 {
+		return int(min(size+1, firstPart))
+	}
+	return 64 << 10
+}
+
+// readPart fills buf with up to most bytes and says whether r is at its end.
+func readPart(r io.Reader, buf []byte, most int) ([]byte, bool, error) {
+	for len(buf) < most {
+		if len(buf) == cap(buf) {
+			grown := make([]byte, len(buf), min(most, max(64<<10, 2*cap(buf))))
+			copy(grown, buf)
+			buf = grown
+		}
+		n, err := r.Read(buf[len(buf):min(most, cap(buf))])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			return buf, true, nil
+		}
+		if err != nil {
+			return buf, false, err
+		}
+	}
+	return buf, false, nil
+}

@@ -1,0 +1,29 @@
+package db
+
+import (
+	"context"
+	"fmt"
+)
+
+// Check examines the database and says what it is. On SQLite it reads the
+// whole file and reports damage.
+func (d *DB) Check(ctx context.Context) (string, error) {
+	if d.kind == postgresKind {
+		var version string
+		if err := d.QueryRowContext(ctx, "SHOW server_version").Scan(&version); err != nil {
+			return "", err
+		}
+		return "PostgreSQL " + version, nil
+	}
+	var verdict, version string
+	if err := d.reader.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return "", mapError(err)
+	}
+	if verdict != "ok" {
+		return "", fmt.Errorf("%s is damaged: %s", d.path, verdict)
+	}
+	if err := d.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err != nil {
+		return "", err
+	}
+	return "SQLite " + version, nil
+}

@@ -1,0 +1,239 @@
+// Package db puts SQLite and PostgreSQL behind one face.
+//
+// SQL is written once, with ? placeholders; this package rebinds them, keeps
+// prepared statements, maps unique and foreign-key violations to one error
+// type and stores times as microseconds since 1970 on both databases. On
+// SQLite all writes go through one connection, so that a writer waits its
+// turn instead of being told that the database is locked.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Q runs queries: the whole database or one transaction. Store functions
+// take a Q, so that the operation above them decides which.
+type Q interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *Row
+}
+
+// Scanner is a row that can be read: *Row or *Rows.
+type Scanner interface {
+	Scan(dest ...any) error
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	kind   kind
+	writer pool
+	reader pool // the same pool as writer on PostgreSQL
+	path   string
+	url    string
+	counts overCache
+}
+
+type kind int
+
+const (
+	sqliteKind kind = iota
+	postgresKind
+)
+
+// patience bounds how long a statement or transaction waits for others that
+// stand in its way. It is far above any healthy queue: reaching it means that
+// something holds the database.
+const patience = 30 * time.Second
+
+// Open opens the PostgreSQL database that url names, or, when url is empty,
+// the SQLite file at path, which it creates if need be. It changes no schema:
+// see Migrate.
+func Open(ctx context.Context, url, path string) (*DB, error) {
+	if url == "" {
+		return openSQLite(ctx, path)
+	}
+	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		return nil, errors.New("open database: the URL must start with postgres://")
+	}
+	return openPostgres(ctx, url)
+}
+
+// Close closes all connections. On SQLite it first folds the write-ahead log
+// into the file.
+func (d *DB) Close() error {
+	if d.kind == postgresKind {
+		return d.writer.db.Close()
+	}
+	return errors.Join(d.reader.db.Close(), d.writer.db.Close())
+}
+
+// Ping reports whether the database answers.
+func (d *DB) Ping(ctx context.Context) error { return d.reader.db.PingContext(ctx) }
+
+// Postgres reports whether the database is PostgreSQL. Only platform packages
+// whose means differ (locks, notices, background work) ask.
+func (d *DB) Postgres() bool { return d.kind == postgresKind }
+
+// URL is the PostgreSQL URL, empty on SQLite.
+func (d *DB) URL() string { return d.url }
+
+// SQL is the pool that may write, for libraries that bring their own SQL.
+func (d *DB) SQL() *sql.DB { return d.writer.db }
+
+// Stats tells the state of the pools by name, for metrics.
+func (d *DB) Stats() map[string]sql.DBStats {
+	if d.kind == postgresKind {
+		return map[string]sql.DBStats{"postgres": d.writer.db.Stats()}
+	}
+	return map[string]sql.DBStats{"writer": d.writer.db.Stats(), "reader": d.reader.db.Stats()}
+}
+
+// ExecContext runs a statement outside any transaction. It must not be called
+// while the same goroutine runs the function of a transaction: on SQLite that
+// transaction is the only writer, and the call fails.
+func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	var res sql.Result
+	err := again(ctx, func() (err error) {
+		res, err = d.writer.exec(ctx, query, args)
+		return err
+	})
+	return res, err
+}
+
+// QueryContext runs a query outside any transaction; on SQLite a query that
+// only reads goes to the readers, everything else to the writer.
+func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
+	pool := &d.reader
+	if d.kind == sqliteKind && !reads(query) {
+		pool = &d.writer
+	}
+	var rows *Rows
+	err := again(ctx, func() (err error) {
+		rows, err = pool.query(ctx, query, args)
+		return err
+	})
+	return rows, err
+}
+
+// QueryRowContext is QueryContext for at most one row.
+func (d *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
+	rows, err := d.QueryContext(ctx, query, args...)
+	return &Row{rows: rows, err: err, drain: !reads(query)}
+}
+
+// Rows is the result of a query; its errors are mapped like all others.
+type Rows struct {
+	*sql.Rows
+	tx *Tx // the transaction that reads them, if any
+}
+
+// Next prepares the next row, as in database/sql.
+func (r *Rows) Next() bool {
+	if r.Rows.Next() {
+		return true
+	}
+	r.closed()
+	return false
+}
+
+// Err gives the error that ended the iteration, if any.
+func (r *Rows) Err() error { return mapError(r.Rows.Err()) }
+
+// Close ends the iteration; it may be called more than once.
+func (r *Rows) Close() error {
+	err := mapError(r.Rows.Close())
+	r.closed()
+	return err
+}
+
+func (r *Rows) closed() {
+	if r.tx != nil && r.tx.open == r {
+		r.tx.open = nil
+	}
+}
+
+// Row is the result of a query for one row.
+type Row struct {
+	rows  *Rows
+	err   error
+	drain bool // the statement writes: see it through to its end
+}
+
+// Scan reads the row, or returns ErrNoRows.
+func (r *Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	if r.drain {
+		// SQLite commits INSERT … RETURNING at its last step, so only that
+		// step tells whether the row was written.
+		for r.rows.Next() {
+		}
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+	}
+	return r.rows.Close()
+}
+
+// All runs a query and scans every row. It never returns a nil slice, so that
+// an empty list is written as [].
+func All[T any](ctx context.Context, q Q, scan func(Scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	list := []T{}
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, rows.Err()
+}
+
+// Value scans one column of each row, for All.
+func Value[T any](s Scanner) (T, error) {
+	var v T
+	err := s.Scan(&v)
+	return v, err
+}
+
+// ExecOne runs a statement that must touch exactly one row; it returns
+// ErrNoRows when none matched. It is the compare-and-set of state changes.
+func ExecOne(ctx context.Context, q Q, query string, args ...any) error {
+	res, err := q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return err
+	}
+	switch n {
+	case 0:
+		return ErrNoRows
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("statement touched %d rows, not one", n)
+}

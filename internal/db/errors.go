@@ -1,0 +1,162 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"svc/internal/errs"
+)
+
+// ErrNoRows says that a query for one row, or a compare-and-set, matched none.
+var ErrNoRows = sql.ErrNoRows
+
+// errBusy marks that another transaction stood in the way: see again.
+var errBusy = errors.New("another transaction is in the way")
+
+// ConstraintError says that a statement would have broken a rule of the schema.
+type ConstraintError struct {
+	Unique bool // else a foreign key
+	// Index is the name of the unique index: the table and its columns joined
+	// by _ ("users_username"), for a primary key too ("settings_key"). SQLite
+	// does not name foreign keys, so it is empty there.
+	Index string
+	cause error
+}
+
+// Error gives the text for logs.
+func (e *ConstraintError) Error() string {
+	if e.Unique {
+		return "unique index " + e.Index + ": " + e.cause.Error()
+	}
+	return "foreign key: " + e.cause.Error()
+}
+
+// Unwrap gives the driver's error.
+func (e *ConstraintError) Unwrap() error { return e.cause }
+
+// IsUnique reports whether err is a violation of the named unique index.
+func IsUnique(err error, index string) bool {
+	e, ok := errors.AsType[*ConstraintError](err)
+	return ok && e.Unique && e.Index == index
+}
+
+// IsForeignKey reports whether err is a violation of a foreign key.
+func IsForeignKey(err error) bool {
+	e, ok := errors.AsType[*ConstraintError](err)
+	return ok && !e.Unique
+}
+
+// because is mapError for what was done under a context: once that has ended,
+// its end is the reason, whatever the driver says.
+func because(ctx context.Context, err error) error {
+	end := ctx.Err()
+	if deadline, ok := ctx.Deadline(); ok && end == nil && time.Now().After(deadline) {
+		end = context.DeadlineExceeded // the network has its own timer, which may be ahead
+	}
+	if err == nil || end == nil {
+		return mapError(err)
+	}
+	if errors.Is(err, end) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", end, err)
+}
+
+// mapError gives the driver's error a form that is the same for both
+// databases: ConstraintError, errBusy, or errs.Unavailable when the database
+// can not work at all.
+func mapError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return mapSQLite(e, err)
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return mapPostgres(e, err)
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return errs.Unavailable("The database does not answer.").Because(err)
+	}
+	return err
+}
+
+func mapSQLite(e *sqlite.Error, err error) error {
+	switch code := e.Code(); {
+	case code&0xff == sqlite3.SQLITE_BUSY, code&0xff == sqlite3.SQLITE_LOCKED:
+		return fmt.Errorf("%w: %w", errBusy, err)
+	case code&0xff == sqlite3.SQLITE_FULL:
+		return errs.Unavailable("The disk of the database is full.").Because(err)
+	case code == sqlite3.SQLITE_CONSTRAINT_UNIQUE, code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return &ConstraintError{Unique: true, Index: sqliteIndex(e.Error()), cause: err}
+	case code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return &ConstraintError{cause: err}
+	}
+	return err
+}
+
+// sqliteIndex reads the index out of SQLite's two forms of the message:
+// "UNIQUE constraint failed: index 'users_username' (2067)" for an index on
+// an expression and "UNIQUE constraint failed: follows.follower_id,
+// follows.followed_id (1555)" for one on columns.
+func sqliteIndex(text string) string {
+	_, what, ok := strings.Cut(text, "UNIQUE constraint failed: ")
+	if !ok {
+		return ""
+	}
+	if i := strings.LastIndex(what, " ("); i >= 0 {
+		what = what[:i]
+	}
+	if name, ok := strings.CutPrefix(what, "index '"); ok {
+		return strings.TrimSuffix(name, "'")
+	}
+	var name strings.Builder
+	for i, column := range strings.Split(what, ", ") {
+		table, column, _ := strings.Cut(column, ".")
+		if i == 0 {
+			name.WriteString(table)
+		}
+		name.WriteByte('_')
+		name.WriteString(column)
+	}
+	return name.String()
+}
+
+func mapPostgres(e *pgconn.PgError, err error) error {
+	switch e.Code {
+	case "40001", "40P01", "55P03": // serialization failure, deadlock, lock not available
+		return fmt.Errorf("%w: %w", errBusy, err)
+	case "23505":
+		return &ConstraintError{Unique: true, Index: postgresIndex(e), cause: err}
+	case "23503", "23001": // foreign key, restrict
+		return &ConstraintError{Index: e.ConstraintName, cause: err}
+	case "53100":
+		return errs.Unavailable("The disk of the database is full.").Because(err)
+	case "53300", "57P01", "57P02", "57P03": // too many connections; shut down, crashed, starting
+		return errs.Unavailable("The database does not answer.").Because(err)
+	}
+	return err
+}
+
+// postgresIndex is the name of the index by our convention: PostgreSQL calls
+// that of a primary key users_pkey, SQLite gives its columns. They stand in
+// the detail as well: "Key (follower_id, followed_id)=(1, 2) already exists."
+func postgresIndex(e *pgconn.PgError) string {
+	if e.ConstraintName != e.TableName+"_pkey" {
+		return e.ConstraintName
+	}
+	_, columns, _ := strings.Cut(e.Detail, "(")
+	columns, _, ok := strings.Cut(columns, ")=(")
+	if !ok {
+		return e.ConstraintName
+	}
+	return e.TableName + "_" + strings.ReplaceAll(columns, ", ", "_")
+}

@@ -1,0 +1,129 @@
+package db
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// CountLimit is how far totals are counted: a list with more rows has no total.
+const CountLimit = 10_000
+
+// Where collects the conditions of a list query whose filters vary. Fixed
+// queries are written out instead.
+type Where struct {
+	conds []string
+	args  []any
+}
+
+// And adds a condition, with ? for its arguments.
+func (w *Where) And(cond string, args ...any) {
+	w.conds = append(w.conds, cond)
+	w.args = append(w.args, args...)
+}
+
+// Time adds a condition on a time, unless that is nil.
+func (w *Where) Time(cond string, at *time.Time) {
+	if at != nil {
+		w.And(cond, *at)
+	}
+}
+
+// SQL is the WHERE clause, empty without conditions.
+func (w *Where) SQL() string {
+	if len(w.conds) == 0 {
+		return ""
+	}
+	return " WHERE (" + strings.Join(w.conds, ") AND (") + ")"
+}
+
+// Args are the arguments of the clause followed by more.
+func (w *Where) Args(more ...any) []any {
+	return append(append(make([]any, 0, len(w.args)+len(more)), w.args...), more...)
+}
+
+// In is a list of n placeholders for IN; n must be at least 1.
+func In(n int) string { return "(?" + strings.Repeat(", ?", n-1) + ")" }
+
+// Any turns a slice into arguments.
+func Any[T any](list []T) []any {
+	args := make([]any, len(list))
+	for i, v := range list {
+		args[i] = v
+	}
+	return args
+}
+
+// Like is a pattern for LIKE … ESCAPE '\' that finds the folded text anywhere.
+func Like(text string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(text)) + "%"
+}
+
+// Total counts the rows of a list up to CountLimit; over is true when there
+// are more, and then total says nothing. from is what follows FROM.
+//
+// That a list is over the limit is remembered for some seconds, so that
+// paging through a long list does not count ten thousand rows on each page;
+// a total that is shown is always counted anew.
+func (d *DB) Total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
+	key, known := countKey(from, args)
+	if known && d.counts.over(key) {
+		return 0, true, nil
+	}
+	query := "SELECT count(*) FROM (SELECT 1 FROM " + from + fmt.Sprintf(" LIMIT %d) AS counted", CountLimit+1)
+	if err := d.QueryRowContext(ctx, query, args...).Scan(&total); err != nil {
+		return 0, false, err
+	}
+	if total > CountLimit {
+		if known {
+			d.counts.remember(key)
+		}
+		return 0, true, nil
+	}
+	return total, false, nil
+}
+
+// countKey tells apart all lists: each part says how long it is. It is false
+// for an argument that only the driver can read.
+func countKey(from string, args []any) (string, bool) {
+	key := fmt.Appendf(nil, "%d:%s", len(from), from)
+	for _, arg := range plain(args) {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return "", false
+		}
+		text := fmt.Sprint(value)
+		key = fmt.Appendf(key, "|%T:%d:%s", value, len(text), text)
+	}
+	return string(key), true
+}
+
+// overCache remembers which lists were longer than CountLimit.
+type overCache struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+const (
+	overTTL = 10 * time.Second
+	overMax = 1000
+)
+
+func (c *overCache) over(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.seen[key]
+	return ok && time.Since(at) < overTTL
+}
+
+func (c *overCache) remember(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil || len(c.seen) >= overMax {
+		c.seen = map[string]time.Time{}
+	}
+	c.seen[key] = time.Now()
+}

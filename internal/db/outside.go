@@ -1,0 +1,12 @@
+package db
+
+import "context"
+
+// OutsideChanges gives a number that changes when another process has written
+// to the SQLite file. What this process writes, by its one writer, does not
+// count.
+func (d *DB) OutsideChanges(ctx context.Context) (int64, error) {
+	var version int64
+	err := d.writer.db.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+	return version, mapError(err)
+}

@@ -1,0 +1,128 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"svc/internal/errs"
+)
+
+// Paging asks for one page of a list.
+type Paging struct {
+	Limit  int
+	Offset int
+	// Keyset pages by the values of the last row instead of an offset; After
+	// holds those values, in the order of the list's columns, and is nil for
+	// the first page.
+	Keyset bool
+	After  []any
+	// Totals asks for the number of rows, up to CountLimit.
+	Totals bool
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []T
+	More  bool  // rows follow this page
+	Last  []any // the sort values of the last item, when Keyset was asked
+	Total int   // valid when Totals was asked and Over is false
+	Over  bool  // there are more rows than CountLimit
+}
+
+// Order is a column that a list is sorted by.
+type Order struct {
+	Name string // as SQL names it, e.g. u.name
+	Text bool   // holds text, else an integer
+}
+
+// Query is a list whose filters and order vary.
+type Query[T any] struct {
+	Columns string
+	// ColumnArgs are the arguments of placeholders in Columns.
+	ColumnArgs []any
+	From       string // tables and joins
+	Where      Where
+	Order      []Order // the last one is unique; all go in the same direction
+	Desc       bool
+	Scan       func(Scanner) (T, error)
+	// Keys gives the values of the Order columns of an item.
+	Keys func(T) []any
+	// CountFrom replaces From when rows are counted, where the joins of From
+	// change nothing in their number.
+	CountFrom string
+}
+
+// List runs the query for one page. A cursor that does not fit the order is
+// Invalid.
+func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], error) {
+	var page Page[T]
+	dir, cmp := "", ">"
+	if q.Desc {
+		dir, cmp = " DESC", "<"
+	}
+	where := Where{conds: q.Where.conds, args: q.Where.args}
+	if p.Keyset && p.After != nil {
+		if err := q.checkCursor(p.After); err != nil {
+			return page, err
+		}
+		names := make([]string, len(q.Order))
+		for i, o := range q.Order {
+			names[i] = o.Name
+		}
+		// A row value is compared as a whole, which an index on the same
+		// columns answers directly.
+		where.And("("+strings.Join(names, ", ")+") "+cmp+" "+In(len(names)), p.After...)
+	}
+	var order []string
+	for _, o := range q.Order {
+		order = append(order, o.Name+dir)
+	}
+	// One row more than asked for tells whether another page follows.
+	query := "SELECT " + q.Columns + " FROM " + q.From + where.SQL() + " ORDER BY " + strings.Join(order, ", ") + " LIMIT ?"
+	args := append(append(make([]any, 0, len(q.ColumnArgs)+len(where.args)+2), q.ColumnArgs...), where.Args(p.Limit+1)...)
+	if p.Offset > 0 {
+		query += " OFFSET ?"
+		args = append(args, p.Offset)
+	}
+	items, err := All(ctx, d, q.Scan, query, args...)
+	if err != nil {
+		return page, err
+	}
+	if len(items) > p.Limit {
+		items, page.More = items[:p.Limit], true
+	}
+	page.Items = items
+	if p.Keyset && len(items) > 0 {
+		page.Last = q.Keys(items[len(items)-1])
+	}
+	if !p.Totals {
+		return page, nil
+	}
+	if !page.More && (len(items) > 0 || p.Offset == 0) {
+		// The end is in sight: no need to count.
+		page.Total = p.Offset + len(items)
+		page.Over = page.Total > CountLimit
+		return page, nil
+	}
+	from := q.CountFrom
+	if from == "" {
+		from = q.From
+	}
+	page.Total, page.Over, err = d.Total(ctx, from+q.Where.SQL(), q.Where.args...)
+	return page, err
+}
+
+func (q Query[T]) checkCursor(after []any) error {
+	if len(after) != len(q.Order) {
+		return errs.Invalid("cursor is invalid")
+	}
+	for i, o := range q.Order {
+		_, isText := after[i].(string)
+		_, isInt := after[i].(int64)
+		if o.Text != isText || !o.Text && !isInt {
+			return errs.Invalid("cursor is invalid").Because(fmt.Errorf("value %d of the cursor has the wrong type", i))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresConns is how many connections a node opens at most; a PostgreSQL
+// server allows 100 by default, so several nodes fit.
+const postgresConns = 24
+
+func openPostgres(ctx context.Context, url string) (*DB, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err) // pgx hides the password
+	}
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "svc"
+	}
+	sqlDB := stdlib.OpenDB(*cfg)
+	sqlDB.SetMaxOpenConns(postgresConns)
+	sqlDB.SetMaxIdleConns(postgresConns) // each keeps its prepared statements
+	sqlDB.SetConnMaxIdleTime(5 * time.Minute)
+	if err := sqlDB.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", mapError(err)), sqlDB.Close())
+	}
+	d := &DB{kind: postgresKind, url: url}
+	d.writer.db, d.writer.rebind = sqlDB, true
+	d.reader.db, d.reader.rebind = sqlDB, true
+	return d, nil
+}

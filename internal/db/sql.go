@@ -1,0 +1,102 @@
+package db
+
+import (
+	"strconv"
+	"strings"
+)
+
+// rebind turns ? placeholders into $1, $2, … outside of quoted text and
+// comments.
+func rebind(query string) string {
+	return replace(query, func(b *strings.Builder, n int) {
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+	})
+}
+
+// steady turns ? placeholders into +?, which is the same value, outside of
+// quoted text and comments.
+//
+// SQLite's planner looks at the values of some placeholders, those of a join
+// among others, and a statement with such a one is compiled anew each time
+// that its values are set. That costs more than to run it. The planner does
+// not look behind a sign.
+func steady(query string) string {
+	return replace(query, func(b *strings.Builder, _ int) { b.WriteString("+?") })
+}
+
+// replace writes something else for each placeholder, which are numbered from
+// 1.
+func replace(query string, write func(b *strings.Builder, n int)) string {
+	if !strings.Contains(query, "?") {
+		return query
+	}
+	var b strings.Builder
+	b.Grow(len(query) + 16)
+	n := 0
+	for query != "" {
+		size := inert(query)
+		if size == 0 && query[0] == '?' {
+			n++
+			write(&b, n)
+			query = query[1:]
+			continue
+		}
+		size = max(size, 1)
+		b.WriteString(query[:size])
+		query = query[size:]
+	}
+	return b.String()
+}
+
+// inert is the length of the quoted text or comment that the query starts
+// with, else 0. A doubled quote is two quoted texts, one after the other.
+func inert(query string) int {
+	for _, form := range [...]struct{ open, end string }{{"'", "'"}, {`"`, `"`}, {"--", "\n"}, {"/*", "*/"}} {
+		body, ok := strings.CutPrefix(query, form.open)
+		if !ok {
+			continue
+		}
+		if i := strings.Index(body, form.end); i >= 0 {
+			return len(form.open) + i + len(form.end)
+		}
+		return len(query)
+	}
+	return 0
+}
+
+// reads reports whether the query only reads: a SELECT, or a WITH in which no
+// word writes.
+func reads(query string) bool {
+	first := ""
+	for query != "" {
+		if size := inert(query); size > 0 {
+			query = query[size:]
+			continue
+		}
+		size := strings.IndexFunc(query, func(r rune) bool { return !letter(r) })
+		if size < 0 {
+			size = len(query)
+		}
+		if size == 0 {
+			query = query[1:]
+			continue
+		}
+		word := query[:size]
+		query = query[size:]
+		if first == "" {
+			first = strings.ToUpper(word)
+			if first != "WITH" {
+				return first == "SELECT"
+			}
+		}
+		if strings.EqualFold(word, "INSERT") || strings.EqualFold(word, "UPDATE") || strings.EqualFold(word, "DELETE") {
+			return false
+		}
+	}
+	return first == "WITH"
+}
+
+func letter(r rune) bool {
+	return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}

@@ -1,0 +1,55 @@
+package db
+
+import "testing"
+
+func TestRebind(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"":                                 "",
+		"SELECT 1":                         "SELECT 1",
+		"?":                                "$1",
+		"a = ? AND b IN (?, ?)":            "a = $1 AND b IN ($2, $3)",
+		"a = '?' AND b = ?":                "a = '?' AND b = $1",
+		"a = 'it''s ?' AND b = ?":          "a = 'it''s ?' AND b = $1",
+		`"odd?" = ?`:                       `"odd?" = $1`,
+		`"a""?" = ?`:                       `"a""?" = $1`,
+		`LIKE ? ESCAPE '\' AND b = ?`:      `LIKE $1 ESCAPE '\' AND b = $2`,
+		"-- who's there?\nSELECT ?":        "-- who's there?\nSELECT $1",
+		"SELECT ? -- what?":                "SELECT $1 -- what?",
+		"/* it's ? */ ? /* ? */ - ?":       "/* it's ? */ $1 /* ? */ - $2",
+		"a - ? / ?":                        "a - $1 / $2",
+		"name = 'ü?' OR name = ?":          "name = 'ü?' OR name = $1",
+		"?,?,?,?,?,?,?,?,?,?,?":            "$1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11",
+		"an open quote ' keeps its ? mark": "an open quote ' keeps its ? mark",
+	} {
+		if got := rebind(query); got != want {
+			t.Errorf("rebind(%q) = %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestReads(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]bool{
+		"SELECT 1":                    true,
+		"\n\t select * FROM users":    true,
+		"(SELECT 1) UNION SELECT 2":   true,
+		"-- insert\nSELECT 1":         true,
+		"/* update */ SELECT 1":       true,
+		"SELECTED":                    false,
+		"INSERT INTO a SELECT 1":      false,
+		"UPDATE a SET b = 1":          false,
+		"DELETE FROM a":               false,
+		"PRAGMA optimize":             false,
+		"":                            false,
+		"WITH a AS (SELECT 1) SELECT": true,
+		"WITH a AS (SELECT 'delete' AS deleted_at, inserted FROM b) SELECT * FROM a": true,
+		"WITH a AS (SELECT 1) INSERT INTO b SELECT * FROM a":                         false,
+		"with a AS (SELECT 1) update b SET c = 1":                                    false,
+		"WITH a AS (DELETE FROM b RETURNING id) SELECT id FROM a":                    false,
+	} {
+		if got := reads(query); got != want {
+			t.Errorf("reads(%q) = %v", query, got)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// readers is how many connections read at once; each keeps a page cache of
+// up to 2 MiB.
+const readers = 8
+
+// openSQLite opens the file with one connection that writes and several that
+// read. WAL lets readers go on while a write is under way; synchronous=FULL
+// makes a commit survive the loss of power.
+func openSQLite(ctx context.Context, path string) (*DB, error) {
+	drv := &sqlite.Driver{}
+	// fold is the lower case of search on both databases: SQLite's own lower
+	// knows ASCII letters only.
+	err := drv.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		if s, ok := args[0].(string); ok {
+			return strings.ToLower(s), nil
+		}
+		return args[0], nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	// Within one process writers wait for their turn; the busy timeout is for
+	// other processes, and again() goes on after it.
+	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(FULL)", "temp_store(MEMORY)"}
+	d := &DB{kind: sqliteKind, path: path}
+	// The journal mode is kept in the file, so the writer sets it before any
+	// reader opens the file.
+	d.writer.db = sql.OpenDB(connector{drv, dsn(path, "immediate", append(common, "journal_mode(WAL)", "wal_autocheckpoint(4000)"))})
+	d.writer.db.SetMaxOpenConns(1)
+	d.writer.turn = newTurn()
+	d.reader.db = sql.OpenDB(connector{drv, dsn(path, "deferred", append(common, "query_only(1)"))})
+	d.reader.db.SetMaxOpenConns(readers)
+	d.reader.db.SetMaxIdleConns(readers)
+	err = again(ctx, func() error { return mapError(d.writer.db.PingContext(ctx)) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
+	}
+	return d, nil
+}
+
+// create makes an empty file that only our user may read, unless there is one:
+// it will hold digests and personal data. The file gets its name when it is
+// closed already, because closing a file gives up all locks that the process
+// holds on it, and another DB may be open on it.
+func create(path string) error {
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+func dsn(path, lock string, pragmas []string) string {
+	// Libraries that store times themselves compare them as text, so that all
+	// must have one zone and one form.
+	q := url.Values{"_txlock": {lock}, "_pragma": pragmas, "_timezone": {"UTC"}, "_time_format": {"sqlite"}}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// connector opens connections of a driver of our own, which knows fold; the
+// driver that the library registers is shared by the whole process.
+type connector struct {
+	driver *sqlite.Driver
+	dsn    string
+}
+
+// Connect implements driver.Connector.
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+
+// Driver implements driver.Connector.
+func (c connector) Driver() driver.Driver { return c.driver }

@@ -1,0 +1,180 @@
+package db
+
+import (
+	"container/list"
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+)
+
+// maxStatements bounds the prepared statements of a pool. Our fixed queries
+// are some hundreds; a list query has one text per set of filters, and of
+// those the least used make room.
+const maxStatements = 500
+
+// pool is a sql.DB with its prepared statements.
+type pool struct {
+	db     *sql.DB
+	rebind bool  // ? becomes $1; statements are prepared by pgx, not here
+	turn   *turn // whose turn it is to write; nil where all may at once
+	stmts  statements
+}
+
+func (p *pool) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
+	if err := p.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer p.turn.give()
+	s, err := p.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stmts.release(s)
+	var res sql.Result
+	if s.stmt != nil {
+		res, err = s.stmt.ExecContext(ctx, plain(args)...)
+	} else {
+		res, err = p.db.ExecContext(ctx, s.text, plain(args)...)
+	}
+	return res, because(ctx, err)
+}
+
+func (p *pool) query(ctx context.Context, query string, args []any) (*Rows, error) {
+	if err := p.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer p.turn.give()
+	s, err := p.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stmts.release(s)
+	var rows *sql.Rows
+	if s.stmt != nil {
+		rows, err = s.stmt.QueryContext(ctx, plain(args)...)
+	} else {
+		rows, err = p.db.QueryContext(ctx, s.text, plain(args)...)
+	}
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	return &Rows{Rows: rows}, nil
+}
+
+// statement gives the query as the driver wants it, prepared on SQLite. The
+// caller releases it.
+func (p *pool) statement(ctx context.Context, query string) (*statement, error) {
+	if s := p.stmts.find(query); s != nil {
+		return s, nil
+	}
+	s := &statement{query: query}
+	if p.rebind {
+		s.text = rebind(query)
+	} else {
+		s.text = steady(query)
+		stmt, err := p.db.PrepareContext(ctx, s.text)
+		if err != nil {
+			return nil, because(ctx, err)
+		}
+		s.stmt = stmt
+	}
+	return p.stmts.add(s), nil
+}
+
+// statement is a query as the driver wants it.
+type statement struct {
+	query string // as we wrote it
+	text  string // as the database reads it
+	stmt  *sql.Stmt
+	users int           // how many run it now
+	place *list.Element // in the order of use; nil when it had to make room
+}
+
+// statements keeps the statements that were used last.
+type statements struct {
+	mu      sync.Mutex
+	byQuery map[string]*statement
+	order   list.List // of *statement, the last used in front
+}
+
+// find gives the statement of a query and counts the caller as a user, or nil.
+func (c *statements) find(query string) *statement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.byQuery[query]
+	if s == nil {
+		return nil
+	}
+	c.order.MoveToFront(s.place)
+	s.users++
+	return s
+}
+
+// add keeps s, with the caller as a user, or gives the one that another
+// caller added meanwhile.
+func (c *statements) add(s *statement) *statement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have := c.byQuery[s.query]; have != nil {
+		s.close()
+		have.users++
+		return have
+	}
+	if c.byQuery == nil {
+		c.byQuery = map[string]*statement{}
+	}
+	if c.order.Len() >= maxStatements {
+		old := c.order.Remove(c.order.Back()).(*statement)
+		old.place = nil
+		delete(c.byQuery, old.query)
+		if old.users == 0 {
+			old.close()
+		}
+	}
+	c.byQuery[s.query] = s
+	s.place = c.order.PushFront(s)
+	s.users++
+	return s
+}
+
+// release tells that the caller has run the statement. Rows that it gave may
+// still be open: database/sql closes the statement after them.
+func (c *statements) release(s *statement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.users--
+	if s.users == 0 && s.place == nil {
+		s.close()
+	}
+}
+
+func (s *statement) close() {
+	if s.stmt != nil {
+		_ = s.stmt.Close() // what fails here fails with its connection
+	}
+}
+
+// plain replaces the arguments that have their own form in our tables. The
+// caller's slice stays as it is: it may be used again.
+func plain(args []any) []any {
+	copied := false
+	for i, arg := range args {
+		var value any
+		switch v := arg.(type) {
+		case time.Time:
+			value = v.UnixMicro()
+		case *time.Time:
+			if v != nil {
+				value = v.UnixMicro()
+			}
+		default:
+			continue
+		}
+		if !copied {
+			args, copied = append([]any(nil), args...), true
+		}
+		args[i] = value
+	}
+	return args
+}

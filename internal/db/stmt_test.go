@@ -1,0 +1,145 @@
+package db
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T) *DB {
+	t.Helper()
+	d, err := Open(t.Context(), "", filepath.Join(t.TempDir(), "svc.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if _, err := d.ExecContext(t.Context(), "CREATE TABLE items (id INTEGER PRIMARY KEY, v BIGINT)"); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestStatementsAreBounded(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	var v int
+	for i := range maxStatements + 50 {
+		if err := d.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d", i)).Scan(&v); err != nil || v != i {
+			t.Fatalf("query %d: %d, %v", i, v, err)
+		}
+		// In use all the time, so that it never makes room.
+		if err := d.QueryRowContext(t.Context(), "SELECT -1").Scan(&v); err != nil || v != -1 {
+			t.Fatalf("query -1: %d, %v", v, err)
+		}
+	}
+	c := &d.reader.stmts
+	if len(c.byQuery) != maxStatements || c.order.Len() != maxStatements {
+		t.Errorf("%d statements by query, %d in order, want %d", len(c.byQuery), c.order.Len(), maxStatements)
+	}
+	if c.byQuery["SELECT 0"] != nil || c.byQuery["SELECT -1"] == nil {
+		t.Error("the statement that was used last made room, not the one that was used first")
+	}
+	for _, s := range c.byQuery {
+		if s.users != 0 {
+			t.Errorf("%s still has %d users", s.query, s.users)
+		}
+	}
+}
+
+func TestStatementMakesRoomWhileInUse(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for i := range 5 {
+		if _, err := d.ExecContext(t.Context(), "INSERT INTO items (v) VALUES (?)", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := d.QueryContext(t.Context(), "SELECT v FROM items ORDER BY v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range maxStatements {
+				var v int
+				err := d.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d + ?", i), n).Scan(&v)
+				if err != nil || v != i+n {
+					t.Errorf("%d + %d = %d, %v", i, n, v, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if d.reader.stmts.byQuery["SELECT v FROM items ORDER BY v"] != nil {
+		t.Fatal("the query did not make room")
+	}
+	for want := range 5 {
+		var v int
+		if !rows.Next() {
+			t.Fatalf("row %d is missing: %v", want, rows.Err())
+		}
+		if err := rows.Scan(&v); err != nil || v != want {
+			t.Fatalf("row %d: %d, %v", want, v, err)
+		}
+	}
+}
+
+func TestTxStatements(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	const insert = "INSERT INTO items (v) VALUES (?)"
+	for i := range 3 {
+		err := d.Tx(t.Context(), func(tx *Tx) error {
+			// Unknown at first, known from the second transaction on.
+			if known := d.writer.stmts.byQuery[insert] != nil; known != (i > 0) {
+				t.Errorf("transaction %d: prepared: %v", i, known)
+			}
+			for v := range 2 {
+				if _, err := tx.ExecContext(t.Context(), insert, v); err != nil {
+					return err
+				}
+			}
+			var n int
+			if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM items").Scan(&n); err != nil {
+				return err
+			}
+			if n != 2*(i+1) {
+				t.Errorf("transaction %d sees %d rows", i, n)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range d.writer.stmts.byQuery {
+		if s.users != 0 {
+			t.Errorf("%s still has %d users", s.query, s.users)
+		}
+	}
+}
+
+func TestPlainKeepsTheCallersArguments(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMicro(1_700_000_000_123_456)
+	args := []any{"a", at, &at, (*time.Time)(nil), 4}
+	got := plain(args)
+	want := []any{"a", at.UnixMicro(), at.UnixMicro(), nil, 4}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("argument %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+	if args[1] != at || args[2] != &at {
+		t.Errorf("the caller's arguments changed: %v", args)
+	}
+}

@@ -1,0 +1,111 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"time"
+
+	"svc/internal/errs"
+)
+
+// turn lets one write after the other to SQLite, in the order in which they
+// came. The pool of database/sql, which has one connection there, would wake
+// any of those that wait. A nil turn lets all go at once.
+type turn struct{ free chan struct{} }
+
+func newTurn() *turn {
+	t := &turn{free: make(chan struct{}, 1)}
+	t.give()
+	return t
+}
+
+// nestedAfter is how long a write waits before it asks whether the one that
+// it waits for is its own transaction, in which case it would wait for ever.
+const nestedAfter = 100 * time.Millisecond
+
+var errNested = errors.New("the database is written to inside a transaction: use the Tx, not the DB")
+
+// take waits until it is the caller's turn, who must give it back.
+func (t *turn) take(ctx context.Context) error {
+	if t == nil || t.try() {
+		return nil
+	}
+	timer := time.NewTimer(nestedAfter)
+	defer timer.Stop()
+	for waited := time.Duration(0); ; {
+		select {
+		case <-t.free:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if waited > 0 {
+			return errs.Unavailable("The database is busy.").Because(errors.New("another write holds the database"))
+		}
+		if insideTx() {
+			return errNested
+		}
+		waited = patience - nestedAfter
+		timer.Reset(waited)
+	}
+}
+
+// try takes the turn if it is free.
+func (t *turn) try() bool {
+	select {
+	case <-t.free:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *turn) give() {
+	if t != nil {
+		t.free <- struct{}{}
+	}
+}
+
+// insideTx reports whether the calling goroutine runs the function of a
+// transaction. It walks the stack, so it is asked only after a wait.
+func insideTx() bool {
+	pcs := make([]uintptr, 512)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, "/db.(*Tx).run") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// again calls f, and again while another transaction stands in its way.
+func again(ctx context.Context, f func() error) error {
+	err := f()
+	if !busy(err) {
+		return err
+	}
+	for start, pause := time.Now(), time.Millisecond; busy(err); pause = min(2*pause, 200*time.Millisecond) {
+		if time.Since(start) > patience {
+			return errs.Unavailable("The database is busy.").Because(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		err = f()
+	}
+	return err
+}
+
+// busy reports whether another transaction stood in the way. Libraries that
+// bring their own SQL return errors that nobody has mapped.
+func busy(err error) bool { return errors.Is(err, errBusy) || errors.Is(mapError(err), errBusy) }

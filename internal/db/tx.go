@@ -1,0 +1,178 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Tx is a transaction, a Q among others. It belongs to the goroutine that
+// runs its function.
+//
+// Both databases behave as the stricter one: after a statement has failed the
+// transaction can only be undone, and rows are closed before the next
+// statement.
+type Tx struct {
+	db          *DB
+	tx          *sql.Tx
+	open        *Rows // of the last query, until they are closed
+	failed      error // of the first statement that failed
+	unprepared  []string
+	afterCommit []func()
+}
+
+// Tx runs f in a transaction and commits it when f returns nil. On SQLite it
+// is the only writer while f runs, so f must be short and touch the database
+// only, through its Tx. f may run again when another transaction stood in the
+// way.
+func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
+	var tx *Tx
+	err := again(ctx, func() (err error) {
+		tx, err = d.attempt(ctx, f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.writer.learn(ctx, tx.unprepared)
+	for _, after := range tx.afterCommit {
+		after()
+	}
+	return nil
+}
+
+// attempt runs the transaction once.
+func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
+	if err := d.writer.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer d.writer.turn.give()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	// The end of ctx undoes the transaction until it is to be committed. From
+	// then on it no longer counts: nobody could tell whether a commit that was
+	// broken off had been done.
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	detach := context.AfterFunc(ctx, cancel)
+	defer detach()
+	sqlTx, err := d.writer.db.BeginTx(inner, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", because(ctx, err))
+	}
+	defer sqlTx.Rollback() // a no-op after the commit; undoes f's work when f panics
+	tx := &Tx{db: d, tx: sqlTx}
+	err = tx.run(f)
+	if errors.Is(err, sql.ErrTxDone) {
+		err = because(ctx, err) // database/sql has undone it when the context ended
+	}
+	if err != nil {
+		return nil, err
+	}
+	if tx.failed != nil {
+		return nil, fmt.Errorf("commit: a statement has failed: %w", tx.failed)
+	}
+	if !detach() {
+		return nil, fmt.Errorf("commit: %w", ctx.Err())
+	}
+	defer time.AfterFunc(patience, cancel).Stop()
+	if err := sqlTx.Commit(); err != nil {
+		return nil, fmt.Errorf("commit: %w", mapError(err))
+	}
+	return tx, nil
+}
+
+// run calls f; insideTx looks for its name on the stack.
+func (t *Tx) run(f func(tx *Tx) error) error { return f(t) }
+
+// AfterCommit has f called once the transaction has been committed; never
+// when it is undone. f may use the database.
+func (t *Tx) AfterCommit(f func()) { t.afterCommit = append(t.afterCommit, f) }
+
+// SQL is the transaction for libraries that bring their own SQL.
+func (t *Tx) SQL() *sql.Tx { return t.tx }
+
+// ExecContext runs a statement in the transaction.
+func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := t.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	defer t.db.writer.stmts.release(s)
+	var res sql.Result
+	if s.stmt != nil {
+		res, err = t.tx.StmtContext(ctx, s.stmt).ExecContext(ctx, plain(args)...)
+	} else {
+		res, err = t.tx.ExecContext(ctx, s.text, plain(args)...)
+	}
+	if err != nil {
+		t.failed = because(ctx, err)
+		return nil, t.failed
+	}
+	return res, nil
+}
+
+// QueryContext runs a query in the transaction.
+func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
+	s, err := t.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	defer t.db.writer.stmts.release(s)
+	var rows *sql.Rows
+	if s.stmt != nil {
+		rows, err = t.tx.StmtContext(ctx, s.stmt).QueryContext(ctx, plain(args)...)
+	} else {
+		rows, err = t.tx.QueryContext(ctx, s.text, plain(args)...)
+	}
+	if err != nil {
+		t.failed = because(ctx, err)
+		return nil, t.failed
+	}
+	t.open = &Rows{Rows: rows, tx: t}
+	return t.open, nil
+}
+
+// QueryRowContext is QueryContext for at most one row.
+func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
+	rows, err := t.QueryContext(ctx, query, args...)
+	return &Row{rows: rows, err: err}
+}
+
+// statement gives the query as the driver wants it. An unknown query is not
+// prepared now: on SQLite the only connection that could is the one that the
+// transaction holds. It is prepared after the commit, for the next time.
+func (t *Tx) statement(query string) (*statement, error) {
+	if t.failed != nil {
+		return nil, fmt.Errorf("an earlier statement of the transaction has failed: %w", t.failed)
+	}
+	if t.open != nil {
+		return nil, errors.New("the rows of the transaction's last query are still open")
+	}
+	p := &t.db.writer
+	if s := p.stmts.find(query); s != nil {
+		return s, nil
+	}
+	if p.rebind {
+		return p.stmts.add(&statement{query: query, text: rebind(query)}), nil
+	}
+	t.unprepared = append(t.unprepared, query)
+	return &statement{text: query, users: 1}, nil
+}
+
+// learn prepares queries for the next transaction, if nobody wants to write
+// just now.
+func (p *pool) learn(ctx context.Context, queries []string) {
+	if len(queries) == 0 || !p.turn.try() {
+		return
+	}
+	defer p.turn.give()
+	for _, query := range queries {
+		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE can not be prepared twice
+			p.stmts.release(s)
+		}
+	}
+}

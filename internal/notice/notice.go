@@ -1,0 +1,154 @@
+// Package notice tells all nodes that something has changed, so that they
+// drop what they have cached of it.
+//
+// A notice is sent in the transaction that makes the change. Once that is
+// committed, the subscribers on the same node are called before the writer
+// goes on, those on other nodes soon after (PostgreSQL carries the notices).
+// When notices may have been missed, all subscribers are told that everything
+// may have changed. A cache must not keep what was read before a notice came
+// and arrived after it.
+package notice
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"svc/internal/db"
+)
+
+// Deps are what the bus needs.
+type Deps struct {
+	DB  *db.DB
+	Log *slog.Logger
+}
+
+// Bus carries notices. It is safe for concurrent use.
+type Bus struct {
+	Deps
+	node string // tells our own notices from those of others
+
+	mu          sync.RWMutex
+	subscribers map[string][]func(key string)
+
+	healthy atomic.Bool
+	life    sync.Mutex         // one Start or Stop at a time
+	stop    context.CancelFunc // nil when stopped
+	done    chan struct{}      // closed when what Start began has ended
+}
+
+// New makes a bus. Notices reach this node's subscribers at once, those of
+// other nodes after Start.
+func New(d Deps) *Bus {
+	return &Bus{Deps: d, node: rand.Text(), subscribers: map[string][]func(string){}}
+}
+
+// Subscribe has f called with the key of each notice of the topic; an empty
+// key says that everything of the topic may have changed. f must be quick,
+// and is called from many goroutines.
+func (b *Bus) Subscribe(topic string, f func(key string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.subscribers[topic] = append(b.subscribers[topic], f)
+}
+
+// Send adds a notice to what tx does. The key must not be empty; with the
+// topic it may have some thousand bytes.
+func (b *Bus) Send(ctx context.Context, tx *db.Tx, topic, key string) error {
+	payload, err := b.encode(topic, key)
+	if err != nil {
+		return fmt.Errorf("send notice: %w", err)
+	}
+	if b.DB.Postgres() {
+		if _, err := tx.ExecContext(ctx, "SELECT pg_notify(?, ?)", channel, payload); err != nil {
+			return fmt.Errorf("send notice: %w", err)
+		}
+	}
+	tx.AfterCommit(func() { b.deliver(topic, key) })
+	return nil
+}
+
+// Healthy reports whether the notices of other nodes arrive. While it is
+// false, what is cached may be out of date.
+func (b *Bus) Healthy() bool { return b.healthy.Load() || !b.DB.Postgres() }
+
+const (
+	// channel is the name by which PostgreSQL knows our notices.
+	channel = "svc_notice"
+	// maxPayload is one byte less than PostgreSQL refuses.
+	maxPayload = 7999
+)
+
+// message is a notice on its way.
+type message struct {
+	Node  string `json:"n"`
+	Topic string `json:"t"`
+	Key   string `json:"k"`
+}
+
+// encode writes a notice for its way. It refuses the same on both databases.
+func (b *Bus) encode(topic, key string) (string, error) {
+	if key == "" || !utf8.ValidString(topic+key) {
+		return "", fmt.Errorf("%q is no key of %q", key, topic)
+	}
+	payload, err := json.Marshal(message{b.node, topic, key})
+	if err != nil {
+		return "", err
+	}
+	if len(payload) > maxPayload {
+		return "", fmt.Errorf("topic and key have %d bytes", len(topic)+len(key))
+	}
+	return string(payload), nil
+}
+
+// receive takes a notice from its way; ours have been delivered already.
+func (b *Bus) receive(payload string) {
+	var m message
+	if err := json.Unmarshal([]byte(payload), &m); err != nil {
+		b.Log.Warn("a notice can not be read", "error", err)
+		b.reset()
+		return
+	}
+	if m.Node != b.node {
+		b.deliver(m.Topic, m.Key)
+	}
+}
+
+// reset tells all subscribers that everything may have changed.
+func (b *Bus) reset() {
+	b.mu.RLock()
+	topics := make([]string, 0, len(b.subscribers))
+	for topic := range b.subscribers {
+		topics = append(topics, topic)
+	}
+	b.mu.RUnlock()
+	for _, topic := range topics {
+		b.deliver(topic, "")
+	}
+}
+
+func (b *Bus) deliver(topic, key string) {
+	b.mu.RLock()
+	subscribers := b.subscribers[topic] // only ever appended to
+	b.mu.RUnlock()
+	for _, f := range subscribers {
+		b.call(topic, key, f)
+	}
+}
+
+// call keeps the fault of one subscriber from the others, and from the writer
+// whose change is committed already.
+func (b *Bus) call(topic, key string, f func(string)) {
+	defer func() {
+		if v := recover(); v != nil {
+			b.Log.Error("a subscriber of notices panicked", "topic", topic, "error", v, "stack", string(debug.Stack()))
+		}
+	}()
+	f(key)
+}

@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"svc/internal/db"
+)
+
+// periodic is work that comes back.
+type periodic struct {
+	every time.Duration
+	do    func(ctx context.Context) error
+}
+
+// everyKind is the kind of all periodic work. There is one row for each name,
+// for ever: after each run it waits for its next turn. So the turn survives
+// restarts, one that was missed is made up for, and no two nodes take it.
+const everyKind = "queue.every"
+
+// everyRetry is when periodic work that failed is tried again, unless its
+// next turn comes sooner.
+const everyRetry = time.Minute
+
+type everyArgs struct {
+	Name string `json:"name"`
+}
+
+// Every has do called about every d, on one node at a time, before Start. The
+// first turn comes d after the first start; a turn that fell into a time when
+// no node ran is made up for soon after the next start. An error is logged,
+// and do is called again after a minute at the latest. The bound of one run
+// is five minutes, or d if that is more.
+func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context) error) {
+	if q.client.Load() != nil {
+		panic("queue: " + name + " is made periodic after Start")
+	}
+	if _, ok := q.every[name]; ok {
+		panic("queue: " + name + " is made periodic twice")
+	}
+	q.every[name] = periodic{d, do}
+}
+
+// ensureEvery adds the rows that are missing and brings those forward that
+// wait for longer than they should by now.
+func (q *Queue) ensureEvery(ctx context.Context) error {
+	return q.DB.Tx(ctx, func(tx *db.Tx) error {
+		for name, p := range q.every {
+			if err := q.ensure(ctx, tx, name, q.now().Add(p.every)); err != nil {
+				return fmt.Errorf("make %s periodic: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (q *Queue) ensure(ctx context.Context, tx *db.Tx, name string, at time.Time) error {
+	args, err := json.Marshal(everyArgs{name})
+	if err != nil {
+		return err
+	}
+	opts := &river.InsertOpts{
+		MaxAttempts: math.MaxInt16, // it never ends by failing
+		Queue:       defaultLane,
+		ScheduledAt: at,
+		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: waitingOrRunning()},
+	}
+	it := item{everyKind, args}
+	res, err := q.inserter.InsertTx(ctx, tx.SQL(), it, opts)
+	if err != nil || !res.UniqueSkippedAsDuplicate || res.Job.State != rivertype.JobStateScheduled || !res.Job.ScheduledAt.After(at) {
+		return err
+	}
+	if _, err := q.inserter.JobCancelTx(ctx, tx.SQL(), res.Job.ID); err != nil {
+		return err
+	}
+	_, err = q.inserter.InsertTx(ctx, tx.SQL(), it, opts)
+	return err
+}
+
+// everyWorker does all periodic work.
+type everyWorker struct {
+	river.WorkerDefaults[item]
+	q *Queue
+}
+
+// Timeout implements river.Worker.
+func (w *everyWorker) Timeout(job *river.Job[item]) time.Duration {
+	return max(defaultTimeout, w.find(job).every)
+}
+
+// Work implements river.Worker. It always asks for another turn.
+func (w *everyWorker) Work(ctx context.Context, job *river.Job[item]) error {
+	p := w.find(job)
+	if p.do == nil {
+		return river.JobSnooze(time.Hour) // a node of another release may know it
+	}
+	if err := guard(func() error { return p.do(ctx) }); err != nil {
+		if stopped(ctx, err) {
+			return river.JobSnooze(0)
+		}
+		w.q.Log.ErrorContext(ctx, "periodic work failed", "work", string(job.Args.args), "error", err)
+		return river.JobSnooze(min(p.every, everyRetry))
+	}
+	return river.JobSnooze(p.every)
+}
+
+func (w *everyWorker) find(job *river.Job[item]) periodic {
+	var args everyArgs
+	if err := json.Unmarshal(job.Args.args, &args); err != nil {
+		return periodic{}
+	}
+	return w.q.every[args.Name]
+}

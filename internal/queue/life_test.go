@@ -1,0 +1,475 @@
+package queue
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+	"svc/internal/errs"
+)
+
+func jobRow(attempt int) *rivertype.JobRow { return &rivertype.JobRow{Attempt: attempt} }
+
+// TestMain runs a part of a test in a process of its own, when asked. The
+// local time is far from UTC, as it is for most of our users: SQLite compares
+// times as text.
+func TestMain(m *testing.M) {
+	time.Local = time.FixedZone("far west", -9*3600)
+	if os.Getenv("TEST_QUEUE_CHILD") == "" {
+		os.Exit(m.Run())
+	}
+	if err := hang(dbtest.Source{URL: os.Getenv("TEST_QUEUE_URL"), Path: os.Getenv("TEST_QUEUE_PATH")}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// hang takes up work, says so, and never ends it.
+func hang(src dbtest.Source) error {
+	ctx := context.Background()
+	d, err := db.Open(ctx, src.URL, src.Path)
+	if err != nil {
+		return err
+	}
+	q := New(Deps{DB: d, Log: slog.New(slog.DiscardHandler)})
+	q.pulse = 100 * time.Millisecond
+	Handle(q, func(_ context.Context, j job) error {
+		fmt.Println("running", j.N)
+		select {}
+	})
+	if err := q.Start(ctx); err != nil {
+		return err
+	}
+	select {}
+}
+
+// crash has a child take up n pieces of work and kills it.
+func crash(t *testing.T, src dbtest.Source, n int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TEST_QUEUE_CHILD=1", "TEST_QUEUE_URL="+src.URL, "TEST_QUEUE_PATH="+src.Path, "GOMAXPROCS=4")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range n {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), "running") {
+			t.Fatalf("the child said %q", lines.Text())
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+func TestWorkSurvivesKill(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		d := src.Open(t)
+		q, log := newQueue(Deps{DB: d})
+		q.pulse = 100 * time.Millisecond
+		var r runs
+		Handle(q, r.do)
+		for n := range 3 {
+			add(t, q, job{N: n})
+		}
+		add(t, q, job{N: 9}, Tries(1)) // its only try is lost
+		crash(t, src, 4)
+		if s := stats(t, q); s != "test.job running 4" {
+			t.Fatal(s)
+		}
+		began := time.Now()
+		start(t, q)
+		add(t, q, job{N: 3})
+		idle(t, q)
+		got := r.numbers()
+		slices.Sort(got)
+		if !slices.Equal(got, []int{0, 1, 2, 3}) {
+			t.Errorf("ran %v", got)
+		}
+		if s := stats(t, q); s != "test.job failed 1" {
+			t.Error(s)
+		}
+		if n := strings.Count(log.String(), "left unfinished"); n != 4 {
+			t.Errorf("the log tells of %d:\n%s", n, log)
+		}
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// A node that lives keeps its work, however long that runs.
+func TestLivingNodeKeepsItsWork(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		var tries atomic.Int64
+		gate := make(chan struct{})
+		node := func() *Queue {
+			q, _ := newQueue(Deps{DB: src.Open(t)})
+			q.pulse = 50 * time.Millisecond
+			Handle(q, func(context.Context, job) error { tries.Add(1); <-gate; return nil })
+			return q
+		}
+		one := node()
+		start(t, one)
+		add(t, one, job{})
+		until(t, "running", func() bool { return tries.Load() == 1 })
+		if one.DB.Postgres() {
+			start(t, node())
+		}
+		time.Sleep(4 * pulses * one.pulse)
+		close(gate)
+		idle(t, one)
+		if tries.Load() != 1 {
+			t.Errorf("%d tries", tries.Load())
+		}
+	})
+}
+
+// The database forgets its nodes when it crashes, so one that seems to be
+// gone gets the time of a pulse to tell that it lives.
+func TestForgottenNodeKeepsItsWork(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // SQLite has one node
+	}
+	src := dbtest.Postgres(t)
+	gate := make(chan struct{})
+	one, _ := newQueue(Deps{DB: src.Open(t)})
+	one.pulse = time.Hour
+	Handle(one, func(context.Context, job) error { <-gate; return nil })
+	start(t, one)
+	defer close(gate)
+	add(t, one, job{})
+	until(t, "running", func() bool { return stats(t, one) == "test.job running 1" })
+	if _, err := one.DB.ExecContext(t.Context(), "DELETE FROM river_client"); err != nil {
+		t.Fatal(err)
+	}
+	two, log := newQueue(Deps{DB: src.Open(t)})
+	suspects, err := two.sweep(t.Context(), nil)
+	if err != nil || len(suspects) != 1 || log.String() != "" || stats(t, two) != "test.job running 1" {
+		t.Fatalf("suspects %v, %v, %s", suspects, err, log)
+	}
+	if err := one.beat(t.Context(), one.client.Load().ID()); err != nil {
+		t.Fatal(err)
+	}
+	suspects, err = two.sweep(t.Context(), suspects)
+	if err != nil || len(suspects) != 0 || log.String() != "" || stats(t, two) != "test.job running 1" {
+		t.Fatalf("suspects %v, %v, %s", suspects, err, log)
+	}
+	// One that does not tell is gone.
+	two.pulse = 0
+	suspects, err = two.sweep(t.Context(), nil)
+	if err != nil || len(suspects) != 1 {
+		t.Fatal(suspects, err)
+	}
+	if _, err = two.sweep(t.Context(), suspects); err != nil || !strings.Contains(log.String(), "left unfinished") {
+		t.Fatal(err, log)
+	}
+}
+
+func TestTwoNodesShareTheWork(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // SQLite has one node
+	}
+	src := dbtest.Postgres(t)
+	const n = 200
+	var nodes [2]*Queue
+	var seen [2]runs
+	for i := range nodes {
+		nodes[i], _ = newQueue(Deps{DB: src.Open(t), Workers: 4})
+		Handle(nodes[i], func(ctx context.Context, j job) error {
+			time.Sleep(2 * time.Millisecond)
+			return seen[i].do(ctx, j)
+		})
+	}
+	for i := range n {
+		add(t, nodes[0], job{N: i})
+	}
+	for _, node := range nodes {
+		start(t, node)
+	}
+	idle(t, nodes[1])
+	one, two := seen[0].numbers(), seen[1].numbers()
+	all := append(slices.Clone(one), two...)
+	slices.Sort(all)
+	if len(all) != n || len(slices.Compact(all)) != n {
+		t.Errorf("%d and %d runs, %d different", len(one), len(two), len(slices.Compact(all)))
+	}
+	if len(one) == 0 || len(two) == 0 {
+		t.Errorf("the nodes did %d and %d", len(one), len(two))
+	}
+	// What one node adds the other does, if the first is busy.
+	add(t, nodes[0], job{N: n})
+	idle(t, nodes[0])
+}
+
+func TestRiverIsQuiet(t *testing.T) {
+	t.Parallel()
+	var all, most testLog
+	for level, log := range map[slog.Level]*testLog{slog.LevelDebug: &all, slog.LevelInfo: &most} {
+		river := riverLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))).With("a", 1).WithGroup("g")
+		river.Debug("a detail")
+		river.Info("an info")
+		river.Warn("a warning", "b", 2)
+		river.Warn("jobexecutor.JobExecutor: Job errored; retrying")
+	}
+	if got := all.String(); strings.Count(got, "level=DEBUG") != 2 || strings.Count(got, "level=WARN") != 1 || strings.Count(got, "\n") != 3 {
+		t.Error(got)
+	}
+	if got := most.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a=1 g.b=2") {
+		t.Error(got)
+	}
+}
+
+func TestStopWaits(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q, _ := newQueue(Deps{DB: d, Workers: 2})
+		gate := make(chan struct{})
+		var r runs
+		Handle(q, func(ctx context.Context, j job) error {
+			if j.N < 2 {
+				<-gate
+				// Work may add work even now; it runs after the next start.
+				err := d.Tx(ctx, func(tx *db.Tx) error { return q.Add(ctx, tx, job{N: j.N + 2}) })
+				if err != nil {
+					return err
+				}
+			}
+			return r.do(ctx, j)
+		})
+		start(t, q)
+		add(t, q, job{N: 0})
+		add(t, q, job{N: 1})
+		until(t, "running", func() bool { return stats(t, q) == "test.job running 2" })
+		stopped := make(chan error)
+		go func() { stopped <- q.Stop(context.Background()) }()
+		select {
+		case err := <-stopped:
+			t.Fatalf("stop did not wait: %v", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		close(gate)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		if got := r.numbers(); len(got) != 2 {
+			t.Errorf("ran %v", got)
+		}
+		if s := stats(t, q); s != "test.job waiting 2" {
+			t.Error(s)
+		}
+		if err := q.Stop(t.Context()); err != nil { // again
+			t.Error(err)
+		}
+		if err := q.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		idle(t, q)
+		if got := r.numbers(); len(got) != 4 {
+			t.Errorf("ran %v", got)
+		}
+	})
+}
+
+func TestStopLosesPatience(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q, log := newQueue(Deps{DB: d})
+		var begun, ended atomic.Int64
+		Handle(q, func(ctx context.Context, j job) error {
+			if begun.Add(1) > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			ended.Add(1)
+			return ctx.Err()
+		})
+		start(t, q)
+		add(t, q, job{}, Tries(1))
+		until(t, "running", func() bool { return begun.Load() == 1 })
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := q.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if ended.Load() != 1 {
+			t.Error("the work was left running")
+		}
+		// That does not count as its only try.
+		if err := q.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		idle(t, q)
+		if s := stats(t, q); s != "" || begun.Load() != 2 || log.String() != "" {
+			t.Errorf("%s, %d runs, %s", s, begun.Load(), log)
+		}
+	})
+}
+
+func TestFinishedWorkIsForgotten(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		cases := []struct {
+			fault   error
+			minutes int
+			kept    bool
+		}{
+			{nil, 55, true},
+			{nil, 65, false},
+			{errs.NotFound(""), 23 * 60, true},
+			{errs.NotFound(""), 25 * 60, false},
+			{errors.New("a fault"), 13 * 24 * 60, true},
+			{errors.New("a fault"), 15 * 24 * 60, false},
+		}
+		q, _ := newQueue(Deps{DB: d})
+		Handle(q, func(_ context.Context, j job) error { return cases[j.N].fault })
+		for n := range cases {
+			add(t, q, job{N: n}, Tries(1))
+		}
+		start(t, q)
+		idle(t, q)
+		stop(t, q)
+		want := []int64{}
+		for n, c := range cases {
+			ago := fmt.Sprintf("datetime('now', '-%d minutes')", c.minutes)
+			if d.Postgres() {
+				ago = fmt.Sprintf("now() - INTERVAL '%d minutes'", c.minutes)
+			}
+			if err := db.ExecOne(t.Context(), d, "UPDATE river_job SET finalized_at = "+ago+" WHERE id = ?", n+1); err != nil {
+				t.Fatal(err)
+			}
+			if c.kept {
+				want = append(want, int64(n+1))
+			}
+		}
+		if err := q.Start(t.Context()); err != nil { // the first thing that a leader does is to clean
+			t.Fatal(err)
+		}
+		left := []int64{}
+		until(t, "cleaned", func() bool {
+			var err error
+			left, err = db.All(t.Context(), d, db.Value[int64], "SELECT id FROM river_job ORDER BY id")
+			return err != nil || len(left) <= len(want)
+		})
+		if !slices.Equal(left, want) {
+			t.Errorf("left %v, want %v", left, want)
+		}
+	})
+}
+
+func TestEvery(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		nodes := 1
+		if src.URL != "" {
+			nodes = 2
+		}
+		var good, bad, wild atomic.Int64
+		var logs []*testLog
+		var queues []*Queue
+		began := time.Now()
+		for range nodes {
+			q, log := newQueue(Deps{DB: src.Open(t)})
+			q.Every("good", time.Second, func(context.Context) error { good.Add(1); return nil })
+			q.Every("bad", time.Second, func(context.Context) error { bad.Add(1); return errors.New("bad luck") })
+			q.Every("wild", time.Second, func(context.Context) error { wild.Add(1); panic("wild") })
+			q.Every("rare", time.Hour, func(context.Context) error { t.Error("too soon"); return nil })
+			start(t, q)
+			queues, logs = append(queues, q), append(logs, log)
+		}
+		until(t, "three turns each", func() bool { return good.Load() >= 3 && bad.Load() >= 3 && wild.Load() >= 3 })
+		for _, q := range queues {
+			stop(t, q)
+		}
+		if most := int64(time.Since(began)/time.Second) + 1; good.Load() > most || bad.Load() > most || wild.Load() > most {
+			t.Errorf("%d, %d, %d turns in %v", good.Load(), bad.Load(), wild.Load(), time.Since(began))
+		}
+		all := ""
+		for _, log := range logs {
+			all += log.String()
+		}
+		if !strings.Contains(all, "bad luck") || !strings.Contains(all, "panic: wild") {
+			t.Error(all)
+		}
+		var n int
+		if err := queues[0].DB.QueryRowContext(t.Context(), "SELECT count(*) FROM river_job").Scan(&n); err != nil || n != 4 {
+			t.Errorf("%d rows, %v", n, err)
+		}
+	})
+}
+
+// Turns are counted in the database, not from the start of the process.
+func TestEveryAfterARestart(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var mu sync.Mutex
+		turns := map[string]int{}
+		count := func(name string) int {
+			mu.Lock()
+			defer mu.Unlock()
+			return turns[name]
+		}
+		// restart starts the queue with a clock that is off by some time.
+		restart := func(off, every time.Duration, names ...string) *Queue {
+			t.Helper()
+			q, _ := newQueue(Deps{DB: d})
+			if off != 0 {
+				q, _ = newQueue(Deps{DB: d, Now: func() time.Time { return time.Now().Add(off) }})
+			}
+			for _, name := range names {
+				q.Every(name, every, func(context.Context) error {
+					mu.Lock()
+					defer mu.Unlock()
+					turns[name]++
+					return nil
+				})
+			}
+			if err := q.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return q
+		}
+		stop(t, restart(-25*time.Hour, 24*time.Hour, "missed", "dropped"))
+		stop(t, restart(-23*time.Hour, 24*time.Hour, "later"))
+		q := restart(0, 24*time.Hour, "missed", "later")
+		until(t, "the turn that was missed", func() bool { return count("missed") == 1 })
+		idle(t, q)
+		time.Sleep(1200 * time.Millisecond)
+		stop(t, q)
+		if count("missed") != 1 || count("later") != 0 || count("dropped") != 0 {
+			t.Errorf("turns: %v", turns)
+		}
+		// The next turn is in a day, but another release wants it hourly.
+		stop(t, restart(0, time.Hour, "missed"))
+		q = restart(65*time.Minute, time.Hour, "missed")
+		until(t, "the turn of the shorter period", func() bool { return count("missed") > 1 })
+		stop(t, q)
+		if count("later") != 0 {
+			t.Error("a turn was brought forward")
+		}
+	})
+}

@@ -1,0 +1,246 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"github.com/riverqueue/river/rivershared/baseservice"
+	"github.com/riverqueue/river/rivershared/riverpilot"
+	"github.com/riverqueue/river/rivertype"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// config is River's configuration for a client that works.
+func (q *Queue) config() *river.Config {
+	workers := river.NewWorkers()
+	for kind, h := range q.handlers {
+		river.AddWorkerArgs(workers, item{kind: kind}, river.Worker[item](&worker{q: q, handler: h}))
+	}
+	river.AddWorkerArgs(workers, item{kind: everyKind}, river.Worker[item](&everyWorker{q: q}))
+	c := &river.Config{
+		Logger:   riverLog(q.Log),
+		Queues:   map[string]river.QueueConfig{},
+		Test:     river.TestConfig{Time: clock{q.Now}},
+		TestOnly: q.quick,
+		Workers:  workers,
+
+		// Adding work wakes its lane at once; the poll finds what other nodes
+		// added and what has become due.
+		FetchCooldown:     10 * time.Millisecond,
+		FetchPollInterval: time.Second,
+
+		JobTimeout: defaultTimeout,
+		// Work that a dead process left is taken over much sooner: see
+		// takeOver and tend. This catches what they miss.
+		RescueStuckJobsAfter: time.Hour,
+		RetryPolicy:          backoff{q.now},
+
+		CompletedJobRetentionPeriod: time.Hour,
+		CancelledJobRetentionPeriod: 24 * time.Hour,
+		DiscardedJobRetentionPeriod: 14 * 24 * time.Hour,
+	}
+	for lane, n := range q.lanes {
+		c.Queues[lane] = river.QueueConfig{MaxWorkers: n}
+	}
+	if !q.DB.Postgres() {
+		c.ReindexerSchedule = river.NeverSchedule() // would only hold up the writer
+	}
+	return c
+}
+
+// item is any work as River sees it.
+type item struct {
+	kind string
+	args json.RawMessage
+}
+
+// Kind implements river.JobArgs.
+func (i item) Kind() string { return i.kind }
+
+// MarshalJSON implements json.Marshaler.
+func (i item) MarshalJSON() ([]byte, error) { return i.args, nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *item) UnmarshalJSON(args []byte) error {
+	i.args = bytes.Clone(args)
+	return nil
+}
+
+// again is the same work in a form that River holds for different.
+func (i item) again() item {
+	args := bytes.Clone(i.args[:len(i.args)-1])
+	if len(bytes.TrimSpace(args)) > 1 {
+		args = append(args, ',')
+	}
+	return item{i.kind, append(args, `"_again":true}`...)}
+}
+
+// worker does the work of one kind.
+type worker struct {
+	river.WorkerDefaults[item]
+	handler
+	q *Queue
+}
+
+// Timeout implements river.Worker.
+func (w *worker) Timeout(*river.Job[item]) time.Duration { return w.timeout }
+
+// Work implements river.Worker.
+func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
+	err := guard(func() error { return w.do(ctx, job.Args.args) })
+	if err == nil {
+		return nil
+	}
+	if stopped(ctx, err) {
+		return river.JobSnooze(0)
+	}
+	log := w.q.Log.With("kind", job.Kind, "work", job.ID, "try", job.Attempt, "error", err)
+	switch kind := errs.KindOf(err); {
+	case kind == errs.KindInvalid, kind == errs.KindNotFound:
+		log.InfoContext(ctx, "work given up")
+		return river.JobCancel(err)
+	case job.Attempt >= job.MaxAttempts:
+		log.ErrorContext(ctx, "work failed for good")
+	default:
+		log.WarnContext(ctx, "work failed and will be tried again")
+	}
+	return err
+}
+
+// stopped reports whether the work failed because the queue is being stopped,
+// which does not count as a try: only then is the context of work canceled.
+func stopped(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled)
+}
+
+// guard turns a panic of f into an error that tells where it was.
+func guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// backoff spaces the tries: 1 s, 16 s, 81 s, … the fourth power of their
+// number, a tenth more or less, at most six hours.
+type backoff struct{ now func() time.Time }
+
+// NextRetry implements river.ClientRetryPolicy.
+func (b backoff) NextRetry(job *rivertype.JobRow) time.Time {
+	seconds := min(math.Pow(float64(job.Attempt), 4), 6*3600)
+	return b.now().Add(time.Duration(seconds * (0.9 + 0.2*rand.Float64()) * float64(time.Second)))
+}
+
+// clock is River's clock. Its own gives local times where it says UTC, and
+// SQLite compares times as text.
+type clock struct{ now func() time.Time }
+
+// NowUTC implements rivertype.TimeGenerator.
+func (c clock) NowUTC() time.Time {
+	if c.now != nil {
+		return c.now().UTC()
+	}
+	return time.Now().UTC()
+}
+
+// NowUTCOrNil implements rivertype.TimeGenerator; nil has River ask the
+// database, whose clock all nodes share.
+func (c clock) NowUTCOrNil() *time.Time {
+	if c.now == nil {
+		return nil
+	}
+	now := c.now().UTC()
+	return &now
+}
+
+// driver is River's driver for our database, with a pilot that can wake lanes.
+// River has no other way to be told of work that was added in a transaction
+// of ours, short of a connection that listens.
+type driver struct {
+	riverdriver.Driver[*sql.Tx]
+	pilot *pilot
+}
+
+func newDriver(d *db.DB) *driver {
+	if d.Postgres() {
+		return &driver{riverdatabasesql.New(d.SQL()), &pilot{}}
+	}
+	return &driver{riversqlite.New(d.SQL()), &pilot{}}
+}
+
+// SupportsListenNotify says that nobody listens, so that River need not notify.
+func (d *driver) SupportsListenNotify() bool { return false }
+
+// PluginInit is called by River before PluginPilot.
+func (d *driver) PluginInit(*baseservice.Archetype) {}
+
+// PluginPilot gives River our pilot.
+func (d *driver) PluginPilot() riverpilot.Pilot { return d.pilot }
+
+// pilot is River's own, but that it remembers how to wake a lane.
+type pilot struct {
+	riverpilot.StandardPilot
+	notify func(context.Context, []*rivertype.JobInsertResult)
+}
+
+// PilotInit implements riverpilot.Pilot. It is called by each new client; the
+// last one is the client that works.
+func (p *pilot) PilotInit(_ *baseservice.Archetype, params *riverpilot.PilotInitParams) {
+	p.notify = params.NotifyNonTxJobInsert
+}
+
+func (p *pilot) wake(lane string) {
+	p.notify(context.Background(), []*rivertype.JobInsertResult{{Job: &rivertype.JobRow{Queue: lane}}})
+}
+
+// riverLog is our log for River's messages: what it finds worth an info is
+// worth a debug to us, and what it says of single pieces of work we say
+// ourselves.
+func riverLog(log *slog.Logger) *slog.Logger { return slog.New(quiet{log.Handler()}) }
+
+type quiet struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (h quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.Handler.Enabled(ctx, lower(level))
+}
+
+// Handle implements slog.Handler.
+func (h quiet) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "jobexecutor.JobExecutor: Job errored") {
+		return nil
+	}
+	r.Level = lower(r.Level)
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{h.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name)} }
+
+func lower(level slog.Level) slog.Level {
+	if level <= slog.LevelInfo {
+		return min(level, slog.LevelDebug)
+	}
+	return level
+}
