@@ -1,0 +1,79 @@
+// Package actor says who asks. Every operation of every feature takes an
+// Actor and checks it before anything else.
+package actor
+
+import (
+	"slices"
+
+	"svc/internal/errs"
+)
+
+// Actor is the one for whom an operation runs. The zero value is somebody who
+// has not signed in.
+type Actor struct {
+	ID       int64 // of the user; 0 for nobody
+	Username string
+	Name     string
+	Email    string
+	Admin    bool
+	Auditor  bool
+	External bool
+
+	// Scopes are what the credential allows; nil means all, as for a session.
+	Scopes []string
+	// TokenID is the access token that was used, 0 for other credentials.
+	TokenID int64
+
+	// Behind is who really asks: the administrator who acts as this user by
+	// sudo.
+	Behind *Actor
+
+	IP string // where the request came from
+}
+
+// System is the program itself, for work that nobody asked for. It may do
+// everything.
+func System() Actor { return Actor{ID: SystemID, Username: "svc", Name: "System", Admin: true} }
+
+// SystemID is the id of System; no user has it.
+const SystemID = -1
+
+// Anonymous reports whether nobody has signed in.
+func (a Actor) Anonymous() bool { return a.ID == 0 }
+
+// Is reports whether the actor is this user.
+func (a Actor) Is(userID int64) bool { return a.ID != 0 && a.ID == userID }
+
+// Has reports whether the credential carries the scope.
+func (a Actor) Has(scope string) bool { return a.Scopes == nil || slices.Contains(a.Scopes, scope) }
+
+// RequireUser refuses somebody who has not signed in: Unauthorized.
+func (a Actor) RequireUser() error {
+	if a.Anonymous() {
+		return errs.Unauthorized("")
+	}
+	return nil
+}
+
+// RequireAdmin refuses everybody but administrators: Unauthorized or Forbidden.
+func (a Actor) RequireAdmin() error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
+	if !a.Admin {
+		return errs.Forbidden("")
+	}
+	return nil
+}
+
+// RequireSelf refuses everybody but the user and administrators: Unauthorized,
+// or NotFound of the named thing, because others need not know of it.
+func (a Actor) RequireSelf(userID int64, thing string) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
+	if !a.Admin && a.ID != userID {
+		return errs.NotFound(thing)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// Package audit keeps the record of administrative changes. Each event is
+// written in the transaction of the change that it describes, so that there
+// is neither a change without its record nor a record without its change.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// EntityType says at which level an event belongs.
+type EntityType string
+
+// The levels. Instance is shown under the service's own name.
+const (
+	UserEntity     EntityType = "User"
+	GroupEntity    EntityType = "Group"
+	ProjectEntity  EntityType = "Project"
+	InstanceEntity EntityType = "Instance"
+)
+
+// Entity is what an event belongs to.
+type Entity struct {
+	Type EntityType
+	ID   int64
+	Path string // username or full path
+}
+
+// Instance is the entity of events of the whole installation.
+func Instance() Entity { return Entity{Type: InstanceEntity, ID: 1, Path: "svc"} }
+
+// Target is the thing that was changed, where that is not the entity itself.
+type Target struct {
+	Type    string // "User", "PersonalAccessToken", …
+	ID      int64
+	Details string // its name, for people
+}
+
+// Event is one administrative change.
+type Event struct {
+	ID        int64
+	Type      string // snake case, e.g. "user_blocked"
+	By        Author
+	Entity    Entity
+	Target    Target
+	IP        string
+	Details   Details
+	CreatedAt time.Time
+}
+
+// Author is who made the change, as he was then.
+type Author struct {
+	ID    int64
+	Name  string
+	Email string
+	Class string // "User" or "System"
+}
+
+// Details are what the change was. They are stored as they are shown.
+type Details struct {
+	Message string `json:"custom_message,omitempty"`
+	Add     string `json:"add,omitempty"`
+	Remove  string `json:"remove,omitempty"`
+	Change  string `json:"change,omitempty"` // the attribute that changed
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"`
+	// Behind is the administrator who acted as the author by sudo.
+	Behind string `json:"impersonated_by,omitempty"`
+}
+
+// Record writes an event for the actor. IDs and the time are filled in here.
+func Record(ctx context.Context, tx *db.Tx, by actor.Actor, now time.Time, e Event) error {
+	e.By = Author{ID: by.ID, Name: by.Name, Email: by.Email, Class: "User"}
+	switch {
+	case by.ID == actor.SystemID:
+		e.By.Class = "System"
+	case by.Anonymous():
+		e.By = Author{ID: actor.SystemID, Name: "An unauthenticated user", Class: "UnauthenticatedAuthor"}
+	}
+	e.IP, e.CreatedAt = by.IP, now
+	if by.Behind != nil {
+		e.Details.Behind = by.Behind.Username
+	}
+	if e.Target.Type == "" {
+		e.Target = Target{Type: string(e.Entity.Type), ID: e.Entity.ID, Details: e.Entity.Path}
+	}
+	details, err := json.Marshal(e.Details)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", e.Type, err)
+	}
+	if err := insertEvent(ctx, tx, e, string(details)); err != nil {
+		return fmt.Errorf("record %s: %w", e.Type, err)
+	}
+	return nil
+}
+
+// Deps are what the service needs.
+type Deps struct {
+	DB *db.DB
+}
+
+// Service reads audit events.
+type Service struct{ Deps }
+
+// New makes the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// Filter chooses events; zero values choose all.
+type Filter struct {
+	CreatedAfter  *time.Time
+	CreatedBefore *time.Time
+	EntityType    EntityType
+	EntityID      int64 // needs EntityType
+}
+
+// List gives the events of the whole installation, newest first. Only
+// administrators may call it.
+func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[Event], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[Event]{}, err
+	}
+	if f.EntityID != 0 && f.EntityType == "" {
+		return db.Page[Event]{}, errs.Invalid("entity_type is missing")
+	}
+	return listEvents(ctx, s.DB, f, p)
+}
+
+// Get gives one event. Only administrators may call it; NotFound when there
+// is no such event.
+func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (Event, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return Event{}, err
+	}
+	return findEvent(ctx, s.DB, id)
+}

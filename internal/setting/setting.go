@@ -1,0 +1,254 @@
+// Package setting keeps the settings of the installation that administrators
+// change while it runs. What is needed before the database is open belongs to
+// the configuration instead.
+package setting
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/notice"
+)
+
+// Settings are all settings.
+type Settings struct {
+	// New users.
+	DefaultProjectsLimit    int
+	CanCreateGroup          bool
+	DefaultExternal         bool
+	DefaultToPrivateProfile bool
+
+	// Passwords and sign-in.
+	MinimumPasswordLength int
+	MaxLoginAttempts      int // wrong passwords before an account is locked
+	UnlockMinutes         int // how long it stays locked
+	SessionMinutes        int // how long an idle session lives
+
+	// Tokens.
+	MaxTokenLifetimeDays int
+	ImpersonationEnabled bool
+
+	// CI.
+	MaxInstanceVariables int
+
+	// Rates.
+	AuthenticatedAPI   Throttle
+	UnauthenticatedAPI Throttle
+	SignInPerMinute    int // sign-in and token endpoints, per address and login; 0 is no limit
+}
+
+// Throttle is a limit on the rate of requests.
+type Throttle struct {
+	Enabled  bool
+	Requests int
+	Seconds  int
+}
+
+// Default is what a new installation starts with.
+func Default() Settings {
+	return Settings{
+		DefaultProjectsLimit:  100_000,
+		CanCreateGroup:        true,
+		MinimumPasswordLength: 8,
+		MaxLoginAttempts:      10,
+		UnlockMinutes:         10,
+		SessionMinutes:        7 * 24 * 60,
+		MaxTokenLifetimeDays:  365,
+		ImpersonationEnabled:  true,
+		MaxInstanceVariables:  100,
+		AuthenticatedAPI:      Throttle{Requests: 7200, Seconds: 3600},
+		UnauthenticatedAPI:    Throttle{Requests: 3600, Seconds: 3600},
+		SignInPerMinute:       10,
+	}
+}
+
+// field ties a setting to the name under which it is stored and shown, and to
+// the values that it may take.
+type field struct {
+	name     string
+	value    any // *int or *bool
+	min, max int // of an *int
+}
+
+const maxCount = 1_000_000_000
+
+func (s *Settings) fields() []field {
+	return []field{
+		{"default_projects_limit", &s.DefaultProjectsLimit, 0, maxCount},
+		{"can_create_group", &s.CanCreateGroup, 0, 0},
+		{"user_default_external", &s.DefaultExternal, 0, 0},
+		{"user_defaults_to_private_profile", &s.DefaultToPrivateProfile, 0, 0},
+		{"minimum_password_length", &s.MinimumPasswordLength, 8, 128},
+		{"max_login_attempts", &s.MaxLoginAttempts, 1, 1000},
+		{"failed_login_attempts_unlock_period_in_minutes", &s.UnlockMinutes, 1, maxCount},
+		{"session_expire_delay", &s.SessionMinutes, 1, maxCount},
+		{"max_personal_access_token_lifetime", &s.MaxTokenLifetimeDays, 1, 400},
+		{"impersonation_enabled", &s.ImpersonationEnabled, 0, 0},
+		{"max_instance_variables", &s.MaxInstanceVariables, 0, 10_000},
+		{"throttle_authenticated_api_enabled", &s.AuthenticatedAPI.Enabled, 0, 0},
+		{"throttle_authenticated_api_requests_per_period", &s.AuthenticatedAPI.Requests, 1, maxCount},
+		{"throttle_authenticated_api_period_in_seconds", &s.AuthenticatedAPI.Seconds, 1, maxCount},
+		{"throttle_unauthenticated_api_enabled", &s.UnauthenticatedAPI.Enabled, 0, 0},
+		{"throttle_unauthenticated_api_requests_per_period", &s.UnauthenticatedAPI.Requests, 1, maxCount},
+		{"throttle_unauthenticated_api_period_in_seconds", &s.UnauthenticatedAPI.Seconds, 1, maxCount},
+		{"throttle_sign_in_requests_per_minute", &s.SignInPerMinute, 0, maxCount},
+	}
+}
+
+// topic is the notice that tells nodes to read the settings anew.
+const topic = "settings"
+
+// Deps are what the service needs.
+type Deps struct {
+	DB      *db.DB
+	Notices *notice.Bus
+	Now     func() time.Time
+}
+
+// Service keeps the settings.
+type Service struct {
+	Deps
+	cached atomic.Pointer[Settings]
+
+	mu   sync.Mutex
+	drop int // how often the cache was dropped
+}
+
+// New makes the service.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	d.Notices.Subscribe(topic, func(string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cached.Store(nil)
+		s.drop++
+	})
+	return s
+}
+
+// Current gives the settings for the program's own use; it costs nothing once
+// they have been read.
+func (s *Service) Current(ctx context.Context) (Settings, error) {
+	if have := s.cached.Load(); have != nil {
+		return *have, nil
+	}
+	s.mu.Lock()
+	before := s.drop
+	s.mu.Unlock()
+	read, err := load(ctx, s.DB)
+	if err != nil {
+		return Settings{}, fmt.Errorf("read settings: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A change that came while we read must not be covered by what we read.
+	if s.drop == before {
+		s.cached.Store(&read)
+	}
+	return read, nil
+}
+
+// Get gives the settings to administrators.
+func (s *Service) Get(ctx context.Context, by actor.Actor) (Settings, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return Settings{}, err
+	}
+	return s.Current(ctx)
+}
+
+// Update lets administrators change settings: change is given the present
+// ones. Values out of range are Invalid, and then nothing changes.
+func (s *Service) Update(ctx context.Context, by actor.Actor, change func(*Settings)) (Settings, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return Settings{}, err
+	}
+	var now Settings
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		was, err := load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		now = was
+		change(&now)
+		if err := now.check(); err != nil {
+			return err
+		}
+		if err := s.save(ctx, tx, by, was, now); err != nil {
+			return err
+		}
+		return s.Notices.Send(ctx, tx, topic, "changed")
+	})
+	if err != nil {
+		return Settings{}, fmt.Errorf("update settings: %w", err)
+	}
+	return now, nil
+}
+
+func (s *Service) save(ctx context.Context, tx *db.Tx, by actor.Actor, was, now Settings) error {
+	before := was.fields()
+	for i, f := range now.fields() {
+		from, to := encode(before[i].value), encode(f.value)
+		if from == to {
+			continue
+		}
+		if err := saveSetting(ctx, tx, f.name, to); err != nil {
+			return err
+		}
+		err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type:    "application_setting_updated",
+			Entity:  audit.Instance(),
+			Target:  audit.Target{Type: "ApplicationSetting", ID: 1, Details: f.name},
+			Details: audit.Details{Change: f.name, From: from, To: to},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Settings) check() error {
+	wrong := map[string][]string{}
+	for _, f := range s.fields() {
+		n, ok := f.value.(*int)
+		switch {
+		case ok && *n < f.min:
+			wrong[f.name] = []string{fmt.Sprintf("must be greater than or equal to %d", f.min)}
+		case ok && *n > f.max:
+			wrong[f.name] = []string{fmt.Sprintf("must be less than or equal to %d", f.max)}
+		}
+	}
+	if len(wrong) > 0 {
+		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	}
+	return nil
+}
+
+func encode(v any) string {
+	text, _ := json.Marshal(v) // numbers and booleans always encode
+	return string(text)
+}
+
+func load(ctx context.Context, q db.Q) (Settings, error) {
+	stored, err := storedSettings(ctx, q)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := Default()
+	for _, f := range s.fields() {
+		if text, ok := stored[f.name]; ok {
+			if err := json.Unmarshal([]byte(text), f.value); err != nil {
+				return Settings{}, fmt.Errorf("setting %s: %w", f.name, err)
+			}
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,169 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+)
+
+// Attribute is something that administrators note about a user under a key of
+// their own choice.
+type Attribute struct {
+	Key   string
+	Value string
+}
+
+// maxAttribute is the length of a key and of a value in characters: both are
+// columns of one index, and PostgreSQL bounds the size of its rows.
+const maxAttribute = 255
+
+// Attributes lists the custom attributes of a user by key. Administrators
+// only; NotFound when there is no such user.
+func (s *Service) Attributes(ctx context.Context, by actor.Actor, userID int64) ([]Attribute, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	if _, err := findUser(ctx, s.DB, userID); err != nil {
+		return nil, err
+	}
+	return attributesOf(ctx, s.DB, userID)
+}
+
+// Attribute gives one custom attribute. Administrators only; NotFound when the
+// user is not there or has none of that key.
+func (s *Service) Attribute(ctx context.Context, by actor.Actor, userID int64, key string) (Attribute, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return Attribute{}, err
+	}
+	if _, err := findUser(ctx, s.DB, userID); err != nil {
+		return Attribute{}, err
+	}
+	return findAttribute(ctx, s.DB, userID, key)
+}
+
+// SetAttribute adds a custom attribute or changes its value. Administrators
+// only; NotFound when there is no such user.
+func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, userID int64, a Attribute) (Attribute, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return Attribute{}, err
+	}
+	if err := a.check(); err != nil {
+		return Attribute{}, err
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := findUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if err := saveAttribute(ctx, tx, userID, a); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, u, "user_custom_attribute_set", audit.Details{Change: "custom attribute " + a.Key, To: a.Value})
+	})
+	if err != nil {
+		return Attribute{}, fmt.Errorf("set attribute of user %d: %w", userID, err)
+	}
+	return a, nil
+}
+
+// DeleteAttribute removes a custom attribute. Administrators only; NotFound
+// when the user is not there or has none of that key.
+func (s *Service) DeleteAttribute(ctx context.Context, by actor.Actor, userID int64, key string) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := findUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		a, err := findAttribute(ctx, tx, userID, key)
+		if err != nil {
+			return err
+		}
+		if err := deleteAttribute(ctx, tx, userID, key); err != nil {
+			return notFound(err, "Custom Attribute")
+		}
+		return s.record(ctx, tx, by, u, "user_custom_attribute_removed", audit.Details{Remove: "custom attribute " + key, From: a.Value})
+	})
+	if err != nil {
+		return fmt.Errorf("delete attribute of user %d: %w", userID, err)
+	}
+	return nil
+}
+
+func (a Attribute) check() error {
+	wrong := map[string][]string{}
+	for name, text := range map[string]string{"key": a.Key, "value": a.Value} {
+		switch {
+		case text == "":
+			wrong[name] = []string{"can't be blank"}
+		case utf8.RuneCountInString(text) > maxAttribute:
+			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxAttribute)}
+		}
+	}
+	return invalid(wrong)
+}
+
+// attributeRow is an attribute with its owner.
+type attributeRow struct {
+	userID int64
+	Attribute
+}
+
+func scanAttribute(s db.Scanner) (attributeRow, error) {
+	var r attributeRow
+	err := s.Scan(&r.userID, &r.Key, &r.Value)
+	return r, err
+}
+
+func attributesOf(ctx context.Context, q db.Q, userID int64) ([]Attribute, error) {
+	of, err := attributesOfAll(ctx, q, []int64{userID})
+	if err != nil {
+		return nil, err
+	}
+	return of[userID], nil
+}
+
+// attributesOfAll gives the attributes of several users; those without any
+// have an empty list.
+func attributesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Attribute, error) {
+	of := make(map[int64][]Attribute, len(ids))
+	if len(ids) == 0 {
+		return of, nil
+	}
+	rows, err := db.All(ctx, q, scanAttribute, `
+		SELECT user_id, key, value FROM user_custom_attributes
+		WHERE user_id IN `+db.In(len(ids))+` ORDER BY user_id, key`, db.Any(ids)...)
+	if err != nil {
+		return nil, fmt.Errorf("read custom attributes: %w", err)
+	}
+	for _, id := range ids {
+		of[id] = []Attribute{}
+	}
+	for _, r := range rows {
+		of[r.userID] = append(of[r.userID], r.Attribute)
+	}
+	return of, nil
+}
+
+func findAttribute(ctx context.Context, q db.Q, userID int64, key string) (Attribute, error) {
+	r, err := scanAttribute(q.QueryRowContext(ctx, `
+		SELECT user_id, key, value FROM user_custom_attributes WHERE user_id = ? AND key = ?`, userID, key))
+	return r.Attribute, notFound(err, "Custom Attribute")
+}
+
+func saveAttribute(ctx context.Context, q db.Q, userID int64, a Attribute) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO user_custom_attributes (user_id, key, value) VALUES (?, ?, ?)
+		ON CONFLICT (user_id, key) DO UPDATE SET value = excluded.value`, userID, a.Key, a.Value)
+	return err
+}
+
+func deleteAttribute(ctx context.Context, q db.Q, userID int64, key string) error {
+	return db.ExecOne(ctx, q, `DELETE FROM user_custom_attributes WHERE user_id = ? AND key = ?`, userID, key)
+}

@@ -1,0 +1,275 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// topic is the notice that a user, or one of his credentials, has changed;
+// its key is the user's id.
+const topic = "user"
+
+const (
+	// tokenTouch is how exact the last use of a token is known.
+	tokenTouch = 10 * time.Minute
+	// actorTTL bounds how long a cached actor is believed even if no notice
+	// of a change arrives.
+	actorTTL = time.Minute
+	// actorsMax bounds the cache: about 1 KiB each.
+	actorsMax = 20_000
+)
+
+// Credential is an access token as it stands in the database, with the
+// account that it opens.
+type credential struct {
+	token  Token
+	actor  actor.Actor
+	state  State
+	active string // last_activity_on
+	loaded time.Time
+}
+
+// Authenticate gives the actor behind a personal or impersonation token.
+// Unauthorized when the token is unknown, revoked, expired or not accepted by
+// the settings; Forbidden when the account may not be used.
+func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Actor, error) {
+	now := s.Now()
+	c, err := s.credential(ctx, secret.Digest(token), now)
+	if errors.Is(err, db.ErrNoRows) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	if err != nil {
+		return actor.Actor{}, fmt.Errorf("authenticate: %w", err)
+	}
+	if !c.token.Active(now) {
+		reason := "Token is expired."
+		if c.token.RevokedAt != nil {
+			reason = "Token was revoked."
+		}
+		return actor.Actor{}, errs.Unauthorized(reason)
+	}
+	if c.token.Kind == Impersonation {
+		settings, err := s.Settings.Current(ctx)
+		if err != nil {
+			return actor.Actor{}, err
+		}
+		if !settings.ImpersonationEnabled {
+			return actor.Actor{}, errs.Unauthorized("Impersonation is disabled.")
+		}
+	}
+	if err := c.state.refusal(); err != nil {
+		return actor.Actor{}, err
+	}
+	if err := s.touch(ctx, c, now); err != nil {
+		return actor.Actor{}, fmt.Errorf("authenticate: %w", err)
+	}
+	by := c.actor
+	by.IP = ip
+	return by, nil
+}
+
+// refusal is the error that credentials of an account in this state get.
+func (s State) refusal() error {
+	switch s {
+	case Blocked, Banned:
+		return errs.Forbidden("Your account has been blocked.")
+	case Deactivated:
+		return errs.Forbidden("Your account has been deactivated by your administrator. Please log back in to reactivate your account.")
+	case PendingApproval:
+		return errs.Forbidden("Your account is pending approval from your administrator and hence blocked.")
+	}
+	return nil
+}
+
+// Become gives the actor for another account, on behalf of an administrator:
+// the rules of sudo. Forbidden for anybody else; NotFound with the text of the
+// API when there is no such user.
+func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Actor, error) {
+	if !by.Admin {
+		return actor.Actor{}, errs.Forbidden("Must be admin to use sudo")
+	}
+	u, err := findByRef(ctx, s.DB, ref)
+	if errs.Is(err, errs.KindNotFound) {
+		return actor.Actor{}, errs.NotFound(fmt.Sprintf("User with ID or username '%s'", ref))
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if err := u.State.refusal(); err != nil {
+		return actor.Actor{}, err
+	}
+	as := toActor(u, by.IP)
+	as.Scopes, as.TokenID, as.Behind = by.Scopes, 0, &by
+	return as, nil
+}
+
+func toActor(u *User, ip string) actor.Actor {
+	return actor.Actor{
+		ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email,
+		Admin: u.Admin, Auditor: u.Auditor, External: u.External, IP: ip,
+	}
+}
+
+// touch notes that the user was active today, and the token used just now.
+// Both are coalesced, so that reads do not become writes.
+func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error {
+	if err := s.noteActivity(ctx, c.actor.ID, c.active, now); err != nil {
+		return err
+	}
+	if c.token.LastUsedAt != nil && now.Sub(*c.token.LastUsedAt) < tokenTouch {
+		return nil
+	}
+	if err := touchToken(ctx, s.DB, c.token.ID, now); err != nil {
+		return err
+	}
+	s.actors.drop(c.actor.ID) // read anew, with the times just written
+	return nil
+}
+
+// noteActivity writes the day of the last activity, at most once a day.
+func (s *Service) noteActivity(ctx context.Context, userID int64, last string, now time.Time) error {
+	today := now.Format(time.DateOnly)
+	if last >= today {
+		return nil
+	}
+	s.actors.drop(userID)
+	return saveActivity(ctx, s.DB, userID, today, now)
+}
+
+// credential reads a token and its account, from memory when it can.
+func (s *Service) credential(ctx context.Context, digest string, now time.Time) (*credential, error) {
+	if !s.Notices.Healthy() {
+		return findCredential(ctx, s.DB, digest)
+	}
+	if c := s.actors.get(digest, now); c != nil {
+		return c, nil
+	}
+	drops := s.actors.drops()
+	c, err := findCredential(ctx, s.DB, digest)
+	if err != nil {
+		return nil, err
+	}
+	c.loaded = now
+	s.actors.put(digest, c, drops)
+	return c, nil
+}
+
+// dropActor makes every node forget what it knows of the user's credentials
+// once the transaction is committed.
+func (s *Service) dropActor(ctx context.Context, tx *db.Tx, userID int64) error {
+	return s.Notices.Send(ctx, tx, topic, strconv.FormatInt(userID, 10))
+}
+
+func (s *Service) watchNotices() {
+	s.Notices.Subscribe(topic, func(key string) {
+		id, err := strconv.ParseInt(key, 10, 64)
+		if err != nil { // messages were lost: nothing known can be believed
+			s.actors.clear()
+			return
+		}
+		s.actors.drop(id)
+	})
+}
+
+// actorCache keeps what the digests of tokens stand for. It is dropped by
+// notices, and holds no secret: a digest opens nothing.
+type actorCache struct {
+	mu       sync.RWMutex
+	byDigest map[string]*credential
+	byUser   map[int64][]string
+	dropped  int // how often something was dropped
+}
+
+func (c *actorCache) get(digest string, now time.Time) *credential {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if e := c.byDigest[digest]; e != nil && now.Sub(e.loaded) < actorTTL {
+		return e
+	}
+	return nil
+}
+
+func (c *actorCache) drops() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.dropped
+}
+
+// put keeps the credential unless something was dropped since it was read:
+// then it may be old already.
+func (c *actorCache) put(digest string, e *credential, drops int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dropped != drops {
+		return
+	}
+	if c.byDigest == nil || len(c.byDigest) >= actorsMax {
+		c.byDigest, c.byUser = map[string]*credential{}, map[int64][]string{}
+	}
+	if c.byDigest[digest] == nil {
+		c.byUser[e.actor.ID] = append(c.byUser[e.actor.ID], digest)
+	}
+	c.byDigest[digest] = e
+}
+
+func (c *actorCache) drop(userID int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, digest := range c.byUser[userID] {
+		delete(c.byDigest, digest)
+	}
+	delete(c.byUser, userID)
+	c.dropped++
+}
+
+func (c *actorCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byDigest, c.byUser = nil, nil
+	c.dropped++
+}
+
+func findCredential(ctx context.Context, q db.Q, digest string) (*credential, error) {
+	var c credential
+	a := &c.actor
+	err := scanTokenInto(q.QueryRowContext(ctx, `
+		SELECT `+tokenColumns+`, u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
+		FROM access_tokens t JOIN users u ON u.id = t.user_id
+		WHERE t.digest = ? AND u.deleted_at IS NULL`, digest), &c.token,
+		&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
+	if err != nil {
+		return nil, err
+	}
+	a.Scopes, a.TokenID = c.token.Scopes, c.token.ID
+	return &c, nil
+}
+
+func touchToken(ctx context.Context, q db.Q, id int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE access_tokens SET last_used_at = ? WHERE id = ? AND COALESCE(last_used_at, 0) < ?`, now, id, now)
+	return err
+}
+
+func saveActivity(ctx context.Context, q db.Q, userID int64, today string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE users SET last_activity_on = ?, current_sign_in_at = ? WHERE id = ? AND COALESCE(last_activity_on, '') < ?`,
+		today, now, userID, today)
+	return err
+}
+
+// splitScopes reads the scopes column.
+func splitScopes(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, " ")
+}

@@ -1,0 +1,313 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+// NewUser is what an account is made of.
+type NewUser struct {
+	Email    string
+	Name     string
+	Username string
+
+	// One of these gives the password; the flags win over Password.
+	Password            string
+	ResetPassword       bool // a random one, and the user is asked to set his own
+	ForceRandomPassword bool
+
+	SkipConfirmation bool
+	Fields
+}
+
+// Fields are the attributes that both creation and change may set; nil leaves
+// the default or the present value.
+type Fields struct {
+	Admin, Auditor, External *bool
+
+	Bio, Location, PublicEmail, CommitEmail       *string
+	Skype, LinkedIn, Twitter, Discord, WebsiteURL *string
+	Organization, JobTitle, Pronouns, Note        *string
+
+	CanCreateGroup, PrivateProfile, ViewDiffsFileByFile *bool
+	ProjectsLimit, ThemeID, ColorSchemeID               *int64
+
+	// A pointer to nil takes the limit away.
+	CIMinutesLimit, ExtraCIMinutesLimit **int64
+
+	Provider, ExternUID string // an identity to add, both or none
+	SAMLProviderID      *int64 // with an identity of a group's provider
+
+	Avatar *AvatarFile
+}
+
+// Create makes an account. Administrators only. Conflict when the email or
+// the username is taken.
+func (s *Service) Create(ctx context.Context, by actor.Actor, n NewUser) (*User, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.check(settings); err != nil {
+		return nil, err
+	}
+	if err := n.Avatar.check(); err != nil {
+		return nil, err
+	}
+	if n.ResetPassword || n.ForceRandomPassword {
+		n.Password = secret.Token("")
+	}
+	hash, err := s.Hasher.Hash(ctx, n.Password)
+	if err != nil {
+		return nil, fmt.Errorf("create user: %w", err)
+	}
+	u := s.newUser(by, n, settings)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, by, u, hash, n) })
+	if err != nil {
+		return nil, fmt.Errorf("create user: %w", err)
+	}
+	if n.Avatar != nil {
+		if err := s.storeAvatar(ctx, by, u.ID, n.Avatar); err != nil {
+			return nil, err
+		}
+	}
+	return s.profile(ctx, by, u.ID)
+}
+
+// newUser is the account before it is stored.
+func (s *Service) newUser(by actor.Actor, n NewUser, settings setting.Settings) *User {
+	now := s.Now()
+	u := &User{
+		Kind: Human, State: Active, Username: n.Username, Name: n.Name, Email: n.Email,
+		External: settings.DefaultExternal, PrivateProfile: settings.DefaultToPrivateProfile,
+		ProjectsLimit: int64(settings.DefaultProjectsLimit), CanCreateGroup: settings.CanCreateGroup,
+		Profile:            Profile{Timezone: "UTC"},
+		Preferences:        Preferences{ThemeID: 1, ColorSchemeID: 1, ShowWhitespaceInDiffs: true},
+		Status:             Status{Availability: NotSet},
+		MustChangePassword: n.ResetPassword,
+		CreatedAt:          now, UpdatedAt: now,
+	}
+	if by.ID > 0 {
+		u.CreatedBy = &by.ID
+	}
+	if n.SkipConfirmation {
+		u.ConfirmedAt = &now
+	}
+	return u
+}
+
+func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string, n NewUser) error {
+	if err := insertUser(ctx, tx, u, hash); err != nil {
+		return err
+	}
+	if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, "", u.CreatedAt); err != nil {
+		return taken(err)
+	}
+	if err := s.apply(ctx, tx, u, n.Fields); err != nil {
+		return err
+	}
+	if err := saveUser(ctx, tx, u); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, by, u, "user_created", audit.Details{Add: "user", Message: "User " + u.Username + " created"})
+}
+
+// apply sets the given attributes and checks them against what the user has.
+func (s *Service) apply(ctx context.Context, tx *db.Tx, u *User, f Fields) error {
+	set(&u.Admin, f.Admin)
+	set(&u.Auditor, f.Auditor)
+	set(&u.External, f.External)
+	set(&u.Bio, f.Bio)
+	set(&u.Location, f.Location)
+	set(&u.Skype, f.Skype)
+	set(&u.LinkedIn, f.LinkedIn)
+	set(&u.Twitter, f.Twitter)
+	set(&u.Discord, f.Discord)
+	set(&u.WebsiteURL, f.WebsiteURL)
+	set(&u.Organization, f.Organization)
+	set(&u.JobTitle, f.JobTitle)
+	set(&u.Pronouns, f.Pronouns)
+	set(&u.Note, f.Note)
+	set(&u.CanCreateGroup, f.CanCreateGroup)
+	set(&u.PrivateProfile, f.PrivateProfile)
+	set(&u.ViewDiffsFileByFile, f.ViewDiffsFileByFile)
+	set(&u.ProjectsLimit, f.ProjectsLimit)
+	set(&u.ThemeID, f.ThemeID)
+	set(&u.ColorSchemeID, f.ColorSchemeID)
+	set(&u.CIMinutesLimit, f.CIMinutesLimit)
+	set(&u.ExtraCIMinutesLimit, f.ExtraCIMinutesLimit)
+	if err := u.check(); err != nil {
+		return err
+	}
+	if f.PublicEmail != nil {
+		if err := s.requireVerified(ctx, tx, u, "public_email", *f.PublicEmail); err != nil {
+			return err
+		}
+		u.PublicEmail = *f.PublicEmail
+	}
+	if f.CommitEmail != nil {
+		if *f.CommitEmail != PrivateCommitEmail {
+			if err := s.requireVerified(ctx, tx, u, "commit_email", *f.CommitEmail); err != nil {
+				return err
+			}
+		}
+		u.CommitEmail = *f.CommitEmail
+	}
+	if f.ExternUID != "" && f.Provider != "" {
+		return setIdentity(ctx, tx, u.ID, Identity{Provider: f.Provider, ExternUID: f.ExternUID, SAMLProviderID: f.SAMLProviderID})
+	}
+	return nil
+}
+
+// PrivateCommitEmail stands for an address that tells nobody the real one.
+const PrivateCommitEmail = "_private"
+
+// CommitAddress is the address that commits made on the web carry.
+func (u *User) CommitAddress(host string) string {
+	switch u.CommitEmail {
+	case "":
+		return u.Email
+	case PrivateCommitEmail:
+		return fmt.Sprintf("%d-%s@users.noreply.%s", u.ID, u.Username, host)
+	}
+	return u.CommitEmail
+}
+
+// requireVerified accepts an empty address or one that the user has confirmed.
+func (s *Service) requireVerified(ctx context.Context, tx *db.Tx, u *User, field, address string) error {
+	if address == "" {
+		return nil
+	}
+	ok, err := exists(tx.QueryRowContext(ctx, `
+		SELECT 1 FROM emails WHERE user_id = ? AND lower(email) = lower(?) AND confirmed_at IS NOT NULL`, u.ID, address))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errs.InvalidField(field, "is not an email you own")
+	}
+	return nil
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func (n *NewUser) check(settings setting.Settings) error {
+	wrong := map[string][]string{}
+	checkUsername(wrong, n.Username)
+	checkName(wrong, n.Name)
+	if !validEmail(n.Email) {
+		wrong["email"] = []string{"is invalid"}
+	}
+	if !n.ResetPassword && !n.ForceRandomPassword {
+		checkPassword(wrong, n.Password, settings.MinimumPasswordLength)
+	}
+	return invalid(wrong)
+}
+
+func invalid(wrong map[string][]string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+}
+
+// A username is part of URLs and of file names, so it is plain.
+var usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
+
+func checkUsername(wrong map[string][]string, username string) {
+	lower := strings.ToLower(username)
+	switch {
+	case username == "":
+		wrong["username"] = []string{"can't be blank"}
+	case len(username) < 2:
+		wrong["username"] = []string{"is too short (minimum is 2 characters)"}
+	case len(username) > 255:
+		wrong["username"] = []string{"is too long (maximum is 255 characters)"}
+	case !usernamePattern.MatchString(username), strings.HasSuffix(username, "."), strings.HasSuffix(lower, ".git"), strings.HasSuffix(lower, ".atom"):
+		wrong["username"] = []string{"can contain only letters, digits, '_', '-' and '.'. It must not start with '-' or end in '.', '.git' or '.atom'."}
+	case allDigits(username):
+		// Everywhere a number names an account by its id.
+		wrong["username"] = []string{"must contain something other than digits"}
+	case reservedNames[lower]:
+		wrong["username"] = []string{username + " is a reserved name"}
+	}
+}
+
+// reservedNames are the first segments of our own URLs.
+var reservedNames = map[string]bool{
+	"-": true, ".": true, "..": true, ".well-known": true, "admin": true, "api": true, "assets": true, "avatar": true,
+	"dashboard": true, "explore": true, "favicon.ico": true, "files": true, "groups": true, "health_check": true,
+	"help": true, "import": true, "jwt": true, "login": true, "oauth": true, "profile": true, "projects": true,
+	"public": true, "robots.txt": true, "s": true, "search": true, "sitemap": true, "snippets": true, "static": true,
+	"unsubscribes": true, "uploads": true, "users": true, "v2": true,
+}
+
+func allDigits(s string) bool {
+	return strings.Trim(s, "0123456789") == ""
+}
+
+func checkName(wrong map[string][]string, name string) {
+	switch {
+	case strings.TrimSpace(name) == "":
+		wrong["name"] = []string{"can't be blank"}
+	case utf8.RuneCountInString(name) > 255:
+		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+	}
+}
+
+func checkPassword(wrong map[string][]string, password string, shortest int) {
+	switch n := utf8.RuneCountInString(password); {
+	case password == "":
+		wrong["password"] = []string{"can't be blank"}
+	case n < shortest:
+		wrong["password"] = []string{fmt.Sprintf("is too short (minimum is %d characters)", shortest)}
+	case n > 128:
+		wrong["password"] = []string{"is too long (maximum is 128 characters)"}
+	}
+}
+
+// check holds the rules of the attributes themselves.
+func (u *User) check() error {
+	wrong := map[string][]string{}
+	for name, text := range map[string]string{
+		"bio": u.Bio, "location": u.Location, "skype": u.Skype, "linkedin": u.LinkedIn, "twitter": u.Twitter, "discord": u.Discord,
+		"website_url": u.WebsiteURL, "organization": u.Organization, "job_title": u.JobTitle,
+	} {
+		if utf8.RuneCountInString(text) > 500 {
+			wrong[name] = []string{"is too long (maximum is 500 characters)"}
+		}
+	}
+	if utf8.RuneCountInString(u.Pronouns) > 50 {
+		wrong["pronouns"] = []string{"is too long (maximum is 50 characters)"}
+	}
+	if w := u.WebsiteURL; w != "" && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
+		wrong["website_url"] = []string{"is not a valid URL"}
+	}
+	if u.ThemeID < 1 || u.ThemeID > 11 {
+		wrong["theme_id"] = []string{"is not included in the list"}
+	}
+	if u.ColorSchemeID < 1 || u.ColorSchemeID > 6 {
+		wrong["color_scheme_id"] = []string{"is not included in the list"}
+	}
+	if u.ProjectsLimit < 0 {
+		wrong["projects_limit"] = []string{"must be greater than or equal to 0"}
+	}
+	return invalid(wrong)
+}

@@ -1,0 +1,132 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Mover is how a later feature takes part in a deletion: it hands what the
+// user made over to the ghost user or, when hard, deletes it. It runs in the
+// background, in the transaction that removes the account.
+type Mover func(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error
+
+// OnDelete registers a Mover; it is called while the program is put together.
+func (s *Service) OnDelete(m Mover) { s.movers = append(s.movers, m) }
+
+// Delete removes an account: at once for everybody who looks, in the
+// background with all that hangs on it. Contributions go to the ghost user, or
+// away with the account when hard. Administrators only; Conflict when the
+// account can not be deleted.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, hard bool, unmodifiedSince *time.Time) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	u, err := s.find(ctx, s.DB, by, id)
+	if err != nil {
+		return err
+	}
+	if unmodifiedSince != nil && u.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
+		return errs.Precondition("")
+	}
+	if u.Internal() {
+		return errs.Conflict("User cannot be removed.")
+	}
+	return s.delete(ctx, by, u, hard, "user_deleted")
+}
+
+// deleteWork finishes a deletion in the background.
+type deleteWork struct {
+	UserID int64 `json:"user_id"`
+	Hard   bool  `json:"hard"`
+}
+
+// Kind names the work in the queue.
+func (deleteWork) Kind() string { return "user_delete" }
+
+func (s *Service) delete(ctx context.Context, by actor.Actor, u *User, hard bool, event string) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if u.Admin {
+			if err := requireOtherAdmin(ctx, tx, u.ID); err != nil {
+				return err
+			}
+		}
+		if err := db.ExecOne(ctx, tx, `UPDATE users SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL`, s.Now(), u.ID); err != nil {
+			return notFound(err, "User")
+		}
+		if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
+			return err
+		}
+		if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, by, u, event, audit.Details{Remove: "user", Message: "User " + u.Username + " scheduled for deletion"}); err != nil {
+			return err
+		}
+		if err := s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard}); err != nil {
+			return err
+		}
+		return s.dropActor(ctx, tx, u.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("delete user %d: %w", u.ID, err)
+	}
+	return nil
+}
+
+// requireOtherAdmin keeps the last administrator: without one, nobody could
+// make another.
+func requireOtherAdmin(ctx context.Context, q db.Q, id int64) error {
+	ok, err := exists(q.QueryRowContext(ctx, `
+		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ? LIMIT 1`, id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errs.Conflict("The last administrator cannot be removed.")
+	}
+	return nil
+}
+
+func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
+	var avatar string
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := tx.QueryRowContext(ctx, `SELECT avatar FROM users WHERE id = ? AND deleted_at IS NOT NULL`, w.UserID).Scan(&avatar)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil // an earlier try got this far
+		}
+		if err != nil {
+			return err
+		}
+		ghost, err := ghostID(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, move := range s.movers {
+			if err := move(ctx, tx, w.UserID, ghost, w.Hard); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM users WHERE id = ?`, w.UserID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("finish deletion of user %d: %w", w.UserID, err)
+	}
+	if avatar != "" {
+		return s.Blobs.Delete(ctx, avatarKey(w.UserID, avatar))
+	}
+	return nil
+}
+
+func ghostID(ctx context.Context, q db.Q) (int64, error) {
+	var id int64
+	err := q.QueryRowContext(ctx, `SELECT id FROM users WHERE kind = 'ghost' ORDER BY id LIMIT 1`).Scan(&id)
+	return id, err
+}

@@ -1,0 +1,283 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"strings"
+	"time"
+	"unicode"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// Email is an address of a user beside his primary one.
+type Email struct {
+	ID          int64
+	UserID      int64
+	Address     string
+	ConfirmedAt *time.Time
+	CreatedAt   time.Time
+
+	// Token is what ConfirmEmail takes. Only the adding gives it, for the
+	// message to the address; the database holds its digest.
+	Token string
+}
+
+// NewEmail is an address to add.
+type NewEmail struct {
+	Address          string
+	SkipConfirmation bool // take it for confirmed
+}
+
+// OwnEmails lists the actor's own secondary addresses, oldest first.
+func (s *Service) OwnEmails(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[Email], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[Email]{}, err
+	}
+	return listEmails(ctx, s.DB, by.ID, p)
+}
+
+// OwnEmail gives one of the actor's own secondary addresses; NotFound when he
+// has no such address.
+func (s *Service) OwnEmail(ctx context.Context, by actor.Actor, id int64) (*Email, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return findEmail(ctx, s.DB, by.ID, id)
+}
+
+// AddOwnEmail adds a secondary address to the actor's own account. It counts
+// once ConfirmEmail has seen its token. Invalid when it is no address or is
+// taken.
+func (s *Service) AddOwnEmail(ctx context.Context, by actor.Actor, address string) (*Email, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return s.addEmail(ctx, by, by.ID, NewEmail{Address: address})
+}
+
+// DeleteOwnEmail removes one of the actor's own secondary addresses; see
+// DeleteEmail.
+func (s *Service) DeleteOwnEmail(ctx context.Context, by actor.Actor, id int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	return s.deleteEmail(ctx, by, by.ID, id)
+}
+
+// Emails lists the secondary addresses of a user, oldest first.
+// Administrators only; NotFound when there is no such user.
+func (s *Service) Emails(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[Email], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[Email]{}, err
+	}
+	if _, err := findUser(ctx, s.DB, userID); err != nil {
+		return db.Page[Email]{}, err
+	}
+	return listEmails(ctx, s.DB, userID, p)
+}
+
+// AddEmail adds a secondary address to a user. Administrators only; NotFound
+// when there is no such user, Invalid when it is no address or is taken.
+func (s *Service) AddEmail(ctx context.Context, by actor.Actor, userID int64, n NewEmail) (*Email, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	return s.addEmail(ctx, by, userID, n)
+}
+
+// DeleteEmail removes a secondary address of a user, and the profile stops
+// naming it. Administrators only; NotFound when there is no such address. The
+// primary one can not be removed and is NotFound too.
+func (s *Service) DeleteEmail(ctx context.Context, by actor.Actor, userID, id int64) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	return s.deleteEmail(ctx, by, userID, id)
+}
+
+func (s *Service) addEmail(ctx context.Context, by actor.Actor, userID int64, n NewEmail) (*Email, error) {
+	if !validEmail(n.Address) {
+		return nil, errs.InvalidField("email", "is invalid")
+	}
+	e := &Email{UserID: userID, Address: n.Address, CreatedAt: s.Now()}
+	digest := ""
+	if n.SkipConfirmation {
+		e.ConfirmedAt = &e.CreatedAt
+	} else {
+		e.Token = secret.Token("")
+		digest = secret.Digest(e.Token)
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := findUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		e.ID, err = insertEmail(ctx, tx, userID, e.Address, e.ConfirmedAt, digest, e.CreatedAt)
+		if db.IsUnique(err, "emails_email") {
+			return errs.InvalidField("email", "has already been taken").Because(err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.recordOf(ctx, tx, by, u, "email_created", e.target(), audit.Details{Add: "email", Message: "Email created"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add email of user %d: %w", userID, err)
+	}
+	return e, nil
+}
+
+func (s *Service) deleteEmail(ctx context.Context, by actor.Actor, userID, id int64) error {
+	_, err := s.change(ctx, userID, func(tx *db.Tx, u *User) error {
+		e, err := findEmail(ctx, tx, userID, id)
+		if err != nil {
+			return err
+		}
+		if err := deleteEmail(ctx, tx, id); err != nil {
+			return err
+		}
+		if strings.EqualFold(u.PublicEmail, e.Address) {
+			u.PublicEmail = ""
+		}
+		if strings.EqualFold(u.CommitEmail, e.Address) {
+			u.CommitEmail = ""
+		}
+		return s.recordOf(ctx, tx, by, u, "email_destroyed", e.target(), audit.Details{Remove: "email", Message: "Email destroyed"})
+	})
+	return err
+}
+
+// ByPublicEmail gives the user who shows the address in his profile, to
+// anybody. NotFound when there is none that the actor may see.
+func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address string) (*User, error) {
+	u, err := findByPublicEmail(ctx, s.DB, address)
+	if err != nil {
+		return nil, err
+	}
+	if !visible(by, u) {
+		return nil, errs.NotFound("User")
+	}
+	return u, nil
+}
+
+// ConfirmEmail confirms the address that the token was sent to; whoever has
+// the token may. Invalid when it is unknown or was used before.
+func (s *Service) ConfirmEmail(ctx context.Context, token string) (*User, error) {
+	e, err := findUnconfirmed(ctx, s.DB, secret.Digest(token))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.Invalid("Confirmation token is invalid")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("confirm email: %w", err)
+	}
+	return s.change(ctx, e.UserID, func(tx *db.Tx, u *User) error {
+		now := s.Now()
+		err := confirmEmail(ctx, tx, e.ID, secret.Digest(token), now)
+		if errors.Is(err, db.ErrNoRows) {
+			return errs.Invalid("Confirmation token is invalid")
+		}
+		if err != nil {
+			return err
+		}
+		if strings.EqualFold(u.Email, e.Address) {
+			u.ConfirmedAt = &now
+		}
+		return s.recordOf(ctx, tx, toActor(u, ""), u, "email_confirmed", e.target(), audit.Details{Message: "Email confirmed"})
+	})
+}
+
+func (e *Email) target() audit.Target {
+	return audit.Target{Type: "Email", ID: e.ID, Details: e.Address}
+}
+
+// recordOf writes an audit event about a thing that belongs to a user.
+func (s *Service) recordOf(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, kind string, of audit.Target, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: u.entity(), Target: of, Details: d})
+}
+
+// maxEmail is the longest address that a mail server takes.
+const maxEmail = 254
+
+// validEmail accepts a bare address: no display name, no comment. A host
+// without a dot is fine, installations are often inside one network.
+func validEmail(address string) bool {
+	if len(address) > maxEmail || strings.ContainsFunc(address, unicode.IsControl) {
+		return false
+	}
+	a, err := mail.ParseAddress(address)
+	return err == nil && a.Name == "" && a.Address == address
+}
+
+const emailColumns = `e.id, e.user_id, e.email, e.confirmed_at, e.created_at`
+
+// Every address is a row, the primary among them; what this file shows are
+// the others.
+const (
+	emailTables    = `emails e JOIN users u ON u.id = e.user_id`
+	secondaryEmail = `lower(e.email) <> lower(u.email)`
+)
+
+func scanEmail(s db.Scanner) (Email, error) {
+	var e Email
+	err := s.Scan(&e.ID, &e.UserID, &e.Address, db.NullTime(&e.ConfirmedAt), db.Time(&e.CreatedAt))
+	return e, err
+}
+
+func listEmails(ctx context.Context, d *db.DB, userID int64, p db.Paging) (db.Page[Email], error) {
+	var where db.Where
+	where.And("e.user_id = ?", userID)
+	where.And(secondaryEmail)
+	return db.List(ctx, d, db.Query[Email]{
+		Columns: emailColumns, From: emailTables, Where: where, Order: []db.Order{{Name: "e.id"}},
+		Scan: scanEmail, Keys: func(e Email) []any { return []any{e.ID} },
+	}, p)
+}
+
+func findEmail(ctx context.Context, q db.Q, userID, id int64) (*Email, error) {
+	e, err := scanEmail(q.QueryRowContext(ctx, `
+		SELECT `+emailColumns+` FROM `+emailTables+` WHERE e.id = ? AND e.user_id = ? AND `+secondaryEmail, id, userID))
+	if err != nil {
+		return nil, notFound(err, "Email")
+	}
+	return &e, nil
+}
+
+// findByPublicEmail goes by the addresses, which have an index: only an
+// address of his own can stand in a profile.
+func findByPublicEmail(ctx context.Context, q db.Q, address string) (*User, error) {
+	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
+		WHERE lower(e.email) = lower(?) AND lower(u.public_email) = lower(e.email) AND u.deleted_at IS NULL`, address))
+}
+
+// findUnconfirmed gives ErrNoRows for a digest that nobody waits for. The
+// second condition is that of the index.
+func findUnconfirmed(ctx context.Context, q db.Q, digest string) (Email, error) {
+	return scanEmail(q.QueryRowContext(ctx, `
+		SELECT `+emailColumns+` FROM `+emailTables+`
+		WHERE e.confirmation_digest = ? AND e.confirmation_digest <> '' AND u.deleted_at IS NULL`, digest))
+}
+
+// insertEmail writes an address; a taken one breaks the index emails_email.
+func insertEmail(ctx context.Context, q db.Q, userID int64, address string, confirmedAt *time.Time, confirmationDigest string, now time.Time) (int64, error) {
+	var id int64
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO emails (user_id, email, confirmed_at, confirmation_digest, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		userID, address, confirmedAt, confirmationDigest, now).Scan(&id)
+	return id, err
+}
+
+func confirmEmail(ctx context.Context, q db.Q, id int64, digest string, now time.Time) error {
+	return db.ExecOne(ctx, q, `
+		UPDATE emails SET confirmed_at = ?, confirmation_digest = '' WHERE id = ? AND confirmation_digest = ?`, now, id, digest)
+}
+
+func deleteEmail(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM emails WHERE id = ?`, id)
+}

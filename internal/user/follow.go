@@ -1,0 +1,114 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Follow makes the actor follow a user and gives that user. changed is false
+// when there was nothing to do: he follows him already, or it is himself.
+// Anybody who has signed in may; NotFound when he does not see the user.
+func (s *Service) Follow(ctx context.Context, by actor.Actor, userID int64) (u *User, changed bool, err error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, false, err
+	}
+	if u, err = s.find(ctx, s.DB, by, userID); err != nil {
+		return nil, false, err
+	}
+	if by.Is(userID) {
+		return u, false, nil
+	}
+	changed, err = insertFollow(ctx, s.DB, by.ID, userID, s.Now())
+	if db.IsForeignKey(err) {
+		return nil, false, errs.NotFound("User").Because(err)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("follow user %d: %w", userID, err)
+	}
+	return u, changed, nil
+}
+
+// Unfollow ends what Follow began; the rest is alike.
+func (s *Service) Unfollow(ctx context.Context, by actor.Actor, userID int64) (u *User, changed bool, err error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, false, err
+	}
+	if u, err = s.find(ctx, s.DB, by, userID); err != nil {
+		return nil, false, err
+	}
+	if changed, err = deleteFollow(ctx, s.DB, by.ID, userID); err != nil {
+		return nil, false, fmt.Errorf("unfollow user %d: %w", userID, err)
+	}
+	return u, changed, nil
+}
+
+// Followers lists who follows a user, by id, to anybody who has signed in.
+// NotFound when there is no user whose profile he may read.
+func (s *Service) Followers(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[*User], error) {
+	if err := s.requireProfile(ctx, by, userID); err != nil {
+		return db.Page[*User]{}, err
+	}
+	return listFollows(ctx, s.DB, by, "f.follower_id", "f.followed_id", userID, p)
+}
+
+// Following lists whom a user follows; the rest is as for Followers.
+func (s *Service) Following(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[*User], error) {
+	if err := s.requireProfile(ctx, by, userID); err != nil {
+		return db.Page[*User]{}, err
+	}
+	return listFollows(ctx, s.DB, by, "f.followed_id", "f.follower_id", userID, p)
+}
+
+func (s *Service) requireProfile(ctx context.Context, by actor.Actor, userID int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	u, err := s.find(ctx, s.DB, by, userID)
+	if err != nil {
+		return err
+	}
+	if !MayReadProfile(by, u) {
+		return errs.NotFound("User")
+	}
+	return nil
+}
+
+// listFollows lists the users in one column of follows by the other one.
+func listFollows(ctx context.Context, d *db.DB, by actor.Actor, list, of string, userID int64, p db.Paging) (db.Page[*User], error) {
+	var where db.Where
+	where.And(of+" = ?", userID)
+	where.And("u.deleted_at IS NULL")
+	if !by.Admin { // the rule of visible
+		where.And("u.state NOT IN (?, ?) OR u.id = ?", string(Banned), string(PendingApproval), by.ID)
+	}
+	return db.List(ctx, d, db.Query[*User]{
+		Columns: userColumns, From: "follows f JOIN users u ON u.id = " + list + " LEFT JOIN namespaces n ON n.user_id = u.id",
+		Where: where, Order: []db.Order{{Name: list}},
+		Scan: scanUser, Keys: func(u *User) []any { return []any{u.ID} },
+		CountFrom: "follows f JOIN users u ON u.id = " + list,
+	}, p)
+}
+
+func insertFollow(ctx context.Context, q db.Q, follower, followed int64, now time.Time) (bool, error) {
+	return touched(ctx, q, `
+		INSERT INTO follows (follower_id, followed_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, follower, followed, now)
+}
+
+func deleteFollow(ctx context.Context, q db.Q, follower, followed int64) (bool, error) {
+	return touched(ctx, q, `DELETE FROM follows WHERE follower_id = ? AND followed_id = ?`, follower, followed)
+}
+
+// touched runs a statement and reports whether it changed any row.
+func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
+	res, err := q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}

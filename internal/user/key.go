@@ -1,0 +1,356 @@
+package user
+
+import (
+	"bytes"
+	"context"
+	"crypto/rsa"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Key is a public SSH key of a user.
+type Key struct {
+	ID          int64
+	UserID      int64
+	Title       string
+	Key         string // the authorized-keys line, with its comment
+	Fingerprint string // MD5, sixteen bytes in hex with colons
+	SHA256      string // "SHA256:" and base64
+	Usage       KeyUsage
+	CreatedAt   time.Time
+	ExpiresAt   *time.Time
+	LastUsedAt  *time.Time
+}
+
+// KeyUsage says what a key is good for.
+type KeyUsage string
+
+// The usages.
+const (
+	AuthKey           KeyUsage = "auth"
+	SigningKey        KeyUsage = "signing"
+	AuthAndSigningKey KeyUsage = "auth_and_signing"
+)
+
+// NewKey is what a key is made of.
+type NewKey struct {
+	Title     string
+	Key       string
+	Usage     KeyUsage // empty: for both
+	ExpiresAt *time.Time
+}
+
+// OwnKeys lists the actor's own keys, oldest first.
+func (s *Service) OwnKeys(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[Key], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[Key]{}, err
+	}
+	return listKeys(ctx, s.DB, by.ID, p)
+}
+
+// OwnKey gives one of the actor's own keys; NotFound when he has no such key.
+func (s *Service) OwnKey(ctx context.Context, by actor.Actor, id int64) (*Key, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return findUserKey(ctx, s.DB, by.ID, id)
+}
+
+// KeysOf lists the keys of a user, oldest first, to anybody: they are public.
+// NotFound when there is no user that the actor may see.
+func (s *Service) KeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Paging) (db.Page[Key], error) {
+	u, err := s.Find(ctx, by, of)
+	if err != nil {
+		return db.Page[Key]{}, err
+	}
+	page, err := listKeys(ctx, s.DB, u.ID, p)
+	for i := range page.Items {
+		page.Items[i].hideComment(by)
+	}
+	return page, err
+}
+
+// KeyOf gives one key of a user to anybody. NotFound when there is none that
+// the actor may see.
+func (s *Service) KeyOf(ctx context.Context, by actor.Actor, of Ref, id int64) (*Key, error) {
+	u, err := s.Find(ctx, by, of)
+	if err != nil {
+		return nil, err
+	}
+	k, err := findUserKey(ctx, s.DB, u.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	k.hideComment(by)
+	return k, nil
+}
+
+// hideComment leaves the comment to the owner and to administrators: it is
+// most times an address or the name of a machine.
+func (k *Key) hideComment(by actor.Actor) {
+	if by.Admin || by.Is(k.UserID) {
+		return
+	}
+	if parts := strings.SplitN(k.Key, " ", 3); len(parts) == 3 {
+		k.Key = parts[0] + " " + parts[1]
+	}
+}
+
+// KeyWithUser gives a key and its owner. Administrators only; NotFound when
+// there is no such key.
+func (s *Service) KeyWithUser(ctx context.Context, by actor.Actor, id int64) (*Key, *User, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, nil, err
+	}
+	k, err := findKey(ctx, s.DB, "k.id = ?", id)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := s.profile(ctx, by, k.UserID)
+	return k, u, err
+}
+
+var (
+	md5Pattern    = regexp.MustCompile(`^([0-9a-f]{2}:){15}[0-9a-f]{2}$`)
+	sha256Pattern = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
+)
+
+// KeyByFingerprint gives the key with this fingerprint, MD5 or SHA256, and its
+// owner. Administrators only; Invalid when it is no fingerprint, NotFound when
+// there is no such key.
+func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerprint string) (*Key, *User, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, nil, err
+	}
+	cond, arg := "k.sha256 = ?", fingerprint
+	if md5 := strings.ToLower(strings.TrimPrefix(fingerprint, "MD5:")); md5Pattern.MatchString(md5) {
+		cond, arg = "k.fingerprint = ?", md5
+	} else if !sha256Pattern.MatchString(fingerprint) {
+		return nil, nil, errs.Invalid("Failed to return the key")
+	}
+	k, err := findKey(ctx, s.DB, cond, arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := s.profile(ctx, by, k.UserID)
+	return k, u, err
+}
+
+// AddOwnKey adds a key to the actor's own account. Invalid when the key can
+// not be used or anybody has it already.
+func (s *Service) AddOwnKey(ctx context.Context, by actor.Actor, n NewKey) (*Key, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return s.addKey(ctx, by, by.ID, n)
+}
+
+// AddKey adds a key to a user. Administrators only; NotFound when there is no
+// such user, otherwise as AddOwnKey.
+func (s *Service) AddKey(ctx context.Context, by actor.Actor, userID int64, n NewKey) (*Key, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	return s.addKey(ctx, by, userID, n)
+}
+
+// DeleteOwnKey removes one of the actor's own keys. NotFound when he has no
+// such key.
+func (s *Service) DeleteOwnKey(ctx context.Context, by actor.Actor, id int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	return s.deleteKey(ctx, by, by.ID, id)
+}
+
+// DeleteKey removes a key of a user. Administrators only; NotFound when the
+// user is not there or has no such key.
+func (s *Service) DeleteKey(ctx context.Context, by actor.Actor, userID, id int64) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	return s.deleteKey(ctx, by, userID, id)
+}
+
+func (s *Service) addKey(ctx context.Context, by actor.Actor, userID int64, n NewKey) (*Key, error) {
+	k, err := n.check(s.Now())
+	if err != nil {
+		return nil, err
+	}
+	k.UserID = userID
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := findUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		err = insertKey(ctx, tx, k)
+		if db.IsUnique(err, "ssh_keys_sha256") {
+			return errs.InvalidField("fingerprint_sha256", "has already been taken").Because(err)
+		}
+		if err != nil {
+			return err
+		}
+		return s.recordOf(ctx, tx, by, u, "add_ssh_key", k.target(), audit.Details{Add: "ssh_key", Message: "Added SSH key"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add key of user %d: %w", userID, err)
+	}
+	return k, nil
+}
+
+func (s *Service) deleteKey(ctx context.Context, by actor.Actor, userID, id int64) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := findUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		k, err := findUserKey(ctx, tx, userID, id)
+		if err != nil {
+			return err
+		}
+		if err := deleteKey(ctx, tx, id); err != nil {
+			return notFound(err, "Key")
+		}
+		return s.recordOf(ctx, tx, by, u, "remove_ssh_key", k.target(), audit.Details{Remove: "ssh_key", Message: "Removed SSH key"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete key %d: %w", id, err)
+	}
+	return nil
+}
+
+func (k *Key) target() audit.Target {
+	return audit.Target{Type: "Key", ID: k.ID, Details: k.Title}
+}
+
+// check makes the key that n describes.
+func (n NewKey) check(now time.Time) (*Key, error) {
+	wrong := map[string][]string{}
+	switch {
+	case strings.TrimSpace(n.Title) == "":
+		wrong["title"] = []string{"can't be blank"}
+	case utf8.RuneCountInString(n.Title) > 255:
+		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+	}
+	switch n.Usage {
+	case "":
+		n.Usage = AuthAndSigningKey
+	case AuthKey, SigningKey, AuthAndSigningKey:
+	default:
+		wrong["usage_type"] = []string{"is not included in the list"}
+	}
+	if n.ExpiresAt != nil && !n.ExpiresAt.After(now) {
+		wrong["expires_at"] = []string{"can't be in the past"}
+	}
+	line, public, problem := parseKey(n.Key)
+	if problem != "" {
+		wrong["key"] = []string{problem}
+	}
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	return &Key{
+		Title: n.Title, Key: line, Fingerprint: ssh.FingerprintLegacyMD5(public), SHA256: ssh.FingerprintSHA256(public),
+		Usage: n.Usage, CreatedAt: now, ExpiresAt: n.ExpiresAt,
+	}, nil
+}
+
+const (
+	maxKeyText = 5000 // an RSA key of 16384 bits, the largest, has 2800
+	minRSABits = 2048
+)
+
+// parseKey reads one authorized-keys line: type, base64, comment. It gives
+// the line as it is stored, and says what is wrong with one that can not be
+// accepted. Options have no place here: the line would end up in front of
+// whatever the server itself has to say about the key.
+func parseKey(text string) (line string, key ssh.PublicKey, problem string) {
+	const malformed = "is invalid"
+	text = strings.TrimSpace(text)
+	if len(text) > maxKeyText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return "", nil, malformed
+	}
+	kind, rest, _ := strings.Cut(text, " ")
+	blob, comment, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+	raw, err := base64.StdEncoding.Strict().DecodeString(blob)
+	if err != nil {
+		return "", nil, malformed
+	}
+	key, err = ssh.ParsePublicKey(raw)
+	// A second spelling of the same key would have a fingerprint of its own.
+	if err != nil || key.Type() != kind || !bytes.Equal(key.Marshal(), raw) {
+		return "", nil, malformed
+	}
+	switch key.Type() {
+	case ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+		ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
+	case ssh.KeyAlgoRSA:
+		public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
+		if !ok || public.N.BitLen() < minRSABits {
+			return "", nil, fmt.Sprintf("must be at least %d bits", minRSABits)
+		}
+	default:
+		return "", nil, "type is forbidden. Must be RSA, ECDSA, ED25519, ECDSA_SK or ED25519_SK"
+	}
+	line = kind + " " + blob
+	if comment = strings.TrimSpace(comment); comment != "" {
+		line += " " + comment
+	}
+	return line, key, ""
+}
+
+const keyColumns = `k.id, k.user_id, k.title, k.key, k.fingerprint, k.sha256, k.usage_type, k.created_at, k.expires_at, k.last_used_at`
+
+func scanKey(s db.Scanner) (Key, error) {
+	var k Key
+	err := s.Scan(&k.ID, &k.UserID, &k.Title, &k.Key, &k.Fingerprint, &k.SHA256, &k.Usage, db.Time(&k.CreatedAt),
+		db.NullTime(&k.ExpiresAt), db.NullTime(&k.LastUsedAt))
+	return k, err
+}
+
+func listKeys(ctx context.Context, d *db.DB, userID int64, p db.Paging) (db.Page[Key], error) {
+	var where db.Where
+	where.And("k.user_id = ?", userID)
+	return db.List(ctx, d, db.Query[Key]{
+		Columns: keyColumns, From: "ssh_keys k", Where: where, Order: []db.Order{{Name: "k.id"}},
+		Scan: scanKey, Keys: func(k Key) []any { return []any{k.ID} },
+	}, p)
+}
+
+func findUserKey(ctx context.Context, q db.Q, userID, id int64) (*Key, error) {
+	return findKey(ctx, q, "k.id = ? AND k.user_id = ?", id, userID)
+}
+
+// findKey finds the key of a user who is still there.
+func findKey(ctx context.Context, q db.Q, cond string, args ...any) (*Key, error) {
+	k, err := scanKey(q.QueryRowContext(ctx, `
+		SELECT `+keyColumns+` FROM ssh_keys k JOIN users u ON u.id = k.user_id
+		WHERE `+cond+` AND u.deleted_at IS NULL ORDER BY k.id LIMIT 1`, args...))
+	if err != nil {
+		return nil, notFound(err, "Key")
+	}
+	return &k, nil
+}
+
+func insertKey(ctx context.Context, q db.Q, k *Key) error {
+	return q.QueryRowContext(ctx, `
+		INSERT INTO ssh_keys (user_id, title, key, fingerprint, sha256, usage_type, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		k.UserID, k.Title, k.Key, k.Fingerprint, k.SHA256, string(k.Usage), k.CreatedAt, k.ExpiresAt).Scan(&k.ID)
+}
+
+func deleteKey(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM ssh_keys WHERE id = ?`, id)
+}

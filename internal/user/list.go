@@ -1,0 +1,226 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Filter chooses accounts; zero values choose all. The fields below Admin are
+// for administrators and ignored for others.
+type Filter struct {
+	Username        string // exact, case-insensitive
+	Search          string // in name and username; an address must be whole
+	Active          bool
+	Blocked         bool
+	External        bool
+	ExcludeExternal bool
+	CreatedAfter    *time.Time
+	CreatedBefore   *time.Time
+	ExcludeInternal bool
+	ExcludeBots     bool // of projects and groups
+
+	Admin AdminFilter
+}
+
+// AdminFilter is what administrators may also choose by.
+type AdminFilter struct {
+	ExternUID       string
+	Provider        string
+	SAMLProviderID  int64
+	TwoFactor       string // enabled or disabled
+	WithoutProjects bool
+	Admins          bool
+	Auditors        bool
+	SkipLDAP        bool
+	Attributes      map[string]string
+	WithAttributes  bool // read the attributes as well
+}
+
+// Sort is the order of a list.
+type Sort struct {
+	By   string // id, name, username, created_at or updated_at
+	Desc bool
+}
+
+// List gives accounts. Somebody who has not signed in must name a username,
+// so that nobody walks through all accounts: Forbidden otherwise.
+func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
+	if by.Anonymous() && f.Username == "" {
+		return db.Page[*User]{}, errs.Forbidden("Not authorized to access /api/v4/users")
+	}
+	if !by.Admin {
+		f.Admin = AdminFilter{}
+		if !p.Keyset {
+			order = Sort{By: "id", Desc: true}
+		}
+	}
+	page, err := listUsers(ctx, s.DB, by, f, order, p)
+	if err != nil {
+		return page, fmt.Errorf("list users: %w", err)
+	}
+	if !by.Admin || len(page.Items) == 0 {
+		return page, nil
+	}
+	ids := make([]int64, len(page.Items))
+	for i, u := range page.Items {
+		ids[i] = u.ID
+	}
+	identities, err := identitiesOfAll(ctx, s.DB, ids)
+	if err != nil {
+		return page, fmt.Errorf("list users: %w", err)
+	}
+	attributes := map[int64][]Attribute{}
+	if f.Admin.WithAttributes {
+		if attributes, err = attributesOfAll(ctx, s.DB, ids); err != nil {
+			return page, fmt.Errorf("list users: %w", err)
+		}
+	}
+	for _, u := range page.Items {
+		u.Identities, u.Attributes = identities[u.ID], attributes[u.ID]
+	}
+	return page, s.addCreators(ctx, page.Items...)
+}
+
+func listUsers(ctx context.Context, d *db.DB, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
+	where := f.where(by)
+	q := db.Query[*User]{
+		Columns: userColumns, From: userTables, CountFrom: "users u", Where: where, Desc: order.Desc, Scan: scanUser,
+	}
+	if by.Admin {
+		q.Columns, q.ColumnArgs, q.Scan = profileColumns, []any{by.ID}, scanProfile
+	}
+	id := db.Order{Name: "u.id"}
+	switch order.By {
+	case "", "id":
+		q.Order = []db.Order{id}
+		q.Keys = func(u *User) []any { return []any{u.ID} }
+	case "name":
+		q.Order = []db.Order{{Name: "u.name", Text: true}, id}
+		q.Keys = func(u *User) []any { return []any{u.Name, u.ID} }
+	case "username":
+		q.Order = []db.Order{{Name: "u.username", Text: true}, id}
+		q.Keys = func(u *User) []any { return []any{u.Username, u.ID} }
+	case "created_at":
+		q.Order = []db.Order{{Name: "u.created_at"}, id}
+		q.Keys = func(u *User) []any { return []any{u.CreatedAt.UnixMicro(), u.ID} }
+	case "updated_at":
+		q.Order = []db.Order{{Name: "u.updated_at"}, id}
+		q.Keys = func(u *User) []any { return []any{u.UpdatedAt.UnixMicro(), u.ID} }
+	default:
+		return db.Page[*User]{}, errs.Invalid("order_by does not have a valid value")
+	}
+	return db.List(ctx, d, q, p)
+}
+
+func (f *Filter) where(by actor.Actor) db.Where {
+	var w db.Where
+	w.And("u.deleted_at IS NULL")
+	if !by.Admin {
+		w.And("u.state NOT IN ('banned', 'blocked_pending_approval') OR u.id = ?", by.ID)
+	}
+	if f.Username != "" {
+		w.And("lower(u.username) = lower(?)", f.Username)
+	}
+	if f.Search != "" {
+		f.search(&w, by)
+	}
+	if f.Active {
+		w.And("u.state = 'active'")
+	}
+	if f.Blocked {
+		w.And("u.state = 'blocked'")
+	}
+	if f.External {
+		w.And("u.external")
+	}
+	if f.ExcludeExternal {
+		w.And("NOT u.external")
+	}
+	w.Time("u.created_at >= ?", f.CreatedAfter)
+	w.Time("u.created_at <= ?", f.CreatedBefore)
+	if f.ExcludeInternal {
+		w.And("u.kind NOT IN ('ghost', 'alert_bot', 'support_bot')")
+	}
+	if f.ExcludeBots {
+		w.And("u.kind NOT IN ('project_bot', 'group_bot')")
+	}
+	f.Admin.where(&w)
+	return w
+}
+
+// search looks into name and username. An address is found whole only: the
+// public one for everybody, any for administrators.
+func (f *Filter) search(w *db.Where, by actor.Actor) {
+	cond := `fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\' OR lower(u.public_email) = lower(?)`
+	args := []any{db.Like(f.Search), db.Like(f.Search), f.Search}
+	if by.Admin {
+		cond += ` OR u.id IN (SELECT e.user_id FROM emails e WHERE lower(e.email) = lower(?))`
+		args = append(args, f.Search)
+	}
+	w.And(cond, args...)
+}
+
+func (f *AdminFilter) where(w *db.Where) {
+	if f.ExternUID != "" {
+		w.And(`u.id IN (SELECT i.user_id FROM identities i WHERE i.provider = ? AND lower(i.extern_uid) = lower(?))`, f.Provider, f.ExternUID)
+	}
+	if f.SAMLProviderID != 0 {
+		w.And(`u.id IN (SELECT i.user_id FROM identities i WHERE i.saml_provider_id = ?)`, f.SAMLProviderID)
+	}
+	switch f.TwoFactor {
+	case "enabled":
+		w.And("u.otp_enabled_at IS NOT NULL")
+	case "disabled":
+		w.And("u.otp_enabled_at IS NULL")
+	}
+	if f.Admins {
+		w.And("u.admin")
+	}
+	if f.Auditors {
+		w.And("u.auditor")
+	}
+	if f.SkipLDAP {
+		w.And(`NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = u.id AND i.provider LIKE 'ldap%')`)
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Attributes)) {
+		w.And(`u.id IN (SELECT a.user_id FROM user_custom_attributes a WHERE a.key = ? AND a.value = ?)`, key, f.Attributes[key])
+	}
+}
+
+// Activity is the day on which a user was last active.
+type Activity struct {
+	UserID   int64
+	Username string
+	On       string // YYYY-MM-DD
+}
+
+// Activities lists who was active since a day, the longest silent first.
+// Administrators only.
+func (s *Service) Activities(ctx context.Context, by actor.Actor, from string, p db.Paging) (db.Page[Activity], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[Activity]{}, err
+	}
+	if from == "" {
+		from = s.Now().UTC().AddDate(0, -6, 0).Format(time.DateOnly)
+	}
+	var where db.Where
+	where.And("u.last_activity_on >= ?", from)
+	where.And("u.deleted_at IS NULL")
+	return db.List(ctx, s.DB, db.Query[Activity]{
+		Columns: "u.id, u.username, u.last_activity_on", From: "users u", Where: where,
+		Order: []db.Order{{Name: "u.last_activity_on", Text: true}, {Name: "u.id"}},
+		Scan: func(sc db.Scanner) (Activity, error) {
+			var a Activity
+			err := sc.Scan(&a.UserID, &a.Username, &a.On)
+			return a, err
+		},
+		Keys: func(a Activity) []any { return []any{a.On, a.UserID} },
+	}, p)
+}

@@ -1,0 +1,149 @@
+package user
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, byAda := b.user("ada")
+		bob, byBob := b.user("bob")
+		eve, byEve := b.user("eve")
+		_, byBoss := b.admin("boss")
+		follow := func(by actor.Actor, id int64, want bool) {
+			b.t.Helper()
+			u, changed, err := b.Follow(ctx, by, id)
+			b.ok(err)
+			if changed != want || u.ID != id {
+				b.t.Errorf("follow %d: changed %v", id, changed)
+			}
+		}
+		follow(byAda, bob.ID, true)
+		follow(byAda, bob.ID, false)
+		follow(byAda, ada.ID, false)
+		follow(byEve, bob.ID, true)
+		followers := func(by actor.Actor, id int64) []string {
+			b.t.Helper()
+			page, err := b.Followers(ctx, by, id, db.Paging{Limit: 10, Totals: true})
+			b.ok(err)
+			if page.Total != len(page.Items) {
+				b.t.Errorf("total %d of %d", page.Total, len(page.Items))
+			}
+			names := []string{}
+			for _, u := range page.Items {
+				names = append(names, u.Username)
+			}
+			return names
+		}
+		if got := followers(byBob, bob.ID); !slices.Equal(got, []string{"ada", "eve"}) {
+			b.t.Errorf("followers %v", got)
+		}
+		page, err := b.Following(ctx, byAda, ada.ID, db.Paging{Limit: 10})
+		b.ok(err)
+		if len(page.Items) != 1 || page.Items[0].ID != bob.ID {
+			b.t.Errorf("following %+v", page.Items)
+		}
+
+		// Somebody who is hidden is hidden here as well.
+		b.ok(b.Ban(ctx, byBoss, eve.ID))
+		if got := followers(byBob, bob.ID); !slices.Equal(got, []string{"ada"}) {
+			b.t.Errorf("followers %v", got)
+		}
+		if got := followers(byBoss, bob.ID); len(got) != 2 {
+			b.t.Errorf("followers for administrators %v", got)
+		}
+		_, _, err = b.Follow(ctx, byAda, eve.ID)
+		b.refused(err, errs.KindNotFound)
+		_, err = b.Update(ctx, byBoss, bob.ID, Change{Fields: Fields{PrivateProfile: ptr(true)}})
+		b.ok(err)
+		_, err = b.Followers(ctx, byAda, bob.ID, db.Paging{Limit: 10})
+		b.refused(err, errs.KindNotFound)
+
+		for _, want := range []bool{true, false} {
+			_, changed, err := b.Unfollow(ctx, byAda, bob.ID)
+			b.ok(err)
+			if changed != want {
+				b.t.Errorf("unfollow: changed %v", changed)
+			}
+		}
+		_, _, err = b.Follow(ctx, actor.Actor{}, ada.ID)
+		b.refused(err, errs.KindUnauthorized)
+	})
+}
+
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, byAda := b.user("ada")
+		bob, _ := b.user("bob")
+		_, byBoss := b.admin("boss")
+		put := func(id int64, provider, uid string) error {
+			_, err := b.Update(ctx, byBoss, id, Change{Fields: Fields{Provider: provider, ExternUID: uid}})
+			return err
+		}
+		b.ok(put(ada.ID, "ldapmain", "uid=ada"))
+		b.ok(put(ada.ID, "ldapmain", "uid=ada,dc=x")) // replaces
+		b.ok(put(ada.ID, "saml", "ada"))
+		b.refused(put(bob.ID, "saml", "ADA"), errs.KindNotFound) // taken, told as the specification has it
+
+		of, err := identitiesOfAll(ctx, b.DB, []int64{ada.ID, bob.ID})
+		b.ok(err)
+		if !slices.Equal(of[ada.ID], []Identity{{Provider: "ldapmain", ExternUID: "uid=ada,dc=x"}, {Provider: "saml", ExternUID: "ada"}}) {
+			b.t.Errorf("identities %+v", of)
+		}
+		if of[bob.ID] == nil || len(of[bob.ID]) != 0 {
+			b.t.Errorf("nobody's identities %#v", of[bob.ID])
+		}
+		b.refused(b.DeleteIdentity(ctx, byAda, ada.ID, "saml"), errs.KindForbidden)
+		b.refused(b.DeleteIdentity(ctx, byBoss, ada.ID, "none"), errs.KindNotFound)
+		b.refused(b.DeleteIdentity(ctx, byBoss, 999_999, "saml"), errs.KindNotFound)
+		b.ok(b.DeleteIdentity(ctx, byBoss, ada.ID, "saml"))
+		if u, err := b.Get(ctx, byBoss, ada.ID); err != nil || len(u.Identities) != 1 {
+			b.t.Errorf("after deletion: %v, %v", u, err)
+		}
+		b.event("user_identity_removed")
+	})
+}
+
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, byAda := b.user("ada")
+		_, byBoss := b.admin("boss")
+		put := func(key, value string) error {
+			_, err := b.SetAttribute(ctx, byBoss, ada.ID, Attribute{key, value})
+			return err
+		}
+		b.ok(put("role", "dev"))
+		b.ok(put("place", "Bern"))
+		b.ok(put("role", "ops"))
+		// As long as can be: the index must take it.
+		b.ok(put(strings.Repeat("ß", 255), strings.Repeat("😀", 255)))
+		b.wrong(put("x", ""), "value", "can't be blank")
+		b.wrong(put(strings.Repeat("k", 256), "x"), "key", "is too long (maximum is 255 characters)")
+		_, err := b.SetAttribute(ctx, byAda, ada.ID, Attribute{"a", "b"})
+		b.refused(err, errs.KindForbidden)
+		_, err = b.SetAttribute(ctx, byBoss, 999_999, Attribute{"a", "b"})
+		b.refused(err, errs.KindNotFound)
+
+		all, err := b.Attributes(ctx, byBoss, ada.ID)
+		b.ok(err)
+		if len(all) != 3 || all[0] != (Attribute{"place", "Bern"}) || all[1] != (Attribute{"role", "ops"}) {
+			b.t.Errorf("attributes %v", all)
+		}
+		b.ok(b.DeleteAttribute(ctx, byBoss, ada.ID, "role"))
+		b.refused(b.DeleteAttribute(ctx, byBoss, ada.ID, "role"), errs.KindNotFound)
+		_, err = b.Attribute(ctx, byBoss, ada.ID, "role")
+		b.refused(err, errs.KindNotFound)
+	})
+}

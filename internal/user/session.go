@@ -1,0 +1,189 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// Session is a browser in which a user has signed in.
+type Session struct {
+	ID         int64
+	UserID     int64
+	CSRF       string // what a write by cookie must repeat
+	IP         string // of the last use
+	UserAgent  string
+	CreatedAt  time.Time
+	LastSeenAt time.Time // exact to sessionTouch
+	ExpiresAt  time.Time // moves on with each use
+
+	// Token is the value of the cookie. Only SignIn gives it; the database
+	// holds its digest.
+	Token string
+}
+
+const (
+	// rememberFor is how long an unused session lives that is to outlive the
+	// browser.
+	rememberFor = 14 * 24 * time.Hour
+	// sessionTouch is how exact the last use of a session is known, so that
+	// reads do not become writes.
+	sessionTouch = 10 * time.Minute
+	// maxCookie is far more than a token of ours has.
+	maxCookie = 255
+)
+
+// Session gives the actor behind a session cookie, and the session, whose life
+// it prolongs. Unauthorized when there is no such session or it has ended,
+// Forbidden when the account may not be used.
+func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *Session, error) {
+	if token == "" || len(token) > maxCookie {
+		return actor.Actor{}, nil, errs.Unauthorized("")
+	}
+	now := s.Now()
+	session, u, err := findSession(ctx, s.DB, secret.Digest(token))
+	if errors.Is(err, db.ErrNoRows) || err == nil && !now.Before(session.ExpiresAt) {
+		return actor.Actor{}, nil, errs.Unauthorized("")
+	}
+	if err != nil {
+		return actor.Actor{}, nil, fmt.Errorf("read session: %w", err)
+	}
+	if err := u.State.refusal(); err != nil {
+		return actor.Actor{}, nil, err
+	}
+	if err := s.touchSession(ctx, session, ip, now); err != nil {
+		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
+	}
+	if err := s.noteActivity(ctx, u.ID, u.LastActivityOn, now); err != nil {
+		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
+	}
+	return toActor(u, ip), session, nil
+}
+
+// touchSession prolongs a session by the life it was given: the time between
+// its last use and its end.
+func (s *Service) touchSession(ctx context.Context, session *Session, ip string, now time.Time) error {
+	life := session.ExpiresAt.Sub(session.LastSeenAt)
+	// A short life must not end between two touches.
+	if now.Sub(session.LastSeenAt) < min(sessionTouch, life/4) {
+		return nil
+	}
+	was := session.LastSeenAt
+	session.IP, session.LastSeenAt, session.ExpiresAt = ip, now, now.Add(life)
+	return saveSeen(ctx, s.DB, session, was)
+}
+
+// SignOut ends the session of a cookie. One that has ended is no error.
+func (s *Service) SignOut(ctx context.Context, token string) error {
+	if err := deleteSession(ctx, s.DB, secret.Digest(token)); err != nil {
+		return fmt.Errorf("sign out: %w", err)
+	}
+	return nil
+}
+
+// Sessions lists the actor's own sessions, the newest first.
+func (s *Service) Sessions(ctx context.Context, by actor.Actor) ([]Session, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return listSessions(ctx, s.DB, by.ID, s.Now())
+}
+
+// RevokeSession ends one of the actor's own sessions. NotFound when he has no
+// such session.
+func (s *Service) RevokeSession(ctx context.Context, by actor.Actor, id int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if err := deleteOwnSession(ctx, s.DB, by.ID, id); err != nil {
+		return notFound(err, "Session")
+	}
+	return nil
+}
+
+// revokeSessions ends every session of a user.
+func (s *Service) revokeSessions(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE user_id = ?`, userID)
+	return err
+}
+
+// sessionBatch is how many rows one statement of purgeSessions removes.
+const sessionBatch = 1000
+
+// purgeSessions removes the sessions that have ended.
+func (s *Service) purgeSessions(ctx context.Context) error {
+	for {
+		more, err := deleteEnded(ctx, s.DB, s.Now(), sessionBatch)
+		if err != nil {
+			return fmt.Errorf("purge sessions: %w", err)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+const sessionColumns = `s.id, s.user_id, s.csrf_token, s.ip, s.user_agent, s.created_at, s.last_seen_at, s.expires_at`
+
+func (s *Session) columns() []any {
+	return []any{&s.ID, &s.UserID, &s.CSRF, &s.IP, &s.UserAgent, db.Time(&s.CreatedAt), db.Time(&s.LastSeenAt), db.Time(&s.ExpiresAt)}
+}
+
+func scanSession(sc db.Scanner) (Session, error) {
+	var s Session
+	err := sc.Scan(s.columns()...)
+	return s, err
+}
+
+// findSession gives ErrNoRows when there is none, or its user is gone.
+func findSession(ctx context.Context, q db.Q, digest string) (*Session, *User, error) {
+	s, u := &Session{}, &User{}
+	err := q.QueryRowContext(ctx, `
+		SELECT `+sessionColumns+`, `+userColumns+` FROM `+userTables+` JOIN sessions s ON s.user_id = u.id
+		WHERE s.digest = ? AND u.deleted_at IS NULL`, digest).Scan(append(s.columns(), u.columns()...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, u, nil
+}
+
+func listSessions(ctx context.Context, q db.Q, userID int64, now time.Time) ([]Session, error) {
+	return db.All(ctx, q, scanSession, `
+		SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = ? AND s.expires_at > ? ORDER BY s.id DESC`, userID, now)
+}
+
+func insertSession(ctx context.Context, q db.Q, s *Session) error {
+	return q.QueryRowContext(ctx, `
+		INSERT INTO sessions (digest, user_id, csrf_token, ip, user_agent, created_at, last_seen_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		secret.Digest(s.Token), s.UserID, s.CSRF, s.IP, s.UserAgent, s.CreatedAt, s.LastSeenAt, s.ExpiresAt).Scan(&s.ID)
+}
+
+// saveSeen writes a use, unless another request has written a later one.
+func saveSeen(ctx context.Context, q db.Q, s *Session, was time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE sessions SET ip = ?, last_seen_at = ?, expires_at = ? WHERE id = ? AND last_seen_at = ?`,
+		s.IP, s.LastSeenAt, s.ExpiresAt, s.ID, was)
+	return err
+}
+
+func deleteSession(ctx context.Context, q db.Q, digest string) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM sessions WHERE digest = ?`, digest)
+	return err
+}
+
+func deleteOwnSession(ctx context.Context, q db.Q, userID, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, userID)
+}
+
+// deleteEnded removes up to limit rows and reports whether there may be more.
+func deleteEnded(ctx context.Context, q db.Q, now time.Time, limit int) (bool, error) {
+	return touched(ctx, q, `
+		DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, now, limit)
+}

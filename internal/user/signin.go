@@ -1,0 +1,360 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+// SignInRequest is what somebody gives who wants a session.
+type SignInRequest struct {
+	Login    string // username or confirmed address
+	Password string
+	Code     string // of the authenticator, or a recovery code
+
+	IP        string
+	UserAgent string
+	Remember  bool // a session that outlives the browser
+}
+
+// TwoFactorRequired says that the password was right and a code is needed.
+type TwoFactorRequired struct{}
+
+// Error gives the text for logs.
+func (TwoFactorRequired) Error() string { return "two-factor code required" }
+
+// Unwrap makes it a refusal for doors that have no second step.
+func (TwoFactorRequired) Unwrap() error {
+	return errs.Unauthorized("Two-factor authentication code is required.")
+}
+
+// badLogin is the one answer to everything that is wrong with a login, so
+// that nobody learns which accounts there are.
+func badLogin() *errs.Error { return errs.Unauthorized("Invalid login or password.") }
+
+// SignIn opens a session; its Token goes into the cookie. Unauthorized when
+// login, password or code is wrong or the account is locked, which are not
+// told apart; TwoFactorRequired when a code is needed; Forbidden when the
+// account may not be used. A deactivated account becomes active again.
+func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := s.checkLogin(ctx, r.Login, r.Password, r.IP)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.user.mayEnter(); err != nil {
+		return nil, nil, err
+	}
+	if a.user.TwoFactorEnabled && r.Code == "" {
+		return nil, nil, TwoFactorRequired{}
+	}
+	session := newSession(a.user.ID, r, settings, s.Now())
+	var u *User
+	wrongCode := false
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		var err error
+		if u, err = s.enter(ctx, tx, a, r); err != nil {
+			return err
+		}
+		if u.TwoFactorEnabled {
+			ok, err := s.useCode(ctx, tx, u.ID, r.Code)
+			if err != nil {
+				return err
+			}
+			if wrongCode = !ok; wrongCode {
+				// In this transaction, so that no second guess slips by
+				// before the first is counted.
+				return s.countFailure(ctx, tx, settings, u, r.Login, r.IP)
+			}
+		}
+		return s.signedIn(ctx, tx, a, u, session)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("sign in: %w", err)
+	}
+	if wrongCode {
+		return nil, nil, errs.Unauthorized("Invalid two-factor code.")
+	}
+	return session, u, nil
+}
+
+// CheckPassword gives the actor behind a login and password, for protocols
+// without sessions. It refuses like SignIn; an account with two-factor
+// authentication is always TwoFactorRequired, and a deactivated one Forbidden.
+func (s *Service) CheckPassword(ctx context.Context, login, password, ip string) (actor.Actor, error) {
+	a, err := s.checkLogin(ctx, login, password, ip)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if err := a.user.State.refusal(); err != nil {
+		return actor.Actor{}, err
+	}
+	if a.user.TwoFactorEnabled {
+		return actor.Actor{}, TwoFactorRequired{}
+	}
+	// Only what has changed is written: git asks for each of its requests.
+	if a.failed > 0 {
+		if err := forgiveFailures(ctx, s.DB, a.user.ID); err != nil {
+			return actor.Actor{}, fmt.Errorf("check password: %w", err)
+		}
+	}
+	if a.rehashed != a.hash {
+		if err := replaceHash(ctx, s.DB, a.user.ID, a.hash, a.rehashed); err != nil {
+			return actor.Actor{}, fmt.Errorf("check password: %w", err)
+		}
+	}
+	if err := s.noteActivity(ctx, a.user.ID, a.user.LastActivityOn, s.Now()); err != nil {
+		return actor.Actor{}, fmt.Errorf("check password: %w", err)
+	}
+	return toActor(a.user, ip), nil
+}
+
+// account is a user with his password.
+type account struct {
+	user     *User
+	hash     string // of the password, as stored
+	rehashed string // as it should be stored; the same most times
+	failed   int64  // sign-ins in a row
+}
+
+// checkLogin finds the account of a login and checks its password. Whatever
+// is wrong, the answer is the same and takes the time of one hash.
+func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*account, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := findLogin(ctx, s.DB, login)
+	if err != nil && !errs.Is(err, errs.KindNotFound) {
+		return nil, fmt.Errorf("check login: %w", err)
+	}
+	ok := false
+	if a.user == nil || a.user.Kind != Human || a.hash == "" || a.user.Locked(s.Now()) {
+		err = s.Hasher.Burn(ctx, password)
+	} else {
+		ok, err = s.Hasher.Verify(ctx, a.hash, password)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check login: %w", err)
+	}
+	if !ok {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.countFailure(ctx, tx, settings, a.user, login, ip) })
+		if err != nil {
+			return nil, fmt.Errorf("check login: %w", err)
+		}
+		return nil, badLogin()
+	}
+	a.rehashed = a.hash
+	if s.Hasher.NeedsRehash(a.hash) {
+		if a.rehashed, err = s.Hasher.Hash(ctx, password); err != nil {
+			return nil, fmt.Errorf("check login: %w", err)
+		}
+	}
+	return &a, nil
+}
+
+// mayEnter refuses accounts that can not be signed in to.
+func (u *User) mayEnter() error {
+	if u.State == Deactivated {
+		return nil // signing in is how he comes back
+	}
+	return u.State.refusal()
+}
+
+// enter looks at the account again, now that nobody else can change it: it
+// may have been locked or blocked, or lost its password, while we computed.
+func (s *Service) enter(ctx context.Context, tx *db.Tx, a *account, r SignInRequest) (*User, error) {
+	u, err := lockUser(ctx, tx, a.user.ID)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, badLogin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := u.mayEnter(); err != nil {
+		return nil, err
+	}
+	if u.Locked(s.Now()) {
+		return nil, badLogin()
+	}
+	if u.TwoFactorEnabled && r.Code == "" {
+		return nil, TwoFactorRequired{}
+	}
+	return u, nil
+}
+
+// signedIn writes the sign-in and its session.
+func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, session *Session) error {
+	now := session.CreatedAt
+	err := saveSignIn(ctx, tx, a, session.IP, now)
+	if errors.Is(err, db.ErrNoRows) {
+		return badLogin().Because(errors.New("the password was changed meanwhile"))
+	}
+	if err != nil {
+		return err
+	}
+	if u.State == Deactivated {
+		u.State, u.UpdatedAt = Active, now
+		if err := saveUser(ctx, tx, u); err != nil {
+			return err
+		}
+		err := s.record(ctx, tx, toActor(u, session.IP), u, "user_activated",
+			audit.Details{Change: "state", From: string(Deactivated), To: string(Active)})
+		if err != nil {
+			return err
+		}
+	}
+	if err := insertSession(ctx, tx, session); err != nil {
+		return err
+	}
+	u.SignInCount++
+	u.LastSignInAt, u.LastSignInIP = u.CurrentSignInAt, u.CurrentSignInIP
+	if u.LastSignInAt == nil {
+		u.LastSignInAt, u.LastSignInIP = &now, session.IP
+	}
+	u.CurrentSignInAt, u.CurrentSignInIP = &now, session.IP
+	u.LastActivityOn = now.UTC().Format(time.DateOnly)
+	return s.dropActor(ctx, tx, u.ID)
+}
+
+// countFailure records a failed sign-in and locks the account when there were
+// too many; u is nil when nobody has the login.
+func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, login, ip string) error {
+	by := actor.Actor{IP: ip}
+	target := audit.Target{Type: "User", Details: clip(login, 255)}
+	if u != nil {
+		target.ID = u.ID
+	}
+	err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: "failed_login", Entity: audit.Instance(), Target: target, Details: audit.Details{Message: "Failed to sign in"},
+	})
+	if err != nil || u == nil || u.Locked(s.Now()) {
+		return err
+	}
+	return s.lockAfter(ctx, tx, settings, u, ip)
+}
+
+// lockAfter counts one more failure, and locks the account at the last one
+// that the settings allow. A lock that is over starts the count anew.
+func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, ip string) error {
+	if err := tx.Lock(ctx, "users", u.ID); err != nil {
+		return err
+	}
+	failed, until, err := findFailures(ctx, tx, u.ID)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if until != nil {
+		if now.Before(*until) {
+			return nil // somebody else's failure has locked it just now
+		}
+		failed, until = 0, nil
+	}
+	failed++
+	if failed >= int64(settings.MaxLoginAttempts) {
+		end := now.Add(time.Duration(settings.UnlockMinutes) * time.Minute)
+		until = &end
+		by := actor.System()
+		by.IP = ip
+		if err := s.record(ctx, tx, by, u, "user_access_locked", audit.Details{Message: "User access locked"}); err != nil {
+			return err
+		}
+	}
+	return saveFailures(ctx, tx, u.ID, failed, until)
+}
+
+// clip keeps the first n bytes of outside text that is only shown.
+func clip(text string, n int) string {
+	if len(text) > n {
+		text = text[:n]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
+}
+
+// lockUser reads an account that nobody else can change until tx ends.
+func lockUser(ctx context.Context, tx *db.Tx, id int64) (*User, error) {
+	if err := tx.Lock(ctx, "users", id); err != nil {
+		return nil, err
+	}
+	return findUser(ctx, tx, id)
+}
+
+// findLogin finds an account by username or confirmed address. Without one
+// the account has no user, and the error is NotFound.
+func findLogin(ctx context.Context, q db.Q, login string) (account, error) {
+	if login != clip(login, maxEmail+1) {
+		return account{}, errs.NotFound("User")
+	}
+	find := findByUsername
+	if strings.Contains(login, "@") {
+		find = findByEmail
+	}
+	u, err := find(ctx, q, login)
+	if err != nil {
+		return account{}, err
+	}
+	a := account{user: u}
+	err = q.QueryRowContext(ctx, `SELECT password_hash, failed_attempts FROM users WHERE id = ?`, u.ID).Scan(&a.hash, &a.failed)
+	if err != nil {
+		return account{}, notFound(err, "User")
+	}
+	return a, nil
+}
+
+// saveSignIn gives ErrNoRows when the password is not the one that was checked.
+func saveSignIn(ctx context.Context, q db.Q, a *account, ip string, now time.Time) error {
+	return db.ExecOne(ctx, q, `
+		UPDATE users SET sign_in_count = sign_in_count + 1,
+			last_sign_in_at = COALESCE(current_sign_in_at, ?),
+			last_sign_in_ip = CASE WHEN current_sign_in_at IS NULL THEN ? ELSE current_sign_in_ip END,
+			current_sign_in_at = ?, current_sign_in_ip = ?, last_activity_on = ?,
+			failed_attempts = 0, locked_until = NULL, password_hash = ?
+		WHERE id = ? AND password_hash = ?`,
+		now, ip, now, ip, now.UTC().Format(time.DateOnly), a.rehashed, a.user.ID, a.hash)
+}
+
+func replaceHash(ctx context.Context, q db.Q, userID int64, was, now string) error {
+	_, err := q.ExecContext(ctx, `UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, now, userID, was)
+	return err
+}
+
+func findFailures(ctx context.Context, q db.Q, userID int64) (failed int64, lockedUntil *time.Time, err error) {
+	err = q.QueryRowContext(ctx, `SELECT failed_attempts, locked_until FROM users WHERE id = ?`, userID).
+		Scan(&failed, db.NullTime(&lockedUntil))
+	return failed, lockedUntil, notFound(err, "User")
+}
+
+func saveFailures(ctx context.Context, q db.Q, userID, failed int64, lockedUntil *time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE users SET failed_attempts = ?, locked_until = ? WHERE id = ?`, failed, lockedUntil, userID)
+}
+
+func forgiveFailures(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE users SET failed_attempts = 0, locked_until = NULL WHERE id = ? AND failed_attempts > 0`, userID)
+	return err
+}
+
+// newSession is the session before it is stored.
+func newSession(userID int64, r SignInRequest, settings setting.Settings, now time.Time) *Session {
+	life := time.Duration(settings.SessionMinutes) * time.Minute
+	if r.Remember {
+		life = rememberFor
+	}
+	return &Session{
+		UserID: userID, Token: secret.Token(""), CSRF: secret.Token(""), IP: r.IP, UserAgent: clip(r.UserAgent, 255),
+		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(life),
+	}
+}

@@ -1,0 +1,229 @@
+package user
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db/dbtest"
+	"svc/internal/errs"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+func (b *bench) signIn(login, password string) (*Session, *User, error) {
+	return b.SignIn(b.t.Context(), SignInRequest{Login: login, Password: password, IP: "192.0.2.7", UserAgent: "Test/1.0"})
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, _ := b.user("ada")
+		first := b.Now()
+		session, u, err := b.signIn("Ada@example.com", password)
+		b.ok(err)
+		if u.SignInCount != 1 || !u.CurrentSignInAt.Equal(first) || !u.LastSignInAt.Equal(first) || u.LastActivityOn != "2026-03-04" {
+			b.t.Errorf("after the first sign-in: %+v", u)
+		}
+		b.clock.add(time.Hour)
+		_, u, err = b.signIn("ADA", password)
+		b.ok(err)
+		if u.SignInCount != 2 || !u.CurrentSignInAt.Equal(b.Now()) || !u.LastSignInAt.Equal(first) || u.LastSignInIP != "192.0.2.7" {
+			b.t.Errorf("after the second sign-in: %+v", u)
+		}
+		if got := b.again(ada); *got.CurrentSignInAt != *u.CurrentSignInAt || *got.LastSignInAt != *u.LastSignInAt ||
+			got.SignInCount != 2 || got.LastSignInIP != u.LastSignInIP || got.LastActivityOn != u.LastActivityOn {
+			b.t.Errorf("stored %+v, returned %+v", got, u)
+		}
+		by, _, err := b.Session(ctx, session.Token, "192.0.2.8")
+		b.ok(err)
+		if by.ID != ada.ID || by.Scopes != nil || by.IP != "192.0.2.8" {
+			b.t.Errorf("actor %+v", by)
+		}
+
+		_, err = b.AddOwnEmail(ctx, by, "second@example.com")
+		b.ok(err)
+		for _, c := range []struct{ name, login, password string }{
+			{"wrong password", "ada", "correct horsf"},
+			{"no password", "ada", ""},
+			{"nobody", "eve", password},
+			{"nobody's address", "eve@example.com", password},
+			{"unconfirmed address", "second@example.com", password},
+			{"not text", "ada\x00\xff", password},
+		} {
+			_, _, err := b.signIn(c.login, c.password)
+			if e, ok := errors.AsType[*errs.Error](err); !ok || e.Kind != errs.KindUnauthorized || e.Text != "Invalid login or password." {
+				b.t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		if n := b.count("failed_login"); n != 6 {
+			b.t.Errorf("%d failed sign-ins recorded, want 6", n)
+		}
+		if e := b.event("failed_login"); e.Entity.Type != audit.InstanceEntity || e.IP != "192.0.2.7" || e.By.Class != "UnauthenticatedAuthor" {
+			b.t.Errorf("event %+v", e)
+		}
+	})
+}
+
+// Whatever is wrong with a login, the answer takes the time of one hash: an
+// answer at once would tell which accounts there are.
+func TestSignInTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, dbtest.SQLite(t).Open(t), secret.NewHasher(secret.Params{Memory: 32 << 10, Time: 2, Threads: 1}, 4))
+	ada, _ := b.user("ada")
+	b.user("locked")
+	if _, err := b.DB.ExecContext(t.Context(), `UPDATE users SET locked_until = ? WHERE username = 'locked'`, b.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	b.user("nopass")
+	if _, err := b.DB.ExecContext(t.Context(), `UPDATE users SET password_hash = '' WHERE username = 'nopass'`); err != nil {
+		t.Fatal(err)
+	}
+	// The machine may be busy, so the rounds are mixed and the best counts.
+	best := map[string]time.Duration{}
+	logins := []string{ada.Username, "eve", "eve@example.com", "locked", "nopass", "not\x00text"}
+	for range 5 {
+		for _, login := range logins {
+			start := time.Now()
+			_, _, err := b.signIn(login, "wrong password")
+			took := time.Since(start)
+			b.refused(err, errs.KindUnauthorized)
+			if was, ok := best[login]; !ok || took < was {
+				best[login] = took
+			}
+		}
+	}
+	for _, login := range logins {
+		if best[login] < best[ada.Username]/4 {
+			t.Errorf("%q is refused after %v, a wrong password after %v", login, best[login], best[ada.Username])
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, byAda := b.user("ada")
+		_, err := b.Settings.Update(ctx, actor.System(), func(s *setting.Settings) { s.MaxLoginAttempts, s.UnlockMinutes = 3, 10 })
+		b.ok(err)
+		fail := func() {
+			b.t.Helper()
+			_, _, err := b.signIn("ada", "wrong")
+			b.refused(err, errs.KindUnauthorized)
+		}
+		fail()
+		fail()
+		_, _, err = b.signIn("ada", password) // starts the count anew
+		b.ok(err)
+		fail()
+		_, err = b.CheckPassword(ctx, "ada", password, "") // this too
+		b.ok(err)
+		fail()
+		fail()
+		if b.again(ada).Locked(b.Now()) {
+			b.t.Fatal("locked too early")
+		}
+		fail()
+		if !b.again(ada).Locked(b.Now()) || b.count("user_access_locked") != 1 {
+			b.t.Fatal("not locked after three failures")
+		}
+		_, _, err = b.signIn("ada", password)
+		b.refused(err, errs.KindUnauthorized) // the right password neither opens nor tells
+		_, err = b.CheckPassword(ctx, "ada", password, "")
+		b.refused(err, errs.KindUnauthorized)
+		b.clock.add(9 * time.Minute)
+		fail() // does not make it longer
+		b.clock.add(time.Minute)
+		fail() // the first of a new count
+		if b.again(ada).Locked(b.Now()) {
+			b.t.Fatal("one failure locks an account whose lock was over")
+		}
+		_, _, err = b.signIn("ada", password)
+		b.ok(err)
+
+		// Wrong codes count as well: the password may be known already.
+		enrolled, err := b.EnrollTwoFactor(ctx, actor.System(), ada.ID, "svc")
+		b.ok(err)
+		for range 3 {
+			_, _, err = b.SignIn(ctx, SignInRequest{Login: "ada", Password: password, Code: "000000"})
+			b.refused(err, errs.KindUnauthorized)
+		}
+		_, _, err = b.SignIn(ctx, SignInRequest{Login: "ada", Password: password, Code: b.code(enrolled.Secret)})
+		b.refused(err, errs.KindUnauthorized)
+		b.refused(b.VerifyTwoFactor(ctx, byAda, b.code(enrolled.Secret)), errs.KindInvalid)
+	})
+}
+
+func TestSignInStates(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, _ := b.user("ada")
+		for _, c := range []struct {
+			state  State
+			kind   errs.Kind // 0: let in
+			wanted State
+		}{
+			{Blocked, errs.KindForbidden, Blocked},
+			{Banned, errs.KindForbidden, Banned},
+			{PendingApproval, errs.KindForbidden, PendingApproval},
+			{Deactivated, 0, Active},
+			{Active, 0, Active},
+		} {
+			_, err := b.DB.ExecContext(ctx, `UPDATE users SET state = ? WHERE id = ?`, string(c.state), ada.ID)
+			b.ok(err)
+			_, _, err = b.signIn("ada", "wrong")
+			b.refused(err, errs.KindUnauthorized) // the state is told to the owner alone
+			if _, err = b.CheckPassword(ctx, "ada", password, ""); c.state != Active {
+				b.refused(err, errs.KindForbidden)
+			} else {
+				b.ok(err)
+			}
+			_, _, err = b.signIn("ada", password)
+			if errs.KindOf(err) != c.kind || c.kind == 0 && err != nil {
+				b.t.Errorf("%s: %v", c.state, err)
+			}
+			if got := b.again(ada).State; got != c.wanted {
+				b.t.Errorf("%s became %s, want %s", c.state, got, c.wanted)
+			}
+		}
+		if b.count("user_activated") != 1 {
+			b.t.Error("coming back is not recorded")
+		}
+	})
+}
+
+func TestRehash(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, _ := b.user("ada")
+		was, _, err := findHash(b, ada.ID)
+		b.ok(err)
+		b.Hasher = secret.NewHasher(secret.Params{Memory: 128, Time: 1, Threads: 1}, 4)
+		_, _, err = b.signIn("ada", password)
+		b.ok(err)
+		now, stale, err := findHash(b, ada.ID)
+		b.ok(err)
+		if now == was || stale {
+			b.t.Errorf("hash was not made anew: %s", now)
+		}
+		b.Hasher = secret.NewHasher(secret.Params{Memory: 256, Time: 1, Threads: 1}, 4)
+		_, err = b.CheckPassword(ctx, "ada", password, "")
+		b.ok(err)
+		if _, stale, _ := findHash(b, ada.ID); stale {
+			b.t.Error("hash was not made anew by CheckPassword")
+		}
+		_, _, err = b.signIn("ada", password)
+		b.ok(err)
+	})
+}
+
+func findHash(b *bench, id int64) (hash string, stale bool, err error) {
+	err = b.DB.QueryRowContext(b.t.Context(), `SELECT password_hash FROM users WHERE id = ?`, id).Scan(&hash)
+	return hash, b.Hasher.NeedsRehash(hash), err
+}

@@ -1,0 +1,161 @@
+package user
+
+import (
+	"context"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// next are the moves between states; a move that is not here is refused.
+var next = map[State][]State{
+	Active:          {Blocked, Banned, Deactivated},
+	Blocked:         {Active},
+	Banned:          {Active},
+	Deactivated:     {Active, Blocked, Banned},
+	PendingApproval: {Active, Blocked},
+}
+
+// dormantDays is how long a user must have been away before he may be
+// deactivated.
+const dormantDays = 90
+
+// Block keeps a user out. Administrators only; Forbidden for internal users
+// and for oneself.
+func (s *Service) Block(ctx context.Context, by actor.Actor, id int64) error {
+	return s.move(ctx, by, id, Blocked, "user_blocked", func(u *User) error {
+		if u.Internal() {
+			return errs.Forbidden("An internal user cannot be blocked")
+		}
+		if by.Is(u.ID) {
+			return errs.Forbidden("You cannot block yourself")
+		}
+		return nil
+	})
+}
+
+// Unblock lets a blocked user in again. Administrators only.
+func (s *Service) Unblock(ctx context.Context, by actor.Actor, id int64) error {
+	return s.move(ctx, by, id, Active, "user_unblocked", func(u *User) error {
+		switch u.State {
+		case Deactivated:
+			return errs.Forbidden("Deactivated users cannot be unblocked by the API")
+		case Banned:
+			return errs.Forbidden("Banned users cannot be unblocked by the API")
+		case PendingApproval:
+			return errs.Forbidden("A user who waits for approval must be approved")
+		}
+		return nil
+	})
+}
+
+// Deactivate sets a dormant user aside until he signs in again.
+// Administrators only; Forbidden for internal, blocked and active users.
+func (s *Service) Deactivate(ctx context.Context, by actor.Actor, id int64) error {
+	since := s.Now().UTC().AddDate(0, 0, -dormantDays)
+	return s.move(ctx, by, id, Deactivated, "user_deactivated", func(u *User) error {
+		switch {
+		case u.Internal():
+			return errs.Forbidden("Internal users cannot be deactivated")
+		case u.State == Blocked, u.State == Banned, u.State == PendingApproval:
+			return errs.Forbidden("A blocked user cannot be deactivated by the API")
+		case u.State == Active && (u.LastActivityOn >= since.Format("2006-01-02") || u.LastActivityOn == "" && u.CreatedAt.After(since)):
+			return errs.Forbidden("The user you are trying to deactivate has been active in the past %d days and cannot be deactivated", dormantDays)
+		}
+		return nil
+	})
+}
+
+// Activate brings a deactivated user back. Administrators only.
+func (s *Service) Activate(ctx context.Context, by actor.Actor, id int64) error {
+	return s.move(ctx, by, id, Active, "user_activated", func(u *User) error {
+		if u.State == Blocked || u.State == Banned || u.State == PendingApproval {
+			return errs.Forbidden("A blocked user must be unblocked to be activated")
+		}
+		return nil
+	})
+}
+
+// Ban keeps a user out and hides him from others. Administrators only.
+func (s *Service) Ban(ctx context.Context, by actor.Actor, id int64) error {
+	return s.move(ctx, by, id, Banned, "user_banned", func(u *User) error {
+		switch {
+		case u.Internal() || by.Is(u.ID):
+			return errs.Forbidden("You cannot ban %s users.", map[bool]string{true: "internal", false: "your own"}[u.Internal()])
+		case u.State == Blocked || u.State == PendingApproval:
+			return errs.Forbidden("You cannot ban %s users.", u.State)
+		}
+		return nil
+	})
+}
+
+// Unban takes a ban back. Administrators only.
+func (s *Service) Unban(ctx context.Context, by actor.Actor, id int64) error {
+	return s.move(ctx, by, id, Active, "user_unbanned", func(u *User) error {
+		if u.State != Banned {
+			return errs.Forbidden("You cannot unban %s users.", u.State)
+		}
+		return nil
+	})
+}
+
+// Approve lets in a user who registered and waits. Administrators only;
+// Conflict when he does not wait.
+func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
+	return s.move(ctx, by, id, Active, "user_approved", func(u *User) error {
+		switch u.State {
+		case PendingApproval:
+			return nil
+		case Blocked:
+			return errs.Forbidden("The user you are trying to approve is blocked")
+		}
+		return errs.Conflict("The user you are trying to approve is not pending approval")
+	})
+}
+
+// Reject deletes a user who registered and waits. Administrators only;
+// Conflict when he does not wait.
+func (s *Service) Reject(ctx context.Context, by actor.Actor, id int64) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	u, err := s.find(ctx, s.DB, by, id)
+	if err != nil {
+		return err
+	}
+	if u.State != PendingApproval {
+		return errs.Conflict("User does not have a pending request")
+	}
+	return s.delete(ctx, by, u, true, "user_rejected")
+}
+
+// move brings an account into a state, after the rule of the operation has
+// agreed. An account that is there already stays as it is.
+func (s *Service) move(ctx context.Context, by actor.Actor, id int64, to State, event string, rule func(*User) error) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	_, err := s.change(ctx, id, func(tx *db.Tx, u *User) error {
+		if err := rule(u); err != nil {
+			return err
+		}
+		if u.State == to {
+			return nil
+		}
+		if !slices.Contains(next[u.State], to) {
+			return errs.Forbidden("A user who is %s cannot become %s", u.State, to)
+		}
+		from := u.State
+		u.State = to
+		if to != Active {
+			if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, by, u, event, audit.Details{Change: "state", From: string(from), To: string(to)})
+	})
+	return err
+}

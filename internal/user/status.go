@@ -1,0 +1,181 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Availability says whether a user wants to be asked.
+type Availability string
+
+// The availabilities.
+const (
+	NotSet Availability = "not_set"
+	Busy   Availability = "busy"
+)
+
+// Status is what a user says he is doing just now.
+type Status struct {
+	Emoji        string
+	Message      string
+	Availability Availability
+	ClearAt      *time.Time // when the status ends, nil: never
+}
+
+// StatusAt gives the status as it reads at a time: one that has ended is empty.
+func (st Status) StatusAt(now time.Time) Status {
+	if st.ClearAt != nil && !now.Before(*st.ClearAt) {
+		return Status{Availability: NotSet}
+	}
+	return st
+}
+
+func (st Status) empty() bool {
+	return st.Emoji == "" && st.Message == "" && st.Availability == NotSet
+}
+
+// ClearAfter says how long a status stays; empty is for ever.
+type ClearAfter string
+
+// clearAfter are the lengths that can be chosen.
+var clearAfter = map[ClearAfter]time.Duration{
+	"30_minutes": 30 * time.Minute,
+	"3_hours":    3 * time.Hour,
+	"8_hours":    8 * time.Hour,
+	"1_day":      24 * time.Hour,
+	"3_days":     3 * 24 * time.Hour,
+	"7_days":     7 * 24 * time.Hour,
+	"30_days":    30 * 24 * time.Hour,
+}
+
+// StatusChange is what to set of a status.
+type StatusChange struct {
+	Emoji        *string
+	Message      *string
+	Availability *Availability
+	ClearAfter   *ClearAfter
+}
+
+// defaultEmoji stands beside a status that was given without one.
+const defaultEmoji = "speech_balloon"
+
+// maxStatus is the length of a message in characters.
+const maxStatus = 100
+
+var emojiPattern = regexp.MustCompile(`^[a-z0-9_+-]{1,100}$`)
+
+// StatusOf gives the status of a user to anybody. NotFound when there is no
+// user that the actor may see.
+func (s *Service) StatusOf(ctx context.Context, by actor.Actor, of Ref) (Status, error) {
+	u, err := s.Find(ctx, by, of)
+	if err != nil {
+		return Status{}, err
+	}
+	return u.StatusAt(s.Now()), nil
+}
+
+// SetStatus replaces the actor's own status: what is not given is empty.
+func (s *Service) SetStatus(ctx context.Context, by actor.Actor, c StatusChange) (Status, error) {
+	return s.setStatus(ctx, by, c, func(Status) Status { return Status{Availability: NotSet} })
+}
+
+// UpdateStatus changes the actor's own status: what is not given stays.
+func (s *Service) UpdateStatus(ctx context.Context, by actor.Actor, c StatusChange) (Status, error) {
+	return s.setStatus(ctx, by, c, func(now Status) Status { return now })
+}
+
+func (s *Service) setStatus(ctx context.Context, by actor.Actor, c StatusChange, start func(Status) Status) (Status, error) {
+	if err := by.RequireUser(); err != nil {
+		return Status{}, err
+	}
+	if err := c.check(); err != nil {
+		return Status{}, err
+	}
+	u, err := s.change(ctx, by.ID, func(_ *db.Tx, u *User) error {
+		now := s.Now()
+		u.Status = c.apply(start(u.StatusAt(now)), now)
+		return nil
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	return u.Status, nil
+}
+
+func (c StatusChange) check() error {
+	wrong := map[string][]string{}
+	if c.Emoji != nil && *c.Emoji != "" && !emojiPattern.MatchString(*c.Emoji) {
+		wrong["emoji"] = []string{"is not a valid emoji name"}
+	}
+	if c.Message != nil && utf8.RuneCountInString(*c.Message) > maxStatus {
+		wrong["message"] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxStatus)}
+	}
+	if c.Availability != nil && *c.Availability != NotSet && *c.Availability != Busy {
+		wrong["availability"] = []string{"is not included in the list"}
+	}
+	if c.ClearAfter != nil && *c.ClearAfter != "" && clearAfter[*c.ClearAfter] == 0 {
+		return errs.Invalid("clear_status_after does not have a valid value")
+	}
+	return invalid(wrong)
+}
+
+func (c StatusChange) apply(st Status, now time.Time) Status {
+	set(&st.Emoji, c.Emoji)
+	set(&st.Message, c.Message)
+	set(&st.Availability, c.Availability)
+	if c.ClearAfter != nil {
+		st.ClearAt = nil
+		if d := clearAfter[*c.ClearAfter]; d != 0 {
+			at := now.Add(d)
+			st.ClearAt = &at
+		}
+	}
+	if st.empty() {
+		st.ClearAt = nil
+		return st
+	}
+	if st.Emoji == "" {
+		st.Emoji = defaultEmoji
+	}
+	return st
+}
+
+// statusBatch is how many rows one statement of clearStatuses touches.
+const statusBatch = 500
+
+// clearStatuses empties the statuses that have ended. It is house-keeping:
+// whoever reads one sees that it has ended.
+func (s *Service) clearStatuses(ctx context.Context) error {
+	for {
+		now := s.Now()
+		// They are found outside the write: readers do not stand in a queue.
+		ids, err := endedStatuses(ctx, s.DB, now, statusBatch)
+		if err != nil {
+			return fmt.Errorf("clear statuses: %w", err)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		if err := clearStatus(ctx, s.DB, ids, now); err != nil {
+			return fmt.Errorf("clear statuses: %w", err)
+		}
+	}
+}
+
+func endedStatuses(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM users WHERE status_clear_at <= ? LIMIT ?`, now, limit)
+}
+
+func clearStatus(ctx context.Context, q db.Q, ids []int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE users SET status_emoji = '', status_message = '', status_availability = 'not_set', status_clear_at = NULL
+		WHERE status_clear_at <= ? AND id IN `+db.In(len(ids)), append([]any{now}, db.Any(ids)...)...)
+	return err
+}

@@ -1,0 +1,162 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const userColumns = `u.id, u.kind, u.username, u.name, u.email, u.confirmed_at, u.state, u.admin, u.auditor, u.external,
+	u.must_change_password, u.locked_until, u.otp_enabled_at IS NOT NULL,
+	u.bio, u.location, u.public_email, u.commit_email, u.skype, u.linkedin, u.twitter, u.discord, u.website_url,
+	u.organization, u.job_title, u.pronouns, u.timezone,
+	u.theme_id, u.color_scheme_id, u.view_diffs_file_by_file, u.show_whitespace_in_diffs,
+	u.status_emoji, u.status_message, u.status_availability, u.status_clear_at,
+	u.avatar, u.note, u.private_profile, u.projects_limit, u.can_create_group, u.ci_minutes_limit, u.extra_ci_minutes_limit,
+	u.sign_in_count, u.current_sign_in_at, u.current_sign_in_ip, u.last_sign_in_at, u.last_sign_in_ip,
+	COALESCE(u.last_activity_on, ''), u.created_by, u.created_at, u.updated_at, COALESCE(n.id, 0)`
+
+const userTables = `users u LEFT JOIN namespaces n ON n.user_id = u.id`
+
+func (u *User) columns() []any {
+	return []any{&u.ID, &u.Kind, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt), &u.State, &u.Admin, &u.Auditor, &u.External,
+		&u.MustChangePassword, db.NullTime(&u.LockedUntil), &u.TwoFactorEnabled,
+		&u.Bio, &u.Location, &u.PublicEmail, &u.CommitEmail, &u.Skype, &u.LinkedIn, &u.Twitter, &u.Discord, &u.WebsiteURL,
+		&u.Organization, &u.JobTitle, &u.Pronouns, &u.Timezone,
+		&u.ThemeID, &u.ColorSchemeID, &u.ViewDiffsFileByFile, &u.ShowWhitespaceInDiffs,
+		&u.Emoji, &u.Message, &u.Availability, db.NullTime(&u.ClearAt),
+		&u.Avatar, &u.Note, &u.PrivateProfile, &u.ProjectsLimit, &u.CanCreateGroup, &u.CIMinutesLimit, &u.ExtraCIMinutesLimit,
+		&u.SignInCount, db.NullTime(&u.CurrentSignInAt), &u.CurrentSignInIP, db.NullTime(&u.LastSignInAt), &u.LastSignInIP,
+		&u.LastActivityOn, &u.CreatedBy, db.Time(&u.CreatedAt), db.Time(&u.UpdatedAt), &u.NamespaceID}
+}
+
+func scanUser(s db.Scanner) (*User, error) {
+	u := &User{}
+	if err := s.Scan(u.columns()...); err != nil {
+		return nil, notFound(err, "User")
+	}
+	return u, nil
+}
+
+func findUser(ctx context.Context, q db.Q, id int64) (*User, error) {
+	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+`
+		WHERE u.id = ? AND u.deleted_at IS NULL`, id))
+}
+
+func findUsers(ctx context.Context, q db.Q, ids []int64) (map[int64]*User, error) {
+	list, err := db.All(ctx, q, scanUser, `SELECT `+userColumns+` FROM `+userTables+`
+		WHERE u.deleted_at IS NULL AND u.id IN `+db.In(len(ids)), db.Any(ids)...)
+	found := make(map[int64]*User, len(list))
+	for _, u := range list {
+		found[u.ID] = u
+	}
+	return found, err
+}
+
+func findByUsername(ctx context.Context, q db.Q, username string) (*User, error) {
+	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+`
+		WHERE lower(u.username) = lower(?) AND u.deleted_at IS NULL`, username))
+}
+
+func findByEmail(ctx context.Context, q db.Q, email string) (*User, error) {
+	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
+		WHERE lower(e.email) = lower(?) AND e.confirmed_at IS NOT NULL AND u.deleted_at IS NULL`, email))
+}
+
+func findByRef(ctx context.Context, q db.Q, ref Ref) (*User, error) {
+	if id, err := strconv.ParseInt(string(ref), 10, 64); err == nil {
+		return findUser(ctx, q, id)
+	}
+	return findByUsername(ctx, q, string(ref))
+}
+
+// profileColumns adds what a profile shows beside the account; the argument
+// is the id of who looks.
+const profileColumns = userColumns + `,
+	(SELECT count(*) FROM follows f WHERE f.followed_id = u.id),
+	(SELECT count(*) FROM follows f WHERE f.follower_id = u.id),
+	EXISTS (SELECT 1 FROM follows f WHERE f.follower_id = ? AND f.followed_id = u.id)`
+
+func scanProfile(s db.Scanner) (*User, error) {
+	u := &User{}
+	if err := s.Scan(append(u.columns(), &u.Followers, &u.Following, &u.IsFollowed)...); err != nil {
+		return nil, notFound(err, "User")
+	}
+	return u, nil
+}
+
+func findProfile(ctx context.Context, q db.Q, viewer, id int64) (*User, error) {
+	return scanProfile(q.QueryRowContext(ctx, `SELECT `+profileColumns+` FROM `+userTables+`
+		WHERE u.id = ? AND u.deleted_at IS NULL`, viewer, id))
+}
+
+func insertUser(ctx context.Context, q db.Q, u *User, passwordHash string) error {
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO users (kind, username, name, email, confirmed_at, state, admin, auditor, external, password_hash,
+			must_change_password, created_by, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		string(u.Kind), u.Username, u.Name, u.Email, u.ConfirmedAt, string(u.State), u.Admin, u.Auditor, u.External, passwordHash,
+		u.MustChangePassword, u.CreatedBy, u.CreatedAt, u.UpdatedAt).Scan(&u.ID)
+	if err != nil {
+		return taken(err)
+	}
+	err = q.QueryRowContext(ctx, `
+		INSERT INTO namespaces (kind, user_id, path, name, created_at, updated_at)
+		VALUES ('user', ?, ?, ?, ?, ?) RETURNING id`, u.ID, u.Username, u.Name, u.CreatedAt, u.CreatedAt).Scan(&u.NamespaceID)
+	return taken(err)
+}
+
+// saveUser writes what the operations of this package change. Sign-ins,
+// activity, passwords and two-factor secrets have statements of their own.
+func saveUser(ctx context.Context, q db.Q, u *User) error {
+	err := db.ExecOne(ctx, q, `
+		UPDATE users SET username = ?, name = ?, email = ?, confirmed_at = ?, state = ?, admin = ?, auditor = ?, external = ?,
+			must_change_password = ?,
+			bio = ?, location = ?, public_email = ?, commit_email = ?, skype = ?, linkedin = ?, twitter = ?, discord = ?, website_url = ?,
+			organization = ?, job_title = ?, pronouns = ?, timezone = ?,
+			theme_id = ?, color_scheme_id = ?, view_diffs_file_by_file = ?, show_whitespace_in_diffs = ?,
+			status_emoji = ?, status_message = ?, status_availability = ?, status_clear_at = ?,
+			avatar = ?, note = ?, private_profile = ?, projects_limit = ?, can_create_group = ?, ci_minutes_limit = ?, extra_ci_minutes_limit = ?,
+			updated_at = ?
+		WHERE id = ?`,
+		u.Username, u.Name, u.Email, u.ConfirmedAt, string(u.State), u.Admin, u.Auditor, u.External,
+		u.MustChangePassword,
+		u.Bio, u.Location, u.PublicEmail, u.CommitEmail, u.Skype, u.LinkedIn, u.Twitter, u.Discord, u.WebsiteURL,
+		u.Organization, u.JobTitle, u.Pronouns, u.Timezone,
+		u.ThemeID, u.ColorSchemeID, u.ViewDiffsFileByFile, u.ShowWhitespaceInDiffs,
+		u.Emoji, u.Message, string(u.Availability), u.ClearAt,
+		u.Avatar, u.Note, u.PrivateProfile, u.ProjectsLimit, u.CanCreateGroup, u.CIMinutesLimit, u.ExtraCIMinutesLimit,
+		u.UpdatedAt, u.ID)
+	if err != nil {
+		return taken(notFound(err, "User"))
+	}
+	_, err = q.ExecContext(ctx, `UPDATE namespaces SET path = ?, name = ?, updated_at = ? WHERE user_id = ? AND (path <> ? OR name <> ?)`,
+		u.Username, u.Name, u.UpdatedAt, u.ID, u.Username, u.Name)
+	return taken(err)
+}
+
+// taken turns a broken unique index into a Conflict that names the attribute.
+func taken(err error) error {
+	switch {
+	case db.IsUnique(err, "users_username"), db.IsUnique(err, "namespaces_path"):
+		return errs.Conflict("Username has already been taken")
+	case db.IsUnique(err, "emails_email"):
+		return errs.Conflict("Email has already been taken")
+	case db.IsUnique(err, "identities_provider_extern_uid"):
+		return errs.Conflict("Extern UID has already been taken")
+	}
+	return err
+}
+
+// exists turns the answer of a SELECT 1 into a bool.
+func exists(row *db.Row) (bool, error) {
+	var one int
+	err := row.Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,392 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// TokenKind says how a token came to be.
+type TokenKind string
+
+// The kinds of access tokens.
+const (
+	Personal      TokenKind = "personal"
+	Impersonation TokenKind = "impersonation" // made by an administrator, to act as the user
+)
+
+// Scopes are all scopes that an access token may carry.
+func Scopes() []string {
+	return []string{
+		"api", "read_api", "read_user", "create_runner", "manage_runner", "k8s_proxy",
+		"read_repository", "write_repository", "sudo", "admin_mode", "openid", "profile", "email",
+	}
+}
+
+// Token is an access token. Its secret is known only when it is made.
+type Token struct {
+	ID          int64
+	UserID      int64
+	Kind        TokenKind
+	Name        string
+	Description string
+	Scopes      []string
+	CreatedAt   time.Time
+	ExpiresAt   string // the day at whose start it stops to work, YYYY-MM-DD; empty: never
+	RevokedAt   *time.Time
+	LastUsedAt  *time.Time
+
+	Secret string // set by the operations that make a token, and only there
+}
+
+// Active reports whether the token works.
+func (t *Token) Active(now time.Time) bool {
+	return t.RevokedAt == nil && (t.ExpiresAt == "" || now.UTC().Format(time.DateOnly) < t.ExpiresAt)
+}
+
+// NewToken is what a token is made of.
+type NewToken struct {
+	Name        string
+	Description string
+	Scopes      []string
+	ExpiresAt   string // a day; empty: as late as the settings allow
+}
+
+// CreateToken makes a personal access token for a user. Administrators only.
+func (s *Service) CreateToken(ctx context.Context, by actor.Actor, userID int64, n NewToken) (*Token, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	return s.createToken(ctx, by, userID, Personal, n)
+}
+
+// CreateOwnToken makes a token for the actor himself, with the scope
+// k8s_proxy only; it ends with the day unless told otherwise.
+func (s *Service) CreateOwnToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	for _, scope := range n.Scopes {
+		if scope != "k8s_proxy" {
+			return nil, errs.Invalid("scopes does not have a valid value")
+		}
+	}
+	if n.ExpiresAt == "" {
+		n.ExpiresAt = s.Now().AddDate(0, 0, 1).Format(time.DateOnly)
+	}
+	return s.createToken(ctx, by, by.ID, Personal, n)
+}
+
+// CreateImpersonationToken makes a token that acts as the user. Administrators
+// only, and only while the settings allow impersonation.
+func (s *Service) CreateImpersonationToken(ctx context.Context, by actor.Actor, userID int64, n NewToken) (*Token, error) {
+	if err := s.requireImpersonation(ctx, by); err != nil {
+		return nil, err
+	}
+	return s.createToken(ctx, by, userID, Impersonation, n)
+}
+
+func (s *Service) requireImpersonation(ctx context.Context, by actor.Actor) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	if !settings.ImpersonationEnabled {
+		return errs.NotFound("")
+	}
+	return nil
+}
+
+func (s *Service) createToken(ctx context.Context, by actor.Actor, userID int64, kind TokenKind, n NewToken) (*Token, error) {
+	if _, err := s.find(ctx, s.DB, by, userID); err != nil {
+		return nil, err
+	}
+	t, err := s.newToken(ctx, kind, n)
+	if err != nil {
+		return nil, err
+	}
+	t.UserID = userID
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToken(ctx, tx, by, t, 0) })
+	if err != nil {
+		return nil, fmt.Errorf("create token: %w", err)
+	}
+	return t, nil
+}
+
+// newToken checks what is asked for and makes the secret.
+func (s *Service) newToken(ctx context.Context, kind TokenKind, n NewToken) (*Token, error) {
+	if strings.TrimSpace(n.Name) == "" {
+		return nil, errs.InvalidField("name", "can't be blank")
+	}
+	if len(n.Name) > 255 {
+		return nil, errs.InvalidField("name", "is too long (maximum is 255 characters)")
+	}
+	if len(n.Scopes) == 0 {
+		return nil, errs.InvalidField("scopes", "can't be blank")
+	}
+	for _, scope := range n.Scopes {
+		if !slices.Contains(Scopes(), scope) {
+			return nil, errs.InvalidField("scopes", "can only contain available scopes")
+		}
+	}
+	expires, err := s.tokenExpiry(ctx, n.ExpiresAt)
+	if err != nil {
+		return nil, err
+	}
+	scopes := slices.Clone(n.Scopes)
+	slices.Sort(scopes)
+	return &Token{
+		Kind: kind, Name: n.Name, Description: n.Description, Scopes: slices.Compact(scopes),
+		ExpiresAt: expires, CreatedAt: s.Now(), Secret: secret.Token(s.ServiceName + "pat-"),
+	}, nil
+}
+
+// tokenExpiry checks a day of expiry, or gives the last one allowed.
+func (s *Service) tokenExpiry(ctx context.Context, day string) (string, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return "", err
+	}
+	now := s.Now().UTC()
+	last := now.AddDate(0, 0, settings.MaxTokenLifetimeDays).Format(time.DateOnly)
+	switch {
+	case day == "":
+		return last, nil
+	case day <= now.Format(time.DateOnly):
+		return "", errs.InvalidField("expires_at", "can't be in the past")
+	case day > last:
+		return "", errs.InvalidField("expires_at", "must expire in %d days", settings.MaxTokenLifetimeDays)
+	}
+	return day, nil
+}
+
+// addToken writes a token that newToken made, and its audit event.
+func (s *Service) addToken(ctx context.Context, tx *db.Tx, by actor.Actor, t *Token, rotatedFrom int64) error {
+	if err := insertToken(ctx, tx, t, secret.Digest(t.Secret), rotatedFrom); err != nil {
+		return err
+	}
+	what := "Created personal access token with id " + fmt.Sprint(t.ID)
+	if t.Kind == Impersonation {
+		what = "Created impersonation token with id " + fmt.Sprint(t.ID)
+	}
+	return s.recordToken(ctx, tx, by, t, string(t.Kind)+"_access_token_created", what)
+}
+
+func (s *Service) recordToken(ctx context.Context, tx *db.Tx, by actor.Actor, t *Token, kind, message string) error {
+	u, err := findUser(ctx, tx, t.UserID)
+	if err != nil {
+		return err
+	}
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: u.entity(),
+		Target:  audit.Target{Type: "PersonalAccessToken", ID: t.ID, Details: t.Name},
+		Details: audit.Details{Message: message},
+	})
+}
+
+// TokenFilter chooses tokens; zero values choose all.
+type TokenFilter struct {
+	UserID         int64
+	State          string // active or inactive
+	Revoked        *bool
+	Search         string
+	CreatedAfter   *time.Time
+	CreatedBefore  *time.Time
+	LastUsedAfter  *time.Time
+	LastUsedBefore *time.Time
+	ExpiresAfter   string
+	ExpiresBefore  string
+}
+
+// Tokens lists personal access tokens, oldest first: all of them to
+// administrators, his own to anybody else; Forbidden when somebody asks for
+// another user's.
+func (s *Service) Tokens(ctx context.Context, by actor.Actor, f TokenFilter, p db.Paging) (db.Page[Token], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[Token]{}, err
+	}
+	if !by.Admin {
+		if f.UserID != 0 && f.UserID != by.ID {
+			return db.Page[Token]{}, errs.Forbidden("")
+		}
+		f.UserID = by.ID
+	}
+	return listTokens(ctx, s.DB, Personal, f, s.Now(), p)
+}
+
+// ImpersonationTokens lists the impersonation tokens of a user. Administrators
+// only.
+func (s *Service) ImpersonationTokens(ctx context.Context, by actor.Actor, userID int64, state string, p db.Paging) (db.Page[Token], error) {
+	if err := s.requireImpersonation(ctx, by); err != nil {
+		return db.Page[Token]{}, err
+	}
+	if _, err := s.find(ctx, s.DB, by, userID); err != nil {
+		return db.Page[Token]{}, err
+	}
+	return listTokens(ctx, s.DB, Impersonation, TokenFilter{UserID: userID, State: state}, s.Now(), p)
+}
+
+// ImpersonationToken gives one impersonation token. Administrators only.
+func (s *Service) ImpersonationToken(ctx context.Context, by actor.Actor, userID, id int64) (*Token, error) {
+	if err := s.requireImpersonation(ctx, by); err != nil {
+		return nil, err
+	}
+	if _, err := s.find(ctx, s.DB, by, userID); err != nil {
+		return nil, err
+	}
+	t, err := findToken(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.UserID != userID || t.Kind != Impersonation {
+		return nil, errs.NotFound("Impersonation Token")
+	}
+	return t, nil
+}
+
+// RevokeImpersonationToken ends an impersonation token. Administrators only.
+func (s *Service) RevokeImpersonationToken(ctx context.Context, by actor.Actor, userID, id int64, unmodifiedSince *time.Time) error {
+	t, err := s.ImpersonationToken(ctx, by, userID, id)
+	if err != nil {
+		return err
+	}
+	return s.revoke(ctx, by, t, unmodifiedSince)
+}
+
+// Token gives a personal access token to its owner and to administrators;
+// anybody else is told NotFound.
+func (s *Service) Token(ctx context.Context, by actor.Actor, id int64) (*Token, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	t, err := findToken(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind != Personal || !by.Admin && t.UserID != by.ID {
+		return nil, errs.NotFound("")
+	}
+	return t, nil
+}
+
+// SelfToken gives the token that the actor uses: Unauthorized without one.
+func (s *Service) SelfToken(ctx context.Context, by actor.Actor) (*Token, error) {
+	if by.TokenID == 0 {
+		return nil, errs.Unauthorized("")
+	}
+	return findToken(ctx, s.DB, by.TokenID)
+}
+
+// RevokeToken ends a personal access token: its owner and administrators may.
+func (s *Service) RevokeToken(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
+	t, err := s.Token(ctx, by, id)
+	if err != nil {
+		return err
+	}
+	return s.revoke(ctx, by, t, unmodifiedSince)
+}
+
+// RevokeSelfToken ends the token that the actor uses.
+func (s *Service) RevokeSelfToken(ctx context.Context, by actor.Actor) error {
+	t, err := s.SelfToken(ctx, by)
+	if err != nil {
+		return err
+	}
+	return s.revoke(ctx, by, t, nil)
+}
+
+func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifiedSince *time.Time) error {
+	if unmodifiedSince != nil && t.CreatedAt.Truncate(time.Second).After(*unmodifiedSince) {
+		return errs.Precondition("")
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := revokeToken(ctx, tx, t.ID, s.Now())
+		if errors.Is(err, db.ErrNoRows) {
+			return nil // somebody was faster; the wish is fulfilled
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.recordToken(ctx, tx, by, t, string(t.Kind)+"_access_token_revoked", fmt.Sprintf("Revoked %s access token with id %d", t.Kind, t.ID)); err != nil {
+			return err
+		}
+		return s.dropActor(ctx, tx, t.UserID)
+	})
+	if err != nil {
+		return fmt.Errorf("revoke token %d: %w", t.ID, err)
+	}
+	return nil
+}
+
+// RotateToken ends a personal access token and gives a new one with the same
+// name and scopes: its owner and administrators may. A token that was rotated
+// or revoked before can not be rotated again; whoever tries holds a stolen
+// copy, or the owner does, so the tokens that came out of it end as well.
+func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, expiresAt string) (*Token, error) {
+	t, err := s.Token(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.rotate(ctx, by, t, expiresAt)
+}
+
+// RotateSelfToken is RotateToken for the token that the actor uses.
+func (s *Service) RotateSelfToken(ctx context.Context, by actor.Actor, expiresAt string) (*Token, error) {
+	t, err := s.SelfToken(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	return s.rotate(ctx, by, t, expiresAt)
+}
+
+// rotatedDays is how long a rotated token works when nobody says.
+const rotatedDays = 7
+
+func (s *Service) rotate(ctx context.Context, by actor.Actor, old *Token, expiresAt string) (*Token, error) {
+	if expiresAt == "" {
+		expiresAt = s.Now().AddDate(0, 0, rotatedDays).Format(time.DateOnly)
+	}
+	t, err := s.newToken(ctx, old.Kind, NewToken{Name: old.Name, Description: old.Description, Scopes: old.Scopes, ExpiresAt: expiresAt})
+	if err != nil {
+		return nil, err
+	}
+	t.UserID = old.UserID
+	reused := false
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now := s.Now()
+		err := revokeToken(ctx, tx, old.ID, now)
+		switch {
+		case errors.Is(err, db.ErrNoRows):
+			reused = true
+			if err := revokeDescendants(ctx, tx, old.ID, now); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			if err := s.addToken(ctx, tx, by, t, old.ID); err != nil {
+				return err
+			}
+		}
+		return s.dropActor(ctx, tx, old.UserID)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rotate token %d: %w", old.ID, err)
+	}
+	if reused {
+		return nil, errs.Invalid("token already revoked")
+	}
+	return t, nil
+}

@@ -1,0 +1,358 @@
+package user
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"github.com/pquerna/otp/totp"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// Enrollment is what a user needs to set up his authenticator.
+type Enrollment struct {
+	Secret string   // base32, for typing
+	URL    string   // otpauth://…, for a QR code
+	Codes  []string // recovery codes, with EnrollTwoFactor only
+}
+
+const (
+	otpPeriod = 30 // seconds that a code is shown
+	otpSkew   = 1  // periods that a clock may be off, to either side
+	otpDigits = 6
+
+	recoveryCodes = 10
+)
+
+// StartTwoFactor gives the actor a new secret for his authenticator. Nothing
+// is asked of him at sign-in before EnableTwoFactor. The issuer is the name
+// under which the authenticator shows it. Invalid when two-factor
+// authentication is on.
+func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer string) (*Enrollment, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	var e *Enrollment
+	err := s.changeTwoFactor(ctx, by.ID, func(tx *db.Tx, u *User) (err error) {
+		e, err = s.newSecret(ctx, tx, u, issuer)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start two-factor authentication: %w", err)
+	}
+	return e, nil
+}
+
+// EnableTwoFactor turns two-factor authentication on for the actor, who shows
+// by a code that his authenticator has the secret. It gives the recovery
+// codes, which are not shown again. Invalid when the code is wrong or there is
+// nothing to enable.
+func (s *Service) EnableTwoFactor(ctx context.Context, by actor.Actor, code string) ([]string, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	var codes []string
+	err := s.changeTwoFactor(ctx, by.ID, func(tx *db.Tx, u *User) error {
+		o, err := findOTP(ctx, tx, u.ID)
+		if err != nil {
+			return err
+		}
+		if o.sealed == "" {
+			return errs.Invalid("Two-factor authentication has not been set up")
+		}
+		step, ok, err := s.matchCode(o, u.ID, code)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errs.Invalid("Invalid two-factor code.")
+		}
+		codes, err = s.enable(ctx, tx, by, u, step)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("enable two-factor authentication: %w", err)
+	}
+	return codes, nil
+}
+
+// EnrollTwoFactor turns two-factor authentication on for a user in one step.
+// Only the system may, for `svc admin`. Invalid when it is on.
+func (s *Service) EnrollTwoFactor(ctx context.Context, by actor.Actor, userID int64, issuer string) (*Enrollment, error) {
+	if by.ID != actor.SystemID {
+		return nil, errs.Forbidden("")
+	}
+	var e *Enrollment
+	err := s.changeTwoFactor(ctx, userID, func(tx *db.Tx, u *User) (err error) {
+		if e, err = s.newSecret(ctx, tx, u, issuer); err != nil {
+			return err
+		}
+		e.Codes, err = s.enable(ctx, tx, by, u, 0)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("enroll user %d: %w", userID, err)
+	}
+	return e, nil
+}
+
+// VerifyTwoFactor checks a code, or a recovery code, of the actor before
+// something that needs more than his session. Each works once. Invalid when it
+// is wrong; wrong ones count against the account like wrong passwords.
+func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code string) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	ok := false
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := lockUser(ctx, tx, by.ID)
+		if err != nil {
+			return err
+		}
+		if !u.TwoFactorEnabled {
+			return errs.Invalid("Two-factor authentication is not enabled for this user")
+		}
+		if u.Locked(s.Now()) {
+			return nil
+		}
+		if ok, err = s.useCode(ctx, tx, u.ID, code); err != nil || ok {
+			return err
+		}
+		return s.countFailure(ctx, tx, settings, u, by.Username, by.IP)
+	})
+	if err != nil {
+		return fmt.Errorf("verify two-factor code: %w", err)
+	}
+	if !ok {
+		return errs.Invalid("Invalid two-factor code.")
+	}
+	return nil
+}
+
+// DisableTwoFactor turns two-factor authentication off for a user who can not
+// do it himself. Administrators only, and Forbidden for themselves and for
+// other administrators: for those it takes `svc admin`. Invalid when it is not
+// on, NotFound when there is no such user.
+func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID int64) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	return s.disableTwoFactor(ctx, by, userID, func(u *User) error {
+		if u.Admin && by.ID != actor.SystemID {
+			return errs.Forbidden("Two-factor authentication for admins cannot be disabled via the API")
+		}
+		return nil
+	})
+}
+
+// DisableOwnTwoFactor turns two-factor authentication off for the actor, who
+// gives his password again. Invalid when that is wrong, which counts like a
+// failed sign-in, or when it is not on.
+func (s *Service) DisableOwnTwoFactor(ctx context.Context, by actor.Actor, password string) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	_, err := s.checkLogin(ctx, by.Username, password, by.IP)
+	if errs.Is(err, errs.KindUnauthorized) {
+		return errs.InvalidField("password", "is invalid").Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	return s.disableTwoFactor(ctx, by, by.ID, func(*User) error { return nil })
+}
+
+func (s *Service) disableTwoFactor(ctx context.Context, by actor.Actor, userID int64, rule func(*User) error) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := lockUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if err := rule(u); err != nil {
+			return err
+		}
+		if !u.TwoFactorEnabled {
+			return errs.Invalid("Two-factor authentication is not enabled for this user")
+		}
+		if err := saveOTP(ctx, tx, u.ID, "", nil, 0); err != nil {
+			return err
+		}
+		if err := deleteRecoveryCodes(ctx, tx, u.ID); err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, by, u, "user_disable_two_factor", audit.Details{Message: "Disabled two-factor authentication"}); err != nil {
+			return err
+		}
+		return s.dropActor(ctx, tx, u.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("disable two-factor authentication of user %d: %w", userID, err)
+	}
+	return nil
+}
+
+// changeTwoFactor runs f on a user who has not turned it on yet.
+func (s *Service) changeTwoFactor(ctx context.Context, userID int64, f func(tx *db.Tx, u *User) error) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := lockUser(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if u.TwoFactorEnabled {
+			return errs.Invalid("Two-factor authentication is already enabled for this user")
+		}
+		return f(tx, u)
+	})
+}
+
+// newSecret makes and stores a secret that is not asked for yet.
+func (s *Service) newSecret(ctx context.Context, tx *db.Tx, u *User, issuer string) (*Enrollment, error) {
+	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: u.Email, Period: otpPeriod, Digits: otpDigits})
+	if err != nil {
+		return nil, err
+	}
+	if err := saveOTP(ctx, tx, u.ID, s.Keys.Seal([]byte(key.Secret()), otpPlace(u.ID)), nil, 0); err != nil {
+		return nil, err
+	}
+	return &Enrollment{Secret: key.Secret(), URL: key.URL()}, nil
+}
+
+// enable turns on what newSecret stored; step is that of the code that was
+// shown, which is thereby used up.
+func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, step int64) ([]string, error) {
+	o, err := findOTP(ctx, tx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	if err := saveOTP(ctx, tx, u.ID, o.sealed, &now, step); err != nil {
+		return nil, err
+	}
+	if err := deleteRecoveryCodes(ctx, tx, u.ID); err != nil {
+		return nil, err
+	}
+	codes := make([]string, recoveryCodes)
+	for i := range codes {
+		codes[i] = newRecoveryCode()
+		if err := insertRecoveryCode(ctx, tx, u.ID, recoveryDigest(codes[i])); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.record(ctx, tx, by, u, "user_enable_two_factor", audit.Details{Message: "Enabled two-factor authentication"}); err != nil {
+		return nil, err
+	}
+	return codes, s.dropActor(ctx, tx, u.ID)
+}
+
+// useCode uses up a code or recovery code; false when it is wrong or was used
+// before. The caller has locked the user.
+func (s *Service) useCode(ctx context.Context, tx *db.Tx, userID int64, code string) (bool, error) {
+	o, err := findOTP(ctx, tx, userID)
+	if err != nil {
+		return false, err
+	}
+	step, ok, err := s.matchCode(o, userID, code)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		return used(useStep(ctx, tx, userID, step))
+	}
+	return used(deleteRecoveryCode(ctx, tx, userID, recoveryDigest(code)))
+}
+
+// used turns the answer of a compare-and-set into a bool.
+func used(err error) (bool, error) {
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// matchCode finds the period that a code belongs to, among those around now
+// that come after the last one used: whoever saw a code can not use it again.
+func (s *Service) matchCode(o otpRow, userID int64, code string) (step int64, ok bool, err error) {
+	code = strings.ReplaceAll(strings.TrimSpace(code), " ", "")
+	if len(code) != otpDigits || !allDigits(code) {
+		return 0, false, nil
+	}
+	key, err := s.Keys.Open(o.sealed, otpPlace(userID))
+	if err != nil {
+		return 0, false, err
+	}
+	now := s.Now().Unix() / otpPeriod
+	for at := now - otpSkew; at <= now+otpSkew; at++ {
+		want, err := hotp.GenerateCodeCustom(string(key), uint64(at), hotp.ValidateOpts{Digits: otpDigits, Algorithm: otp.AlgorithmSHA1})
+		if err != nil {
+			return 0, false, err
+		}
+		if secret.Equal(want, code) && at > o.lastStep {
+			step, ok = at, true
+		}
+	}
+	return step, ok, nil
+}
+
+// newRecoveryCode makes 80 random bits in groups that are easy to copy.
+func newRecoveryCode() string {
+	text := strings.ToLower(rand.Text()[:16])
+	return text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
+}
+
+// recoveryDigest is the form in which a recovery code is stored, however it
+// was typed.
+func recoveryDigest(code string) string {
+	return secret.Digest(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code)))
+}
+
+// otpPlace ties a sealed secret to its user.
+func otpPlace(userID int64) string { return fmt.Sprintf("users/otp_secret/%d", userID) }
+
+// otpRow is the two-factor part of a user.
+type otpRow struct {
+	sealed   string
+	lastStep int64
+}
+
+func findOTP(ctx context.Context, q db.Q, userID int64) (otpRow, error) {
+	var o otpRow
+	err := q.QueryRowContext(ctx, `SELECT otp_secret, otp_last_step FROM users WHERE id = ?`, userID).Scan(&o.sealed, &o.lastStep)
+	return o, notFound(err, "User")
+}
+
+func saveOTP(ctx context.Context, q db.Q, userID int64, sealed string, enabledAt *time.Time, lastStep int64) error {
+	return db.ExecOne(ctx, q, `UPDATE users SET otp_secret = ?, otp_enabled_at = ?, otp_last_step = ? WHERE id = ?`,
+		sealed, enabledAt, lastStep, userID)
+}
+
+func useStep(ctx context.Context, q db.Q, userID, step int64) error {
+	return db.ExecOne(ctx, q, `UPDATE users SET otp_last_step = ? WHERE id = ? AND otp_last_step < ?`, step, userID, step)
+}
+
+func insertRecoveryCode(ctx context.Context, q db.Q, userID int64, digest string) error {
+	_, err := q.ExecContext(ctx, `INSERT INTO recovery_codes (user_id, digest) VALUES (?, ?)`, userID, digest)
+	return err
+}
+
+func deleteRecoveryCode(ctx context.Context, q db.Q, userID int64, digest string) error {
+	return db.ExecOne(ctx, q, `DELETE FROM recovery_codes WHERE user_id = ? AND digest = ?`, userID, digest)
+}
+
+func deleteRecoveryCodes(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID)
+	return err
+}

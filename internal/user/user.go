@@ -1,0 +1,319 @@
+// Package user knows the people and programs that use the installation:
+// accounts and their states, addresses, keys, access tokens, sessions and
+// two-factor authentication. It turns credentials into an actor.
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/notice"
+	"svc/internal/queue"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+// State says whether an account may be used.
+type State string
+
+// The states. Moves between them are in state.go.
+const (
+	Active          State = "active"
+	Blocked         State = "blocked"
+	Banned          State = "banned"
+	Deactivated     State = "deactivated"
+	PendingApproval State = "blocked_pending_approval"
+)
+
+// Kind says what an account is for.
+type Kind string
+
+// The kinds. Only a Human signs in.
+const (
+	Human      Kind = "human"
+	Ghost      Kind = "ghost" // owns what deleted users leave behind
+	AlertBot   Kind = "alert_bot"
+	SupportBot Kind = "support_bot"
+	ProjectBot Kind = "project_bot"
+	GroupBot   Kind = "group_bot"
+)
+
+// User is an account.
+type User struct {
+	ID          int64
+	Kind        Kind
+	Username    string
+	Name        string
+	Email       string
+	ConfirmedAt *time.Time
+	State       State
+	Admin       bool
+	Auditor     bool
+	External    bool
+
+	MustChangePassword bool
+	LockedUntil        *time.Time
+	TwoFactorEnabled   bool
+
+	Profile
+	Preferences
+	Status
+
+	Avatar         string // name of the uploaded file, empty without one
+	Note           string // for administrators
+	PrivateProfile bool
+	ProjectsLimit  int64
+	CanCreateGroup bool
+
+	CIMinutesLimit      *int64
+	ExtraCIMinutesLimit *int64
+
+	SignInCount     int64
+	CurrentSignInAt *time.Time
+	CurrentSignInIP string
+	LastSignInAt    *time.Time
+	LastSignInIP    string
+	LastActivityOn  string // YYYY-MM-DD, empty before the first
+
+	NamespaceID int64
+	CreatedBy   *int64 // nil: the user registered
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+
+	// Read with the profile only: see Service.Get and Service.List.
+	Followers  int64
+	Following  int64
+	IsFollowed bool
+	Identities []Identity
+	Attributes []Attribute
+	Creator    *User // of CreatedBy, if he is still there
+}
+
+// Profile is what a user tells of himself.
+type Profile struct {
+	Bio, Location, PublicEmail, CommitEmail       string
+	Skype, LinkedIn, Twitter, Discord, WebsiteURL string
+	Organization, JobTitle, Pronouns, Timezone    string
+}
+
+// Preferences are how a user wants pages to look.
+type Preferences struct {
+	ThemeID, ColorSchemeID int64
+	ViewDiffsFileByFile    bool
+	ShowWhitespaceInDiffs  bool
+}
+
+// Bot reports whether the account belongs to a program.
+func (u *User) Bot() bool { return u.Kind != Human && u.Kind != Ghost }
+
+// Internal reports whether the installation itself made the account.
+func (u *User) Internal() bool {
+	return u.Kind == Ghost || u.Kind == AlertBot || u.Kind == SupportBot
+}
+
+// Locked reports whether too many wrong passwords have locked the account.
+func (u *User) Locked(now time.Time) bool { return u.LockedUntil != nil && now.Before(*u.LockedUntil) }
+
+// LocalTime is the time of day where the user is.
+func (u *User) LocalTime(now time.Time) string {
+	zone, err := time.LoadLocation(u.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return now.In(zone).Format("3:04 PM")
+}
+
+// WorkInformation joins job title and organization, empty without either.
+func (u *User) WorkInformation() string {
+	switch {
+	case u.JobTitle != "" && u.Organization != "":
+		return u.JobTitle + " at " + u.Organization
+	case u.JobTitle != "":
+		return u.JobTitle
+	}
+	return u.Organization
+}
+
+// entity is the user in audit events.
+func (u *User) entity() audit.Entity {
+	return audit.Entity{Type: audit.UserEntity, ID: u.ID, Path: u.Username}
+}
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Blobs    blob.Store
+	Queue    *queue.Queue
+	Notices  *notice.Bus
+	Settings *setting.Service
+	Keys     *secret.Keyring
+	Hasher   *secret.Hasher
+	Now      func() time.Time
+
+	// ServiceName starts personal access tokens: svcpat-….
+	ServiceName string
+}
+
+// Service is the users of the installation.
+type Service struct {
+	Deps
+	movers []Mover
+	actors actorCache
+}
+
+// New makes the service and takes on its background work.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.handleWork()
+	s.watchNotices()
+	return s
+}
+
+// Self gives the account of the actor. Unauthorized when nobody has signed in.
+func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return s.profile(ctx, by, by.ID)
+}
+
+// Get gives an account to anybody who has signed in: Unauthorized otherwise,
+// NotFound when there is none that he may see.
+func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (*User, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return s.profile(ctx, by, id)
+}
+
+// profile reads the account with its counts, identities and attributes.
+func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User, error) {
+	u, err := findProfile(ctx, s.DB, by.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if !visible(by, u) {
+		return nil, errs.NotFound("User")
+	}
+	if u.Identities, err = identitiesOf(ctx, s.DB, id); err != nil {
+		return nil, err
+	}
+	if u.Attributes, err = attributesOf(ctx, s.DB, id); err != nil {
+		return nil, err
+	}
+	if !by.Admin {
+		return u, nil
+	}
+	return u, s.addCreators(ctx, u)
+}
+
+// addCreators reads who made the accounts, which administrators see.
+func (s *Service) addCreators(ctx context.Context, list ...*User) error {
+	var ids []int64
+	for _, u := range list {
+		if u.CreatedBy != nil && !slices.Contains(ids, *u.CreatedBy) {
+			ids = append(ids, *u.CreatedBy)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	creators, err := findUsers(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	for _, u := range list {
+		if u.CreatedBy != nil {
+			u.Creator = creators[*u.CreatedBy]
+		}
+	}
+	return nil
+}
+
+// find reads an account that the actor may see.
+func (s *Service) find(ctx context.Context, q db.Q, by actor.Actor, id int64) (*User, error) {
+	u, err := findUser(ctx, q, id)
+	if err != nil {
+		return nil, err
+	}
+	if !visible(by, u) {
+		return nil, errs.NotFound("User")
+	}
+	return u, nil
+}
+
+// Find gives an account by id or username, case-insensitive. NotFound when
+// there is none that the actor may see.
+func (s *Service) Find(ctx context.Context, by actor.Actor, ref Ref) (*User, error) {
+	u, err := findByRef(ctx, s.DB, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !visible(by, u) {
+		return nil, errs.NotFound("User")
+	}
+	return u, nil
+}
+
+// visible says who sees whom: banned users and those who wait for approval
+// are seen by administrators and by themselves.
+func visible(by actor.Actor, u *User) bool {
+	hidden := u.State == Banned || u.State == PendingApproval
+	return !hidden || by.Admin || by.Is(u.ID)
+}
+
+// MayReadProfile reports whether the actor sees more of the user than the
+// public form: private profiles are for administrators and the user himself.
+func MayReadProfile(by actor.Actor, u *User) bool {
+	return !u.PrivateProfile || by.Admin || by.Is(u.ID)
+}
+
+// change runs f on an account in a transaction and saves what f did to it.
+// Every change to an account goes this way, so that caches learn of it.
+func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, u *User) error) (*User, error) {
+	var u *User
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "users", id); err != nil {
+			return err
+		}
+		var err error
+		if u, err = findUser(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := f(tx, u); err != nil {
+			return err
+		}
+		u.UpdatedAt = s.Now()
+		if err := saveUser(ctx, tx, u); err != nil {
+			return err
+		}
+		return s.dropActor(ctx, tx, u.ID)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change user %d: %w", id, err)
+	}
+	return u, nil
+}
+
+// record writes an audit event about a user.
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: u.entity(), Target: audit.Target{Type: "User", ID: u.ID, Details: u.Username}, Details: d,
+	})
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error, thing string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(thing)
+	}
+	return err
+}

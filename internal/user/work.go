@@ -1,0 +1,14 @@
+package user
+
+import (
+	"time"
+
+	"svc/internal/queue"
+)
+
+// handleWork takes on the background work of this feature.
+func (s *Service) handleWork() {
+	queue.Handle(s.Queue, s.finishDelete)
+	s.Queue.Every("user_purge_sessions", time.Hour, s.purgeSessions)
+	s.Queue.Every("user_clear_statuses", 5*time.Minute, s.clearStatuses)
+}
