@@ -1,0 +1,126 @@
+// Package bench measures the figures that the server promises to keep.
+//
+// Machines differ and are noisy, so a figure is a ratio wherever it can be:
+// against a bare server, or the same list with few rows, measured in turns
+// within one run. A run ends with a table of all figures and fails when one is
+// beyond its limit.
+package bench
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+)
+
+// BenchmarkFigures measures every figure and prints them. A part of them is
+// chosen as usual: -bench Figures/pages.
+func BenchmarkFigures(b *testing.B) {
+	t := &table{}
+	b.Run("requests", func(b *testing.B) { requests(b, t) })
+	b.Run("pages", func(b *testing.B) { pages(b, t) })
+	b.Run("process", func(b *testing.B) { process(b, t) })
+	if err := t.write(os.Stdout); err != nil {
+		b.Error(err)
+	}
+	for _, f := range t.figures {
+		if !f.ok() {
+			b.Errorf("%s is %.3g %s, beyond the limit of %g", f.name, f.measured, f.unit, f.limit)
+		}
+	}
+}
+
+// figure is something measured and how far it may go.
+type figure struct {
+	name     string
+	measured float64
+	limit    float64
+	atLeast  bool // the limit is the least, else the most, that is allowed
+	unit     string
+	note     string // absolute values, for people
+}
+
+func (f figure) ok() bool {
+	if f.atLeast {
+		return f.measured >= f.limit
+	}
+	return f.measured <= f.limit // false for what is no number
+}
+
+// table collects the figures of a run.
+type table struct{ figures []figure }
+
+// add keeps a figure and reports it as the result of the benchmark.
+func (t *table) add(b *testing.B, f figure) {
+	b.Helper()
+	// The framework repeats a benchmark that was over too soon.
+	t.figures = slices.DeleteFunc(t.figures, func(old figure) bool { return old.name == f.name })
+	t.figures = append(t.figures, f)
+	b.ReportMetric(0, "ns/op") // an operation of ours is a whole measurement
+	b.ReportMetric(f.measured, strings.ReplaceAll(f.unit, " ", "-"))
+}
+
+// write prints the table, if there is anything in it.
+func (t *table) write(to io.Writer) error {
+	if len(t.figures) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nfigure\tmeasured\tlimit\t\t")
+	for _, f := range t.figures {
+		sign, verdict := "≤", "ok"
+		if f.atLeast {
+			sign = "≥"
+		}
+		if !f.ok() {
+			verdict = "OVER"
+		}
+		fmt.Fprintf(w, "%s\t%.3g %s\t%s %g\t%s\t%s\n", f.name, f.measured, f.unit, sign, f.limit, verdict, f.note)
+	}
+	return w.Flush()
+}
+
+// median is the middle of the values, which an outlier does not move.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	list := &table{figures: []figure{
+		{name: "fast", measured: 0.5, limit: 0.4, atLeast: true, unit: "of it", note: "why"},
+		{name: "slow", measured: 0.3, limit: 0.4, atLeast: true, unit: "of it"},
+		{name: "small", measured: 60, limit: 60, unit: "MiB"},
+		{name: "large", measured: 61, limit: 60, unit: "MiB"},
+	}}
+	if err := list.write(&text); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"fast    0.5 of it  ≥ 0.4  ok    why",
+		"slow    0.3 of it  ≥ 0.4  OVER",
+		"small   60 MiB     ≤ 60   ok",
+		"large   61 MiB     ≤ 60   OVER",
+	}
+	for _, line := range want {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("no line %q in\n%s", line, text.String())
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	values := []float64{9, 1, 2, 100, 3}
+	if got := median(values); got != 3 {
+		t.Errorf("got %v, want 3", got)
+	}
+	if values[0] != 9 {
+		t.Error("the values were moved")
+	}
+}

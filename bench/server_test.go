@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/app"
+	"svc/internal/config"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// rootToken is the administrator's on every server here.
+const rootToken = "svcpat-root-of-the-bench-server"
+
+// open opens an installation with an up-to-date schema in a directory of the
+// benchmark. It logs as it does by default: a JSON line for each request,
+// which goes nowhere.
+func open(b testing.TB, databaseURL string) *app.App {
+	b.Helper()
+	cfg := config.Config{
+		Addr: "127.0.0.1:0", DataDir: b.TempDir(), Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
+		DatabaseURL: config.SecretURL(databaseURL), RootPassword: "correct horse battery", RootToken: rootToken,
+		Runner: "off", LogFormat: "json", LogLevel: slog.LevelInfo, ShutdownTimeout: 10 * time.Second,
+	}
+	a, err := app.Open(b.Context(), cfg, app.NewLog(cfg, io.Discard), app.Options{
+		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1}, // no figure signs in
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			b.Errorf("close: %v", err)
+		}
+	})
+	if err := a.DB.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return a
+}
+
+// serve starts a server on a real listener.
+func serve(b testing.TB) *app.Server {
+	b.Helper()
+	s, err := open(b, "").Listen(b.Context(), io.Discard)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			b.Errorf("stop: %v", err)
+		}
+	})
+	return s
+}
+
+// newToken makes an account and gives a token for it.
+func newToken(b testing.TB, s *app.Server, username string) string {
+	b.Helper()
+	u, err := s.Users.Create(b.Context(), actor.System(), user.NewUser{
+		Email: username + "@example.org", Name: username, Username: username, Password: "a good password", SkipConfirmation: true,
+		Fields: user.Fields{Provider: "ldapmain", ExternUID: "uid=" + username},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	token, err := s.Users.CreateToken(b.Context(), actor.System(), u.ID, user.NewToken{Name: "bench", Scopes: []string{"api"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return token.Secret
+}

@@ -1,0 +1,205 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/limit"
+	"svc/internal/secret"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// access says who may come in to an endpoint. What they may do there is for
+// the feature to say.
+type access struct {
+	scopes []string // a token needs one of them
+	nobody bool     // also without signing in
+}
+
+// The usual ways in.
+var (
+	readAPI  = access{scopes: []string{"api", "read_api"}}
+	writeAPI = access{scopes: []string{"api"}}
+	readUser = access{scopes: []string{"api", "read_api", "read_user"}}
+	// anyToken is for what a token may do to itself, whatever its scopes.
+	anyToken = access{}
+)
+
+// orNobody opens an endpoint to those who have not signed in.
+func (a access) orNobody() access { return access{scopes: a.scopes, nobody: true} }
+
+// admit finds out who asks and whether this endpoint is open to him.
+func (a *API) admit(c *call, e *endpoint) error {
+	ip := remoteIP(c.r)
+	by, err := a.authenticate(c, ip)
+	if err != nil {
+		return err
+	}
+	c.actor = by
+	c.actor.IP = ip
+	if err := a.throttle(c); err != nil {
+		return err
+	}
+	if by.Anonymous() {
+		if e.access.nobody {
+			return nil
+		}
+		return errs.Unauthorized("")
+	}
+	if err := a.sudo(c); err != nil {
+		return err
+	}
+	if !allowed(by, e.access.scopes) {
+		return scopeError(e.access.scopes)
+	}
+	return nil
+}
+
+func allowed(by actor.Actor, scopes []string) bool {
+	return len(scopes) == 0 || slices.ContainsFunc(scopes, by.Has)
+}
+
+// authenticate reads the credentials, in the order in which they win. A
+// credential that does not open anything is an error even where nobody needs
+// to sign in.
+func (a *API) authenticate(c *call, ip string) (actor.Actor, error) {
+	r := c.r
+	if token := r.Header.Get("PRIVATE-TOKEN"); token != "" {
+		return a.Users.Authenticate(c, token, ip)
+	}
+	if r.Header.Get("JOB-TOKEN") != "" || queryValue(r.URL.RawQuery, "job_token") != "" {
+		return actor.Actor{}, errs.Unauthorized("") // no endpoint takes a job token yet
+	}
+	if header := r.Header.Get("Authorization"); header != "" {
+		return a.authorization(c, header, ip)
+	}
+	for _, name := range []string{"private_token", "access_token"} {
+		if token := queryValue(r.URL.RawQuery, name); token != "" {
+			return a.Users.Authenticate(c, token, ip)
+		}
+	}
+	return a.session(c, ip)
+}
+
+// authorization reads the header Authorization: a bearer, or basic
+// credentials whose password is a token.
+func (a *API) authorization(c *call, header, ip string) (actor.Actor, error) {
+	scheme, rest, _ := strings.Cut(header, " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return a.Users.Authenticate(c, strings.TrimSpace(rest), ip)
+	}
+	if _, password, ok := c.r.BasicAuth(); ok && password != "" {
+		return a.Users.Authenticate(c, password, ip)
+	}
+	return actor.Actor{}, errs.Unauthorized("")
+}
+
+// session reads the cookie of the web application. A cookie that is no longer
+// good counts as none. A write needs the CSRF token as well: without it the
+// cookie may have been sent by a page of somebody else.
+func (a *API) session(c *call, ip string) (actor.Actor, error) {
+	cookie, err := c.r.Cookie("_" + a.Site.Name + "_session")
+	if err != nil || cookie.Value == "" {
+		return actor.Actor{}, nil
+	}
+	by, session, err := a.Users.Session(c, cookie.Value, ip)
+	if errs.Is(err, errs.KindUnauthorized) {
+		return actor.Actor{}, nil
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.Equal(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	return by, nil
+}
+
+// sudo lets an administrator act as another user.
+func (a *API) sudo(c *call) error {
+	target := c.r.Header.Get("Sudo")
+	if target == "" {
+		target = queryValue(c.r.URL.RawQuery, "sudo")
+	}
+	if target == "" {
+		return nil
+	}
+	if !c.actor.Admin {
+		return errs.Forbidden("Must be admin to use sudo")
+	}
+	if c.actor.TokenID == 0 {
+		return errs.Forbidden("Must be authenticated using an OAuth or personal access token to use sudo")
+	}
+	if !c.actor.Has("sudo") {
+		return scopeError{"sudo"}
+	}
+	by, err := a.Users.Become(c, c.actor, user.Ref(target))
+	if err != nil {
+		return err
+	}
+	c.actor = by
+	return nil
+}
+
+// throttle holds the caller to the rates of the settings, if there are any.
+func (a *API) throttle(c *call) error {
+	settings, err := a.Settings.Current(c)
+	if err != nil {
+		return err
+	}
+	rate, key, name := settings.UnauthenticatedAPI, "ip:"+c.actor.IP, "throttle_unauthenticated_api"
+	if !c.actor.Anonymous() {
+		rate, key, name = settings.AuthenticatedAPI, "user:"+c.actor.Username, "throttle_authenticated_api"
+	}
+	if !rate.Enabled {
+		return nil
+	}
+	return a.takeToken(c, key, rateOf(name, rate))
+}
+
+func rateOf(name string, t setting.Throttle) limit.Rate {
+	return limit.Rate{Name: name, Requests: t.Requests, Period: time.Duration(t.Seconds) * time.Second}
+}
+
+func (a *API) takeToken(c *call, key string, rate limit.Rate) error {
+	decision := a.Limits.Allow(key, rate)
+	decision.Headers(c.w.Header())
+	if !decision.OK {
+		return errThrottled
+	}
+	return nil
+}
+
+// queryValue finds one parameter without parsing the whole query.
+func queryValue(query, name string) string {
+	for query != "" {
+		var part string
+		part, query, _ = strings.Cut(query, "&")
+		key, value, _ := strings.Cut(part, "=")
+		if key != name {
+			continue
+		}
+		text, err := url.QueryUnescape(value)
+		if err != nil {
+			return value
+		}
+		return text
+	}
+	return ""
+}
+
+// remoteIP is the address that the request came from. The server has put the
+// client's there when it came through a proxy that is trusted.
+func remoteIP(r *http.Request) string {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		return at.Addr().Unmap().String()
+	}
+	return r.RemoteAddr
+}

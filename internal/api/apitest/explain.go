@@ -1,0 +1,93 @@
+package apitest
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// explain tells which fields are wrong, and how. Of several shapes that a
+// value might have it speaks of the one that is nearest.
+func explain(fault *jsonschema.ValidationError) string {
+	return strings.Join(faults(fault), "; ")
+}
+
+func faults(e *jsonschema.ValidationError) []string {
+	if _, ok := e.ErrorKind.(*kind.AnyOf); ok && len(e.Causes) > 0 {
+		near := nearest(e)
+		list := faults(near)
+		if ref, ok := near.ErrorKind.(*kind.Reference); ok {
+			list[0] = "as " + path.Base(ref.URL) + ": " + list[0]
+		}
+		return list
+	}
+	if len(e.Causes) == 0 {
+		return []string{place(e.InstanceLocation) + ": " + e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+	}
+	var list []string
+	for _, cause := range e.Causes {
+		list = append(list, faults(cause)...)
+	}
+	return list
+}
+
+// place writes where in the body a fault is: [3].identities[0].provider.
+func place(tokens []string) string {
+	var out strings.Builder
+	for _, token := range tokens {
+		if strings.Trim(token, "0123456789") == "" {
+			fmt.Fprintf(&out, "[%s]", token)
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteByte('.')
+		}
+		out.WriteString(token)
+	}
+	if out.Len() == 0 {
+		return "the body"
+	}
+	return out.String()
+}
+
+// nearest picks the shape that the value fails by the least.
+func nearest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+	best := e.Causes[0]
+	for _, cause := range e.Causes[1:] {
+		if distance(cause, len(e.InstanceLocation)) < distance(best, len(e.InstanceLocation)) {
+			best = cause
+		}
+	}
+	return best
+}
+
+// distance counts the fields that are wrong. A value that is not even of the
+// JSON type is far away.
+func distance(e *jsonschema.ValidationError, depth int) int {
+	if _, ok := e.ErrorKind.(*kind.AnyOf); ok && len(e.Causes) > 0 {
+		return distance(nearest(e), depth)
+	}
+	if len(e.Causes) > 0 {
+		sum := 0
+		for _, cause := range e.Causes {
+			sum += distance(cause, depth)
+		}
+		return sum
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		return len(k.Missing)
+	case *kind.AdditionalProperties:
+		return len(k.Properties)
+	case *kind.Type:
+		if len(e.InstanceLocation) == depth {
+			return 1000
+		}
+	}
+	return 1
+}

@@ -1,0 +1,207 @@
+// Package apitest holds the answers of the API against its own OpenAPI
+// document, for tests: an answer that the document does not describe, or a
+// field that it does not know, is a fault of one or the other.
+package apitest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// prefix is where the API lives; the paths of the document start below it.
+const prefix = "/api/v4"
+
+// location names the document for the compiler of schemas. Nothing is ever
+// loaded from there.
+const location = "https://api.invalid/openapi.json"
+
+// Oracle knows the document. Any number of goroutines may ask it.
+type Oracle struct {
+	root   map[string]any
+	routes map[int][]*route // by the number of segments, the most literal first
+
+	mu       sync.Mutex // held while a schema is compiled
+	compiler *jsonschema.Compiler
+	schemas  sync.Map // by JSON pointer: *jsonschema.Schema
+}
+
+// NewOracle reads a document. Its schemas are compiled when they are asked
+// for first; Verify compiles them all.
+func NewOracle(document []byte) (*Oracle, error) {
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	root, ok := tree.(map[string]any)
+	if !ok {
+		return nil, errors.New("read the document: not an object")
+	}
+	o := &Oracle{root: root, routes: map[int][]*route{}, compiler: jsonschema.NewCompiler()}
+	o.compiler.DefaultDraft(jsonschema.Draft2020)
+	o.compiler.AssertFormat()
+	if err := o.compiler.AddResource(location, tree); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	paths, _ := root["paths"].(map[string]any)
+	for path, item := range paths {
+		r, err := o.newRoute(path, item)
+		if err != nil {
+			return nil, fmt.Errorf("read the document: %s: %w", path, err)
+		}
+		n := len(r.segments)
+		o.routes[n] = append(o.routes[n], r)
+	}
+	for _, list := range o.routes {
+		slices.SortFunc(list, moreLiteral)
+	}
+	return o, nil
+}
+
+// Check says what is wrong with an answer. path is that of the request as it
+// was sent, encoded and with the prefix; a query is passed over. Paths outside
+// of the API, and its documentation, are not judged.
+func (o *Oracle) Check(method, path string, status int, header http.Header, body []byte) error {
+	path, _, _ = strings.Cut(path, "?")
+	below, ok := strings.CutPrefix(path, prefix)
+	if !ok || below != "" && below[0] != '/' || undescribed(below) {
+		return nil
+	}
+	if method == http.MethodOptions {
+		return checkPreflight(path, status, body)
+	}
+	asked := method
+	if method == http.MethodHead {
+		asked = http.MethodGet
+	}
+	r, op := o.find(asked, below)
+	if op == nil {
+		return o.checkNoOperation(method, path, r != nil, status, header, body)
+	}
+	name := fmt.Sprintf("%s %s%s answered %d", method, prefix, r.path, status)
+	answer, ok := op.answers[status]
+	if !ok {
+		return fmt.Errorf("%s: the document has no such answer (%s)", name, op.id)
+	}
+	if err := o.checkBody(answer, method, header, body); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// undescribed are the paths of the documentation itself.
+func undescribed(below string) bool {
+	return below == "/openapi.json" || below == "/docs" || strings.HasPrefix(below, "/docs/")
+}
+
+func checkPreflight(path string, status int, body []byte) error {
+	if status != http.StatusNoContent || len(body) > 0 {
+		return fmt.Errorf("OPTIONS %s answered %d with %d bytes: want 204 without a body", path, status, len(body))
+	}
+	return nil
+}
+
+// checkNoOperation judges an answer to what the document does not have.
+func (o *Oracle) checkNoOperation(method, path string, known bool, status int, header http.Header, body []byte) error {
+	want := map[int]string{http.StatusNotFound: "NotFound", http.StatusRequestURITooLong: "URITooLong"}
+	if known {
+		want = map[int]string{http.StatusMethodNotAllowed: "NotAllowed", http.StatusRequestURITooLong: "URITooLong"}
+	}
+	name := fmt.Sprintf("%s %s answered %d", method, path, status)
+	shared, ok := want[status]
+	if !ok {
+		return fmt.Errorf("%s: the document has no such operation", name)
+	}
+	if status == http.StatusMethodNotAllowed && header.Get("Allow") == "" {
+		return fmt.Errorf("%s: there is no header Allow", name)
+	}
+	a, err := o.newAnswer("/components/responses/" + shared)
+	if err == nil {
+		err = o.checkBody(a, method, header, body)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (o *Oracle) checkBody(a *answer, method string, header http.Header, body []byte) error {
+	switch {
+	case method == http.MethodHead && len(body) > 0:
+		return fmt.Errorf("%d bytes in answer to HEAD", len(body))
+	case method == http.MethodHead:
+		return nil
+	case len(a.content) == 0 && len(body) > 0:
+		return fmt.Errorf("a body of %d bytes where the document has none: %s", len(body), extract(body))
+	case len(a.content) == 0:
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		return fmt.Errorf("content type %q: %w", header.Get("Content-Type"), err)
+	}
+	schema, ok := a.content[media]
+	if !ok {
+		if _, any := a.content["*/*"]; any {
+			return nil
+		}
+		return fmt.Errorf("content type %q is not in the document", media)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("the body is not JSON: %w: %s", err, extract(body))
+	}
+	return o.validate(schema, value)
+}
+
+func (o *Oracle) validate(pointer string, value any) error {
+	s, err := o.schema(pointer)
+	if err != nil {
+		return err
+	}
+	err = s.Validate(value)
+	if fault, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return errors.New(explain(fault))
+	}
+	return err
+}
+
+// schema compiles the schema at a JSON pointer of the document, once.
+func (o *Oracle) schema(pointer string) (*jsonschema.Schema, error) {
+	if s, ok := o.schemas.Load(pointer); ok {
+		return s.(*jsonschema.Schema), nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s, err := o.compiler.Compile(location + "#" + fragment(pointer))
+	if err != nil {
+		return nil, fmt.Errorf("the schema at %s: %w", pointer, err)
+	}
+	o.schemas.Store(pointer, s)
+	return s, nil
+}
+
+// fragment escapes a JSON pointer for an address, but for its slashes.
+func fragment(pointer string) string {
+	parts := strings.Split(pointer, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// extract is the beginning of a body, for a message.
+func extract(body []byte) string {
+	if len(body) > 200 {
+		return string(body[:200]) + "…"
+	}
+	return string(body)
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"svc/internal/audit"
+)
+
+func (a *API) auditEventRoutes() {
+	handle(a, "GET /audit_events", readAPI, a.listAuditEvents, tier(Premium), onlySelfManaged, does("List audit events of the installation"))
+	handle(a, "GET /audit_events/{id}", readAPI, a.getAuditEvent, tier(Premium), onlySelfManaged, does("Get an audit event"))
+}
+
+type listAuditEventsParams struct {
+	CreatedAfter  *time.Time `param:"created_after"`
+	CreatedBefore *time.Time `param:"created_before"`
+	EntityType    string     `param:"entity_type" doc:"User, Group, Project or the scope of the instance."`
+	EntityID      int64      `param:"entity_id" doc:"Needs entity_type."`
+	OrderBy       string     `param:"order_by" default:"id" doc:"Keyset: id."`
+	Sort          string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Keyset: desc."`
+	keysetParams
+}
+
+// listAuditEvents: https://docs.gitlab.com/api/audit_events/#retrieve-all-instance-audit-events
+func (a *API) listAuditEvents(c *call, p listAuditEventsParams) (page[auditEventJSON], error) {
+	f := audit.Filter{CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore, EntityID: p.EntityID}
+	var err error
+	if f.EntityType, err = a.entityType(p.EntityType, p.EntityID); err != nil {
+		return page[auditEventJSON]{}, err
+	}
+	k := keyset{object: "AuditEvent", columns: []string{"id"}, allowed: p.OrderBy == "id" && p.Sort == "desc"}
+	paging, err := p.paging(k)
+	if err != nil {
+		return page[auditEventJSON]{}, err
+	}
+	list, err := a.Audit.List(c, c.actor, f, paging)
+	if err != nil {
+		return page[auditEventJSON]{}, err
+	}
+	return keysetPage(p.keysetParams, k, list, a.toAuditEvent), nil
+}
+
+// entityType reads the filter; the scope of the instance goes by the name of
+// the service, and by the word that the specification has for it.
+func (a *API) entityType(name string, id int64) (audit.EntityType, error) {
+	switch name {
+	case "":
+		if id != 0 {
+			return "", &paramError{[]string{"entity_type is missing"}}
+		}
+		return "", nil
+	case string(audit.UserEntity), string(audit.GroupEntity), string(audit.ProjectEntity):
+		return audit.EntityType(name), nil
+	case a.instanceScope(), "Svc::Audit::InstanceScope", "Gitlab::Audit::InstanceScope":
+		return audit.InstanceEntity, nil
+	}
+	return "", &paramError{[]string{"entity_type does not have a valid value"}}
+}
+
+// instanceScope is the entity type of the whole installation.
+func (a *API) instanceScope() string {
+	name := a.Site.Name
+	return strings.ToUpper(name[:1]) + name[1:] + "::Audit::InstanceScope"
+}
+
+type auditEventParams struct {
+	ID int64 `param:"id"`
+}
+
+// getAuditEvent: https://docs.gitlab.com/api/audit_events/#retrieve-a-single-instance-audit-event
+func (a *API) getAuditEvent(c *call, p auditEventParams) (auditEventJSON, error) {
+	e, err := a.Audit.Get(c, c.actor, p.ID)
+	if err != nil {
+		return auditEventJSON{}, err
+	}
+	return a.toAuditEvent(e), nil
+}
+
+type auditEventJSON struct {
+	ID         int64            `json:"id"`
+	AuthorID   int64            `json:"author_id"`
+	EntityID   int64            `json:"entity_id"`
+	EntityType string           `json:"entity_type"`
+	Details    auditDetailsJSON `json:"details"`
+	CreatedAt  stamp            `json:"created_at"`
+	EventType  string           `json:"event_type"`
+
+	// Events of the whole installation carry these at the top too.
+	*auditScopeJSON
+}
+
+type auditScopeJSON struct {
+	IPAddress     string `json:"ip_address"`
+	AuthorName    string `json:"author_name"`
+	EntityPath    string `json:"entity_path"`
+	TargetDetails string `json:"target_details"`
+	TargetType    string `json:"target_type"`
+	TargetID      int64  `json:"target_id"`
+}
+
+type auditDetailsJSON struct {
+	CustomMessage  string `json:"custom_message,omitempty"`
+	Add            string `json:"add,omitempty"`
+	Remove         string `json:"remove,omitempty"`
+	Change         string `json:"change,omitempty"`
+	From           string `json:"from,omitempty"`
+	To             string `json:"to,omitempty"`
+	ImpersonatedBy string `json:"impersonated_by,omitempty"`
+	AuthorName     string `json:"author_name"`
+	AuthorEmail    string `json:"author_email"`
+	AuthorClass    string `json:"author_class"`
+	TargetID       int64  `json:"target_id"`
+	TargetType     string `json:"target_type"`
+	TargetDetails  string `json:"target_details"`
+	IPAddress      string `json:"ip_address"`
+	EntityPath     string `json:"entity_path"`
+}
+
+func (a *API) toAuditEvent(e audit.Event) auditEventJSON {
+	form := auditEventJSON{
+		ID: e.ID, AuthorID: e.By.ID, EntityID: e.Entity.ID, EntityType: string(e.Entity.Type), CreatedAt: toStamp(e.CreatedAt), EventType: e.Type,
+		Details: auditDetailsJSON{
+			CustomMessage: e.Details.Message, Add: e.Details.Add, Remove: e.Details.Remove, Change: e.Details.Change,
+			From: e.Details.From, To: e.Details.To, ImpersonatedBy: e.Details.Behind,
+			AuthorName: e.By.Name, AuthorEmail: e.By.Email, AuthorClass: e.By.Class,
+			TargetID: e.Target.ID, TargetType: e.Target.Type, TargetDetails: e.Target.Details, IPAddress: e.IP, EntityPath: e.Entity.Path,
+		},
+	}
+	if e.Entity.Type == audit.InstanceEntity {
+		form.EntityType = a.instanceScope()
+		form.auditScopeJSON = &auditScopeJSON{e.IP, e.By.Name, e.Entity.Path, e.Target.Details, e.Target.Type, e.Target.ID}
+	}
+	return form
+}

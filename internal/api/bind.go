@@ -1,0 +1,376 @@
+package api
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// bind fills into, a pointer to a zero value of the plan's struct, from a
+// request. It returns a paramError that tells all that is wrong, in the order
+// of declaration; into is then not to be used.
+func (p *plan) bind(in *input, into any) error {
+	dst := reflect.ValueOf(into)
+	if !dst.IsValid() || dst.Kind() != reflect.Pointer || dst.Type().Elem() != p.typ {
+		return fmt.Errorf("bind %T: the plan is for %v", into, p.typ)
+	}
+	dst = dst.Elem()
+	var room [32]slot
+	slots := room[:]
+	if len(p.slots) > len(room) {
+		slots = make([]slot, len(p.slots))
+	}
+	in.sort(&p.object, slots)
+	var b binding
+	sent := b.sent(&p.object)
+	for i := range p.fields {
+		f := &p.fields[i]
+		name, v := in.find(f, slots)
+		if sent != nil {
+			sent[i] = v.kind != valueNone
+		}
+		b.field(f, name, &v, dst)
+	}
+	b.rules(&p.object, sent)
+	if len(b.messages) > 0 {
+		return &paramError{b.messages}
+	}
+	return nil
+}
+
+// slot collects what was sent under one name.
+type slot struct {
+	head, tail int32  // pairs, by position from 1; 0 for none
+	json       *value // a member of the JSON body
+	from       source
+	nested     bool // some pair has steps below the name
+}
+
+// sort puts what was sent into the slots of the names it was sent under.
+// Names that the endpoint does not know are left out.
+func (in *input) sort(o *object, slots []slot) {
+	for i := range in.pairs {
+		p := &in.pairs[i]
+		n, known := o.slots[p.key[:p.steps]]
+		if !known {
+			continue
+		}
+		s, at := &slots[n], int32(i+1)
+		p.next = 0
+		if s.head == 0 || s.from != p.from {
+			*s = slot{head: at, from: p.from}
+		} else {
+			in.pairs[s.tail-1].next = at
+		}
+		s.tail = at
+		s.nested = s.nested || int(p.steps) < len(p.key)
+	}
+	for i := range in.json.kids {
+		if n, known := o.slots[in.json.kids[i].key]; known {
+			slots[n].json = &in.json.kids[i]
+		}
+	}
+}
+
+// find gives a parameter's value, of kind valueNone if it was not sent, and
+// the name it was sent under.
+func (in *input) find(f *field, slots []slot) (name string, v value) {
+	if f.path && in.path != nil {
+		if text, ok := in.path(f.name); ok {
+			return f.name, value{kind: valueText, text: text}
+		}
+	}
+	for i := range 1 + len(f.aliases) {
+		name := f.name
+		if i > 0 {
+			name = f.aliases[i-1]
+		}
+		switch s := &slots[f.slot+i]; {
+		case s.json != nil:
+			return name, *s.json
+		case s.head != 0:
+			return name, in.gather(s, f.shape.kind == kindList)
+		}
+	}
+	return f.name, value{}
+}
+
+// gather makes one value of the pairs of a slot. Of plain pairs the last one
+// counts, but a list takes them all.
+func (in *input) gather(s *slot, list bool) value {
+	if !s.nested && (!list || s.head == s.tail) {
+		return in.pairs[s.tail-1].value()
+	}
+	var v value
+	for at := s.head; at != 0; at = in.pairs[at-1].next {
+		p := &in.pairs[at-1]
+		steps := p.key[p.steps:]
+		if !s.nested {
+			steps = "[]"
+		}
+		if !v.insert(steps, p.value()) {
+			return value{kind: valueBad}
+		}
+	}
+	return v
+}
+
+func (p *pair) value() value {
+	switch {
+	case p.isFile:
+		return value{kind: valueFile, file: p.file}
+	case !p.given:
+		return value{kind: valueNull}
+	}
+	return value{kind: valueText, text: p.text}
+}
+
+// binding is the state of one call of bind: what is wrong so far, and where in
+// the nested parameters it is.
+type binding struct {
+	messages []string
+	trail    []step
+}
+
+// step leads to a member of an object or an element of a list.
+type step struct {
+	name  string
+	index int // when there is no name
+}
+
+// maxMessages bounds the answer to a long list of broken items.
+const maxMessages = 100
+
+func (b *binding) add(name, text string) {
+	if len(b.messages) < maxMessages {
+		b.messages = append(b.messages, b.full(name)+" "+text)
+	}
+}
+
+// full gives a name with the way to it: variables[0][key].
+func (b *binding) full(name string) string {
+	if len(b.trail) == 0 {
+		return name
+	}
+	var out strings.Builder
+	for i, s := range append(slices.Clip(b.trail), step{name: name}) {
+		switch {
+		case i == 0:
+			out.WriteString(s.name)
+		case s.name != "":
+			out.WriteString("[" + s.name + "]")
+		default:
+			out.WriteString("[" + strconv.Itoa(s.index) + "]")
+		}
+	}
+	return out.String()
+}
+
+// sent gives room to note which fields were sent, if a rule will ask.
+func (b *binding) sent(o *object) []bool {
+	if len(o.rules) == 0 {
+		return nil
+	}
+	return make([]bool, len(o.fields))
+}
+
+func (b *binding) rules(o *object, sent []bool) {
+	for _, r := range o.rules {
+		var given []string
+		for _, name := range r.names {
+			if sent[slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })] {
+				given = append(given, name)
+			}
+		}
+		blame, text := r.broken(given)
+		if blame == nil {
+			continue
+		}
+		full := make([]string, len(blame))
+		for i, name := range blame {
+			full[i] = b.full(name)
+		}
+		if len(b.messages) < maxMessages {
+			b.messages = append(b.messages, strings.Join(full, ", ")+" "+text)
+		}
+	}
+}
+
+// trouble is what can be wrong with a value.
+type trouble int
+
+const (
+	troubleNone trouble = iota
+	troubleInvalid
+	troubleEnum
+	troubleEmpty
+	troubleMax
+)
+
+// field checks a parameter and sets its field of the struct dst.
+func (b *binding) field(f *field, name string, v *value, dst reflect.Value) {
+	for _, i := range f.index {
+		dst = dst.Field(i)
+	}
+	if v.kind == valueNone {
+		if f.required {
+			b.add(name, "is missing")
+		}
+		f.setDefault(dst)
+		return
+	}
+	null := v.kind == valueNull || v.blank() && f.shape.blankIsNull()
+	if null && (f.nonblank || f.required && f.shape.wrap != wrapOpt) {
+		b.add(name, "is empty")
+		return
+	}
+	switch f.shape.wrap {
+	case wrapOpt:
+		dst.Field(0).SetBool(true)
+		dst.Field(1).SetBool(null)
+		dst = dst.Field(2)
+	case wrapPointer:
+		if !null {
+			dst.Set(reflect.New(f.shape.typ))
+			dst = dst.Elem()
+		}
+	case wrapNone:
+		if null {
+			f.setDefault(dst)
+		}
+	}
+	if null {
+		return
+	}
+	var t trouble
+	if f.shape.kind.scalar() {
+		t = putScalar(f, f.shape, v, dst)
+	} else {
+		b.trail = append(b.trail, step{name: name})
+		t = b.put(f, f.shape, v, dst)
+		b.trail = b.trail[:len(b.trail)-1]
+	}
+	if t == troubleNone {
+		t = f.inspect(dst)
+	}
+	switch t {
+	case troubleInvalid:
+		b.add(name, "is invalid")
+	case troubleEnum:
+		b.add(name, "does not have a valid value")
+	case troubleEmpty:
+		b.add(name, "is empty")
+	case troubleMax:
+		if f.shape.kind == kindList {
+			b.add(name, "must contain at most "+strconv.Itoa(f.max)+" items")
+			return
+		}
+		b.add(name, "must be less than "+strconv.Itoa(f.max)+" characters")
+	}
+}
+
+// refusesBlank reports whether empty text or an empty list is an error.
+func (f *field) refusesBlank() bool { return f.nonblank || f.required && !f.blank }
+
+// blankIsNull tells the shapes for which empty text says "nothing".
+func (s *shape) blankIsNull() bool {
+	return s.kind != kindText && s.kind != kindList && s.kind != kindHash
+}
+
+func (f *field) setDefault(dst reflect.Value) {
+	switch {
+	case !f.defValue.IsValid():
+	case f.shape.kind == kindList:
+		dst.Set(reflect.AppendSlice(f.shape.empty, f.defValue))
+	default:
+		dst.Set(f.defValue)
+	}
+}
+
+// inspect checks what was put for emptiness and size.
+func (f *field) inspect(dst reflect.Value) trouble {
+	switch f.shape.kind {
+	case kindText:
+		text := dst.String()
+		switch {
+		case text == "" && f.refusesBlank(), f.nonblank && strings.TrimSpace(text) == "":
+			return troubleEmpty
+		case f.max > 0 && len(text) > f.max && utf8.RuneCountInString(text) > f.max:
+			return troubleMax
+		}
+	case kindList, kindHash:
+		switch {
+		case dst.Len() == 0 && f.refusesBlank():
+			return troubleEmpty
+		case f.max > 0 && dst.Len() > f.max:
+			return troubleMax
+		}
+	}
+	return troubleNone
+}
+
+// put reads a value that is not null into dst.
+func (b *binding) put(f *field, s *shape, v *value, dst reflect.Value) trouble {
+	switch s.kind {
+	case kindFile:
+		if v.kind != valueFile || v.file == nil {
+			return troubleInvalid
+		}
+		dst.Set(reflect.ValueOf(v.file))
+		return troubleNone
+	case kindList:
+		return b.putList(f, s, v, dst)
+	case kindHash:
+		return b.putHash(f, s, v, dst)
+	case kindObject:
+		return b.putObject(s.object, v, dst)
+	}
+	return putScalar(f, s, v, dst)
+}
+
+func putScalar(f *field, s *shape, v *value, dst reflect.Value) trouble {
+	text, ok := v.scalar()
+	if !ok {
+		return troubleInvalid
+	}
+	listed := true
+	switch s.kind {
+	case kindText:
+		dst.SetString(text)
+		// An empty text is told as empty where it may not be, else as no value of the list.
+		listed = f.enum == nil || slices.Contains(f.enum, text) || text == "" && f.refusesBlank()
+	case kindBool:
+		var b bool
+		b, ok = parseBool(text)
+		dst.SetBool(b)
+		listed = f.enum == nil || slices.Contains(f.enum, strconv.FormatBool(b))
+	case kindInt:
+		var n int64
+		n, ok = parseInt(v)
+		ok = ok && !dst.OverflowInt(n)
+		dst.SetInt(n)
+		listed = f.enum == nil || slices.Contains(f.enumInts, n)
+	case kindFloat:
+		var n float64
+		n, ok = parseFloat(text)
+		dst.SetFloat(n)
+	case kindTime:
+		*dst.Addr().Interface().(*time.Time), ok = parseTime(text)
+	case kindDate:
+		*dst.Addr().Interface().(*Date), ok = parseDate(text)
+	case kindCustom:
+		ok = dst.Addr().Interface().(unmarshaler).UnmarshalParam(text) == nil
+		listed = f.enum == nil || slices.Contains(f.enum, text)
+	}
+	switch {
+	case !ok:
+		return troubleInvalid
+	case !listed:
+		return troubleEnum
+	}
+	return troubleNone
+}

@@ -1,0 +1,159 @@
+package api
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// putList reads a list: a JSON array, a[]=x, a[0]=x, or one value for itself.
+// Elements without characters are dropped, since a[]= is how a form says "an
+// empty list"; null is no element of anything. What was sent is never nil.
+func (b *binding) putList(f *field, s *shape, v *value, dst reflect.Value) trouble {
+	kids, ok := elements(v)
+	if ok && f.csv && f.shape == s {
+		kids, ok = splitCSV(kids)
+	}
+	// Structs are much larger than the few bytes it takes to send an empty one.
+	if !ok || s.elem.kind == kindObject && len(kids) > maxParams {
+		return troubleInvalid
+	}
+	dst.Set(s.empty)
+	dst.Grow(len(kids))
+	n := 0
+	for i := range kids {
+		kid := &kids[i]
+		if kid.blank() {
+			continue
+		}
+		dst.SetLen(n + 1)
+		b.trail = append(b.trail, step{index: n})
+		t := b.put(f, s.elem, kid, dst.Index(n))
+		b.trail = b.trail[:len(b.trail)-1]
+		if t != troubleNone {
+			return t
+		}
+		n++
+	}
+	return troubleNone
+}
+
+// elements gives the elements of what was sent for a list.
+func elements(v *value) ([]value, bool) {
+	switch v.kind {
+	case valueList:
+		return v.kids, true
+	case valueObject:
+		return indexed(v.kids)
+	case valueNull, valueBad:
+		return nil, false
+	}
+	return []value{*v}, true
+}
+
+// indexed puts a[2]=x&a[0]=y in the order of their indexes, which need not be
+// without gaps.
+func indexed(kids []value) ([]value, bool) {
+	for i := range kids {
+		if _, err := strconv.ParseUint(kids[i].key, 10, 31); err != nil {
+			return nil, false
+		}
+	}
+	kids = slices.Clone(kids)
+	slices.SortStableFunc(kids, func(a, b value) int { return index(a.key) - index(b.key) })
+	return kids, true
+}
+
+func index(key string) int {
+	n, err := strconv.ParseUint(key, 10, 31)
+	if err != nil {
+		return math.MaxInt32
+	}
+	return int(n)
+}
+
+// splitCSV takes the elements at their commas.
+func splitCSV(kids []value) ([]value, bool) {
+	if !slices.ContainsFunc(kids, func(v value) bool { return v.kind == valueText }) {
+		return kids, true
+	}
+	var out []value
+	for _, kid := range kids {
+		if kid.kind != valueText {
+			out = append(out, kid)
+			continue
+		}
+		for part := range strings.SplitSeq(kid.text, ",") {
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			if len(out) == maxValues {
+				return nil, false
+			}
+			out = append(out, value{kind: valueText, text: part})
+		}
+	}
+	return out, true
+}
+
+// putHash reads an object whose keys are the client's own: h[k]=v or JSON.
+func (b *binding) putHash(f *field, s *shape, v *value, dst reflect.Value) trouble {
+	dst.Set(reflect.MakeMapWithSize(s.typ, len(v.kids)))
+	if v.blank() {
+		return troubleNone
+	}
+	if v.kind != valueObject {
+		return troubleInvalid
+	}
+	for i := range v.kids {
+		kid := &v.kids[i]
+		if !clean(kid.key) {
+			return troubleInvalid
+		}
+		elem := reflect.New(s.elem.typ).Elem()
+		if kid.kind != valueNull && !(kid.blank() && s.elem.blankIsNull()) {
+			// The key is the client's, so errors name the hash alone.
+			var inner binding
+			if inner.put(f, s.elem, kid, elem) != troubleNone || len(inner.messages) > 0 {
+				return troubleInvalid
+			}
+		}
+		dst.SetMapIndex(reflect.ValueOf(kid.key).Convert(s.typ.Key()), elem)
+	}
+	return troubleNone
+}
+
+// putObject reads a nested struct. Of a member that JSON repeats the last one
+// counts. What is wrong with the members is noted under their own names.
+func (b *binding) putObject(o *object, v *value, dst reflect.Value) trouble {
+	if v.kind != valueObject {
+		return troubleInvalid
+	}
+	members := make([]*value, len(o.slots))
+	for i := range v.kids {
+		if n, known := o.slots[v.kids[i].key]; known {
+			members[n] = &v.kids[i]
+		}
+	}
+	sent := b.sent(o)
+	for i := range o.fields {
+		f := &o.fields[i]
+		name, member := f.name, members[f.slot]
+		for n, alias := range f.aliases {
+			if member == nil && members[f.slot+1+n] != nil {
+				name, member = alias, members[f.slot+1+n]
+			}
+		}
+		if member == nil {
+			member = &value{}
+		}
+		if sent != nil {
+			sent[i] = member.kind != valueNone
+		}
+		b.field(f, name, member, dst)
+	}
+	b.rules(o, sent)
+	return troubleNone
+}

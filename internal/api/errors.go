@@ -1,0 +1,122 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"svc/internal/errs"
+)
+
+// messageJSON is the usual body of an error.
+type messageJSON struct {
+	Message any `json:"message"`
+}
+
+// errorJSON is the body of errors about the request itself.
+type errorJSON struct {
+	Error string `json:"error"`
+}
+
+// scopeError says that the token lacks all of these scopes.
+type scopeError []string
+
+func (e scopeError) Error() string { return "insufficient scope" }
+
+// scopeJSON is the body of a scopeError.
+type scopeJSON struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+	Scope       string `json:"scope"`
+}
+
+// errThrottled says that the caller asked too often.
+var errThrottled = errors.New("too many requests")
+
+// refuse answers with an error. It is the only place that knows which status
+// and body each kind of error has. A fault is logged, and the caller learns
+// no more than that there was one.
+func (a *API) refuse(c *call, err error) {
+	code, body := answer(err)
+	switch code {
+	case http.StatusInternalServerError:
+		if c.Err() != nil {
+			return // the caller has gone; there is nobody to answer and nothing to log
+		}
+		a.Log.ErrorContext(c, "request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
+	case http.StatusUnauthorized:
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="`+a.Site.Name+`", error="invalid_token"`)
+	}
+	writeJSON(c.w, c.r, code, body)
+}
+
+func answer(err error) (int, any) {
+	if e, ok := errors.AsType[*paramError](err); ok {
+		return http.StatusBadRequest, errorJSON{e.Error()}
+	}
+	if e, ok := errors.AsType[*inputError](err); ok {
+		return inputStatus[e.fault], errorJSON{e.text}
+	}
+	if e, ok := errors.AsType[scopeError](err); ok {
+		return http.StatusForbidden, scopeJSON{
+			Error:       "insufficient_scope",
+			Description: "The request requires higher privileges than provided by the access token.",
+			Scope:       strings.Join(e, " "),
+		}
+	}
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return answerKind(e)
+	}
+	if errors.Is(err, errThrottled) {
+		return http.StatusTooManyRequests, messageJSON{map[string]string{
+			"error": "This endpoint has been requested too many times. Try again later.",
+		}}
+	}
+	return http.StatusInternalServerError, messageJSON{"500 Internal Server Error"}
+}
+
+var inputStatus = map[fault]int{
+	faultMalformed:  http.StatusBadRequest,
+	faultIncomplete: http.StatusBadRequest,
+	faultTooLarge:   http.StatusRequestEntityTooLarge,
+	faultMediaType:  http.StatusUnsupportedMediaType,
+}
+
+func answerKind(e *errs.Error) (int, any) {
+	switch e.Kind {
+	case errs.KindInvalid:
+		if len(e.Fields) > 0 {
+			return http.StatusBadRequest, messageJSON{e.Fields}
+		}
+		return http.StatusBadRequest, messageJSON{reason("400 Bad request", e.Text)}
+	case errs.KindUnauthorized:
+		return http.StatusUnauthorized, messageJSON{"401 Unauthorized"}
+	case errs.KindForbidden:
+		return http.StatusForbidden, messageJSON{reason("403 Forbidden", e.Text)}
+	case errs.KindNotFound:
+		if e.Text == "" {
+			return http.StatusNotFound, messageJSON{"404 Not found"}
+		}
+		return http.StatusNotFound, messageJSON{"404 " + e.Text + " Not Found"}
+	case errs.KindConflict:
+		return http.StatusConflict, messageJSON{e.Text}
+	case errs.KindPrecondition:
+		return http.StatusPreconditionFailed, messageJSON{"412 Precondition Failed"}
+	case errs.KindUnprocessable:
+		return http.StatusUnprocessableEntity, messageJSON{e.Text}
+	case errs.KindTooLarge:
+		return http.StatusRequestEntityTooLarge, messageJSON{reason("413 Request Entity Too Large", e.Text)}
+	case errs.KindNotAllowed:
+		return http.StatusMethodNotAllowed, errorJSON{e.Text}
+	case errs.KindUnavailable:
+		return http.StatusServiceUnavailable, messageJSON{reason("503 Service Unavailable", e.Text)}
+	}
+	return http.StatusInternalServerError, messageJSON{"500 Internal Server Error"}
+}
+
+func reason(status, text string) string {
+	if text == "" {
+		return status
+	}
+	return status + " - " + text
+}

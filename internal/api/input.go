@@ -1,0 +1,262 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// What one request may hold. They bound the work of the binder; the sizes in
+// bytes are each endpoint's own.
+const (
+	maxParams = 10_000  // fields of the query and of a form together
+	maxValues = 100_000 // values of a JSON body, items of a list
+	maxDepth  = 32      // levels of nesting
+	maxFiles  = 32      // each holds a file descriptor
+)
+
+// limits says how much of a body an endpoint takes.
+type limits struct {
+	// Body is the number of bytes of a JSON or form body, and of all text
+	// fields of a multipart body together: what may be held in memory.
+	Body int64
+	// File is the number of bytes of all files of a multipart body together.
+	// With none, files are read over and their parameters are invalid.
+	File int64
+	// TempDir is where files lie during the request; empty for the system's.
+	TempDir string
+	// Raw leaves the body to the handler: parameters come from path and query.
+	Raw bool
+}
+
+// input is what a request sent as parameters, not yet checked. It belongs to
+// one goroutine, and its owner closes it when the request is over.
+//
+// Where a parameter is sent in several places, the path wins over the body and
+// the body over the query, as in the reference: a whole parameter wins, nested
+// values are not merged.
+type input struct {
+	path  func(name string) (string, bool)
+	json  value  // the JSON body, an object; otherwise none
+	pairs []pair // of the query, then of the form
+	files []*upload
+
+	room [8]pair // for the usual small query, without an allocation of its own
+}
+
+// pair is one field of a query or form.
+type pair struct {
+	key    string
+	text   string
+	file   *upload
+	steps  int32 // where in key the brackets begin; its length without any
+	next   int32 // position, from 1, of the next pair for the same parameter
+	given  bool  // there was a "="; without one the value is null
+	isFile bool
+	from   source
+}
+
+type source uint8
+
+const (
+	fromQuery source = iota
+	fromBody
+)
+
+// readInput reads the parameters of a request; path gives the decoded path
+// segments by name. It consumes the body, streaming files to disk. It returns
+// an inputError for what the client did wrong. The caller must Close the
+// input.
+//
+// The body is read by its content type: JSON (application/json or anything
+// that ends in +json), form, or multipart; with no content type it is taken
+// for a form. A body of text/plain, and any other body of a GET or HEAD, is
+// passed over. Any other non-empty body is refused with faultMediaType, as in
+// the reference: a client whose parameters are dropped in silence would look
+// for its mistake in the wrong place.
+func readInput(r *http.Request, w http.ResponseWriter, path func(name string) (string, bool), l limits) (*input, error) {
+	in := &input{path: path}
+	in.pairs = in.room[:0]
+	err := in.addForm(r.URL.RawQuery, fromQuery)
+	if err == nil && !l.Raw && r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+		err = in.readBody(r, w, l)
+	}
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+// Close removes the files that came with the request.
+func (in *input) Close() error {
+	var errs []error
+	for _, u := range in.files {
+		errs = append(errs, u.close())
+	}
+	in.files = nil
+	return errors.Join(errs...)
+}
+
+func (in *input) readBody(r *http.Request, w http.ResponseWriter, l limits) error {
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	switch {
+	case media == "multipart/form-data":
+		return in.readMultipart(r, w, l)
+	case media == "application/json" || strings.HasSuffix(media, "+json"):
+		text, err := readWhole(r, w, l.Body)
+		if err != nil || strings.Trim(text, " \t\r\n") == "" {
+			return err
+		}
+		in.json, err = parseJSON(text)
+		return err
+	case media == "" || media == "application/x-www-form-urlencoded":
+		text, err := readWhole(r, w, l.Body)
+		if err != nil {
+			return err
+		}
+		return in.addForm(text, fromBody)
+	case media == "text/plain" || r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return nil
+	}
+	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 {
+		if err == io.EOF {
+			return nil
+		}
+		return bodyError(err)
+	}
+	return &inputError{fault: faultMediaType, text: "the body's content type is not supported"}
+}
+
+func readWhole(r *http.Request, w http.ResponseWriter, limit int64) (string, error) {
+	if r.ContentLength > limit {
+		return "", tooLarge(nil)
+	}
+	buffer := int64(32 << 10)
+	if r.ContentLength > 0 {
+		// One byte more, so that the last read can see the end.
+		buffer = min(buffer, r.ContentLength+1)
+	}
+	text, err := readText(http.MaxBytesReader(w, r.Body, limit), limit, buffer)
+	if err != nil {
+		return "", bodyError(err)
+	}
+	return text, nil
+}
+
+// readText reads at most limit bytes, buffer by buffer: memory is taken as
+// bytes arrive, not as they are announced.
+func readText(from io.Reader, limit, buffer int64) (string, error) {
+	var text strings.Builder
+	buf := make([]byte, buffer)
+	for {
+		n, err := from.Read(buf)
+		if int64(text.Len()+n) > limit {
+			return "", tooLarge(nil)
+		}
+		text.Write(buf[:n])
+		if err == io.EOF {
+			return text.String(), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+func tooLarge(cause error) error {
+	return &inputError{fault: faultTooLarge, text: "the body is too large", cause: cause}
+}
+
+// bodyError says what an error from reading the body means.
+func bodyError(err error) error {
+	if _, known := errors.AsType[*inputError](err); known {
+		return err
+	}
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return tooLarge(err)
+	}
+	return &inputError{fault: faultIncomplete, text: "the body ends too early", cause: err}
+}
+
+// addForm adds the fields of a query string or form body. Only & separates
+// them.
+func (in *input) addForm(raw string, from source) error {
+	for raw != "" {
+		var field string
+		field, raw, _ = strings.Cut(raw, "&")
+		if field == "" {
+			continue
+		}
+		key, text, given := strings.Cut(field, "=")
+		key, ok1 := unescape(key)
+		text, ok2 := unescape(text)
+		if !ok1 || !ok2 {
+			where := "query string"
+			if from == fromBody {
+				where = "form body"
+			}
+			return &inputError{fault: faultMalformed, text: "the " + where + " has a malformed %-escape"}
+		}
+		if err := in.add(pair{key: key, text: text, given: given, from: from}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *input) add(p pair) error {
+	name, steps := splitKey(p.key)
+	if strings.Count(steps, "[") >= maxDepth {
+		return &inputError{fault: faultMalformed, text: fmt.Sprintf("a parameter has more than %d levels", maxDepth)}
+	}
+	if len(in.pairs) >= maxParams {
+		return &inputError{fault: faultMalformed, text: fmt.Sprintf("the request has more than %d parameters", maxParams)}
+	}
+	p.steps = int32(len(name))
+	in.pairs = append(in.pairs, p)
+	return nil
+}
+
+// unescape decodes + and %XX; without any it gives back the same memory.
+func unescape(s string) (string, bool) {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s, true
+	}
+	var out strings.Builder
+	out.Grow(len(s))
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '+':
+			out.WriteByte(' ')
+		case '%':
+			if i+2 >= len(s) {
+				return "", false
+			}
+			high, ok1 := unhex(s[i+1])
+			low, ok2 := unhex(s[i+2])
+			if !ok1 || !ok2 {
+				return "", false
+			}
+			out.WriteByte(high<<4 | low)
+			i += 2
+		default:
+			out.WriteByte(s[i])
+		}
+	}
+	return out.String(), true
+}
+
+func unhex(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,267 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// documented describes one endpoint, as the whole of an API.
+func documented[P, R any](route string, acc access, opts ...option) *operation {
+	return documentOf[P, R](route, acc, opts...).operations[0]
+}
+
+func documentOf[P, R any](route string, acc access, opts ...option) *document {
+	a := New(Deps{Site: testSite()})
+	a.endpoints = nil
+	handle(a, route, acc, func(*call, P) (R, error) { panic("not called") }, opts...)
+	return a.document()
+}
+
+type itemParams struct {
+	Key   string   `param:"key,required,nonblank" max:"20"`
+	Count int      `param:"count" enum:"1,2"`
+	Tags  []string `param:"tags" max:"3"`
+}
+
+func (itemParams) paramRules() []rule { return []rule{exclusive("count", "tags")} }
+
+type thingParams struct {
+	ID      int64             `param:"id" doc:"Which one."`
+	Name    string            `param:"name,required" doc:"The name." aliases:"title"`
+	Text    string            `param:"text,required,blank"`
+	Secret  *string           `param:"secret" secret:"true"`
+	Limit   opt[int64]        `param:"limit" tier:"premium" doc:"null is none."`
+	Flag    bool              `param:"flag" default:"true"`
+	Only    onlyTrue          `param:"only"`
+	Ratio   float64           `param:"ratio"`
+	Since   *time.Time        `param:"since"`
+	Day     Date              `param:"day" default:"2026-03-14"`
+	Order   string            `param:"order" enum:"id,name" default:"id"`
+	Level   int               `param:"level" enum:"10,20" default:"10"`
+	Scopes  []string          `param:"scopes,required,csv" enum:"a,b"`
+	Numbers []int64           `param:"numbers" default:"1,2"`
+	Attrs   map[string]string `param:"attrs"`
+	Item    *itemParams       `param:"item"`
+	Items   []itemParams      `param:"items"`
+	pageParams
+}
+
+func (thingParams) paramRules() []rule {
+	return []rule{atLeastOne("flag", "only"), exactlyOne("since", "day"), allOrNone("order", "level")}
+}
+
+func TestQueryParameters(t *testing.T) {
+	t.Parallel()
+	op := documented[thingParams, none]("GET /things/{id}", readAPI)
+	want := []string{
+		`{"name":"id","in":"path","description":"Which one.","required":true,"schema":{"type":"integer","format":"int64"}}`,
+		"{\"name\":\"name\",\"in\":\"query\",\"description\":\"The name. Also called `title`.\",\"required\":true,\"schema\":{\"type\":\"string\",\"minLength\":1}}",
+		`{"name":"text","in":"query","required":true,"schema":{"type":"string"}}`,
+		`{"name":"secret","in":"query","schema":{"type":"string"}}`,
+		`{"name":"limit","in":"query","description":"null is none. From premium on.","schema":{"type":["integer","null"],"format":"int64"}}`,
+		`{"name":"flag","in":"query","schema":{"type":"boolean","default":true}}`,
+		`{"name":"only","in":"query","schema":{"type":"boolean"}}`,
+		`{"name":"ratio","in":"query","schema":{"type":"number"}}`,
+		`{"name":"since","in":"query","schema":{"type":"string","format":"date-time"}}`,
+		`{"name":"day","in":"query","schema":{"type":"string","format":"date","default":"2026-03-14"}}`,
+		`{"name":"order","in":"query","schema":{"type":"string","enum":["id","name"],"default":"id"}}`,
+		`{"name":"level","in":"query","schema":{"type":"integer","enum":[10,20],"default":10}}`,
+		`{"name":"scopes","in":"query","description":"Also taken as one text, separated by commas.","required":true,"style":"form","explode":false,` +
+			`"schema":{"type":"array","minItems":1,"items":{"type":"string","enum":["a","b"]}}}`,
+		`{"name":"numbers[]","in":"query","schema":{"type":"array","default":[1,2],"items":{"type":"integer","format":"int64"}}}`,
+		`{"name":"attrs","in":"query","style":"deepObject","explode":true,"schema":{"type":"object","additionalProperties":{"type":"string"}}}`,
+		"{\"name\":\"item\",\"in\":\"query\",\"style\":\"deepObject\",\"explode\":true,\"schema\":{\"description\":\"At most one of `count`, `tags` may be sent.\"," +
+			`"type":"object","properties":{"key":{"type":"string","minLength":1,"maxLength":20},"count":{"type":"integer","enum":[1,2]},` +
+			`"tags":{"type":"array","maxItems":3,"items":{"type":"string"}}},"required":["key"]}}`,
+		"{\"name\":\"items[]\",\"in\":\"query\",\"schema\":{\"type\":\"array\",\"items\":{\"description\":\"At most one of `count`, `tags` may be sent.\"," +
+			`"type":"object","properties":{"key":{"type":"string","minLength":1,"maxLength":20},"count":{"type":"integer","enum":[1,2]},` +
+			`"tags":{"type":"array","maxItems":3,"items":{"type":"string"}}},"required":["key"]}}}`,
+		`{"name":"page","in":"query","description":"Page number.","schema":{"type":"integer","format":"int64","default":1}}`,
+		`{"name":"per_page","in":"query","description":"Items per page, at most 100.","schema":{"type":"integer","format":"int64","default":20}}`,
+	}
+	if diff := cmp.Diff(want, lines(t, op.Parameters)); diff != "" {
+		t.Error(diff)
+	}
+	const notes = "A token needs one of the scopes `api`, `read_api`. At least one of `flag`, `only` must be sent. " +
+		"Exactly one of `since`, `day` must be sent. All of `order`, `level` are sent, or none."
+	if op.Description != notes {
+		t.Errorf("got %q, want %q", op.Description, notes)
+	}
+}
+
+func lines[T any](t *testing.T, list []T) []string {
+	t.Helper()
+	var texts []string
+	for _, one := range list {
+		text, err := encode(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+type bodyParams struct {
+	ID     int64   `param:"id"`
+	Name   string  `param:"name,required"`
+	Secret *string `param:"secret" secret:"true"`
+}
+
+type fileParams struct {
+	bodyParams
+	Avatar *upload `param:"avatar" doc:"An image."`
+}
+
+type onlyFileParams struct {
+	File *upload `param:"file,required"`
+}
+
+func TestBody(t *testing.T) {
+	t.Parallel()
+	const (
+		plain = `{"type":"object","properties":{"name":{"type":"string","minLength":1},"secret":{"type":"string","writeOnly":true}},"required":["name"]}`
+		filed = `{"type":"object","properties":{"name":{"type":"string","minLength":1},"secret":{"type":"string","writeOnly":true},` +
+			`"avatar":{"description":"An image.","type":"string","format":"binary"}},"required":["name"]}`
+	)
+	tests := []struct {
+		name string
+		doc  *document
+		want string
+	}{
+		{"plain", documentOf[bodyParams, none]("PUT /things/{id}", writeAPI),
+			`{"required":true,"content":{"application/json":{"schema":` + plain + `},"application/x-www-form-urlencoded":{"schema":` + plain +
+				`},"multipart/form-data":{"schema":` + plain + `}}}`},
+		{"with a file", documentOf[fileParams, none]("PUT /things/{id}", writeAPI, files(1<<10)),
+			`{"required":true,"content":{"application/json":{"schema":` + plain + `},"application/x-www-form-urlencoded":{"schema":` + plain +
+				`},"multipart/form-data":{"schema":` + filed + `}}}`},
+		{"a file alone", documentOf[onlyFileParams, none]("POST /things", writeAPI, files(1<<10)),
+			`{"required":true,"content":{"multipart/form-data":{"schema":{"type":"object","properties":{"file":{"type":"string","format":"binary"}},"required":["file"]}}}}`},
+		{"path alone", documentOf[userParams, none]("POST /things/{id}", writeAPI), `null`},
+		{"query alone", documentOf[onlyFileParams, none]("DELETE /things", writeAPI), `null`},
+		{"left to the handler", documentOf[bodyParams, none]("PUT /things/{id}", writeAPI, func(e *endpoint) { e.limits.Raw = true }),
+			`{"content":{"application/octet-stream":{"schema":{"type":"string","format":"binary"}}}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			body := tt.doc.operations[0].Body
+			if body != nil {
+				for i, m := range body.Content {
+					if one := m.value.(media); one.Schema.Ref != "" {
+						body.Content[i].value = media{tt.doc.schemas.named[refName(one.Schema)]}
+					}
+				}
+			}
+			if diff := cmp.Diff([]string{tt.want}, lines(t, []*requestBody{body})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		op   *operation
+		want string // the answers of success, and 304
+	}{
+		{"none", documented[struct{}, none]("DELETE /things", writeAPI), `{"204":{"description":"Done."}}`},
+		{"accepted", documented[struct{}, accepted]("POST /things", writeAPI),
+			`{"202":{"description":"The work goes on in the background.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Accepted"}}}}}`},
+		{"streamed", documented[struct{}, streamed]("GET /things", readAPI),
+			`{"200":{"description":"The content.","content":{"*/*":{"schema":{"type":"string","format":"binary"}}}},` +
+				`"206":{"description":"The part of the content that was asked for.","content":{"*/*":{"schema":{"type":"string","format":"binary"}}}},` +
+				`"304":{"$ref":"#/components/responses/NotModified"}}`},
+		{"made", documented[struct{}, partJSON]("POST /things", writeAPI),
+			`{"201":{"description":"Done.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}}}`},
+		{"made, but not as usual", documented[struct{}, bool]("POST /things", writeAPI, status(http.StatusOK)),
+			`{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"boolean"}}}}}`},
+		{"unchanged", documented[struct{}, unchanged[partJSON]]("POST /things", writeAPI),
+			`{"201":{"description":"Done.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}},"304":{"$ref":"#/components/responses/NotModified"}}`},
+		{"forms", documented[struct{}, any]("PUT /things", writeAPI, forms(partJSON{}, extraJSON{})),
+			`{"200":{"description":"Done.","content":{"application/json":{"schema":{"anyOf":[{"$ref":"#/components/schemas/Part"},{"$ref":"#/components/schemas/Extra"}]}}}}}`},
+		{"a page", documented[pageParams, page[any]]("GET /things", readAPI, forms(partJSON{})),
+			`{"200":{"description":"One page of the list.","headers":{"Link":{"$ref":"#/components/headers/Link"},"X-Page":{"$ref":"#/components/headers/X-Page"},` +
+				`"X-Per-Page":{"$ref":"#/components/headers/X-Per-Page"},"X-Next-Page":{"$ref":"#/components/headers/X-Next-Page"},` +
+				`"X-Prev-Page":{"$ref":"#/components/headers/X-Prev-Page"},"X-Total":{"$ref":"#/components/headers/X-Total"},` +
+				`"X-Total-Pages":{"$ref":"#/components/headers/X-Total-Pages"}},` +
+				`"content":{"application/json":{"schema":{"type":"array","items":{"$ref":"#/components/schemas/Part"}}}}},` +
+				`"304":{"$ref":"#/components/responses/NotModified"}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var good members
+			for _, m := range tt.op.Responses {
+				if m.name < "4" {
+					good = append(good, m)
+				}
+			}
+			if diff := cmp.Diff([]string{tt.want}, lines(t, []members{good})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		op   *operation
+		want []string
+	}{
+		{"read", documented[struct{}, partJSON]("GET /things", readAPI), []string{"400", "401", "403", "404", "414", "429", "500", "503"}},
+		{"list", documented[pageParams, page[partJSON]]("GET /things", readAPI), []string{"400", "401", "403", "404", "405", "414", "429", "500", "503"}},
+		{"write", documented[struct{}, partJSON]("POST /things", writeAPI),
+			[]string{"400", "401", "403", "404", "409", "413", "414", "415", "422", "429", "500", "503"}},
+		{"delete", documented[struct{}, none]("DELETE /things", writeAPI),
+			[]string{"400", "401", "403", "404", "409", "412", "413", "414", "415", "422", "429", "500", "503"}},
+		{"content", documented[struct{}, streamed]("GET /things", readAPI),
+			[]string{"400", "401", "403", "404", "414", "416", "429", "500", "503"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, m := range tt.op.Responses {
+				if m.name >= "4" {
+					got = append(got, m.name)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAccessInWords(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		op   *operation
+		want string
+		open bool
+	}{
+		{"scopes", documented[struct{}, none]("DELETE /things", writeAPI), "A token needs one of the scopes `api`.", false},
+		{"any token", documented[struct{}, none]("DELETE /things", anyToken), "Any token will do, whatever its scopes.", false},
+		{"nobody", documented[struct{}, none]("GET /things", anyToken.orNobody(), tier(Premium)), "Needs no sign-in. From premium on.", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.op.Description != tt.want {
+				t.Errorf("got %q, want %q", tt.op.Description, tt.want)
+			}
+			if open := len(tt.op.Security) > 0 && len(tt.op.Security[0]) == 0; open != tt.open {
+				t.Errorf("open without sign-in: got %v, want %v", open, tt.open)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const (
+	maxPerPage = 100
+	// maxOffset is how deep a list that also has keyset pagination may be
+	// paged by offset.
+	maxOffset = 50_000
+)
+
+// pageParams are embedded by every list.
+type pageParams struct {
+	Page    int64 `param:"page" default:"1" doc:"Page number."`
+	PerPage int64 `param:"per_page" default:"20" doc:"Items per page, at most 100."`
+}
+
+func (p *pageParams) check() error {
+	var wrong []string
+	if p.Page < 1 {
+		wrong = append(wrong, "page does not have a valid value")
+	}
+	switch {
+	case p.PerPage == 0:
+		wrong = append(wrong, "per_page has a value not allowed")
+	case p.PerPage < 0:
+		wrong = append(wrong, "per_page does not have a valid value")
+	}
+	if len(wrong) > 0 {
+		return &paramError{wrong}
+	}
+	p.PerPage = min(p.PerPage, maxPerPage)
+	return nil
+}
+
+func (p *pageParams) paging() db.Paging {
+	offset := int64(math.MaxInt64)
+	if p.Page-1 <= math.MaxInt64/maxPerPage {
+		offset = (p.Page - 1) * p.PerPage
+	}
+	return db.Paging{Limit: int(p.PerPage), Offset: int(offset), Totals: true}
+}
+
+// keysetParams are embedded by the lists that offer keyset pagination too.
+type keysetParams struct {
+	pageParams
+	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for pages that cost the same at any depth."`
+	Cursor     string `param:"cursor" doc:"Where a keyset page begins; taken from the Link header."`
+}
+
+// keyset describes the keyset pagination of a list, for one request.
+type keyset struct {
+	object  string   // the type of the items, for a message
+	columns []string // the sort columns by name, the unique one last
+	allowed bool     // the order that was asked for has keyset pagination
+}
+
+// paging checks the paging of a request against what the list offers.
+func (p *keysetParams) paging(k keyset) (db.Paging, error) {
+	if p.Pagination != "keyset" {
+		paging := p.pageParams.paging()
+		if paging.Offset > maxOffset {
+			return paging, errs.NotAllowed("Offset pagination has a maximum allowed offset of %d for requests that return objects of type %s. "+
+				"Remaining records can be retrieved using keyset pagination.", maxOffset, k.object)
+		}
+		return paging, nil
+	}
+	if !k.allowed {
+		return db.Paging{}, errs.NotAllowed("Keyset pagination is not yet available for this type of request")
+	}
+	paging := db.Paging{Limit: int(p.PerPage), Keyset: true}
+	if p.Cursor != "" {
+		after, err := readCursor(p.Cursor, k.columns)
+		if err != nil {
+			return paging, &paramError{[]string{"cursor is invalid"}}
+		}
+		paging.After = after
+	}
+	return paging, nil
+}
+
+// page is one page of a list, ready to be written.
+type page[T any] struct {
+	items []T
+	head  func(c *call)
+}
+
+func (p page[T]) page(c *call) any {
+	p.head(c)
+	return p.items
+}
+
+// offsetPage makes a page of a list that is paged by offset only.
+func offsetPage[F, T any](p pageParams, list db.Page[F], to func(F) T) page[T] {
+	return page[T]{items: mapped(list.Items, to), head: func(c *call) { writeOffset(c, p, list.More, list.Over, list.Total) }}
+}
+
+// keysetPage makes a page of a list that may be paged by keyset.
+func keysetPage[F, T any](p keysetParams, k keyset, list db.Page[F], to func(F) T) page[T] {
+	if p.Pagination != "keyset" {
+		return offsetPage(p.pageParams, list, to)
+	}
+	return page[T]{items: mapped(list.Items, to), head: func(c *call) {
+		if list.More {
+			link := c.pageURL("cursor", writeCursor(k.columns, list.Last), "per_page", strconv.FormatInt(p.PerPage, 10))
+			c.w.Header().Set("Link", "<"+link+`>; rel="next"`)
+		}
+	}}
+}
+
+func mapped[F, T any](items []F, to func(F) T) []T {
+	list := make([]T, len(items))
+	for i, item := range items {
+		list[i] = to(item)
+	}
+	return list
+}
+
+func writeOffset(c *call, p pageParams, more, over bool, total int) {
+	h := c.w.Header()
+	perPage := strconv.FormatInt(p.PerPage, 10)
+	var links []string
+	link := func(rel string, n int64) {
+		links = append(links, "<"+c.pageURL("page", strconv.FormatInt(n, 10), "per_page", perPage)+`>; rel="`+rel+`"`)
+	}
+	next, prev := "", ""
+	if p.Page > 1 {
+		prev = strconv.FormatInt(p.Page-1, 10)
+		link("prev", p.Page-1)
+	}
+	if more {
+		next = strconv.FormatInt(p.Page+1, 10)
+		link("next", p.Page+1)
+	}
+	link("first", 1)
+	h.Set("X-Page", strconv.FormatInt(p.Page, 10))
+	h.Set("X-Per-Page", perPage)
+	h.Set("X-Next-Page", next)
+	h.Set("X-Prev-Page", prev)
+	if !over {
+		pages := (int64(total) + p.PerPage - 1) / p.PerPage
+		link("last", max(pages, 1))
+		h.Set("X-Total", strconv.Itoa(total))
+		h.Set("X-Total-Pages", strconv.FormatInt(max(pages, 1), 10))
+	}
+	h.Set("Link", strings.Join(links, ", "))
+}
+
+// secretParams are never written into a link.
+var secretParams = []string{"private_token", "access_token", "job_token"}
+
+// pageURL is the address of this request with other values for some
+// parameters: every filter is kept, no credential is.
+func (c *call) pageURL(pairs ...string) string {
+	q := c.r.URL.Query()
+	for _, name := range secretParams {
+		delete(q, name)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return c.site.URL + c.r.URL.EscapedPath() + "?" + q.Encode()
+}
+
+// A cursor is the values of the sort columns of the last row, by name, as
+// base64 of JSON. Clients must not look into it.
+func writeCursor(columns []string, values []any) string {
+	m := make(map[string]any, len(columns)+1)
+	for i, name := range columns {
+		m[name] = values[i]
+	}
+	m["_kd"] = "n"
+	text, _ := json.Marshal(m) // text and integers always encode
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func readCursor(cursor string, columns []string) ([]any, error) {
+	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(cursor, "="))
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	if err := dec.Decode(&m); err != nil {
+		return nil, err
+	}
+	values := make([]any, len(columns))
+	for i, name := range columns {
+		switch v := m[name].(type) {
+		case string:
+			if !clean(v) {
+				return nil, fmt.Errorf("cursor: %s is not text", name)
+			}
+			values[i] = v
+		case json.Number:
+			n, err := v.Int64()
+			if err != nil {
+				return nil, err
+			}
+			values[i] = n
+		default:
+			return nil, fmt.Errorf("cursor: no value for %s", name)
+		}
+	}
+	return values, nil
+}
+
+// deprecated marks an answer that v4 still gives but a later version will
+// not, since the given time (Unix seconds).
+func deprecated(h http.Header, since int64) {
+	h.Set("Deprecation", "@"+strconv.FormatInt(since, 10))
+}

@@ -1,0 +1,242 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPlanFields(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Key string `param:"key,required" doc:"the key"`
+	}
+	type base struct {
+		Page int `param:"page" default:"1"`
+	}
+	type params struct {
+		ID sampleRef `param:"id"`
+		base
+		Scope  []string          `param:"scope,csv" enum:"a,b" doc:"which ones"`
+		List   []inner           `param:"list" max:"9"`
+		Hash   map[string]string `param:"hash"`
+		Avatar opt[*upload]      `param:"avatar" aliases:"picture"`
+		Secret *string           `param:"password,nonblank" secret:"true" tier:"premium"`
+		At     opt[time.Time]    `param:"at"`
+		Day    Date              `param:"day"`
+		Inner  inner             `param:"inner"`
+		Ratio  float64           `param:"ratio"`
+		Sure   bool              `param:"sure"`
+		Off    string            `param:"-"`
+		hidden string
+	}
+	_ = params{}.hidden
+	p, err := newPlan(reflect.TypeFor[params](), "id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.files {
+		t.Error("the plan does not tell that it takes files")
+	}
+	var got []string
+	for _, f := range p.fields {
+		got = append(got, f.name)
+	}
+	if want := "id page scope list hash avatar password at day inner ratio sure"; strings.Join(got, " ") != want {
+		t.Fatalf("fields %q, want %q", got, want)
+	}
+	at := func(name string) *field {
+		for i := range p.fields {
+			if p.fields[i].name == name {
+				return &p.fields[i]
+			}
+		}
+		t.Fatalf("no field %s", name)
+		return nil
+	}
+	for name, want := range map[string]kind{
+		"id": kindCustom, "page": kindInt, "scope": kindList, "list": kindList, "hash": kindHash, "avatar": kindFile,
+		"password": kindText, "at": kindTime, "day": kindDate, "inner": kindObject, "ratio": kindFloat, "sure": kindBool,
+	} {
+		if got := at(name).shape.kind; got != want {
+			t.Errorf("%s is of kind %d, want %d", name, got, want)
+		}
+	}
+	if f := at("scope"); f.doc != "which ones" || len(f.enum) != 2 || !f.csv || f.shape.elem.kind != kindText {
+		t.Errorf("scope is %+v", f)
+	}
+	if f := at("list").shape.elem.object.fields[0]; f.name != "key" || !f.required || f.doc != "the key" || f.shape.typ.Kind() != reflect.String {
+		t.Errorf("list has %+v", f)
+	}
+	if f := at("password"); f.tier != "premium" || !f.secret || !f.nonblank || f.shape.wrap != wrapPointer {
+		t.Errorf("password is %+v", f)
+	}
+	if f := at("avatar"); f.shape.wrap != wrapOpt || f.aliases[0] != "picture" {
+		t.Errorf("avatar is %+v", f)
+	}
+	if f := at("page"); f.def != "1" || at("list").max != 9 {
+		t.Errorf("page is %+v", f)
+	}
+	for _, c := range []struct {
+		name, method string
+		want         location
+	}{{"id", "GET", inPath}, {"id", "POST", inPath}, {"page", "GET", inQuery}, {"page", "DELETE", inQuery}, {"page", "HEAD", inQuery}, {"page", "PUT", inBody}, {"page", "POST", inBody}, {"page", "PATCH", inBody}} {
+		if got := at(c.name).location(c.method); got != c.want {
+			t.Errorf("%s of a %s is in %s, want %s", c.name, c.method, got, c.want)
+		}
+	}
+}
+
+type ruleTypo struct {
+	A string `param:"a"`
+	B string `param:"b"`
+}
+
+func (ruleTypo) paramRules() []rule { return []rule{exclusive("a", "c")} }
+
+type ruleOfOne struct {
+	A string `param:"a"`
+}
+
+func (ruleOfOne) paramRules() []rule { return []rule{allOrNone("a")} }
+
+type rulesLeft struct {
+	A string `param:"a"`
+	B string `param:"b"`
+}
+
+func (rulesLeft) paramRules() []rule { return []rule{exclusive("a", "b")} }
+
+type rulesRight struct {
+	C string `param:"c"`
+	D string `param:"d"`
+}
+
+func (rulesRight) paramRules() []rule { return []rule{exclusive("c", "d")} }
+
+type rulesBoth struct {
+	rulesLeft
+	rulesRight
+}
+
+type rulesDeep struct{ rulesBoth }
+
+type selfish struct {
+	Kids []selfish `param:"kids"`
+}
+
+func TestPlanRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		params any
+		want   string
+	}{
+		"no struct": {7, "not a struct"},
+		"no tag":    {struct{ A string }{}, "field A has no param tag"},
+		"not exported": {struct {
+			a string `param:"a"`
+		}{}, "field a is not exported"},
+		"no name": {struct {
+			A string `param:",required"`
+		}{}, `"" is not a parameter name`},
+		"brackets": {struct {
+			A []string `param:"a[]"`
+		}{}, `"a[]" is not a parameter name`},
+		"option": {struct {
+			A string `param:"a,requird"`
+		}{}, `unknown option "requird"`},
+		"same name": {struct {
+			A string `param:"a"`
+			B string `param:"a"`
+		}{}, `the name "a" is taken`},
+		"alias taken": {struct {
+			A string `param:"a"`
+			B string `param:"b" aliases:"a"`
+		}{}, `the name "a" is taken`},
+		"blank alone": {struct {
+			A string `param:"a,blank"`
+		}{}, "blank goes with required"},
+		"csv of text": {struct {
+			A string `param:"a,csv"`
+		}{}, "csv is for lists"},
+		"enum of times": {struct {
+			A time.Time `param:"a" enum:"x"`
+		}{}, "enum does not go with"},
+		"enum of words for a number": {struct {
+			A int `param:"a" enum:"x"`
+		}{}, `enum value "x"`},
+		"default outside the enum": {struct {
+			A string `param:"a" enum:"x,y" default:"z"`
+		}{}, `the default "z"`},
+		"default of another type": {struct {
+			A int `param:"a" default:"z"`
+		}{}, `the default "z"`},
+		"default and required": {struct {
+			A int `param:"a,required" default:"1"`
+		}{}, "a default is for plain"},
+		"default of a pointer": {struct {
+			A *int `param:"a" default:"1"`
+		}{}, "a default is for plain"},
+		"max of a number": {struct {
+			A int `param:"a" max:"1"`
+		}{}, "max is for texts"},
+		"max of nothing": {struct {
+			A string `param:"a" max:"0"`
+		}{}, `max "0"`},
+		"tier": {struct {
+			A string `param:"a" tier:"gold"`
+		}{}, `unknown tier "gold"`},
+		"channel": {struct {
+			A chan int `param:"a"`
+		}{}, "no parameter can be of type chan int"},
+		"any": {struct {
+			A any `param:"a"`
+		}{}, "no parameter can be of type interface"},
+		"upload by value": {struct {
+			A upload `param:"a"`
+		}{}, "no parameter can be of type api.upload"},
+		"pointer to pointer": {struct {
+			A **int `param:"a"`
+		}{}, "wrapped twice"},
+		"pointer in opt": {struct {
+			A opt[*int] `param:"a"`
+		}{}, "wrapped twice"},
+		"list of pointers": {struct {
+			A []*int `param:"a"`
+		}{}, "elements are always there"},
+		"map of numbers": {struct {
+			A map[int]string `param:"a"`
+		}{}, "no parameter can be of type map"},
+		"itself":            {selfish{}, "contains itself"},
+		"rule typo":         {ruleTypo{}, `a rule names "c"`},
+		"rule of one":       {ruleOfOne{}, "fewer than two"},
+		"hidden rules":      {rulesBoth{}, "are hidden"},
+		"deep hidden rules": {rulesDeep{}, "are hidden"},
+		"embedded pointer":  {struct{ *rulesLeft }{}, "field rulesLeft has no param tag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newPlan(reflect.TypeOf(c.params))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	if _, err := newPlan(nil); err == nil {
+		t.Error("a plan of nothing")
+	}
+	if _, err := newPlan(reflect.TypeFor[rulesLeft](), "id"); err == nil {
+		t.Error("a path parameter without a field")
+	}
+	if _, err := newPlan(reflect.TypeFor[selfFile](), "f"); err == nil {
+		t.Error("a path parameter that is a file")
+	}
+	if p, err := newPlan(reflect.TypeFor[struct{ rulesLeft }]()); err != nil || len(p.rules) != 1 {
+		t.Errorf("rules of an embedded struct: %v, %v", p, err)
+	}
+}
+
+type selfFile struct {
+	F *upload `param:"f"`
+}

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// stamp is a time as the API writes it: ISO 8601 with milliseconds, in UTC.
+type stamp string
+
+func toStamp(t time.Time) stamp { return stamp(t.UTC().Format("2006-01-02T15:04:05.000Z")) }
+
+func toStampOrNull(t *time.Time) *stamp {
+	if t == nil {
+		return nil
+	}
+	s := toStamp(*t)
+	return &s
+}
+
+// day is a date as the API writes it.
+type day string
+
+func toDayOrNull(text string) *day {
+	if text == "" {
+		return nil
+	}
+	d := day(text)
+	return &d
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// Results that are not JSON of their own.
+type (
+	// none is success without a body: 204.
+	none struct{}
+	// accepted is work that goes on in the background: 202.
+	accepted struct{}
+	// streamed is a body that the handler has written itself.
+	streamed struct{}
+)
+
+// unchanged is a result that may say that there was nothing to do: 304.
+type unchanged[T any] struct {
+	value T
+	same  bool
+}
+
+func (u unchanged[T]) outcome() (any, bool) { return u.value, u.same }
+
+// outcome lets present look into any unchanged.
+type outcome interface{ outcome() (value any, same bool) }
+
+// pager is a result that is one page of a list.
+type pager interface{ page(c *call) any }
+
+// present answers with a result.
+func (a *API) present(c *call, e *endpoint, result any) {
+	switch r := result.(type) {
+	case streamed:
+		return
+	case none:
+		c.w.WriteHeader(http.StatusNoContent)
+		return
+	case accepted:
+		writeJSON(c.w, c.r, http.StatusAccepted, messageJSON{"202 Accepted"})
+		return
+	case outcome:
+		value, same := r.outcome()
+		if same {
+			c.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		result = value
+	case pager:
+		result = r.page(c)
+	}
+	writeJSON(c.w, c.r, e.status, result)
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// writeJSON writes a body whole, with an ETag on reads.
+func writeJSON(w http.ResponseWriter, r *http.Request, code int, body any) {
+	buf := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if buf.Cap() <= 1<<20 { // one large list must not stay for ever
+			buffers.Put(buf)
+		}
+	}()
+	buf.Reset()
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		buf.Reset()
+		code = http.StatusInternalServerError
+		buf.WriteString(`{"message":"500 Internal Server Error"}`)
+	}
+	text := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	h := w.Header()
+	h["Content-Type"] = jsonHeader
+	if code == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		h["Cache-Control"] = revalidate
+		tag := `W/"` + strconv.FormatUint(xxhash.Sum64(text), 16) + `"`
+		h["Etag"] = []string{tag}
+		if matches(r.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	} else {
+		h["Cache-Control"] = noCache
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	w.WriteHeader(code)
+	_, _ = w.Write(text) // a reader that has gone is not our fault
+}
+
+// Header values that never change are not built anew for each answer.
+var (
+	jsonHeader = []string{"application/json"}
+	revalidate = []string{"max-age=0, private, must-revalidate"}
+	noCache    = []string{"no-cache"}
+)
+
+// matches compares an If-None-Match header by the weak rules.
+func matches(header, tag string) bool {
+	if header == "" {
+		return false
+	}
+	for part := range strings.SplitSeq(header, ",") {
+		part = strings.TrimSpace(part)
+		if part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}

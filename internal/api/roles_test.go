@@ -1,0 +1,317 @@
+package api_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/ci"
+	"svc/internal/user"
+)
+
+// role is what each kind of caller is told at an endpoint. The request is a
+// good one, so that nothing but the caller decides.
+type role struct {
+	do   string // what is sent; {user} is another user, {self} the caller of "user"
+	json string
+
+	nobody int // without a credential
+	user   int // a signed-in user, about another user or himself
+	admin  int
+
+	readAPI  int // an administrator's token with read_api alone
+	readUser int // an administrator's token with read_user alone
+}
+
+// The usual rows. A row that reads nobody's business from nobody: 401.
+func adminRead(do string) role { return role{do, "", 401, 403, 200, 200, 403} }
+func userRead(do string) role  { return role{do, "", 401, 200, 200, 200, 200} }
+func ownRead(do string) role   { return role{do, "", 401, 200, 200, 200, 403} }
+func openRead(do string) role  { return role{do, "", 200, 200, 200, 200, 200} }
+func admin(do, body string, status int) role {
+	return role{do, body, 401, 403, status, 403, 403}
+}
+func own(do, body string, status int) role { return role{do, body, 401, status, status, 403, 403} }
+
+// roles has a row for every endpoint: TestRoles fails when one is missing.
+var roles = map[string]role{
+	"GET /version":  userRead("GET /version"),
+	"GET /metadata": userRead("GET /metadata"),
+
+	"GET /users":           openRead("GET /users?username=other"),
+	"GET /users/{id}":      userRead("GET /users/{user}"),
+	"POST /users":          admin("POST /users", `{"email":"n@example.org","name":"N","username":"n{n}","force_random_password":true}`, 201),
+	"PUT /users/{id}":      admin("PUT /users/{user}", `{"bio":"x"}`, 200),
+	"DELETE /users/{id}":   admin("DELETE /users/{fresh}", "", 204),
+	"GET /user":            userRead("GET /user"),
+	"GET /user/activities": adminRead("GET /user/activities"),
+
+	"POST /users/{id}/block":                   admin("POST /users/{fresh}/block", "", 201),
+	"POST /users/{id}/unblock":                 admin("POST /users/{fresh}/unblock", "", 201),
+	"POST /users/{id}/activate":                admin("POST /users/{fresh}/activate", "", 201),
+	"POST /users/{id}/deactivate":              admin("POST /users/{fresh}/deactivate", "", 403),
+	"POST /users/{id}/ban":                     admin("POST /users/{fresh}/ban", "", 201),
+	"POST /users/{id}/unban":                   admin("POST /users/{fresh}/unban", "", 403),
+	"POST /users/{id}/approve":                 admin("POST /users/{fresh}/approve", "", 409),
+	"POST /users/{id}/reject":                  admin("POST /users/{fresh}/reject", "", 409),
+	"PATCH /users/{id}/disable_two_factor":     admin("PATCH /users/{fresh}/disable_two_factor", "", 400),
+	"DELETE /users/{id}/identities/{provider}": admin("DELETE /users/{user}/identities/none", "", 404),
+
+	"POST /users/{user_id}/personal_access_tokens": admin("POST /users/{user}/personal_access_tokens", `{"name":"t","scopes":["api"]}`, 201),
+	"POST /user/personal_access_tokens":            own("POST /user/personal_access_tokens", `{"name":"t","scopes":["k8s_proxy"]}`, 201),
+	"GET /personal_access_tokens":                  ownRead("GET /personal_access_tokens"),
+	"GET /personal_access_tokens/{id}":             {"GET /personal_access_tokens/{token}", "", 401, 404, 200, 200, 403},
+	"DELETE /personal_access_tokens/{id}":          {"DELETE /personal_access_tokens/{token}", "", 401, 404, 204, 403, 403},
+	"POST /personal_access_tokens/{id}/rotate":     {"POST /personal_access_tokens/{token}/rotate", "", 401, 404, 200, 403, 403},
+	// What a token may do to itself does not depend on its scopes.
+	"GET /personal_access_tokens/self":         {"GET /personal_access_tokens/self", "", 401, 200, 200, 200, 200},
+	"DELETE /personal_access_tokens/self":      {"DELETE /personal_access_tokens/self", "", 401, 204, 204, 204, 204},
+	"POST /personal_access_tokens/self/rotate": own("POST /personal_access_tokens/self/rotate", "", 200),
+
+	"GET /users/{user_id}/impersonation_tokens":         adminRead("GET /users/{user}/impersonation_tokens"),
+	"POST /users/{user_id}/impersonation_tokens":        admin("POST /users/{user}/impersonation_tokens", `{"name":"t","scopes":["api"]}`, 201),
+	"GET /users/{user_id}/impersonation_tokens/{id}":    adminRead("GET /users/{user}/impersonation_tokens/{imp}"),
+	"DELETE /users/{user_id}/impersonation_tokens/{id}": admin("DELETE /users/{user}/impersonation_tokens/{imp}", "", 204),
+
+	"GET /user/emails":                     userRead("GET /user/emails"),
+	"GET /user/emails/{email_id}":          {"GET /user/emails/99999", "", 401, 404, 404, 404, 404},
+	"POST /user/emails":                    own("POST /user/emails", `{"email":"e{n}@example.org"}`, 201),
+	"DELETE /user/emails/{email_id}":       own("DELETE /user/emails/99999", "", 404),
+	"GET /users/{id}/emails":               adminRead("GET /users/{user}/emails"),
+	"POST /users/{id}/emails":              admin("POST /users/{user}/emails", `{"email":"e{n}@example.org"}`, 201),
+	"DELETE /users/{id}/emails/{email_id}": admin("DELETE /users/{user}/emails/99999", "", 404),
+
+	"GET /user/keys":                   userRead("GET /user/keys"),
+	"GET /user/keys/{key_id}":          {"GET /user/keys/99999", "", 401, 404, 404, 404, 404},
+	"POST /user/keys":                  own("POST /user/keys", `{"title":"k","key":"{key}"}`, 201),
+	"DELETE /user/keys/{key_id}":       own("DELETE /user/keys/99999", "", 404),
+	"GET /users/{id}/keys":             openRead("GET /users/{user}/keys"),
+	"GET /users/{id}/keys/{key_id}":    {"GET /users/{user}/keys/99999", "", 404, 404, 404, 404, 404},
+	"POST /users/{id}/keys":            admin("POST /users/{user}/keys", `{"title":"k","key":"{key}"}`, 201),
+	"DELETE /users/{id}/keys/{key_id}": admin("DELETE /users/{user}/keys/99999", "", 404),
+	"GET /keys":                        {"GET /keys?fingerprint=SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "", 401, 403, 404, 404, 403},
+	"GET /keys/{id}":                   {"GET /keys/99999", "", 401, 403, 404, 404, 403},
+
+	"POST /users/{id}/follow":   own("POST /users/{fresh}/follow", "", 201),
+	"POST /users/{id}/unfollow": own("POST /users/{fresh}/unfollow", "", 304),
+	"GET /users/{id}/followers": userRead("GET /users/{user}/followers"),
+	"GET /users/{id}/following": userRead("GET /users/{user}/following"),
+
+	"GET /user/status":       userRead("GET /user/status"),
+	"PUT /user/status":       own("PUT /user/status", `{"message":"x"}`, 200),
+	"PATCH /user/status":     own("PATCH /user/status", `{"message":"x"}`, 200),
+	"GET /users/{id}/status": openRead("GET /users/{user}/status"),
+
+	"GET /users/{id}/custom_attributes":          adminRead("GET /users/{user}/custom_attributes"),
+	"GET /users/{id}/custom_attributes/{key}":    {"GET /users/{user}/custom_attributes/k", "", 401, 403, 404, 404, 403},
+	"PUT /users/{id}/custom_attributes/{key}":    admin("PUT /users/{user}/custom_attributes/k{n}", `{"value":"x"}`, 200),
+	"DELETE /users/{id}/custom_attributes/{key}": admin("DELETE /users/{user}/custom_attributes/k", "", 404),
+
+	"PUT /user/avatar": own("PUT /user/avatar", `{"avatar":""}`, 200),
+	"GET /avatar":      openRead("GET /avatar?email=x@example.org"),
+
+	"GET /application/settings": adminRead("GET /application/settings"),
+	"PUT /application/settings": admin("PUT /application/settings", `{"max_login_attempts":7}`, 200),
+
+	"GET /admin/ci/variables":          adminRead("GET /admin/ci/variables"),
+	"GET /admin/ci/variables/{key}":    adminRead("GET /admin/ci/variables/{var}"),
+	"POST /admin/ci/variables":         admin("POST /admin/ci/variables", `{"key":"V{n}","value":"x"}`, 201),
+	"PUT /admin/ci/variables/{key}":    admin("PUT /admin/ci/variables/{var}", `{"value":"x"}`, 200),
+	"DELETE /admin/ci/variables/{key}": admin("DELETE /admin/ci/variables/{var}", "", 204),
+
+	"GET /audit_events":      adminRead("GET /audit_events"),
+	"GET /audit_events/{id}": adminRead("GET /audit_events/1"),
+}
+
+// open are endpoints that anybody may read, with whatever credential.
+var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}"}
+
+var paramPattern = regexp.MustCompile(`\{\w+\}`)
+
+// TestRoles sends a good request to every endpoint as every kind of caller.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		var doc struct {
+			Paths map[string]map[string]json.RawMessage
+		}
+		s.Check(t, apptest.Call{Do: "GET /openapi.json", Status: 200}).JSON(t, &doc)
+		var endpoints []string
+		for path, item := range doc.Paths {
+			for method := range item {
+				if method != "parameters" {
+					endpoints = append(endpoints, strings.ToUpper(method)+" "+strings.TrimPrefix(path, "/api/v4"))
+				}
+			}
+		}
+		slices.Sort(endpoints)
+		if len(endpoints) < 40 {
+			t.Fatalf("the document has only %d endpoints", len(endpoints))
+		}
+		n := 0
+		for _, endpoint := range endpoints {
+			if slices.Contains(open, endpoint) {
+				continue
+			}
+			r, ok := roles[endpoint]
+			if !ok {
+				t.Errorf("%s has no row in the table of roles", endpoint)
+				continue
+			}
+			t.Run(endpoint, func(t *testing.T) {
+				n++
+				newCast(t, s, n).play(t, r)
+			})
+		}
+		for endpoint := range roles {
+			if !slices.Contains(endpoints, endpoint) {
+				t.Errorf("%s has a row, but is not served", endpoint)
+			}
+		}
+	})
+}
+
+// cast are the callers and things of one endpoint.
+type cast struct {
+	s       *apptest.Server
+	n       int
+	other   int64 // the user whom the requests are about
+	caller  int64
+	tokens  map[string]string
+	serial  int
+	tokenID int64
+	impID   int64
+}
+
+func newCast(t *testing.T, s *apptest.Server, n int) *cast {
+	t.Helper()
+	c := &cast{s: s, n: n, tokens: map[string]string{}}
+	if n == 1 {
+		s.User(t, "other")
+	}
+	c.other, _ = s.User(t, fmt.Sprintf("about%d", n))
+	c.caller, c.tokens["user"] = s.User(t, fmt.Sprintf("caller%d", n))
+	adminID, adminToken := s.User(t, fmt.Sprintf("admin%d", n))
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d?admin=true", adminID), As: root, Status: 200})
+	c.tokens["admin"] = adminToken
+	c.tokens["read_api"] = s.Token(t, adminID, "read_api")
+	c.tokens["read_user"] = s.Token(t, adminID, "read_user")
+	for _, scope := range user.Scopes() {
+		if scope != "api" && scope != "read_api" && scope != "read_user" {
+			c.tokens["only "+scope] = s.Token(t, adminID, scope)
+		}
+	}
+	imp, err := s.Users.CreateImpersonationToken(t.Context(), actor.System(), c.caller, user.NewToken{Name: "i", Scopes: []string{"api"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.tokens["impersonation"] = imp.Secret
+	blocked, blockedToken := s.User(t, fmt.Sprintf("blocked%d", n))
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d?admin=true", blocked), As: root, Status: 200})
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/block", blocked), As: root, Status: 201})
+	c.tokens["blocked"] = blockedToken
+	return c
+}
+
+// play sends the row's request as each caller in turn, with fresh things.
+func (c *cast) play(t *testing.T, r role) {
+	t.Helper()
+	self := strings.Contains(r.do, "/self")
+	for _, p := range []struct {
+		as     string
+		status int
+	}{
+		{"", r.nobody}, {"blocked", http.StatusForbidden}, {"user", r.user}, {"impersonation", r.user},
+		{"read_user", r.readUser}, {"read_api", r.readAPI}, {"admin", r.admin},
+	} {
+		c.send(t, r, p.as, p.status)
+	}
+	for as := range c.tokens {
+		if strings.HasPrefix(as, "only ") {
+			want := http.StatusForbidden
+			if self && !strings.Contains(r.do, "rotate") {
+				want = r.admin
+			}
+			c.send(t, r, as, want)
+		}
+	}
+}
+
+func (c *cast) send(t *testing.T, r role, as string, status int) {
+	t.Helper()
+	c.serial++
+	name := as
+	if name == "" {
+		name = "nobody"
+	}
+	call := apptest.Call{Name: name, Do: c.fill(t, r.do), As: c.tokens[as], JSON: c.fill(t, r.json), Status: status}
+	if got := c.s.Check(t, call); got.Status != status {
+		t.Logf("as %s", name)
+	}
+}
+
+// fill replaces the names of things by things that are there.
+func (c *cast) fill(t *testing.T, text string) string {
+	t.Helper()
+	s := c.s
+	return paramPattern.ReplaceAllStringFunc(text, func(name string) string {
+		switch name {
+		case "{user}":
+			return fmt.Sprint(c.other)
+		case "{self}":
+			return fmt.Sprint(c.caller)
+		case "{n}":
+			return fmt.Sprintf("%d_%d", c.n, c.serial)
+		case "{var}":
+			key := fmt.Sprintf("KEPT_%d_%d", c.n, c.serial)
+			value := "x"
+			if _, err := s.CI.CreateInstanceVariable(t.Context(), actor.System(), key, ci.VariableChange{Value: &value}); err != nil {
+				t.Fatal(err)
+			}
+			return key
+		case "{key}":
+			return newKey(t)
+		case "{fresh}":
+			id, _ := s.User(t, fmt.Sprintf("fresh%d-%d", c.n, c.serial))
+			return fmt.Sprint(id)
+		case "{token}":
+			token, err := s.Users.CreateToken(t.Context(), actor.System(), c.other, user.NewToken{Name: "t", Scopes: []string{"api"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(token.ID)
+		case "{imp}":
+			token, err := s.Users.CreateImpersonationToken(t.Context(), actor.System(), c.other, user.NewToken{Name: "t", Scopes: []string{"api"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(token.ID)
+		}
+		t.Fatalf("%s stands for nothing", name)
+		return ""
+	})
+}
+
+// newKey is a public key that nobody has used.
+func newKey(t *testing.T) string {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}

@@ -1,0 +1,342 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/ci"
+	"svc/internal/limit"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// prefix is where the API lives; only version 4 exists.
+const prefix = "/api/v4"
+
+// maxURI is the longest request line that is answered, in bytes.
+const maxURI = 8 << 10
+
+// maxBody is how many bytes of parameters an endpoint takes unless it says
+// otherwise.
+const maxBody = 1 << 20
+
+// Deps are what the API needs.
+type Deps struct {
+	Users    *user.Service
+	Audit    *audit.Service
+	Settings *setting.Service
+	CI       *ci.Service
+
+	Limits  *limit.Limiter
+	Site    Site
+	Log     *slog.Logger
+	Now     func() time.Time
+	TempDir string // where uploads lie during a request
+}
+
+// Site is what the API knows of the installation.
+type Site struct {
+	URL      string // the external address, without a slash at its end
+	Name     string // the service's own name
+	Tier     Tier
+	Hosted   bool
+	Version  string // the compatibility level, x.y.z
+	Revision string
+}
+
+// Host is the name of the machine in the external address.
+func (s Site) Host() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return "localhost"
+	}
+	return u.Hostname()
+}
+
+// Tier is an edition; a feature of a higher one is as if it were not there.
+type Tier int
+
+// The tiers, each with all of the one before.
+const (
+	Free Tier = iota
+	Premium
+	Ultimate
+)
+
+// API serves the endpoints.
+type API struct {
+	Deps
+	mux       *chi.Mux
+	endpoints []*endpoint
+}
+
+// New builds the API: every resource adds its routes.
+func New(d Deps) *API {
+	a := &API{Deps: d, mux: chi.NewMux()}
+	a.metadataRoutes()
+	a.userRoutes()
+	a.userStateRoutes()
+	a.userTokenRoutes()
+	a.userSignInRoutes()
+	a.userEmailRoutes()
+	a.userKeyRoutes()
+	a.userFollowRoutes()
+	a.userStatusRoutes()
+	a.userAttributeRoutes()
+	a.userAvatarRoutes()
+	a.settingRoutes()
+	a.instanceVariableRoutes()
+	a.auditEventRoutes()
+	a.documentRoutes()
+	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.noRoute(w, r) })
+	a.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.wrongMethod(w, r) })
+	return a
+}
+
+// endpoint is one line of the table of routes.
+type endpoint struct {
+	method  string
+	path    string // below the prefix, with {names}
+	access  access
+	tier    Tier
+	hosted  hosting
+	plan    *plan
+	result  reflect.Type
+	forms   []any // the shapes of a result whose type does not tell
+	status  int
+	summary string
+	group   string
+	limits  limits
+	names   []string // of the path's parameters
+	serve   func(c *call, in *input) (any, error)
+}
+
+// hosting says on which installations an endpoint exists.
+type hosting int
+
+const (
+	anywhere hosting = iota
+	selfManaged
+)
+
+// option is a further word about an endpoint.
+type option func(*endpoint)
+
+// status is for endpoints that do not answer as their method usually does.
+func status(code int) option { return func(e *endpoint) { e.status = code } }
+
+// tier is for endpoints that a lower edition does not have.
+func tier(t Tier) option { return func(e *endpoint) { e.tier = t } }
+
+// onlySelfManaged is for endpoints that a hosted installation does not have.
+func onlySelfManaged(e *endpoint) { e.hosted = selfManaged }
+
+// forms names the shapes of a result that depends on who asks.
+func forms(shapes ...any) option { return func(e *endpoint) { e.forms = shapes } }
+
+// files is for endpoints that take uploads, up to so many bytes.
+func files(bytes int64) option { return func(e *endpoint) { e.limits.File = bytes } }
+
+// does says in some words what the endpoint does, for the documentation.
+func does(summary string) option { return func(e *endpoint) { e.summary = summary } }
+
+// handle adds an endpoint: "METHOD /path", who may come in, and the handler.
+// A mistake in the table is a fault of the program, so it panics.
+func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, error), opts ...option) {
+	method, path, ok := strings.Cut(route, " ")
+	if !ok {
+		panic("route " + route + ": want METHOD /path")
+	}
+	e := &endpoint{
+		method: method, path: path, access: acc, result: reflect.TypeFor[R](), status: http.StatusOK,
+		names: pathNames(path), limits: limits{Body: maxBody, TempDir: a.TempDir},
+	}
+	// The file of a resource is its group in the documentation.
+	if _, file, _, ok := runtime.Caller(1); ok {
+		e.group = strings.TrimSuffix(filepath.Base(file), ".go")
+	}
+	if method == http.MethodPost {
+		e.status = http.StatusCreated
+	}
+	for _, o := range opts {
+		o(e)
+	}
+	var err error
+	if e.plan, err = newPlan(reflect.TypeFor[P](), e.names...); err != nil {
+		panic(fmt.Sprintf("route %s: %v", route, err))
+	}
+	e.serve = func(c *call, in *input) (any, error) {
+		var p P
+		if err := e.plan.bind(in, &p); err != nil {
+			return nil, err
+		}
+		if err := checkParams(&p); err != nil {
+			return nil, err
+		}
+		return h(c, p)
+	}
+	a.endpoints = append(a.endpoints, e)
+	if e.tier > a.Site.Tier || e.hosted == selfManaged && a.Site.Hosted {
+		return
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, e) }
+	a.mux.MethodFunc(method, prefix+path, serve)
+	if method == http.MethodGet {
+		a.mux.MethodFunc(http.MethodHead, prefix+path, serve)
+	}
+}
+
+// checked is a parameters struct with rules that tags can not say.
+type checked interface{ check() error }
+
+func checkParams(p any) error {
+	if c, ok := p.(checked); ok {
+		return c.check()
+	}
+	return nil
+}
+
+func pathNames(path string) []string {
+	var names []string
+	for part := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(part, "{") {
+			names = append(names, strings.Trim(part, "{}"))
+		}
+	}
+	return names
+}
+
+// ServeHTTP answers everything below /api.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cors(w, r)
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if len(r.RequestURI) > maxURI {
+		writeJSON(w, r, http.StatusRequestURITooLong, messageJSON{"414 Request-URI Too Large"})
+		return
+	}
+	// Matching goes by the path as it was sent, so that an encoded slash
+	// stays inside its parameter.
+	r.URL.RawPath = r.URL.EscapedPath()
+	if raw, ok := strings.CutSuffix(r.URL.RawPath, ".json"); ok && !a.mux.Match(chi.NewRouteContext(), r.Method, r.URL.RawPath) {
+		r.URL.RawPath = raw
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// routed is the writer of a server that wants to know which route was taken,
+// for its metrics and its log.
+type routed interface {
+	SetRoute(route string)
+	SetUser(username string)
+}
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site}
+	if to, ok := w.(routed); ok {
+		to.SetRoute(e.path)
+	}
+	if err := a.admit(c, e); err != nil {
+		a.refuse(c, err)
+		return
+	}
+	if to, ok := w.(routed); ok {
+		to.SetUser(c.actor.Username)
+	}
+	in, err := readInput(r, w, c.pathParam, e.limits)
+	if err != nil {
+		a.refuse(c, err)
+		return
+	}
+	defer func() {
+		if err := in.Close(); err != nil {
+			a.Log.WarnContext(c, "remove uploads", "error", err)
+		}
+	}()
+	result, err := e.serve(c, in)
+	if err != nil {
+		a.refuse(c, err)
+		return
+	}
+	a.present(c, e, result)
+}
+
+// call is one request: its context, its actor and, for the few endpoints
+// that stream, the raw writer.
+type call struct {
+	context.Context
+	actor actor.Actor
+	site  *Site
+	r     *http.Request
+	w     http.ResponseWriter
+}
+
+// pathParam gives a segment of the path, decoded. A segment that can not be
+// decoded is no value.
+func (c *call) pathParam(name string) (string, bool) {
+	raw := chi.URLParam(c.r, name)
+	if raw == "" {
+		return "", false
+	}
+	text, err := url.PathUnescape(raw)
+	return text, err == nil
+}
+
+// unmodifiedSince is the time of the header If-Unmodified-Since, or nil.
+func (c *call) unmodifiedSince() *time.Time {
+	at, err := http.ParseTime(c.r.Header.Get("If-Unmodified-Since"))
+	if err != nil {
+		return nil
+	}
+	return &at
+}
+
+func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, r, http.StatusNotFound, errorJSON{"404 Not Found"})
+}
+
+func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		if a.mux.Match(chi.NewRouteContext(), method, r.URL.RawPath) {
+			allowed = append(allowed, method)
+		}
+	}
+	w.Header().Set("Allow", strings.Join(append(allowed, "OPTIONS"), ", "))
+	writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
+}
+
+// cors lets pages of other origins use the API with tokens. Cookies are not
+// allowed across origins, so nobody's session can be used this way.
+func cors(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	if r.Header.Get("Origin") == "" {
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "ETag, Link, RateLimit-Limit, RateLimit-Observed, RateLimit-Remaining, RateLimit-Reset, "+
+		"Retry-After, X-Next-Page, X-Page, X-Per-Page, X-Prev-Page, X-Request-Id, X-Runtime, X-Total, X-Total-Pages")
+	if r.Method != http.MethodOptions {
+		return
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
+	h.Set("Access-Control-Max-Age", "7200")
+}

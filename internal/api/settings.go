@@ -1,0 +1,110 @@
+package api
+
+import "svc/internal/setting"
+
+func (a *API) settingRoutes() {
+	handle(a, "GET /application/settings", readAPI, a.getSettings, does("Get the settings of the installation"))
+	handle(a, "PUT /application/settings", writeAPI, a.updateSettings, does("Change settings of the installation"))
+}
+
+// getSettings: https://docs.gitlab.com/api/settings/#get-details-on-current-application-settings
+func (a *API) getSettings(c *call, _ struct{}) (settingsJSON, error) {
+	s, err := a.Settings.Get(c, c.actor)
+	if err != nil {
+		return settingsJSON{}, err
+	}
+	return toSettings(s), nil
+}
+
+type settingsParams struct {
+	DefaultProjectsLimit    *int  `param:"default_projects_limit"`
+	CanCreateGroup          *bool `param:"can_create_group"`
+	DefaultExternal         *bool `param:"user_default_external"`
+	DefaultToPrivateProfile *bool `param:"user_defaults_to_private_profile"`
+	MinimumPasswordLength   *int  `param:"minimum_password_length"`
+	MaxLoginAttempts        *int  `param:"max_login_attempts"`
+	UnlockMinutes           *int  `param:"failed_login_attempts_unlock_period_in_minutes"`
+	SessionMinutes          *int  `param:"session_expire_delay" doc:"Minutes."`
+	MaxTokenLifetimeDays    *int  `param:"max_personal_access_token_lifetime" doc:"Days."`
+	ImpersonationEnabled    *bool `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
+	MaxInstanceVariables    *int  `param:"max_instance_variables"`
+	AuthEnabled             *bool `param:"throttle_authenticated_api_enabled"`
+	AuthRequests            *int  `param:"throttle_authenticated_api_requests_per_period"`
+	AuthSeconds             *int  `param:"throttle_authenticated_api_period_in_seconds"`
+	UnauthEnabled           *bool `param:"throttle_unauthenticated_api_enabled"`
+	UnauthRequests          *int  `param:"throttle_unauthenticated_api_requests_per_period"`
+	UnauthSeconds           *int  `param:"throttle_unauthenticated_api_period_in_seconds"`
+	SignInPerMinute         *int  `param:"throttle_sign_in_requests_per_minute" doc:"Per address and login; 0 is no limit."`
+}
+
+func (p *settingsParams) apply(s *setting.Settings) {
+	give(&s.DefaultProjectsLimit, p.DefaultProjectsLimit)
+	give(&s.CanCreateGroup, p.CanCreateGroup)
+	give(&s.DefaultExternal, p.DefaultExternal)
+	give(&s.DefaultToPrivateProfile, p.DefaultToPrivateProfile)
+	give(&s.MinimumPasswordLength, p.MinimumPasswordLength)
+	give(&s.MaxLoginAttempts, p.MaxLoginAttempts)
+	give(&s.UnlockMinutes, p.UnlockMinutes)
+	give(&s.SessionMinutes, p.SessionMinutes)
+	give(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
+	give(&s.ImpersonationEnabled, p.ImpersonationEnabled)
+	give(&s.MaxInstanceVariables, p.MaxInstanceVariables)
+	give(&s.AuthenticatedAPI.Enabled, p.AuthEnabled)
+	give(&s.AuthenticatedAPI.Requests, p.AuthRequests)
+	give(&s.AuthenticatedAPI.Seconds, p.AuthSeconds)
+	give(&s.UnauthenticatedAPI.Enabled, p.UnauthEnabled)
+	give(&s.UnauthenticatedAPI.Requests, p.UnauthRequests)
+	give(&s.UnauthenticatedAPI.Seconds, p.UnauthSeconds)
+	give(&s.SignInPerMinute, p.SignInPerMinute)
+}
+
+// give sets what was sent.
+func give[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// updateSettings: https://docs.gitlab.com/api/settings/#update-application-settings
+func (a *API) updateSettings(c *call, p settingsParams) (settingsJSON, error) {
+	s, err := a.Settings.Update(c, c.actor, p.apply)
+	if err != nil {
+		return settingsJSON{}, err
+	}
+	return toSettings(s), nil
+}
+
+type settingsJSON struct {
+	ID                      int64 `json:"id"`
+	DefaultProjectsLimit    int   `json:"default_projects_limit"`
+	CanCreateGroup          bool  `json:"can_create_group"`
+	DefaultExternal         bool  `json:"user_default_external"`
+	DefaultToPrivateProfile bool  `json:"user_defaults_to_private_profile"`
+	MinimumPasswordLength   int   `json:"minimum_password_length"`
+	MaxLoginAttempts        int   `json:"max_login_attempts"`
+	UnlockMinutes           int   `json:"failed_login_attempts_unlock_period_in_minutes"`
+	SessionMinutes          int   `json:"session_expire_delay"`
+	MaxTokenLifetimeDays    int   `json:"max_personal_access_token_lifetime"`
+	ImpersonationEnabled    bool  `json:"impersonation_enabled"`
+	MaxInstanceVariables    int   `json:"max_instance_variables"`
+	AuthEnabled             bool  `json:"throttle_authenticated_api_enabled"`
+	AuthRequests            int   `json:"throttle_authenticated_api_requests_per_period"`
+	AuthSeconds             int   `json:"throttle_authenticated_api_period_in_seconds"`
+	UnauthEnabled           bool  `json:"throttle_unauthenticated_api_enabled"`
+	UnauthRequests          int   `json:"throttle_unauthenticated_api_requests_per_period"`
+	UnauthSeconds           int   `json:"throttle_unauthenticated_api_period_in_seconds"`
+	SignInPerMinute         int   `json:"throttle_sign_in_requests_per_minute"`
+}
+
+func toSettings(s setting.Settings) settingsJSON {
+	return settingsJSON{
+		ID: 1, DefaultProjectsLimit: s.DefaultProjectsLimit, CanCreateGroup: s.CanCreateGroup,
+		DefaultExternal: s.DefaultExternal, DefaultToPrivateProfile: s.DefaultToPrivateProfile,
+		MinimumPasswordLength: s.MinimumPasswordLength, MaxLoginAttempts: s.MaxLoginAttempts, UnlockMinutes: s.UnlockMinutes,
+		SessionMinutes: s.SessionMinutes, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
+		MaxInstanceVariables: s.MaxInstanceVariables,
+		AuthEnabled:          s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
+		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,
+		SignInPerMinute: s.SignInPerMinute,
+	}
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+func (a *API) userAvatarRoutes() {
+	handle(a, "PUT /user/avatar", writeAPI, a.setAvatar, files(maxAvatarUpload), does("Upload a picture of oneself"))
+	handle(a, "GET /avatar", readUser.orNobody(), a.getAvatar, does("Get the address of the picture of a user"))
+}
+
+type setAvatarParams struct {
+	Avatar opt[*upload] `param:"avatar,required" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+}
+
+// setAvatar: https://docs.gitlab.com/api/users/#upload-an-avatar-for-yourself
+func (a *API) setAvatar(c *call, p setAvatarParams) (avatarJSON, error) {
+	if p.Avatar.Null {
+		u, err := a.Users.RemoveAvatar(c, c.actor, c.actor.ID)
+		return presentAvatar(c, u, err)
+	}
+	u, err := a.Users.SetAvatar(c, c.actor, c.actor.ID, toAvatarFile(p.Avatar.Value))
+	return presentAvatar(c, u, err)
+}
+
+type getAvatarParams struct {
+	Email string `param:"email,required" doc:"The address that the user shows in his profile."`
+	Size  int64  `param:"size" doc:"Width in pixels; pictures are served as they were uploaded."`
+}
+
+// getAvatar: https://docs.gitlab.com/api/avatar/#get-details-on-an-account-avatar
+//
+// No other service is asked for a picture of an address that is not ours.
+func (a *API) getAvatar(c *call, p getAvatarParams) (avatarJSON, error) {
+	u, err := a.Users.ByPublicEmail(c, c.actor, p.Email)
+	if errs.Is(err, errs.KindNotFound) {
+		return avatarJSON{}, nil
+	}
+	return presentAvatar(c, u, err)
+}
+
+type avatarJSON struct {
+	AvatarURL *string `json:"avatar_url"`
+}
+
+func presentAvatar(c *call, u *user.User, err error) (avatarJSON, error) {
+	if err != nil {
+		return avatarJSON{}, err
+	}
+	return avatarJSON{avatarURL(c.site, u)}, nil
+}

@@ -1,0 +1,102 @@
+package api
+
+import "svc/internal/user"
+
+func (a *API) userEmailRoutes() {
+	handle(a, "GET /user/emails", readUser, a.listOwnEmails, does("List one's own secondary email addresses"))
+	handle(a, "GET /user/emails/{email_id}", readUser, a.getOwnEmail, does("Get one of one's own email addresses"))
+	handle(a, "POST /user/emails", writeAPI, a.addOwnEmail, does("Add an email address to one's own account"))
+	handle(a, "DELETE /user/emails/{email_id}", writeAPI, a.deleteOwnEmail, does("Delete one of one's own email addresses"))
+	handle(a, "GET /users/{id}/emails", readAPI, a.listEmails, does("List the secondary email addresses of a user"))
+	handle(a, "POST /users/{id}/emails", writeAPI, a.addEmail, does("Add an email address to a user"))
+	handle(a, "DELETE /users/{id}/emails/{email_id}", writeAPI, a.deleteEmail, does("Delete an email address of a user"))
+}
+
+// listOwnEmails: https://docs.gitlab.com/api/user_email_addresses/#list-all-email-addresses
+func (a *API) listOwnEmails(c *call, p pageParams) (page[emailJSON], error) {
+	list, err := a.Users.OwnEmails(c, c.actor, p.paging())
+	if err != nil {
+		return page[emailJSON]{}, err
+	}
+	return offsetPage(p, list, toEmail), nil
+}
+
+type ownEmailParams struct {
+	EmailID int64 `param:"email_id"`
+}
+
+// getOwnEmail: https://docs.gitlab.com/api/user_email_addresses/#get-details-on-an-email-address
+func (a *API) getOwnEmail(c *call, p ownEmailParams) (emailJSON, error) {
+	e, err := a.Users.OwnEmail(c, c.actor, p.EmailID)
+	if err != nil {
+		return emailJSON{}, err
+	}
+	return toEmail(*e), nil
+}
+
+type newEmailParams struct {
+	Email string `param:"email,required"`
+}
+
+// addOwnEmail: https://docs.gitlab.com/api/user_email_addresses/#add-an-email-address
+func (a *API) addOwnEmail(c *call, p newEmailParams) (emailJSON, error) {
+	e, err := a.Users.AddOwnEmail(c, c.actor, p.Email)
+	if err != nil {
+		return emailJSON{}, err
+	}
+	return toEmail(*e), nil
+}
+
+// deleteOwnEmail: https://docs.gitlab.com/api/user_email_addresses/#delete-an-email-address
+func (a *API) deleteOwnEmail(c *call, p ownEmailParams) (none, error) {
+	return none{}, a.Users.DeleteOwnEmail(c, c.actor, p.EmailID)
+}
+
+type listEmailsParams struct {
+	userParams
+	pageParams
+}
+
+// listEmails: https://docs.gitlab.com/api/user_email_addresses/#list-all-email-addresses-for-a-user
+func (a *API) listEmails(c *call, p listEmailsParams) (page[emailJSON], error) {
+	list, err := a.Users.Emails(c, c.actor, p.ID, p.paging())
+	if err != nil {
+		return page[emailJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toEmail), nil
+}
+
+type addEmailParams struct {
+	userParams
+	newEmailParams
+	SkipConfirmation bool `param:"skip_confirmation" doc:"Take the address for confirmed."`
+}
+
+// addEmail: https://docs.gitlab.com/api/user_email_addresses/#add-an-email-address-for-a-user
+func (a *API) addEmail(c *call, p addEmailParams) (emailJSON, error) {
+	e, err := a.Users.AddEmail(c, c.actor, p.ID, user.NewEmail{Address: p.Email, SkipConfirmation: p.SkipConfirmation})
+	if err != nil {
+		return emailJSON{}, err
+	}
+	return toEmail(*e), nil
+}
+
+type deleteEmailParams struct {
+	userParams
+	ownEmailParams
+}
+
+// deleteEmail: https://docs.gitlab.com/api/user_email_addresses/#delete-an-email-address-for-a-user
+func (a *API) deleteEmail(c *call, p deleteEmailParams) (none, error) {
+	return none{}, a.Users.DeleteEmail(c, c.actor, p.ID, p.EmailID)
+}
+
+type emailJSON struct {
+	ID          int64  `json:"id"`
+	Email       string `json:"email"`
+	ConfirmedAt *stamp `json:"confirmed_at"`
+}
+
+func toEmail(e user.Email) emailJSON {
+	return emailJSON{ID: e.ID, Email: e.Address, ConfirmedAt: toStampOrNull(e.ConfirmedAt)}
+}

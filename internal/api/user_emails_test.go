@@ -1,0 +1,53 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+func TestUserEmails(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		id, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		reader := s.Token(t, id, "read_user")
+		of := fmt.Sprintf("/users/%d/emails", id)
+		var first, second struct{ ID int64 }
+
+		s.Table(t, []apptest.Call{
+			{Do: "GET /user/emails", Status: 401},
+			{Name: "the primary is not listed", Do: "GET /user/emails", As: alice, Status: 200, Want: `[]`},
+			{Name: "read_user reads", Do: "GET /user/emails", As: reader, Status: 200},
+			{Name: "read_user does not write", Do: "POST /user/emails?email=a@example.org", As: reader, Status: 403, Want: `{"error":"insufficient_scope"}`},
+			{Name: "missing", Do: "POST /user/emails", As: alice, Status: 400, Want: `{"error":"email is missing"}`},
+			{Name: "invalid", Do: "POST /user/emails", As: alice, JSON: `{"email":"no address"}`, Status: 400, Want: `{"message":{"email":["is invalid"]}}`},
+			{Name: "taken", Do: "POST /user/emails", As: alice, JSON: `{"email":"BOB@example.org"}`, Status: 400,
+				Want: `{"message":{"email":["has already been taken"]}}`},
+		})
+		s.Check(t, apptest.Call{Name: "add", Do: "POST /user/emails", As: alice, JSON: `{"email":"alice@work.example"}`, Status: 201,
+			Want: `{"id":"<any>","email":"alice@work.example","confirmed_at":null}`, Not: []string{"oken"}}).JSON(t, &first)
+		s.Check(t, apptest.Call{Name: "add for a user", Do: "POST " + of, As: root, JSON: `{"email":"alice@home.example","skip_confirmation":true}`, Status: 201,
+			Want: `{"confirmed_at":"<any>"}`}).JSON(t, &second)
+		own := fmt.Sprintf("/user/emails/%d", first.ID)
+		s.Table(t, []apptest.Call{
+			{Name: "list", Do: "GET /user/emails", As: alice, Status: 200, Want: `[{"email":"alice@work.example"},{"email":"alice@home.example"}]`,
+				WantHeader: map[string]string{"X-Total": "2"}},
+			{Name: "a page", Do: "GET /user/emails?per_page=1&page=2", As: alice, Status: 200, Want: `[{"email":"alice@home.example"}]`},
+			{Name: "get", Do: "GET " + own, As: alice, Status: 200, Want: `{"email":"alice@work.example"}`},
+			{Name: "get another's", Do: "GET " + own, As: bob, Status: 404, Want: `{"message":"404 Email Not Found"}`},
+			{Name: "list as administrator", Do: "GET " + of, As: root, Status: 200, Want: `[{"email":"alice@work.example"},{"email":"alice@home.example"}]`},
+			{Name: "list as another", Do: "GET " + of, As: bob, Status: 403, Want: `{"message":"403 Forbidden"}`},
+			{Name: "list one's own the administrators' way", Do: "GET " + of, As: alice, Status: 403},
+			{Name: "add as another", Do: "POST " + of, As: bob, JSON: `{"email":"x@example.org"}`, Status: 403},
+			{Name: "list of nobody", Do: "GET /users/99999/emails", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
+			{Name: "delete another's", Do: "DELETE " + own, As: bob, Status: 404},
+			{Name: "delete", Do: "DELETE " + own, As: alice, Status: 204},
+			{Name: "delete again", Do: "DELETE " + own, As: alice, Status: 404},
+			{Name: "delete as another", Do: fmt.Sprintf("DELETE %s/%d", of, second.ID), As: bob, Status: 403},
+			{Name: "delete as administrator", Do: fmt.Sprintf("DELETE %s/%d", of, second.ID), As: root, Status: 204},
+			{Name: "all gone", Do: "GET " + of, As: root, Status: 200, Want: `[]`},
+		})
+	})
+}

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/user"
+)
+
+func (a *API) userKeyRoutes() {
+	handle(a, "GET /user/keys", readUser, a.listOwnKeys, does("List one's own SSH keys"))
+	handle(a, "GET /user/keys/{key_id}", readUser, a.getOwnKey, does("Get one of one's own SSH keys"))
+	handle(a, "POST /user/keys", writeAPI, a.addOwnKey, does("Add an SSH key to one's own account"))
+	handle(a, "DELETE /user/keys/{key_id}", writeAPI, a.deleteOwnKey, does("Delete one of one's own SSH keys"))
+	handle(a, "GET /users/{id}/keys", readUser.orNobody(), a.listKeys, does("List the SSH keys of a user"))
+	handle(a, "GET /users/{id}/keys/{key_id}", readUser.orNobody(), a.getKey, does("Get an SSH key of a user"))
+	handle(a, "POST /users/{id}/keys", writeAPI, a.addKey, does("Add an SSH key to a user"))
+	handle(a, "DELETE /users/{id}/keys/{key_id}", writeAPI, a.deleteKey, does("Delete an SSH key of a user"))
+	handle(a, "GET /keys", readAPI, a.findKey, does("Get the SSH key with a fingerprint, and its user"))
+	handle(a, "GET /keys/{id}", readAPI, a.getKeyWithUser, does("Get an SSH key and its user"))
+}
+
+// listOwnKeys: https://docs.gitlab.com/api/user_keys/#list-all-ssh-keys
+func (a *API) listOwnKeys(c *call, p pageParams) (page[keyJSON], error) {
+	list, err := a.Users.OwnKeys(c, c.actor, p.paging())
+	if err != nil {
+		return page[keyJSON]{}, err
+	}
+	return offsetPage(p, list, toKey), nil
+}
+
+type ownKeyParams struct {
+	KeyID int64 `param:"key_id"`
+}
+
+// getOwnKey: https://docs.gitlab.com/api/user_keys/#get-an-ssh-key
+func (a *API) getOwnKey(c *call, p ownKeyParams) (keyJSON, error) {
+	return presentKey(a.Users.OwnKey(c, c.actor, p.KeyID))
+}
+
+type newKeyParams struct {
+	Title     string        `param:"title,required"`
+	Key       string        `param:"key,required" doc:"One line as in authorized_keys."`
+	ExpiresAt *time.Time    `param:"expires_at"`
+	UsageType user.KeyUsage `param:"usage_type" enum:"auth,signing,auth_and_signing" default:"auth_and_signing"`
+}
+
+func (p *newKeyParams) key() user.NewKey {
+	return user.NewKey{Title: p.Title, Key: p.Key, Usage: p.UsageType, ExpiresAt: p.ExpiresAt}
+}
+
+// addOwnKey: https://docs.gitlab.com/api/user_keys/#add-an-ssh-key
+func (a *API) addOwnKey(c *call, p newKeyParams) (keyJSON, error) {
+	return presentKey(a.Users.AddOwnKey(c, c.actor, p.key()))
+}
+
+// deleteOwnKey: https://docs.gitlab.com/api/user_keys/#delete-an-ssh-key
+func (a *API) deleteOwnKey(c *call, p ownKeyParams) (none, error) {
+	return none{}, a.Users.DeleteOwnKey(c, c.actor, p.KeyID)
+}
+
+type userRefParams struct {
+	User user.Ref `param:"id" doc:"ID or username."`
+}
+
+type listKeysParams struct {
+	userRefParams
+	pageParams
+}
+
+// listKeys: https://docs.gitlab.com/api/user_keys/#list-all-ssh-keys-for-a-user
+func (a *API) listKeys(c *call, p listKeysParams) (page[keyJSON], error) {
+	list, err := a.Users.KeysOf(c, c.actor, p.User, p.paging())
+	if err != nil {
+		return page[keyJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toKey), nil
+}
+
+type getKeyParams struct {
+	userRefParams
+	ownKeyParams
+}
+
+// getKey: https://docs.gitlab.com/api/user_keys/#get-an-ssh-key-for-a-user
+func (a *API) getKey(c *call, p getKeyParams) (keyJSON, error) {
+	return presentKey(a.Users.KeyOf(c, c.actor, p.User, p.KeyID))
+}
+
+type addKeyParams struct {
+	userParams
+	newKeyParams
+}
+
+// addKey: https://docs.gitlab.com/api/user_keys/#add-an-ssh-key-for-a-user
+func (a *API) addKey(c *call, p addKeyParams) (keyJSON, error) {
+	return presentKey(a.Users.AddKey(c, c.actor, p.ID, p.key()))
+}
+
+type deleteKeyParams struct {
+	userParams
+	ownKeyParams
+}
+
+// deleteKey: https://docs.gitlab.com/api/user_keys/#delete-an-ssh-key-for-a-user
+func (a *API) deleteKey(c *call, p deleteKeyParams) (none, error) {
+	return none{}, a.Users.DeleteKey(c, c.actor, p.ID, p.KeyID)
+}
+
+type findKeyParams struct {
+	Fingerprint string `param:"fingerprint,required" doc:"MD5, or SHA256 with its prefix."`
+}
+
+// findKey: https://docs.gitlab.com/api/keys/#get-user-by-ssh-key-fingerprint
+func (a *API) findKey(c *call, p findKeyParams) (keyWithUserJSON, error) {
+	k, u, err := a.Users.KeyByFingerprint(c, c.actor, p.Fingerprint)
+	if err != nil {
+		return keyWithUserJSON{}, err
+	}
+	return keyWithUserJSON{toKey(*k), toUserAdmin(c, u, a.Now())}, nil
+}
+
+type keyParams struct {
+	ID int64 `param:"id"`
+}
+
+// getKeyWithUser: https://docs.gitlab.com/api/keys/#get-ssh-key-with-user-by-id
+func (a *API) getKeyWithUser(c *call, p keyParams) (keyWithUserJSON, error) {
+	k, u, err := a.Users.KeyWithUser(c, c.actor, p.ID)
+	if err != nil {
+		return keyWithUserJSON{}, err
+	}
+	return keyWithUserJSON{toKey(*k), toUserAdmin(c, u, a.Now())}, nil
+}
+
+type keyJSON struct {
+	ID         int64  `json:"id"`
+	Title      string `json:"title"`
+	Key        string `json:"key"`
+	CreatedAt  stamp  `json:"created_at"`
+	ExpiresAt  *stamp `json:"expires_at"`
+	LastUsedAt *stamp `json:"last_used_at"`
+	UsageType  string `json:"usage_type"`
+}
+
+type keyWithUserJSON struct {
+	keyJSON
+	User userAdminJSON `json:"user"`
+}
+
+func toKey(k user.Key) keyJSON {
+	return keyJSON{
+		ID: k.ID, Title: k.Title, Key: k.Key, CreatedAt: toStamp(k.CreatedAt), ExpiresAt: toStampOrNull(k.ExpiresAt),
+		LastUsedAt: toStampOrNull(k.LastUsedAt), UsageType: string(k.Usage),
+	}
+}
+
+func presentKey(k *user.Key, err error) (keyJSON, error) {
+	if err != nil {
+		return keyJSON{}, err
+	}
+	return toKey(*k), nil
+}

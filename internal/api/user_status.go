@@ -1,0 +1,83 @@
+package api
+
+import (
+	"html"
+	"strconv"
+
+	"svc/internal/user"
+)
+
+func (a *API) userStatusRoutes() {
+	handle(a, "GET /user/status", readUser, a.getOwnStatus, does("Get one's own status"))
+	handle(a, "PUT /user/status", writeAPI, a.setStatus, does("Set one's own status"))
+	handle(a, "PATCH /user/status", writeAPI, a.updateStatus, does("Change parts of one's own status"))
+	handle(a, "GET /users/{id}/status", readUser.orNobody(), a.getStatus, does("Get the status of a user"))
+}
+
+// getOwnStatus: https://docs.gitlab.com/api/users/#retrieve-your-user-status
+func (a *API) getOwnStatus(c *call, _ struct{}) (statusJSON, error) {
+	return presentStatus(a.Users.StatusOf(c, c.actor, user.Ref(strconv.FormatInt(c.actor.ID, 10))))
+}
+
+// getStatus: https://docs.gitlab.com/api/users/#retrieve-the-status-of-a-user
+func (a *API) getStatus(c *call, p userRefParams) (statusJSON, error) {
+	return presentStatus(a.Users.StatusOf(c, c.actor, p.User))
+}
+
+type statusParams struct {
+	Emoji        opt[string]            `param:"emoji" doc:"Name of an emoji; speech_balloon unless given."`
+	Message      opt[string]            `param:"message" doc:"At most 100 characters."`
+	Availability opt[user.Availability] `param:"availability" enum:"not_set,busy"`
+	ClearAfter   opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"When the status ends; null is never."`
+}
+
+// change tells what was sent; null is the empty value.
+func (p *statusParams) change() user.StatusChange {
+	if p.Availability.Null {
+		p.Availability.Value = user.NotSet
+	}
+	return user.StatusChange{
+		Emoji: sent(&p.Emoji), Message: sent(&p.Message), Availability: sent(&p.Availability), ClearAfter: sent(&p.ClearAfter),
+	}
+}
+
+// sent gives the value of a parameter, or nil when it was not sent.
+func sent[T any](o *opt[T]) *T {
+	if !o.Set {
+		return nil
+	}
+	return &o.Value
+}
+
+// setStatus: https://docs.gitlab.com/api/users/#set-your-user-status
+func (a *API) setStatus(c *call, p statusParams) (statusJSON, error) {
+	return presentStatus(a.Users.SetStatus(c, c.actor, p.change()))
+}
+
+// updateStatus: https://docs.gitlab.com/api/users/#set-your-user-status
+func (a *API) updateStatus(c *call, p statusParams) (statusJSON, error) {
+	return presentStatus(a.Users.UpdateStatus(c, c.actor, p.change()))
+}
+
+type statusJSON struct {
+	Emoji         *string `json:"emoji"`
+	Availability  *string `json:"availability"`
+	Message       *string `json:"message"`
+	MessageHTML   string  `json:"message_html"`
+	ClearStatusAt *stamp  `json:"clear_status_at"`
+}
+
+func presentStatus(st user.Status, err error) (statusJSON, error) {
+	if err != nil {
+		return statusJSON{}, err
+	}
+	form := statusJSON{
+		Emoji: textOrNull(st.Emoji), Message: textOrNull(st.Message), MessageHTML: html.EscapeString(st.Message),
+		ClearStatusAt: toStampOrNull(st.ClearAt),
+	}
+	// Every status has an emoji, so without one there is none.
+	if st.Emoji != "" {
+		form.Availability = textOrNull(string(st.Availability))
+	}
+	return form, nil
+}

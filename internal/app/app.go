@@ -1,0 +1,138 @@
+// Package app builds every part of the server and joins them. It is the only
+// package that knows them all.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"svc/internal/api"
+	"svc/internal/audit"
+	"svc/internal/blob"
+	"svc/internal/ci"
+	"svc/internal/config"
+	"svc/internal/db"
+	"svc/internal/limit"
+	"svc/internal/notice"
+	"svc/internal/queue"
+	"svc/internal/secret"
+	"svc/internal/setting"
+	"svc/internal/user"
+	"svc/internal/web"
+)
+
+// Compatibility is the release of the public API that this server speaks like.
+const Compatibility = "17.11.0"
+
+// App is a server that has been put together, but does not listen yet.
+type App struct {
+	Config config.Config
+	Log    *slog.Logger
+
+	DB      *db.DB
+	Blobs   blob.Store
+	Keys    *secret.Keyring
+	Notices *notice.Bus
+	Queue   *queue.Queue
+
+	Settings *setting.Service
+	Audit    *audit.Service
+	Users    *user.Service
+	CI       *ci.Service
+
+	now func() time.Time
+}
+
+// Options replace parts of the outside world, for tests.
+type Options struct {
+	Now func() time.Time
+	// Passwords is the price of a password hash.
+	Passwords secret.Params
+}
+
+// Open opens the database and the stores and makes the features. It changes
+// no schema: see Migrate. Close gives everything back.
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*App, error) {
+	a := &App{Config: cfg, Log: log, now: o.Now}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	if o.Passwords == (secret.Params{}) {
+		o.Passwords = secret.DefaultParams()
+	}
+	if err := a.open(ctx, o); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *App) open(ctx context.Context, o Options) error {
+	for _, dir := range []string{a.Config.DataDir, a.tempDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+	}
+	var err error
+	if a.Keys, err = secret.LoadKeyring(a.KeyFile()); err != nil {
+		return err
+	}
+	if a.DB, err = db.Open(ctx, string(a.Config.DatabaseURL), a.DatabaseFile()); err != nil {
+		return err
+	}
+	if a.Blobs, err = blob.Open(ctx, string(a.Config.BlobURL), a.Config.DataDir); err != nil {
+		return err
+	}
+	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})
+	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log})
+	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
+	a.Audit = audit.New(audit.Deps{DB: a.DB})
+	a.Users = user.New(user.Deps{
+		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Keys: a.Keys,
+		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Now: a.now, ServiceName: a.Config.ServiceName,
+	})
+	a.CI = ci.New(ci.Deps{DB: a.DB, Settings: a.Settings, Keys: a.Keys, Now: a.now})
+	return nil
+}
+
+// KeyFile is where the instance key lies.
+func (a *App) KeyFile() string { return filepath.Join(a.Config.DataDir, "secret.key") }
+
+// DatabaseFile is where SQLite keeps the database, if it does.
+func (a *App) DatabaseFile() string { return filepath.Join(a.Config.DataDir, "svc.db") }
+
+// tempDir is on the file system of the data, so that a large upload fills no
+// other disk.
+func (a *App) tempDir() string { return filepath.Join(a.Config.DataDir, "tmp") }
+
+// Close closes what Open opened.
+func (a *App) Close() error {
+	var faults []error
+	if a.Blobs != nil {
+		faults = append(faults, a.Blobs.Close())
+	}
+	if a.DB != nil {
+		faults = append(faults, a.DB.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// doors builds what answers requests.
+func (a *App) doors() (*api.API, *web.Web) {
+	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
+	rest := api.New(api.Deps{
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, CI: a.CI,
+		Limits: limit.New(limit.Deps{Now: a.now}),
+		Site: api.Site{
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
+			Version: Compatibility, Revision: config.Revision(),
+		},
+		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
+	})
+	return rest, web.New(web.Deps{Users: a.Users, Log: a.Log})
+}

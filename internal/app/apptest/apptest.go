@@ -1,0 +1,209 @@
+// Package apptest gives a test a whole server on a real listener, with a
+// fresh database: on SQLite, and on PostgreSQL as well when TEST_POSTGRES is
+// set. Every answer of the API is checked against the OpenAPI document.
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/api/apitest"
+	"svc/internal/app"
+	"svc/internal/config"
+	"svc/internal/db/dbtest"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// RootToken is the token of root on every test server.
+const RootToken = "svcpat-root-of-the-test-server"
+
+// RootPassword is the password of root on every test server.
+const RootPassword = "correct horse battery"
+
+// Server is a running server.
+type Server struct {
+	*app.Server
+	URL   string
+	Clock *Clock
+
+	log    *logBuffer
+	oracle *apitest.Oracle
+}
+
+// Option changes the configuration before the server starts.
+type Option func(*config.Config)
+
+// Each runs f against a fresh server per kind of database.
+func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
+	t.Helper()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, Start(t, src, opts...)) })
+}
+
+// Start starts a server on the database and stops it when the test ends.
+func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	cfg := config.Config{
+		Addr: "127.0.0.1:0", DataDir: dir, Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
+		RootPassword: RootPassword, RootToken: RootToken, Runner: "off", LogFormat: "json", LogLevel: slog.LevelDebug,
+		DatabaseURL: config.SecretURL(src.URL), ShutdownTimeout: 10 * time.Second,
+	}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if src.Path != "" { // the server looks for its file in the data directory
+		if err := os.Rename(src.Path, filepath.Join(dir, "svc.db")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Server{Clock: &Clock{}, log: &logBuffer{}}
+	a, err := app.Open(t.Context(), cfg, app.NewLog(cfg, s.log), app.Options{
+		Now: s.Clock.Now,
+		// The real price of a password would be most of the time of the tests.
+		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server, err = a.Listen(t.Context(), &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.URL = "http://" + s.Addr()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	s.learn(t)
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil && !strings.Contains(err.Error(), "Server closed") {
+			t.Errorf("stop: %v", err)
+		}
+		if err := a.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("server log:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// learn reads the server's own description of its answers.
+func (s *Server) learn(t testing.TB) {
+	t.Helper()
+	res, err := http.Get(s.URL + "/api/v4/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	document, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The address of the server is in the document, and nothing else of it
+	// differs between servers of the same tier.
+	document = bytes.ReplaceAll(document, []byte(s.URL), []byte("http://svc.example"))
+	if s.oracle, err = oracleFor(document); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Reading the document and compiling its schemas takes longer than most
+// tests, so servers that describe themselves alike share an oracle.
+var oracles = struct {
+	sync.Mutex
+	known map[string]*apitest.Oracle
+}{known: map[string]*apitest.Oracle{}}
+
+func oracleFor(document []byte) (*apitest.Oracle, error) {
+	oracles.Lock()
+	defer oracles.Unlock()
+	if o := oracles.known[string(document)]; o != nil {
+		return o, nil
+	}
+	o, err := apitest.NewOracle(document)
+	if err == nil {
+		oracles.known[string(document)] = o
+	}
+	return o, err
+}
+
+// User makes an account and a token for it with the scopes, api unless given.
+func (s *Server) User(t testing.TB, username string, scopes ...string) (id int64, token string) {
+	t.Helper()
+	u, err := s.Users.Create(t.Context(), actor.System(), user.NewUser{
+		Email: username + "@example.org", Name: username, Username: username, Password: "a good password", SkipConfirmation: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.ID, s.Token(t, u.ID, scopes...)
+}
+
+// Token makes a personal access token for an account.
+func (s *Server) Token(t testing.TB, userID int64, scopes ...string) string {
+	t.Helper()
+	if len(scopes) == 0 {
+		scopes = []string{"api"}
+	}
+	token, err := s.Users.CreateToken(t.Context(), actor.System(), userID, user.NewToken{Name: "test", Scopes: scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Secret
+}
+
+// Log is what the server has logged so far.
+func (s *Server) Log() string { return s.log.String() }
+
+// Clock is the server's time: the real one, moved by the test.
+type Clock struct {
+	mu    sync.Mutex
+	moved time.Duration
+}
+
+// Now is the time of the server.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.moved).UTC()
+}
+
+// Move lets time pass.
+func (c *Clock) Move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moved += d
+}
+
+// logBuffer keeps the log for a test that fails, or that looks for secrets.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+// String implements fmt.Stringer.
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"svc/internal/git"
+)
+
+// Finding is what a check of the installation found.
+type Finding struct {
+	Part string
+	Text string // what is well
+	Err  error  // what is not
+}
+
+// String is the finding in words.
+func (f Finding) String() string {
+	if f.Err != nil {
+		return f.Err.Error()
+	}
+	return f.Text
+}
+
+// minFree is the disk space below which a server should not be run.
+const minFree = 1 << 30
+
+// Examine checks everything the server needs, one part at a time. It changes
+// nothing but a file that it makes and removes again.
+func (a *App) Examine(ctx context.Context) iter.Seq[Finding] {
+	checks := []struct {
+		part string
+		do   func(context.Context) (string, error)
+	}{
+		{"data", a.examineData},
+		{"database", a.examineDatabase},
+		{"key", a.examineKey},
+		{"blobs", a.examineBlobs},
+		{"git", examineGit},
+	}
+	return func(yield func(Finding) bool) {
+		for _, c := range checks {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			text, err := c.do(ctx)
+			cancel()
+			if !yield(Finding{c.part, text, err}) {
+				return
+			}
+		}
+	}
+}
+
+func (a *App) examineData(context.Context) (string, error) {
+	dir := a.Config.DataDir
+	probe := filepath.Join(dir, ".doctor")
+	if err := os.WriteFile(probe, []byte("probe"), 0o600); err != nil {
+		return "", fmt.Errorf("%s can not be written: %w", dir, err)
+	}
+	if err := os.Remove(probe); err != nil {
+		return "", err
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return "", err
+	}
+	free := fs.Bavail * uint64(fs.Bsize)
+	if free < minFree {
+		return "", fmt.Errorf("%s has only %d MiB of free space", dir, free>>20)
+	}
+	return fmt.Sprintf("%s is writable, %d GiB free", dir, free>>30), nil
+}
+
+func (a *App) examineDatabase(ctx context.Context) (string, error) {
+	have, know, err := a.DB.Version(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case have > know:
+		return "", fmt.Errorf("schema version %d is newer than this program, which knows %d", have, know)
+	case have < know:
+		return "", fmt.Errorf("schema version %d is old, this program wants %d: run \"svc migrate\"", have, know)
+	}
+	kind, err := a.DB.Check(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s, schema version %d", kind, have), nil
+}
+
+// examineKey opens every sealed value, so that a lost key is noticed while
+// there is still a backup.
+func (a *App) examineKey(ctx context.Context) (string, error) {
+	n := 0
+	for _, s := range a.sealed() {
+		rows, err := s.read(ctx, a.DB)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range rows {
+			if _, _, err := a.Keys.Reseal(r.text); err != nil {
+				return "", fmt.Errorf("%s of %s %d: %w", s.column, s.table, r.id, err)
+			}
+			n++
+		}
+	}
+	return fmt.Sprintf("%s opens all %d stored secrets", a.KeyFile(), n), nil
+}
+
+func (a *App) examineBlobs(ctx context.Context) (string, error) {
+	if err := a.Blobs.Ping(ctx); err != nil {
+		return "", err
+	}
+	return "the object store answers", nil
+}
+
+func examineGit(ctx context.Context) (string, error) {
+	version, err := git.Version(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "git " + version, nil
+}

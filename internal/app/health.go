@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// checkTimeout bounds a readiness check: a part that takes longer is as good
+// as gone for a load balancer.
+const checkTimeout = 5 * time.Second
+
+// health answers the questions of those who watch the server.
+func (s *Server) health(m *metrics) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /-/liveness", func(w http.ResponseWriter, _ *http.Request) {
+		writeState(w, http.StatusOK, map[string]any{"status": "ok"})
+	})
+	mux.HandleFunc("GET /-/health", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(s.Config.ServiceName + " OK\n"))
+	})
+	mux.HandleFunc("GET /-/readiness", s.readiness)
+	mux.Handle("GET /-/metrics", m.handler())
+	return mux
+}
+
+// readiness tells whether requests can be answered, and if not, which part
+// stands in the way. The reasons go to the log: they may name hosts.
+func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+	defer cancel()
+	status, checks := http.StatusOK, map[string]string{}
+	for name, check := range map[string]func(context.Context) error{"database": s.DB.Ping, "blobs": s.Blobs.Ping} {
+		checks[name] = "ok"
+		if err := check(ctx); err != nil {
+			s.Log.ErrorContext(r.Context(), "not ready", "part", name, "error", err)
+			status, checks[name] = http.StatusServiceUnavailable, "failed"
+		}
+	}
+	state := "ok"
+	if s.stopping.Load() {
+		status, state = http.StatusServiceUnavailable, "stopping"
+	} else if status != http.StatusOK {
+		state = "failed"
+	}
+	writeState(w, status, map[string]any{"status": state, "checks": checks})
+}
+
+func writeState(w http.ResponseWriter, status int, body map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// handler joins the doors: who answers which path, and what every answer has
+// in common.
+func (s *Server) handler() http.Handler {
+	rest, pages := s.doors()
+	metrics := newMetrics(s)
+	health := s.health(metrics)
+	return &front{
+		server: s, metrics: metrics,
+		route: func(path string) http.Handler {
+			switch {
+			case strings.HasPrefix(path, "/api/"):
+				return rest
+			case strings.HasPrefix(path, "/-/"):
+				return health
+			}
+			return pages
+		},
+	}
+}
+
+// front is the outermost handler: request ids, headers, log, metrics.
+type front struct {
+	server  *Server
+	metrics *metrics
+	route   func(path string) http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	id := requestID(r.Header.Get("X-Request-Id"))
+	r = r.WithContext(withRequestID(r.Context(), id))
+	r.RemoteAddr = f.clientAddr(r)
+	rec := &recorder{ResponseWriter: w, start: start, status: http.StatusOK, route: "none"}
+	h := w.Header()
+	h["X-Request-Id"] = []string{id}
+	h["X-Content-Type-Options"] = nosniff
+	h["X-Frame-Options"] = sameOrigin
+	h["Referrer-Policy"] = strictOrigin
+	defer func() {
+		if p := recover(); p != nil {
+			f.recovered(rec, r, p)
+		}
+		took := time.Since(start)
+		f.metrics.request(r.Method, rec.route, rec.status, took)
+		f.server.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
+			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr))
+	}()
+	f.route(r.URL.Path).ServeHTTP(rec, r)
+}
+
+// Header values that never change are not built anew for each answer.
+var (
+	nosniff      = []string{"nosniff"}
+	sameOrigin   = []string{"SAMEORIGIN"}
+	strictOrigin = []string{"strict-origin-when-cross-origin"}
+)
+
+func (f *front) recovered(rec *recorder, r *http.Request, p any) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	f.server.Log.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	if rec.wrote {
+		// Half an answer must not look like a whole one.
+		panic(http.ErrAbortHandler)
+	}
+	rec.Header().Set("Content-Type", "application/json")
+	rec.WriteHeader(http.StatusInternalServerError)
+	_, _ = rec.Write([]byte(`{"message":"500 Internal Server Error"}`))
+}
+
+// clientAddr is who sent the request: the nearest address in X-Forwarded-For
+// that is not one of our trusted proxies, if the request came from one.
+func (f *front) clientAddr(r *http.Request) string {
+	if len(f.server.Config.TrustedProxies) == 0 {
+		return r.RemoteAddr
+	}
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !f.trusted(at.Addr()) {
+		return r.RemoteAddr
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		addr, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		if !f.trusted(addr) || i == 0 {
+			return netip.AddrPortFrom(addr, 0).String()
+		}
+	}
+	return r.RemoteAddr
+}
+
+func (f *front) trusted(addr netip.Addr) bool {
+	for _, prefix := range f.server.Config.TrustedProxies {
+		if prefix.Contains(addr.Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+// recorder remembers what was answered, and adds the headers that are known
+// only then.
+type recorder struct {
+	http.ResponseWriter
+	start  time.Time
+	status int
+	bytes  int64
+	wrote  bool
+	route  string
+	user   string
+}
+
+// SetRoute notes the pattern of the route, for metrics.
+func (r *recorder) SetRoute(route string) { r.route = route }
+
+// SetUser notes who asked, for the log.
+func (r *recorder) SetUser(username string) { r.user = username }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if !r.wrote && status >= 200 {
+		r.wrote, r.status = true, status
+		r.Header()["X-Runtime"] = []string{strconv.FormatFloat(time.Since(r.start).Seconds(), 'f', 6, 64)}
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(p []byte) (int, error) {
+	if !r.wrote {
+		r.WriteHeader(http.StatusOK)
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// requestID takes over the id that a client or proxy sent, if it is one, so
+// that its log and ours can be joined.
+func requestID(sent string) string {
+	if len(sent) >= 8 && len(sent) <= 128 && strings.Trim(sent, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == "" {
+		return sent
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+type requestIDKey struct{}
+
+func withRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// quietLog takes what net/http complains of, mostly broken connections.
+func quietLog(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+
+	"svc/internal/config"
+)
+
+// NewLog makes the log of the program: JSON for machines, text for people.
+// Every line of a request carries its id.
+func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: cfg.LogLevel}
+	var h slog.Handler = slog.NewJSONHandler(out, o)
+	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && terminal(out) {
+		h = slog.NewTextHandler(out, o)
+	}
+	return slog.New(requestLog{h})
+}
+
+func terminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// requestLog adds the request id to lines that belong to a request.
+type requestLog struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h requestLog) Handle(ctx context.Context, r slog.Record) error {
+	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
+		r.AddAttrs(slog.String("request_id", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h requestLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return requestLog{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h requestLog) WithGroup(name string) slog.Handler { return requestLog{h.Handler.WithGroup(name)} }

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"svc/internal/config"
+)
+
+// metrics counts requests and asks the parts for their state when somebody
+// reads it.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+func newMetrics(s *Server) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "svc_http_requests_total", Help: "Requests answered.",
+		}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "svc_http_request_seconds", Help: "Time to answer a request.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method", "route"}),
+	}
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "svc_build_info", Help: "The running release."}, []string{"version", "revision"})
+	info.WithLabelValues(config.Version(), config.Revision()).Set(1)
+	m.registry.MustRegister(m.requests, m.seconds, info, parts{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// knownMethods keeps made-up methods from making series of their own.
+var knownMethods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
+
+func (m *metrics) request(method, route string, status int, took time.Duration) {
+	if !knownMethods[method] {
+		method = "other"
+	}
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(method, route).Observe(took.Seconds())
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// parts reads the state of the database and the queue at the time of asking.
+type parts struct{ s *Server }
+
+var (
+	poolOpen  = prometheus.NewDesc("svc_db_connections", "Open connections.", []string{"pool", "state"}, nil)
+	poolWaits = prometheus.NewDesc("svc_db_waits_total", "How often a query waited for a connection.", []string{"pool"}, nil)
+	poolWait  = prometheus.NewDesc("svc_db_wait_seconds_total", "How long queries waited for a connection.", []string{"pool"}, nil)
+	work      = prometheus.NewDesc("svc_queue_work", "Background work by state.", []string{"state", "kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (parts) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p parts) Collect(to chan<- prometheus.Metric) {
+	for name, st := range p.s.DB.Stats() {
+		to <- prometheus.MustNewConstMetric(poolOpen, prometheus.GaugeValue, float64(st.InUse), name, "used")
+		to <- prometheus.MustNewConstMetric(poolOpen, prometheus.GaugeValue, float64(st.Idle), name, "idle")
+		to <- prometheus.MustNewConstMetric(poolWaits, prometheus.CounterValue, float64(st.WaitCount), name)
+		to <- prometheus.MustNewConstMetric(poolWait, prometheus.CounterValue, st.WaitDuration.Seconds(), name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	stats, err := p.s.Queue.Stats(ctx)
+	if err != nil {
+		p.s.Log.Error("read queue state", "error", err)
+		return
+	}
+	for _, st := range stats {
+		to <- prometheus.MustNewConstMetric(work, prometheus.GaugeValue, float64(st.N), string(st.State), st.Kind)
+	}
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/db"
+)
+
+// sealedColumn is a place where values are stored under the instance key.
+type sealedColumn struct{ table, column string }
+
+// sealed are all places of sealed values. A new one is added here, so that
+// rotation and doctor know it.
+func (a *App) sealed() []sealedColumn {
+	return []sealedColumn{
+		{"instance_variables", "value"},
+		{"users", "otp_secret"},
+	}
+}
+
+type sealedRow struct {
+	id   int64
+	text string
+}
+
+func (s sealedColumn) read(ctx context.Context, q db.Q) ([]sealedRow, error) {
+	return db.All(ctx, q, func(sc db.Scanner) (sealedRow, error) {
+		var r sealedRow
+		err := sc.Scan(&r.id, &r.text)
+		return r, err
+	}, `SELECT id, `+s.column+` FROM `+s.table+` WHERE `+s.column+` <> '' ORDER BY id`)
+}
+
+// RotateKey makes a new instance key and seals every stored value under it.
+// It gives their number. Values that change meanwhile are sealed under the
+// new key already, and kept.
+func (a *App) RotateKey(ctx context.Context) (int, error) {
+	if err := a.Keys.Rotate(); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, s := range a.sealed() {
+		rows, err := s.read(ctx, a.DB)
+		if err != nil {
+			return n, err
+		}
+		for _, r := range rows {
+			again, changed, err := a.Keys.Reseal(r.text)
+			if err != nil {
+				return n, fmt.Errorf("%s of %s %d: %w", s.column, s.table, r.id, err)
+			}
+			if !changed {
+				continue
+			}
+			if _, err := a.DB.ExecContext(ctx, `UPDATE `+s.table+` SET `+s.column+` = ? WHERE id = ? AND `+s.column+` = ?`, again, r.id, r.text); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}

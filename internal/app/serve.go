@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"svc/internal/config"
+)
+
+// Server is an app that listens.
+type Server struct {
+	*App
+	listener net.Listener
+	http     *http.Server
+	stopping atomic.Bool
+}
+
+// Listen brings the schema up to date, makes the first administrator in an
+// empty installation, starts the background work and opens the listener.
+// What the first start made up is written to out, once.
+func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
+	a.clearTemp()
+	if err := a.DB.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", a.Config.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if a.Config.ExternalURL == "" { // the system chose the port
+		a.Config.ExternalURL = config.DefaultExternalURL(listener.Addr().String())
+	}
+	s := &Server{App: a, listener: listener}
+	if err := s.start(ctx, out); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, out io.Writer) error {
+	if err := s.Notices.Start(ctx); err != nil {
+		return err
+	}
+	if err := s.bootstrap(ctx, out); err != nil {
+		return err
+	}
+	if err := s.Queue.Start(ctx); err != nil {
+		return err
+	}
+	s.http = &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          quietLog(s.Log),
+	}
+	return nil
+}
+
+// Addr is the address on which the server listens.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run answers requests until ctx ends, then finishes those that are running
+// and the background work under way, and returns.
+func (s *Server) Run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	var cause error
+	select {
+	case cause = <-failed:
+	case <-ctx.Done():
+	}
+	return errors.Join(cause, s.stop())
+}
+
+// stop ends in the order in which parts need each other.
+func (s *Server) stop() error {
+	s.stopping.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), s.Config.ShutdownTimeout)
+	defer cancel()
+	var faults []error
+	if err := s.http.Shutdown(ctx); err != nil {
+		faults = append(faults, fmt.Errorf("some requests did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err), s.http.Close())
+	}
+	faults = append(faults, s.Queue.Stop(ctx))
+	s.Notices.Stop()
+	return errors.Join(faults...)
+}
+
+// bootstrap makes the first administrator and tells his credentials, once.
+func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
+	root, err := s.Users.Bootstrap(ctx, string(s.Config.RootPassword), string(s.Config.RootToken))
+	if err != nil || root == nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nThis is the first start. The administrator is root; note these down, they are not shown again:\n")
+	if root.Password != "" {
+		fmt.Fprintf(out, "  password: %s\n", root.Password)
+	}
+	if root.Token != "" {
+		fmt.Fprintf(out, "  token:    %s\n", root.Token)
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// clearTemp removes what requests left that a crash cut off. Files of another
+// node that shares the directory are younger than a day while in use.
+func (a *App) clearTemp() {
+	entries, err := os.ReadDir(a.tempDir())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && a.now().Sub(info.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(filepath.Join(a.tempDir(), e.Name()))
+		}
+	}
+}

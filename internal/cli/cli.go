@@ -1,0 +1,161 @@
+// Package cli is the command line: it reads flags, calls the app and prints
+// what came of it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"svc/internal/app"
+	"svc/internal/config"
+)
+
+// Main runs the command that args name and gives the exit code of the
+// program: 0, 1 when the command failed, 2 when it was called wrongly.
+func Main(args, environ []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := &command{environ: environ, in: in, out: out, errOut: errOut}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(errOut, "svc:", err)
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
+}
+
+// usageError is a command that was called wrongly.
+type usageError struct{ error }
+
+// command is what all commands share.
+type command struct {
+	environ     []string
+	in          io.Reader
+	out, errOut io.Writer
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "svc",
+		Short: "A self-hosted home for source code and its CI/CD",
+		Long: `svc hosts source code and its CI/CD and speaks the v4 REST API.
+
+It needs no other service: "svc serve" starts on an embedded database in the
+data directory. Every setting can be given as a flag, as an environment
+variable (SVC_DATA_DIR for --data-dir) and as a key of a configuration file.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w\nSee \"%s --help\"", err, cmd.CommandPath())}
+	})
+	config.Flags(root.PersistentFlags())
+	root.AddCommand(c.serve(), c.migrate(), c.doctor(), c.admin(), c.version())
+	return root
+}
+
+func (c *command) serve() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: `Run the server until it is told to stop (SIGTERM or Ctrl-C); requests that
+are running then are finished first.
+
+The first start makes an administrator, root, and prints his password and a
+token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN give them.`,
+		Args: cobra.NoArgs,
+		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
+			s, err := a.Listen(cmd.Context(), c.out)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.out, "svc listens on http://%s (external address %s)\n", s.Addr(), s.Config.ExternalURL)
+			a.Log.Info("start", "version", config.Version(), "revision", config.Revision(), "config", a.Config)
+			err = s.Run(cmd.Context())
+			a.Log.Info("stop")
+			return err
+		}),
+	}
+}
+
+func (c *command) migrate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the database schema up to date",
+		Long: `Bring the database schema up to date. "svc serve" does this too; run it on its
+own to see a migration end before nodes of a new release start.`,
+		Args: cobra.NoArgs,
+		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
+			before, _, err := a.DB.Version(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := a.DB.Migrate(cmd.Context()); err != nil {
+				return err
+			}
+			after, _, err := a.DB.Version(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if before == after {
+				fmt.Fprintf(c.out, "The schema is up to date (version %d).\n", after)
+			} else {
+				fmt.Fprintf(c.out, "The schema was migrated from version %d to %d.\n", before, after)
+			}
+			return nil
+		}),
+	}
+}
+
+func (c *command) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(c.out, "svc %s (revision %s, API level %s)\n", config.Version(), config.Revision(), app.Compatibility)
+			return err
+		},
+	}
+}
+
+// with loads the configuration and opens the app around a command.
+func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := config.Load(cmd.Flags(), c.environ)
+		if err != nil {
+			return usageError{err}
+		}
+		log := app.NewLog(cfg, c.errOut)
+		if cmd.Name() != "serve" {
+			// Commands speak for themselves; only trouble goes to the log.
+			log = app.NewLog(quiet(cfg), c.errOut)
+		}
+		a, err := app.Open(cmd.Context(), cfg, log, app.Options{})
+		if err != nil {
+			return err
+		}
+		return errors.Join(run(cmd, a, args), a.Close())
+	}
+}
+
+func quiet(cfg config.Config) config.Config {
+	cfg.LogLevel = max(cfg.LogLevel, slog.LevelWarn)
+	return cfg
+}

@@ -1,0 +1,57 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var databases atomic.Int64
+
+// newDatabase makes an empty database on the server of TEST_POSTGRES and gives
+// its URL. It is dropped when the test ends. A killed run leaves its own
+// behind; they are named as internal/db/dbtest names those of a process, which
+// drops all whose process is gone.
+func newDatabase(t *testing.T) string {
+	t.Helper()
+	host, _ := os.Hostname() // without a name all machines look alike, as they do to the server
+	name := fmt.Sprintf("svc_test_%08x_%d_compat%d", crc32.ChecksumIEEE([]byte(host)), os.Getpid(), databases.Add(1))
+	if err := execute("CREATE DATABASE " + name + " TEMPLATE template0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(os.Getenv("TEST_POSTGRES"))
+	if err != nil {
+		t.Fatalf("TEST_POSTGRES: %v", err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// execute runs a statement as the one who may make databases. It has a
+// deadline of its own: in a cleanup that of the test has passed.
+func execute(statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, os.Getenv("TEST_POSTGRES"))
+	if err != nil {
+		return fmt.Errorf("TEST_POSTGRES: %w", err)
+	}
+	_, err = conn.Exec(ctx, statement)
+	if err := errors.Join(err, conn.Close(ctx)); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}

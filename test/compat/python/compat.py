@@ -1,0 +1,69 @@
+"""What the scenarios share.
+
+The test gives the server, root's token and a few values in the environment.
+A scenario prints what it did; a failing assert ends it.
+"""
+
+import contextlib
+import datetime
+import os
+
+import gitlab
+
+URL = os.environ["COMPAT_URL"]
+ROOT = os.environ["COMPAT_TOKEN"]
+PASSWORD = os.environ["COMPAT_PASSWORD"]
+HIDDEN = os.environ["COMPAT_HIDDEN"]  # the value of variables; no log may hold it
+KEYS = os.environ["COMPAT_KEYS"].splitlines()  # public SSH keys
+PICTURE = bytes.fromhex(os.environ["COMPAT_PICTURE"])
+
+
+def client(token=ROOT, **options):
+    """A client that uses the token as a personal access token."""
+    return gitlab.Gitlab(URL, private_token=token, **options)
+
+
+def new_user(gl, username, **more):
+    """A user whose account is confirmed."""
+    return gl.users.create({
+        "username": username, "name": "Name of " + username, "email": username + "@example.org",
+        "password": PASSWORD, "skip_confirmation": True, **more,
+    })
+
+
+def new_token(user, *scopes):
+    """A personal access token of the user, made by root."""
+    return user.personal_access_tokens.create({"name": " ".join(scopes), "scopes": list(scopes)})
+
+
+@contextlib.contextmanager
+def refused(error, code, message):
+    """The block must end with exactly this error of the client."""
+    got = None
+    try:
+        yield
+    except gitlab.exceptions.GitlabError as e:
+        got = e
+    assert got is not None, f"the call went well, want {error.__name__} {code}"
+    assert type(got) is error, f"{type(got).__name__}: {got}"
+    assert (got.response_code, got.error_message) == (code, message), (got.response_code, got.error_message)
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc)
+
+
+def recent(text):
+    """Whether this is a time of the last minutes, as the API writes it."""
+    at = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
+    age = now() - at
+    return datetime.timedelta(seconds=-1) < age < datetime.timedelta(minutes=5)
+
+
+def day(ahead):
+    """The day so many days ahead, as the API writes it."""
+    return (now() + datetime.timedelta(days=ahead)).strftime("%Y-%m-%d")
+
+
+def did(text):
+    print("did:", text, flush=True)

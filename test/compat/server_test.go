@@ -1,0 +1,251 @@
+// Package compat runs public clients of the v4 API, unmodified, against the
+// real binary: on SQLite, and on PostgreSQL as well when TEST_POSTGRES names a
+// server. It is a module of its own, so that the clients are no dependency of
+// the product.
+package compat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	rootToken    = "svcpat-compat-root-token-0123456789"
+	rootPassword = "compat root password"
+
+	// Passwords and values of variables in all tests are these, so that one
+	// look at the log finds them.
+	password = "compat user password"
+	hidden   = "compat-hidden-value"
+)
+
+// server is a running binary with a database of its own.
+type server struct {
+	url  string // without a slash at the end
+	log  *output
+	name string // SVC_SERVICE_NAME
+}
+
+// each runs f against a fresh server per kind of database, in parallel. env
+// holds further settings of the server, NAME=value.
+func each(t *testing.T, f func(t *testing.T, s *server), env ...string) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		f(t, start(t, env...))
+	})
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		f(t, start(t, append(env, "SVC_DATABASE_URL="+newDatabase(t))...))
+	})
+}
+
+// start starts the binary and waits until it is ready. When the test ends it
+// is told to stop, and must do so in good order without having logged any
+// secret or fault.
+func start(t *testing.T, env ...string) *server {
+	t.Helper()
+	s := &server{log: &output{}, name: "svc"}
+	for _, e := range env {
+		if name, ok := strings.CutPrefix(e, "SVC_SERVICE_NAME="); ok {
+			s.name = name
+		}
+	}
+	cmd := exec.Command(binary(t), "serve")
+	cmd.Env = append(environment("SVC_"),
+		"SVC_ADDR=127.0.0.1:0", "SVC_DATA_DIR="+t.TempDir(), "SVC_SSH_ADDR=off",
+		"SVC_ROOT_TOKEN="+rootToken, "SVC_ROOT_PASSWORD="+rootPassword,
+		"SVC_LOG_LEVEL=debug", "SVC_LOG_FORMAT=json", "SVC_SHUTDOWN_TIMEOUT=10s")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = s.log, s.log
+	p := run(t, cmd)
+	t.Cleanup(func() { s.stop(t, p) })
+	s.await(t, p)
+	return s
+}
+
+// binary is the path of the server.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("SVC_TEST_BINARY")
+	if path == "" {
+		path = filepath.Join("..", "..", "bin", "svc")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the server is not built, run make build: %v", err)
+	}
+	return path
+}
+
+// environment is that of the test without the variables that start with any
+// of the prefixes.
+func environment(without ...string) []string {
+	var kept []string
+	for _, e := range os.Environ() {
+		drop := false
+		for _, prefix := range without {
+			drop = drop || strings.HasPrefix(e, prefix)
+		}
+		if !drop {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// process is a program that was started.
+type process struct {
+	*exec.Cmd
+	ended chan error
+}
+
+// run starts a program that dies with the test, even when that is killed. The
+// kernel ties the two by the thread that started the program, so that thread
+// stays with it.
+func run(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p := &process{cmd, make(chan error, 1)}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.ended <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var listens = regexp.MustCompile(`listens on (http://\S+)`)
+
+// await reads the address that the server prints and waits until it is ready.
+func (s *server) await(t *testing.T, p *process) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for !s.ready(ctx) {
+		select {
+		case err := <-p.ended:
+			p.ended <- err // for stop
+			t.Fatalf("the server ended: %v", err)
+		case <-ctx.Done():
+			t.Fatal("the server does not get ready")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) ready(ctx context.Context) bool {
+	match := listens.FindStringSubmatch(s.log.String())
+	if match == nil {
+		return false
+	}
+	s.url = match[1]
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/-/readiness", nil)
+	if err != nil {
+		return false
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}
+
+func (s *server) stop(t *testing.T, p *process) {
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("stop the server: %v", err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			t.Errorf("the server ended with %v, want exit code 0", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the server did not stop within 20 s")
+		_ = p.Process.Kill()
+		<-p.ended
+	}
+	s.checkLog(t)
+	if t.Failed() {
+		t.Logf("server log:\n%s", s.log.without(`"level":"DEBUG"`))
+	}
+}
+
+// token matches what the server gives out as access tokens. Names of database
+// objects and the like can not match: a secret has 20 characters or more.
+var token = regexp.MustCompile(`[a-z]+pat-[A-Za-z0-9_-]{16,}`)
+
+func (s *server) checkLog(t *testing.T) {
+	log := s.log.String()
+	for _, secret := range []string{rootToken, rootPassword, password, hidden} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log of the server holds the secret %q", secret)
+		}
+	}
+	if found := token.FindString(log); found != "" {
+		t.Errorf("the log of the server holds the token %q", found)
+	}
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, `"level":"ERROR"`) {
+			t.Errorf("the server logged a fault: %s", line)
+		}
+	}
+}
+
+// output keeps what a program prints.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+// String implements fmt.Stringer.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// without gives what was printed but for the lines that hold the text.
+func (o *output) without(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(o.String()) {
+		if !strings.Contains(line, text) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
