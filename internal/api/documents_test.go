@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -194,6 +195,35 @@ func TestExamples(t *testing.T) {
 	for _, op := range d.operations {
 		if got := x.curl(op); op.ID == "postUsers" && got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+func TestExampleValues(t *testing.T) {
+	t.Parallel()
+	site := testSite()
+	x := &examples{schemas: newSchemas(&site), site: &site}
+	tree := x.schemas.of(reflect.TypeFor[treeJSON]())
+	tests := []struct {
+		name   string // of the field
+		schema *schema
+		want   string
+	}{
+		{"order", &schema{Type: typeNames{"string"}, Enum: []any{"id", "name"}}, `"id"`},
+		{"order", &schema{Type: typeNames{"string"}, Enum: []any{"id", "name"}, Default: "name"}, `"name"`},
+		{"web_url", scalar(reflect.TypeFor[string]()), `"https://forge.example.com/ada"`},
+		{"other_url", scalar(reflect.TypeFor[string]()), `"https://forge.example.com"`},
+		{"scopes", arrayOf(scalar(reflect.TypeFor[string]())), `["read_api"]`},
+		{"x", &schema{Type: typeNames{"object"}, AdditionalProperties: &schema{Type: typeNames{"number"}}}, `{"key":12.5}`},
+		{"tree", tree, `{"name":"Ada Lovelace","below":[{}]}`},
+	}
+	for _, tt := range tests {
+		got, err := encode(x.value(tt.name, tt.schema, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

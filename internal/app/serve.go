@@ -31,6 +31,9 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 	if err := a.DB.Migrate(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.claimKey(ctx); err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", a.Config.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)

@@ -93,6 +93,44 @@ func TestStatementMakesRoomWhileInUse(t *testing.T) {
 	}
 }
 
+func TestStatementIsClosedByItsLastUser(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	p := &d.reader
+	first, err := p.statement(t.Context(), "SELECT 42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := p.stmts.find("SELECT 42")
+	for i := range maxStatements {
+		s, err := p.statement(t.Context(), fmt.Sprintf("SELECT %d + 0", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.stmts.release(s)
+	}
+	if p.stmts.find("SELECT 42") != nil {
+		t.Fatal("it did not make room")
+	}
+	p.stmts.release(first)
+	var v int
+	if err := second.stmt.QueryRow().Scan(&v); err != nil || v != 42 {
+		t.Errorf("closed while in use: %v", err)
+	}
+	p.stmts.release(second)
+	if err := second.stmt.QueryRow().Scan(&v); err == nil {
+		t.Error("left open")
+	}
+	// The one that makes room while nobody uses it is closed at once.
+	idle := p.stmts.order.Back().Value.(*statement)
+	if _, err := p.statement(t.Context(), "SELECT 43"); err != nil {
+		t.Fatal(err)
+	}
+	if err := idle.stmt.QueryRow().Scan(&v); err == nil {
+		t.Error("left open")
+	}
+}
+
 func TestTxStatements(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -30,18 +30,13 @@ func (b *Bus) Start(ctx context.Context) error {
 	if b.stop != nil {
 		return errors.New("start notices: they are taken up already")
 	}
-	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
-	work := b.look
-	if b.DB.Postgres() {
-		conn, err := b.listen(ctx)
-		if err != nil {
-			stop()
-			return fmt.Errorf("start notices: %w", err)
-		}
-		b.reset() // what was cached before nobody kept up to date
-		b.healthy.Store(true)
-		work = func(ctx context.Context) { b.keepListening(ctx, conn) }
+	work, err := b.begin(ctx)
+	if err != nil {
+		return fmt.Errorf("start notices: %w", err)
 	}
+	b.reset() // what was cached before, nobody kept up to date
+	b.healthy.Store(true)
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	b.stop, b.done = stop, done
 	go func() {
@@ -49,6 +44,16 @@ func (b *Bus) Start(ctx context.Context) error {
 		work(inner)
 	}()
 	return nil
+}
+
+// begin gives what hears of the changes of others; none from now on is lost.
+func (b *Bus) begin(ctx context.Context) (work func(context.Context), err error) {
+	if b.DB.Postgres() {
+		conn, err := b.listen(ctx)
+		return func(ctx context.Context) { b.keepListening(ctx, conn) }, err
+	}
+	version, err := b.DB.OutsideChanges(ctx)
+	return func(ctx context.Context) { b.look(ctx, version) }, err
 }
 
 // Stop ends what Start began.
@@ -148,25 +153,22 @@ func (b *Bus) listen(ctx context.Context) (*pgx.Conn, error) {
 }
 
 // look watches for commits that other programs make to the SQLite file.
-func (b *Bus) look(ctx context.Context) {
+func (b *Bus) look(ctx context.Context, last int64) {
 	ticker := time.NewTicker(lookTime)
 	defer ticker.Stop()
-	last := int64(-1)
 	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
 		version, err := b.DB.OutsideChanges(ctx)
 		if err != nil && ctx.Err() == nil {
 			b.Log.Warn("SQLite does not tell whether others write", "error", err)
 		}
 		if err == nil && version != last {
-			if last >= 0 {
-				b.reset()
-			}
+			b.reset()
 			last = version
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/crypto/bcrypt"
@@ -40,6 +41,7 @@ type Hasher struct {
 	params Params
 	total  int64
 	memory *semaphore.Weighted
+	count  atomic.Int64
 }
 
 // NewHasher makes a Hasher that computes at most atOnce hashes at a time. It
@@ -93,6 +95,10 @@ func (h *Hasher) Burn(ctx context.Context, password string) error {
 	return nil
 }
 
+// Count is how many hashes have been computed. Each costs the same, so it
+// tells what a sign-in cost without a look at the clock.
+func (h *Hasher) Count() int64 { return h.count.Load() }
+
 // NeedsRehash reports whether a hash was made otherwise than Hash would make
 // it now; replace it when its password is next seen. It is true of a hash
 // that can not be read.
@@ -108,6 +114,7 @@ func (h *Hasher) compute(ctx context.Context, p Params, salt []byte, password st
 		return nil, err
 	}
 	defer h.memory.Release(weight)
+	h.count.Add(1)
 	return argon2.IDKey([]byte(password), salt, p.Time, p.Memory, p.Threads, uint32(n)), nil
 }
 
@@ -129,6 +136,7 @@ func (h *Hasher) verifyBcrypt(ctx context.Context, hash, password string) (bool,
 		return false, fmt.Errorf("verify password: %w", err)
 	}
 	defer h.memory.Release(weight)
+	h.count.Add(1)
 	err = bcrypt.CompareHashAndPassword([]byte(hash), []byte(password))
 	if errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
 		return false, nil

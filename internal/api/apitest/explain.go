@@ -3,6 +3,7 @@ package apitest
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -33,6 +34,7 @@ func faults(e *jsonschema.ValidationError) []string {
 	for _, cause := range e.Causes {
 		list = append(list, faults(cause)...)
 	}
+	slices.Sort(list) // members come in any order
 	return list
 }
 

@@ -97,8 +97,8 @@ func TestCheck(t *testing.T) {
 		{name: "a missing field", path: "/api/v4/things/7", status: 200, body: `{"id":1,"made_at":null,"owner":null}`, want: "missing property 'tags'"},
 		{name: "a wrong type", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, "[]", `["a",3]`, 1), want: "tags[1]: got number, want string"},
 		{name: "a wrong time", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, "T09", " 9", 1), want: "made_at: "},
-		{name: "within an object that may be null", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, `"ada"`, "3", 1),
-			want: "as Owner: owner.name: got number, want string"},
+		{name: "within an object that may be null", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, `"ada"`, `3,"x":4`, 1),
+			want: "as Owner: owner.name: got number, want string; owner: additional properties 'x' not allowed"},
 		{name: "the nearest shape is told", path: "/api/v4/things", status: 200, body: `[` + strings.Replace(own, `[]`, "null", 1) + `]`,
 			want: "as OwnThing: [0].tags: got null, want array"},
 

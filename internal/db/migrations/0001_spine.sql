@@ -69,6 +69,7 @@ CREATE INDEX users_updated_at_id ON users (updated_at, id);
 CREATE INDEX users_last_activity_on ON users (last_activity_on, id);
 CREATE INDEX users_admin ON users (id) WHERE admin;
 CREATE INDEX users_deleted ON users (id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX users_status_clear_at ON users (status_clear_at) WHERE status_clear_at IS NOT NULL;
 CREATE INDEX users_inactive ON users (state, id) WHERE state <> 'active';
 
 CREATE TABLE namespaces (

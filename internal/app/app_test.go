@@ -1,0 +1,253 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/app"
+	"svc/internal/app/apptest"
+	"svc/internal/config"
+	"svc/internal/db/dbtest"
+)
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.Table(t, []apptest.Call{
+			{Do: "GET //-/liveness", Status: 200, Want: `{"status":"ok"}`},
+			{Do: "GET //-/readiness", Status: 200, Want: `{"status":"ok","checks":{"database":"ok","blobs":"ok"}}`},
+			{Do: "GET //-/health", Status: 200},
+			{Do: "GET //-/nothing", Status: 404},
+			{Do: "GET //", Status: 302, WantHeader: map[string]string{"Location": "/api/v4/docs"}},
+			{Do: "GET //robots.txt", Status: 200},
+			{Do: "GET //nothing", Status: 404},
+			{Do: "GET //uploads/-/system/user/avatar/1/none.png", Status: 404},
+			{Do: "GET //uploads/-/system/user/avatar/1/..%2F..%2Fsvc.db", Status: 404},
+		})
+		s.Check(t, apptest.Call{Do: "GET /user", As: apptest.RootToken, Status: 200})
+		a := s.Check(t, apptest.Call{Do: "GET //-/metrics", Status: 200})
+		for _, line := range []string{
+			`svc_http_requests_total{method="GET",route="/user",status="200"} 1`, `svc_http_request_seconds_count{method="GET",route="/user"} 1`,
+			"svc_db_connections", "svc_build_info", "go_goroutines",
+		} {
+			if !bytes.Contains(a.Body, []byte(line)) {
+				t.Errorf("the metrics lack %s", line)
+			}
+		}
+	})
+}
+
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t), func(c *config.Config) {
+		c.BlobURL = "s3://bucket?endpoint=http://127.0.0.1:1&path_style=true&region=x&access_key=not-shown&secret_key=not-shown"
+	})
+	s.Check(t, apptest.Call{Do: "GET //-/readiness", Status: 503, Want: `{"status":"failed","checks":{"database":"ok","blobs":"failed"}}`})
+	s.Check(t, apptest.Call{Do: "GET //-/liveness", Status: 200})
+	if strings.Contains(s.Log(), "not-shown") {
+		t.Error("the log shows the credentials of the store")
+	}
+}
+
+// open makes an app in a directory, without starting it.
+func open(t *testing.T, cfg config.Config) *app.App {
+	t.Helper()
+	if cfg.Addr == "" {
+		cfg.Addr = "127.0.0.1:0"
+	}
+	cfg.Tier, cfg.ServiceName, cfg.ShutdownTimeout = "ultimate", "svc", 10*time.Second
+	a, err := app.Open(t.Context(), cfg, slog.New(slog.DiscardHandler), app.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestFirstStart holds the contract of the first start: credentials that were
+// not given are made up and told once.
+func TestFirstStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func() (out string, user map[string]any, token string) {
+		t.Helper()
+		a := open(t, config.Config{DataDir: dir})
+		defer a.Close()
+		var told bytes.Buffer
+		s, err := a.Listen(t.Context(), &told)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		if _, rest, ok := strings.Cut(told.String(), "token:"); ok {
+			token = strings.Fields(rest)[0]
+			r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Addr()+"/api/v4/user", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("PRIVATE-TOKEN", token)
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if err := json.NewDecoder(res.Body).Decode(&user); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		return told.String(), user, token
+	}
+	out, user, _ := start()
+	if user["username"] != "root" || user["is_admin"] != true || !strings.Contains(out, "password:") {
+		t.Errorf("first start: %s\n%v", out, user)
+	}
+	if out, _, _ := start(); out != "" {
+		t.Errorf("the second start told: %s", out)
+	}
+	for _, name := range []string{"svc.db", "secret.key"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestForeignKeyFile(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		first := apptest.Start(t, src)
+		a := open(t, config.Config{DataDir: t.TempDir(), DatabaseURL: config.SecretURL(src.URL)})
+		defer a.Close()
+		if src.URL == "" { // another directory is another database
+			return
+		}
+		if _, err := a.Listen(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "is not the key of this database") {
+			t.Errorf("a second node with a key of its own: %v", err)
+		}
+		key, err := os.ReadFile(first.KeyFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "secret.key"), key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := open(t, config.Config{DataDir: dir, DatabaseURL: config.SecretURL(src.URL)})
+		defer b.Close()
+		s, err := b.Listen(t.Context(), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestShutdown finishes a request that is half sent when the server is told
+// to stop, and takes no new ones.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	a := open(t, config.Config{DataDir: t.TempDir(), RootToken: "svcpat-token-of-the-shutdown-test"})
+	defer a.Close()
+	s, err := a.Listen(t.Context(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := `{"message":"still here"}`
+	head := "PUT /api/v4/user/status HTTP/1.1\r\nHost: x\r\nPRIVATE-TOKEN: svcpat-token-of-the-shutdown-test\r\nContent-Type: application/json\r\nContent-Length: 24\r\n\r\n"
+	if _, err := io.WriteString(conn, head+body[:5]); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // the server is reading the body now
+	stop()
+	refused := false
+	for range 100 {
+		c, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			refused = true
+			break
+		}
+		c.Close()
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !refused {
+		t.Error("new connections are still taken")
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("stopped with a request running: %v", err)
+	default:
+	}
+	if _, err := io.WriteString(conn, body[5:]); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") || !strings.Contains(string(answer), "still here") {
+		t.Errorf("answer: %s, %v", answer, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		trusted   string
+		forwarded string
+		want      string
+	}{
+		"no proxy is trusted":    {"", "203.0.113.9", "127.0.0.1"},
+		"another one is":         {"10.0.0.0/8", "203.0.113.9", "127.0.0.1"},
+		"the proxy":              {"127.0.0.0/8", "203.0.113.9", "203.0.113.9"},
+		"a client that lies":     {"127.0.0.0/8", "198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		"two proxies":            {"127.0.0.0/8,10.0.0.0/8", "203.0.113.9, 10.1.1.1", "203.0.113.9"},
+		"only proxies":           {"127.0.0.0/8,10.0.0.0/8", "10.2.2.2, 10.1.1.1", "10.2.2.2"},
+		"IPv6":                   {"127.0.0.0/8", "2001:db8::1", "2001:db8::1"},
+		"nonsense":               {"127.0.0.0/8", "unknown", "127.0.0.1"},
+		"no header from a proxy": {"127.0.0.0/8", "", "127.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := apptest.Start(t, dbtest.SQLite(t), func(c *config.Config) {
+				for _, text := range strings.FieldsFunc(test.trusted, func(r rune) bool { return r == ',' }) {
+					c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(text))
+				}
+			})
+			header := map[string]string{}
+			if test.forwarded != "" {
+				header["X-Forwarded-For"] = test.forwarded
+			}
+			s.Check(t, apptest.Call{Do: "PUT /application/settings?max_login_attempts=4", As: apptest.RootToken, Header: header, Status: 200})
+			s.Check(t, apptest.Call{Do: "GET /audit_events?per_page=1", As: apptest.RootToken, Status: 200, Want: `[{"ip_address":"` + test.want + `"}]`})
+		})
+	}
+}

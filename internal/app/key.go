@@ -1,0 +1,34 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/db"
+)
+
+// keySetting is the row that ties the database to its instance key.
+const keySetting = "instance_key"
+
+// claimKey refuses to serve a database with the key of another installation:
+// a node that made a key of its own would seal values that no other can open.
+// The first start ties the two together.
+func (a *App) claimKey(ctx context.Context) error {
+	ids := a.Keys.IDs()
+	var owner string
+	err := a.DB.Tx(ctx, func(tx *db.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING`, keySetting, ids[0])
+		if err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&owner)
+	})
+	if err != nil {
+		return fmt.Errorf("check the instance key: %w", err)
+	}
+	if !slices.Contains(ids, owner) {
+		return fmt.Errorf("%s is not the key of this database, which was made with key %s: copy the key file of the first node here", a.KeyFile(), owner)
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package notice_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+	"svc/internal/notice"
+)
+
+func TestManySubscribersAndOneThatPanics(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var log bytes.Buffer
+		b := notice.New(notice.Deps{DB: d, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		var first, last ear
+		b.Subscribe("thing", first.hear)
+		b.Subscribe("thing", func(string) { panic("oh dear") })
+		b.Subscribe("thing", last.hear)
+		send(t, d, b, "1", nil) // not started: this node hears itself all the same
+		if first.all() != "1" || last.all() != "1" {
+			t.Errorf("heard %q and %q", first.all(), last.all())
+		}
+		if !strings.Contains(log.String(), "oh dear") || !strings.Contains(log.String(), "bus_test.go") {
+			t.Error(log.String())
+		}
+		if b.Healthy() == d.Postgres() {
+			t.Error("healthy without a connection, or not healthy without a need of one")
+		}
+		b.Stop() // never started
+	})
+}
+
+func TestKeysOfAllKinds(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		here, there := src.Open(t), src.Open(t)
+		a, heard := start(t, here)
+		b, _ := start(t, there)
+		keys := []string{"1", "it's", `"x" \ y`, "ü\n\x00", strings.Repeat("k", 7000)}
+		for _, key := range keys {
+			send(t, here, a, key, nil)
+			if got := heard.all(); got != key {
+				t.Errorf("sent %q, heard %q", key, got)
+			}
+			heard.forget()
+			if src.URL == "" {
+				continue
+			}
+			send(t, there, b, key, nil)
+			if got := heard.wait(key); got != key {
+				t.Errorf("sent %q from another node, heard %q", key, got)
+			}
+			heard.forget()
+		}
+		err := here.Tx(t.Context(), func(tx *db.Tx) error { return a.Send(t.Context(), tx, "thing", "\xff") })
+		if err == nil || heard.all() != "" {
+			t.Errorf("a key that is no text: %v, heard %q", err, heard.all())
+		}
+	})
+}
+
+// All notices arrive, in the order in which they were committed.
+func TestManyNotices(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // there is one node
+	}
+	src := dbtest.Postgres(t)
+	_, heard := start(t, src.Open(t))
+	there := src.Open(t)
+	b, _ := start(t, there)
+	want := []string{}
+	for i := range 200 {
+		send(t, there, b, strconv.Itoa(i), nil)
+		want = append(want, strconv.Itoa(i))
+	}
+	if got := heard.wait(strings.Join(want, ",")); got != strings.Join(want, ",") {
+		t.Errorf("heard %q", got)
+	}
+}
+
+func TestUnreadableNotice(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // there is one node
+	}
+	d := dbtest.Postgres(t).Open(t)
+	b, heard := start(t, d)
+	if _, err := d.ExecContext(t.Context(), "SELECT pg_notify('svc_notice', 'what?')"); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		heard.mu.Lock()
+		n := len(heard.heard)
+		heard.mu.Unlock()
+		if n > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	heard.mu.Lock()
+	defer heard.mu.Unlock()
+	if len(heard.heard) != 1 || heard.heard[0] != "" || !b.Healthy() {
+		t.Errorf("heard %q", heard.heard)
+	}
+}
+
+// While there is no connection the bus says so, and afterwards that anything
+// may have happened.
+func TestLongLoss(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // there is no connection to lose
+	}
+	src := dbtest.Postgres(t)
+	u, err := url.Parse(src.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	admin := dbtest.Source{URL: os.Getenv("TEST_POSTGRES")}.Open(t)
+	here, there := src.Open(t), src.Open(t)
+	a, heard := start(t, here)
+	b, _ := start(t, there)
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := admin.SQL().ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
+	exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = '" + name + "'")
+	until(t, "unhealthy", func() bool { return !a.Healthy() && !b.Healthy() })
+	send(t, there, b, "missed", nil)
+	time.Sleep(300 * time.Millisecond) // several attempts
+	if a.Healthy() {
+		t.Error("healthy without a connection")
+	}
+	heard.forget()
+	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
+	until(t, "healthy", a.Healthy)
+	heard.mu.Lock()
+	if len(heard.heard) != 1 || heard.heard[0] != "" {
+		t.Errorf("heard %q", heard.heard)
+	}
+	heard.mu.Unlock()
+	b.Stop()
+	if b.Healthy() {
+		t.Error("healthy after the end")
+	}
+}
+
+func TestStartAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		d, other := src.Open(t), src.Open(t)
+		b, heard := start(t, d)
+		if err := b.Start(t.Context()); err == nil {
+			t.Error("started twice")
+		}
+		b.Stop()
+		b.Stop()
+		if err := b.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := heard.all(); got != "" || len(heard.heard) != 1 {
+			t.Errorf("heard %q at the second start", heard.heard)
+		}
+		heard.forget()
+		there, _ := start(t, other)
+		want := "x"
+		if src.URL == "" {
+			want = ""
+		}
+		err := other.Tx(t.Context(), func(tx *db.Tx) error {
+			if _, err := tx.ExecContext(t.Context(), "INSERT INTO settings VALUES ('a', 'b')"); err != nil {
+				return err
+			}
+			return there.Send(t.Context(), tx, "thing", "x")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "a notice", func() bool {
+			heard.mu.Lock()
+			defer heard.mu.Unlock()
+			return len(heard.heard) == 1 && heard.heard[0] == want
+		})
+	})
+}
+
+// What this program writes itself, in whatever way, is not taken for the
+// change of another.
+func TestOwnWritesAreNoOutsideChanges(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	_, heard := start(t, d)
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for i := range 20 {
+				key := strconv.Itoa(100*n + i)
+				if _, err := d.ExecContext(t.Context(), "INSERT INTO settings VALUES (?, '')", key); err != nil {
+					t.Error(err)
+				}
+				if err := d.QueryRowContext(t.Context(), "SELECT key FROM settings WHERE key = ?", key).Scan(new(string)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	time.Sleep(2500 * time.Millisecond)
+	heard.mu.Lock()
+	defer heard.mu.Unlock()
+	if len(heard.heard) != 0 {
+		t.Errorf("heard %q", heard.heard)
+	}
+}
+
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
