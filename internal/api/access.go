@@ -66,39 +66,63 @@ func allowed(by actor.Actor, scopes []string) bool {
 	return len(scopes) == 0 || slices.ContainsFunc(scopes, by.Has)
 }
 
-// authenticate reads the credentials, in the order in which they win. A
-// credential that does not open anything is an error even where nobody needs
-// to sign in.
+// authenticate finds out who asks. A credential that does not open anything
+// is an error even where nobody needs to sign in.
 func (a *API) authenticate(c *call, ip string) (actor.Actor, error) {
-	r := c.r
-	if token := r.Header.Get("PRIVATE-TOKEN"); token != "" {
-		return a.Users.Authenticate(c, token, ip)
-	}
-	if r.Header.Get("JOB-TOKEN") != "" || queryValue(r.URL.RawQuery, "job_token") != "" {
+	found := credentialOf(c.r)
+	switch found.kind {
+	case credentialToken:
+		return a.Users.Authenticate(c, found.token, ip)
+	case credentialJob, credentialUnknown:
 		return actor.Actor{}, errs.Unauthorized("") // no endpoint takes a job token yet
-	}
-	if header := r.Header.Get("Authorization"); header != "" {
-		return a.authorization(c, header, ip)
-	}
-	for _, name := range []string{"private_token", "access_token"} {
-		if token := queryValue(r.URL.RawQuery, name); token != "" {
-			return a.Users.Authenticate(c, token, ip)
-		}
 	}
 	return a.session(c, ip)
 }
 
-// authorization reads the header Authorization: a bearer, or basic
-// credentials whose password is a token.
-func (a *API) authorization(c *call, header, ip string) (actor.Actor, error) {
-	scheme, rest, _ := strings.Cut(header, " ")
-	if strings.EqualFold(scheme, "Bearer") {
-		return a.Users.Authenticate(c, strings.TrimSpace(rest), ip)
+// credential is what a request brought to say who asks.
+type credential struct {
+	kind  credentialKind
+	token string
+}
+
+type credentialKind int
+
+const (
+	credentialNone credentialKind = iota
+	credentialToken
+	credentialJob
+	credentialUnknown // a form that we do not know
+)
+
+// credentialOf reads a request's credentials, in the order in which they win:
+// headers before the query.
+func credentialOf(r *http.Request) credential {
+	if token := r.Header.Get("PRIVATE-TOKEN"); token != "" {
+		return credential{credentialToken, token}
 	}
-	if _, password, ok := c.r.BasicAuth(); ok && password != "" {
-		return a.Users.Authenticate(c, password, ip)
+	if token := r.Header.Get("JOB-TOKEN"); token != "" {
+		return credential{credentialJob, token}
 	}
-	return actor.Actor{}, errs.Unauthorized("")
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, rest, _ := strings.Cut(header, " ")
+		if token := strings.TrimSpace(rest); strings.EqualFold(scheme, "Bearer") && token != "" {
+			return credential{credentialToken, token}
+		}
+		// A token may stand in for the password.
+		if _, password, ok := r.BasicAuth(); ok && password != "" {
+			return credential{credentialToken, password}
+		}
+		return credential{kind: credentialUnknown}
+	}
+	for _, name := range []string{"private_token", "access_token"} {
+		if token := queryValue(r.URL.RawQuery, name); token != "" {
+			return credential{credentialToken, token}
+		}
+	}
+	if token := queryValue(r.URL.RawQuery, "job_token"); token != "" {
+		return credential{credentialJob, token}
+	}
+	return credential{}
 }
 
 // session reads the cookie of the web application. A cookie that is no longer

@@ -39,15 +39,6 @@ type docsEndpoint struct {
 	Errors  []docsRefusal
 }
 
-// Route is the method and path as text.
-func (e docsEndpoint) Route() string {
-	var path strings.Builder
-	for _, p := range e.Path {
-		path.WriteString(p.Text)
-	}
-	return e.Method + " " + path.String()
-}
-
 // docsPart is a piece of a path; parameters stand out.
 type docsPart struct {
 	Text  string
@@ -86,11 +77,10 @@ type docsResult struct {
 	Status int
 	Text   string
 	Shape  docsType
-	Media  string
 	JSON   string // an example
 }
 
-// docsType is a type in words, with a link if it has a page section.
+// docsType is a type in words, with a link if the page tells of it.
 type docsType struct {
 	Text string
 	Link string // the name of a shape
@@ -100,7 +90,6 @@ type docsRefusal struct {
 	Status int
 	Title  string
 	Text   string
-	JSON   string
 }
 
 type docsShape struct {

@@ -61,7 +61,7 @@ func (a *API) document() *document {
 			Description: "The REST API, version 4. Parameters may be sent in the query, as a form or as JSON alike; those that an endpoint does not know are passed over.",
 		},
 		Servers:  []documentHost{{a.Site.URL + prefix}},
-		Security: credentials(),
+		Security: waysIn(),
 		Paths:    members{},
 		schemas:  s,
 	}
@@ -119,7 +119,7 @@ func (s *schemas) operation(e *endpoint) *operation {
 		Scopes: e.access.scopes, endpoint: e,
 	}
 	if e.access.nobody {
-		op.Security = append([]map[string][]string{{}}, credentials()...)
+		op.Security = append([]map[string][]string{{}}, waysIn()...)
 	}
 	if e.tier > Free {
 		op.Tier = e.tier.String()
@@ -191,10 +191,10 @@ func groupTitle(group string) string {
 	return strings.Join(words, " ")
 }
 
-// credentials lists the ways in, one of which is enough, in the order in which
+// waysIn lists the ways in, one of which is enough, in the order in which
 // they win. OpenAPI can only say that all scopes of a list are needed, so the
 // scopes of tokens, of which one is enough, stand apart.
-func credentials() []map[string][]string {
+func waysIn() []map[string][]string {
 	return []map[string][]string{{"privateToken": {}}, {"bearer": {}}, {"privateTokenQuery": {}}, {"accessTokenQuery": {}}, {"session": {}}}
 }
 

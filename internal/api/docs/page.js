@@ -105,6 +105,11 @@
   }
   menu.addEventListener('click', () => showMenu(!side.classList.contains('shown')));
   side.addEventListener('click', (event) => { if (event.target.closest('a')) showMenu(false); });
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || !side.classList.contains('shown') || event.target.value) return;
+    showMenu(false);
+    menu.focus();
+  });
 
   // ---- the filter
 
@@ -162,7 +167,7 @@
   document.addEventListener('keydown', (event) => {
     if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select')) return;
     event.preventDefault();
-    showMenu(true);
+    if (menu.checkVisibility()) showMenu(true);
     filter.focus();
   });
 
