@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/user"
 )
 
@@ -79,7 +78,7 @@ func TestServiceName(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "GET /user", Header: map[string]string{"Cookie": "_gitlab_session=" + session.Token}, Status: 200})
 		s.Check(t, apptest.Call{Do: "GET /user", Header: map[string]string{"Cookie": "_svc_session=" + session.Token}, Status: 401})
-	}, func(c *config.Config) { c.ServiceName = "gitlab" })
+	}, apptest.ServiceName("gitlab"))
 }
 
 func TestSettings(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/setting"
 	"svc/internal/user"
 )
@@ -188,6 +187,7 @@ func TestProtocol(t *testing.T) {
 			{Name: "wrong method", Do: "PATCH /version", As: root, Status: 405, Want: `{"error":"405 Not Allowed"}`, WantHeader: map[string]string{"Allow": "GET, HEAD, OPTIONS"}},
 			{Name: "wrong method among others", Do: "POST /users/1", As: root, Status: 405, WantHeader: map[string]string{"Allow": "GET, HEAD, PUT, DELETE, OPTIONS"}},
 			{Name: "json suffix", Do: "GET /version.json", As: root, Status: 200, Want: `{"version":"<any>"}`},
+			{Name: "a suffix that belongs to the path", Do: "POST /openapi.json", As: root, Status: 405, WantHeader: map[string]string{"Allow": "GET, HEAD, OPTIONS"}},
 			{Name: "trailing slash", Do: "GET /version/", As: root, Status: 404},
 			{Name: "path parameter of the wrong type", Do: "GET /users/abc", As: root, Status: 400, Want: `{"error":"id is invalid"}`},
 			{Name: "slash that should be encoded", Do: "GET /admin/ci/variables/a/b", As: root, Status: 404, Want: `{"error":"404 Not Found"}`},
@@ -282,7 +282,7 @@ func TestTiers(t *testing.T) {
 			{Do: "PUT /users/1?auditor=true", As: root, Status: 200, Not: []string{"is_auditor"}},
 			{Do: "GET /metadata", As: root, Status: 200, Want: `{"enterprise":false}`},
 		})
-	}, func(c *config.Config) { c.Tier, c.Hosted = "free", true })
+	}, apptest.Tier("free"), apptest.Hosted)
 }
 
 var linkPattern = regexp.MustCompile(`<([^>]+)>; rel="(\w+)"`)

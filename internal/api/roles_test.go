@@ -183,14 +183,12 @@ func TestRoles(t *testing.T) {
 
 // cast are the callers and things of one endpoint.
 type cast struct {
-	s       *apptest.Server
-	n       int
-	other   int64 // the user whom the requests are about
-	caller  int64
-	tokens  map[string]string
-	serial  int
-	tokenID int64
-	impID   int64
+	s      *apptest.Server
+	n      int
+	other  int64 // the user whom the requests are about
+	caller int64
+	tokens map[string]string
+	serial int
 }
 
 func newCast(t *testing.T, s *apptest.Server, n int) *cast {

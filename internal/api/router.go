@@ -188,7 +188,7 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 		return h(c, p)
 	}
 	a.endpoints = append(a.endpoints, e)
-	if e.tier > a.Site.Tier || e.hosted == selfManaged && a.Site.Hosted {
+	if !a.serves(e) {
 		return
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, e) }
@@ -232,10 +232,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Matching goes by the path as it was sent, so that an encoded slash
 	// stays inside its parameter.
 	r.URL.RawPath = r.URL.EscapedPath()
-	if raw, ok := strings.CutSuffix(r.URL.RawPath, ".json"); ok && !a.mux.Match(chi.NewRouteContext(), r.Method, r.URL.RawPath) {
+	if raw, ok := strings.CutSuffix(r.URL.RawPath, ".json"); ok && !a.matches(r.Method, r.URL.RawPath) && a.matches(r.Method, raw) {
 		r.URL.RawPath = raw
 	}
 	a.mux.ServeHTTP(w, r)
+}
+
+// matches reports whether there is a route.
+func (a *API) matches(method, path string) bool {
+	return a.mux.Match(chi.NewRouteContext(), method, path)
 }
 
 // routed is the writer of a server that wants to know which route was taken,
@@ -312,7 +317,7 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		if a.mux.Match(chi.NewRouteContext(), method, r.URL.RawPath) {
+		if a.matches(method, r.URL.RawPath) {
 			allowed = append(allowed, method)
 		}
 	}

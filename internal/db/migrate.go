@@ -110,10 +110,10 @@ func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 	if d.kind == postgresKind {
 		conn, err := d.writer.db.Conn(ctx)
 		if err != nil {
-			return nil, err
+			return nil, because(ctx, err)
 		}
 		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrateLock)); err != nil {
-			return nil, errors.Join(err, conn.Close())
+			return nil, errors.Join(because(ctx, err), conn.Close())
 		}
 		return func() {
 			if _, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrateLock)); err != nil {

@@ -1,6 +1,9 @@
 package db
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestRebind(t *testing.T) {
 	t.Parallel()
@@ -24,6 +27,29 @@ func TestRebind(t *testing.T) {
 	} {
 		if got := rebind(query); got != want {
 			t.Errorf("rebind(%q) = %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestSteady(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"SELECT 1":                    "SELECT 1",
+		"a = ? AND b IN (?, ?)":       "a = +? AND b IN (+?, +?)",
+		"a = 'it''s ?' -- ?\nAND b=?": "a = 'it''s ?' -- ?\nAND b=+?",
+	} {
+		if got := steady(query); got != want {
+			t.Errorf("steady(%q) = %q, want %q", query, got, want)
+		}
+	}
+	// A sign changes no value, whatever its type.
+	d := open(t)
+	for kind, v := range map[string]any{"integer": int64(-7), "real": 1.5, "text": "-7", "null": nil, "blob": []byte{0, 'x'}} {
+		var got any
+		var gotKind string
+		err := d.QueryRowContext(t.Context(), "SELECT ?, typeof(?)", v, v).Scan(&got, &gotKind)
+		if err != nil || gotKind != kind || fmt.Sprint(got) != fmt.Sprint(v) {
+			t.Errorf("%v (%s) became %v (%s), %v", v, kind, got, gotKind, err)
 		}
 	}
 }

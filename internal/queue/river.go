@@ -34,6 +34,7 @@ func (q *Queue) config() *river.Config {
 	}
 	river.AddWorkerArgs(workers, item{kind: everyKind}, river.Worker[item](&everyWorker{q: q}))
 	c := &river.Config{
+		ID:       nodeID(),
 		Logger:   riverLog(q.Log),
 		Queues:   map[string]river.QueueConfig{},
 		Test:     river.TestConfig{Time: clock{q.Now}},

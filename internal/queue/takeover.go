@@ -2,7 +2,10 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"svc/internal/db"
@@ -15,6 +18,13 @@ const (
 	pulse  = 10 * time.Second
 	pulses = 4
 )
+
+// nodeID tells this process from all others on the database, with the name of
+// the machine for those who read it.
+func nodeID() string {
+	host, _ := os.Hostname()
+	return host[:min(len(host), 60)] + "-" + strings.ToLower(rand.Text())
+}
 
 // takeOver readies the database for this node. On SQLite there is no other,
 // so work that is marked as running was left by a process that is gone.

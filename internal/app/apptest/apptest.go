@@ -44,6 +44,15 @@ type Server struct {
 // Option changes the configuration before the server starts.
 type Option func(*config.Config)
 
+// Tier sets the edition.
+func Tier(name string) Option { return func(c *config.Config) { c.Tier = name } }
+
+// Hosted makes the server one that others host.
+func Hosted(c *config.Config) { c.Hosted = true }
+
+// ServiceName sets the service's own name.
+func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
+
 // Each runs f against a fresh server per kind of database.
 func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()
