@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -250,4 +251,46 @@ func TestTrustedProxies(t *testing.T) {
 			s.Check(t, apptest.Call{Do: "GET /audit_events?per_page=1", As: apptest.RootToken, Status: 200, Want: `[{"ip_address":"` + test.want + `"}]`})
 		})
 	}
+}
+
+// TestTwoNodes changes things on one node and asks the other.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		if src.URL == "" {
+			return // SQLite is for one node
+		}
+		a := apptest.Start(t, src)
+		b := apptest.Start(t, src, apptest.Beside(t, a))
+		id, token := a.User(t, "alice")
+		b.Check(t, apptest.Call{Do: "GET /user", As: token, Status: 200, Want: `{"username":"alice"}`})
+		soon := func(s *apptest.Server, c apptest.Call) {
+			t.Helper()
+			for range 300 {
+				if s.Send(t, c).Status == c.Status {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			s.Check(t, c)
+		}
+		a.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/block", id), As: apptest.RootToken, Status: 201})
+		soon(b, apptest.Call{Name: "blocked on the other node", Do: "GET /user", As: token, Status: 403})
+		b.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/unblock", id), As: apptest.RootToken, Status: 201})
+		soon(a, apptest.Call{Name: "unblocked on the other node", Do: "GET /user", As: token, Status: 200})
+		a.Check(t, apptest.Call{Do: "DELETE /personal_access_tokens/self", As: token, Status: 204})
+		soon(b, apptest.Call{Name: "revoked on the other node", Do: "GET /user", As: token, Status: 401})
+
+		value := "sealed on one node"
+		a.Check(t, apptest.Call{Do: "POST /admin/ci/variables", As: apptest.RootToken, JSON: `{"key":"A","value":"` + value + `"}`, Status: 201})
+		b.Check(t, apptest.Call{Name: "opened on the other", Do: "GET /admin/ci/variables/A", As: apptest.RootToken, Status: 200, Want: `{"value":"` + value + `"}`})
+		b.Check(t, apptest.Call{Do: "PUT /application/settings?max_instance_variables=1", As: apptest.RootToken, Status: 200})
+		soon(a, apptest.Call{Name: "settings of the other node", Do: "POST /admin/ci/variables", As: apptest.RootToken, JSON: `{"key":"B","value":"x"}`, Status: 400})
+
+		b.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", id), As: apptest.RootToken, Status: 204})
+		if err := a.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", id), As: apptest.RootToken, Status: 404})
+	})
 }

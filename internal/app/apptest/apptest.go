@@ -44,6 +44,21 @@ type Server struct {
 // Option changes the configuration before the server starts.
 type Option func(*config.Config)
 
+// Beside makes the server another node of the installation of s, which must
+// be on PostgreSQL: it gets a copy of the key.
+func Beside(t testing.TB, s *Server) Option {
+	return func(c *config.Config) {
+		t.Helper()
+		key, err := os.ReadFile(s.KeyFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(c.DataDir, filepath.Base(s.KeyFile())), key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Tier sets the edition.
 func Tier(name string) Option { return func(c *config.Config) { c.Tier = name } }
 
