@@ -46,7 +46,8 @@ type App struct {
 	Users    *user.Service
 	CI       *ci.Service
 
-	now func() time.Time
+	now   func() time.Time
+	claim *os.File // locks the data directory
 }
 
 // Options replace parts of the outside world, for tests.
@@ -118,6 +119,9 @@ func (a *App) Close() error {
 	}
 	if a.DB != nil {
 		faults = append(faults, a.DB.Close())
+	}
+	if a.claim != nil {
+		faults = append(faults, a.claim.Close())
 	}
 	return errors.Join(faults...)
 }

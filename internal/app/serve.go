@@ -27,6 +27,9 @@ type Server struct {
 // empty installation, starts the background work and opens the listener.
 // What the first start made up is written to out, once.
 func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
+	if err := a.claimData(); err != nil {
+		return nil, err
+	}
 	a.clearTemp()
 	if err := a.DB.Migrate(ctx); err != nil {
 		return nil, err

@@ -150,12 +150,16 @@ func TestBesideServer(t *testing.T) {
 	})
 }
 
-// TestServeRefusesTakenAddress tells the operator what stands in the way.
-func TestServeRefusesTakenAddress(t *testing.T) {
+// TestServeRefuses tells the operator what stands in the way.
+func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
 	code, _, errOut := run(t, []string{"SVC_DATA_DIR=" + t.TempDir()}, "", "serve", "--addr", s.Addr())
 	if code != 1 || !strings.Contains(errOut, "address already in use") {
 		t.Errorf("exit %d: %s", code, errOut)
+	}
+	code, _, errOut = run(t, []string{"SVC_DATA_DIR=" + s.Config.DataDir}, "", "serve", "--addr", "127.0.0.1:0")
+	if code != 1 || !strings.Contains(errOut, "another svc serves "+s.Config.DataDir) {
+		t.Errorf("a second server on the same data: exit %d: %s", code, errOut)
 	}
 }

@@ -2,8 +2,12 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"svc/internal/db"
 )
@@ -30,5 +34,27 @@ func (a *App) claimKey(ctx context.Context) error {
 	if !slices.Contains(ids, owner) {
 		return fmt.Errorf("%s is not the key of this database, which was made with key %s: copy the key file of the first node here", a.KeyFile(), owner)
 	}
+	return nil
+}
+
+// claimData refuses to serve a data directory with an embedded database that
+// another process serves: each would take the other's background work for
+// left over. The lock ends with the process, however that ends.
+func (a *App) claimData() error {
+	if a.DB.Postgres() {
+		return nil
+	}
+	path := filepath.Join(a.Config.DataDir, "serve.lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock the data directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("another svc serves %s", a.Config.DataDir)
+		}
+		return errors.Join(err, f.Close())
+	}
+	a.claim = f
 	return nil
 }
