@@ -107,8 +107,12 @@ func (in *input) readBody(r *http.Request, w http.ResponseWriter, l limits) erro
 		return in.readMultipart(r, w, l)
 	case media == "application/json" || strings.HasSuffix(media, "+json"):
 		text, err := readWhole(r, w, l.Body)
-		if err != nil || strings.Trim(text, " \t\r\n") == "" {
+		if err != nil {
 			return err
+		}
+		// Clients that have no parameters to send write nothing, or null.
+		if bare := strings.Trim(text, " \t\r\n"); bare == "" || bare == "null" {
+			return nil
 		}
 		in.json, err = parseJSON(text)
 		return err

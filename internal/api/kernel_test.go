@@ -196,6 +196,7 @@ func TestProtocol(t *testing.T) {
 			{Name: "overlong query", Do: "GET /users?search=" + long, As: root, Status: 414, Want: `{"message":"414 Request-URI Too Large"}`},
 			{Name: "malformed JSON", Do: "POST /users", As: root, JSON: `{"name":`, Status: 400, Want: `{"error":"<any>"}`},
 			{Name: "JSON that is no object", Do: "POST /users", As: root, JSON: `[1]`, Status: 400, Want: `{"error":"<any>"}`},
+			{Name: "JSON null is no parameters", Do: "PUT /users/1", As: root, JSON: `null`, Status: 200},
 			{Name: "body over the limit", Do: "POST /users", As: root, JSON: `{"bio":"` + strings.Repeat("x", 2<<20) + `"}`, Status: 413, Want: `{"error":"<any>"}`},
 			{Name: "missing", Do: "POST /users", As: root, Status: 400,
 				Want: `{"error":"email is missing, name is missing, username is missing, password, reset_password, force_random_password are missing, at least one parameter must be provided"}`},

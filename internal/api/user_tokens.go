@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"svc/internal/user"
@@ -90,7 +91,13 @@ type listTokensParams struct {
 	LastUsedBefore *time.Time `param:"last_used_before"`
 	ExpiresAfter   *Date      `param:"expires_after"`
 	ExpiresBefore  *Date      `param:"expires_before"`
+	Sort           string     `param:"sort" enum:"created_asc,created_desc,expires_asc,expires_desc,last_used_asc,last_used_desc,name_asc,name_desc" default:"created_asc"`
 	pageParams
+}
+
+func (p *listTokensParams) order() user.TokenSort {
+	by, desc := strings.CutSuffix(p.Sort, "_desc")
+	return user.TokenSort{By: strings.TrimSuffix(by, "_asc"), Desc: desc}
 }
 
 // listTokens: https://docs.gitlab.com/api/personal_access_tokens/#list-all-personal-access-tokens
@@ -98,7 +105,7 @@ func (a *API) listTokens(c *call, p listTokensParams) (page[tokenJSON], error) {
 	list, err := a.Users.Tokens(c, c.actor, user.TokenFilter{
 		UserID: p.UserID, State: p.State, Revoked: p.Revoked, Search: p.Search,
 		CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore, LastUsedAfter: p.LastUsedAfter, LastUsedBefore: p.LastUsedBefore,
-		ExpiresAfter: dayOf(p.ExpiresAfter), ExpiresBefore: dayOf(p.ExpiresBefore),
+		ExpiresAfter: dayOf(p.ExpiresAfter), ExpiresBefore: dayOf(p.ExpiresBefore), Sort: p.order(),
 	}, p.paging())
 	if err != nil {
 		return page[tokenJSON]{}, err

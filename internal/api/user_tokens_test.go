@@ -89,6 +89,11 @@ func TestTokenList(t *testing.T) {
 			{Name: "created_after", Do: "GET /personal_access_tokens?created_after=2999-01-01", As: alice, Status: 200, Want: `[]`},
 			{Name: "last_used_before", Do: "GET /personal_access_tokens?last_used_before=2000-01-01", As: alice, Status: 200, Want: `[]`},
 			{Name: "expires_before", Do: "GET /personal_access_tokens?expires_before=2000-01-01", As: alice, Status: 200, Want: `[]`},
+			{Name: "newest first", Do: "GET /personal_access_tokens?sort=created_desc", As: alice, Status: 200, Want: `[{"scopes":["read_api"]},{"scopes":["api"]}]`},
+			{Name: "never used first", Do: "GET /personal_access_tokens?sort=last_used_asc", As: alice, Status: 200, Want: `[{"last_used_at":null},{"last_used_at":"<any>"}]`},
+			{Name: "by name and expiry", Do: "GET /personal_access_tokens?sort=name_desc", As: alice, Status: 200, Want: `[{"scopes":["read_api"]},{"scopes":["api"]}]`},
+			{Name: "by expiry", Do: "GET /personal_access_tokens?sort=expires_asc", As: alice, Status: 200, Want: `[{"scopes":["api"]},{"scopes":["read_api"]}]`},
+			{Name: "bad order", Do: "GET /personal_access_tokens?sort=up", As: alice, Status: 400, Want: `{"error":"sort does not have a valid value"}`},
 			{Name: "self", Do: "GET /personal_access_tokens/self", As: alice, Status: 200, Want: fmt.Sprintf(`{"user_id":%d,"active":true}`, id)},
 			{Name: "self without a token", Do: "GET /personal_access_tokens/self", Status: 401},
 		})

@@ -32,6 +32,10 @@ type listUsersParams struct {
 	CreatedBefore      *time.Time `param:"created_before"`
 	ExcludeInternal    bool       `param:"exclude_internal" doc:"Leave out the ghost and the alert and support bots."`
 	WithoutProjectBots bool       `param:"without_project_bots"`
+	Humans             bool       `param:"humans" doc:"Only people."`
+	ExcludeHumans      bool       `param:"exclude_humans" doc:"Only bots and internal users."`
+	ExcludeActive      bool       `param:"exclude_active"`
+	PublicEmail        string     `param:"public_email" doc:"Only the user with this public address."`
 
 	ExternUID      string            `param:"extern_uid"`
 	Provider       string            `param:"provider"`
@@ -102,6 +106,7 @@ func (p *listUsersParams) filter() user.Filter {
 		Username: p.Username, Search: p.Search, Active: bool(p.Active), Blocked: bool(p.Blocked), External: bool(p.External),
 		ExcludeExternal: p.ExcludeExternal, CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,
 		ExcludeInternal: p.ExcludeInternal, ExcludeBots: p.WithoutProjectBots,
+		Humans: p.Humans, ExcludeHumans: p.ExcludeHumans, ExcludeActive: p.ExcludeActive, PublicEmail: p.PublicEmail,
 		Admin: user.AdminFilter{
 			ExternUID: p.ExternUID, Provider: p.Provider, SAMLProviderID: p.SAMLProviderID, TwoFactor: p.TwoFactor,
 			WithoutProjects: p.NoProjects, Admins: p.Admins, Auditors: p.Auditors, SkipLDAP: p.SkipLDAP,
@@ -153,34 +158,34 @@ func (a *API) getSelf(c *call, _ struct{}) (any, error) {
 
 // userFieldParams are the attributes that creation and change share.
 type userFieldParams struct {
-	Admin               *bool      `param:"admin"`
-	Auditor             *bool      `param:"auditor" tier:"premium"`
-	Avatar              *upload    `param:"avatar" doc:"An image, at most 200 KiB."`
-	Bio                 *string    `param:"bio"`
-	CanCreateGroup      *bool      `param:"can_create_group"`
-	ColorSchemeID       *int64     `param:"color_scheme_id"`
-	CommitEmail         *string    `param:"commit_email" doc:"A confirmed address of the user, or _private."`
-	ExternUID           string     `param:"extern_uid"`
-	External            *bool      `param:"external"`
-	ExtraMinutes        opt[int64] `param:"extra_shared_runners_minutes_limit" tier:"premium"`
-	GroupIDForSAML      *int64     `param:"group_id_for_saml" tier:"premium"`
-	JobTitle            *string    `param:"job_title"`
-	LinkedIn            *string    `param:"linkedin"`
-	Location            *string    `param:"location"`
-	Note                *string    `param:"note"`
-	Organization        *string    `param:"organization"`
-	PrivateProfile      *bool      `param:"private_profile" doc:"null takes the default of the installation."`
-	ProjectsLimit       *int64     `param:"projects_limit"`
-	Pronouns            *string    `param:"pronouns"`
-	Provider            string     `param:"provider"`
-	PublicEmail         *string    `param:"public_email" doc:"A confirmed address of the user."`
-	Minutes             opt[int64] `param:"shared_runners_minutes_limit" tier:"premium" doc:"null inherits the default, 0 is unlimited."`
-	Skype               *string    `param:"skype"`
-	ThemeID             *int64     `param:"theme_id"`
-	Twitter             *string    `param:"twitter"`
-	Discord             *string    `param:"discord"`
-	ViewDiffsFileByFile *bool      `param:"view_diffs_file_by_file"`
-	WebsiteURL          *string    `param:"website_url"`
+	Admin               *bool        `param:"admin"`
+	Auditor             *bool        `param:"auditor" tier:"premium"`
+	Avatar              opt[*upload] `param:"avatar" doc:"An image, at most 200 KiB; empty takes it away."`
+	Bio                 *string      `param:"bio"`
+	CanCreateGroup      *bool        `param:"can_create_group"`
+	ColorSchemeID       *int64       `param:"color_scheme_id"`
+	CommitEmail         *string      `param:"commit_email" doc:"A confirmed address of the user, or _private."`
+	ExternUID           string       `param:"extern_uid"`
+	External            *bool        `param:"external"`
+	ExtraMinutes        opt[int64]   `param:"extra_shared_runners_minutes_limit" tier:"premium"`
+	GroupIDForSAML      *int64       `param:"group_id_for_saml" tier:"premium"`
+	JobTitle            *string      `param:"job_title"`
+	LinkedIn            *string      `param:"linkedin"`
+	Location            *string      `param:"location"`
+	Note                *string      `param:"note"`
+	Organization        *string      `param:"organization"`
+	PrivateProfile      *bool        `param:"private_profile" doc:"null takes the default of the installation."`
+	ProjectsLimit       *int64       `param:"projects_limit"`
+	Pronouns            *string      `param:"pronouns"`
+	Provider            string       `param:"provider"`
+	PublicEmail         *string      `param:"public_email" doc:"A confirmed address of the user."`
+	Minutes             opt[int64]   `param:"shared_runners_minutes_limit" tier:"premium" doc:"null inherits the default, 0 is unlimited."`
+	Skype               *string      `param:"skype"`
+	ThemeID             *int64       `param:"theme_id"`
+	Twitter             *string      `param:"twitter"`
+	Discord             *string      `param:"discord"`
+	ViewDiffsFileByFile *bool        `param:"view_diffs_file_by_file"`
+	WebsiteURL          *string      `param:"website_url"`
 }
 
 func (p *userFieldParams) fields(t Tier) user.Fields {
@@ -191,7 +196,7 @@ func (p *userFieldParams) fields(t Tier) user.Fields {
 		Organization: p.Organization, JobTitle: p.JobTitle, Pronouns: p.Pronouns, Note: p.Note,
 		CanCreateGroup: p.CanCreateGroup, PrivateProfile: p.PrivateProfile, ViewDiffsFileByFile: p.ViewDiffsFileByFile,
 		ProjectsLimit: p.ProjectsLimit, ThemeID: p.ThemeID, ColorSchemeID: p.ColorSchemeID,
-		Provider: p.Provider, ExternUID: p.ExternUID, Avatar: toAvatarFile(p.Avatar),
+		Provider: p.Provider, ExternUID: p.ExternUID, Avatar: toAvatarFile(p.Avatar.Value), RemoveAvatar: p.Avatar.Null,
 	}
 	if t < Premium {
 		return f

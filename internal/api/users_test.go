@@ -222,6 +222,10 @@ func TestListUsers(t *testing.T) {
 			{Name: "blocked", Do: "GET /users?blocked=true", As: alice, Status: 200, Want: `[{"username":"carol","state":"blocked"}]`},
 			{Name: "external", Do: "GET /users?external=true", As: alice, Status: 200, Want: `[{"username":"bob"}]`},
 			{Name: "exclude_external", Do: "GET /users?exclude_external=true&blocked=true", As: alice, Status: 200, Want: `[{"username":"carol"}]`},
+			{Name: "humans", Do: "GET /users?humans=true&blocked=true", As: alice, Status: 200, Want: `[{"username":"carol"}]`},
+			{Name: "exclude_humans", Do: "GET /users?exclude_humans=true", As: alice, Status: 200, Want: `[{"username":"ghost"}]`},
+			{Name: "exclude_active", Do: "GET /users?exclude_active=true", As: alice, Status: 200, Want: `[{"username":"carol"}]`},
+			{Name: "public_email", Do: "GET /users?public_email=BOB@example.org", As: alice, Status: 200, Want: `[{"username":"bob"}]`},
 			{Name: "exclude_internal", Do: "GET /users?exclude_internal=true&username=ghost", As: alice, Status: 200, Want: `[]`},
 			{Name: "created_after", Do: "GET /users?created_after=2999-01-01T00:00:00Z", As: alice, Status: 200, Want: `[]`},
 			{Name: "created_before", Do: "GET /users?created_before=2999-01-01&username=bob", As: alice, Status: 200, Want: `[{"username":"bob"}]`},
@@ -335,6 +339,7 @@ func TestAvatar(t *testing.T) {
 			t.Errorf("%d %s", b.Status, b.Body)
 		}
 		s.Check(t, apptest.Call{Name: "the old picture is gone", Do: "GET " + at, Status: 404})
+		s.Check(t, apptest.Call{Name: "empty takes it away", Do: fmt.Sprintf("PUT /users/%d", id), As: root, JSON: `{"avatar":""}`, Status: 200, Want: `{"avatar_url":null,"bio":"with a picture"}`})
 		c := send("POST /users", root, "new.png", picture(t), "email", "p@example.org", "name", "P", "username", "pic", "password", "long enough")
 		if c.Status != 201 || !strings.Contains(string(c.Body), "/uploads/-/system/user/avatar/") {
 			t.Errorf("%d %s", c.Status, c.Body)

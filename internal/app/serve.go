@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"svc/internal/config"
+	"svc/internal/user"
 )
 
 // Server is an app that listens.
@@ -103,7 +104,7 @@ func (s *Server) stop() error {
 // bootstrap makes the first administrator and tells his credentials, once.
 func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	root, err := s.Users.Bootstrap(ctx, string(s.Config.RootPassword), string(s.Config.RootToken))
-	if err != nil || root == nil {
+	if err != nil || root == nil || *root == (user.Root{}) {
 		return err
 	}
 	fmt.Fprintf(out, "\nThis is the first start. The administrator is root; note these down, they are not shown again:\n")

@@ -48,7 +48,8 @@ type Fields struct {
 	Provider, ExternUID string // an identity to add, both or none
 	SAMLProviderID      *int64 // with an identity of a group's provider
 
-	Avatar *AvatarFile
+	Avatar       *AvatarFile
+	RemoveAvatar bool // when there is no new one
 }
 
 // Create makes an account. Administrators only. Conflict when the email or

@@ -17,7 +17,9 @@ import (
 type Filter struct {
 	Username        string // exact, case-insensitive
 	Search          string // in name and username; an address must be whole
+	PublicEmail     string // exact
 	Active          bool
+	ExcludeActive   bool
 	Blocked         bool
 	External        bool
 	ExcludeExternal bool
@@ -25,6 +27,8 @@ type Filter struct {
 	CreatedBefore   *time.Time
 	ExcludeInternal bool
 	ExcludeBots     bool // of projects and groups
+	Humans          bool
+	ExcludeHumans   bool
 
 	Admin AdminFilter
 }
@@ -131,8 +135,14 @@ func (f *Filter) where(by actor.Actor) db.Where {
 	if f.Search != "" {
 		f.search(&w, by)
 	}
+	if f.PublicEmail != "" {
+		w.And("lower(u.public_email) = lower(?)", f.PublicEmail)
+	}
 	if f.Active {
 		w.And("u.state = 'active'")
+	}
+	if f.ExcludeActive {
+		w.And("u.state <> 'active'")
 	}
 	if f.Blocked {
 		w.And("u.state = 'blocked'")
@@ -150,6 +160,12 @@ func (f *Filter) where(by actor.Actor) db.Where {
 	}
 	if f.ExcludeBots {
 		w.And("u.kind NOT IN ('project_bot', 'group_bot')")
+	}
+	if f.Humans {
+		w.And("u.kind = 'human'")
+	}
+	if f.ExcludeHumans {
+		w.And("u.kind <> 'human'")
 	}
 	f.Admin.where(&w)
 	return w

@@ -102,7 +102,21 @@ func listTokens(ctx context.Context, d *db.DB, kind TokenKind, f TokenFilter, no
 		where.And("t.expires_at <= ?", f.ExpiresBefore)
 	}
 	return db.List(ctx, d, db.Query[Token]{
-		Columns: tokenColumns, From: "access_tokens t", Where: where, Order: []db.Order{{Name: "t.id"}},
-		Scan: scanToken, Keys: func(t Token) []any { return []any{t.ID} },
+		Columns: tokenColumns, From: "access_tokens t", Where: where, Order: f.Sort.columns(), Desc: f.Sort.Desc, Scan: scanToken,
 	}, p)
+}
+
+// columns are what the list is sorted by; tokens that were never used, or
+// never expire, come first in both databases.
+func (s TokenSort) columns() []db.Order {
+	id := db.Order{Name: "t.id"}
+	switch s.By {
+	case "expires":
+		return []db.Order{{Name: "COALESCE(t.expires_at, '')", Text: true}, id}
+	case "last_used":
+		return []db.Order{{Name: "COALESCE(t.last_used_at, 0)"}, id}
+	case "name":
+		return []db.Order{{Name: "t.name", Text: true}, id}
+	}
+	return []db.Order{id}
 }

@@ -208,6 +208,14 @@ type TokenFilter struct {
 	LastUsedBefore *time.Time
 	ExpiresAfter   string
 	ExpiresBefore  string
+	Sort           TokenSort
+}
+
+// TokenSort is the order of a list of tokens; the zero value is the oldest
+// first.
+type TokenSort struct {
+	By   string // created, expires, last_used or name
+	Desc bool
 }
 
 // Tokens lists personal access tokens, oldest first: all of them to

@@ -67,10 +67,14 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change
 	if err != nil {
 		return nil, err
 	}
-	if c.Avatar != nil {
-		if err := s.storeAvatar(ctx, by, id, c.Avatar); err != nil {
-			return nil, err
-		}
+	switch {
+	case c.Avatar != nil:
+		err = s.storeAvatar(ctx, by, id, c.Avatar)
+	case c.RemoveAvatar:
+		err = s.replaceAvatar(ctx, by, id, "")
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.profile(ctx, by, id)
 }

@@ -44,7 +44,7 @@ func goSelf(t *testing.T, root, self *gitlab.Client, u *gitlab.User) {
 		seen[a.Username] = a.LastActivityOn.String()
 	}
 	same(t, "activities", seen, map[string]string{"root": today, "ada": today})
-	tomorrow := gitlab.ISOTime(time.Now().AddDate(0, 0, 1))
+	tomorrow := gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, 1))
 	if list := ask(root.Users.GetUserActivities(&gitlab.GetUserActivitiesOptions{From: &tomorrow})).ok(t); len(list) != 0 {
 		t.Errorf("activities from tomorrow on: %+v", list)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	gitlab "gitlab.com/gitlab-org/api/client-go"
+	"golang.org/x/oauth2"
 )
 
 const unauthorized = "{message: 401 Unauthorized}"
@@ -48,7 +49,8 @@ func goTokenLife(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 	same(t, "name by id", ask(root.PersonalAccessTokens.GetSinglePersonalAccessTokenByID(made.ID)).ok(t).Name, "deploy")
 
 	// Whoever has the same token as an OAuth token sends it as a bearer.
-	bearer, err := gitlab.NewOAuthClient(made.Token, gitlab.WithBaseURL(s.url))
+	source := gitlab.OAuthTokenSource{TokenSource: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: made.Token})}
+	bearer, err := gitlab.NewAuthSourceClient(source, gitlab.WithBaseURL(s.url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func goTokenLists(t *testing.T, s *server, root *gitlab.Client) {
 	used := ask(own.PersonalAccessTokens.GetSinglePersonalAccessToken()).ok(t).ID
 	tell(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(ids[0])).ok(t)
 
-	yesterday, tomorrow := gitlab.ISOTime(time.Now().AddDate(0, 0, -1)), gitlab.ISOTime(time.Now().AddDate(0, 0, 1))
+	yesterday, tomorrow := gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, -1)), gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, 1))
 	tests := []struct {
 		name    string
 		options gitlab.ListPersonalAccessTokensOptions
@@ -160,21 +162,23 @@ func goScopes(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 }
 
 func goTokenRefusals(t *testing.T, root *gitlab.Client, u *gitlab.User) {
-	past, far := gitlab.ISOTime(time.Now().AddDate(0, 0, -1)), gitlab.ISOTime(time.Now().AddDate(2, 0, 0))
+	past, far := gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, -1)), gitlab.ISOTime(time.Now().UTC().AddDate(2, 0, 0))
 	tests := []struct {
 		name    string
-		options gitlab.CreatePersonalAccessTokenOptions
+		options *gitlab.CreatePersonalAccessTokenOptions
 		want    string
 	}{
-		{"no name and scopes", gitlab.CreatePersonalAccessTokenOptions{}, "{error: name is missing, scopes is missing}"},
-		{"an unknown scope", gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"all"})}, "{error: scopes does not have a valid value}"},
-		{"no scope", gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{})}, "{error: scopes is empty}"},
-		{"in the past", gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"api"}), ExpiresAt: &past}, "{message: {expires_at: [can't be in the past]}}"},
-		{"too long", gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"api"}), ExpiresAt: &far}, "{message: {expires_at: [must expire in 365 days]}}"},
+		// No options at all are sent as null.
+		{"nothing", nil, "{error: name is missing, scopes is missing}"},
+		{"no name and scopes", &gitlab.CreatePersonalAccessTokenOptions{}, "{error: name is missing, scopes is missing}"},
+		{"an unknown scope", &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"all"})}, "{error: scopes does not have a valid value}"},
+		{"no scope", &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{})}, "{error: scopes is empty}"},
+		{"in the past", &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"api"}), ExpiresAt: &past}, "{message: {expires_at: [can't be in the past]}}"},
+		{"too long", &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"api"}), ExpiresAt: &far}, "{message: {expires_at: [must expire in 365 days]}}"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ask(root.Users.CreatePersonalAccessToken(u.ID, &tt.options)).refused(t, http.StatusBadRequest, tt.want)
+			ask(root.Users.CreatePersonalAccessToken(u.ID, tt.options)).refused(t, http.StatusBadRequest, tt.want)
 		})
 	}
 	ask(root.Users.CreatePersonalAccessToken(987654, &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"api"})})).missing(t)

@@ -150,6 +150,12 @@ func goRefusals(t *testing.T, s *server, root *gitlab.Client) {
 	}
 	ask(nobody.Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
 
+	job, err := gitlab.NewJobClient("no-such-job", gitlab.WithBaseURL(s.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(job.Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
+
 	u := newUser(t, root, "plain")
 	plain := s.client(t, newToken(t, root, u.ID, "api").Token)
 	ask(plain.Users.CreateUser(&gitlab.CreateUserOptions{
@@ -240,8 +246,11 @@ func TestGoClientLists(t *testing.T) {
 		root := s.client(t, rootToken)
 		names := []string{"root", "ghost"} // by id
 		for _, name := range []string{"zed", "amy", "kim", "lou", "mia", "ned"} {
-			newUser(t, root, name)
+			u := newUser(t, root, name)
 			names = append(names, name)
+			if len(names) > 5 {
+				ask(root.Users.ModifyUser(u.ID, &gitlab.ModifyUserOptions{Name: new(`Name, "a"; <b>&% of ` + name)})).ok(t)
+			}
 		}
 		t.Run("pages", func(t *testing.T) { goPages(t, root, names) })
 		t.Run("filters", func(t *testing.T) { goFilters(t, root) })
@@ -269,7 +278,9 @@ func goPages(t *testing.T, root *gitlab.Client, names []string) {
 		{name: "keyset by id", options: gitlab.ListUsersOptions{OrderBy: new("id"), Sort: new("asc")}, want: names, keyset: true},
 		{name: "keyset by id, backwards", options: gitlab.ListUsersOptions{OrderBy: new("id"), Sort: new("desc")}, want: backwards(names), keyset: true},
 		{name: "keyset by username", options: gitlab.ListUsersOptions{OrderBy: new("username"), Sort: new("asc")}, want: sorted, keyset: true},
-		{name: "keyset with a filter", options: gitlab.ListUsersOptions{OrderBy: new("id"), Sort: new("asc"), Search: new("Name of")}, want: names[2:], keyset: true},
+		{name: "offset with a filter that links must escape", options: gitlab.ListUsersOptions{Search: new(`, "a"; <b>&%`), Sort: new("asc")}, want: names[5:]},
+		{name: "keyset with a filter that links must escape", options: gitlab.ListUsersOptions{OrderBy: new("id"), Sort: new("asc"), Search: new(`, "a"; <b>&%`)}, want: names[5:], keyset: true},
+		{name: "keyset with a filter", options: gitlab.ListUsersOptions{OrderBy: new("id"), Sort: new("asc"), Search: new("NAME")}, want: names[2:], keyset: true},
 	}
 	for _, tt := range tests {
 		o := tt.options
@@ -298,7 +309,7 @@ func goPages(t *testing.T, root *gitlab.Client, names []string) {
 
 func goFilters(t *testing.T, root *gitlab.Client) {
 	amy := ask(root.Users.ListUsers(&gitlab.ListUsersOptions{Username: new("AMY")})).ok(t)[0]
-	ask(root.Users.ModifyUser(amy.ID, &gitlab.ModifyUserOptions{External: new(true), Provider: new("saml"), ExternUID: new("amy-uid")})).ok(t)
+	ask(root.Users.ModifyUser(amy.ID, &gitlab.ModifyUserOptions{External: new(true), PublicEmail: new("amy@example.org"), Provider: new("saml"), ExternUID: new("amy-uid")})).ok(t)
 	zed := ask(root.Users.ListUsers(&gitlab.ListUsersOptions{Username: new("zed")})).ok(t)[0]
 	if err := root.Users.BlockUser(zed.ID); err != nil {
 		t.Fatal(err)
@@ -320,13 +331,14 @@ func goFilters(t *testing.T, root *gitlab.Client) {
 		{"not external", gitlab.ListUsersOptions{ExcludeExternal: new(true), Blocked: new(true)}, []string{"zed"}},
 		{"admins", gitlab.ListUsersOptions{Admins: new(true)}, []string{"root"}},
 		{"identity", gitlab.ListUsersOptions{Provider: new("saml"), ExternalUID: new("amy-uid")}, []string{"amy"}},
-		{"without a second factor", gitlab.ListUsersOptions{TwoFactor: new("enabled")}, nil},
+		{"with a second factor", gitlab.ListUsersOptions{TwoFactor: new("enabled")}, nil},
 		{"created after", gitlab.ListUsersOptions{CreatedAfter: &before}, all},
 		{"created before", gitlab.ListUsersOptions{CreatedBefore: &before}, nil},
 		{"humans", gitlab.ListUsersOptions{Humans: new(true), Search: new("ghost")}, nil},
 		{"not active", gitlab.ListUsersOptions{ExcludeActive: new(true)}, []string{"zed"}},
 		{"not human", gitlab.ListUsersOptions{ExcludeHumans: new(true)}, []string{"ghost"}},
-		{"public email", gitlab.ListUsersOptions{PublicEmail: new("none@example.org")}, nil},
+		{"public email", gitlab.ListUsersOptions{PublicEmail: new("amy@example.org")}, []string{"amy"}},
+		{"no public email", gitlab.ListUsersOptions{PublicEmail: new("kim@example.org")}, nil},
 	}
 	for _, tt := range tests {
 		o := tt.options

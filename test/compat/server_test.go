@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,9 +34,8 @@ const (
 
 // server is a running binary with a database of its own.
 type server struct {
-	url  string // without a slash at the end
-	log  *output
-	name string // SVC_SERVICE_NAME
+	url string // without a slash at the end
+	log *output
 }
 
 // each runs f against a fresh server per kind of database, in parallel. env
@@ -60,14 +60,9 @@ func each(t *testing.T, f func(t *testing.T, s *server), env ...string) {
 // secret or fault.
 func start(t *testing.T, env ...string) *server {
 	t.Helper()
-	s := &server{log: &output{}, name: "svc"}
-	for _, e := range env {
-		if name, ok := strings.CutPrefix(e, "SVC_SERVICE_NAME="); ok {
-			s.name = name
-		}
-	}
+	s := &server{log: &output{}}
 	cmd := exec.Command(binary(t), "serve")
-	cmd.Env = append(environment("SVC_"),
+	cmd.Env = append(environment(),
 		"SVC_ADDR=127.0.0.1:0", "SVC_DATA_DIR="+t.TempDir(), "SVC_SSH_ADDR=off",
 		"SVC_ROOT_TOKEN="+rootToken, "SVC_ROOT_PASSWORD="+rootPassword,
 		"SVC_LOG_LEVEL=debug", "SVC_LOG_FORMAT=json", "SVC_SHUTDOWN_TIMEOUT=10s")
@@ -96,20 +91,9 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// environment is that of the test without the variables that start with any
-// of the prefixes.
-func environment(without ...string) []string {
-	var kept []string
-	for _, e := range os.Environ() {
-		drop := false
-		for _, prefix := range without {
-			drop = drop || strings.HasPrefix(e, prefix)
-		}
-		if !drop {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+// environment is that of the test without settings of the server.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "SVC_") })
 }
 
 // process is a program that was started.
@@ -194,12 +178,12 @@ func (s *server) stop(t *testing.T, p *process) {
 	}
 	s.checkLog(t)
 	if t.Failed() {
-		t.Logf("server log:\n%s", s.log.without(`"level":"DEBUG"`))
+		t.Logf("the last that the server logged:\n%s", s.log.last(40))
 	}
 }
 
-// token matches what the server gives out as access tokens. Names of database
-// objects and the like can not match: a secret has 20 characters or more.
+// token matches what the server gives out as access tokens, under any name of
+// the service.
 var token = regexp.MustCompile(`[a-z]+pat-[A-Za-z0-9_-]{16,}`)
 
 func (s *server) checkLog(t *testing.T) {
@@ -239,13 +223,11 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// without gives what was printed but for the lines that hold the text.
-func (o *output) without(text string) string {
-	var kept strings.Builder
-	for line := range strings.Lines(o.String()) {
-		if !strings.Contains(line, text) {
-			kept.WriteString(line)
-		}
-	}
-	return kept.String()
+// last gives the last lines that were printed, but for those of the level
+// DEBUG, which are many.
+func (o *output) last(n int) string {
+	lines := slices.DeleteFunc(strings.SplitAfter(o.String(), "\n"), func(line string) bool {
+		return strings.Contains(line, `"level":"DEBUG"`)
+	})
+	return strings.Join(lines[max(0, len(lines)-n):], "")
 }

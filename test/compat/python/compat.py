@@ -36,6 +36,10 @@ def new_token(user, *scopes):
     return user.personal_access_tokens.create({"name": " ".join(scopes), "scopes": list(scopes)})
 
 
+def same(got, want):
+    assert got == want, f"got {got!r}, want {want!r}"
+
+
 @contextlib.contextmanager
 def refused(error, code, message):
     """The block must end with exactly this error of the client."""

@@ -2,7 +2,7 @@
 
 import urllib.request
 
-from compat import PASSWORD, PICTURE, URL, client, did, new_token, new_user, recent, refused
+from compat import PASSWORD, PICTURE, URL, client, did, new_token, new_user, recent, refused, same
 from gitlab import exceptions as exc
 
 gl = client()
@@ -25,23 +25,23 @@ want = {
 }
 for user in (ada, gl.users.get(ada.id)):
     got = {key: user.attributes[key] for key in want}
-    assert got == want, got
+    same(got, want)
     assert recent(user.created_at) and recent(user.confirmed_at), (user.created_at, user.confirmed_at)
-    assert user.created_by["username"] == "root", user.created_by
+    same(user.created_by["username"], "root")
 assert "password" not in ada.attributes and PASSWORD not in str(ada.attributes)
 did("created and read a user with every attribute")
 
 ada.identityproviders.delete("ldapmain")
-assert gl.users.get(ada.id).identities == []
+same(gl.users.get(ada.id).identities, [])
 did("deleted an identity")
 
 # Change: save sends email, name and username each time, too.
 ada.bio, ada.name, ada.admin, ada.location = "new bio", "Countess", True, ""
 ada.save()
-assert (ada.bio, ada.name, ada.is_admin, ada.location, ada.email) == ("new bio", "Countess", True, None, "ada@example.org"), ada.attributes
+same((ada.bio, ada.name, ada.is_admin, ada.location, ada.email), ("new bio", "Countess", True, None, "ada@example.org"))
 gl.users.update(ada.id, {"email": ada.email, "name": ada.name, "username": "ada.l", "admin": False})
 ada = gl.users.get(ada.id)
-assert (ada.username, ada.is_admin, ada.bio) == ("ada.l", False, "new bio"), ada.attributes
+same((ada.username, ada.is_admin, ada.bio), ("ada.l", False, "new bio"))
 did("changed a user")
 
 # Avatars go as multipart forms.
@@ -77,21 +77,21 @@ for name in ("dan", "eva", "fay"):
     new_user(gl, name)
 names = ["root", "ghost", "ada.l", "cleo", "dan", "eva", "fay"]
 pages = gl.users.list(iterator=True, per_page=3, order_by="id", sort="asc")
-assert (pages.total, pages.total_pages, pages.per_page, pages.current_page, pages.prev_page, pages.next_page) == (7, 3, 3, 1, None, 2)
-assert len(pages) == 7
-assert [u.username for u in pages] == names
-assert (pages.current_page, pages.prev_page, pages.next_page) == (3, 2, None)
-assert [u.username for u in gl.users.list(get_all=True, per_page=2)] == names[::-1]
-assert [u.username for u in gl.users.list(page=2, per_page=2, order_by="username", sort="asc")] == sorted(names)[2:4]
+same((pages.total, pages.total_pages, pages.per_page, pages.current_page, pages.prev_page, pages.next_page), (7, 3, 3, 1, None, 2))
+same(len(pages), 7)
+same([u.username for u in pages], names)
+same((pages.current_page, pages.prev_page, pages.next_page), (3, 2, None))
+same([u.username for u in gl.users.list(get_all=True, per_page=2)], names[::-1])
+same([u.username for u in gl.users.list(page=2, per_page=2, order_by="username", sort="asc")], sorted(names)[2:4])
 head = gl.users.head()
 assert head["X-Total"] == "7" and head["Content-Type"] == "application/json", head
 did("listed users by offset")
 
 keyset = gl.users.list(iterator=True, pagination="keyset", order_by="id", sort="asc", per_page=3)
 assert keyset.total is None
-assert [u.username for u in keyset] == names
+same([u.username for u in keyset], names)
 always = client(pagination="keyset", order_by="id", per_page=2)
-assert [u.username for u in always.users.list(iterator=True)] == names[::-1]
+same([u.username for u in always.users.list(iterator=True)], names[::-1])
 did("listed users by keyset")
 
 
@@ -102,15 +102,15 @@ def listed(**filters):
 dan = gl.users.list(username="DAN", get_all=True)[0]
 dan.customattributes.set("team", "red")
 gl.users.list(username="eva", get_all=True)[0].block()
-assert listed(search="ev") == ["eva"]
-assert listed(search="fay@example.org") == ["fay"]
-assert listed(blocked=True) == ["eva"]
-assert listed(active=True, exclude_internal=True) == ["ada.l", "cleo", "dan", "fay", "root"]
-assert listed(external=True) == ["ada.l"]
-assert listed(two_factor="enabled") == []
-assert listed(admins=True) == ["root"]
-assert listed(custom_attributes={"team": "red"}) == ["dan"]
-assert listed(custom_attributes={"team": "blue"}) == []
+same(listed(search="ev"), ["eva"])
+same(listed(search="fay@example.org"), ["fay"])
+same(listed(blocked=True), ["eva"])
+same(listed(active=True, exclude_internal=True), ["ada.l", "cleo", "dan", "fay", "root"])
+same(listed(external=True), ["ada.l"])
+same(listed(two_factor="enabled"), [])
+same(listed(admins=True), ["root"])
+same(listed(custom_attributes={"team": "red"}), ["dan"])
+same(listed(custom_attributes={"team": "blue"}), [])
 assert listed(created_before="2020-01-01") == [] and len(listed(created_after="2020-01-01T00:00:00Z")) == 7
 with refused(exc.GitlabListError, 400, "order_by does not have a valid value"):
     listed(order_by="age")

@@ -7,6 +7,8 @@
 require 'gitlab'
 require 'time'
 
+$stdout.sync = true # what was done comes before what failed
+
 URL = ENV.fetch('COMPAT_URL')
 ROOT = ENV.fetch('COMPAT_TOKEN')
 PASSWORD = ENV.fetch('COMPAT_PASSWORD')

@@ -78,7 +78,8 @@ did 'listed users by offset and keyset'
 same root.user_search('cle').map(&:username), ['cleo']
 same root.users(username: 'DAN').map(&:username), ['dan']
 same root.users(external: true).map(&:username), ['ada.l']
-same root.users(search: 'Name of', per_page: 2, sort: 'asc').auto_paginate.map(&:username), %w[bob cleo dan eva]
+%w[cleo dan eva].each { |name| root.edit_user(root.users(username: name).first.id, { name: 'Name, "a"; <b>&%' }) }
+same root.users(search: ', "a"; <b>&%', per_page: 2, sort: 'asc').auto_paginate.map(&:username), %w[cleo dan eva]
 same root.users(active: true, exclude_internal: true, admins: true).map(&:username), ['root']
 refused(Gitlab::Error::BadRequest, 'order_by does not have a valid value') { root.users(order_by: 'age') }
 did 'listed users by filters'
