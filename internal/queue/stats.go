@@ -29,8 +29,10 @@ type Count struct {
 // Stats counts the work that is not finished well, by kind and state, in that
 // order.
 func (q *Queue) Stats(ctx context.Context) ([]Count, error) {
-	return db.All(ctx, q.DB, func(s db.Scanner) (c Count, err error) {
-		return c, s.Scan(&c.Kind, &c.State, &c.N)
+	return db.All(ctx, q.DB, func(s db.Scanner) (Count, error) {
+		var c Count
+		err := s.Scan(&c.Kind, &c.State, &c.N)
+		return c, err
 	}, `SELECT kind, CASE
 			WHEN state = 'running' THEN 'running'
 			WHEN state = 'discarded' THEN 'failed'

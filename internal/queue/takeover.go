@@ -15,7 +15,7 @@ import (
 // one that has not done so for some pulses is taken over by the others. River
 // has a table for that and does not use it.
 const (
-	pulse  = 10 * time.Second
+	pulse  = 3 * time.Second
 	pulses = 4
 )
 
@@ -56,8 +56,10 @@ type left struct {
 	try, max int
 }
 
-func scanLeft(s db.Scanner) (l left, err error) {
-	return l, s.Scan(&l.id, &l.kind, &l.try, &l.max)
+func scanLeft(s db.Scanner) (left, error) {
+	var l left
+	err := s.Scan(&l.id, &l.kind, &l.try, &l.max)
+	return l, err
 }
 
 // free lets another try begin. Work that takes the process down with it must

@@ -1,0 +1,172 @@
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/cli"
+	"svc/internal/db/dbtest"
+)
+
+// TestMain lets the test start itself as the server, so that it has a process
+// to kill.
+func TestMain(m *testing.M) {
+	if os.Getenv("SVC_TEST_SERVE") != "" {
+		os.Exit(cli.Main([]string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+const crashToken = "svcpat-token-of-the-crash-test"
+
+// serve starts a server on the data and gives its address.
+func serve(t *testing.T, env []string) (address string, process *exec.Cmd) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, rest, ok := strings.Cut(lines.Text(), "svc listens on "); ok {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return strings.Fields(rest)[0], cmd
+		}
+	}
+	_ = cmd.Wait()
+	t.Fatalf("the server did not start: %s", &errOut)
+	return "", nil
+}
+
+// ask sends a request as root; a status of 0 means that no answer came.
+func ask(ctx context.Context, method, address, body string) (status int, answer string) {
+	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
+	if err != nil {
+		return 0, ""
+	}
+	r.Header.Set("PRIVATE-TOKEN", crashToken)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, ""
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return res.StatusCode, string(text)
+}
+
+// TestKilled kills the server while users are made and deleted: what was
+// answered with success is there after the next start, and the background
+// work of what was deleted is done.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		env := []string{"SVC_DATA_DIR=" + t.TempDir(), "SVC_DATABASE_URL=" + src.URL}
+		var mu sync.Mutex
+		made, deleted := map[int64]bool{}, map[int64]bool{}
+		for round := range 4 {
+			address, process := serve(t, env)
+			api := address + "/api/v4"
+			ctx, cancel := context.WithCancel(t.Context())
+			var writers sync.WaitGroup
+			for w := range 4 {
+				writers.Go(func() {
+					for i := 0; ctx.Err() == nil; i++ {
+						name := fmt.Sprintf("u%d-%d-%d", round, w, i)
+						status, answer := ask(ctx, "POST", api+"/users", `{"email":"`+name+`@example.org","name":"x","username":"`+name+`","force_random_password":true}`)
+						if status != http.StatusCreated {
+							return
+						}
+						var u struct{ ID int64 }
+						if json.Unmarshal([]byte(answer), &u) != nil {
+							return
+						}
+						mu.Lock()
+						made[u.ID] = true
+						mu.Unlock()
+						if i%3 != 0 {
+							continue
+						}
+						if status, _ := ask(ctx, "DELETE", fmt.Sprintf("%s/users/%d", api, u.ID), ""); status == http.StatusNoContent {
+							mu.Lock()
+							deleted[u.ID] = true
+							mu.Unlock()
+						} else {
+							mu.Lock()
+							delete(made, u.ID) // nobody knows
+							mu.Unlock()
+						}
+					}
+				})
+			}
+			time.Sleep(time.Duration(400+150*round) * time.Millisecond)
+			if err := process.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = process.Wait()
+			cancel()
+			writers.Wait()
+		}
+		if len(made) < 8 || len(deleted) < 2 {
+			t.Fatalf("only %d users were made and %d deleted", len(made), len(deleted))
+		}
+		address, process := serve(t, env)
+		for id := range made {
+			want := http.StatusOK
+			if deleted[id] {
+				want = http.StatusNotFound
+			}
+			if status, answer := ask(t.Context(), "GET", fmt.Sprintf("%s/api/v4/users/%d", address, id), ""); status != want {
+				t.Errorf("user %d: %d, want %d: %s", id, status, want, answer)
+			}
+		}
+		d := source(src, env).Open(t)
+		var left int
+		for range 600 { // another node is believed dead after some pulses
+			if err := d.QueryRowContext(t.Context(), `SELECT count(*) FROM users WHERE deleted_at IS NOT NULL`).Scan(&left); err != nil {
+				t.Fatal(err)
+			}
+			if left == 0 {
+				break
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		if left > 0 {
+			t.Errorf("%d deletions were never finished", left)
+		}
+		if err := process.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+}
+
+// source is the database that the server used.
+func source(src dbtest.Source, env []string) dbtest.Source {
+	if src.URL != "" {
+		return src
+	}
+	return dbtest.Source{Path: strings.TrimPrefix(env[0], "SVC_DATA_DIR=") + "/svc.db"}
+}
