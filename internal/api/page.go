@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -113,8 +114,10 @@ func keysetPage[F, T any](p keysetParams, k keyset, list db.Page[F], to func(F) 
 	}
 	return page[T]{items: mapped(list.Items, to), head: func(c *call) {
 		if list.More {
-			link := c.pageURL("cursor", writeCursor(k.columns, list.Last), "per_page", strconv.FormatInt(p.PerPage, 10))
-			c.w.Header().Set("Link", "<"+link+`>; rel="next"`)
+			query := c.pageQuery()
+			query.Set("cursor", writeCursor(k.columns, list.Last))
+			query.Set("per_page", strconv.FormatInt(p.PerPage, 10))
+			c.w.Header().Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
 		}
 	}}
 }
@@ -130,9 +133,12 @@ func mapped[F, T any](items []F, to func(F) T) []T {
 func writeOffset(c *call, p pageParams, more, over bool, total int) {
 	h := c.w.Header()
 	perPage := strconv.FormatInt(p.PerPage, 10)
+	query := c.pageQuery()
+	query.Set("per_page", perPage)
 	var links []string
 	link := func(rel string, n int64) {
-		links = append(links, "<"+c.pageURL("page", strconv.FormatInt(n, 10), "per_page", perPage)+`>; rel="`+rel+`"`)
+		query.Set("page", strconv.FormatInt(n, 10))
+		links = append(links, "<"+c.pageURL(query)+`>; rel="`+rel+`"`)
 	}
 	next, prev := "", ""
 	if p.Page > 1 {
@@ -160,17 +166,19 @@ func writeOffset(c *call, p pageParams, more, over bool, total int) {
 // secretParams are never written into a link.
 var secretParams = []string{"private_token", "access_token", "job_token"}
 
-// pageURL is the address of this request with other values for some
-// parameters: every filter is kept, no credential is.
-func (c *call) pageURL(pairs ...string) string {
+// pageQuery is the query of this request without credentials: every filter is
+// kept in the links to other pages.
+func (c *call) pageQuery() url.Values {
 	q := c.r.URL.Query()
 	for _, name := range secretParams {
 		delete(q, name)
 	}
-	for i := 0; i < len(pairs); i += 2 {
-		q.Set(pairs[i], pairs[i+1])
-	}
-	return c.site.URL + c.r.URL.EscapedPath() + "?" + q.Encode()
+	return q
+}
+
+// pageURL is the address of this request with another query.
+func (c *call) pageURL(query url.Values) string {
+	return c.site.URL + c.r.URL.EscapedPath() + "?" + query.Encode()
 }
 
 // A cursor is the values of the sort columns of the last row, by name, as

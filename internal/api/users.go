@@ -126,7 +126,7 @@ type getUserParams struct {
 
 // getUser: https://docs.gitlab.com/api/users/#retrieve-a-user
 func (a *API) getUser(c *call, p getUserParams) (any, error) {
-	u, err := a.Users.Get(c, c.actor, p.ID)
+	u, err := a.Users.Get(c, c.actor, p.ID, p.WithAttributes && c.actor.Admin)
 	if err != nil {
 		return nil, err
 	}

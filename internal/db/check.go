@@ -16,8 +16,12 @@ func (d *DB) Check(ctx context.Context) (string, error) {
 		return "PostgreSQL " + version, nil
 	}
 	var verdict, version string
-	if err := d.reader.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
-		return "", mapError(err)
+	check, err := d.reader.query(ctx, "PRAGMA quick_check(1)", nil)
+	if err != nil {
+		return "", err
+	}
+	if err := (&Row{rows: &Rows{rows: check}}).Scan(&verdict); err != nil {
+		return "", err
 	}
 	if verdict != "ok" {
 		return "", fmt.Errorf("%s is damaged: %s", d.path, verdict)

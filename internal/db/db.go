@@ -33,7 +33,7 @@ type Scanner interface {
 type DB struct {
 	kind   kind
 	writer pool
-	reader pool // the same pool as writer on PostgreSQL
+	reader *reader // of SQLite; PostgreSQL's pool does both
 	path   string
 	url    string
 	counts overCache
@@ -70,11 +70,15 @@ func (d *DB) Close() error {
 	if d.kind == postgresKind {
 		return d.writer.db.Close()
 	}
-	return errors.Join(d.reader.db.Close(), d.writer.db.Close())
+	d.reader.close()
+	return d.writer.db.Close()
 }
 
 // Ping reports whether the database answers.
-func (d *DB) Ping(ctx context.Context) error { return d.reader.db.PingContext(ctx) }
+func (d *DB) Ping(ctx context.Context) error {
+	var one int
+	return d.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+}
 
 // Postgres reports whether the database is PostgreSQL. Only platform packages
 // whose means differ (locks, notices, background work) ask.
@@ -91,7 +95,7 @@ func (d *DB) Stats() map[string]sql.DBStats {
 	if d.kind == postgresKind {
 		return map[string]sql.DBStats{"postgres": d.writer.db.Stats()}
 	}
-	return map[string]sql.DBStats{"writer": d.writer.db.Stats(), "reader": d.reader.db.Stats()}
+	return map[string]sql.DBStats{"writer": d.writer.db.Stats(), "reader": d.reader.stats()}
 }
 
 // ExecContext runs a statement outside any transaction. It must not be called
@@ -109,45 +113,61 @@ func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 // QueryContext runs a query outside any transaction; on SQLite a query that
 // only reads goes to the readers, everything else to the writer.
 func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
-	pool := &d.reader
-	if d.kind == sqliteKind && !reads(query) {
-		pool = &d.writer
-	}
-	var rows *Rows
+	writes := !reads(query)
+	var found rows
 	err := again(ctx, func() (err error) {
-		rows, err = pool.query(ctx, query, args)
+		if d.reader == nil || writes {
+			found, err = d.writer.query(ctx, query, args)
+		} else {
+			found, err = d.reader.query(ctx, query, args)
+		}
 		return err
 	})
-	return rows, err
+	if err != nil {
+		return nil, err
+	}
+	return &Rows{rows: found, writes: writes}, nil
 }
 
 // QueryRowContext is QueryContext for at most one row.
 func (d *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
 	rows, err := d.QueryContext(ctx, query, args...)
-	return &Row{rows: rows, err: err, drain: !reads(query)}
+	return &Row{rows: rows, err: err}
 }
 
 // Rows is the result of a query; its errors are mapped like all others.
 type Rows struct {
-	*sql.Rows
-	tx *Tx // the transaction that reads them, if any
+	rows   rows
+	tx     *Tx  // the transaction that reads them, if any
+	writes bool // the statement writes outside of a transaction
+}
+
+// rows is what database/sql and our reader have in common.
+type rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close() error
 }
 
 // Next prepares the next row, as in database/sql.
 func (r *Rows) Next() bool {
-	if r.Rows.Next() {
+	if r.rows.Next() {
 		return true
 	}
 	r.closed()
 	return false
 }
 
+// Scan reads the row, as in database/sql.
+func (r *Rows) Scan(dest ...any) error { return r.rows.Scan(dest...) }
+
 // Err gives the error that ended the iteration, if any.
-func (r *Rows) Err() error { return mapError(r.Rows.Err()) }
+func (r *Rows) Err() error { return mapError(r.rows.Err()) }
 
 // Close ends the iteration; it may be called more than once.
 func (r *Rows) Close() error {
-	err := mapError(r.Rows.Close())
+	err := mapError(r.rows.Close())
 	r.closed()
 	return err
 }
@@ -160,9 +180,8 @@ func (r *Rows) closed() {
 
 // Row is the result of a query for one row.
 type Row struct {
-	rows  *Rows
-	err   error
-	drain bool // the statement writes: see it through to its end
+	rows *Rows
+	err  error
 }
 
 // Scan reads the row, or returns ErrNoRows.
@@ -180,7 +199,7 @@ func (r *Row) Scan(dest ...any) error {
 	if err := r.rows.Scan(dest...); err != nil {
 		return err
 	}
-	if r.drain {
+	if r.rows.writes {
 		// SQLite commits INSERT … RETURNING at its last step, so only that
 		// step tells whether the row was written.
 		for r.rows.Next() {

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -78,10 +79,18 @@ func mapError(err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return mapSQLite(e, err)
+		return mapSQLite(e.Code(), err)
+	}
+	if e, ok := errors.AsType[*sqliteFault](err); ok {
+		return mapSQLite(e.code, err)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return mapPostgres(e, err)
+	}
+	if errors.Is(err, driver.ErrBadConn) {
+		// The connection had been closed, for the end of another caller's
+		// context perhaps, and the database has not seen the statement.
+		return fmt.Errorf("%w: %w", errBusy, err)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return errs.Unavailable("The database does not answer.").Because(err)
@@ -89,14 +98,14 @@ func mapError(err error) error {
 	return err
 }
 
-func mapSQLite(e *sqlite.Error, err error) error {
-	switch code := e.Code(); {
+func mapSQLite(code int, err error) error {
+	switch {
 	case code&0xff == sqlite3.SQLITE_BUSY, code&0xff == sqlite3.SQLITE_LOCKED:
 		return fmt.Errorf("%w: %w", errBusy, err)
 	case code&0xff == sqlite3.SQLITE_FULL:
 		return errs.Unavailable("The disk of the database is full.").Because(err)
 	case code == sqlite3.SQLITE_CONSTRAINT_UNIQUE, code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
-		return &ConstraintError{Unique: true, Index: sqliteIndex(e.Error()), cause: err}
+		return &ConstraintError{Unique: true, Index: sqliteIndex(err.Error()), cause: err}
 	case code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
 		return &ConstraintError{cause: err}
 	}

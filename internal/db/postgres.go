@@ -31,6 +31,5 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	}
 	d := &DB{kind: postgresKind, url: url}
 	d.writer.db, d.writer.rebind = sqlDB, true
-	d.reader.db, d.reader.rebind = sqlDB, true
 	return d, nil
 }

@@ -68,6 +68,7 @@ func inert(query string) int {
 // reads reports whether the query only reads: a SELECT, or a WITH in which no
 // word writes.
 func reads(query string) bool {
+	query = strings.TrimLeft(query, " \t\n")
 	first := ""
 	for query != "" {
 		if size := inert(query); size > 0 {

@@ -43,11 +43,14 @@ func TestSteady(t *testing.T) {
 		}
 	}
 	// A sign changes no value, whatever its type.
-	d := open(t)
+	p := openPool(t, open(t))
 	for kind, v := range map[string]any{"integer": int64(-7), "real": 1.5, "text": "-7", "null": nil, "blob": []byte{0, 'x'}} {
 		var got any
 		var gotKind string
-		err := d.QueryRowContext(t.Context(), "SELECT ?, typeof(?)", v, v).Scan(&got, &gotKind)
+		rows, err := p.query(t.Context(), "SELECT ?, typeof(?)", []any{v, v})
+		if err == nil {
+			err = (&Row{rows: &Rows{rows: rows}}).Scan(&got, &gotKind)
+		}
 		if err != nil || gotKind != kind || fmt.Sprint(got) != fmt.Sprint(v) {
 			t.Errorf("%v (%s) became %v (%s), %v", v, kind, got, gotKind, err)
 		}

@@ -15,10 +15,6 @@ import (
 	"modernc.org/sqlite"
 )
 
-// readers is how many connections read at once; each keeps a page cache of
-// up to 2 MiB.
-const readers = 8
-
 // openSQLite opens the file with one connection that writes and several that
 // read. WAL lets readers go on while a write is under way; synchronous=FULL
 // makes a commit survive the loss of power.
@@ -47,9 +43,7 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	d.writer.db = sql.OpenDB(connector{drv, dsn(path, "immediate", append(common, "journal_mode(WAL)", "wal_autocheckpoint(4000)"))})
 	d.writer.db.SetMaxOpenConns(1)
 	d.writer.turn = newTurn()
-	d.reader.db = sql.OpenDB(connector{drv, dsn(path, "deferred", append(common, "query_only(1)"))})
-	d.reader.db.SetMaxOpenConns(readers)
-	d.reader.db.SetMaxIdleConns(readers)
+	d.reader = newReader(path)
 	err = again(ctx, func() error { return mapError(d.writer.db.PingContext(ctx)) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())

@@ -40,7 +40,7 @@ func (p *pool) exec(ctx context.Context, query string, args []any) (sql.Result, 
 	return res, because(ctx, err)
 }
 
-func (p *pool) query(ctx context.Context, query string, args []any) (*Rows, error) {
+func (p *pool) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	if err := p.turn.take(ctx); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (p *pool) query(ctx context.Context, query string, args []any) (*Rows, erro
 	if err != nil {
 		return nil, because(ctx, err)
 	}
-	return &Rows{Rows: rows}, nil
+	return rows, nil
 }
 
 // statement gives the query as the driver wants it, prepared on SQLite. The

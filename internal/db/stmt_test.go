@@ -1,11 +1,14 @@
 package db
 
 import (
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"modernc.org/sqlite"
 )
 
 func open(t *testing.T) *DB {
@@ -25,20 +28,42 @@ func open(t *testing.T) *DB {
 	return d
 }
 
+// openPool opens a pool beside the database's own, in which many may read at
+// once.
+func openPool(t *testing.T, d *DB) *pool {
+	t.Helper()
+	p := &pool{db: sql.OpenDB(connector{&sqlite.Driver{}, dsn(d.path, "deferred", nil)})}
+	t.Cleanup(func() {
+		if err := p.db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return p
+}
+
+func numberOf(t *testing.T, p *pool, query string, args ...any) (v int, err error) {
+	t.Helper()
+	rows, err := p.query(t.Context(), query, args)
+	if err != nil {
+		return 0, err
+	}
+	err = (&Row{rows: &Rows{rows: rows}}).Scan(&v)
+	return v, err
+}
+
 func TestStatementsAreBounded(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	var v int
+	p := openPool(t, open(t))
 	for i := range maxStatements + 50 {
-		if err := d.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d", i)).Scan(&v); err != nil || v != i {
+		if v, err := numberOf(t, p, fmt.Sprintf("SELECT %d", i)); err != nil || v != i {
 			t.Fatalf("query %d: %d, %v", i, v, err)
 		}
 		// In use all the time, so that it never makes room.
-		if err := d.QueryRowContext(t.Context(), "SELECT -1").Scan(&v); err != nil || v != -1 {
+		if v, err := numberOf(t, p, "SELECT -1"); err != nil || v != -1 {
 			t.Fatalf("query -1: %d, %v", v, err)
 		}
 	}
-	c := &d.reader.stmts
+	c := &p.stmts
 	if len(c.byQuery) != maxStatements || c.order.Len() != maxStatements {
 		t.Errorf("%d statements by query, %d in order, want %d", len(c.byQuery), c.order.Len(), maxStatements)
 	}
@@ -60,7 +85,8 @@ func TestStatementMakesRoomWhileInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, err := d.QueryContext(t.Context(), "SELECT v FROM items ORDER BY v")
+	p := openPool(t, d)
+	rows, err := p.query(t.Context(), "SELECT v FROM items ORDER BY v", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +95,7 @@ func TestStatementMakesRoomWhileInUse(t *testing.T) {
 	for n := range 4 {
 		wg.Go(func() {
 			for i := range maxStatements {
-				var v int
-				err := d.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d + ?", i), n).Scan(&v)
+				v, err := numberOf(t, p, fmt.Sprintf("SELECT %d + ?", i), n)
 				if err != nil || v != i+n {
 					t.Errorf("%d + %d = %d, %v", i, n, v, err)
 					return
@@ -79,7 +104,7 @@ func TestStatementMakesRoomWhileInUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if d.reader.stmts.byQuery["SELECT v FROM items ORDER BY v"] != nil {
+	if p.stmts.byQuery["SELECT v FROM items ORDER BY v"] != nil {
 		t.Fatal("the query did not make room")
 	}
 	for want := range 5 {
@@ -95,8 +120,7 @@ func TestStatementMakesRoomWhileInUse(t *testing.T) {
 
 func TestStatementIsClosedByItsLastUser(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	p := &d.reader
+	p := openPool(t, open(t))
 	first, err := p.statement(t.Context(), "SELECT 42")
 	if err != nil {
 		t.Fatal(err)

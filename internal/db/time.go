@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+	"unsafe"
 )
 
 // Time scans a column of microseconds since 1970 into t, in UTC. Arguments
@@ -11,7 +12,10 @@ import (
 func Time(t *time.Time) sql.Scanner { return (*timeScanner)(t) }
 
 // NullTime is Time for a column that may be null.
-func NullTime(t **time.Time) sql.Scanner { return &nullTimeScanner{t} }
+func NullTime(t **time.Time) sql.Scanner {
+	// The struct is nothing but its field, so that no memory is needed.
+	return (*nullTimeScanner)(unsafe.Pointer(t))
+}
 
 type timeScanner time.Time
 
@@ -25,18 +29,18 @@ func (s *timeScanner) Scan(v any) error {
 	return nil
 }
 
-type nullTimeScanner struct{ t **time.Time }
+type nullTimeScanner struct{ t *time.Time }
 
 // Scan implements sql.Scanner.
 func (s *nullTimeScanner) Scan(v any) error {
 	if v == nil {
-		*s.t = nil
+		s.t = nil
 		return nil
 	}
 	var t time.Time
 	if err := Time(&t).Scan(v); err != nil {
 		return err
 	}
-	*s.t = &t
+	s.t = &t
 	return nil
 }

@@ -132,7 +132,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 		t.failed = because(ctx, err)
 		return nil, t.failed
 	}
-	t.open = &Rows{Rows: rows, tx: t}
+	t.open = &Rows{rows: rows, tx: t}
 	return t.open, nil
 }
 

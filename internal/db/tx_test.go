@@ -318,7 +318,8 @@ func TestDeadlockIsRetried(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		must(t, d, "INSERT INTO settings VALUES ('a', ''), ('b', '')")
 		var tries atomic.Int64
-		var wg sync.WaitGroup
+		var wg, both sync.WaitGroup
+		both.Add(2)
 		for _, order := range [][2]string{{"a", "b"}, {"b", "a"}} {
 			wg.Go(func() {
 				first := true
@@ -330,7 +331,8 @@ func TestDeadlockIsRetried(t *testing.T) {
 						}
 						if first && d.Postgres() {
 							first = false
-							time.Sleep(200 * time.Millisecond) // so that each holds what the other wants
+							both.Done() // each holds what the other wants
+							both.Wait()
 						}
 					}
 					return nil

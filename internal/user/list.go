@@ -95,10 +95,10 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort
 func listUsers(ctx context.Context, d *db.DB, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
 	where := f.where(by)
 	q := db.Query[*User]{
-		Columns: userColumns, From: userTables, CountFrom: "users u", Where: where, Desc: order.Desc, Scan: scanUser,
+		Columns: userColumns, From: userTables, CountFrom: "users u", Where: where, Desc: order.Desc, Scan: scanEach((*User).columns),
 	}
 	if by.Admin {
-		q.Columns, q.ColumnArgs, q.Scan = profileColumns, []any{by.ID}, scanProfile
+		q.Columns, q.ColumnArgs, q.Scan = profileColumns, []any{by.ID}, scanEach((*User).profile)
 	}
 	id := db.Order{Name: "u.id"}
 	switch order.By {

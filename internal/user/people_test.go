@@ -107,7 +107,7 @@ func TestIdentities(t *testing.T) {
 		b.refused(b.DeleteIdentity(ctx, byBoss, ada.ID, "none"), errs.KindNotFound)
 		b.refused(b.DeleteIdentity(ctx, byBoss, 999_999, "saml"), errs.KindNotFound)
 		b.ok(b.DeleteIdentity(ctx, byBoss, ada.ID, "saml"))
-		if u, err := b.Get(ctx, byBoss, ada.ID); err != nil || len(u.Identities) != 1 {
+		if u, err := b.Get(ctx, byBoss, ada.ID, false); err != nil || len(u.Identities) != 1 {
 			b.t.Errorf("after deletion: %v, %v", u, err)
 		}
 		b.event("user_identity_removed")

@@ -21,8 +21,10 @@ const userColumns = `u.id, u.kind, u.username, u.name, u.email, u.confirmed_at, 
 
 const userTables = `users u LEFT JOIN namespaces n ON n.user_id = u.id`
 
+// columns are where the values of userColumns go; there is room for those of
+// profileColumns.
 func (u *User) columns() []any {
-	return []any{&u.ID, &u.Kind, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt), &u.State, &u.Admin, &u.Auditor, &u.External,
+	return append(make([]any, 0, 54), &u.ID, &u.Kind, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt), &u.State, &u.Admin, &u.Auditor, &u.External,
 		&u.MustChangePassword, db.NullTime(&u.LockedUntil), &u.TwoFactorEnabled,
 		&u.Bio, &u.Location, &u.PublicEmail, &u.CommitEmail, &u.Skype, &u.LinkedIn, &u.Twitter, &u.Discord, &u.WebsiteURL,
 		&u.Organization, &u.JobTitle, &u.Pronouns, &u.Timezone,
@@ -30,7 +32,7 @@ func (u *User) columns() []any {
 		&u.Emoji, &u.Message, &u.Availability, db.NullTime(&u.ClearAt),
 		&u.Avatar, &u.Note, &u.PrivateProfile, &u.ProjectsLimit, &u.CanCreateGroup, &u.CIMinutesLimit, &u.ExtraCIMinutesLimit,
 		&u.SignInCount, db.NullTime(&u.CurrentSignInAt), &u.CurrentSignInIP, db.NullTime(&u.LastSignInAt), &u.LastSignInIP,
-		&u.LastActivityOn, &u.CreatedBy, db.Time(&u.CreatedAt), db.Time(&u.UpdatedAt), &u.NamespaceID}
+		&u.LastActivityOn, &u.CreatedBy, db.Time(&u.CreatedAt), db.Time(&u.UpdatedAt), &u.NamespaceID)
 }
 
 func scanUser(s db.Scanner) (*User, error) {
@@ -46,9 +48,13 @@ func findUser(ctx context.Context, q db.Q, id int64) (*User, error) {
 		WHERE u.id = ? AND u.deleted_at IS NULL`, id))
 }
 
+// findUsers reads of several accounts what their public form shows, by id.
 func findUsers(ctx context.Context, q db.Q, ids []int64) (map[int64]*User, error) {
-	list, err := db.All(ctx, q, scanUser, `SELECT `+userColumns+` FROM `+userTables+`
-		WHERE u.deleted_at IS NULL AND u.id IN `+db.In(len(ids)), db.Any(ids)...)
+	list, err := db.All(ctx, q, func(s db.Scanner) (*User, error) {
+		u := &User{}
+		return u, s.Scan(&u.ID, &u.Username, &u.Name, &u.State, db.NullTime(&u.LockedUntil), &u.Avatar)
+	}, `SELECT id, username, name, state, locked_until, avatar FROM users
+		WHERE deleted_at IS NULL AND id IN `+db.In(len(ids)), db.Any(ids)...)
 	found := make(map[int64]*User, len(list))
 	for _, u := range list {
 		found[u.ID] = u
@@ -82,10 +88,27 @@ const profileColumns = userColumns + `,
 
 func scanProfile(s db.Scanner) (*User, error) {
 	u := &User{}
-	if err := s.Scan(append(u.columns(), &u.Followers, &u.Following, &u.IsFollowed)...); err != nil {
+	if err := s.Scan(u.profile()...); err != nil {
 		return nil, notFound(err, "User")
 	}
 	return u, nil
+}
+
+// profile are where the values of profileColumns go.
+func (u *User) profile() []any { return append(u.columns(), &u.Followers, &u.Following, &u.IsFollowed) }
+
+// scanEach gives a scan for the rows of one query, which go through the same
+// places one after the other: to name those takes longer than to copy a user.
+func scanEach(places func(*User) []any) func(db.Scanner) (*User, error) {
+	row := &User{}
+	dest := places(row)
+	return func(s db.Scanner) (*User, error) {
+		if err := s.Scan(dest...); err != nil {
+			return nil, err
+		}
+		u := *row
+		return &u, nil
+	}
 }
 
 func findProfile(ctx context.Context, q db.Q, viewer, id int64) (*User, error) {

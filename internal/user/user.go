@@ -186,15 +186,21 @@ func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 }
 
 // Get gives an account to anybody who has signed in: Unauthorized otherwise,
-// NotFound when there is none that he may see.
-func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (*User, error) {
+// NotFound when there is none that he may see. Its custom attributes are read
+// when asked for.
+func (s *Service) Get(ctx context.Context, by actor.Actor, id int64, attributes bool) (*User, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	return s.profile(ctx, by, id)
+	u, err := s.profile(ctx, by, id)
+	if err != nil || !attributes {
+		return u, err
+	}
+	u.Attributes, err = attributesOf(ctx, s.DB, id)
+	return u, err
 }
 
-// profile reads the account with its counts, identities and attributes.
+// profile reads the account with its counts and identities.
 func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User, error) {
 	u, err := findProfile(ctx, s.DB, by.ID, id)
 	if err != nil {
@@ -204,9 +210,6 @@ func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User,
 		return nil, errs.NotFound("User")
 	}
 	if u.Identities, err = identitiesOf(ctx, s.DB, id); err != nil {
-		return nil, err
-	}
-	if u.Attributes, err = attributesOf(ctx, s.DB, id); err != nil {
 		return nil, err
 	}
 	if !by.Admin {

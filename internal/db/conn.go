@@ -1,0 +1,328 @@
+package db
+
+import (
+	"container/list"
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// conn is a connection to SQLite that reads. It calls the library itself:
+// with database/sql and its driver between them, each value goes through
+// several locks and boxes and each query asks for the name and type of every
+// column, which together costs five times what SQLite does.
+//
+// One goroutine uses a conn at a time. All memory that the library sees is
+// the library's own, so that the garbage collector has no part in it.
+type conn struct {
+	tls   *libc.TLS
+	db    uintptr
+	out   uintptr // room for a pointer that a call returns
+	stmts map[string]*stmt
+	order list.List // of *stmt, the last used in front
+
+	ctx  context.Context // of the query that runs
+	poll func(*libc.TLS, uintptr) int32
+}
+
+// connStatements bounds the prepared statements of a conn.
+const connStatements = 200
+
+// pollEvery is after how many instructions of SQLite's machine a query looks
+// whether its context has ended: some microseconds.
+const pollEvery = 1000
+
+// openConn opens the file, which must be there.
+func openConn(path string) (*conn, error) {
+	c := &conn{tls: libc.NewTLS(), stmts: map[string]*stmt{}, ctx: context.Background()}
+	c.out = c.alloc(8)
+	c.poll = func(*libc.TLS, uintptr) int32 {
+		if c.ctx.Err() != nil {
+			return sqlite3.SQLITE_INTERRUPT
+		}
+		return sqlite3.SQLITE_OK
+	}
+	name := c.cstring(path)
+	defer c.free(name)
+	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, c.out, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_NOMUTEX, 0)
+	c.db = *(*uintptr)(memory(c.out))
+	if err := c.setUp(rc); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *conn) setUp(opened int32) error {
+	if opened != sqlite3.SQLITE_OK {
+		return c.fault(opened)
+	}
+	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
+	sqlite3.Xsqlite3_progress_handler(c.tls, c.db, pollEvery, function(c.poll), 0)
+	// A plan that depends on the values is made anew for each of them, which
+	// takes longer than most queries do.
+	list := c.alloc(16)
+	defer c.free(list)
+	rc := sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(1), uintptr(0)))
+	if rc != sqlite3.SQLITE_OK {
+		return c.fault(rc)
+	}
+	name := c.cstring("fold")
+	defer c.free(name)
+	rc = sqlite3.Xsqlite3_create_function_v2(c.tls, c.db, name, 1, sqlite3.SQLITE_UTF8|sqlite3.SQLITE_DETERMINISTIC, 0, function(fold), 0, 0, 0)
+	if rc != sqlite3.SQLITE_OK {
+		return c.fault(rc)
+	}
+	for _, pragma := range []string{"busy_timeout(5000)", "temp_store(MEMORY)", "query_only(1)"} {
+		s, err := c.prepare("PRAGMA " + pragma)
+		if err != nil {
+			return err
+		}
+		if _, err := c.step(s); err != nil {
+			return err
+		}
+		c.reset(s)
+	}
+	return nil
+}
+
+func (c *conn) close() {
+	for _, s := range c.stmts {
+		c.finalize(s)
+	}
+	sqlite3.Xsqlite3_close_v2(c.tls, c.db)
+	c.free(c.out)
+	c.tls.Close()
+}
+
+// fold is the function that the writer registers by its driver: see
+// openSQLite.
+func fold(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
+	arg := *(*uintptr)(memory(args))
+	if sqlite3.Xsqlite3_value_type(tls, arg) != sqlite3.SQLITE_TEXT {
+		sqlite3.Xsqlite3_result_value(tls, ctx, arg)
+		return
+	}
+	at := sqlite3.Xsqlite3_value_text(tls, arg)
+	lower := strings.ToLower(view(at, sqlite3.Xsqlite3_value_bytes(tls, arg)))
+	copied := libc.Xmalloc(tls, libc.Tsize_t(len(lower)+1))
+	copy(unsafe.Slice((*byte)(memory(copied)), len(lower)), lower)
+	sqlite3.Xsqlite3_result_text(tls, ctx, copied, int32(len(lower)), function(libc.Xfree))
+}
+
+// stmt is a prepared statement.
+type stmt struct {
+	query  string
+	p      uintptr
+	params int
+	room   uintptr // holds the texts and bytes that are bound
+	size   int     // of the room
+	place  *list.Element
+}
+
+// prepare gives the statement of a query.
+func (c *conn) prepare(query string) (*stmt, error) {
+	if s := c.stmts[query]; s != nil {
+		c.order.MoveToFront(s.place)
+		return s, nil
+	}
+	text := c.cstring(query)
+	defer c.free(text)
+	rc := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)+1), sqlite3.SQLITE_PREPARE_PERSISTENT, c.out, 0)
+	if rc != sqlite3.SQLITE_OK {
+		return nil, c.fault(rc)
+	}
+	s := &stmt{query: query, p: *(*uintptr)(memory(c.out))}
+	s.params = int(sqlite3.Xsqlite3_bind_parameter_count(c.tls, s.p))
+	if len(c.stmts) >= connStatements {
+		old := c.order.Remove(c.order.Back()).(*stmt)
+		delete(c.stmts, old.query)
+		c.finalize(old)
+	}
+	c.stmts[query] = s
+	s.place = c.order.PushFront(s)
+	return s, nil
+}
+
+func (c *conn) finalize(s *stmt) {
+	sqlite3.Xsqlite3_finalize(c.tls, s.p)
+	c.free(s.room)
+}
+
+// bind gives the statement its arguments.
+func (c *conn) bind(s *stmt, args []any) error {
+	if len(args) != s.params {
+		return fmt.Errorf("the query has %d placeholders, not %d", s.params, len(args))
+	}
+	size := 0
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			size += len(v) + 1
+		case []byte:
+			size += len(v) + 1
+		}
+	}
+	if size > s.size {
+		c.free(s.room)
+		s.room, s.size = c.alloc(size), size
+	}
+	at := s.room
+	for i, arg := range args {
+		n := int32(i + 1)
+		var rc int32
+		switch v := arg.(type) {
+		case nil:
+			rc = sqlite3.Xsqlite3_bind_null(c.tls, s.p, n)
+		case int64:
+			rc = sqlite3.Xsqlite3_bind_int64(c.tls, s.p, n, v)
+		case int:
+			rc = sqlite3.Xsqlite3_bind_int64(c.tls, s.p, n, int64(v))
+		case float64:
+			rc = sqlite3.Xsqlite3_bind_double(c.tls, s.p, n, v)
+		case bool:
+			var bit int64
+			if v {
+				bit = 1
+			}
+			rc = sqlite3.Xsqlite3_bind_int64(c.tls, s.p, n, bit)
+		case string:
+			copy(unsafe.Slice((*byte)(memory(at)), len(v)), v)
+			rc = sqlite3.Xsqlite3_bind_text(c.tls, s.p, n, at, int32(len(v)), sqlite3.SQLITE_STATIC)
+			at += uintptr(len(v) + 1)
+		case []byte:
+			if v == nil {
+				rc = sqlite3.Xsqlite3_bind_null(c.tls, s.p, n)
+				break
+			}
+			copy(unsafe.Slice((*byte)(memory(at)), len(v)), v)
+			rc = sqlite3.Xsqlite3_bind_blob(c.tls, s.p, n, at, int32(len(v)), sqlite3.SQLITE_STATIC)
+			at += uintptr(len(v) + 1)
+		default:
+			return fmt.Errorf("argument %d is a %T", n, arg)
+		}
+		if rc != sqlite3.SQLITE_OK {
+			return c.fault(rc)
+		}
+	}
+	return nil
+}
+
+// values turns arguments into the types that bind knows.
+func values(args []any) ([]any, error) {
+	copied := false
+	for i, arg := range args {
+		switch arg.(type) {
+		case nil, int64, int, float64, bool, string, []byte:
+			continue
+		}
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		if !copied {
+			args, copied = append([]any(nil), args...), true
+		}
+		args[i] = value
+	}
+	return args, nil
+}
+
+// step goes to the next row, if there is one.
+func (c *conn) step(s *stmt) (bool, error) {
+	switch rc := sqlite3.Xsqlite3_step(c.tls, s.p); rc {
+	case sqlite3.SQLITE_ROW:
+		return true, nil
+	case sqlite3.SQLITE_DONE:
+		return false, nil
+	default:
+		return false, c.fault(rc)
+	}
+}
+
+func (c *conn) reset(s *stmt) { sqlite3.Xsqlite3_reset(c.tls, s.p) }
+
+func (c *conn) columns(s *stmt) int { return int(sqlite3.Xsqlite3_column_count(c.tls, s.p)) }
+
+// kind is the type of a value of the row: SQLITE_INTEGER and so on.
+func (c *conn) kind(s *stmt, i int32) int32 { return sqlite3.Xsqlite3_column_type(c.tls, s.p, i) }
+
+func (c *conn) integer(s *stmt, i int32) int64 { return sqlite3.Xsqlite3_column_int64(c.tls, s.p, i) }
+
+func (c *conn) text(s *stmt, i int32) string {
+	at := sqlite3.Xsqlite3_column_text(c.tls, s.p, i)
+	return strings.Clone(view(at, sqlite3.Xsqlite3_column_bytes(c.tls, s.p, i)))
+}
+
+// value is a value of the row as drivers give it.
+func (c *conn) value(s *stmt, i int32) any {
+	switch c.kind(s, i) {
+	case sqlite3.SQLITE_INTEGER:
+		return c.integer(s, i)
+	case sqlite3.SQLITE_FLOAT:
+		return sqlite3.Xsqlite3_column_double(c.tls, s.p, i)
+	case sqlite3.SQLITE_TEXT:
+		return c.text(s, i)
+	case sqlite3.SQLITE_BLOB:
+		at := sqlite3.Xsqlite3_column_blob(c.tls, s.p, i)
+		return []byte(view(at, sqlite3.Xsqlite3_column_bytes(c.tls, s.p, i)))
+	}
+	return nil
+}
+
+// sqliteFault is an error of a conn.
+type sqliteFault struct {
+	code int
+	text string
+}
+
+// Error gives the text for logs.
+func (e *sqliteFault) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
+
+func (c *conn) fault(rc int32) error {
+	e := &sqliteFault{code: int(rc), text: libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, rc))}
+	if c.db != 0 {
+		e.text += ": " + libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db))
+	}
+	return e
+}
+
+// alloc gives memory of the library; it panics when there is none, as Go does.
+func (c *conn) alloc(size int) uintptr {
+	p := libc.Xcalloc(c.tls, 1, libc.Tsize_t(size))
+	if p == 0 {
+		panic("sqlite: out of memory")
+	}
+	return p
+}
+
+func (c *conn) free(p uintptr) { libc.Xfree(c.tls, p) }
+
+// cstring copies a text to memory of the library, with a 0 at its end.
+func (c *conn) cstring(s string) uintptr {
+	p := c.alloc(len(s) + 1)
+	copy(unsafe.Slice((*byte)(memory(p)), len(s)), s)
+	return p
+}
+
+// memory is the library's memory at an address, which Go did not give out and
+// does not move.
+func memory(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+// view shows the library's memory as a text. It must be copied before the next
+// call of the library.
+func view(address uintptr, size int32) string {
+	if address == 0 || size == 0 {
+		return ""
+	}
+	return unsafe.String((*byte)(memory(address)), size)
+}
+
+// function is the address by which the library calls f. The caller keeps f as
+// long as the library may call it.
+func function[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
