@@ -112,7 +112,7 @@ func TestWorkSurvivesKill(t *testing.T) {
 		if n := strings.Count(log.String(), "left unfinished"); n != 4 {
 			t.Errorf("the log tells of %d:\n%s", n, log)
 		}
-		if took := time.Since(began); took > 15*time.Second {
+		if took := time.Since(began); took > 5*time.Minute { // River's own rescue comes after an hour
 			t.Errorf("it took %v", took)
 		}
 	})

@@ -50,6 +50,7 @@ type Queue struct {
 	lanes    map[string]int
 	every    map[string]periodic
 	pulse    time.Duration
+	poll     time.Duration
 	quick    bool // tests: no random pauses at the start
 
 	// client is there from Start to Stop; meanwhile the maps do not change.
@@ -71,6 +72,8 @@ const (
 	defaultLane = river.QueueDefault
 	// defaultTimeout bounds one run of a handler that names no other bound.
 	defaultTimeout = 5 * time.Minute
+	// poll is how soon a lane finds what it was not woken for.
+	poll = time.Second
 	// defaultTries makes work fail for good about half a day after it was
 	// first tried: see backoff.
 	defaultTries = 12
@@ -85,6 +88,7 @@ func New(d Deps) *Queue {
 		lanes:    map[string]int{defaultLane: d.Workers},
 		every:    map[string]periodic{},
 		pulse:    pulse,
+		poll:     poll,
 	}
 	if d.Workers <= 0 {
 		q.lanes[defaultLane] = 2 * runtime.GOMAXPROCS(0)

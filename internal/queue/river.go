@@ -44,7 +44,7 @@ func (q *Queue) config() *river.Config {
 		// Adding work wakes its lane at once; the poll finds what other nodes
 		// added and what has become due.
 		FetchCooldown:     10 * time.Millisecond,
-		FetchPollInterval: time.Second,
+		FetchPollInterval: q.poll,
 
 		JobTimeout: defaultTimeout,
 		// Work that a dead process left is taken over much sooner: see
