@@ -1,0 +1,109 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// MergeBase gives the best common ancestor of all revisions. It returns
+// ErrNotFound when one of them is not there, or when they have none.
+func (r Repo) MergeBase(ctx context.Context, revs ...string) (OID, error) {
+	ids, err := r.resolveAll(ctx, revs)
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) == 1 {
+		return OID(ids[0]), nil
+	}
+	args := append([]string{"merge-base", "--octopus"}, ids...)
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
+	if v, ok := r.engine.cache.get(key); ok {
+		return v.(OID), nil
+	}
+	out, err := r.output(ctx, command{args: args, ok: []int{1}})
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	id, ok := ParseOID(first)
+	if !ok {
+		return "", fmt.Errorf("merge base of %.200v: %w", revs, ErrNotFound)
+	}
+	r.engine.cache.put(key, id, 40)
+	return id, nil
+}
+
+func (r Repo) resolveAll(ctx context.Context, revs []string) ([]string, error) {
+	if len(revs) == 0 {
+		return nil, fmt.Errorf("no revision: %w", ErrBadRevision)
+	}
+	ids := make([]string, len(revs))
+	for i, rev := range revs {
+		id, err := r.ResolveCommit(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = string(id)
+	}
+	return ids, nil
+}
+
+// IsAncestor reports whether of can be reached from the descendant. A commit
+// is an ancestor of itself.
+func (r Repo) IsAncestor(ctx context.Context, of, descendant string) (bool, error) {
+	ids, err := r.resolveAll(ctx, []string{of, descendant})
+	if err != nil {
+		return false, err
+	}
+	if ids[0] == ids[1] {
+		return true, nil
+	}
+	args := []string{"merge-base", "--is-ancestor", ids[0], ids[1]}
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
+	if v, ok := r.engine.cache.get(key); ok {
+		return v.(bool), nil
+	}
+	_, err = r.output(ctx, command{args: args})
+	var failure *Error
+	if errors.As(err, &failure) && failure.Exit == 1 {
+		err = nil
+	}
+	if err != nil {
+		return false, err
+	}
+	is := failure == nil
+	r.engine.cache.put(key, is, 0)
+	return is, nil
+}
+
+// Contains gives the refs below a place from which a commit can be reached, in
+// the order of their names, at most limit of them; 0 is all.
+func (r Repo) Contains(ctx context.Context, rev, place string, limit int) ([]string, error) {
+	id, err := r.ResolveCommit(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	if !wellFormedOneLevel(strings.TrimSuffix(place, "/")) || strings.HasPrefix(place, "-") {
+		return nil, fmt.Errorf("%w: %.100q", ErrBadRef, place)
+	}
+	args := []string{"for-each-ref", "--format=%(refname)", "--contains=" + string(id)}
+	if limit > 0 {
+		args = append(args, fmt.Sprintf("--count=%d", limit))
+	}
+	var refs []string
+	err = r.run(ctx, command{args: append(args, place)}, func(out io.Reader) error {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			refs = append(refs, lines.Text())
+		}
+		return lines.Err()
+	})
+	return refs, err
+}

@@ -1,0 +1,147 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/klauspost/pgzip"
+)
+
+// ArchiveFormat is the form of an archive.
+type ArchiveFormat string
+
+// The formats of archives.
+const (
+	Tar    ArchiveFormat = "tar"
+	TarGz  ArchiveFormat = "tar.gz"
+	TarBz2 ArchiveFormat = "tar.bz2"
+	Zip    ArchiveFormat = "zip"
+)
+
+// ErrUnsupported says that this machine can not make the format.
+var ErrUnsupported = errors.New("not supported here")
+
+// ArchiveOptions says what goes into an archive.
+type ArchiveOptions struct {
+	Rev    string
+	Path   string // only this file or directory, under its whole path
+	Prefix string // the directory that holds everything; empty is none
+	Format ArchiveFormat
+}
+
+// Archive writes an archive of a revision to w as it is made; nothing of it is
+// held. Attributes in the tree that say what to leave out are followed. It
+// returns ErrBadRevision, ErrBadPath, ErrNotFound, and ErrUnsupported for a
+// bzip2 archive where there is no bzip2 program; then nothing was written.
+// After any other error what was written is no archive.
+func (r Repo) Archive(ctx context.Context, w io.Writer, o ArchiveOptions) error {
+	c, pack, err := r.archiveCommand(ctx, o)
+	if err != nil {
+		return fmt.Errorf("archive %.100q: %w", o.Rev, err)
+	}
+	return r.run(ctx, c, func(out io.Reader) error { return pack(ctx, w, out) })
+}
+
+// packer turns the output of git archive into the format.
+type packer func(ctx context.Context, w io.Writer, tar io.Reader) error
+
+func (r Repo) archiveCommand(ctx context.Context, o ArchiveOptions) (command, packer, error) {
+	var pack packer
+	form := "tar"
+	switch o.Format {
+	case Tar, "":
+		pack = packPlain
+	case TarGz:
+		pack = packGzip
+	case Zip:
+		pack, form = packPlain, "zip"
+	case TarBz2:
+		program, err := findBzip2()
+		if err != nil {
+			return command{}, nil, err
+		}
+		pack = func(ctx context.Context, w io.Writer, tar io.Reader) error { return r.packBzip2(ctx, program, w, tar) }
+	default:
+		return command{}, nil, fmt.Errorf("format %.20q: %w", o.Format, ErrUnsupported)
+	}
+	id, err := r.ResolveCommit(ctx, o.Rev)
+	if err != nil {
+		return command{}, nil, err
+	}
+	path := strings.Trim(o.Path, "/")
+	if _, err := r.Entry(ctx, string(id), path); err != nil {
+		return command{}, nil, err
+	}
+	args := []string{"archive", "--format=" + form}
+	if prefix := strings.Trim(o.Prefix, "/"); prefix != "" {
+		if err := checkPath(prefix); err != nil {
+			return command{}, nil, err
+		}
+		args = append(args, "--prefix="+prefix+"/")
+	}
+	args = append(args, string(id), "--")
+	if path != "" {
+		args = append(args, path)
+	}
+	return command{work: transfer, args: args}, pack, nil
+}
+
+func packPlain(_ context.Context, w io.Writer, out io.Reader) error {
+	_, err := io.CopyBuffer(onlyWriter{w}, out, make([]byte, 64<<10))
+	return err
+}
+
+// packGzip compresses blocks on all cores; the result is one plain gzip file.
+func packGzip(_ context.Context, w io.Writer, tar io.Reader) error {
+	z, err := pgzip.NewWriterLevel(w, 5)
+	if err == nil {
+		err = z.SetConcurrency(512<<10, runtime.GOMAXPROCS(0)+1)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(onlyWriter{z}, tar, make([]byte, 128<<10))
+	return errors.Join(err, z.Close())
+}
+
+// findBzip2 looks for a program that writes bzip2, which Go's library only
+// reads; those that use all cores come first.
+func findBzip2() (string, error) {
+	for _, name := range []string{"lbzip2", "pbzip2", "bzip2"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no bzip2 program: %w", ErrUnsupported)
+}
+
+func (r Repo) packBzip2(ctx context.Context, program string, w io.Writer, tar io.Reader) error {
+	cmd := r.prepare(ctx, nil, nil)
+	cmd.Path, cmd.Args = program, []string{program, "-c"}
+	said, to := &tail{}, &keptError{w: w}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tar, to, said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("bzip2: %w: %s", errors.Join(to.err, err), said)
+	}
+	return nil
+}
+
+// keptError is a writer that remembers why it could not write; of a process
+// whose output nobody takes only its end by a signal would be known.
+type keptError struct {
+	w   io.Writer
+	err error
+}
+
+func (k *keptError) Write(p []byte) (int, error) {
+	n, err := k.w.Write(p)
+	if err != nil {
+		k.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,143 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// BlameRange is a run of lines that one commit last changed.
+type BlameRange struct {
+	Commit *Commit
+	Path   string // of the file in that commit
+	First  int    // the number of the first line, from 1
+	Lines  []string
+}
+
+// BlameOptions says which lines are wanted. From and To are the first and the
+// last line, from 1; both zero is the whole file.
+type BlameOptions struct {
+	Rev, Path string
+	From, To  int
+}
+
+// maxBlame is the size of a file up to which blame works.
+const maxBlame = 4 << 20
+
+// Blame tells for each line which commit it comes from. Lines are valid UTF-8,
+// whatever the file is. It returns ErrBadRevision, ErrBadPath, ErrNotFound for
+// a file or lines that are not there, and ErrTooLarge.
+func (r Repo) Blame(ctx context.Context, o BlameOptions) ([]BlameRange, error) {
+	id, err := r.ResolveCommit(ctx, o.Rev)
+	if err != nil {
+		return nil, err
+	}
+	file, err := r.Entry(ctx, string(id), o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if file.Type != TypeBlob {
+		return nil, fmt.Errorf("blame %.200q: no file: %w", o.Path, ErrNotFound)
+	}
+	info, err := r.Info(ctx, file.OID)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size > maxBlame {
+		return nil, fmt.Errorf("blame %.200q of %d bytes: %w", o.Path, info.Size, ErrTooLarge)
+	}
+	args := []string{"blame", "--porcelain"}
+	if o.From != 0 || o.To != 0 {
+		if o.From < 1 || o.To < o.From {
+			return nil, fmt.Errorf("blame lines %d to %d: %w", o.From, o.To, ErrNotFound)
+		}
+		args = append(args, fmt.Sprintf("-L%d,%d", o.From, o.To))
+	}
+	args = append(args, string(id), "--", o.Path)
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
+	if v, ok := r.engine.cache.get(key); ok {
+		return v.([]BlameRange), nil
+	}
+	var b blameParser
+	err = r.run(ctx, command{args: args}, b.read)
+	if err != nil {
+		var failure *Error
+		if errors.As(err, &failure) && strings.Contains(failure.Stderr, " lines") {
+			failure.Kind = ErrNotFound // "file x has only 3 lines"
+		}
+		return nil, err
+	}
+	commits, err := r.commits(ctx, b.ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.ranges {
+		b.ranges[i].Commit = commits[i]
+	}
+	r.engine.cache.put(key, b.ranges, b.size+200*len(b.ranges))
+	return b.ranges, nil
+}
+
+// blameParser reads the porcelain format: a line with the commit, some about
+// it when it is new, and the content after a tab.
+type blameParser struct {
+	ranges []BlameRange
+	ids    []OID // of the ranges
+	paths  map[OID]string
+	size   int
+}
+
+func (b *blameParser) read(out io.Reader) error {
+	b.paths = map[OID]string{}
+	in := bufio.NewReaderSize(out, 64<<10)
+	var id OID
+	line := 0
+	fresh := false // a header was read, and no content since
+	for {
+		text, err := in.ReadString('\n') // no longer than the file
+		if errors.Is(err, io.EOF) && text == "" {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		text = strings.TrimSuffix(text, "\n")
+		switch {
+		case strings.HasPrefix(text, "\t"):
+			b.add(id, line, decode([]byte(text[1:]), ""))
+			fresh = false
+		case !fresh:
+			hex, rest, _ := strings.Cut(text, " ")
+			var ok bool
+			if id, ok = ParseOID(hex); !ok {
+				return fmt.Errorf("git blame: line %.100q", text)
+			}
+			if _, err := fmt.Sscan(rest, new(int), &line); err != nil {
+				return fmt.Errorf("git blame: line %.100q: %w", text, err)
+			}
+			fresh = true
+		case strings.HasPrefix(text, "filename "):
+			path := text[len("filename "):]
+			if plain, err := strconv.Unquote(path); err == nil && path[0] == '"' {
+				path = plain
+			}
+			b.paths[id] = path
+		}
+	}
+}
+
+func (b *blameParser) add(id OID, line int, text string) {
+	b.size += len(text) + 16
+	n := len(b.ranges)
+	path := b.paths[id]
+	if n > 0 && b.ids[n-1] == id && b.ranges[n-1].Path == path {
+		b.ranges[n-1].Lines = append(b.ranges[n-1].Lines, text)
+		return
+	}
+	b.ids = append(b.ids, id)
+	b.ranges = append(b.ranges, BlameRange{Path: path, First: line, Lines: []string{text}})
+}

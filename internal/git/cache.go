@@ -1,0 +1,133 @@
+package git
+
+import (
+	"container/list"
+	"hash/maphash"
+	"strings"
+	"sync"
+)
+
+// cacheKind tells apart what is cached under one id.
+type cacheKind uint8
+
+const (
+	kindInfo    cacheKind = iota // Info of an object
+	kindContent                  // *Object
+	kindTree                     // []Entry of a tree
+	kindCommit                   // *Commit
+	kindTag                      // *Tag
+	kindPeel                     // Info of what a revision on top of an id leads to
+	kindPacked                   // *packedRefs
+	kindAnswer                   // an answer of a command, under its arguments
+)
+
+// cacheKey names a value. The scope is part of it: an object is found only in
+// the repositories in which it was found before.
+type cacheKey struct {
+	scope string
+	kind  cacheKind
+	id    string
+}
+
+// cache holds immutable values up to a number of bytes; the ones that were
+// not used for longest go first. It is split so that its locks are not
+// fought over.
+type cache struct {
+	seed   maphash.Seed
+	shards [16]cacheShard
+}
+
+type cacheShard struct {
+	mu     sync.Mutex
+	budget int
+	used   int
+	values map[cacheKey]*list.Element
+	order  *list.List // of *cacheItem, the last used first
+}
+
+type cacheItem struct {
+	key   cacheKey
+	value any
+	size  int
+}
+
+// itemOverhead is about what an entry costs beside its value and key.
+const itemOverhead = 256
+
+func newCache(budget int64) *cache {
+	c := &cache{seed: maphash.MakeSeed()}
+	for i := range c.shards {
+		c.shards[i] = cacheShard{budget: int(budget) / len(c.shards), values: map[cacheKey]*list.Element{}, order: list.New()}
+	}
+	return c
+}
+
+func (c *cache) shard(k cacheKey) *cacheShard {
+	return &c.shards[maphash.Comparable(c.seed, k)%uint64(len(c.shards))]
+}
+
+func (c *cache) get(k cacheKey) (any, bool) {
+	s := c.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.values[k]
+	if !ok {
+		return nil, false
+	}
+	s.order.MoveToFront(e)
+	return e.Value.(*cacheItem).value, true
+}
+
+// put keeps a value of about size bytes; one that would push out most others
+// is not kept.
+func (c *cache) put(k cacheKey, value any, size int) {
+	size += itemOverhead + len(k.id)
+	s := c.shard(k)
+	if size > s.budget/2 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.values[k]; ok {
+		s.remove(e)
+	}
+	s.values[k] = s.order.PushFront(&cacheItem{k, value, size})
+	s.used += size
+	for s.used > s.budget {
+		s.remove(s.order.Back())
+	}
+}
+
+func (s *cacheShard) remove(e *list.Element) {
+	item := s.order.Remove(e).(*cacheItem)
+	delete(s.values, item.key)
+	s.used -= item.size
+}
+
+// forget drops what is kept of a scope, and of the views that begin with it.
+func (c *cache) forget(scope string) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		for e := s.order.Front(); e != nil; {
+			next := e.Next()
+			if k := e.Value.(*cacheItem).key; k.scope == scope || strings.HasPrefix(k.scope, scope+"\x00") {
+				s.remove(e)
+			}
+			e = next
+		}
+		s.mu.Unlock()
+	}
+}
+
+// used is the number of bytes in use.
+func (c *cache) used() int {
+	n := 0
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += s.used
+		s.mu.Unlock()
+	}
+	return n
+}

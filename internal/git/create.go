@@ -1,0 +1,108 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Init makes an empty bare repository in path whose HEAD is the branch, which
+// need not exist. The directory appears whole or not at all, and is on disk
+// when Init returns. It returns ErrExists when there is something in path
+// already and ErrBadRef for a branch that can not be.
+func (e *Engine) Init(ctx context.Context, path, branch string) (Repo, error) {
+	r := e.Repo(path)
+	if err := CheckRef("refs/heads/" + branch); err != nil {
+		return r, fmt.Errorf("init %s: %w", path, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	parent := filepath.Dir(r.path)
+	if err := makeDirs(parent); err != nil {
+		return r, fmt.Errorf("init %s: %w", path, err)
+	}
+	draft, err := os.MkdirTemp(parent, ".init-*")
+	if err != nil {
+		return r, fmt.Errorf("init %s: %w", path, err)
+	}
+	defer os.RemoveAll(draft) // nothing is there once it has its name
+	if err := lay(draft, branch); err != nil {
+		return r, fmt.Errorf("init %s: %w", path, err)
+	}
+	if err := os.Rename(draft, r.path); err != nil {
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) {
+			return r, fmt.Errorf("init %s: %w", path, ErrExists)
+		}
+		return r, fmt.Errorf("init %s: %w", path, err)
+	}
+	return r, syncDir(parent)
+}
+
+// lay writes the files of an empty repository, as gitrepository-layout(5)
+// wants them. To do it here takes no process, no template and no hooks.
+func lay(dir, branch string) error {
+	if err := os.Chmod(dir, 0o750); err != nil {
+		return err
+	}
+	dirs := []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "objects", "refs"}
+	for _, d := range dirs {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o750); err != nil {
+			return err
+		}
+	}
+	for name, content := range map[string]string{
+		"HEAD":   "ref: refs/heads/" + branch + "\n",
+		"config": config(),
+	} {
+		if err := writeSynced(filepath.Join(dir, name), content); err != nil {
+			return err
+		}
+	}
+	for _, d := range append(dirs, ".") {
+		if err := syncDir(filepath.Join(dir, d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeSynced(path, content string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeDirs is os.MkdirAll whose new directories survive a crash.
+func makeDirs(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if err := makeDirs(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+// syncDir makes the names in a directory survive a crash.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

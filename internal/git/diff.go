@@ -1,0 +1,315 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DiffOptions says what is compared and how much of it is wanted. A limit that
+// is zero takes the value beside it.
+type DiffOptions struct {
+	From string // a revision; empty is the empty tree
+	To   string
+	// Straight compares the two as they are. Otherwise To is compared with
+	// the merge base of both.
+	Straight bool
+	// Unidiff leaves the lines with the names of both files in the texts.
+	Unidiff          bool
+	Paths            []string
+	IgnoreWhitespace bool
+	Context          int // lines around a change; 3
+
+	MaxFiles    int           // files with a text: 1,000
+	MaxLines    int           // lines of all texts: 50,000
+	MaxFileSize int           // bytes of one text: 1 MiB
+	Time        time.Duration // the time of reading
+}
+
+// FileDiff is what became of one file.
+type FileDiff struct {
+	OldPath, NewPath string // the same unless it was renamed
+	AMode, BMode     string // 0 before it was made and after it was deleted
+	OldID, NewID     OID
+	New              bool
+	Renamed          bool
+	Deleted          bool
+	Binary           bool
+	// Diff is valid UTF-8, whatever the file is. It is empty when the file
+	// is binary, was only renamed, or TooLarge.
+	Diff     string
+	TooLarge bool // a limit was over
+	Added    int  // lines in Diff
+	Removed  int
+}
+
+// Diff is a comparison. It must not be changed.
+type Diff struct {
+	Base  OID // what To was compared with
+	Files []FileDiff
+	// Overflow says that a limit was over and texts are missing.
+	Overflow bool
+	// TimedOut says that git had not finished; the files may be missing, or
+	// only their texts.
+	TimedOut bool
+}
+
+// maxDiffFiles is the most files that a comparison lists. With more of them
+// there are no texts.
+const maxDiffFiles = 100_000
+
+func (o DiffOptions) filled(e *Engine) DiffOptions {
+	set := func(v *int, to int) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	set(&o.Context, 3)
+	set(&o.MaxFiles, 1000)
+	set(&o.MaxLines, 50_000)
+	set(&o.MaxFileSize, 1<<20)
+	if o.Time == 0 {
+		o.Time = e.limits.Read
+	}
+	return o
+}
+
+// Diff compares two revisions. When the time is over it gives what there is,
+// marked as such. It returns ErrBadRevision, ErrBadPath, and ErrNotFound for a
+// revision that is not there or two that have no merge base.
+func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
+	o = o.filled(r.engine)
+	base, to, err := r.diffEnds(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"diff-tree", "-r", "--raw", "-p", "-z", "--find-renames", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
+		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--unified=" + strconv.Itoa(o.Context)}
+	if o.IgnoreWhitespace {
+		args = append(args, "--ignore-all-space")
+	}
+	args = append(args, "--end-of-options", string(base), string(to), "--")
+	for _, path := range o.Paths {
+		path = strings.Trim(path, "/")
+		if err := checkPath(path); err != nil {
+			return nil, err
+		}
+		args = append(args, path)
+	}
+	limits := fmt.Sprint(o.Unidiff, o.MaxFiles, o.MaxLines, o.MaxFileSize)
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00") + "\x00" + limits}
+	if v, ok := r.engine.cache.get(key); ok {
+		return v.(*Diff), nil
+	}
+	p := diffParser{o: o, diff: &Diff{Base: base}}
+	err = r.run(ctx, command{args: args, limit: o.Time}, p.read)
+	if errors.Is(err, ErrTimeout) {
+		p.diff.TimedOut, err = true, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.finish()
+	if !p.diff.TimedOut {
+		r.engine.cache.put(key, p.diff, p.size+400*len(p.diff.Files))
+	}
+	return p.diff, nil
+}
+
+func (r Repo) diffEnds(ctx context.Context, o DiffOptions) (base, to OID, err error) {
+	if to, err = r.ResolveTree(ctx, o.To); err != nil {
+		return "", "", err
+	}
+	if o.From == "" {
+		return EmptyTree, to, nil
+	}
+	if o.Straight {
+		if base, err = r.ResolveCommit(ctx, o.From); errors.Is(err, ErrNotFound) {
+			base, err = r.ResolveTree(ctx, o.From)
+		}
+		return base, to, err
+	}
+	base, err = r.MergeBase(ctx, o.From, o.To)
+	return base, to, err
+}
+
+// diffParser reads the output of diff-tree --raw -p -z: first a list of all
+// files, then their texts in the same order.
+type diffParser struct {
+	o     DiffOptions
+	diff  *Diff
+	size  int // bytes of all texts
+	lines int
+	texts int   // files with a text so far
+	order []int // the file of each text that follows
+
+	text strings.Builder // of the file that is being read
+	at   int             // which file that is; -1 before the first
+	big  bool            // its text is not wanted any more
+	body bool            // the head of its text is over
+}
+
+func (p *diffParser) read(out io.Reader) error {
+	in := bufio.NewReaderSize(out, 64<<10)
+	for {
+		c, err := in.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if c == 0 {
+			return p.readTexts(in)
+		}
+		if err := p.readFile(in); err != nil {
+			return err
+		}
+	}
+}
+
+// readFile reads "<mode> <mode> <id> <id> <status>\0<path>\0[<path>\0]".
+func (p *diffParser) readFile(in *bufio.Reader) error {
+	next := func() string {
+		s, err := in.ReadString(0)
+		if err != nil {
+			return ""
+		}
+		return s[:len(s)-1]
+	}
+	field := strings.Fields(next())
+	if len(field) != 5 {
+		return fmt.Errorf("git diff-tree: entry %.200q", field)
+	}
+	f := FileDiff{AMode: mode(field[0]), BMode: mode(field[1]), OldID: OID(field[2]), NewID: OID(field[3]), OldPath: next()}
+	f.NewPath = f.OldPath
+	switch field[4][0] {
+	case 'A':
+		f.New = true
+	case 'D':
+		f.Deleted = true
+	case 'R':
+		f.Renamed, f.NewPath = true, next()
+	}
+	if len(p.diff.Files) == maxDiffFiles {
+		p.diff.Overflow = true
+		return errEnough
+	}
+	p.order = append(p.order, len(p.diff.Files))
+	if field[4][0] == 'T' { // it is deleted in one text and made in another
+		p.order = append(p.order, len(p.diff.Files))
+	}
+	p.diff.Files = append(p.diff.Files, f)
+	return nil
+}
+
+func mode(text string) string {
+	if text == "000000" {
+		return "0"
+	}
+	return text
+}
+
+func (p *diffParser) readTexts(in *bufio.Reader) error {
+	p.at = -1
+	start := true // of a line
+	for {
+		part, err := in.ReadSlice('\n')
+		whole := err == nil
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(part) > 0 {
+			if stop := p.add(part, start); stop {
+				return errEnough
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			p.endText()
+			p.order = nil
+			return nil
+		}
+		start = whole
+	}
+}
+
+// add takes a part of a line. Lines of a file's content start with another
+// letter than those of the head.
+func (p *diffParser) add(part []byte, start bool) (stop bool) {
+	if start && part[0] == 'd' && strings.HasPrefix(string(part), "diff --git ") {
+		p.endText()
+		if len(p.order) == 0 {
+			return true
+		}
+		if p.at != p.order[0] {
+			p.texts++
+		}
+		p.at, p.order = p.order[0], p.order[1:]
+		p.big, p.body = false, false
+		if p.texts > p.o.MaxFiles || p.lines > p.o.MaxLines {
+			p.order = append([]int{p.at}, p.order...) // finish marks it
+			p.at = -1
+			return true
+		}
+		return false
+	}
+	if p.at < 0 || p.big {
+		return false
+	}
+	f := &p.diff.Files[p.at]
+	if !p.body {
+		switch {
+		case start && part[0] == '@':
+			p.body = true
+		case start && strings.HasPrefix(string(part), "Binary files "):
+			f.Binary = true
+			return false
+		case start && p.o.Unidiff && (strings.HasPrefix(string(part), "--- ") || strings.HasPrefix(string(part), "+++ ")):
+		default:
+			return false
+		}
+	}
+	if start && p.body {
+		p.lines++
+		switch part[0] {
+		case '+':
+			f.Added++
+		case '-':
+			f.Removed++
+		}
+	}
+	if p.text.Len()+len(part) > p.o.MaxFileSize || p.lines > p.o.MaxLines {
+		p.big, f.TooLarge, p.diff.Overflow = true, true, true
+		p.text.Reset()
+		f.Diff, f.Added, f.Removed = "", 0, 0
+		return false
+	}
+	p.text.Write(part)
+	return false
+}
+
+func (p *diffParser) endText() {
+	if p.at < 0 || p.text.Len() == 0 {
+		return
+	}
+	p.diff.Files[p.at].Diff += strings.ToValidUTF8(p.text.String(), "\uFFFD")
+	p.size += p.text.Len()
+	p.text = strings.Builder{}
+}
+
+// finish marks the files whose text was not read.
+func (p *diffParser) finish() {
+	if p.diff.TimedOut && p.at >= 0 && p.text.Len() > 0 {
+		p.order = append([]int{p.at}, p.order...) // half a text is none
+		p.diff.Files[p.at].Added, p.diff.Files[p.at].Removed = 0, 0
+	}
+	for _, at := range p.order {
+		p.diff.Files[at].TooLarge = true
+		p.diff.Overflow = true
+	}
+}

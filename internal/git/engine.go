@@ -1,0 +1,136 @@
+package git
+
+import (
+	"cmp"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// Limits bounds what an Engine uses. A field that is zero takes the value
+// that is named beside it.
+type Limits struct {
+	Commands  int // git processes at once that answer a request: 4 for each core, at least 8
+	Transfers int // git processes at once that move a pack or an archive, as long as a client takes: 64
+	Readers   int // long-lived processes that read objects, over all repositories: 32
+
+	Wait     time.Duration // how long a call waits for a process to be allowed: 30 s
+	Read     time.Duration // the time of a process that reads: 60 s
+	Write    time.Duration // the time of a process that writes: 2 min
+	Transfer time.Duration // the time of a process that moves a pack or an archive: 2 h
+	Idle     time.Duration // how long a reader is kept that nobody uses: 1 min
+
+	Cache     int64 // bytes of the caches: 64 MiB
+	CacheBlob int64 // the largest blob that is cached, in bytes: 256 KiB
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		Commands:  cmp.Or(l.Commands, max(8, 4*runtime.NumCPU())),
+		Transfers: cmp.Or(l.Transfers, 64),
+		Readers:   cmp.Or(l.Readers, 32),
+		Wait:      cmp.Or(l.Wait, 30*time.Second),
+		Read:      cmp.Or(l.Read, time.Minute),
+		Write:     cmp.Or(l.Write, 2*time.Minute),
+		Transfer:  cmp.Or(l.Transfer, 2*time.Hour),
+		Idle:      cmp.Or(l.Idle, time.Minute),
+		Cache:     cmp.Or(l.Cache, 64<<20),
+		CacheBlob: cmp.Or(l.CacheBlob, 256<<10),
+	}
+}
+
+// Deps is what an Engine needs.
+type Deps struct {
+	Limits Limits
+}
+
+// Engine runs git for all repositories of a node. It is safe for use by many
+// goroutines.
+type Engine struct {
+	limits    Limits
+	program   string
+	env       []string
+	commands  chan struct{}
+	transfers chan struct{}
+	readers   *readerPool
+	cache     *cache
+}
+
+// New finds the git program; it is an error if there is none. Close ends what
+// the Engine started.
+func New(d Deps) (*Engine, error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fmt.Errorf("git can not be run: %w", err)
+	}
+	if program, err = filepath.Abs(program); err != nil {
+		return nil, fmt.Errorf("find git: %w", err)
+	}
+	limits := d.Limits.filled()
+	e := &Engine{
+		limits:    limits,
+		program:   program,
+		env:       environment(),
+		commands:  make(chan struct{}, limits.Commands),
+		transfers: make(chan struct{}, limits.Transfers),
+		cache:     newCache(limits.Cache),
+	}
+	e.readers = newReaderPool(limits.Readers, limits.Idle, e.startReader)
+	return e, nil
+}
+
+// Close ends the processes that wait for work. Calls that are under way end
+// as their contexts do.
+func (e *Engine) Close() { e.readers.close() }
+
+// Repo is a handle on a bare repository. It holds nothing open and may be
+// copied; it says nothing about whether the directory exists.
+type Repo struct {
+	engine *Engine
+	path   string
+	// borrowed are object directories of other repositories whose objects
+	// are seen beside those of this one.
+	borrowed []string
+}
+
+// Repo gives a handle on the bare repository in the directory path.
+func (e *Engine) Repo(path string) Repo {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return Repo{engine: e, path: path}
+}
+
+// Path is the directory of the repository.
+func (r Repo) Path() string { return r.path }
+
+// With gives a view of r that sees the objects of another repository too, as
+// a comparison between forks needs. Refs are those of r alone. Nothing may be
+// written through it: new objects could lean on ones that r does not have.
+func (r Repo) With(other Repo) Repo {
+	if other.path == r.path {
+		return r
+	}
+	view := r
+	view.borrowed = append(append([]string(nil), r.borrowed...), filepath.Join(other.path, "objects"))
+	return view
+}
+
+// Forget drops what is cached of the repository and ends the idle processes
+// that read it. It is for a directory that is being removed or replaced;
+// changes of refs and new objects need no call.
+func (r Repo) Forget() {
+	r.engine.readers.forget(r.scope())
+	r.engine.cache.forget(r.scope())
+}
+
+// scope names the set of objects that r sees; caches are kept apart by it.
+func (r Repo) scope() string {
+	s := r.path
+	for _, dir := range r.borrowed {
+		s += "\x00" + dir
+	}
+	return s
+}

@@ -1,0 +1,109 @@
+package git
+
+import (
+	"errors"
+	"strings"
+)
+
+// The kinds of errors. Test with errors.Is.
+var (
+	ErrNoRepository = errors.New("no such repository")
+	ErrNotFound     = errors.New("no such object, ref or path")
+	ErrBadRevision  = errors.New("not a revision")
+	ErrBadRef       = errors.New("not a name for a ref")
+	ErrBadPath      = errors.New("not a path")
+	ErrExists       = errors.New("it exists already")
+	ErrConflict     = errors.New("it changed meanwhile")
+	ErrTooLarge     = errors.New("too large")
+	ErrBusy         = errors.New("too many git processes")
+	ErrTimeout      = errors.New("git took too long")
+	ErrKilled       = errors.New("git was killed")
+	ErrCorrupt      = errors.New("the repository is damaged")
+	ErrCommand      = errors.New("git refused") // any other exit that is not 0
+)
+
+// Error is what became of a git process that did not do its work. It is of
+// one of the kinds above, or of context.Canceled or DeadlineExceeded when the
+// caller went away.
+type Error struct {
+	Kind   error
+	Name   string // the git command
+	Exit   int    // its status; -1 when it did not exit by itself
+	Stderr string // the end of what it said
+}
+
+// Error gives the text for the log.
+func (e *Error) Error() string {
+	text := "git " + e.Name + ": " + e.Kind.Error()
+	if said := strings.TrimSpace(e.Stderr); said != "" {
+		text += ": " + said
+	}
+	return text
+}
+
+// Unwrap gives the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// clues are parts of git's messages that tell what went wrong. Those of
+// damage come first: a damaged object is often called missing as well.
+var clues = []struct {
+	text string
+	kind error
+}{
+	{"is corrupt", ErrCorrupt},
+	{"corrupt loose object", ErrCorrupt},
+	{"inflate: ", ErrCorrupt},
+	{"unable to unpack", ErrCorrupt},
+	{"hash mismatch", ErrCorrupt},
+	{"unable to read tree", ErrCorrupt},
+	{"unable to read sha1 file", ErrCorrupt},
+	{"missing blob object", ErrCorrupt},
+	{"missing tree object", ErrCorrupt},
+	{"error in object", ErrCorrupt},
+	{"revision walk setup failed", ErrCorrupt},
+	{"not a git repository", ErrNoRepository},
+	{"does not appear to be a git repository", ErrNoRepository},
+	{"unknown revision", ErrNotFound},
+	{"bad revision", ErrNotFound},
+	{"bad object", ErrNotFound},
+	{"Not a valid object name", ErrNotFound},
+	{"not a valid object", ErrNotFound},
+	{"not a tree object", ErrNotFound},
+	{"Not a valid commit name", ErrNotFound},
+	{"not a commit", ErrNotFound},
+	{"Needed a single revision", ErrNotFound},
+	{"did not match any files", ErrNotFound},
+	{"no such path", ErrNotFound},
+	{"does not exist in", ErrNotFound},
+	{"Could not get object info", ErrNotFound},
+	{"unrelated histories", ErrNotFound},
+	{"pack exceeds maximum allowed size", ErrTooLarge},
+}
+
+func kindOf(stderr string) error {
+	for _, c := range clues {
+		if strings.Contains(stderr, c.text) {
+			return c.kind
+		}
+	}
+	return ErrCommand
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+const tailSize = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(p) > tailSize {
+		p = p[len(p)-tailSize:]
+	}
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - tailSize; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return n, nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.kept), "\uFFFD") }

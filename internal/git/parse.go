@@ -1,0 +1,277 @@
+package git
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+// Entry is a name in a tree.
+type Entry struct {
+	OID  OID
+	Name string
+	Path string // from the root of the tree that was asked for
+	Type Type
+	Mode string // six digits
+}
+
+// Key orders entries as a recursive walk meets them: a tree stands before
+// what is in it. A walk can go on after a key.
+func (e Entry) Key() string {
+	if e.Type == TypeTree {
+		return e.Path + "/"
+	}
+	return e.Path
+}
+
+var errMalformed = errors.New("malformed object")
+
+// parseTree reads the content of a tree. Paths are left empty.
+func parseTree(content []byte) ([]Entry, error) {
+	const size = 20 // bytes of an id
+	entries := make([]Entry, 0, len(content)/(size+16))
+	for len(content) > 0 {
+		space := bytes.IndexByte(content, ' ')
+		if space < 5 || space > 6 {
+			return nil, errMalformed
+		}
+		mode, err := strconv.ParseUint(string(content[:space]), 8, 32)
+		if err != nil {
+			return nil, errMalformed
+		}
+		end := bytes.IndexByte(content[space:], 0)
+		if end < 2 || len(content) < space+end+1+size {
+			return nil, errMalformed
+		}
+		name := string(content[space+1 : space+end])
+		if strings.Contains(name, "/") {
+			return nil, errMalformed
+		}
+		content = content[space+end+1:]
+		e := Entry{OID: OID(hex.EncodeToString(content[:size])), Name: name, Type: typeOf(mode)}
+		e.Mode = modeText(mode)
+		entries = append(entries, e)
+		content = content[size:]
+	}
+	return entries, nil
+}
+
+func typeOf(mode uint64) Type {
+	switch mode &^ 0o7777 {
+	case 0o040000:
+		return TypeTree
+	case 0o160000:
+		return TypeCommit
+	}
+	return TypeBlob
+}
+
+// modeText writes a mode; the ones that git makes take no memory.
+func modeText(mode uint64) string {
+	switch mode {
+	case 0o100644:
+		return "100644"
+	case 0o040000:
+		return "040000"
+	case 0o100755:
+		return "100755"
+	case 0o120000:
+		return "120000"
+	case 0o160000:
+		return "160000"
+	}
+	s := strconv.FormatUint(mode, 8)
+	return strings.Repeat("0", max(0, 6-len(s))) + s
+}
+
+// Signature is who did something, and when, in the zone of their clock.
+type Signature struct {
+	Name  string
+	Email string
+	When  time.Time
+}
+
+// Commit is a commit. Its texts are valid UTF-8, whatever they were.
+type Commit struct {
+	ID        OID
+	TreeID    OID
+	ParentIDs []OID
+	Author    Signature
+	Committer Signature
+	Message   string
+	Title     string // the first line of the message
+	Signed    bool   // there is a signature in it; nobody checked it
+}
+
+// parseCommit reads the content of a commit. It takes what git takes: where a
+// header is odd, the field is empty.
+func parseCommit(id OID, content []byte) (*Commit, error) {
+	c := &Commit{ID: id}
+	head, message := splitHead(content)
+	charset := ""
+	var author, committer []byte
+	for key, value := range headers(head) {
+		switch key {
+		case "tree":
+			if c.TreeID == "" {
+				c.TreeID, _ = ParseOID(string(value))
+			}
+		case "parent":
+			if p, ok := ParseOID(string(value)); ok {
+				c.ParentIDs = append(c.ParentIDs, p)
+			}
+		case "author":
+			if author == nil {
+				author = value
+			}
+		case "committer":
+			if committer == nil {
+				committer = value
+			}
+		case "encoding":
+			charset = string(value)
+		case "gpgsig":
+			c.Signed = true
+		}
+	}
+	if c.TreeID == "" {
+		return nil, errMalformed
+	}
+	c.Author = parseSignature(author, charset)
+	c.Committer = parseSignature(committer, charset)
+	c.Message = decode(message, charset)
+	c.Title = title(c.Message)
+	return c, nil
+}
+
+// Tag is an annotated tag. Its texts are valid UTF-8.
+type Tag struct {
+	ID         OID
+	Name       string
+	Target     OID
+	TargetType Type
+	Tagger     Signature // empty in some old tags
+	Message    string    // without the signature
+	Signature  string    // of the tag, unchecked
+}
+
+func parseTag(id OID, content []byte) (*Tag, error) {
+	t := &Tag{ID: id}
+	head, message := splitHead(content)
+	for key, value := range headers(head) {
+		switch key {
+		case "object":
+			t.Target, _ = ParseOID(string(value))
+		case "type":
+			t.TargetType = Type(decode(value, ""))
+		case "tag":
+			t.Name = decode(value, "")
+		case "tagger":
+			t.Tagger = parseSignature(value, "")
+		}
+	}
+	if t.Target == "" {
+		return nil, errMalformed
+	}
+	t.Message = decode(message, "")
+	for _, begin := range []string{"-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", "-----BEGIN SSH SIGNATURE-----", "-----BEGIN SIGNED MESSAGE-----"} {
+		if i := strings.Index(t.Message, begin); i == 0 || i > 0 && t.Message[i-1] == '\n' {
+			t.Message, t.Signature = t.Message[:i], t.Message[i:]
+			break
+		}
+	}
+	return t, nil
+}
+
+func splitHead(content []byte) (head, message []byte) {
+	if bytes.HasPrefix(content, []byte("\n")) {
+		return nil, content[1:]
+	}
+	head, message, _ = bytes.Cut(content, []byte("\n\n"))
+	return head, message
+}
+
+// headers gives the headers of a commit or tag in their order. Of one that
+// goes on over several lines, such as a signature, only the first is given.
+func headers(head []byte) func(yield func(string, []byte) bool) {
+	return func(yield func(string, []byte) bool) {
+		for line := range bytes.SplitSeq(head, []byte("\n")) {
+			key, value, ok := bytes.Cut(line, []byte(" "))
+			if ok && len(key) > 0 && !yield(string(key), value) {
+				return
+			}
+		}
+	}
+}
+
+// parseSignature reads "Name <mail> seconds zone". Old tools wrote all sorts
+// of lines; what can be read of them is.
+func parseSignature(line []byte, charset string) Signature {
+	var s Signature
+	open := bytes.IndexByte(line, '<')
+	if open < 0 {
+		s.Name = decode(bytes.TrimSpace(line), charset)
+		return s
+	}
+	s.Name = decode(bytes.TrimSpace(line[:open]), charset)
+	shut := bytes.IndexByte(line[open:], '>')
+	if shut < 0 {
+		s.Email = decode(bytes.TrimSpace(line[open+1:]), charset)
+		return s
+	}
+	s.Email = decode(bytes.TrimSpace(line[open+1:open+shut]), charset)
+	// As in git, the time follows the last bracket.
+	field := bytes.Fields(line[bytes.LastIndexByte(line, '>')+1:])
+	if len(field) == 0 {
+		return s
+	}
+	seconds, err := strconv.ParseInt(string(field[0]), 10, 64)
+	if err != nil || seconds > math.MaxInt32*100 || seconds < 0 {
+		return s // no time at all is better than one that no calendar holds
+	}
+	zone := time.UTC
+	if len(field) > 1 {
+		zone = parseZone(string(field[1]))
+	}
+	s.When = time.Unix(seconds, 0).In(zone)
+	return s
+}
+
+func parseZone(text string) *time.Location {
+	n, err := strconv.Atoi(text)
+	if err != nil || len(text) != 5 || n == 0 || n < -2400 || n > 2400 || n%100 >= 60 || n%100 <= -60 {
+		return time.UTC
+	}
+	return time.FixedZone("", (n/100*60+n%100)*60)
+}
+
+// title is the first line of a message, as log --oneline shows it: the lines
+// up to the first empty one.
+func title(message string) string {
+	message = strings.TrimLeft(message, "\n")
+	first, _, _ := strings.Cut(message, "\n\n")
+	return strings.TrimSpace(strings.ReplaceAll(first, "\n", " "))
+}
+
+// decode makes text valid UTF-8. A charset that is not known, or wrong,
+// leaves the bytes that are right and marks the others.
+func decode(b []byte, charset string) string {
+	if charset == "" && utf8.Valid(b) {
+		return string(b)
+	}
+	if charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
+		if enc, err := htmlindex.Get(charset); err == nil {
+			if out, err := enc.NewDecoder().Bytes(b); err == nil {
+				return strings.ToValidUTF8(string(out), "\uFFFD")
+			}
+		}
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}

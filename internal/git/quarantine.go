@@ -1,0 +1,118 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// quarantine is a directory of new objects that nobody else sees yet. They
+// become part of the repository by migrate, after all checks, or are dropped.
+type quarantine struct {
+	repo Repo
+	dir  string
+}
+
+// newQuarantine makes one. Its name is such that git prune removes what a
+// crash leaves behind.
+func (r Repo) newQuarantine() (*quarantine, error) {
+	dir, err := os.MkdirTemp(filepath.Join(r.path, "objects"), "tmp_objdir-incoming-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoRepository, r.path)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "pack"), 0o750)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a place for new objects: %w", err)
+	}
+	return &quarantine{r, dir}, nil
+}
+
+// env makes a git process write its objects here and read those of the
+// repository as well.
+func (q *quarantine) env() []string {
+	dirs := append([]string{filepath.Join(q.repo.path, "objects")}, q.repo.borrowed...)
+	return []string{
+		"GIT_OBJECT_DIRECTORY=" + q.dir,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(dirs, string(filepath.ListSeparator)),
+		"GIT_QUARANTINE_PATH=" + q.dir,
+	}
+}
+
+// view is the repository as it would be with the new objects. What is cached
+// of it goes with discard.
+func (q *quarantine) view() Repo {
+	v := q.repo
+	v.borrowed = append(slices.Clip(v.borrowed), q.dir)
+	return v
+}
+
+// discard removes what was not migrated. It may be called after migrate.
+func (q *quarantine) discard() {
+	q.view().Forget()
+	_ = os.RemoveAll(q.dir) // what is left is removed by git prune
+}
+
+// migrate moves the objects into the repository; when it returns they survive
+// a crash. An object that is there already stays as it is.
+func (q *quarantine) migrate() error {
+	objects := filepath.Join(q.repo.path, "objects")
+	dirs, err := os.ReadDir(q.dir)
+	if err != nil {
+		return fmt.Errorf("take over new objects: %w", err)
+	}
+	for _, d := range dirs {
+		if !d.IsDir() || d.Name() != "pack" && (len(d.Name()) != 2 || !isHex(d.Name())) {
+			continue
+		}
+		if err := moveAll(filepath.Join(q.dir, d.Name()), filepath.Join(objects, d.Name())); err != nil {
+			return fmt.Errorf("take over new objects: %w", err)
+		}
+	}
+	return syncDir(objects)
+}
+
+// moveAll moves the files of a directory, those of a pack in an order in which
+// a reader who finds one finds what it needs.
+func moveAll(from, to string) error {
+	files, err := os.ReadDir(from)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	if err := os.Mkdir(to, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	slices.SortStableFunc(files, func(a, b fs.DirEntry) int { return packOrder(a.Name()) - packOrder(b.Name()) })
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), "tmp_") {
+			continue
+		}
+		target := filepath.Join(to, f.Name())
+		if _, err := os.Lstat(target); err == nil {
+			continue
+		}
+		if err := os.Rename(filepath.Join(from, f.Name()), target); err != nil {
+			return err
+		}
+	}
+	return syncDir(to)
+}
+
+func packOrder(name string) int {
+	switch filepath.Ext(name) {
+	case ".keep":
+		return 0
+	case ".pack":
+		return 1
+	case ".rev":
+		return 2
+	case ".idx":
+		return 4
+	}
+	return 3
+}

@@ -1,0 +1,160 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reader is a long-lived process that answers questions about objects, one
+// at a time, for one holder at a time.
+type reader struct {
+	scope string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	said  *tail
+	spent bool // it has answered before
+	since time.Time
+	epoch int // of the pool when it was started
+}
+
+// errBroken marks a reader whose answer could not be read to its end; it is
+// not used again.
+var errBroken = errors.New("the reader of objects broke off")
+
+func (e *Engine) startReader(r Repo) (*reader, error) {
+	// The process outlives the request that needs it first.
+	cmd := r.prepare(context.Background(), []string{"cat-file", "--batch-command"}, nil)
+	p := &reader{scope: r.scope(), cmd: cmd, said: &tail{}}
+	cmd.Stderr = p.said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := start(cmd); err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, bufio.NewReaderSize(out, 32<<10)
+	return p, nil
+}
+
+// info asks for an object by any name that git knows; the caller has seen to
+// it that there is no line break in it.
+func (p *reader) info(name string) (Info, error) {
+	if _, err := io.WriteString(p.in, "info "+name+"\n"); err != nil {
+		return Info{}, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return p.header(name)
+}
+
+// contents reads the object that info was told about.
+func (p *reader) contents(info Info) (*Object, error) {
+	if _, err := io.WriteString(p.in, "contents "+string(info.OID)+"\n"); err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	head, err := p.header(string(info.OID))
+	if err != nil {
+		return nil, err
+	}
+	if head != info {
+		return nil, fmt.Errorf("%w: %s has another size or type than before", errBroken, info.OID)
+	}
+	content := make([]byte, head.Size+1) // with the line break that follows
+	if _, err := io.ReadFull(p.out, content); err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return &Object{head, content[:head.Size:head.Size]}, nil
+}
+
+func (p *reader) header(name string) (Info, error) {
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return Info{}, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	line = strings.TrimSuffix(line, "\n")
+	if strings.HasSuffix(line, " missing") {
+		return Info{}, fmt.Errorf("object %.100s: %w", name, ErrNotFound)
+	}
+	if strings.HasSuffix(line, " ambiguous") {
+		return Info{}, fmt.Errorf("object %.100s is ambiguous: %w", name, ErrNotFound)
+	}
+	part := strings.Split(line, " ")
+	if len(part) == 3 {
+		size, err := strconv.ParseInt(part[2], 10, 64)
+		if id, ok := ParseOID(part[0]); ok && err == nil && size >= 0 {
+			return Info{OID: id, Type: Type(part[1]), Size: size}, nil
+		}
+	}
+	return Info{}, fmt.Errorf("%w: answer %.100q", errBroken, line)
+}
+
+// end stops the process and gives what it said last.
+func (p *reader) end() string {
+	p.in.Close()
+	_ = p.cmd.Cancel() // it has nothing to save
+	_ = p.cmd.Wait()
+	return p.said.String()
+}
+
+// withReader calls ask with a reader of the repository. When ctx ends or the
+// time for reading is over, the process is killed and not used again, so what
+// one caller leaves unread never reaches another. A process that had been
+// idle and turns out dead is replaced once.
+func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
+	pool := r.engine.readers
+	for {
+		p, err := pool.take(ctx, r, r.engine.limits.Wait)
+		if err != nil {
+			return fmt.Errorf("read objects: %w", err)
+		}
+		inner, cancel := context.WithTimeoutCause(ctx, r.engine.limits.Read, ErrTimeout)
+		stop := context.AfterFunc(inner, func() { _ = p.cmd.Cancel() })
+		err = ask(p)
+		stopped := stop()
+		cause := context.Cause(inner)
+		cancel()
+		switch {
+		case !stopped:
+			pool.drop(p)
+			return &Error{Kind: cause, Name: "cat-file", Exit: -1}
+		case errors.Is(err, errBroken):
+			spent := p.spent
+			said := pool.drop(p)
+			if spent {
+				continue
+			}
+			if kind := kindOf(said); kind != ErrCommand {
+				return &Error{Kind: kind, Name: "cat-file", Exit: -1, Stderr: said}
+			}
+			return &Error{Kind: ErrCorrupt, Name: "cat-file", Exit: -1, Stderr: said + err.Error()}
+		}
+		pool.give(p)
+		return err
+	}
+}
+
+// read gives an object that must be of the type; another one is not found.
+func (p *reader) read(id OID, want Type) (*Object, error) {
+	info, err := p.info(string(id))
+	if err != nil {
+		return nil, err
+	}
+	if info.Type != want {
+		return nil, fmt.Errorf("%s is a %s and no %s: %w", id, info.Type, want, ErrNotFound)
+	}
+	if info.Size > maxParsed {
+		return nil, fmt.Errorf("%s %s of %d bytes: %w", want, id, info.Size, ErrTooLarge)
+	}
+	return p.contents(info)
+}

@@ -1,0 +1,327 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ReceivePack receives a push. Over SSH it is the whole conversation; with
+// Stateless it answers one POST. No hook is run: the callbacks of the options
+// decide. Until they have, new objects are in a place of their own, which goes
+// when the push is refused.
+//
+// The error is for the log: the client has been told what concerns it, as far
+// as it could be. A push of which some changes were refused is no error; the
+// Push tells which. It is nil when the client wanted nothing.
+func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o PushOptions) (*Push, error) {
+	if !o.Stateless {
+		if err := r.advertise(ctx, out, o); err != nil {
+			return nil, err
+		}
+		flush(out)
+	}
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	q, err := readRequest(buffered)
+	if err != nil {
+		_, _ = out.Write(appendPacket(nil, "ERR "+errPacket.Error()+"\n")) // the other side may be gone
+		return nil, fmt.Errorf("receive push: %w", err)
+	}
+	if q == nil {
+		return nil, nil
+	}
+	p := &receiver{repo: r, o: o, request: q, out: &lockedWriter{w: out}}
+	push, err := p.receive(ctx, buffered)
+	if err != nil {
+		return push, fmt.Errorf("receive push: %w", err)
+	}
+	return push, nil
+}
+
+// receiver is one push on its way through.
+type receiver struct {
+	repo    Repo
+	o       PushOptions
+	request *request
+	out     *lockedWriter
+	push    *Push
+}
+
+func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
+	p.push = &Push{Changes: p.request.changes, Options: p.request.options, Atomic: p.request.capabilities["atomic"]}
+	if p.banded() {
+		p.push.screen = band{p.out, 2}
+	}
+	p.checkChanges()
+	q, err := p.repo.newQuarantine()
+	if err != nil {
+		p.refuseAll("the repository can not take it now")
+		return p.push, errors.Join(err, p.report("the repository can not take it now"))
+	}
+	defer q.discard()
+	p.push.Repo = q.view()
+	if p.request.sendsPack() {
+		if err := p.unpack(ctx, q, in); err != nil {
+			p.refuseAll("unpacker error")
+			return p.push, errors.Join(err, p.report(p.unpackFailure(err)))
+		}
+	}
+	stop := p.keepAlive()
+	err = p.decide(ctx, q)
+	if err == nil {
+		err = p.update(ctx, q)
+	}
+	stop()
+	return p.push, errors.Join(err, p.report("ok"))
+}
+
+// checkChanges refuses names that can not be, or that are not for clients, and
+// changes to refs that are elsewhere by now. The latter is checked again when
+// the ref is moved; to know it early keeps useless objects out.
+func (p *receiver) checkChanges() {
+	seen := map[string]bool{}
+	for _, c := range p.push.Changes {
+		switch err := CheckRef(c.Ref); {
+		case err != nil:
+			c.Refused = "funny refname"
+		case p.o.hidden(c.Ref):
+			c.Refused = "deny updating a hidden ref"
+		case seen[c.Ref]:
+			c.Refused = "multiple updates for ref not allowed"
+		case c.Old == ZeroOID && c.New == ZeroOID:
+			c.Refused = "there is nothing to delete"
+		default:
+			if now, err := p.repo.follow(c.Ref); err == nil && now != c.Old {
+				c.Refused = fmt.Sprintf("is at %s but expected %s", now, c.Old)
+			} else if errors.Is(err, ErrNotFound) && c.Old != ZeroOID {
+				c.Refused = fmt.Sprintf("is not there but expected at %s", c.Old)
+			}
+		}
+		seen[c.Ref] = true
+	}
+}
+
+// decide checks that the new history is whole and asks the feature.
+func (p *receiver) decide(ctx context.Context, q *quarantine) error {
+	if err := p.connected(ctx, q); err != nil {
+		p.refuseAll("internal error")
+		return err
+	}
+	if p.o.Check != nil && len(p.accepted()) > 0 {
+		if err := p.o.Check(ctx, p.push); err != nil {
+			p.refuseAll("internal error")
+			return err
+		}
+	}
+	if p.push.Atomic && len(p.accepted()) < len(p.push.Changes) {
+		p.refuseAll("atomic push failed")
+	}
+	return nil
+}
+
+// update takes the objects over and moves the refs.
+func (p *receiver) update(ctx context.Context, q *quarantine) error {
+	changes := p.accepted()
+	if len(changes) == 0 {
+		return nil
+	}
+	// A client that leaves now does not stop what was decided: half of it
+	// may be done.
+	ctx = context.WithoutCancel(ctx)
+	if err := q.migrate(); err != nil {
+		p.refuseAll("internal error")
+		return err
+	}
+	err := p.move(ctx, changes)
+	if err != nil && !p.push.Atomic && len(changes) > 1 {
+		// One transaction is quick; when it fails the good ones go alone.
+		err = nil
+		for _, c := range changes {
+			err = errors.Join(err, p.move(ctx, []*RefChange{c}))
+		}
+	}
+	if p.o.Done != nil && len(p.accepted()) > 0 {
+		err = errors.Join(err, p.o.Done(ctx, p.push))
+	}
+	return err
+}
+
+// move moves refs together. What stands in the way is said in Refused and is
+// no error.
+func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
+	updates := make([]Update, len(changes))
+	for i, c := range changes {
+		c.Refused = ""
+		updates[i] = Update{c.Ref, c.Old, c.New}
+	}
+	err := p.repo.UpdateRefs(ctx, updates)
+	if err == nil {
+		return nil
+	}
+	why := "failed to update ref"
+	var conflict *RefConflict
+	if errors.As(err, &conflict) {
+		for _, c := range changes {
+			c.Refused = "another ref of the push could not be moved"
+			if c.Ref == conflict.Ref || len(changes) == 1 {
+				c.Refused = shorten(conflict.Why)
+			}
+		}
+		if len(changes) == 1 || p.push.Atomic {
+			return nil
+		}
+		return err
+	}
+	if errors.Is(err, ErrNotFound) {
+		why = "the object can not stand in this ref"
+	}
+	for _, c := range changes {
+		c.Refused = why
+	}
+	if errors.Is(err, ErrNotFound) && (len(changes) == 1 || p.push.Atomic) {
+		return nil
+	}
+	return err
+}
+
+func (p *receiver) accepted() []*RefChange {
+	var list []*RefChange
+	for _, c := range p.push.Changes {
+		if c.Refused == "" {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (p *receiver) refuseAll(why string) {
+	for _, c := range p.accepted() {
+		c.Refused = why
+	}
+}
+
+// connected refuses changes whose new history is not whole: what a pack left
+// out must be reachable from a ref that is there.
+func (p *receiver) connected(ctx context.Context, q *quarantine) error {
+	whole, err := p.reaches(ctx, q, p.accepted())
+	if err != nil || whole {
+		return err
+	}
+	for _, c := range p.accepted() {
+		whole, err := p.reaches(ctx, q, []*RefChange{c})
+		if err != nil {
+			return err
+		}
+		if !whole {
+			c.Refused = "missing necessary objects"
+		}
+	}
+	return nil
+}
+
+func (p *receiver) reaches(ctx context.Context, q *quarantine, changes []*RefChange) (bool, error) {
+	var ids strings.Builder
+	for _, c := range changes {
+		if c.New != ZeroOID {
+			ids.WriteString(string(c.New) + "\n")
+		}
+	}
+	if ids.Len() == 0 {
+		return true, nil
+	}
+	c := command{work: writing, env: q.env(), in: strings.NewReader(ids.String()),
+		args: []string{"rev-list", "--objects", "--stdin", "--not", "--all", "--quiet"}}
+	_, err := p.repo.output(ctx, c)
+	var failure *Error
+	if errors.As(err, &failure) && failure.Exit > 0 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (p *receiver) banded() bool { return p.request.capabilities["side-band-64k"] }
+
+// report tells the client what became of its push.
+func (p *receiver) report(unpacked string) error {
+	if !p.request.capabilities["report-status"] && !p.request.capabilities["report-status-v2"] {
+		return nil
+	}
+	b := appendPacket(nil, "unpack "+unpacked+"\n")
+	for _, c := range p.push.Changes {
+		if c.Refused == "" {
+			b = appendPacket(b, "ok "+c.Ref+"\n")
+		} else {
+			b = appendPacket(b, "ng "+c.Ref+" "+shorten(c.Refused)+"\n")
+		}
+	}
+	b = appendFlush(b)
+	var err error
+	if p.banded() {
+		_, err = band{p.out, 1}.Write(b)
+		b = appendFlush(nil)
+	}
+	if err == nil {
+		_, err = p.out.Write(b)
+	}
+	flush(p.out.w)
+	return err
+}
+
+// shorten makes a reason fit on a line of its own.
+func shorten(why string) string {
+	why = strings.Join(strings.Fields(why), " ")
+	if len(why) > 1000 {
+		why = why[:1000]
+	}
+	return strings.ToValidUTF8(why, "")
+}
+
+// keepAlive sends empty packets while the client waits, so that nobody between
+// us takes the connection for dead. The function that it gives ends that.
+func (p *receiver) keepAlive() (stop func()) {
+	if !p.banded() {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(5 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				_, _ = p.out.Write([]byte("0005\x01"))
+				flush(p.out.w)
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+func flush(w io.Writer) {
+	if f, ok := w.(flusher); ok {
+		f.Flush()
+	}
+}
+
+// lockedWriter lets several write whole packets.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}

@@ -1,0 +1,231 @@
+package git
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"svc/internal/git/gittest"
+)
+
+func unzip(q *http.Request) io.Reader {
+	if q.Header.Get("Content-Encoding") != "gzip" {
+		return q.Body
+	}
+	z, err := gzip.NewReader(q.Body)
+	if err != nil {
+		return strings.NewReader("")
+	}
+	return z
+}
+
+// raw sends a push that no real client would.
+func raw(t *testing.T, r Repo, o PushOptions, lines []string, pack string) (string, *Push, error) {
+	t.Helper()
+	o.Stateless = true
+	var b []byte
+	for i, line := range lines {
+		if i == 0 {
+			line += "\x00report-status"
+		}
+		b = appendPacket(b, line)
+	}
+	b = append(appendFlush(b), pack...)
+	var out bytes.Buffer
+	push, err := r.ReceivePack(t.Context(), bytes.NewReader(b), &out, o)
+	return out.String(), push, err
+}
+
+func TestHostilePush(t *testing.T) {
+	t.Parallel()
+	r, g := open(t)
+	base := g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
+	tip := g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "2"}}})
+	pack := func(ids ...string) string {
+		cmd := gittest.Command(g.Path, "pack-objects", "--stdout", "-q")
+		cmd.Stdin = strings.NewReader(strings.Join(ids, "\n"))
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	// A second repository that has only the first commit.
+	other := gittest.New(t)
+	h := r.engine.Repo(other.Path)
+	other.Git("fetch", "-q", g.Path, base+":refs/heads/main")
+	tree, blob := g.Git("rev-parse", tip+"^{tree}"), g.Git("rev-parse", tip+":a")
+	whole, partial := pack(tip, tree, blob), pack(tip, tree)
+	// A commit that is there, but not its tree; and a pack with nothing in it.
+	torn := other.Object("commit", "tree "+tree+"\nauthor A <a@x> 5 +0000\ncommitter A <a@x> 5 +0000\n\ntorn\n")
+	empty := pack()
+	zero := string(ZeroOID)
+	for _, c := range []struct {
+		name  string
+		lines []string
+		pack  string
+		want  string
+	}{
+		{"missing objects", []string{zero + " " + tip + " refs/heads/x"}, partial, "ng refs/heads/x unpacker error"},
+		{"object nowhere", []string{zero + " " + blob + " refs/tags/x"}, empty, "ng refs/tags/x missing necessary objects"},
+		{"history with a hole", []string{zero + " " + torn + " refs/heads/x", zero + " " + base + " refs/heads/-y"}, empty, "ng refs/heads/x missing necessary objects"},
+		{"dots", []string{zero + " " + tip + " refs/heads/../../config"}, whole, "ng refs/heads/../../config funny refname"},
+		{"option", []string{zero + " " + tip + " refs/heads/--upload-pack=x"}, whole, "funny refname"},
+		{"outside refs", []string{zero + " " + tip + " HEAD"}, whole, "ng HEAD funny refname"},
+		{"lock", []string{zero + " " + tip + " refs/heads/x.lock"}, whole, "funny refname"},
+		{"long", []string{zero + " " + tip + " refs/heads/" + strings.Repeat("a", 4096)}, whole, "funny refname"},
+		{"control", []string{zero + " " + tip + " refs/heads/a\x01b"}, whole, "funny refname"},
+		{"twice", []string{zero + " " + tip + " refs/heads/x", zero + " " + base + " refs/heads/x"}, partial, "ng refs/heads/x multiple updates"},
+		{"nothing to delete", []string{zero + " " + zero + " refs/heads/x"}, "", "ng refs/heads/x there is nothing to delete"},
+		{"wrong old value", []string{base + " " + tip + " refs/heads/none"}, whole, "ng refs/heads/none "},
+		{"wrong old value of a deletion", []string{tip + " " + zero + " refs/heads/main"}, "", "ng refs/heads/main is at "},
+		{"no pack", []string{zero + " " + tip + " refs/heads/x"}, "", "unpack the pack could not be read"},
+		{"rubbish", []string{zero + " " + tip + " refs/heads/x"}, "PACK\x00\x00\x00\x02\x00\x00\x00\x01rubbish", "unpack unpack-objects abnormal exit"},
+		{"half a pack", []string{zero + " " + tip + " refs/heads/x"}, whole[:len(whole)/2], "abnormal exit"},
+		{"many objects that are not there", []string{zero + " " + tip + " refs/heads/x"}, "PACK\x00\x00\x00\x02\xff\xff\xff\xffrubbish", "unpack index-pack abnormal exit"},
+	} {
+		out, _, _ := raw(t, h, PushOptions{}, c.lines, c.pack)
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%s: %q", c.name, out)
+		}
+		if got := other.Git("for-each-ref", "--format=%(refname) %(objectname)"); got != "refs/heads/main "+base {
+			t.Fatalf("%s: %s", c.name, got)
+		}
+		if _, err := h.Info(t.Context(), OID(tip)); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("%s: what was refused is there: %v", c.name, err)
+		}
+	}
+	out, push, err := raw(t, h, PushOptions{}, []string{base + " " + tip + " refs/heads/main"}, whole)
+	if err != nil || !strings.Contains(out, "ok refs/heads/main") || push.Changes[0].Refused != "" || other.Tip("main") != tip {
+		t.Errorf("the good one: %q %v", out, err)
+	}
+	other.Git("fsck", "--connectivity-only")
+}
+
+func TestMalformedPush(t *testing.T) {
+	t.Parallel()
+	r, _ := open(t)
+	for _, text := range []string{"xxxx", "0003", "ffff", "0010half", "0008abcd0000", "00" + "8a" + strings.Repeat("a", 130), "0001", "0009short"} {
+		var out bytes.Buffer
+		if _, err := r.ReceivePack(t.Context(), strings.NewReader(text), &out, PushOptions{ServeOptions: ServeOptions{Stateless: true}}); err == nil {
+			t.Errorf("%q: %q", text, out.String())
+		}
+	}
+	for _, text := range []string{"", "0000"} {
+		push, err := r.ReceivePack(t.Context(), strings.NewReader(text), io.Discard, PushOptions{})
+		if push != nil || err != nil {
+			t.Errorf("%q: %v %v", text, push, err)
+		}
+	}
+}
+
+// A client that leaves while it sends leaves nothing behind.
+func TestPushIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	r, g := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, client := io.Pipe()
+	line := string(ZeroOID) + " " + string(EmptyTree) + " refs/heads/x\x00report-status side-band-64k"
+	go func() {
+		_, _ = client.Write(append(appendFlush(appendPacket(nil, line)), "PACK\x00\x00\x00\x02\x00\x00\x10\x00"...))
+		cancel()
+	}()
+	_, err := r.ReceivePack(ctx, in, io.Discard, PushOptions{ServeOptions: ServeOptions{Stateless: true}})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	client.Close()
+	s := server{t: t, repo: r, bare: g}
+	s.clean()
+}
+
+// A client that is still sending when git has given up is heard to its end, so
+// that it can be told why.
+func TestFeedIsDrained(t *testing.T) {
+	t.Parallel()
+	in, client := io.Pipe()
+	f, err := newFeed(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.stop()
+	if n, err := client.Write(make([]byte, 1<<20)); n != 1<<20 || err != nil {
+		t.Error(n, err)
+	}
+	client.Close()
+	<-f.ended
+}
+
+func TestPackets(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if _, err := (band{&b, 2}).Write(bytes.Repeat([]byte("x"), 150_000)); err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	for {
+		data, kind, err := readPacket(&b)
+		if err == io.EOF {
+			break
+		}
+		if err != nil || kind != pktData || data[0] != 2 {
+			t.Fatal(kind, err)
+		}
+		sizes = append(sizes, len(data)-1)
+	}
+	if d := cmp.Diff([]int{65515, 65515, 18970}, sizes); d != "" {
+		t.Error(d)
+	}
+}
+
+func FuzzPackets(f *testing.F) {
+	f.Add([]byte("0009hello000000010002"))
+	f.Add([]byte("fff0"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r := bytes.NewReader(in)
+		var again []byte
+		for {
+			before := len(in) - r.Len()
+			data, kind, err := readPacket(r)
+			if err != nil {
+				return
+			}
+			switch kind {
+			case pktData:
+				again = appendPacket(nil, string(data))
+			default:
+				again = []byte([]string{"0000", "0001", "0002"}[kind-pktFlush])
+			}
+			if got := in[before : len(in)-r.Len()]; !bytes.EqualFold(got[:4], again[:4]) || !bytes.Equal(got[4:], again[4:]) {
+				t.Fatalf("%q became %q", got, again)
+			}
+		}
+	})
+}
+
+func FuzzRequest(f *testing.F) {
+	zero := string(ZeroOID)
+	f.Add(append(appendFlush(appendPacket(nil, zero+" "+zero+" refs/heads/x\x00report-status push-options")), appendFlush(appendPacket(nil, "ci.skip"))...))
+	f.Add(appendFlush(appendPacket(appendPacket(nil, "shallow "+zero), zero+" "+zero+" x")))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		q, err := readRequest(bytes.NewReader(in))
+		if err != nil || q == nil {
+			return
+		}
+		if len(q.changes) == 0 || len(q.options) > maxPushOptions {
+			t.Errorf("%+v", q)
+		}
+		for _, c := range q.changes {
+			if len(c.Old) != 40 || len(c.New) != 40 {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+}

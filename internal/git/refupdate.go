@@ -1,0 +1,163 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Update moves one ref.
+type Update struct {
+	Ref string // in full
+	Old OID    // what it must hold now: ZeroOID for nothing, empty for no matter what
+	New OID    // ZeroOID deletes it
+}
+
+// RefConflict says which ref could not be moved, and why in git's words. It is
+// an ErrConflict.
+type RefConflict struct {
+	Ref string
+	Why string
+}
+
+// Error gives the text for the log.
+func (c *RefConflict) Error() string { return fmt.Sprintf("ref %s: %s", c.Ref, c.Why) }
+
+// Unwrap gives ErrConflict.
+func (c *RefConflict) Unwrap() error { return ErrConflict }
+
+// git's words for a ref that is not as expected, or in the way of another.
+var lockFailure = regexp.MustCompile(`(?m)cannot lock ref '([^']*)': (.*)$`)
+
+// UpdateRefs moves all refs, or none; they survive a crash when it returns. It
+// returns ErrBadRef, a *RefConflict when one is not at Old, is locked or is in
+// the way of another ref's name, and ErrNotFound for a New that is not there
+// or can not stand in a branch.
+func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
+	if len(updates) == 0 {
+		return nil
+	}
+	var in strings.Builder
+	for _, u := range updates {
+		if err := CheckRef(u.Ref); err != nil {
+			return fmt.Errorf("update %.100q: %w", u.Ref, err)
+		}
+		for _, id := range []OID{u.Old, u.New} {
+			if _, ok := ParseOID(string(id)); !ok && (id != "" || id == u.New) {
+				return fmt.Errorf("update %s to %.50q: %w", u.Ref, id, ErrBadRevision)
+			}
+		}
+		if u.New == ZeroOID {
+			fmt.Fprintf(&in, "delete %s\x00%s\x00", u.Ref, u.Old)
+			continue
+		}
+		fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", u.Ref, u.New, u.Old)
+	}
+	c := command{work: writing, args: []string{"update-ref", "--no-deref", "--stdin", "-z"}, in: strings.NewReader(in.String())}
+	if _, err := r.output(ctx, c); err != nil {
+		return updateError(err)
+	}
+	return r.syncRefs(updates)
+}
+
+func updateError(err error) error {
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Kind == ErrNoRepository {
+		return err
+	}
+	if strings.Contains(failure.Stderr, "nonexistent object") || strings.Contains(failure.Stderr, "non-commit object") {
+		return &Error{Kind: ErrNotFound, Name: failure.Name, Exit: failure.Exit, Stderr: failure.Stderr}
+	}
+	if m := lockFailure.FindStringSubmatch(failure.Stderr); m != nil {
+		if strings.Contains(m[2], ".lock'") { // the words name files of this machine
+			return &RefConflict{Ref: m[1], Why: "it is being moved by someone else"}
+		}
+		return &RefConflict{Ref: m[1], Why: m[2]}
+	}
+	return err
+}
+
+// syncRefs makes the names of refs survive a crash: git syncs the files, but
+// not the directories they are renamed in.
+func (r Repo) syncRefs(updates []Update) error {
+	var dirs []string
+	for _, u := range updates {
+		for dir := u.Ref; dir != "."; {
+			dir = filepath.Dir(dir)
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		err := syncDir(filepath.Join(r.path, dir))
+		if err != nil && !notAFile(err) { // git removes directories that are empty
+			return fmt.Errorf("sync refs: %w", err)
+		}
+	}
+	return nil
+}
+
+// SetDefaultBranch makes HEAD name a branch, which need not exist. It returns
+// ErrBadRef, and ErrConflict when someone else does the same just now.
+func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
+	if err := CheckRef(Heads + branch); err != nil {
+		return fmt.Errorf("default branch: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := r.DefaultBranch(); errors.Is(err, ErrNoRepository) {
+		return err
+	}
+	// The lock is the one that git takes. Git itself would not sync the file.
+	head := filepath.Join(r.path, "HEAD")
+	err := writeSynced(head+".lock", "ref: "+Heads+branch+"\n")
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("default branch: HEAD is locked: %w", ErrConflict)
+	}
+	if err == nil {
+		err = os.Rename(head+".lock", head)
+	}
+	if err != nil {
+		_ = os.Remove(head + ".lock")
+		return fmt.Errorf("default branch: %w", err)
+	}
+	return syncDir(r.path)
+}
+
+// AdoptBranch sets the default branch after a push into a repository whose
+// default branch does not exist: to main or master if it was pushed, else to
+// the first branch in pushed, which holds full names of refs. It gives the
+// branch that is the default then, and whether that is a new one.
+func (r Repo) AdoptBranch(ctx context.Context, pushed []string) (branch string, changed bool, err error) {
+	branch, err = r.DefaultBranch()
+	if err != nil {
+		return "", false, err
+	}
+	if _, err := r.follow(Heads + branch); !errors.Is(err, ErrNotFound) {
+		return branch, false, err
+	}
+	var choice string
+	for _, name := range pushed {
+		short, ok := strings.CutPrefix(name, Heads)
+		if !ok {
+			continue
+		}
+		if _, err := r.follow(name); err != nil {
+			continue // it was deleted by the same push
+		}
+		if choice == "" || short == "main" || short == "master" && choice != "main" {
+			choice = short
+		}
+	}
+	if choice == "" {
+		return branch, false, nil
+	}
+	return choice, true, r.SetDefaultBranch(ctx, choice)
+}

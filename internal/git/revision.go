@@ -1,0 +1,116 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// suffixes are the steps from one object to another that callers may ask for.
+// What searches the history by text or reads reflogs is left out: it costs
+// without bound, or means nothing here.
+var suffixes = regexp.MustCompile(`^(?:~[0-9]{0,6}|\^[0-9]{0,3}|\^\{(?:|commit|tree|blob|tag|object)\})*$`)
+
+// splitRevision takes "main~3^{tree}" apart. It returns ErrBadRevision.
+func splitRevision(rev string) (base, suffix string, err error) {
+	base = rev
+	if i := strings.IndexAny(rev, "~^"); i >= 0 {
+		base, suffix = rev[:i], rev[i:]
+	}
+	if len(rev) > maxRef || strings.HasPrefix(rev, "-") || base != "@" && !wellFormedOneLevel(base) || !suffixes.MatchString(suffix) {
+		return "", "", fmt.Errorf("%w: %.100q", ErrBadRevision, rev)
+	}
+	return base, suffix, nil
+}
+
+// Resolve finds the object that a revision names: a full or short id, HEAD or
+// @, a ref in full or in short (tags before branches, as git does), each with
+// ~n, ^n and ^{type} behind it. A tag is not followed unless ^{} says so.
+//
+// It returns ErrBadRevision for what can be no revision and ErrNotFound.
+func (r Repo) Resolve(ctx context.Context, rev string) (OID, Type, error) {
+	info, err := r.resolve(ctx, rev, "")
+	return info.OID, info.Type, err
+}
+
+// ResolveCommit is Resolve for a revision that leads to a commit: tags are
+// followed. It returns ErrNotFound for one that leads to something else.
+func (r Repo) ResolveCommit(ctx context.Context, rev string) (OID, error) {
+	info, err := r.resolve(ctx, rev, TypeCommit)
+	return info.OID, err
+}
+
+// ResolveTree is Resolve for a revision that leads to a tree: that of a
+// commit, also behind a tag, or the tree itself.
+func (r Repo) ResolveTree(ctx context.Context, rev string) (OID, error) {
+	info, err := r.resolve(ctx, rev, TypeTree)
+	return info.OID, err
+}
+
+func (r Repo) resolve(ctx context.Context, rev string, want Type) (Info, error) {
+	base, suffix, err := splitRevision(rev)
+	if err != nil {
+		return Info{}, err
+	}
+	id, full := ParseOID(base)
+	if !full {
+		id, err = r.lookup(base)
+		full = err == nil
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Info{}, err
+		}
+	}
+	if !full && (len(base) < 4 || len(base) > 40 || !isHex(base)) {
+		return Info{}, fmt.Errorf("revision %.100q: %w", rev, ErrNotFound)
+	}
+	if full && suffix == "" {
+		return r.peel(ctx, id, want)
+	}
+	name := base + suffix
+	if full {
+		name = string(id) + suffix
+	}
+	if want != "" {
+		name += "^{" + string(want) + "}"
+	}
+	return r.ask(ctx, name, full)
+}
+
+// peel follows an object to the wanted type. Most need no asking: a commit is
+// itself, and its tree is in it.
+func (r Repo) peel(ctx context.Context, id OID, want Type) (Info, error) {
+	info, err := r.Info(ctx, id)
+	if err != nil || want == "" || info.Type == want {
+		return info, err
+	}
+	if info.Type == TypeCommit && want == TypeTree {
+		c, err := r.commit(ctx, id)
+		if err != nil {
+			return Info{}, err
+		}
+		return r.Info(ctx, c.TreeID)
+	}
+	return r.ask(ctx, string(id)+"^{"+string(want)+"}", true)
+}
+
+// ask has git find an object by name. What is named from a full id is so for
+// ever.
+func (r Repo) ask(ctx context.Context, name string, fixed bool) (Info, error) {
+	key := cacheKey{r.scope(), kindPeel, name}
+	if fixed {
+		if v, ok := r.engine.cache.get(key); ok {
+			return v.(Info), nil
+		}
+	}
+	var info Info
+	err := r.withReader(ctx, func(p *reader) (err error) {
+		info, err = p.info(name)
+		return err
+	})
+	if err == nil && fixed {
+		r.engine.cache.put(key, info, 0)
+	}
+	return info, err
+}

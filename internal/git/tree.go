@@ -1,0 +1,186 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// TreeOptions says which entries of a tree are wanted.
+type TreeOptions struct {
+	Rev       string // what leads to the tree
+	Path      string // a directory in it; empty is the root
+	Recursive bool   // also what is in the directories below
+	After     string // the Key of the entry after which to begin
+	Limit     int    // the most entries; 0 is all
+}
+
+// Tree lists entries in git's order, which is that of Entry.Key. Paths start
+// at the root of the revision's tree. It returns ErrBadRevision, ErrBadPath,
+// and ErrNotFound when revision or directory is not there.
+func (r Repo) Tree(ctx context.Context, o TreeOptions) ([]Entry, error) {
+	o.Path = strings.Trim(o.Path, "/")
+	id, err := r.ResolveTree(ctx, o.Rev)
+	if err != nil {
+		return nil, err
+	}
+	if o.Path != "" {
+		e, err := r.entry(ctx, id, o.Path)
+		if err != nil {
+			return nil, err
+		}
+		if e.Type != TypeTree {
+			return nil, fmt.Errorf("%.200q is no directory: %w", o.Path, ErrNotFound)
+		}
+		id = e.OID
+	}
+	w := walk{repo: r, recursive: o.Recursive, after: o.After, limit: o.Limit}
+	if err := w.tree(ctx, id, o.Path, 0); err != nil {
+		return nil, err
+	}
+	return w.found, nil
+}
+
+// Entry finds what a path names in the tree of a revision. It returns
+// ErrBadRevision, ErrBadPath and ErrNotFound.
+func (r Repo) Entry(ctx context.Context, rev, path string) (Entry, error) {
+	id, err := r.ResolveTree(ctx, rev)
+	if err != nil {
+		return Entry{}, err
+	}
+	return r.entry(ctx, id, path)
+}
+
+func (r Repo) entry(ctx context.Context, tree OID, path string) (Entry, error) {
+	if err := checkPath(path); err != nil {
+		return Entry{}, err
+	}
+	e := Entry{OID: tree, Type: TypeTree, Mode: "040000"}
+	if path == "" {
+		return e, nil
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		missing := fmt.Errorf("path %.200q: %w", path, ErrNotFound)
+		if e.Type != TypeTree {
+			return Entry{}, missing
+		}
+		entries, err := r.entries(ctx, e.OID)
+		if err != nil {
+			return Entry{}, err
+		}
+		at := findEntry(entries, name)
+		if at < 0 {
+			return Entry{}, missing
+		}
+		e = entries[at]
+	}
+	e.Path = path
+	return e, nil
+}
+
+// findEntry looks for a name, which is a tree or not: these sort apart.
+func findEntry(entries []Entry, name string) int {
+	for _, key := range []string{name, name + "/"} {
+		i := sort.Search(len(entries), func(i int) bool { return sortName(entries[i]) >= key })
+		if i < len(entries) && entries[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func sortName(e Entry) string {
+	if e.Type == TypeTree {
+		return e.Name + "/"
+	}
+	return e.Name
+}
+
+// entries gives the parsed tree, which must not be changed.
+func (r Repo) entries(ctx context.Context, id OID) ([]Entry, error) {
+	key := cacheKey{r.scope(), kindTree, string(id)}
+	if v, ok := r.engine.cache.get(key); ok {
+		return v.([]Entry), nil
+	}
+	if id == EmptyTree {
+		return nil, nil
+	}
+	var list []Entry
+	size := 0
+	err := r.withReader(ctx, func(p *reader) error {
+		o, err := p.read(id, TypeTree)
+		if err != nil {
+			return err
+		}
+		size = 6 * len(o.Content)
+		list, err = parseTree(o.Content)
+		if err != nil {
+			return fmt.Errorf("tree %s: %w: %w", id, ErrCorrupt, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.engine.cache.put(key, list, size)
+	return list, nil
+}
+
+// walk collects entries until there are enough.
+type walk struct {
+	repo      Repo
+	recursive bool
+	after     string
+	limit     int
+	found     []Entry
+}
+
+// maxDepth bounds the directories in directories that a walk goes into.
+const maxDepth = 512
+
+func (w *walk) tree(ctx context.Context, id OID, path string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("directory %.100q…: %w", path, ErrTooLarge)
+	}
+	entries, err := w.repo.entries(ctx, id)
+	if err != nil {
+		return err
+	}
+	prefix := ""
+	if path != "" {
+		prefix = path + "/"
+	}
+	for _, e := range entries[w.first(entries, prefix):] {
+		if w.full() {
+			return nil
+		}
+		e.Path = prefix + e.Name
+		key := e.Key()
+		if key > w.after || w.after == "" {
+			w.found = append(w.found, e)
+		}
+		// Into a directory that lies before the start as a whole there is no
+		// need to look.
+		if w.recursive && e.Type == TypeTree && (key > w.after || strings.HasPrefix(w.after, key)) {
+			if err := w.tree(ctx, e.OID, e.Path, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// first is the place of the first entry that the walk must look at.
+func (w *walk) first(entries []Entry, prefix string) int {
+	rest, ok := strings.CutPrefix(w.after, prefix)
+	if !ok {
+		return 0
+	}
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		rest = rest[:i+1]
+	}
+	return sort.Search(len(entries), func(i int) bool { return sortName(entries[i]) >= rest })
+}
+
+func (w *walk) full() bool { return w.limit > 0 && len(w.found) >= w.limit }

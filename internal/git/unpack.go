@@ -1,0 +1,76 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// unpackLimit is the number of objects below which a pack is taken apart, as
+// git does: many tiny packs cost more than some files.
+const unpackLimit = 100
+
+// leniency names faults that old tools left in many histories and that do no
+// harm; all else that fsck calls an error is refused.
+const leniency = "missingspacebeforedate=ignore,badtimezone=ignore,zeropaddedfilemode=ignore,missingemail=ignore"
+
+// unpack reads the pack of a push into the quarantine.
+func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) error {
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	head, err := buffered.Peek(12)
+	if err != nil {
+		return fmt.Errorf("read pack: %w", err)
+	}
+	if string(head[:4]) != "PACK" {
+		return fmt.Errorf("read pack: %w: it starts with %q", errPacket, head[:4])
+	}
+	args := []string{"unpack-objects", "-q", "--strict=" + leniency}
+	if binary.BigEndian.Uint32(head[8:]) >= unpackLimit {
+		args = []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + leniency}
+	}
+	if p.o.MaxSize > 0 {
+		args = append(args, "--max-input-size="+strconv.FormatInt(p.o.MaxSize, 10))
+	}
+	f, err := newFeed(buffered)
+	if err != nil {
+		return err
+	}
+	err = p.repo.run(ctx, command{work: transfer, args: args, env: q.env(), in: f.file}, func(out io.Reader) error {
+		_, err := io.Copy(io.Discard, out) // the name of the pack
+		return err
+	})
+	f.stop()
+	if p.o.Stateless {
+		select { // the client reads the answer when it has sent all
+		case <-f.ended:
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// unpackFailure says in a line why a pack was not taken, and shows what git
+// said in the user's terminal.
+func (p *receiver) unpackFailure(err error) string {
+	var failure *Error
+	if !errors.As(err, &failure) {
+		return "the pack could not be read"
+	}
+	for line := range strings.Lines(failure.Stderr) {
+		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
+			p.push.Say("%s", strings.ReplaceAll(shorten(line), p.repo.path, "."))
+		}
+	}
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return fmt.Sprintf("pack exceeds maximum allowed size of %d bytes", p.o.MaxSize)
+	case errors.Is(err, ErrTimeout):
+		return "it took too long"
+	}
+	return failure.Name + " abnormal exit"
+}
