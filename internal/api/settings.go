@@ -34,7 +34,6 @@ type settingsParams struct {
 	UnauthEnabled           *bool `param:"throttle_unauthenticated_api_enabled"`
 	UnauthRequests          *int  `param:"throttle_unauthenticated_api_requests_per_period"`
 	UnauthSeconds           *int  `param:"throttle_unauthenticated_api_period_in_seconds"`
-	SignInPerMinute         *int  `param:"throttle_sign_in_requests_per_minute" doc:"Per address and login; 0 is no limit."`
 }
 
 func (p *settingsParams) apply(s *setting.Settings) {
@@ -55,7 +54,6 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.UnauthenticatedAPI.Enabled, p.UnauthEnabled)
 	give(&s.UnauthenticatedAPI.Requests, p.UnauthRequests)
 	give(&s.UnauthenticatedAPI.Seconds, p.UnauthSeconds)
-	give(&s.SignInPerMinute, p.SignInPerMinute)
 }
 
 // give sets what was sent.
@@ -93,7 +91,6 @@ type settingsJSON struct {
 	UnauthEnabled           bool  `json:"throttle_unauthenticated_api_enabled"`
 	UnauthRequests          int   `json:"throttle_unauthenticated_api_requests_per_period"`
 	UnauthSeconds           int   `json:"throttle_unauthenticated_api_period_in_seconds"`
-	SignInPerMinute         int   `json:"throttle_sign_in_requests_per_minute"`
 }
 
 func toSettings(s setting.Settings) settingsJSON {
@@ -105,6 +102,5 @@ func toSettings(s setting.Settings) settingsJSON {
 		MaxInstanceVariables: s.MaxInstanceVariables,
 		AuthEnabled:          s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,
-		SignInPerMinute: s.SignInPerMinute,
 	}
 }

@@ -42,7 +42,6 @@ type Settings struct {
 	// Rates.
 	AuthenticatedAPI   Throttle
 	UnauthenticatedAPI Throttle
-	SignInPerMinute    int // sign-in and token endpoints, per address and login; 0 is no limit
 }
 
 // Throttle is a limit on the rate of requests.
@@ -66,7 +65,6 @@ func Default() Settings {
 		MaxInstanceVariables:  100,
 		AuthenticatedAPI:      Throttle{Requests: 7200, Seconds: 3600},
 		UnauthenticatedAPI:    Throttle{Requests: 3600, Seconds: 3600},
-		SignInPerMinute:       10,
 	}
 }
 
@@ -99,7 +97,6 @@ func (s *Settings) fields() []field {
 		{"throttle_unauthenticated_api_enabled", &s.UnauthenticatedAPI.Enabled, 0, 0},
 		{"throttle_unauthenticated_api_requests_per_period", &s.UnauthenticatedAPI.Requests, 1, maxCount},
 		{"throttle_unauthenticated_api_period_in_seconds", &s.UnauthenticatedAPI.Seconds, 1, maxCount},
-		{"throttle_sign_in_requests_per_minute", &s.SignInPerMinute, 0, maxCount},
 	}
 }
 
