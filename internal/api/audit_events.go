@@ -10,6 +10,52 @@ import (
 func (a *API) auditEventRoutes() {
 	handle(a, "GET /audit_events", readAPI, a.listAuditEvents, tier(Premium), onlySelfManaged, does("List audit events of the installation"))
 	handle(a, "GET /audit_events/{id}", readAPI, a.getAuditEvent, tier(Premium), onlySelfManaged, does("Get an audit event"))
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m := memberDoor{a, in.group}
+		handle(a, "GET "+in.path+"/audit_events", readAPI, m.listAuditEvents, tier(Premium), does("List audit events of "+in.name))
+		handle(a, "GET "+in.path+"/audit_events/{audit_event_id}", readAPI, m.getAuditEvent, tier(Premium), does("Get an audit event of "+in.name))
+	}
+}
+
+type placeAuditEventsParams struct {
+	placeParams
+	CreatedAfter  *time.Time `param:"created_after"`
+	CreatedBefore *time.Time `param:"created_before"`
+	OrderBy       string     `param:"order_by" default:"id" doc:"Keyset: id."`
+	Sort          string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Keyset: desc."`
+	keysetParams
+}
+
+// listAuditEvents: https://docs.gitlab.com/api/audit_events/#retrieve-all-group-audit-events
+func (m memberDoor) listAuditEvents(c *call, p placeAuditEventsParams) (page[auditEventJSON], error) {
+	k := keyset{object: "AuditEvent", columns: []string{"id"}, allowed: p.OrderBy == "id" && p.Sort == "desc"}
+	paging, err := p.paging(k)
+	if err != nil {
+		return page[auditEventJSON]{}, err
+	}
+	f := audit.Filter{CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore}
+	list, err := m.Projects.AuditEvents(c, c.actor, m.at(p.Ref), f, paging)
+	if err != nil {
+		return page[auditEventJSON]{}, err
+	}
+	return keysetPage(p.keysetParams, k, list, m.toAuditEvent), nil
+}
+
+type placeAuditEventParams struct {
+	placeParams
+	Event int64 `param:"audit_event_id"`
+}
+
+// getAuditEvent: https://docs.gitlab.com/api/audit_events/#retrieve-a-specific-group-audit-event
+func (m memberDoor) getAuditEvent(c *call, p placeAuditEventParams) (auditEventJSON, error) {
+	e, err := m.Projects.AuditEvent(c, c.actor, m.at(p.Ref), p.Event)
+	if err != nil {
+		return auditEventJSON{}, err
+	}
+	return m.toAuditEvent(e), nil
 }
 
 type listAuditEventsParams struct {

@@ -3,9 +3,12 @@ package api
 import (
 	"errors"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/project"
 )
 
 // messageJSON is the usual body of an error.
@@ -38,6 +41,13 @@ var errThrottled = errors.New("too many requests")
 // no more than that there was one.
 func (a *API) refuse(c *call, err error) {
 	code, body := answer(err)
+	if m, ok := errors.AsType[*project.Moved](err); ok {
+		if to := c.movedTo(m); to != "" {
+			c.w.Header().Set("Location", to)
+			writeJSON(c.w, c.r, http.StatusMovedPermanently, messageJSON{"301 Moved Permanently - " + to})
+			return
+		}
+	}
 	switch code {
 	case http.StatusInternalServerError:
 		if c.Err() != nil {
@@ -50,7 +60,35 @@ func (a *API) refuse(c *call, err error) {
 	writeJSON(c.w, c.r, code, body)
 }
 
+// movedTo is this request's address with the id of a thing that was named by
+// an old path. It is empty for writes: a client would send them again as
+// reads, or not at all.
+func (c *call) movedTo(m *project.Moved) string {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return ""
+	}
+	parts := strings.Split(c.r.URL.EscapedPath(), "/")
+	for i, name := range strings.Split(prefix+c.route, "/") {
+		if i >= len(parts) || !strings.HasPrefix(name, "{") {
+			continue
+		}
+		if text, err := url.PathUnescape(parts[i]); err != nil || text != string(m.From) {
+			continue
+		}
+		parts[i] = strconv.FormatInt(m.ID, 10)
+		to := c.site.URL + strings.Join(parts, "/")
+		if query := c.pageQuery().Encode(); query != "" {
+			to += "?" + query
+		}
+		return to
+	}
+	return ""
+}
+
 func answer(err error) (int, any) {
+	if m, ok := errors.AsType[*project.Moved](err); ok {
+		return http.StatusNotFound, messageJSON{"404 " + m.Thing + " Not Found - " + m.Error()}
+	}
 	if e, ok := errors.AsType[*paramError](err); ok {
 		return http.StatusBadRequest, errorJSON{e.Error()}
 	}

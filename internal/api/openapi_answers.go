@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // response is an answer of an endpoint, or a reference to one that many
@@ -95,6 +96,9 @@ type refusal struct {
 }
 
 var refusals = []refusal{
+	{status: 301, name: "Moved", text: "The project or group has another path now; the address names it by its id.", bodies: []any{messageJSON{}}, headers: []string{"Location"}, of: func(e *endpoint) bool {
+		return e.method == http.MethodGet && (strings.HasPrefix(e.path, "/projects/{") || strings.HasPrefix(e.path, "/groups/{"))
+	}},
 	{status: 400, name: "BadRequest", text: "A parameter is missing or has a value that can not be accepted.", bodies: []any{errorJSON{}, messageJSON{}}},
 	{status: 401, name: "Unauthorized", text: "There is no credential, or one that opens nothing.", bodies: []any{messageJSON{}}, headers: []string{"WWW-Authenticate"}},
 	{status: 403, name: "Forbidden", text: "The caller may not do this, or the token lacks the scope.", bodies: []any{messageJSON{}, scopeJSON{}}},
@@ -183,6 +187,7 @@ func sharedHeaders() members {
 		{"X-Prev-Page", header{Description: "The number of the page before; empty on the first.", Schema: text}},
 		{"X-Total", header{Description: "Items in all; left out above 10,000.", Schema: number}},
 		{"X-Total-Pages", header{Description: "Pages in all; left out above 10,000 items.", Schema: number}},
+		{"Location", header{Description: "The address to use instead.", Schema: text}},
 		{"Allow", header{Description: "The methods that the address has.", Schema: text}},
 		{"WWW-Authenticate", header{Description: "How to sign in.", Schema: text}},
 		{"Retry-After", header{Description: "Seconds to wait.", Schema: number}},

@@ -16,6 +16,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/ci"
+	"svc/internal/project"
 	"svc/internal/user"
 )
 
@@ -38,6 +39,7 @@ func adminRead(do string) role { return role{do, "", 401, 403, 200, 200, 403} }
 func userRead(do string) role  { return role{do, "", 401, 200, 200, 200, 200} }
 func ownRead(do string) role   { return role{do, "", 401, 200, 200, 200, 403} }
 func openRead(do string) role  { return role{do, "", 200, 200, 200, 200, 200} }
+func openAPI(do string) role   { return role{do, "", 200, 200, 200, 200, 403} }
 func admin(do, body string, status int) role {
 	return role{do, body, 401, 403, status, 403, 403}
 }
@@ -120,6 +122,66 @@ var roles = map[string]role{
 	"PUT /user/avatar": own("PUT /user/avatar", `{"avatar":""}`, 200),
 	"GET /avatar":      openRead("GET /avatar?email=x@example.org"),
 
+	"GET /projects":                          openAPI("GET /projects"),
+	"GET /projects/{id}":                     openAPI("GET /projects/{project}"),
+	"POST /projects":                         own("POST /projects", `{"path":"p{n}"}`, 201),
+	"PUT /projects/{id}":                     admin("PUT /projects/{project}", `{"description":"x"}`, 200),
+	"DELETE /projects/{id}":                  admin("DELETE /projects/{project}", "", 202),
+	"GET /projects/{id}/forks":               openAPI("GET /projects/{project}/forks"),
+	"GET /projects/{id}/starrers":            openAPI("GET /projects/{project}/starrers"),
+	"GET /users/{user_id}/projects":          openAPI("GET /users/{user}/projects"),
+	"GET /users/{user_id}/starred_projects":  openAPI("GET /users/{user}/starred_projects"),
+	"POST /projects/{id}/archive":            admin("POST /projects/{project}/archive", "", 201),
+	"POST /projects/{id}/unarchive":          admin("POST /projects/{project}/unarchive", "", 201),
+	"PUT /projects/{id}/transfer":            admin("PUT /projects/{project}/transfer", `{"namespace":{group}}`, 200),
+	"POST /projects/{id}/star":               own("POST /projects/{project}/star", "", 201),
+	"POST /projects/{id}/unstar":             own("POST /projects/{project}/unstar", "", 304),
+	"POST /projects/{id}/share":              admin("POST /projects/{project}/share", `{"group_id":{group},"group_access":30}`, 201),
+	"DELETE /projects/{id}/share/{group_id}": admin("DELETE /projects/{project}/share/{group}", "", 404),
+	"GET /groups":                            openAPI("GET /groups"),
+	"GET /groups/{id}":                       openAPI("GET /groups/{group}"),
+	"POST /groups":                           own("POST /groups", `{"name":"G","path":"g{n}"}`, 201),
+	"PUT /groups/{id}":                       admin("PUT /groups/{group}", `{"description":"x"}`, 200),
+	"DELETE /groups/{id}":                    admin("DELETE /groups/{group}", "", 202),
+	"GET /groups/{id}/subgroups":             openAPI("GET /groups/{group}/subgroups"),
+	"GET /groups/{id}/descendant_groups":     openAPI("GET /groups/{group}/descendant_groups"),
+	"GET /groups/{id}/projects":              openAPI("GET /groups/{group}/projects"),
+	"POST /groups/{id}/transfer":             admin("POST /groups/{group}/transfer", `{"group_id":{group}}`, 201),
+	"POST /groups/{id}/share":                admin("POST /groups/{group}/share", `{"group_id":{group},"group_access":30}`, 201),
+	"DELETE /groups/{id}/share/{group_id}":   admin("DELETE /groups/{group}/share/{group}", "", 404),
+	"GET /namespaces":                        ownRead("GET /namespaces"),
+	"GET /namespaces/{id}":                   ownRead("GET /namespaces/{group}"),
+	"GET /namespaces/{id}/exists":            ownRead("GET /namespaces/x/exists"),
+	"GET /users/{id}/memberships":            adminRead("GET /users/{user}/memberships"),
+
+	"GET /projects/{id}/members":                           ownRead("GET /projects/{project}/members"),
+	"GET /projects/{id}/members/all":                       ownRead("GET /projects/{project}/members/all"),
+	"GET /projects/{id}/members/{user_id}":                 ownRead("GET /projects/{project}/members/{user}"),
+	"GET /projects/{id}/members/all/{user_id}":             ownRead("GET /projects/{project}/members/all/{user}"),
+	"POST /projects/{id}/members":                          admin("POST /projects/{project}/members", `{"user_id":{fresh},"access_level":30}`, 201),
+	"PUT /projects/{id}/members/{user_id}":                 admin("PUT /projects/{project}/members/{user}", `{"access_level":50}`, 200),
+	"DELETE /projects/{id}/members/{user_id}":              admin("DELETE /projects/{project}/members/{fresh}", "", 404),
+	"GET /projects/{id}/access_requests":                   adminRead("GET /projects/{project}/access_requests"),
+	"POST /projects/{id}/access_requests":                  own("POST /projects/{project}/access_requests", "", 201),
+	"PUT /projects/{id}/access_requests/{user_id}/approve": admin("PUT /projects/{project}/access_requests/{fresh}/approve", "", 404),
+	"DELETE /projects/{id}/access_requests/{user_id}":      admin("DELETE /projects/{project}/access_requests/{fresh}", "", 404),
+	"GET /projects/{id}/audit_events":                      adminRead("GET /projects/{project}/audit_events"),
+	"GET /projects/{id}/audit_events/{audit_event_id}":     {"GET /projects/{project}/audit_events/1", "", 401, 403, 404, 404, 403},
+
+	"GET /groups/{id}/members":                           ownRead("GET /groups/{group}/members"),
+	"GET /groups/{id}/members/all":                       ownRead("GET /groups/{group}/members/all"),
+	"GET /groups/{id}/members/{user_id}":                 ownRead("GET /groups/{group}/members/{user}"),
+	"GET /groups/{id}/members/all/{user_id}":             ownRead("GET /groups/{group}/members/all/{user}"),
+	"POST /groups/{id}/members":                          admin("POST /groups/{group}/members", `{"user_id":{fresh},"access_level":30}`, 201),
+	"PUT /groups/{id}/members/{user_id}":                 admin("PUT /groups/{group}/members/{user}", `{"access_level":50}`, 200),
+	"DELETE /groups/{id}/members/{user_id}":              admin("DELETE /groups/{group}/members/{fresh}", "", 404),
+	"GET /groups/{id}/access_requests":                   adminRead("GET /groups/{group}/access_requests"),
+	"POST /groups/{id}/access_requests":                  own("POST /groups/{group}/access_requests", "", 201),
+	"PUT /groups/{id}/access_requests/{user_id}/approve": admin("PUT /groups/{group}/access_requests/{fresh}/approve", "", 404),
+	"DELETE /groups/{id}/access_requests/{user_id}":      admin("DELETE /groups/{group}/access_requests/{fresh}", "", 404),
+	"GET /groups/{id}/audit_events":                      adminRead("GET /groups/{group}/audit_events"),
+	"GET /groups/{id}/audit_events/{audit_event_id}":     {"GET /groups/{group}/audit_events/1", "", 401, 403, 404, 404, 403},
+
 	"GET /application/settings": adminRead("GET /application/settings"),
 	"PUT /application/settings": admin("PUT /application/settings", `{"max_login_attempts":7}`, 200),
 
@@ -189,6 +251,7 @@ type cast struct {
 	caller int64
 	tokens map[string]string
 	serial int
+	things int
 }
 
 func newCast(t *testing.T, s *apptest.Server, n int) *cast {
@@ -262,6 +325,7 @@ func (c *cast) send(t *testing.T, r role, as string, status int) {
 func (c *cast) fill(t *testing.T, text string) string {
 	t.Helper()
 	s := c.s
+	open := project.Public
 	return paramPattern.ReplaceAllStringFunc(text, func(name string) string {
 		switch name {
 		case "{user}":
@@ -277,6 +341,19 @@ func (c *cast) fill(t *testing.T, text string) string {
 				t.Fatal(err)
 			}
 			return key
+		case "{project}":
+			p, err := s.Projects.Create(t.Context(), actor.Actor{ID: c.other}, project.NewProject{Path: c.path(), Visibility: &open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(p.ID)
+		case "{group}":
+			path := c.path()
+			g, err := s.Projects.CreateGroup(t.Context(), actor.Actor{ID: c.other}, project.NewGroup{Name: path, Path: path, Visibility: &open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(g.ID)
 		case "{key}":
 			return newKey(t)
 		case "{fresh}":
@@ -298,6 +375,12 @@ func (c *cast) fill(t *testing.T, text string) string {
 		t.Fatalf("%s stands for nothing", name)
 		return ""
 	})
+}
+
+// path is one that nothing has.
+func (c *cast) path() string {
+	c.things++
+	return fmt.Sprintf("thing%d-%d", c.n, c.things)
 }
 
 // newKey is a public key that nobody has used.

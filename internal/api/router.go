@@ -18,6 +18,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/limit"
+	"svc/internal/project"
 	"svc/internal/setting"
 	"svc/internal/user"
 )
@@ -37,6 +38,7 @@ type Deps struct {
 	Users    *user.Service
 	Audit    *audit.Service
 	Settings *setting.Service
+	Projects *project.Service
 	CI       *ci.Service
 
 	Limits  *limit.Limiter
@@ -52,6 +54,7 @@ type Site struct {
 	Name     string // the service's own name
 	Tier     Tier
 	Hosted   bool
+	SSHPort  string // of git over SSH; empty for the usual one
 	Version  string // the compatibility level, x.y.z
 	Revision string
 }
@@ -96,6 +99,11 @@ func New(d Deps) *API {
 	a.userStatusRoutes()
 	a.userAttributeRoutes()
 	a.userAvatarRoutes()
+	a.projectRoutes()
+	a.projectActionRoutes()
+	a.groupRoutes()
+	a.memberRoutes()
+	a.namespaceRoutes()
 	a.settingRoutes()
 	a.instanceVariableRoutes()
 	a.auditEventRoutes()
@@ -251,7 +259,7 @@ type routed interface {
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site}
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path}
 	if to, ok := w.(routed); ok {
 		to.SetRoute(e.path)
 	}
@@ -286,6 +294,7 @@ type call struct {
 	context.Context
 	actor actor.Actor
 	site  *Site
+	route string // the path of the endpoint, with {names}
 	r     *http.Request
 	w     http.ResponseWriter
 }

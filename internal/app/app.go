@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,6 +21,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/limit"
 	"svc/internal/notice"
+	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/secret"
 	"svc/internal/setting"
@@ -44,6 +46,7 @@ type App struct {
 	Settings *setting.Service
 	Audit    *audit.Service
 	Users    *user.Service
+	Projects *project.Service
 	CI       *ci.Service
 
 	now   func() time.Time
@@ -97,8 +100,21 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Keys: a.Keys,
 		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Now: a.now, ServiceName: a.Config.ServiceName,
 	})
+	a.Projects = project.New(project.Deps{
+		DB: a.DB, Queue: a.Queue, Users: a.Users, Audit: a.Audit, Now: a.now,
+	})
 	a.CI = ci.New(ci.Deps{DB: a.DB, Settings: a.Settings, Keys: a.Keys, Now: a.now})
 	return nil
+}
+
+// sshPort is the port of git over SSH, which goes into the addresses of
+// repositories.
+func (a *App) sshPort() string {
+	_, port, err := net.SplitHostPort(a.Config.SSHAddr)
+	if err != nil {
+		return "" // there is no SSH server
+	}
+	return port
 }
 
 // KeyFile is where the instance key lies.
@@ -130,10 +146,11 @@ func (a *App) Close() error {
 func (a *App) doors() (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
+			SSHPort: a.sshPort(),
 			Version: Compatibility, Revision: config.Revision(),
 		},
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),

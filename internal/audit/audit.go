@@ -117,6 +117,7 @@ type Filter struct {
 	CreatedBefore *time.Time
 	EntityType    EntityType
 	EntityID      int64 // needs EntityType
+	AuthorID      int64
 }
 
 // List gives the events of the whole installation, newest first. Only
@@ -138,4 +139,22 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (Event, err
 		return Event{}, err
 	}
 	return findEvent(ctx, s.DB, id)
+}
+
+// Of gives the events of one group or project, newest first: those of one
+// author, or all when author is 0. The feature that owns the entity has asked
+// who may see them.
+func (s *Service) Of(ctx context.Context, in Entity, author int64, f Filter, p db.Paging) (db.Page[Event], error) {
+	f.EntityType, f.EntityID, f.AuthorID = in.Type, in.ID, author
+	return listEvents(ctx, s.DB, f, p)
+}
+
+// OneOf gives one event of a group or project; NotFound when it belongs to
+// something else. The feature that owns the entity has asked who may see it.
+func (s *Service) OneOf(ctx context.Context, in Entity, id int64) (Event, error) {
+	e, err := findEvent(ctx, s.DB, id)
+	if err == nil && (e.Entity.Type != in.Type || e.Entity.ID != in.ID) {
+		return Event{}, errs.NotFound("Audit Event")
+	}
+	return e, err
 }

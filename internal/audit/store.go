@@ -55,6 +55,9 @@ func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[E
 	if f.EntityID != 0 {
 		where.And("entity_id = ?", f.EntityID)
 	}
+	if f.AuthorID != 0 {
+		where.And("author_id = ?", f.AuthorID)
+	}
 	return db.List(ctx, d, db.Query[Event]{
 		Columns: eventColumns,
 		From:    "audit_events",

@@ -312,3 +312,7 @@ func (u *User) check() error {
 	}
 	return invalid(wrong)
 }
+
+// Reserved reports whether a name is the first segment of one of our own
+// URLs, so that nothing else can stand there.
+func Reserved(name string) bool { return reservedNames[strings.ToLower(name)] }

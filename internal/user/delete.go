@@ -20,6 +20,22 @@ type Mover func(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool
 // OnDelete registers a Mover; it is called while the program is put together.
 func (s *Service) OnDelete(m Mover) { s.movers = append(s.movers, m) }
 
+// Guard is how a later feature refuses a deletion: with Conflict, in the
+// transaction that would begin it.
+type Guard func(ctx context.Context, tx *db.Tx, userID int64, hard bool) error
+
+// GuardDelete registers a Guard; it is called while the program is put
+// together.
+func (s *Service) GuardDelete(g Guard) { s.guards = append(s.guards, g) }
+
+// Renamer is how a later feature follows a new username: what lies in the
+// user's namespace has a new path. It runs in the transaction of the change.
+type Renamer func(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error
+
+// OnRename registers a Renamer; it is called while the program is put
+// together.
+func (s *Service) OnRename(r Renamer) { s.renamers = append(s.renamers, r) }
+
 // Delete removes an account: at once for everybody who looks, in the
 // background with all that hangs on it. Contributions go to the ghost user, or
 // away with the account when hard. Administrators only; Conflict when the
@@ -54,6 +70,11 @@ func (s *Service) delete(ctx context.Context, by actor.Actor, u *User, hard bool
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if u.Admin {
 			if err := requireOtherAdmin(ctx, tx, u.ID); err != nil {
+				return err
+			}
+		}
+		for _, guard := range s.guards {
+			if err := guard(ctx, tx, u.ID, hard); err != nil {
 				return err
 			}
 		}

@@ -95,7 +95,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort
 func listUsers(ctx context.Context, d *db.DB, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
 	where := f.where(by)
 	q := db.Query[*User]{
-		Columns: userColumns, From: userTables, CountFrom: "users u", Where: where, Desc: order.Desc, Scan: scanEach((*User).columns),
+		Columns: userColumns, From: userTables, Where: where, Desc: order.Desc, Scan: scanEach((*User).columns),
 	}
 	if by.Admin {
 		q.Columns, q.ColumnArgs, q.Scan = profileColumns, []any{by.ID}, scanEach((*User).profile)
@@ -195,6 +195,9 @@ func (f *AdminFilter) where(w *db.Where) {
 		w.And("u.otp_enabled_at IS NOT NULL")
 	case "disabled":
 		w.And("u.otp_enabled_at IS NULL")
+	}
+	if f.WithoutProjects {
+		w.And(`NOT EXISTS (SELECT 1 FROM members m WHERE m.user_id = u.id AND m.project_id IS NOT NULL AND m.requested_at IS NULL)`)
 	}
 	if f.Admins {
 		w.And("u.admin")

@@ -1,6 +1,10 @@
 package user
 
-import "svc/internal/errs"
+import (
+	"context"
+
+	"svc/internal/errs"
+)
 
 // Ref names an account by id or username.
 type Ref string
@@ -12,4 +16,14 @@ func (r *Ref) UnmarshalParam(text string) error {
 	}
 	*r = Ref(text)
 	return nil
+}
+
+// FindAll gives several accounts by id, with what their public form shows,
+// for features that name users beside their own things. Who is not there is
+// left out.
+func (s *Service) FindAll(ctx context.Context, ids []int64) (map[int64]*User, error) {
+	if len(ids) == 0 {
+		return map[int64]*User{}, nil
+	}
+	return findUsers(ctx, s.DB, ids)
 }

@@ -17,9 +17,12 @@ const userColumns = `u.id, u.kind, u.username, u.name, u.email, u.confirmed_at, 
 	u.status_emoji, u.status_message, u.status_availability, u.status_clear_at,
 	u.avatar, u.note, u.private_profile, u.projects_limit, u.can_create_group, u.ci_minutes_limit, u.extra_ci_minutes_limit,
 	u.sign_in_count, u.current_sign_in_at, u.current_sign_in_ip, u.last_sign_in_at, u.last_sign_in_ip,
-	COALESCE(u.last_activity_on, ''), u.created_by, u.created_at, u.updated_at, COALESCE(n.id, 0)`
+	COALESCE(u.last_activity_on, ''), u.created_by, u.created_at, u.updated_at,
+	COALESCE((SELECT n.id FROM namespaces n WHERE n.user_id = u.id), 0)`
 
-const userTables = `users u LEFT JOIN namespaces n ON n.user_id = u.id`
+// A join with the namespaces would be made for the rows too that an offset
+// passes over.
+const userTables = `users u`
 
 // columns are where the values of userColumns go; there is room for those of
 // profileColumns.
@@ -127,9 +130,14 @@ func insertUser(ctx context.Context, q db.Q, u *User, passwordHash string) error
 		return taken(err)
 	}
 	err = q.QueryRowContext(ctx, `
-		INSERT INTO namespaces (kind, user_id, path, name, created_at, updated_at)
-		VALUES ('user', ?, ?, ?, ?, ?) RETURNING id`, u.ID, u.Username, u.Name, u.CreatedAt, u.CreatedAt).Scan(&u.NamespaceID)
-	return taken(err)
+		INSERT INTO namespaces (kind, user_id, path, name, full_path, full_name, created_at, updated_at)
+		VALUES ('user', ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		u.ID, u.Username, u.Name, u.Username, u.Name, u.CreatedAt, u.CreatedAt).Scan(&u.NamespaceID)
+	if err != nil {
+		return taken(err)
+	}
+	_, err = q.ExecContext(ctx, `INSERT INTO namespace_tree (ancestor_id, descendant_id, depth) VALUES (?, ?, 0)`, u.NamespaceID, u.NamespaceID)
+	return err
 }
 
 // saveUser writes what the operations of this package change. Sign-ins,
@@ -156,15 +164,16 @@ func saveUser(ctx context.Context, q db.Q, u *User) error {
 	if err != nil {
 		return taken(notFound(err, "User"))
 	}
-	_, err = q.ExecContext(ctx, `UPDATE namespaces SET path = ?, name = ?, updated_at = ? WHERE user_id = ? AND (path <> ? OR name <> ?)`,
-		u.Username, u.Name, u.UpdatedAt, u.ID, u.Username, u.Name)
+	_, err = q.ExecContext(ctx, `
+		UPDATE namespaces SET path = ?, name = ?, full_path = ?, full_name = ?, updated_at = ? WHERE user_id = ? AND (path <> ? OR name <> ?)`,
+		u.Username, u.Name, u.Username, u.Name, u.UpdatedAt, u.ID, u.Username, u.Name)
 	return taken(err)
 }
 
 // taken turns a broken unique index into a Conflict that names the attribute.
 func taken(err error) error {
 	switch {
-	case db.IsUnique(err, "users_username"), db.IsUnique(err, "namespaces_path"):
+	case db.IsUnique(err, "users_username"), db.IsUnique(err, "namespaces_path"), db.IsUnique(err, "namespaces_full_path"):
 		return errs.Conflict("Username has already been taken")
 	case db.IsUnique(err, "emails_email"):
 		return errs.Conflict("Email has already been taken")

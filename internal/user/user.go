@@ -165,8 +165,10 @@ type Deps struct {
 // Service is the users of the installation.
 type Service struct {
 	Deps
-	movers []Mover
-	actors actorCache
+	movers   []Mover
+	guards   []Guard
+	renamers []Renamer
+	actors   actorCache
 }
 
 // New makes the service and takes on its background work.
@@ -291,12 +293,20 @@ func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, u *Use
 		if u, err = findUser(ctx, tx, id); err != nil {
 			return err
 		}
+		was := u.Username
 		if err := f(tx, u); err != nil {
 			return err
 		}
 		u.UpdatedAt = s.Now()
 		if err := saveUser(ctx, tx, u); err != nil {
 			return err
+		}
+		if u.Username != was {
+			for _, rename := range s.renamers {
+				if err := rename(ctx, tx, u.NamespaceID, was, u.Username); err != nil {
+					return err
+				}
+			}
 		}
 		return s.dropActor(ctx, tx, u.ID)
 	})

@@ -1,0 +1,245 @@
+package api
+
+import (
+	"svc/internal/db"
+	"svc/internal/project"
+)
+
+func (a *API) groupRoutes() {
+	shapes := forms(projectBasicJSON{}, projectJSON{})
+	handle(a, "GET /groups", readAPI.orNobody(), a.listGroups, does("List groups"))
+	handle(a, "GET /groups/{id}", readAPI.orNobody(), a.getGroup, does("Get a group"))
+	handle(a, "POST /groups", writeAPI, a.createGroup, does("Create a group"))
+	handle(a, "PUT /groups/{id}", writeAPI, a.updateGroup, does("Change a group"))
+	handle(a, "DELETE /groups/{id}", writeAPI, a.deleteGroup, does("Delete a group with all that is in it"))
+	handle(a, "GET /groups/{id}/subgroups", readAPI.orNobody(), a.listSubgroups, does("List the groups directly below a group"))
+	handle(a, "GET /groups/{id}/descendant_groups", readAPI.orNobody(), a.listDescendantGroups, does("List all groups below a group"))
+	handle(a, "GET /groups/{id}/projects", readAPI.orNobody(), a.listGroupProjects, shapes, does("List the projects of a group"))
+	handle(a, "POST /groups/{id}/transfer", writeAPI, a.transferGroup, does("Move a group below another one, or to the top"))
+}
+
+// inGroupParams name a group.
+type inGroupParams struct {
+	Group project.Ref `param:"id" doc:"The id of the group, or its full path."`
+}
+
+type groupFilterParams struct {
+	Search         string             `param:"search" doc:"Text in name or path."`
+	SkipGroups     []int64            `param:"skip_groups,csv"`
+	Owned          bool               `param:"owned" doc:"Only groups that the caller owns."`
+	MinAccessLevel int64              `param:"min_access_level" enum:"5,10,15,20,30,40,50"`
+	AllAvailable   *bool              `param:"all_available" doc:"All that the caller sees, not only those that he is a member of; administrators: true unless given."`
+	TopLevelOnly   bool               `param:"top_level_only"`
+	Visibility     project.Visibility `param:"visibility" enum:"private,internal,public"`
+	OrderBy        string             `param:"order_by" enum:"name,path,id" default:"name" doc:"Keyset: name."`
+	Sort           string             `param:"sort" enum:"asc,desc" default:"asc" doc:"Keyset: asc."`
+	keysetParams
+}
+
+// groupList runs a list of groups and presents it.
+func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(project.GroupsFilter, project.Sort, db.Paging) (db.Page[*project.Namespace], error)) (page[groupJSON], error) {
+	k := keyset{object: "Group", columns: []string{"name", "id"}, allowed: p.OrderBy == "name" && p.Sort == "asc"}
+	paging, err := p.paging(k)
+	if err != nil {
+		return page[groupJSON]{}, err
+	}
+	f := project.GroupsFilter{
+		Search: p.Search, Skip: p.SkipGroups, Owned: p.Owned, MinLevel: project.Level(p.MinAccessLevel),
+		TopLevelOnly: p.TopLevelOnly, Visibility: p.Visibility, AllAvailable: all,
+	}
+	give(&f.AllAvailable, p.AllAvailable)
+	found, err := list(f, project.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}, paging)
+	if err != nil {
+		return page[groupJSON]{}, err
+	}
+	return keysetPage(p.keysetParams, k, found, func(n *project.Namespace) groupJSON { return toGroup(c.site, n) }), nil
+}
+
+// listGroups: https://docs.gitlab.com/api/groups/#list-all-groups
+func (a *API) listGroups(c *call, p groupFilterParams) (page[groupJSON], error) {
+	return a.groupList(c, &p, c.actor.Admin, func(f project.GroupsFilter, order project.Sort, paging db.Paging) (db.Page[*project.Namespace], error) {
+		return a.Projects.Groups(c, c.actor, f, order, paging)
+	})
+}
+
+type subgroupsParams struct {
+	inGroupParams
+	groupFilterParams
+}
+
+// listSubgroups: https://docs.gitlab.com/api/groups/#list-subgroups
+func (a *API) listSubgroups(c *call, p subgroupsParams) (page[groupJSON], error) {
+	return a.groupList(c, &p.groupFilterParams, true, func(f project.GroupsFilter, order project.Sort, paging db.Paging) (db.Page[*project.Namespace], error) {
+		return a.Projects.Subgroups(c, c.actor, p.Group, false, f, order, paging)
+	})
+}
+
+// listDescendantGroups: https://docs.gitlab.com/api/groups/#list-descendant-groups
+func (a *API) listDescendantGroups(c *call, p subgroupsParams) (page[groupJSON], error) {
+	return a.groupList(c, &p.groupFilterParams, true, func(f project.GroupsFilter, order project.Sort, paging db.Paging) (db.Page[*project.Namespace], error) {
+		return a.Projects.Subgroups(c, c.actor, p.Group, true, f, order, paging)
+	})
+}
+
+type groupProjectsParams struct {
+	inGroupParams
+	IncludeSubgroups bool `param:"include_subgroups"`
+	WithShared       bool `param:"with_shared" default:"true" doc:"Also projects that are shared with the group."`
+	projectFilterParams
+}
+
+// listGroupProjects: https://docs.gitlab.com/api/groups/#list-projects
+func (a *API) listGroupProjects(c *call, p groupProjectsParams) (page[any], error) {
+	return a.projectList(c, &p.projectFilterParams, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Projects.GroupProjects(c, c.actor, p.Group, project.GroupFilter{Subgroups: p.IncludeSubgroups, WithShared: p.WithShared}, p.filter(), p.order(), paging)
+	})
+}
+
+// getGroup: https://docs.gitlab.com/api/groups/#retrieve-a-group
+func (a *API) getGroup(c *call, p inGroupParams) (groupDetailJSON, error) {
+	n, err := a.Projects.Group(c, c.actor, p.Group)
+	return presentGroup(c, n, err)
+}
+
+// groupFieldParams are the attributes that creation and change share.
+type groupFieldParams struct {
+	Description                      *string             `param:"description"`
+	Visibility                       *project.Visibility `param:"visibility" enum:"private,internal,public"`
+	ProjectCreationLevel             *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
+	SubgroupCreationLevel            *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
+	RequestAccessEnabled             *bool               `param:"request_access_enabled"`
+	RequireTwoFactorAuthentication   *bool               `param:"require_two_factor_authentication"`
+	TwoFactorGracePeriod             *int64              `param:"two_factor_grace_period" doc:"Hours."`
+	ShareWithGroupLock               *bool               `param:"share_with_group_lock"`
+	MembershipLock                   *bool               `param:"membership_lock"`
+	LFSEnabled                       *bool               `param:"lfs_enabled"`
+	EmailsEnabled                    *bool               `param:"emails_enabled"`
+	MentionsDisabled                 *bool               `param:"mentions_disabled"`
+	AutoDevopsEnabled                *bool               `param:"auto_devops_enabled"`
+	DefaultBranch                    *string             `param:"default_branch"`
+	SharedRunnersSetting             *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
+	WikiAccessLevel                  *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
+	OnlyAllowMergeIfPipelineSucceeds *bool               `param:"only_allow_merge_if_pipeline_succeeds"`
+}
+
+func (p *groupFieldParams) apply(g *project.GroupSettings) {
+	give(&g.ProjectCreationLevel, p.ProjectCreationLevel)
+	give(&g.SubgroupCreationLevel, p.SubgroupCreationLevel)
+	give(&g.RequestAccessEnabled, p.RequestAccessEnabled)
+	give(&g.RequireTwoFactorAuthentication, p.RequireTwoFactorAuthentication)
+	give(&g.TwoFactorGracePeriod, p.TwoFactorGracePeriod)
+	give(&g.ShareWithGroupLock, p.ShareWithGroupLock)
+	give(&g.MembershipLock, p.MembershipLock)
+	give(&g.LFSEnabled, p.LFSEnabled)
+	give(&g.EmailsEnabled, p.EmailsEnabled)
+	give(&g.MentionsDisabled, p.MentionsDisabled)
+	give(&g.AutoDevopsEnabled, p.AutoDevopsEnabled)
+	give(&g.DefaultBranch, p.DefaultBranch)
+	give(&g.SharedRunnersSetting, p.SharedRunnersSetting)
+	give(&g.WikiAccessLevel, p.WikiAccessLevel)
+	give(&g.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
+}
+
+type createGroupParams struct {
+	Name     string `param:"name,required"`
+	Path     string `param:"path,required"`
+	ParentID *int64 `param:"parent_id" doc:"The group above; none at the top."`
+	groupFieldParams
+}
+
+// createGroup: https://docs.gitlab.com/api/groups/#create-a-group
+func (a *API) createGroup(c *call, p createGroupParams) (groupDetailJSON, error) {
+	n := project.NewGroup{Name: p.Name, Path: p.Path, ParentID: p.ParentID, Visibility: p.Visibility, Change: p.apply}
+	give(&n.Description, p.Description)
+	made, err := a.Projects.CreateGroup(c, c.actor, n)
+	return presentGroup(c, made, err)
+}
+
+type updateGroupParams struct {
+	inGroupParams
+	Name *string `param:"name,nonblank"`
+	Path *string `param:"path,nonblank" doc:"Old paths lead to the new ones."`
+	groupFieldParams
+}
+
+// updateGroup: https://docs.gitlab.com/api/groups/#update-group-attributes
+func (a *API) updateGroup(c *call, p updateGroupParams) (groupDetailJSON, error) {
+	n, err := a.Projects.UpdateGroup(c, c.actor, p.Group, project.GroupChange{
+		Name: p.Name, Path: p.Path, Description: p.Description, Visibility: p.Visibility, Settings: p.apply,
+	})
+	return presentGroup(c, n, err)
+}
+
+// deleteGroup: https://docs.gitlab.com/api/groups/#delete-a-group
+func (a *API) deleteGroup(c *call, p inGroupParams) (accepted, error) {
+	return accepted{}, a.Projects.DeleteGroup(c, c.actor, p.Group, c.unmodifiedSince())
+}
+
+type transferGroupParams struct {
+	inGroupParams
+	GroupID *int64 `param:"group_id" doc:"The new group above; the group goes to the top unless given."`
+}
+
+// transferGroup: https://docs.gitlab.com/api/groups/#transfer-a-group
+func (a *API) transferGroup(c *call, p transferGroupParams) (groupDetailJSON, error) {
+	n, err := a.Projects.TransferGroup(c, c.actor, p.Group, p.GroupID)
+	return presentGroup(c, n, err)
+}
+
+// groupJSON is a group in lists.
+type groupJSON struct {
+	ID                               int64   `json:"id"`
+	WebURL                           string  `json:"web_url"`
+	Name                             string  `json:"name"`
+	Path                             string  `json:"path"`
+	Description                      string  `json:"description"`
+	Visibility                       string  `json:"visibility"`
+	AvatarURL                        *string `json:"avatar_url"`
+	FullName                         string  `json:"full_name"`
+	FullPath                         string  `json:"full_path"`
+	CreatedAt                        stamp   `json:"created_at"`
+	ParentID                         *int64  `json:"parent_id"`
+	ProjectCreationLevel             string  `json:"project_creation_level"`
+	SubgroupCreationLevel            string  `json:"subgroup_creation_level"`
+	RequestAccessEnabled             bool    `json:"request_access_enabled"`
+	RequireTwoFactorAuthentication   bool    `json:"require_two_factor_authentication"`
+	TwoFactorGracePeriod             int64   `json:"two_factor_grace_period"`
+	ShareWithGroupLock               bool    `json:"share_with_group_lock"`
+	MembershipLock                   bool    `json:"membership_lock"`
+	LFSEnabled                       bool    `json:"lfs_enabled"`
+	EmailsEnabled                    bool    `json:"emails_enabled"`
+	EmailsDisabled                   bool    `json:"emails_disabled"` // deprecated
+	MentionsDisabled                 bool    `json:"mentions_disabled"`
+	AutoDevopsEnabled                bool    `json:"auto_devops_enabled"`
+	DefaultBranch                    *string `json:"default_branch"`
+	SharedRunnersSetting             string  `json:"shared_runners_setting"`
+	WikiAccessLevel                  string  `json:"wiki_access_level"`
+	OnlyAllowMergeIfPipelineSucceeds bool    `json:"only_allow_merge_if_pipeline_succeeds"`
+}
+
+// groupDetailJSON is a single group.
+type groupDetailJSON struct {
+	groupJSON
+	SharedWithGroups []sharedGroupJSON `json:"shared_with_groups"`
+}
+
+func presentGroup(c *call, n *project.Namespace, err error) (groupDetailJSON, error) {
+	if err != nil {
+		return groupDetailJSON{}, err
+	}
+	return groupDetailJSON{toGroup(c.site, n), mapped(n.Shares, toShared)}, nil
+}
+
+func toGroup(site *Site, n *project.Namespace) groupJSON {
+	g := &n.Settings
+	return groupJSON{
+		ID: n.ID, WebURL: namespaceURL(site, n), Name: n.Name, Path: n.Path, Description: n.Description, Visibility: string(n.Visibility),
+		FullName: n.FullName, FullPath: n.FullPath, CreatedAt: toStamp(n.CreatedAt), ParentID: n.ParentID,
+		ProjectCreationLevel: g.ProjectCreationLevel, SubgroupCreationLevel: g.SubgroupCreationLevel, RequestAccessEnabled: g.RequestAccessEnabled,
+		RequireTwoFactorAuthentication: g.RequireTwoFactorAuthentication, TwoFactorGracePeriod: g.TwoFactorGracePeriod,
+		ShareWithGroupLock: g.ShareWithGroupLock, MembershipLock: g.MembershipLock,
+		LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled, EmailsDisabled: !g.EmailsEnabled, MentionsDisabled: g.MentionsDisabled,
+		AutoDevopsEnabled: g.AutoDevopsEnabled, DefaultBranch: textOrNull(g.DefaultBranch), SharedRunnersSetting: g.SharedRunnersSetting,
+		WikiAccessLevel: string(g.WikiAccessLevel), OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds,
+	}
+}

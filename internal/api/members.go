@@ -1,0 +1,299 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (a *API) memberRoutes() {
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m := memberDoor{a, in.group}
+		handle(a, "GET "+in.path+"/members", readAPI, m.list, does("List the direct members of "+in.name))
+		handle(a, "GET "+in.path+"/members/all", readAPI, m.listAll, does("List all members of "+in.name+", by groups above and shares too"))
+		handle(a, "GET "+in.path+"/members/{user_id}", readAPI, m.get, does("Get a direct member of "+in.name))
+		handle(a, "GET "+in.path+"/members/all/{user_id}", readAPI, m.getAny, does("Get a member of "+in.name))
+		handle(a, "POST "+in.path+"/members", writeAPI, m.add, forms(memberJSON{}, addedJSON{}), does("Add members to "+in.name))
+		handle(a, "PUT "+in.path+"/members/{user_id}", writeAPI, m.update, does("Change a member of "+in.name))
+		handle(a, "DELETE "+in.path+"/members/{user_id}", writeAPI, m.remove, does("Remove a member from "+in.name))
+		handle(a, "GET "+in.path+"/access_requests", readAPI, m.listRequests, does("List who asks for access to "+in.name))
+		handle(a, "POST "+in.path+"/access_requests", writeAPI, m.request, does("Ask for access to "+in.name))
+		handle(a, "PUT "+in.path+"/access_requests/{user_id}/approve", writeAPI, m.approve, status(201), does("Let somebody in who asks for access to "+in.name))
+		handle(a, "DELETE "+in.path+"/access_requests/{user_id}", writeAPI, m.deny, does("Deny access to "+in.name))
+	}
+}
+
+// memberDoor serves the members of projects or those of groups.
+type memberDoor struct {
+	*API
+	group bool
+}
+
+func (m memberDoor) at(ref project.Ref) project.Place { return project.Place{Ref: ref, Group: m.group} }
+
+// placeParams name a project or a group.
+type placeParams struct {
+	Ref project.Ref `param:"id" doc:"An id, or a full path."`
+}
+
+type listMembersParams struct {
+	placeParams
+	Query     string  `param:"query" doc:"Text in name or username."`
+	UserIDs   []int64 `param:"user_ids,csv"`
+	SkipUsers []int64 `param:"skip_users,csv"`
+	pageParams
+}
+
+// list: https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project
+func (m memberDoor) list(c *call, p listMembersParams) (page[memberJSON], error) {
+	return m.members(c, p, false)
+}
+
+// listAll: https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project-including-inherited-and-invited-members
+func (m memberDoor) listAll(c *call, p listMembersParams) (page[memberJSON], error) {
+	return m.members(c, p, true)
+}
+
+func (m memberDoor) members(c *call, p listMembersParams, all bool) (page[memberJSON], error) {
+	f := project.MemberFilter{All: all, Query: p.Query, Users: p.UserIDs, Skip: p.SkipUsers}
+	list, err := m.Projects.Members(c, c.actor, m.at(p.Ref), f, p.paging())
+	if err != nil {
+		return page[memberJSON]{}, err
+	}
+	now := m.Now()
+	return offsetPage(p.pageParams, list, func(one *project.Member) memberJSON { return toMember(c, one, now) }), nil
+}
+
+type memberParams struct {
+	placeParams
+	UserID int64 `param:"user_id"`
+}
+
+// get: https://docs.gitlab.com/api/members/#get-a-member-of-a-group-or-project
+func (m memberDoor) get(c *call, p memberParams) (memberJSON, error) {
+	one, err := m.Projects.Member(c, c.actor, m.at(p.Ref), p.UserID, false)
+	return m.present(c, one, err)
+}
+
+// getAny: https://docs.gitlab.com/api/members/#get-a-member-of-a-group-or-project-including-inherited-and-invited-members
+func (m memberDoor) getAny(c *call, p memberParams) (memberJSON, error) {
+	one, err := m.Projects.Member(c, c.actor, m.at(p.Ref), p.UserID, true)
+	return m.present(c, one, err)
+}
+
+type addMemberParams struct {
+	placeParams
+	UserID      string `param:"user_id" doc:"An id, or several, separated by commas."`
+	Username    string `param:"username" doc:"A username, or several, separated by commas."`
+	AccessLevel int64  `param:"access_level,required"`
+	ExpiresAt   *Date  `param:"expires_at"`
+}
+
+func (addMemberParams) paramRules() []rule { return []rule{exactlyOne("user_id", "username")} }
+
+// add: https://docs.gitlab.com/api/members/#add-a-member-to-a-group-or-project
+func (m memberDoor) add(c *call, p addMemberParams) (any, error) {
+	refs := splitList(p.UserID)
+	if p.Username != "" {
+		refs = splitList(p.Username)
+	}
+	if len(refs) > maxPerPage {
+		return nil, &paramError{[]string{"user_id does not have a valid value"}}
+	}
+	if len(refs) == 1 {
+		one, err := m.addOne(c, p, refs[0])
+		return m.present(c, one, err)
+	}
+	// Of several, each that can be added is; the others are named.
+	failed := map[string]string{}
+	for _, ref := range refs {
+		_, err := m.addOne(c, p, ref)
+		switch code, body := answer(err); {
+		case err == nil:
+		case code == 404 && !strings.Contains(err.Error(), "User"), code == 403, code == 401, code >= 500:
+			return nil, err
+		default:
+			failed[ref] = sentence(body)
+		}
+	}
+	if len(failed) > 0 {
+		return addedJSON{Status: "error", Message: failed}, nil
+	}
+	return addedJSON{Status: "success"}, nil
+}
+
+// addedJSON tells how it went with several members at once.
+type addedJSON struct {
+	Status  string            `json:"status"`
+	Message map[string]string `json:"message,omitempty"` // what is wrong, by user
+}
+
+// sentence is the text in the body of a refusal.
+func sentence(body any) string {
+	message, ok := body.(messageJSON)
+	if !ok {
+		return "is invalid"
+	}
+	switch text := message.Message.(type) {
+	case string:
+		return text
+	case map[string][]string:
+		var parts []string
+		for name, list := range text {
+			parts = append(parts, name+" "+strings.Join(list, ", "))
+		}
+		return strings.Join(parts, "; ")
+	}
+	return "is invalid"
+}
+
+func splitList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func (m memberDoor) addOne(c *call, p addMemberParams, ref string) (*project.Member, error) {
+	id, err := strconv.ParseInt(ref, 10, 64)
+	if p.Username == "" && err != nil {
+		return nil, &paramError{[]string{"user_id is invalid"}}
+	}
+	if p.Username != "" {
+		u, err := m.Users.Find(c, c.actor, user.Ref(ref))
+		if err != nil {
+			return nil, err
+		}
+		if !strings.EqualFold(u.Username, ref) {
+			return nil, errs.NotFound("User") // a number is no username
+		}
+		id = u.ID
+	}
+	return m.Projects.AddMember(c, c.actor, m.at(p.Ref), project.NewMember{
+		UserID: id, Level: project.Level(p.AccessLevel), ExpiresAt: dateText(p.ExpiresAt),
+	})
+}
+
+type updateMemberParams struct {
+	memberParams
+	AccessLevel *int64    `param:"access_level"`
+	ExpiresAt   opt[Date] `param:"expires_at" doc:"Empty takes the day away."`
+}
+
+// update: https://docs.gitlab.com/api/members/#edit-a-member-of-a-group-or-project
+func (m memberDoor) update(c *call, p updateMemberParams) (memberJSON, error) {
+	change := project.MemberChange{Level: (*project.Level)(p.AccessLevel)}
+	if p.ExpiresAt.Set {
+		text := ""
+		if !p.ExpiresAt.Null {
+			text = dateText(&p.ExpiresAt.Value)
+		}
+		change.ExpiresAt = &text
+	}
+	one, err := m.Projects.UpdateMember(c, c.actor, m.at(p.Ref), p.UserID, change)
+	return m.present(c, one, err)
+}
+
+type removeMemberParams struct {
+	memberParams
+	SkipSubresources bool `param:"skip_subresources" doc:"Leave memberships in subgroups and projects."`
+}
+
+// remove: https://docs.gitlab.com/api/members/#remove-a-member-from-a-group-or-project
+func (m memberDoor) remove(c *call, p removeMemberParams) (none, error) {
+	return none{}, m.Projects.RemoveMember(c, c.actor, m.at(p.Ref), p.UserID, p.SkipSubresources)
+}
+
+type listRequestsParams struct {
+	placeParams
+	pageParams
+}
+
+// listRequests: https://docs.gitlab.com/api/access_requests/#list-access-requests-for-a-group-or-project
+func (m memberDoor) listRequests(c *call, p listRequestsParams) (page[requestJSON], error) {
+	list, err := m.Projects.Requests(c, c.actor, m.at(p.Ref), p.paging())
+	if err != nil {
+		return page[requestJSON]{}, err
+	}
+	now := m.Now()
+	return offsetPage(p.pageParams, list, func(one *project.Member) requestJSON { return toRequest(c, one, now) }), nil
+}
+
+// request: https://docs.gitlab.com/api/access_requests/#request-access-to-a-group-or-project
+func (m memberDoor) request(c *call, p placeParams) (requestJSON, error) {
+	one, err := m.Projects.RequestAccess(c, c.actor, m.at(p.Ref))
+	if err != nil {
+		return requestJSON{}, err
+	}
+	return toRequest(c, one, m.Now()), nil
+}
+
+type approveParams struct {
+	memberParams
+	AccessLevel int64 `param:"access_level" default:"30"`
+}
+
+// approve: https://docs.gitlab.com/api/access_requests/#approve-an-access-request
+func (m memberDoor) approve(c *call, p approveParams) (memberJSON, error) {
+	one, err := m.Projects.Approve(c, c.actor, m.at(p.Ref), p.UserID, project.Level(p.AccessLevel))
+	return m.present(c, one, err)
+}
+
+// deny: https://docs.gitlab.com/api/access_requests/#deny-an-access-request
+func (m memberDoor) deny(c *call, p memberParams) (none, error) {
+	return none{}, m.Projects.Deny(c, c.actor, m.at(p.Ref), p.UserID)
+}
+
+type memberJSON struct {
+	userPublicJSON
+	AccessLevel     int64           `json:"access_level"`
+	CreatedAt       stamp           `json:"created_at"`
+	CreatedBy       *userPublicJSON `json:"created_by"`
+	ExpiresAt       *day            `json:"expires_at"`
+	MembershipState string          `json:"membership_state"`
+}
+
+func (m memberDoor) present(c *call, one *project.Member, err error) (memberJSON, error) {
+	if err != nil {
+		return memberJSON{}, err
+	}
+	return toMember(c, one, m.Now()), nil
+}
+
+func toMember(c *call, m *project.Member, now time.Time) memberJSON {
+	form := memberJSON{
+		AccessLevel: int64(m.Level), CreatedAt: toStamp(m.CreatedAt), ExpiresAt: toDayOrNull(m.ExpiresAt), MembershipState: "active",
+	}
+	if m.User != nil {
+		form.userPublicJSON = toUserPublic(c.site, m.User, now)
+	}
+	if m.Creator != nil {
+		creator := toUserPublic(c.site, m.Creator, now)
+		form.CreatedBy = &creator
+	}
+	return form
+}
+
+// requestJSON is somebody who asks for access.
+type requestJSON struct {
+	userPublicJSON
+	RequestedAt *stamp `json:"requested_at"`
+}
+
+func toRequest(c *call, m *project.Member, now time.Time) requestJSON {
+	form := requestJSON{RequestedAt: toStampOrNull(m.RequestedAt)}
+	if m.User != nil {
+		form.userPublicJSON = toUserPublic(c.site, m.User, now)
+	}
+	return form
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"strconv"
+
+	"svc/internal/project"
+)
+
+func (a *API) namespaceRoutes() {
+	handle(a, "GET /namespaces", readAPI, a.listNamespaces, does("List the namespaces of the caller; administrators: all"))
+	handle(a, "GET /namespaces/{id}", readAPI, a.getNamespace, does("Get a namespace"))
+	handle(a, "GET /namespaces/{id}/exists", readAPI, a.namespaceExists, does("Tell whether a path is taken"))
+	handle(a, "GET /users/{id}/memberships", readAPI, a.listMemberships, does("List the direct memberships of a user"))
+}
+
+type listNamespacesParams struct {
+	Search       string `param:"search" doc:"Text in name or path."`
+	OwnedOnly    bool   `param:"owned_only"`
+	TopLevelOnly bool   `param:"top_level_only"`
+	pageParams
+}
+
+// listNamespaces: https://docs.gitlab.com/api/namespaces/#list-all-namespaces
+func (a *API) listNamespaces(c *call, p listNamespacesParams) (page[namespaceJSON], error) {
+	f := project.NamespaceFilter{Search: p.Search, OwnedOnly: p.OwnedOnly, TopLevelOnly: p.TopLevelOnly}
+	list, err := a.Projects.Namespaces(c, c.actor, f, p.paging())
+	if err != nil {
+		return page[namespaceJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(n *project.Namespace) namespaceJSON { return toNamespace(c.site, n) }), nil
+}
+
+type namespaceParams struct {
+	Namespace project.Ref `param:"id" doc:"The id of the namespace, or its full path."`
+}
+
+// getNamespace: https://docs.gitlab.com/api/namespaces/#get-details-on-a-namespace
+func (a *API) getNamespace(c *call, p namespaceParams) (namespaceJSON, error) {
+	n, err := a.Projects.Namespace(c, c.actor, p.Namespace)
+	if err != nil {
+		return namespaceJSON{}, err
+	}
+	return toNamespace(c.site, n), nil
+}
+
+type namespaceExistsParams struct {
+	Path     string `param:"id" doc:"The path that is asked for."`
+	ParentID *int64 `param:"parent_id" doc:"The group in which it is looked for; the top unless given."`
+}
+
+type namespaceExistsJSON struct {
+	Exists   bool     `json:"exists"`
+	Suggests []string `json:"suggests"`
+}
+
+// namespaceExists: https://docs.gitlab.com/api/namespaces/#verify-namespace-availability
+func (a *API) namespaceExists(c *call, p namespaceExistsParams) (namespaceExistsJSON, error) {
+	there, suggests, err := a.Projects.NamespaceExists(c, c.actor, p.Path, p.ParentID)
+	return namespaceExistsJSON{there, suggests}, err
+}
+
+type namespaceJSON struct {
+	ID        int64   `json:"id"`
+	Name      string  `json:"name"`
+	Path      string  `json:"path"`
+	Kind      string  `json:"kind"`
+	FullPath  string  `json:"full_path"`
+	ParentID  *int64  `json:"parent_id"`
+	AvatarURL *string `json:"avatar_url"`
+	WebURL    string  `json:"web_url"`
+}
+
+func toNamespace(site *Site, n *project.Namespace) namespaceJSON {
+	return namespaceJSON{
+		ID: n.ID, Name: n.Name, Path: n.Path, Kind: string(n.Kind), FullPath: n.FullPath, ParentID: n.ParentID, WebURL: namespaceURL(site, n),
+	}
+}
+
+type membershipsParams struct {
+	userParams
+	Type string `param:"type" enum:"Project,Namespace"`
+	pageParams
+}
+
+type membershipJSON struct {
+	SourceID    int64  `json:"source_id"`
+	SourceName  string `json:"source_name"`
+	SourceType  string `json:"source_type"`
+	AccessLevel string `json:"access_level"`
+}
+
+// listMemberships: https://docs.gitlab.com/api/users/#list-projects-and-groups-that-a-user-is-a-member-of
+func (a *API) listMemberships(c *call, p membershipsParams) (page[membershipJSON], error) {
+	list, err := a.Projects.Memberships(c, c.actor, p.ID, p.Type, p.paging())
+	if err != nil {
+		return page[membershipJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(m project.Membership) membershipJSON {
+		form := membershipJSON{m.Source, m.Name, "Namespace", strconv.FormatInt(int64(m.Level), 10)}
+		if m.Project {
+			form.SourceType = "Project"
+		}
+		return form
+	}), nil
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/project"
+)
+
+func (a *API) projectActionRoutes() {
+	shape := forms(projectJSON{})
+	handle(a, "POST /projects/{id}/archive", writeAPI, a.archiveProject, shape, does("Archive a project"))
+	handle(a, "POST /projects/{id}/unarchive", writeAPI, a.unarchiveProject, shape, does("Bring a project back from the archive"))
+	handle(a, "PUT /projects/{id}/transfer", writeAPI, a.transferProject, shape, does("Move a project into another namespace"))
+	handle(a, "POST /projects/{id}/star", writeAPI, a.starProject, shape, does("Star a project"))
+	handle(a, "POST /projects/{id}/unstar", writeAPI, a.unstarProject, shape, does("Take the star from a project"))
+	handle(a, "GET /projects/{id}/starrers", readAPI.orNobody(), a.listStarrers, does("List who has starred a project"))
+	handle(a, "POST /projects/{id}/share", writeAPI, a.shareProject, does("Share a project with a group"))
+	handle(a, "DELETE /projects/{id}/share/{group_id}", writeAPI, a.unshareProject, does("Stop to share a project with a group"))
+	handle(a, "POST /groups/{id}/share", writeAPI, a.shareGroup, does("Share a group with another one"))
+	handle(a, "DELETE /groups/{id}/share/{group_id}", writeAPI, a.unshareGroup, does("Stop to share a group with another one"))
+}
+
+// presentProject is the form of a project after an action.
+func (a *API) presentProject(c *call, p *project.Project, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return toProject(c, p, false, false, a.Now()), nil
+}
+
+// archiveProject: https://docs.gitlab.com/api/projects/#archive-a-project
+func (a *API) archiveProject(c *call, p projectParams) (any, error) {
+	found, err := a.Projects.SetArchived(c, c.actor, p.Project, true)
+	return a.presentProject(c, found, err)
+}
+
+// unarchiveProject: https://docs.gitlab.com/api/projects/#unarchive-a-project
+func (a *API) unarchiveProject(c *call, p projectParams) (any, error) {
+	found, err := a.Projects.SetArchived(c, c.actor, p.Project, false)
+	return a.presentProject(c, found, err)
+}
+
+type transferProjectParams struct {
+	projectParams
+	Namespace project.Ref `param:"namespace,required" doc:"The id or path of the namespace."`
+}
+
+// transferProject: https://docs.gitlab.com/api/projects/#transfer-a-project-to-a-new-namespace
+func (a *API) transferProject(c *call, p transferProjectParams) (any, error) {
+	found, err := a.Projects.Transfer(c, c.actor, p.Project, p.Namespace)
+	return a.presentProject(c, found, err)
+}
+
+// starProject: https://docs.gitlab.com/api/project_starring/#star-a-project
+func (a *API) starProject(c *call, p projectParams) (unchanged[any], error) {
+	found, changed, err := a.Projects.Star(c, c.actor, p.Project)
+	form, err := a.presentProject(c, found, err)
+	return unchanged[any]{form, !changed}, err
+}
+
+// unstarProject: https://docs.gitlab.com/api/project_starring/#unstar-a-project
+func (a *API) unstarProject(c *call, p projectParams) (unchanged[any], error) {
+	found, changed, err := a.Projects.Unstar(c, c.actor, p.Project)
+	form, err := a.presentProject(c, found, err)
+	return unchanged[any]{form, !changed}, err
+}
+
+type starrersParams struct {
+	projectParams
+	Search string `param:"search"`
+	pageParams
+}
+
+type starrerJSON struct {
+	StarredSince stamp          `json:"starred_since"`
+	User         userPublicJSON `json:"user"`
+}
+
+// listStarrers: https://docs.gitlab.com/api/project_starring/#list-users-who-starred-a-project
+func (a *API) listStarrers(c *call, p starrersParams) (page[starrerJSON], error) {
+	list, err := a.Projects.Starrers(c, c.actor, p.Project, p.Search, p.paging())
+	if err != nil {
+		return page[starrerJSON]{}, err
+	}
+	now := a.Now()
+	return offsetPage(p.pageParams, list, func(s project.Starrer) starrerJSON {
+		return starrerJSON{toStamp(s.Since), toUserPublic(c.site, s.User, now)}
+	}), nil
+}
+
+type shareParams struct {
+	GroupID     int64 `param:"group_id,required" doc:"The group that is invited."`
+	GroupAccess int64 `param:"group_access,required" doc:"What its members are at most."`
+	ExpiresAt   *Date `param:"expires_at"`
+}
+
+func (p *shareParams) share() project.NewShare {
+	return project.NewShare{GroupID: p.GroupID, Level: project.Level(p.GroupAccess), ExpiresAt: dateText(p.ExpiresAt)}
+}
+
+// dateText is a day as features keep it, empty for none.
+func dateText(d *Date) string {
+	if d == nil {
+		return ""
+	}
+	return d.Time().Format(time.DateOnly)
+}
+
+type shareProjectParams struct {
+	projectParams
+	shareParams
+}
+
+// shareJSON is a project that is shared with a group.
+type shareJSON struct {
+	ID          int64 `json:"id"`
+	ProjectID   int64 `json:"project_id"`
+	GroupID     int64 `json:"group_id"`
+	GroupAccess int64 `json:"group_access"`
+	ExpiresAt   *day  `json:"expires_at"`
+}
+
+// shareProject: https://docs.gitlab.com/api/projects/#share-a-project-with-a-group
+func (a *API) shareProject(c *call, p shareProjectParams) (shareJSON, error) {
+	s, err := a.Projects.ShareWith(c, c.actor, project.Place{Ref: p.Project}, p.share())
+	if err != nil {
+		return shareJSON{}, err
+	}
+	return shareJSON{s.ID, s.SourceID, s.GroupID, int64(s.Level), toDayOrNull(s.ExpiresAt)}, nil
+}
+
+type unshareProjectParams struct {
+	projectParams
+	GroupID int64 `param:"group_id"`
+}
+
+// unshareProject: https://docs.gitlab.com/api/projects/#delete-a-shared-project-link-in-a-group
+func (a *API) unshareProject(c *call, p unshareProjectParams) (none, error) {
+	return none{}, a.Projects.Unshare(c, c.actor, project.Place{Ref: p.Project}, p.GroupID)
+}
+
+type shareGroupParams struct {
+	inGroupParams
+	shareParams
+}
+
+// shareGroup: https://docs.gitlab.com/api/groups/#create-a-link-to-share-a-group-with-another-group
+func (a *API) shareGroup(c *call, p shareGroupParams) (groupDetailJSON, error) {
+	if _, err := a.Projects.ShareWith(c, c.actor, project.Place{Ref: p.Group, Group: true}, p.share()); err != nil {
+		return groupDetailJSON{}, err
+	}
+	n, err := a.Projects.Group(c, c.actor, p.Group)
+	return presentGroup(c, n, err)
+}
+
+type unshareGroupParams struct {
+	inGroupParams
+	GroupID int64 `param:"group_id"`
+}
+
+// unshareGroup: https://docs.gitlab.com/api/groups/#delete-the-link-that-shares-a-group-with-another-group
+func (a *API) unshareGroup(c *call, p unshareGroupParams) (none, error) {
+	return none{}, a.Projects.Unshare(c, c.actor, project.Place{Ref: p.Group, Group: true}, p.GroupID)
+}

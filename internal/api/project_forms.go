@@ -1,0 +1,177 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"svc/internal/project"
+)
+
+// projectBasicJSON is what anybody sees of a project who sees it at all.
+type projectBasicJSON struct {
+	ID                int64                  `json:"id"`
+	Description       *string                `json:"description"`
+	Name              string                 `json:"name"`
+	NameWithNamespace string                 `json:"name_with_namespace"`
+	Path              string                 `json:"path"`
+	PathWithNamespace string                 `json:"path_with_namespace"`
+	CreatedAt         stamp                  `json:"created_at"`
+	DefaultBranch     *string                `json:"default_branch"`
+	TagList           []string               `json:"tag_list"` // deprecated
+	Topics            []string               `json:"topics"`
+	SSHURL            string                 `json:"ssh_url_to_repo"`
+	HTTPURL           string                 `json:"http_url_to_repo"`
+	WebURL            string                 `json:"web_url"`
+	ReadmeURL         *string                `json:"readme_url"`
+	ForksCount        int64                  `json:"forks_count"`
+	AvatarURL         *string                `json:"avatar_url"`
+	StarCount         int64                  `json:"star_count"`
+	LastActivityAt    stamp                  `json:"last_activity_at"`
+	Visibility        string                 `json:"visibility"`
+	Namespace         namespaceJSON          `json:"namespace"`
+	Statistics        *projectStatisticsJSON `json:"statistics,omitempty"`
+}
+
+// projectStatisticsJSON are counts of what a project holds.
+type projectStatisticsJSON struct {
+	CommitCount      int64 `json:"commit_count"`
+	StorageSize      int64 `json:"storage_size"`
+	RepositorySize   int64 `json:"repository_size"`
+	LFSObjectsSize   int64 `json:"lfs_objects_size"`
+	JobArtifactsSize int64 `json:"job_artifacts_size"`
+}
+
+// projectJSON is what those see who have signed in.
+type projectJSON struct {
+	projectBasicJSON
+	Links     projectLinksJSON `json:"_links"`
+	Owner     *userPublicJSON  `json:"owner,omitempty"`
+	CreatorID *int64           `json:"creator_id"`
+	EmptyRepo bool             `json:"empty_repo"`
+	Archived  bool             `json:"archived"`
+	Mirror    bool             `json:"mirror"`
+
+	ImportStatus string  `json:"import_status"`
+	ImportError  *string `json:"import_error"`
+
+	IssuesAccessLevel        string `json:"issues_access_level"`
+	RepositoryAccessLevel    string `json:"repository_access_level"`
+	MergeRequestsAccessLevel string `json:"merge_requests_access_level"`
+	BuildsAccessLevel        string `json:"builds_access_level"`
+	IssuesEnabled            bool   `json:"issues_enabled"`
+	MergeRequestsEnabled     bool   `json:"merge_requests_enabled"`
+	JobsEnabled              bool   `json:"jobs_enabled"`
+	WikiEnabled              bool   `json:"wiki_enabled"`
+	SnippetsEnabled          bool   `json:"snippets_enabled"`
+	ContainerRegistryEnabled bool   `json:"container_registry_enabled"`
+	projectSettingsJSON
+
+	SharedWithGroups []sharedGroupJSON      `json:"shared_with_groups"`
+	Permissions      projectPermissionsJSON `json:"permissions"`
+	// For administrators.
+	RepositoryStorage string `json:"repository_storage,omitempty"`
+}
+
+// projectLinksJSON are addresses of the API that belong to a project.
+type projectLinksJSON struct {
+	Self    string `json:"self"`
+	Members string `json:"members"`
+}
+
+// projectPermissionsJSON are the levels of the one who asks.
+type projectPermissionsJSON struct {
+	ProjectAccess *accessJSON `json:"project_access"`
+	GroupAccess   *accessJSON `json:"group_access"`
+}
+
+type accessJSON struct {
+	AccessLevel int64 `json:"access_level"`
+}
+
+// sharedGroupJSON is a group that something is shared with.
+type sharedGroupJSON struct {
+	GroupID          int64  `json:"group_id"`
+	GroupName        string `json:"group_name"`
+	GroupFullPath    string `json:"group_full_path"`
+	GroupAccessLevel int64  `json:"group_access_level"`
+	ExpiresAt        *day   `json:"expires_at"`
+}
+
+func toShared(s project.Share) sharedGroupJSON {
+	return sharedGroupJSON{s.GroupID, s.GroupName, s.GroupPath, int64(s.Level), toDayOrNull(s.ExpiresAt)}
+}
+
+// toProject is the form that fits the caller: the basic one for those who
+// have not signed in, and where that is enough.
+func toProject(c *call, p *project.Project, simple, statistics bool, now time.Time) any {
+	basic := toProjectBasic(c.site, p)
+	if statistics && (c.actor.Admin || p.Access.Level() >= project.Reporter) {
+		basic.Statistics = &projectStatisticsJSON{}
+	}
+	if simple || c.actor.Anonymous() {
+		return basic
+	}
+	return toProjectFull(c, p, basic, now)
+}
+
+func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
+	return projectBasicJSON{
+		ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path, PathWithNamespace: p.FullPath,
+		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: textOrNull(p.DefaultBranch), TagList: p.Topics, Topics: p.Topics,
+		SSHURL: sshURL(site, p.FullPath), HTTPURL: site.URL + "/" + p.FullPath + ".git", WebURL: site.URL + "/" + p.FullPath,
+		ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
+		Namespace: toNamespace(site, &p.Namespace),
+	}
+}
+
+func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time.Time) projectJSON {
+	self := fmt.Sprintf("%s%s/projects/%d", c.site.URL, prefix, p.ID)
+	form := projectJSON{
+		projectBasicJSON: basic,
+		Links:            projectLinksJSON{Self: self, Members: self + "/members"},
+		CreatorID:        p.CreatorID, EmptyRepo: p.DefaultBranch == "", Archived: p.Archived, ImportStatus: "none",
+		IssuesAccessLevel: string(p.Issues), RepositoryAccessLevel: string(p.Repository),
+		MergeRequestsAccessLevel: string(p.MergeRequests), BuildsAccessLevel: string(p.Builds),
+		IssuesEnabled: p.Issues != project.Disabled, MergeRequestsEnabled: p.MergeRequests != project.Disabled, JobsEnabled: p.Builds != project.Disabled,
+		WikiEnabled: p.Settings.Wiki != project.Disabled, SnippetsEnabled: p.Settings.Snippets != project.Disabled,
+		ContainerRegistryEnabled: p.Settings.ContainerRegistry != project.Disabled,
+		projectSettingsJSON:      projectSettingsJSON(p.Settings),
+		SharedWithGroups:         mapped(p.Shares, toShared),
+		Permissions:              projectPermissionsJSON{ProjectAccess: toAccess(p.Access.Direct), GroupAccess: toAccess(p.Access.Group)},
+	}
+	if p.Owner != nil {
+		owner := toUserPublic(c.site, p.Owner, now)
+		form.Owner = &owner
+	}
+	if c.actor.Admin {
+		form.RepositoryStorage = p.Storage
+	}
+	return form
+}
+
+func toAccess(level project.Level) *accessJSON {
+	if level == project.NoAccess {
+		return nil
+	}
+	return &accessJSON{int64(level)}
+}
+
+// namespaceURL is the page of a namespace.
+func namespaceURL(site *Site, n *project.Namespace) string {
+	if n.Kind == project.GroupNamespace {
+		return site.URL + "/groups/" + n.FullPath
+	}
+	return site.URL + "/" + n.FullPath
+}
+
+// sshURL is where git finds a repository by SSH. The short form goes with the
+// usual port only.
+func sshURL(site *Site, path string) string {
+	if site.SSHPort == "" || site.SSHPort == "22" {
+		return "git@" + site.Host() + ":" + path + ".git"
+	}
+	u := url.URL{Scheme: "ssh", User: url.User("git"), Host: net.JoinHostPort(site.Host(), site.SSHPort), Path: "/" + path + ".git"}
+	return u.String()
+}

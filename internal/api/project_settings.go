@@ -1,0 +1,217 @@
+package api
+
+import "svc/internal/project"
+
+// projectSettingsJSON are the settings of a project, field by field those of
+// project.Settings.
+type projectSettingsJSON struct {
+	Forking                                   project.Feature `json:"forking_access_level"`
+	Wiki                                      project.Feature `json:"wiki_access_level"`
+	Snippets                                  project.Feature `json:"snippets_access_level"`
+	Pages                                     project.Feature `json:"pages_access_level"`
+	Analytics                                 project.Feature `json:"analytics_access_level"`
+	ContainerRegistry                         project.Feature `json:"container_registry_access_level"`
+	SecurityAndCompliance                     project.Feature `json:"security_and_compliance_access_level"`
+	Releases                                  project.Feature `json:"releases_access_level"`
+	Environments                              project.Feature `json:"environments_access_level"`
+	FeatureFlags                              project.Feature `json:"feature_flags_access_level"`
+	Infrastructure                            project.Feature `json:"infrastructure_access_level"`
+	Monitor                                   project.Feature `json:"monitor_access_level"`
+	ModelExperiments                          project.Feature `json:"model_experiments_access_level"`
+	ModelRegistry                             project.Feature `json:"model_registry_access_level"`
+	Requirements                              project.Feature `json:"requirements_access_level"`
+	MergeMethod                               string          `json:"merge_method"`
+	SquashOption                              string          `json:"squash_option"`
+	OnlyAllowMergeIfPipelineSucceeds          bool            `json:"only_allow_merge_if_pipeline_succeeds"`
+	AllowMergeOnSkippedPipeline               bool            `json:"allow_merge_on_skipped_pipeline"`
+	OnlyAllowMergeIfAllDiscussionsAreResolved bool            `json:"only_allow_merge_if_all_discussions_are_resolved"`
+	RemoveSourceBranchAfterMerge              bool            `json:"remove_source_branch_after_merge"`
+	PrintingMergeRequestLinkEnabled           bool            `json:"printing_merge_request_link_enabled"`
+	ResolveOutdatedDiffDiscussions            bool            `json:"resolve_outdated_diff_discussions"`
+	AutocloseReferencedIssues                 bool            `json:"autoclose_referenced_issues"`
+	MergePipelinesEnabled                     bool            `json:"merge_pipelines_enabled"`
+	MergeTrainsEnabled                        bool            `json:"merge_trains_enabled"`
+	MergeCommitTemplate                       string          `json:"merge_commit_template"`
+	SquashCommitTemplate                      string          `json:"squash_commit_template"`
+	SuggestionCommitMessage                   string          `json:"suggestion_commit_message"`
+	IssuesTemplate                            string          `json:"issues_template"`
+	MergeRequestsTemplate                     string          `json:"merge_requests_template"`
+	LFSEnabled                                bool            `json:"lfs_enabled"`
+	PackagesEnabled                           bool            `json:"packages_enabled"`
+	RequestAccessEnabled                      bool            `json:"request_access_enabled"`
+	EmailsEnabled                             bool            `json:"emails_enabled"`
+	ServiceDeskEnabled                        bool            `json:"service_desk_enabled"`
+	SharedRunnersEnabled                      bool            `json:"shared_runners_enabled"`
+	GroupRunnersEnabled                       bool            `json:"group_runners_enabled"`
+	BuildTimeout                              int64           `json:"build_timeout"`
+	BuildGitStrategy                          string          `json:"build_git_strategy"`
+	AutoCancelPendingPipelines                string          `json:"auto_cancel_pending_pipelines"`
+	AutoDevopsEnabled                         bool            `json:"auto_devops_enabled"`
+	AutoDevopsDeployStrategy                  string          `json:"auto_devops_deploy_strategy"`
+	CIConfigPath                              string          `json:"ci_config_path"`
+	CIDefaultGitDepth                         int64           `json:"ci_default_git_depth"`
+	CIForwardDeploymentEnabled                bool            `json:"ci_forward_deployment_enabled"`
+	CIForwardDeploymentRollbackAllowed        bool            `json:"ci_forward_deployment_rollback_allowed"`
+	CISeparatedCaches                         bool            `json:"ci_separated_caches"`
+	CIAllowForkPipelinesToRunInParentProject  bool            `json:"ci_allow_fork_pipelines_to_run_in_parent_project"`
+	CIJobTokenScopeEnabled                    bool            `json:"ci_job_token_scope_enabled"`
+	CIPipelineVariablesMinimumOverrideRole    string          `json:"ci_pipeline_variables_minimum_override_role"`
+	KeepLatestArtifact                        bool            `json:"keep_latest_artifact"`
+	PublicJobs                                bool            `json:"public_jobs"`
+	EnforceAuthChecksOnUploads                bool            `json:"enforce_auth_checks_on_uploads"`
+	WarnAboutPotentiallyUnwantedCharacters    bool            `json:"warn_about_potentially_unwanted_characters"`
+}
+
+// projectSettingParams are the settings that creation and change take. The
+// flags that end in _enabled are an older way to say the same as an access
+// level, which wins over them.
+type projectSettingParams struct {
+	Issues        *project.Feature `param:"issues_access_level" enum:"disabled,private,enabled"`
+	Repository    *project.Feature `param:"repository_access_level" enum:"disabled,private,enabled"`
+	MergeRequests *project.Feature `param:"merge_requests_access_level" enum:"disabled,private,enabled"`
+	Builds        *project.Feature `param:"builds_access_level" enum:"disabled,private,enabled"`
+
+	IssuesEnabled            *bool `param:"issues_enabled"`
+	MergeRequestsEnabled     *bool `param:"merge_requests_enabled"`
+	JobsEnabled              *bool `param:"jobs_enabled"`
+	WikiEnabled              *bool `param:"wiki_enabled"`
+	SnippetsEnabled          *bool `param:"snippets_enabled"`
+	ContainerRegistryEnabled *bool `param:"container_registry_enabled"`
+
+	Forking                                   *project.Feature `param:"forking_access_level" enum:"disabled,private,enabled"`
+	Wiki                                      *project.Feature `param:"wiki_access_level" enum:"disabled,private,enabled"`
+	Snippets                                  *project.Feature `param:"snippets_access_level" enum:"disabled,private,enabled"`
+	Pages                                     *project.Feature `param:"pages_access_level" enum:"disabled,private,enabled,public"`
+	Analytics                                 *project.Feature `param:"analytics_access_level" enum:"disabled,private,enabled"`
+	ContainerRegistry                         *project.Feature `param:"container_registry_access_level" enum:"disabled,private,enabled"`
+	SecurityAndCompliance                     *project.Feature `param:"security_and_compliance_access_level" enum:"disabled,private,enabled"`
+	Releases                                  *project.Feature `param:"releases_access_level" enum:"disabled,private,enabled"`
+	Environments                              *project.Feature `param:"environments_access_level" enum:"disabled,private,enabled"`
+	FeatureFlags                              *project.Feature `param:"feature_flags_access_level" enum:"disabled,private,enabled"`
+	Infrastructure                            *project.Feature `param:"infrastructure_access_level" enum:"disabled,private,enabled"`
+	Monitor                                   *project.Feature `param:"monitor_access_level" enum:"disabled,private,enabled"`
+	ModelExperiments                          *project.Feature `param:"model_experiments_access_level" enum:"disabled,private,enabled"`
+	ModelRegistry                             *project.Feature `param:"model_registry_access_level" enum:"disabled,private,enabled"`
+	Requirements                              *project.Feature `param:"requirements_access_level" enum:"disabled,private,enabled"`
+	MergeMethod                               *string          `param:"merge_method" enum:"merge,rebase_merge,ff"`
+	SquashOption                              *string          `param:"squash_option" enum:"never,always,default_on,default_off"`
+	OnlyAllowMergeIfPipelineSucceeds          *bool            `param:"only_allow_merge_if_pipeline_succeeds"`
+	AllowMergeOnSkippedPipeline               *bool            `param:"allow_merge_on_skipped_pipeline"`
+	OnlyAllowMergeIfAllDiscussionsAreResolved *bool            `param:"only_allow_merge_if_all_discussions_are_resolved"`
+	RemoveSourceBranchAfterMerge              *bool            `param:"remove_source_branch_after_merge"`
+	PrintingMergeRequestLinkEnabled           *bool            `param:"printing_merge_request_link_enabled"`
+	ResolveOutdatedDiffDiscussions            *bool            `param:"resolve_outdated_diff_discussions"`
+	AutocloseReferencedIssues                 *bool            `param:"autoclose_referenced_issues"`
+	MergePipelinesEnabled                     *bool            `param:"merge_pipelines_enabled"`
+	MergeTrainsEnabled                        *bool            `param:"merge_trains_enabled"`
+	MergeCommitTemplate                       *string          `param:"merge_commit_template"`
+	SquashCommitTemplate                      *string          `param:"squash_commit_template"`
+	SuggestionCommitMessage                   *string          `param:"suggestion_commit_message"`
+	IssuesTemplate                            *string          `param:"issues_template"`
+	MergeRequestsTemplate                     *string          `param:"merge_requests_template"`
+	LFSEnabled                                *bool            `param:"lfs_enabled"`
+	PackagesEnabled                           *bool            `param:"packages_enabled"`
+	RequestAccessEnabled                      *bool            `param:"request_access_enabled"`
+	EmailsEnabled                             *bool            `param:"emails_enabled"`
+	ServiceDeskEnabled                        *bool            `param:"service_desk_enabled"`
+	SharedRunnersEnabled                      *bool            `param:"shared_runners_enabled"`
+	GroupRunnersEnabled                       *bool            `param:"group_runners_enabled"`
+	BuildTimeout                              *int64           `param:"build_timeout"`
+	BuildGitStrategy                          *string          `param:"build_git_strategy" enum:"fetch,clone"`
+	AutoCancelPendingPipelines                *string          `param:"auto_cancel_pending_pipelines" enum:"enabled,disabled"`
+	AutoDevopsEnabled                         *bool            `param:"auto_devops_enabled"`
+	AutoDevopsDeployStrategy                  *string          `param:"auto_devops_deploy_strategy" enum:"continuous,manual,timed_incremental"`
+	CIConfigPath                              *string          `param:"ci_config_path"`
+	CIDefaultGitDepth                         *int64           `param:"ci_default_git_depth"`
+	CIForwardDeploymentEnabled                *bool            `param:"ci_forward_deployment_enabled"`
+	CIForwardDeploymentRollbackAllowed        *bool            `param:"ci_forward_deployment_rollback_allowed"`
+	CISeparatedCaches                         *bool            `param:"ci_separated_caches"`
+	CIAllowForkPipelinesToRunInParentProject  *bool            `param:"ci_allow_fork_pipelines_to_run_in_parent_project"`
+	CIJobTokenScopeEnabled                    *bool            `param:"ci_job_token_scope_enabled"`
+	CIPipelineVariablesMinimumOverrideRole    *string          `param:"ci_pipeline_variables_minimum_override_role" enum:"developer,maintainer,owner,no_one_allowed"`
+	KeepLatestArtifact                        *bool            `param:"keep_latest_artifact"`
+	PublicJobs                                *bool            `param:"public_jobs" aliases:"public_builds"`
+	EnforceAuthChecksOnUploads                *bool            `param:"enforce_auth_checks_on_uploads"`
+	WarnAboutPotentiallyUnwantedCharacters    *bool            `param:"warn_about_potentially_unwanted_characters"`
+}
+
+func (p *projectSettingParams) apply(s *project.Settings) {
+	give(&s.Wiki, toFeature(p.WikiEnabled))
+	give(&s.Snippets, toFeature(p.SnippetsEnabled))
+	give(&s.ContainerRegistry, toFeature(p.ContainerRegistryEnabled))
+	give(&s.Forking, p.Forking)
+	give(&s.Wiki, p.Wiki)
+	give(&s.Snippets, p.Snippets)
+	give(&s.Pages, p.Pages)
+	give(&s.Analytics, p.Analytics)
+	give(&s.ContainerRegistry, p.ContainerRegistry)
+	give(&s.SecurityAndCompliance, p.SecurityAndCompliance)
+	give(&s.Releases, p.Releases)
+	give(&s.Environments, p.Environments)
+	give(&s.FeatureFlags, p.FeatureFlags)
+	give(&s.Infrastructure, p.Infrastructure)
+	give(&s.Monitor, p.Monitor)
+	give(&s.ModelExperiments, p.ModelExperiments)
+	give(&s.ModelRegistry, p.ModelRegistry)
+	give(&s.Requirements, p.Requirements)
+	give(&s.MergeMethod, p.MergeMethod)
+	give(&s.SquashOption, p.SquashOption)
+	give(&s.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
+	give(&s.AllowMergeOnSkippedPipeline, p.AllowMergeOnSkippedPipeline)
+	give(&s.OnlyAllowMergeIfAllDiscussionsAreResolved, p.OnlyAllowMergeIfAllDiscussionsAreResolved)
+	give(&s.RemoveSourceBranchAfterMerge, p.RemoveSourceBranchAfterMerge)
+	give(&s.PrintingMergeRequestLinkEnabled, p.PrintingMergeRequestLinkEnabled)
+	give(&s.ResolveOutdatedDiffDiscussions, p.ResolveOutdatedDiffDiscussions)
+	give(&s.AutocloseReferencedIssues, p.AutocloseReferencedIssues)
+	give(&s.MergePipelinesEnabled, p.MergePipelinesEnabled)
+	give(&s.MergeTrainsEnabled, p.MergeTrainsEnabled)
+	give(&s.MergeCommitTemplate, p.MergeCommitTemplate)
+	give(&s.SquashCommitTemplate, p.SquashCommitTemplate)
+	give(&s.SuggestionCommitMessage, p.SuggestionCommitMessage)
+	give(&s.IssuesTemplate, p.IssuesTemplate)
+	give(&s.MergeRequestsTemplate, p.MergeRequestsTemplate)
+	give(&s.LFSEnabled, p.LFSEnabled)
+	give(&s.PackagesEnabled, p.PackagesEnabled)
+	give(&s.RequestAccessEnabled, p.RequestAccessEnabled)
+	give(&s.EmailsEnabled, p.EmailsEnabled)
+	give(&s.ServiceDeskEnabled, p.ServiceDeskEnabled)
+	give(&s.SharedRunnersEnabled, p.SharedRunnersEnabled)
+	give(&s.GroupRunnersEnabled, p.GroupRunnersEnabled)
+	give(&s.BuildTimeout, p.BuildTimeout)
+	give(&s.BuildGitStrategy, p.BuildGitStrategy)
+	give(&s.AutoCancelPendingPipelines, p.AutoCancelPendingPipelines)
+	give(&s.AutoDevopsEnabled, p.AutoDevopsEnabled)
+	give(&s.AutoDevopsDeployStrategy, p.AutoDevopsDeployStrategy)
+	give(&s.CIConfigPath, p.CIConfigPath)
+	give(&s.CIDefaultGitDepth, p.CIDefaultGitDepth)
+	give(&s.CIForwardDeploymentEnabled, p.CIForwardDeploymentEnabled)
+	give(&s.CIForwardDeploymentRollbackAllowed, p.CIForwardDeploymentRollbackAllowed)
+	give(&s.CISeparatedCaches, p.CISeparatedCaches)
+	give(&s.CIAllowForkPipelinesToRunInParentProject, p.CIAllowForkPipelinesToRunInParentProject)
+	give(&s.CIJobTokenScopeEnabled, p.CIJobTokenScopeEnabled)
+	give(&s.CIPipelineVariablesMinimumOverrideRole, p.CIPipelineVariablesMinimumOverrideRole)
+	give(&s.KeepLatestArtifact, p.KeepLatestArtifact)
+	give(&s.PublicJobs, p.PublicJobs)
+	give(&s.EnforceAuthChecksOnUploads, p.EnforceAuthChecksOnUploads)
+	give(&s.WarnAboutPotentiallyUnwantedCharacters, p.WarnAboutPotentiallyUnwantedCharacters)
+}
+
+// toFeature reads the older form of an access level.
+func toFeature(enabled *bool) *project.Feature {
+	if enabled == nil {
+		return nil
+	}
+	f := project.Disabled
+	if *enabled {
+		f = project.Enabled
+	}
+	return &f
+}
+
+// either is the first that was sent.
+func either[T any](first, second *T) *T {
+	if first != nil {
+		return first
+	}
+	return second
+}

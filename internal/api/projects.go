@@ -1,0 +1,213 @@
+package api
+
+import (
+	"strconv"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (a *API) projectRoutes() {
+	shapes := forms(projectBasicJSON{}, projectJSON{})
+	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, does("List projects"))
+	handle(a, "GET /projects/{id}", readAPI.orNobody(), a.getProject, shapes, does("Get a project"))
+	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), does("Create a project"))
+	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), does("Change a project"))
+	handle(a, "DELETE /projects/{id}", writeAPI, a.deleteProject, does("Delete a project"))
+	handle(a, "GET /projects/{id}/forks", readAPI.orNobody(), a.listForks, shapes, does("List the forks of a project"))
+	handle(a, "GET /users/{user_id}/projects", readAPI.orNobody(), a.listUserProjects, shapes, does("List the projects of a user"))
+	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orNobody(), a.listStarredProjects, shapes, does("List the projects that a user has starred"))
+}
+
+// projectParams name a project.
+type projectParams struct {
+	Project project.Ref `param:"id" doc:"The id of the project, or its full path."`
+}
+
+// projectFilterParams are what all lists of projects can be narrowed by.
+type projectFilterParams struct {
+	Archived           *bool              `param:"archived"`
+	Visibility         project.Visibility `param:"visibility" enum:"private,internal,public"`
+	Search             string             `param:"search" doc:"Text in name or path."`
+	SearchNamespaces   bool               `param:"search_namespaces" doc:"Look into the paths of namespaces too."`
+	Membership         bool               `param:"membership" doc:"Only projects that the caller is a member of."`
+	Owned              bool               `param:"owned" doc:"Only projects that the caller owns."`
+	Starred            bool               `param:"starred" doc:"Only projects that the caller has starred."`
+	MinAccessLevel     int64              `param:"min_access_level" enum:"10,15,20,30,40,50"`
+	Topic              []string           `param:"topic,csv" doc:"Only projects with all of these topics."`
+	LastActivityAfter  *time.Time         `param:"last_activity_after"`
+	LastActivityBefore *time.Time         `param:"last_activity_before"`
+	UpdatedAfter       *time.Time         `param:"updated_after"`
+	UpdatedBefore      *time.Time         `param:"updated_before"`
+	WithIssues         bool               `param:"with_issues_enabled"`
+	WithMergeRequests  bool               `param:"with_merge_requests_enabled"`
+	Storage            string             `param:"repository_storage" doc:"Administrators: only projects on this storage."`
+	IDAfter            int64              `param:"id_after"`
+	IDBefore           int64              `param:"id_before"`
+	OrderBy            string             `param:"order_by" enum:"id,name,path,created_at,updated_at,last_activity_at,star_count" default:"created_at"`
+	Sort               string             `param:"sort" enum:"asc,desc" default:"desc"`
+	Simple             bool               `param:"simple" doc:"Only the basic fields."`
+	Statistics         bool               `param:"statistics"`
+	keysetParams
+}
+
+func (p *projectFilterParams) filter() project.Filter {
+	return project.Filter{
+		Archived: p.Archived, Visibility: p.Visibility, Search: p.Search, Deep: p.SearchNamespaces, Membership: p.Membership, Owned: p.Owned,
+		Starred: p.Starred, MinLevel: project.Level(p.MinAccessLevel), Topics: p.Topic,
+		ActiveAt: [2]*time.Time{p.LastActivityAfter, p.LastActivityBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
+		IDAfter: p.IDAfter, IDBefore: p.IDBefore, WithIssues: p.WithIssues, WithMergeRequests: p.WithMergeRequests, Storage: p.Storage,
+	}
+}
+
+func (p *projectFilterParams) order() project.Sort {
+	return project.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
+}
+
+// projectList runs a list of projects and presents it. Keyset pages are told
+// apart by id_after or id_before, which are filters as well.
+func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) (db.Page[*project.Project], error)) (page[any], error) {
+	paging, err := p.paging(keyset{object: "Project", columns: []string{"id"}, allowed: p.OrderBy == "id"})
+	if err != nil {
+		return page[any]{}, err
+	}
+	found, err := list(paging)
+	if err != nil {
+		return page[any]{}, err
+	}
+	now := a.Now()
+	to := func(one *project.Project) any { return toProject(c, one, p.Simple, p.Statistics, now) }
+	if !paging.Keyset {
+		return offsetPage(p.pageParams, found, to), nil
+	}
+	return page[any]{items: mapped(found.Items, to), head: func(c *call) {
+		if !found.More {
+			return
+		}
+		name := "id_after"
+		if p.Sort == "desc" {
+			name = "id_before"
+		}
+		query := c.pageQuery()
+		query.Del("cursor")
+		query.Set(name, strconv.FormatInt(found.Items[len(found.Items)-1].ID, 10))
+		query.Set("per_page", strconv.FormatInt(p.PerPage, 10))
+		c.w.Header().Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
+	}}, nil
+}
+
+// listProjects: https://docs.gitlab.com/api/projects/#list-all-projects
+func (a *API) listProjects(c *call, p projectFilterParams) (page[any], error) {
+	return a.projectList(c, &p, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Projects.List(c, c.actor, p.filter(), p.order(), paging)
+	})
+}
+
+type userProjectsParams struct {
+	User user.Ref `param:"user_id" doc:"The id of the user, or the username."`
+	projectFilterParams
+}
+
+// listUserProjects: https://docs.gitlab.com/api/projects/#list-a-users-projects
+func (a *API) listUserProjects(c *call, p userProjectsParams) (page[any], error) {
+	return a.projectList(c, &p.projectFilterParams, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Projects.UserProjects(c, c.actor, p.User, p.filter(), p.order(), paging)
+	})
+}
+
+// listStarredProjects: https://docs.gitlab.com/api/project_starring/#list-projects-starred-by-a-user
+func (a *API) listStarredProjects(c *call, p userProjectsParams) (page[any], error) {
+	return a.projectList(c, &p.projectFilterParams, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Projects.StarredProjects(c, c.actor, p.User, p.filter(), p.order(), paging)
+	})
+}
+
+type forksParams struct {
+	projectParams
+	projectFilterParams
+}
+
+// listForks: https://docs.gitlab.com/api/project_forks/#list-forks-of-a-project
+func (a *API) listForks(c *call, p forksParams) (page[any], error) {
+	return a.projectList(c, &p.projectFilterParams, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Projects.Forks(c, c.actor, p.Project, p.filter(), p.order(), paging)
+	})
+}
+
+type getProjectParams struct {
+	projectParams
+	Statistics bool `param:"statistics" doc:"Reporters and above: add counts."`
+}
+
+// getProject: https://docs.gitlab.com/api/projects/#retrieve-a-project
+func (a *API) getProject(c *call, p getProjectParams) (any, error) {
+	found, err := a.Projects.Get(c, c.actor, p.Project)
+	if err != nil {
+		return nil, err
+	}
+	return toProject(c, found, false, p.Statistics, a.Now()), nil
+}
+
+// projectFieldParams are the attributes that creation and change share.
+type projectFieldParams struct {
+	Description *string             `param:"description"`
+	Visibility  *project.Visibility `param:"visibility" enum:"private,internal,public"`
+	Topics      *[]string           `param:"topics,csv" aliases:"tag_list"`
+	Storage     *string             `param:"repository_storage,nonblank" doc:"Administrators only."`
+	projectSettingParams
+}
+
+func (p *projectFieldParams) fields() project.Fields {
+	return project.Fields{
+		Description: p.Description, Topics: p.Topics, Storage: p.Storage,
+		Issues: either(p.Issues, toFeature(p.IssuesEnabled)), Repository: p.Repository,
+		MergeRequests: either(p.MergeRequests, toFeature(p.MergeRequestsEnabled)), Builds: either(p.Builds, toFeature(p.JobsEnabled)),
+		Settings: p.apply,
+	}
+}
+
+type createProjectParams struct {
+	Name        string `param:"name" doc:"Made from the path unless given."`
+	Path        string `param:"path" doc:"Made from the name unless given."`
+	NamespaceID *int64 `param:"namespace_id" doc:"The group or user; one's own namespace unless given."`
+	projectFieldParams
+}
+
+func (createProjectParams) paramRules() []rule { return []rule{atLeastOne("name", "path")} }
+
+// createProject: https://docs.gitlab.com/api/projects/#create-a-project
+func (a *API) createProject(c *call, p createProjectParams) (any, error) {
+	made, err := a.Projects.Create(c, c.actor, project.NewProject{
+		Name: p.Name, Path: p.Path, NamespaceID: p.NamespaceID, Visibility: p.Visibility, Fields: p.fields(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return toProject(c, made, false, false, a.Now()), nil
+}
+
+type updateProjectParams struct {
+	projectParams
+	Name          *string `param:"name,nonblank"`
+	Path          *string `param:"path,nonblank" doc:"The old path leads to the new one."`
+	DefaultBranch *string `param:"default_branch,nonblank"`
+	projectFieldParams
+}
+
+// updateProject: https://docs.gitlab.com/api/projects/#update-a-project
+func (a *API) updateProject(c *call, p updateProjectParams) (any, error) {
+	change := project.Change{Name: p.Name, Path: p.Path, Visibility: p.Visibility, Fields: p.fields()}
+	change.DefaultBranch = p.DefaultBranch
+	made, err := a.Projects.Update(c, c.actor, p.Project, change)
+	if err != nil {
+		return nil, err
+	}
+	return toProject(c, made, false, false, a.Now()), nil
+}
+
+// deleteProject: https://docs.gitlab.com/api/projects/#delete-a-project
+func (a *API) deleteProject(c *call, p projectParams) (accepted, error) {
+	return accepted{}, a.Projects.Delete(c, c.actor, p.Project, c.unmodifiedSince())
+}

@@ -1,0 +1,198 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Level is how much a member may do.
+type Level int64
+
+// The levels, each with all of the one before. A Minimal member of a group
+// sees that group and nothing in it.
+const (
+	NoAccess   Level = 0
+	Minimal    Level = 5
+	Guest      Level = 10
+	Planner    Level = 15
+	Reporter   Level = 20
+	Developer  Level = 30
+	Maintainer Level = 40
+	Owner      Level = 50
+)
+
+// String is the name for people.
+func (l Level) String() string {
+	switch l {
+	case Minimal:
+		return "Minimal Access"
+	case Guest:
+		return "Guest"
+	case Planner:
+		return "Planner"
+	case Reporter:
+		return "Reporter"
+	case Developer:
+		return "Developer"
+	case Maintainer:
+		return "Maintainer"
+	case Owner:
+		return "Owner"
+	}
+	return "No access"
+}
+
+// valid reports whether the level can be given to a member.
+func (l Level) valid() bool {
+	return slices.Contains([]Level{Minimal, Guest, Planner, Reporter, Developer, Maintainer, Owner}, l)
+}
+
+// Access is what somebody is in a project or group.
+type Access struct {
+	Direct Level // by his own membership in the project
+	Group  Level // by groups: those above, and those that it is shared with
+}
+
+// Level is the effective level.
+func (a Access) Level() Level { return max(a.Direct, a.Group) }
+
+// Require gives a project to an actor who has at least the level there;
+// NoAccess asks only that he sees it. NotFound when he does not see it,
+// Forbidden when he sees it and has less. An old path is answered with Moved.
+func (s *Service) Require(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Project, error) {
+	return s.require(ctx, s.DB, by, ref, level)
+}
+
+func (s *Service) require(ctx context.Context, q db.Q, by actor.Actor, ref Ref, level Level) (*Project, error) {
+	p, moved, err := findByRef(ctx, q, ref)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	if p.Access, err = s.access(ctx, q, by, p); err != nil {
+		return nil, fmt.Errorf("access to project %d: %w", p.ID, err)
+	}
+	if !visible(by, p.Visibility, p.Access.Level()) {
+		return nil, errs.NotFound("Project")
+	}
+	if moved {
+		return nil, &Moved{Thing: "Project", From: ref, ID: p.ID, Path: p.FullPath}
+	}
+	if err := enough(by, p.Access.Level(), level); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// RequireGroup is Require for groups. Who is a member of something inside a
+// private group sees the group as well.
+func (s *Service) RequireGroup(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Namespace, error) {
+	n, _, err := s.requireGroup(ctx, s.DB, by, ref, level)
+	return n, err
+}
+
+func (s *Service) requireGroup(ctx context.Context, q db.Q, by actor.Actor, ref Ref, level Level) (*Namespace, Level, error) {
+	n, moved, err := findGroupByRef(ctx, q, ref)
+	if err != nil {
+		return nil, 0, fmt.Errorf("find group: %w", err)
+	}
+	have, err := s.GroupLevel(ctx, q, by, n.ID)
+	if err != nil {
+		return nil, 0, fmt.Errorf("access to group %d: %w", n.ID, err)
+	}
+	if !visible(by, n.Visibility, have) {
+		inside, err := s.insideOf(ctx, q, by, n.ID)
+		if err != nil {
+			return nil, 0, fmt.Errorf("access to group %d: %w", n.ID, err)
+		}
+		if !inside {
+			return nil, 0, errs.NotFound("Group")
+		}
+	}
+	if moved {
+		return nil, 0, &Moved{Thing: "Group", From: ref, ID: n.ID, Path: n.FullPath}
+	}
+	return n, have, enough(by, have, level)
+}
+
+// visible says who sees a thing of this visibility.
+func visible(by actor.Actor, v Visibility, have Level) bool {
+	switch {
+	case v == Public, by.Admin, by.Auditor, have > NoAccess:
+		return true
+	case v == Internal:
+		return !by.Anonymous() && !by.External
+	}
+	return false
+}
+
+// enough refuses one who sees a thing but has too little there.
+func enough(by actor.Actor, have, want Level) error {
+	switch {
+	case by.Admin || have >= want:
+		return nil
+	case by.Anonymous():
+		return errs.Unauthorized("")
+	}
+	return errs.Forbidden("")
+}
+
+// access is what the actor is in a project.
+func (s *Service) access(ctx context.Context, q db.Q, by actor.Actor, p *Project) (Access, error) {
+	all, err := s.accesses(ctx, q, by, []*Project{p})
+	return all[p.ID], err
+}
+
+// accesses is access for several projects at once.
+func (s *Service) accesses(ctx context.Context, q db.Q, by actor.Actor, list []*Project) (map[int64]Access, error) {
+	found := make(map[int64]Access, len(list))
+	if by.Anonymous() || len(list) == 0 {
+		return found, nil
+	}
+	var ids, places []int64
+	for _, p := range list {
+		ids = append(ids, p.ID)
+		if !slices.Contains(places, p.NamespaceID) {
+			places = append(places, p.NamespaceID)
+		}
+	}
+	groups, err := namespaceLevels(ctx, q, by.ID, s.today(), places)
+	if err != nil {
+		return nil, err
+	}
+	own, err := projectLevels(ctx, q, by.ID, s.today(), ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		a := own[p.ID]
+		if inherited := groups[p.NamespaceID]; inherited > Minimal {
+			a.Group = max(a.Group, inherited)
+		}
+		found[p.ID] = a
+	}
+	return found, nil
+}
+
+// GroupLevel is the effective level of the actor in a group, whether he sees
+// it or not.
+func (s *Service) GroupLevel(ctx context.Context, q db.Q, by actor.Actor, groupID int64) (Level, error) {
+	if by.Anonymous() {
+		return NoAccess, nil
+	}
+	all, err := namespaceLevels(ctx, q, by.ID, s.today(), []int64{groupID})
+	return all[groupID], err
+}
+
+// insideOf reports whether the actor is a member of something in a group.
+func (s *Service) insideOf(ctx context.Context, q db.Q, by actor.Actor, groupID int64) (bool, error) {
+	if by.Anonymous() {
+		return false, nil
+	}
+	sql, args := insideGroups(by.ID, s.today())
+	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM namespaces n WHERE n.id = ? AND (`+sql+`)`, append([]any{groupID}, args...)...))
+}

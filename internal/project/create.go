@@ -1,0 +1,238 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// NewProject is what a project is made of. One of Name and Path is enough.
+type NewProject struct {
+	Name        string
+	Path        string
+	NamespaceID *int64 // that of the maker unless given
+	Visibility  *Visibility
+	Fields
+}
+
+// Fields are the attributes that both creation and change may set; nil leaves
+// the default or the present value.
+type Fields struct {
+	Description   *string
+	DefaultBranch *string
+	Topics        *[]string
+
+	Issues        *Feature
+	Repository    *Feature
+	MergeRequests *Feature
+	Builds        *Feature
+
+	Storage  *string // administrators only
+	Settings func(*Settings)
+}
+
+// Create makes a project in a group, whose rules say who may, or in one's own
+// namespace up to one's limit. NotFound when the namespace is not seen,
+// Forbidden when it is; Invalid when the path is taken.
+func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Project, error) {
+	place, err := s.placeFor(ctx, by, n.NamespaceID)
+	if err != nil {
+		return nil, err
+	}
+	p := s.newProject(by, n)
+	if err := s.apply(by, p, n.Fields); err != nil {
+		return nil, err
+	}
+	wrong := map[string][]string{}
+	checkPath(wrong, p.Path, false)
+	checkName(wrong, p.Name)
+	p.check(wrong)
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, by, p, place.ID, n.Visibility) })
+	if err != nil {
+		return nil, fmt.Errorf("create project: %w", err)
+	}
+	return s.Get(ctx, by, RefTo(p.ID))
+}
+
+func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
+	now := s.Now()
+	p := &Project{
+		Path: n.Path, Name: n.Name, Visibility: Private, Storage: defaultStorage,
+		Issues: Enabled, Repository: Enabled, MergeRequests: Enabled, Builds: Enabled, Settings: defaultSettings(),
+		LastActivityAt: now, CreatedAt: now, UpdatedAt: now,
+	}
+	if p.Path == "" {
+		p.Path = pathFrom(n.Name)
+	}
+	if p.Name == "" {
+		p.Name = n.Path
+	}
+	if by.ID > 0 {
+		p.CreatorID = &by.ID
+	}
+	return p
+}
+
+// defaultStorage is the storage that every installation has.
+const defaultStorage = "default"
+
+func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project, namespaceID int64, v *Visibility) error {
+	if err := tx.Lock(ctx, "namespaces", namespaceID); err != nil {
+		return err
+	}
+	place, err := findNamespace(ctx, tx, namespaceID)
+	if err != nil {
+		return err
+	}
+	if err := s.underLimit(ctx, tx, place); err != nil {
+		return err
+	}
+	if err := p.putInto(place, v); err != nil {
+		return err
+	}
+	if err := requireFree(ctx, tx, p.FullPath); err != nil {
+		return err
+	}
+	if err := insertProject(ctx, tx, p); err != nil {
+		return err
+	}
+	if err := dropRedirect(ctx, tx, p.FullPath); err != nil {
+		return err
+	}
+	if p.Topics != nil {
+		if err := saveTopics(ctx, tx, p.ID, p.Topics); err != nil {
+			return err
+		}
+	}
+	if place.UserID != nil {
+		owner := by
+		owner.ID = *place.UserID
+		if err := s.addOwner(ctx, tx, owner, source{project: p}); err != nil {
+			return err
+		}
+	}
+	return s.record(ctx, tx, by, "project_created", p.entity(), audit.Target{}, audit.Details{Add: "project"})
+}
+
+// placeFor finds the namespace of a new project and asks its rules.
+func (s *Service) placeFor(ctx context.Context, by actor.Actor, id *int64) (*Namespace, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if id == nil {
+		n, err := scanNamespace(s.DB.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.user_id = ?`, by.ID))
+		return n, notFound(err, "Namespace")
+	}
+	n, err := findNamespace(ctx, s.DB, *id)
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind == UserNamespace {
+		if !by.Is(*n.UserID) && !by.Admin {
+			return nil, errs.NotFound("Namespace")
+		}
+		return n, nil
+	}
+	return n, s.mayAddTo(ctx, by, n)
+}
+
+// mayAddTo asks the rule of a group about new projects in it.
+func (s *Service) mayAddTo(ctx context.Context, by actor.Actor, n *Namespace) error {
+	_, have, err := s.requireGroup(ctx, s.DB, by, RefTo(n.ID), NoAccess)
+	if err != nil {
+		return errs.NotFound("Namespace").Because(err)
+	}
+	need := map[string]Level{"owner": Owner, "maintainer": Maintainer, "developer": Developer}[n.Settings.ProjectCreationLevel]
+	if need == NoAccess && !by.Admin {
+		return errs.Forbidden("") // noone, administrator
+	}
+	return enough(by, have, need)
+}
+
+// underLimit refuses one project too many in a user's namespace.
+func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) error {
+	if place.UserID == nil {
+		return nil
+	}
+	var limit, have int64
+	err := q.QueryRowContext(ctx, `
+		SELECT u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)
+		FROM users u WHERE u.id = ?`, place.ID, *place.UserID).Scan(&limit, &have)
+	if err != nil {
+		return notFound(err, "User")
+	}
+	if have < limit {
+		return nil
+	}
+	if limit == 0 {
+		return errs.InvalidField("limit_reached", "You cannot create projects in your personal namespace. Contact your administrator.")
+	}
+	return errs.InvalidField("limit_reached", "Your project limit is %d projects! Please contact your administrator to increase it", limit)
+}
+
+// putInto gives a project its place and a visibility that fits there.
+func (p *Project) putInto(place *Namespace, v *Visibility) error {
+	p.NamespaceID, p.Namespace, p.FullPath = place.ID, *place, place.FullPath+"/"+p.Path
+	if v != nil {
+		p.Visibility = *v
+	}
+	if p.Visibility.width() > place.Visibility.width() {
+		return errs.InvalidField("visibility_level", "%s is not allowed in a %s group.", p.Visibility, place.Visibility)
+	}
+	return nil
+}
+
+// apply sets the given attributes.
+func (s *Service) apply(by actor.Actor, p *Project, f Fields) error {
+	set(&p.Description, f.Description)
+	set(&p.Issues, f.Issues)
+	set(&p.Repository, f.Repository)
+	set(&p.MergeRequests, f.MergeRequests)
+	set(&p.Builds, f.Builds)
+	if f.Topics != nil {
+		p.Topics = cleanTopics(*f.Topics)
+	}
+	if f.Storage != nil && by.Admin {
+		p.Storage = *f.Storage
+	}
+	if f.Settings != nil {
+		f.Settings(&p.Settings)
+	}
+	return nil
+}
+
+// check holds the rules of the attributes themselves.
+func (p *Project) check(wrong map[string][]string) {
+	checkDescription(wrong, p.Description, 2000)
+	p.Settings.check(wrong)
+	if len(p.Topics) > 20 {
+		wrong["topics"] = []string{"are too many (maximum is 20)"}
+	}
+	if slices.ContainsFunc(p.Topics, func(name string) bool { return len(name) > 255 }) {
+		wrong["topics"] = []string{"is too long (maximum is 255 characters)"}
+	}
+	// A part that stands on the repository is not more open than it.
+	for name, f := range map[string]Feature{"merge_requests_access_level": p.MergeRequests, "builds_access_level": p.Builds} {
+		if f.width() > p.Repository.width() {
+			wrong[name] = []string{"cannot have higher visibility level than repository access level"}
+		}
+	}
+}
+
+func (f Feature) width() int {
+	switch f {
+	case Disabled:
+		return 0
+	case MembersOnly:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,197 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// deleteWork finishes the deletion of a project in the background.
+type deleteWork struct {
+	ProjectID int64 `json:"project_id"`
+}
+
+// Kind names the work in the queue.
+func (deleteWork) Kind() string { return "project_delete" }
+
+// deleteGroupWork finishes the deletion of a group in the background.
+type deleteGroupWork struct {
+	GroupID int64 `json:"group_id"`
+}
+
+// Kind names the work in the queue.
+func (deleteGroupWork) Kind() string { return "group_delete" }
+
+// Delete removes a project: at once for everybody who looks, in the
+// background with all that hangs on it. Its path is free at once. Owners
+// only; Precondition when it has changed since.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifiedSince *time.Time) error {
+	found, err := s.Require(ctx, by, ref, Owner)
+	if err != nil {
+		return err
+	}
+	if changedSince(found.UpdatedAt, unmodifiedSince) {
+		return errs.Precondition("")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		// The suffix keeps the path of what is going apart from what may come.
+		err := db.ExecOne(ctx, tx, `
+			UPDATE projects SET deleted_at = ?, path = path || ?, full_path = full_path || ? WHERE id = ? AND deleted_at IS NULL`,
+			s.Now(), deletedSuffix(found.ID), deletedSuffix(found.ID), found.ID)
+		if err != nil {
+			return notFound(err, "Project")
+		}
+		if err := s.record(ctx, tx, by, "project_destroyed", found.entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, deleteWork{found.ID})
+	})
+	if err != nil {
+		return fmt.Errorf("delete project %d: %w", found.ID, err)
+	}
+	return nil
+}
+
+func deletedSuffix(id int64) string { return fmt.Sprintf("-deleted-%d", id) }
+
+func changedSince(at time.Time, since *time.Time) bool {
+	return since != nil && at.Truncate(time.Second).After(*since)
+}
+
+// finishDelete removes the rows of a project; what refers to them goes along.
+func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
+	_, err := s.DB.ExecContext(ctx, `DELETE FROM projects WHERE id = ? AND deleted_at IS NOT NULL`, w.ProjectID)
+	if err != nil {
+		return fmt.Errorf("finish deletion of project %d: %w", w.ProjectID, err)
+	}
+	return nil
+}
+
+// DeleteGroup removes a group with all groups and projects in it: at once for
+// everybody who looks, in the background with all that hangs on them. Owners
+// only; Precondition when it has changed since.
+func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmodifiedSince *time.Time) error {
+	found, err := s.RequireGroup(ctx, by, ref, Owner)
+	if err != nil {
+		return err
+	}
+	if changedSince(found.UpdatedAt, unmodifiedSince) {
+		return errs.Precondition("")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "namespaces", found.ID); err != nil {
+			return err
+		}
+		n, err := findNamespace(ctx, tx, found.ID)
+		if err != nil {
+			return err
+		}
+		return s.deleteGroup(ctx, tx, by, n)
+	})
+	if err != nil {
+		return fmt.Errorf("delete group %d: %w", found.ID, err)
+	}
+	return nil
+}
+
+// deleteGroup hides a group with all that is in it, frees its path, and
+// leaves the rest to the background.
+func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
+	for _, table := range []string{"namespaces SET deleted_at = ? WHERE id IN ", "projects SET deleted_at = ? WHERE namespace_id IN "} {
+		if _, err := tx.ExecContext(ctx, `UPDATE `+table+below+` AND deleted_at IS NULL`, s.Now(), n.ID); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE namespaces SET path = path || ? WHERE id = ?`, deletedSuffix(n.ID), n.ID); err != nil {
+		return err
+	}
+	if err := moveBelow(ctx, tx, n.ID, n.FullPath, n.FullPath+deletedSuffix(n.ID), n.FullName, n.FullName); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, by, "group_destroyed", n.entity(), audit.Target{}, audit.Details{Remove: "group"}); err != nil {
+		return err
+	}
+	return s.Queue.Add(ctx, tx, deleteGroupWork{n.ID})
+}
+
+// finishDeleteGroup removes the rows of a group and of all below it in one
+// statement, so that parents and children go together.
+func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) error {
+	_, err := s.DB.ExecContext(ctx, `DELETE FROM namespaces WHERE deleted_at IS NOT NULL AND id IN `+below, w.GroupID)
+	if err != nil {
+		return fmt.Errorf("finish deletion of group %d: %w", w.GroupID, err)
+	}
+	return nil
+}
+
+// soleOwner is a condition on groups n: those that one user owns and nobody
+// else, neither there nor above.
+const soleOwner = `n.kind = 'group' AND n.deleted_at IS NULL
+	AND EXISTS (SELECT 1 FROM members m WHERE m.namespace_id = n.id AND m.user_id = ? AND m.access_level = 50 AND ` + activeMember + `)
+	AND NOT EXISTS (SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
+		WHERE t.descendant_id = n.id AND m.user_id <> ? AND m.access_level = 50 AND u.deleted_at IS NULL AND ` + activeMember + `)`
+
+// guardUser refuses the deletion of a user who alone owns a group: it would
+// be left without anybody. A hard deletion takes such groups along.
+func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard bool) error {
+	if hard {
+		return nil
+	}
+	alone, err := exists(tx.QueryRowContext(ctx, `SELECT 1 FROM namespaces n WHERE `+soleOwner+` LIMIT 1`, userID, s.today(), userID, s.today()))
+	if err != nil {
+		return err
+	}
+	if alone {
+		return errs.Conflict("User cannot be removed.")
+	}
+	return nil
+}
+
+// leaveUser takes part in the deletion of a user: what he made elsewhere is
+// the ghost's from now on, and a hard deletion takes the groups along that he
+// alone owned. His namespace and memberships go with the account.
+func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
+	if hard {
+		groups, err := db.All(ctx, tx, scanNamespace, `SELECT `+namespaceColumns+` FROM namespaces n WHERE `+soleOwner+` ORDER BY n.full_path`,
+			userID, s.today(), userID, s.today())
+		if err != nil {
+			return err
+		}
+		for _, n := range groups {
+			again, err := findNamespace(ctx, tx, n.ID)
+			if errs.Is(err, errs.KindNotFound) {
+				continue // it went with a group above it
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.deleteGroup(ctx, tx, actor.System(), again); err != nil {
+				return err
+			}
+		}
+	}
+	// Stars go with the account; the counts must follow.
+	for _, query := range []string{
+		`UPDATE projects SET star_count = star_count - 1 WHERE id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`,
+		`DELETE FROM stars WHERE user_id = ?`,
+	} {
+		if _, err := tx.ExecContext(ctx, query, userID); err != nil {
+			return err
+		}
+	}
+	for _, query := range []string{
+		`UPDATE projects SET creator_id = ? WHERE creator_id = ?`,
+		`UPDATE namespaces SET created_by = ? WHERE created_by = ?`,
+		`UPDATE members SET created_by = ? WHERE created_by = ?`,
+	} {
+		if _, err := tx.ExecContext(ctx, query, ghostID, userID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

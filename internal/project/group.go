@@ -1,0 +1,306 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// NewGroup is what a group is made of.
+type NewGroup struct {
+	Name        string
+	Path        string
+	ParentID    *int64
+	Description string
+	Visibility  *Visibility // that of the parent unless given, private at the top
+	Change      func(*GroupSettings)
+}
+
+// maxDepth is how many groups may stand one below the other.
+const maxDepth = 20
+
+// CreateGroup makes a group, whose Owner its maker becomes. At the top those
+// may who may create groups; below another group its Owners, and its
+// Maintainers where the group says so. Forbidden otherwise; Invalid when the
+// path is taken.
+func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (*Namespace, error) {
+	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
+		return nil, err
+	}
+	wrong := map[string][]string{}
+	checkPath(wrong, g.Path, g.ParentID == nil)
+	checkName(wrong, g.Name)
+	checkDescription(wrong, g.Description, 500)
+	n := &Namespace{
+		Kind: GroupNamespace, ParentID: g.ParentID, Path: g.Path, Name: g.Name, Description: g.Description, Visibility: Private,
+		Settings: defaultGroupSettings(), CreatedAt: s.Now(), UpdatedAt: s.Now(),
+	}
+	if by.ID > 0 {
+		n.CreatedBy = &by.ID
+	}
+	if g.Change != nil {
+		g.Change(&n.Settings)
+	}
+	n.Settings.check(wrong)
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		parent, err := s.above(ctx, tx, g.ParentID)
+		if err != nil {
+			return err
+		}
+		if err := n.putBelow(parent, g.Visibility); err != nil {
+			return err
+		}
+		if err := requireFree(ctx, tx, n.FullPath); err != nil {
+			return err
+		}
+		if err := insertGroup(ctx, tx, n); err != nil {
+			return err
+		}
+		if err := dropRedirect(ctx, tx, n.FullPath); err != nil {
+			return err
+		}
+		if by.ID > 0 {
+			if err := s.addOwner(ctx, tx, by, source{group: n}); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, by, "group_created", n.entity(), audit.Target{}, audit.Details{Add: "group"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create group: %w", err)
+	}
+	return n, nil
+}
+
+func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if parentID != nil {
+		parent, have, err := s.requireGroup(ctx, s.DB, by, RefTo(*parentID), NoAccess)
+		if err != nil {
+			return err
+		}
+		need := Owner
+		if parent.Settings.SubgroupCreationLevel == "maintainer" {
+			need = Maintainer
+		}
+		return enough(by, have, need)
+	}
+	if by.Admin {
+		return nil
+	}
+	u, err := s.Users.Self(ctx, by)
+	if err != nil {
+		return err
+	}
+	if !u.CanCreateGroup || by.External {
+		return errs.Forbidden("")
+	}
+	return nil
+}
+
+// above reads the parent of a group under a lock, so that nothing else comes
+// into or out of it meanwhile; nil at the top.
+func (s *Service) above(ctx context.Context, tx *db.Tx, parentID *int64) (*Namespace, error) {
+	if parentID == nil {
+		return nil, nil
+	}
+	if err := tx.Lock(ctx, "namespaces", *parentID); err != nil {
+		return nil, err
+	}
+	parent, err := findNamespace(ctx, tx, *parentID)
+	if err == nil && parent.Kind != GroupNamespace {
+		err = errs.InvalidField("parent_id", "must be a group")
+	}
+	return parent, err
+}
+
+// putBelow gives a group its place and a visibility that fits there.
+func (n *Namespace) putBelow(parent *Namespace, v *Visibility) error {
+	n.ParentID, n.FullPath, n.FullName = nil, n.Path, n.Name
+	set(&n.Visibility, v)
+	if parent == nil {
+		return nil
+	}
+	n.ParentID, n.FullPath, n.FullName = &parent.ID, parent.FullPath+"/"+n.Path, parent.FullName+" / "+n.Name
+	if v == nil {
+		n.Visibility = parent.Visibility
+	}
+	if strings.Count(n.FullPath, "/") >= maxDepth {
+		return errs.InvalidField("parent_id", "has too deep level of nesting")
+	}
+	if n.Visibility.width() > parent.Visibility.width() {
+		return errs.InvalidField("visibility_level", "%s is not allowed since the parent group has a %s visibility.", n.Visibility, parent.Visibility)
+	}
+	return nil
+}
+
+// Group gives a group to those who see it: NotFound otherwise, Moved for an
+// old path.
+func (s *Service) Group(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
+	n, have, err := s.requireGroup(ctx, s.DB, by, ref, NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	n.Shares, err = s.shares(ctx, by, source{group: n, have: have})
+	return n, err
+}
+
+// GroupChange is what is changed in a group; nil leaves it.
+type GroupChange struct {
+	Name        *string
+	Path        *string
+	Description *string
+	Visibility  *Visibility
+	Settings    func(*GroupSettings)
+}
+
+// UpdateGroup changes a group. Owners only. A new path leads all that is in
+// the group to new paths; the old ones are remembered.
+func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c GroupChange) (*Namespace, error) {
+	found, err := s.RequireGroup(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.changeGroup(ctx, found.ID, func(tx *db.Tx, n *Namespace) error {
+		was := *n
+		set(&n.Name, c.Name)
+		set(&n.Path, c.Path)
+		set(&n.Description, c.Description)
+		set(&n.Visibility, c.Visibility)
+		if c.Settings != nil {
+			c.Settings(&n.Settings)
+		}
+		if err := s.checkGroup(ctx, tx, &was, n); err != nil {
+			return err
+		}
+		return s.recordGroupChanges(ctx, tx, by, &was, n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.Shares, err = s.shares(ctx, by, source{group: n, have: Owner})
+	return n, err
+}
+
+// changeGroup runs f on a group in a transaction and saves what f did to it,
+// with the paths that follow from it.
+func (s *Service) changeGroup(ctx context.Context, id int64, f func(tx *db.Tx, n *Namespace) error) (*Namespace, error) {
+	var n *Namespace
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "namespaces", id); err != nil {
+			return err
+		}
+		var err error
+		if n, err = findNamespace(ctx, tx, id); err != nil {
+			return err
+		}
+		was := *n
+		if err := f(tx, n); err != nil {
+			return err
+		}
+		n.UpdatedAt = s.Now()
+		parent, err := s.above(ctx, tx, n.ParentID)
+		if err != nil {
+			return err
+		}
+		if err := n.putBelow(parent, &n.Visibility); err != nil {
+			return err
+		}
+		return s.placeGroup(ctx, tx, &was, n)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change group %d: %w", id, err)
+	}
+	return n, nil
+}
+
+// placeGroup saves a group and, when its place has changed, leads everything
+// in it there.
+func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) error {
+	if !strings.EqualFold(was.FullPath, n.FullPath) {
+		if err := requireFree(ctx, tx, n.FullPath); err != nil {
+			return err
+		}
+		if err := keepPaths(ctx, tx, n.ID, s.Now()); err != nil {
+			return err
+		}
+	}
+	if err := saveGroup(ctx, tx, n); err != nil {
+		return err
+	}
+	if was.FullPath == n.FullPath && was.FullName == n.FullName {
+		return nil
+	}
+	if err := moveBelow(ctx, tx, n.ID, was.FullPath, n.FullPath, was.FullName, n.FullName); err != nil {
+		return err
+	}
+	return dropRedirect(ctx, tx, n.FullPath)
+}
+
+// checkGroup holds the rules of a changed group, also against what is in it.
+func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) error {
+	wrong := map[string][]string{}
+	if n.Path != was.Path {
+		checkPath(wrong, n.Path, n.ParentID == nil)
+	}
+	checkName(wrong, n.Name)
+	checkDescription(wrong, n.Description, 500)
+	n.Settings.check(wrong)
+	if n.Visibility.width() < was.Visibility.width() {
+		wider, err := widerBelow(ctx, tx, n)
+		if err != nil {
+			return err
+		}
+		if wider {
+			wrong["visibility_level"] = []string{fmt.Sprintf("%s is not allowed since there are groups or projects inside with higher visibility.", n.Visibility)}
+		}
+	}
+	return invalid(wrong)
+}
+
+// widerBelow reports whether something in a group is more visible than the
+// group.
+func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
+	wider := map[Visibility]string{Private: `('internal', 'public')`, Internal: `('public')`}[n.Visibility]
+	if wider == "" {
+		return false, nil
+	}
+	return exists(q.QueryRowContext(ctx, `
+		SELECT 1 FROM namespaces n WHERE n.visibility IN `+wider+` AND n.deleted_at IS NULL AND n.id <> ? AND n.id IN `+below+`
+		UNION ALL
+		SELECT 1 FROM projects p WHERE p.visibility IN `+wider+` AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` LIMIT 1`,
+		n.ID, n.ID, n.ID))
+}
+
+func (s *Service) recordGroupChanges(ctx context.Context, tx *db.Tx, by actor.Actor, was, n *Namespace) error {
+	for _, c := range []struct{ kind, what, from, to string }{
+		{"group_name_updated", "name", was.Name, n.Name},
+		{"group_path_updated", "path", was.Path, n.Path},
+		{"group_visibility_level_updated", "visibility", string(was.Visibility), string(n.Visibility)},
+		{"group_request_access_enabled_updated", "request_access_enabled", fmt.Sprint(was.Settings.RequestAccessEnabled), fmt.Sprint(n.Settings.RequestAccessEnabled)},
+		{"group_require_two_factor_authentication_updated", "require_two_factor_authentication",
+			fmt.Sprint(was.Settings.RequireTwoFactorAuthentication), fmt.Sprint(n.Settings.RequireTwoFactorAuthentication)},
+		{"group_project_creation_level_updated", "project_creation_level", was.Settings.ProjectCreationLevel, n.Settings.ProjectCreationLevel},
+		{"group_subgroup_creation_level_updated", "subgroup_creation_level", was.Settings.SubgroupCreationLevel, n.Settings.SubgroupCreationLevel},
+		{"group_share_with_group_lock_updated", "share_with_group_lock", fmt.Sprint(was.Settings.ShareWithGroupLock), fmt.Sprint(n.Settings.ShareWithGroupLock)},
+		{"group_membership_lock_updated", "membership_lock", fmt.Sprint(was.Settings.MembershipLock), fmt.Sprint(n.Settings.MembershipLock)},
+	} {
+		if c.from == c.to {
+			continue
+		}
+		if err := s.record(ctx, tx, by, c.kind, n.entity(), audit.Target{}, audit.Details{Change: c.what, From: c.from, To: c.to}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// Filter chooses projects; zero values choose all.
+type Filter struct {
+	Archived   *bool
+	Visibility Visibility
+	Search     string // in name and path, and in the full path when Deep
+	Deep       bool
+	Membership bool
+	Owned      bool
+	Starred    bool
+	MinLevel   Level
+	Topics     []string // all of them
+	ActiveAt   [2]*time.Time
+	UpdatedAt  [2]*time.Time
+	IDAfter    int64
+	IDBefore   int64
+
+	WithIssues        bool
+	WithMergeRequests bool
+
+	Storage string // administrators only
+}
+
+// Sort is the order of a list.
+type Sort struct {
+	By   string
+	Desc bool
+}
+
+// List gives the projects that the actor sees, also to somebody who has not
+// signed in.
+func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
+	return s.list(ctx, by, s.where(by, f), order, p)
+}
+
+// GroupFilter chooses projects of a group beside Filter.
+type GroupFilter struct {
+	Subgroups  bool
+	WithShared bool
+}
+
+// GroupProjects gives the projects of a group that the actor sees; NotFound
+// when he does not see the group.
+func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g GroupFilter, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
+	n, err := s.RequireGroup(ctx, by, ref, NoAccess)
+	if err != nil {
+		return db.Page[*Project]{}, err
+	}
+	w := s.where(by, f)
+	cond, args := `p.namespace_id = ?`, []any{n.ID}
+	if g.Subgroups {
+		cond = `p.namespace_id IN ` + below
+	}
+	if g.WithShared {
+		cond = anyOf(cond, `p.id IN (SELECT s.project_id FROM group_shares s WHERE s.group_id = ? AND s.project_id IS NOT NULL AND `+activeShare+`)`)
+		args = append(args, n.ID, s.today())
+	}
+	w.And(cond, args...)
+	return s.list(ctx, by, w, order, p)
+}
+
+// UserProjects gives the projects in the namespace of a user that the actor
+// sees; NotFound when he does not see the user.
+func (s *Service) UserProjects(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
+	u, err := s.Users.Find(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Project]{}, err
+	}
+	w := s.where(by, f)
+	w.And(`p.namespace_id = ?`, u.NamespaceID)
+	return s.list(ctx, by, w, order, p)
+}
+
+// StarredProjects gives the projects that a user has starred and the actor
+// sees. NotFound when he does not see the user, or the user keeps his profile
+// to himself.
+func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
+	u, err := s.Users.Find(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Project]{}, err
+	}
+	if !user.MayReadProfile(by, u) {
+		return db.Page[*Project]{}, errs.NotFound("User")
+	}
+	w := s.where(by, f)
+	w.And(`p.id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, u.ID)
+	return s.list(ctx, by, w, order, p)
+}
+
+// Forks gives the forks of a project that the actor sees; NotFound when he
+// does not see the project itself.
+func (s *Service) Forks(ctx context.Context, by actor.Actor, ref Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
+	of, err := s.Require(ctx, by, ref, NoAccess)
+	if err != nil {
+		return db.Page[*Project]{}, err
+	}
+	w := s.where(by, f)
+	w.And(`p.forked_from_id = ?`, of.ID)
+	return s.list(ctx, by, w, order, p)
+}
+
+// where are the conditions of a filter and of what the actor sees.
+func (s *Service) where(by actor.Actor, f Filter) db.Where {
+	var w db.Where
+	w.And("p.deleted_at IS NULL")
+	s.seen(&w, by, f)
+	if f.Archived != nil {
+		w.And("p.archived = ?", *f.Archived)
+	}
+	if f.Visibility != "" {
+		w.And("p.visibility = ?", string(f.Visibility))
+	}
+	if f.Search != "" {
+		conds, args := []string{`fold(p.name) LIKE ? ESCAPE '\'`, `fold(p.path) LIKE ? ESCAPE '\'`}, []any{db.Like(f.Search), db.Like(f.Search)}
+		if f.Deep {
+			conds, args = append(conds, `fold(p.full_path) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
+		}
+		w.And(anyOf(conds...), args...)
+	}
+	for _, topic := range f.Topics {
+		w.And(`p.id IN (SELECT t.project_id FROM project_topics t WHERE lower(t.name) = lower(?))`, topic)
+	}
+	w.Time("p.last_activity_at >= ?", f.ActiveAt[0])
+	w.Time("p.last_activity_at <= ?", f.ActiveAt[1])
+	w.Time("p.updated_at >= ?", f.UpdatedAt[0])
+	w.Time("p.updated_at <= ?", f.UpdatedAt[1])
+	if f.IDAfter != 0 {
+		w.And("p.id > ?", f.IDAfter)
+	}
+	if f.IDBefore != 0 {
+		w.And("p.id < ?", f.IDBefore)
+	}
+	if f.WithIssues {
+		w.And("p.issues_access_level <> 'disabled'")
+	}
+	if f.WithMergeRequests {
+		w.And("p.merge_requests_access_level <> 'disabled'")
+	}
+	if f.Storage != "" && by.Admin {
+		w.And("p.storage = ?", f.Storage)
+	}
+	return w
+}
+
+// seen keeps to what the actor sees, and to what he is a member of where the
+// filter asks for that.
+func (s *Service) seen(w *db.Where, by actor.Actor, f Filter) {
+	least := f.MinLevel
+	if f.Owned {
+		least = max(least, Owner)
+	}
+	switch {
+	case f.Membership || least > NoAccess:
+		cond, args := memberProjects(by.ID, s.today(), least)
+		w.And(cond, args...)
+	case by.Admin || by.Auditor:
+	case by.Anonymous():
+		w.And("p.visibility = 'public'")
+	default:
+		open := "p.visibility IN ('public', 'internal')"
+		if by.External {
+			open = "p.visibility = 'public'"
+		}
+		cond, args := memberProjects(by.ID, s.today(), Guest)
+		w.And(anyOf(open, cond), args...)
+	}
+	if f.Starred {
+		w.And(`p.id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, by.ID)
+	}
+}
+
+func (s *Service) list(ctx context.Context, by actor.Actor, w db.Where, order Sort, p db.Paging) (db.Page[*Project], error) {
+	id := db.Order{Name: "p.id"}
+	q := db.Query[*Project]{
+		Columns: projectColumns, From: projectTables, CountFrom: "projects p", Where: w, Desc: order.Desc, Scan: scanProject,
+		Order: []db.Order{id}, Keys: func(p *Project) []any { return []any{p.ID} },
+	}
+	switch by := order.By; {
+	case by == "" || by == "id":
+	case slices.Contains([]string{"name", "path"}, by):
+		q.Order = []db.Order{{Name: "p." + by, Text: true}, id}
+	case slices.Contains([]string{"created_at", "updated_at", "last_activity_at", "star_count"}, by):
+		q.Order = []db.Order{{Name: "p." + by}, id}
+	default:
+		return db.Page[*Project]{}, errs.Invalid("order_by does not have a valid value")
+	}
+	if p.Keyset && len(q.Order) > 1 {
+		return db.Page[*Project]{}, errs.NotAllowed("Keyset pagination is not yet available for this type of request")
+	}
+	page, err := db.List(ctx, s.DB, q, p)
+	if err != nil {
+		return page, fmt.Errorf("list projects: %w", err)
+	}
+	access, err := s.accesses(ctx, s.DB, by, page.Items)
+	if err != nil {
+		return page, fmt.Errorf("list projects: %w", err)
+	}
+	for _, p := range page.Items {
+		p.Access = access[p.ID]
+	}
+	if err := s.complete(ctx, page.Items...); err != nil {
+		return page, fmt.Errorf("list projects: %w", err)
+	}
+	return page, nil
+}

@@ -1,0 +1,313 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// Member is somebody who belongs to a group or project.
+type Member struct {
+	ID          int64
+	UserID      int64
+	Level       Level
+	ExpiresAt   string // YYYY-MM-DD, empty for never
+	CreatedBy   *int64
+	CreatedAt   time.Time
+	RequestedAt *time.Time // of one who asked to be let in
+
+	User    *user.User
+	Creator *user.User // if he is still there
+}
+
+// Place names a group or a project, whose members are meant.
+type Place struct {
+	Ref   Ref
+	Group bool
+}
+
+// source is the group or project that members belong to.
+type source struct {
+	group   *Namespace
+	project *Project
+	have    Level // what the one who asks is there
+}
+
+// ids are the columns of members and shares: one of them is null.
+func (in source) ids() (namespaceID, projectID *int64) {
+	if in.group != nil {
+		return &in.group.ID, nil
+	}
+	return nil, &in.project.ID
+}
+
+// tree is the namespace whose ancestors count, and the project, or 0.
+func (in source) tree() (namespaceID, projectID int64) {
+	if in.group != nil {
+		return in.group.ID, 0
+	}
+	return in.project.NamespaceID, in.project.ID
+}
+
+func (in source) entity() audit.Entity {
+	if in.group != nil {
+		return in.group.entity()
+	}
+	return in.project.entity()
+}
+
+func (s *Service) source(ctx context.Context, q db.Q, by actor.Actor, p Place, level Level) (source, error) {
+	if p.Group {
+		n, have, err := s.requireGroup(ctx, q, by, p.Ref, level)
+		return source{group: n, have: have}, err
+	}
+	found, err := s.require(ctx, q, by, p.Ref, level)
+	if err != nil {
+		return source{}, err
+	}
+	return source{project: found, have: found.Access.Level()}, nil
+}
+
+// NewMember is somebody to be added.
+type NewMember struct {
+	UserID    int64
+	Level     Level
+	ExpiresAt string
+}
+
+// AddMember adds somebody: Maintainers of a project and Owners of a group
+// may, and give no more than they have. Conflict when he is a member already;
+// NotFound when there is no such user; Forbidden when the group keeps its
+// members to itself.
+func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n NewMember) (*Member, error) {
+	in, err := s.keep(ctx, s.DB, by, place)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.mayGive(by, n.Level); err != nil {
+		return nil, err
+	}
+	if err := s.checkMember(in, n.Level, n.ExpiresAt); err != nil {
+		return nil, err
+	}
+	u, err := s.Users.Find(ctx, by, user.Ref(fmt.Sprint(n.UserID)))
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.atLeastInherited(ctx, tx, in, u.ID, n.Level); err != nil {
+			return err
+		}
+		m := &Member{UserID: u.ID, Level: n.Level, ExpiresAt: n.ExpiresAt, CreatedAt: s.Now()}
+		if by.ID > 0 {
+			m.CreatedBy = &by.ID
+		}
+		if err := insertMember(ctx, tx, in, m); err != nil {
+			return err
+		}
+		return s.recordMember(ctx, tx, by, in, u, "member_created", audit.Details{Add: "user_access", To: n.Level.String()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add member: %w", err)
+	}
+	return s.findMember(ctx, in, u.ID)
+}
+
+// keep is the source for one who may change its members.
+func (s *Service) keep(ctx context.Context, q db.Q, by actor.Actor, place Place) (source, error) {
+	in, err := s.source(ctx, q, by, place, place.keeper())
+	if err != nil {
+		return in, err
+	}
+	if in.project != nil && !by.Admin && in.project.Namespace.Kind == GroupNamespace {
+		n, err := findNamespace(ctx, q, in.project.NamespaceID)
+		if err != nil {
+			return in, err
+		}
+		if n.Settings.MembershipLock {
+			return in, errs.Forbidden("")
+		}
+	}
+	return in, nil
+}
+
+// mayGive refuses to give, or to touch, more than one has.
+func (in source) mayGive(by actor.Actor, level Level) error {
+	if by.Admin || level <= in.have {
+		return nil
+	}
+	return errs.Forbidden("")
+}
+
+func (s *Service) checkMember(in source, level Level, expiresAt string) error {
+	wrong := map[string][]string{}
+	if !level.valid() || level == Minimal && (in.group == nil || in.group.ParentID != nil) {
+		wrong["access_level"] = []string{"is not included in the list"}
+	}
+	if expiresAt != "" && expiresAt < s.today() {
+		wrong["expires_at"] = []string{"cannot be a date in the past"}
+	}
+	return invalid(wrong)
+}
+
+// atLeastInherited refuses a membership that would say less than one above.
+func (s *Service) atLeastInherited(ctx context.Context, q db.Q, in source, userID int64, level Level) error {
+	place, _ := in.tree()
+	var have Level
+	var name string
+	err := q.QueryRowContext(ctx, `
+		SELECT m.access_level, n.name FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN namespaces n ON n.id = m.namespace_id
+		WHERE t.descendant_id = ? AND m.user_id = ? AND (t.depth > 0 OR ?) AND m.access_level > 5 AND `+activeMember+`
+		ORDER BY m.access_level DESC LIMIT 1`, place, userID, in.project != nil, s.today()).Scan((*int64)(&have), &name)
+	if err := notFound(err, ""); errs.Is(err, errs.KindNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if level < have {
+		return errs.InvalidField("access_level", "should be greater than or equal to %s inherited membership from group %s", have, name)
+	}
+	return nil
+}
+
+// addOwner makes the maker of a group, or the user whose namespace a project
+// is in, its first member.
+func (s *Service) addOwner(ctx context.Context, tx *db.Tx, by actor.Actor, in source) error {
+	return insertMember(ctx, tx, in, &Member{UserID: by.ID, Level: Owner, CreatedBy: &by.ID, CreatedAt: s.Now()})
+}
+
+// MemberChange is what is changed in a membership; nil leaves it.
+type MemberChange struct {
+	Level     *Level
+	ExpiresAt *string // empty takes the day away
+}
+
+// UpdateMember changes a direct member: Maintainers of a project and Owners of
+// a group may, up to their own level. Forbidden for the last Owner of a group
+// and for the one whose namespace the project is in.
+func (s *Service) UpdateMember(ctx context.Context, by actor.Actor, place Place, userID int64, c MemberChange) (*Member, error) {
+	in, err := s.keep(ctx, s.DB, by, place)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		m, err := lockMember(ctx, tx, in, userID, false)
+		if err != nil {
+			return err
+		}
+		was := *m
+		set(&m.Level, c.Level)
+		set(&m.ExpiresAt, c.ExpiresAt)
+		if err := in.mayGive(by, max(was.Level, m.Level)); err != nil {
+			return err
+		}
+		if err := s.checkMember(in, m.Level, m.ExpiresAt); err != nil {
+			return err
+		}
+		if was.Level == Owner && (m.Level < Owner || m.ExpiresAt != "") {
+			if err := s.keepsOwner(ctx, tx, in, userID); err != nil {
+				return err
+			}
+		}
+		if err := s.atLeastInherited(ctx, tx, in, userID, m.Level); err != nil {
+			return err
+		}
+		if err := saveMember(ctx, tx, m); err != nil {
+			return err
+		}
+		u, err := s.userOf(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		return s.recordMember(ctx, tx, by, in, u, "member_updated", audit.Details{Change: "access_level", From: was.Level.String(), To: m.Level.String()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update member %d: %w", userID, err)
+	}
+	return s.findMember(ctx, in, userID)
+}
+
+// RemoveMember takes a direct member away, in a group also from all that is
+// in it unless only there. Maintainers of a project and Owners of a group may,
+// and everybody may leave. Forbidden for the last Owner.
+func (s *Service) RemoveMember(ctx context.Context, by actor.Actor, place Place, userID int64, onlyThere bool) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	in, err := s.source(ctx, s.DB, by, place, NoAccess)
+	if err != nil {
+		return err
+	}
+	if !by.Is(userID) {
+		if in, err = s.keep(ctx, s.DB, by, place); err != nil {
+			return err
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		m, err := lockMember(ctx, tx, in, userID, false)
+		if err != nil {
+			return err
+		}
+		if err := in.mayGive(by, m.Level); err != nil && !by.Is(userID) {
+			return err
+		}
+		if m.Level == Owner {
+			if err := s.keepsOwner(ctx, tx, in, userID); err != nil {
+				return err
+			}
+		}
+		if err := deleteMember(ctx, tx, in, m, onlyThere); err != nil {
+			return err
+		}
+		u, err := s.userOf(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		return s.recordMember(ctx, tx, by, in, u, "member_destroyed", audit.Details{Remove: "user_access", From: m.Level.String()})
+	})
+	if err != nil {
+		return fmt.Errorf("remove member %d: %w", userID, err)
+	}
+	return nil
+}
+
+// keepsOwner refuses what would leave a group without an Owner, or a project
+// in a user's namespace without that user.
+func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID int64) error {
+	if in.project != nil {
+		if owner := in.project.Namespace.UserID; owner != nil && *owner == userID {
+			return errs.Forbidden("")
+		}
+		return nil
+	}
+	if err := tx.Lock(ctx, "namespaces", in.group.ID); err != nil {
+		return err
+	}
+	other, err := exists(tx.QueryRowContext(ctx, `
+		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
+		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND `+activeMember+` LIMIT 1`, in.group.ID, userID, s.today()))
+	if err != nil {
+		return err
+	}
+	if !other {
+		return errs.Forbidden("A group must have an owner.")
+	}
+	return nil
+}
+
+func (s *Service) recordMember(ctx context.Context, tx *db.Tx, by actor.Actor, in source, u *user.User, kind string, d audit.Details) error {
+	return s.record(ctx, tx, by, kind, in.entity(), audit.Target{Type: "User", ID: u.ID, Details: u.Username}, d)
+}
+
+// userOf reads who a member is, for the record.
+func (s *Service) userOf(ctx context.Context, tx *db.Tx, id int64) (*user.User, error) {
+	u := &user.User{ID: id}
+	err := tx.QueryRowContext(ctx, `SELECT username, name FROM users WHERE id = ?`, id).Scan(&u.Username, &u.Name)
+	return u, notFound(err, "User")
+}

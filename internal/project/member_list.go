@@ -1,0 +1,249 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// MemberFilter chooses members; zero values choose all.
+type MemberFilter struct {
+	All   bool   // also those by groups above and by shares
+	Query string // in name and username; an address must be whole
+	Users []int64
+	Skip  []int64
+}
+
+// Members lists the members of a group or project for anybody who has signed
+// in and sees it: Unauthorized or NotFound otherwise. Those who came by a
+// share are shown to members.
+func (s *Service) Members(ctx context.Context, by actor.Actor, place Place, f MemberFilter, p db.Paging) (db.Page[*Member], error) {
+	in, err := s.membersOf(ctx, by, place)
+	if err != nil {
+		return db.Page[*Member]{}, err
+	}
+	var w db.Where
+	if f.All {
+		sql, args := s.grants(by, in)
+		w.And(`m.id IN (SELECT r.id FROM (SELECT g.id, ROW_NUMBER() OVER (PARTITION BY g.user_id ORDER BY g.level DESC, g.depth, g.id) AS place
+			FROM (`+sql+`) g) r WHERE r.place = 1)`, args...)
+	} else {
+		column, id := in.column()
+		w.And(column+" = ? AND m.requested_at IS NULL", id)
+		w.And(`m.expires_at IS NULL OR m.expires_at > ?`, s.today())
+	}
+	w.And("u.deleted_at IS NULL")
+	if f.Query != "" {
+		w.And(`fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\' OR lower(u.public_email) = lower(?)`,
+			db.Like(f.Query), db.Like(f.Query), f.Query)
+	}
+	if len(f.Users) > 0 {
+		w.And(`m.user_id IN `+db.In(len(f.Users)), db.Any(f.Users)...)
+	}
+	if len(f.Skip) > 0 {
+		w.And(`m.user_id NOT IN `+db.In(len(f.Skip)), db.Any(f.Skip)...)
+	}
+	page, err := listMembers(ctx, s.DB, w, p)
+	if err != nil {
+		return page, fmt.Errorf("list members: %w", err)
+	}
+	if f.All {
+		if err := s.raise(ctx, by, in, page.Items); err != nil {
+			return page, fmt.Errorf("list members: %w", err)
+		}
+	}
+	return page, s.name(ctx, page.Items...)
+}
+
+// Member gives one member, direct ones only unless all. Who may: see Members.
+// NotFound when the user is none.
+func (s *Service) Member(ctx context.Context, by actor.Actor, place Place, userID int64, all bool) (*Member, error) {
+	page, err := s.Members(ctx, by, place, MemberFilter{All: all, Users: []int64{userID}}, db.Paging{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Items) == 0 {
+		return nil, errs.NotFound("")
+	}
+	return page.Items[0], nil
+}
+
+func (s *Service) membersOf(ctx context.Context, by actor.Actor, place Place) (source, error) {
+	in, err := s.source(ctx, s.DB, by, place, NoAccess)
+	if err != nil {
+		return in, err
+	}
+	return in, by.RequireUser()
+}
+
+// column is the column of members that names the source, and its value.
+func (in source) column() (string, int64) {
+	if in.group != nil {
+		return "m.namespace_id", in.group.ID
+	}
+	return "m.project_id", in.project.ID
+}
+
+// grants is a query for all that gives somebody a level in the source: id of
+// the membership, user, level, and how far away it is. Shares are shown to
+// members.
+func (s *Service) grants(by actor.Actor, in source) (string, []any) {
+	place, project := in.tree()
+	sharePlace, shareProject := int64(0), int64(0)
+	if by.Admin || in.have > NoAccess {
+		sharePlace, shareProject = place, project
+	}
+	today := s.today()
+	return `
+		SELECT m.id, m.user_id, m.access_level AS level, -1 AS depth FROM members m WHERE m.project_id = ? AND ` + activeMember + `
+		UNION ALL
+		SELECT m.id, m.user_id, m.access_level, t.depth FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
+		WHERE t.descendant_id = ? AND (m.access_level > 5 OR t.depth = 0 AND CAST(? AS BIGINT) = 0) AND ` + activeMember + `
+		UNION ALL
+		SELECT m.id, m.user_id, ` + lesser + `, 100 + g.depth FROM group_shares s JOIN namespace_tree g ON g.descendant_id = s.group_id
+			JOIN members m ON m.namespace_id = g.ancestor_id
+		WHERE s.project_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + `
+		UNION ALL
+		SELECT m.id, m.user_id, ` + lesser + `, 100 + t.depth + g.depth FROM namespace_tree t JOIN group_shares s ON s.namespace_id = t.ancestor_id
+			JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
+		WHERE t.descendant_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare,
+		[]any{project, today, place, project, today, shareProject, today, today, sharePlace, today, today}
+}
+
+// raise gives members the level that they have in the source, which may be
+// less than what they have where they come from.
+func (s *Service) raise(ctx context.Context, by actor.Actor, in source, list []*Member) error {
+	if len(list) == 0 {
+		return nil
+	}
+	sql, args := s.grants(by, in)
+	for _, m := range list {
+		args = append(args, m.UserID)
+	}
+	type row struct {
+		user  int64
+		level Level
+	}
+	rows, err := db.All(ctx, s.DB, func(sc db.Scanner) (row, error) {
+		var r row
+		err := sc.Scan(&r.user, (*int64)(&r.level))
+		return r, err
+	}, `SELECT g.user_id, MAX(g.level) FROM (`+sql+`) g WHERE g.user_id IN `+db.In(len(list))+` GROUP BY g.user_id`, args...)
+	if err != nil {
+		return err
+	}
+	levels := map[int64]Level{}
+	for _, r := range rows {
+		levels[r.user] = r.level
+	}
+	for _, m := range list {
+		m.Level = levels[m.UserID]
+	}
+	return nil
+}
+
+// name reads who the members are and who added them.
+func (s *Service) name(ctx context.Context, list ...*Member) error {
+	var ids []int64
+	for _, m := range list {
+		ids = append(ids, m.UserID)
+		if m.CreatedBy != nil {
+			ids = append(ids, *m.CreatedBy)
+		}
+	}
+	users, err := s.Users.FindAll(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		m.User = users[m.UserID]
+		if m.CreatedBy != nil {
+			m.Creator = users[*m.CreatedBy]
+		}
+	}
+	return nil
+}
+
+const memberColumns = `m.id, m.user_id, m.access_level, COALESCE(m.expires_at, ''), m.created_by, m.created_at, m.requested_at`
+
+func scanMember(s db.Scanner) (*Member, error) {
+	m := &Member{}
+	return m, s.Scan(&m.ID, &m.UserID, (*int64)(&m.Level), &m.ExpiresAt, &m.CreatedBy, db.Time(&m.CreatedAt), db.NullTime(&m.RequestedAt))
+}
+
+func listMembers(ctx context.Context, d *db.DB, w db.Where, p db.Paging) (db.Page[*Member], error) {
+	return db.List(ctx, d, db.Query[*Member]{
+		Columns: memberColumns, From: "members m JOIN users u ON u.id = m.user_id", Where: w,
+		Order: []db.Order{{Name: "m.user_id"}}, Scan: scanMember, Keys: func(m *Member) []any { return []any{m.UserID} },
+	}, p)
+}
+
+// findMember reads a direct member after a change.
+func (s *Service) findMember(ctx context.Context, in source, userID int64) (*Member, error) {
+	column, id := in.column()
+	m, err := scanMember(s.DB.QueryRowContext(ctx, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID))
+	if err != nil {
+		return nil, notFound(err, "")
+	}
+	return m, s.name(ctx, m)
+}
+
+// lockMember reads a membership, or a request to become a member, that the
+// transaction will change.
+func lockMember(ctx context.Context, tx *db.Tx, in source, userID int64, request bool) (*Member, error) {
+	column, id := in.column()
+	state := "IS NULL"
+	if request {
+		state = "IS NOT NULL"
+	}
+	query := `SELECT ` + memberColumns + ` FROM members m WHERE ` + column + ` = ? AND m.user_id = ? AND m.requested_at ` + state
+	m, err := scanMember(tx.QueryRowContext(ctx, query, id, userID))
+	if err != nil {
+		return nil, notFound(err, "")
+	}
+	if err := tx.Lock(ctx, "members", m.ID); err != nil {
+		return nil, err
+	}
+	m, err = scanMember(tx.QueryRowContext(ctx, query, id, userID))
+	return m, notFound(err, "")
+}
+
+func insertMember(ctx context.Context, q db.Q, in source, m *Member) error {
+	namespaceID, projectID := in.ids()
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO members (namespace_id, project_id, user_id, access_level, expires_at, created_by, created_at, requested_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		namespaceID, projectID, m.UserID, int64(m.Level), textOrNull(m.ExpiresAt), m.CreatedBy, m.CreatedAt, m.RequestedAt).Scan(&m.ID)
+	if db.IsUnique(err, "members_namespace_id_user_id") || db.IsUnique(err, "members_project_id_user_id") {
+		return errs.Conflict("Member already exists")
+	}
+	return err
+}
+
+func saveMember(ctx context.Context, q db.Q, m *Member) error {
+	err := db.ExecOne(ctx, q, `UPDATE members SET access_level = ?, expires_at = ?, created_by = ?, requested_at = ? WHERE id = ?`,
+		int64(m.Level), textOrNull(m.ExpiresAt), m.CreatedBy, m.RequestedAt, m.ID)
+	return notFound(err, "")
+}
+
+func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere bool) error {
+	if _, err := q.ExecContext(ctx, `DELETE FROM members WHERE id = ?`, m.ID); err != nil || in.group == nil || onlyThere {
+		return err
+	}
+	if _, err := q.ExecContext(ctx, `DELETE FROM members WHERE user_id = ? AND namespace_id IN `+below, m.UserID, in.group.ID); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, `
+		DELETE FROM members WHERE user_id = ? AND project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN `+below+`)`, m.UserID, in.group.ID)
+	return err
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

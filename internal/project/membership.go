@@ -1,0 +1,90 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// Membership is a group or project that a user is a direct member of.
+type Membership struct {
+	ID      int64
+	Source  int64
+	Name    string
+	Project bool // else a group
+	Level   Level
+}
+
+// Memberships lists the direct memberships of a user, of projects or groups
+// alone when kind is "Project" or "Namespace". Administrators only; NotFound
+// when there is no such user.
+func (s *Service) Memberships(ctx context.Context, by actor.Actor, userID int64, kind string, p db.Paging) (db.Page[Membership], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[Membership]{}, err
+	}
+	if _, err := s.Users.Find(ctx, by, user.Ref(fmt.Sprint(userID))); err != nil {
+		return db.Page[Membership]{}, err
+	}
+	var w db.Where
+	w.And("m.user_id = ?", userID)
+	w.And(activeMember, s.today())
+	w.And("COALESCE(p.deleted_at, n.deleted_at) IS NULL")
+	switch kind {
+	case "":
+	case "Project":
+		w.And("m.project_id IS NOT NULL")
+	case "Namespace":
+		w.And("m.namespace_id IS NOT NULL")
+	default:
+		return db.Page[Membership]{}, errs.Invalid("type does not have a valid value")
+	}
+	page, err := db.List(ctx, s.DB, db.Query[Membership]{
+		Columns: "m.id, COALESCE(m.project_id, m.namespace_id), COALESCE(p.name, n.name), m.project_id IS NOT NULL, m.access_level",
+		From:    "members m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN namespaces n ON n.id = m.namespace_id",
+		Where:   w, Order: []db.Order{{Name: "m.id"}},
+		Scan: func(sc db.Scanner) (Membership, error) {
+			var m Membership
+			err := sc.Scan(&m.ID, &m.Source, &m.Name, &m.Project, (*int64)(&m.Level))
+			return m, err
+		},
+		Keys: func(m Membership) []any { return []any{m.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list memberships: %w", err)
+	}
+	return page, nil
+}
+
+// AuditEvents lists the events of a group or project, newest first: all of
+// them for Owners of a group and Maintainers of a project, those of his own
+// actions for a Developer. Forbidden below.
+func (s *Service) AuditEvents(ctx context.Context, by actor.Actor, place Place, f audit.Filter, p db.Paging) (db.Page[audit.Event], error) {
+	in, err := s.source(ctx, s.DB, by, place, Developer)
+	if err != nil {
+		return db.Page[audit.Event]{}, err
+	}
+	return s.Audit.Of(ctx, in.entity(), in.author(by, place), f, p)
+}
+
+// author narrows events to those of the actor, unless he may see all: 0.
+func (in source) author(by actor.Actor, place Place) int64 {
+	if by.Admin || in.have >= place.keeper() {
+		return 0
+	}
+	return by.ID
+}
+
+// AuditEvent gives one event of a group or project to Owners of the group and
+// Maintainers of the project. NotFound when it is not of that.
+func (s *Service) AuditEvent(ctx context.Context, by actor.Actor, place Place, id int64) (audit.Event, error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return audit.Event{}, err
+	}
+	return s.Audit.OneOf(ctx, in.entity(), id)
+}

@@ -1,0 +1,100 @@
+package project
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// A path is part of URLs and of file names, so it is plain.
+var pathPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+const pathRule = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-', end in '.git' or end in '.atom'"
+
+// reservedInside are segments that stand in URLs below a project or a group.
+var reservedInside = map[string]bool{
+	"-": true, "badges": true, "blame": true, "blob": true, "builds": true, "commits": true, "create": true, "create_dir": true,
+	"edit": true, "files": true, "find_file": true, "info": true, "new": true, "preview": true, "raw": true, "refs": true,
+	"tree": true, "update": true, "wikis": true, "alerts": true, "prometheus": true,
+}
+
+// checkPath holds the rules of one segment; top is for a group without a
+// parent, which stands beside our own URLs and the names of users.
+func checkPath(wrong map[string][]string, path string, top bool) {
+	lower := strings.ToLower(path)
+	switch {
+	case path == "":
+		wrong["path"] = []string{"can't be blank"}
+	case len(path) > 255:
+		wrong["path"] = []string{"is too long (maximum is 255 characters)"}
+	case !pathPattern.MatchString(path), strings.HasSuffix(path, "."), strings.HasSuffix(lower, ".git"), strings.HasSuffix(lower, ".atom"),
+		strings.Contains(path, ".."):
+		wrong["path"] = []string{pathRule}
+	case top && strings.Trim(path, "0123456789") == "":
+		// Everywhere a number names a group by its id.
+		wrong["path"] = []string{"must contain something other than digits"}
+	case reservedInside[lower], top && user.Reserved(path):
+		wrong["path"] = []string{path + " is a reserved name"}
+	}
+}
+
+func checkName(wrong map[string][]string, name string) {
+	switch {
+	case strings.TrimSpace(name) == "":
+		wrong["name"] = []string{"can't be blank"}
+	case utf8.RuneCountInString(name) > 255:
+		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+	case strings.ContainsFunc(name, unicode.IsControl), strings.ContainsAny(name, "<>"):
+		wrong["name"] = []string{"can contain only letters, digits, emoji, '_', '.', '+', dashes, or spaces. It must start with a letter, digit, emoji, or '_'."}
+	}
+}
+
+func checkDescription(wrong map[string][]string, text string, limit int) {
+	if utf8.RuneCountInString(text) > limit {
+		wrong["description"] = []string{"is too long"}
+	}
+}
+
+func invalid(wrong map[string][]string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+}
+
+// pathFrom makes a path of a name, for a project that was given a name alone.
+func pathFrom(name string) string {
+	path := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return unicode.ToLower(r)
+		}
+		return '-'
+	}, strings.TrimSpace(name))
+	path = strings.Trim(path, "-.")
+	for strings.Contains(path, "--") {
+		path = strings.ReplaceAll(path, "--", "-")
+	}
+	return path
+}
+
+// cleanTopics takes out blanks and repetitions.
+func cleanTopics(list []string) []string {
+	topics := []string{}
+	seen := map[string]bool{}
+	for _, name := range list {
+		name = strings.TrimSpace(name)
+		if name == "" || seen[strings.ToLower(name)] {
+			continue
+		}
+		seen[strings.ToLower(name)] = true
+		topics = append(topics, name)
+	}
+	return topics
+}

@@ -1,0 +1,110 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// NamespaceFilter chooses namespaces; zero values choose all.
+type NamespaceFilter struct {
+	Search       string
+	OwnedOnly    bool
+	TopLevelOnly bool
+}
+
+// Namespaces lists the actor's own namespace and the groups in which he has a
+// level; administrators get all.
+func (s *Service) Namespaces(ctx context.Context, by actor.Actor, f NamespaceFilter, p db.Paging) (db.Page[*Namespace], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Namespace]{}, err
+	}
+	var w db.Where
+	w.And("n.deleted_at IS NULL")
+	if !by.Admin || f.OwnedOnly {
+		least := Guest
+		if f.OwnedOnly {
+			least = Owner
+		}
+		member, args := memberGroups(by.ID, s.today(), least)
+		w.And(anyOf("n.user_id = ?", member), append([]any{by.ID}, args...)...)
+	}
+	if f.Search != "" {
+		w.And(anyOf(`fold(n.name) LIKE ? ESCAPE '\'`, `fold(n.full_path) LIKE ? ESCAPE '\'`), db.Like(f.Search), db.Like(f.Search))
+	}
+	if f.TopLevelOnly {
+		w.And("n.parent_id IS NULL")
+	}
+	page, err := db.List(ctx, s.DB, db.Query[*Namespace]{
+		Columns: namespaceColumns, From: "namespaces n", Where: w, Order: []db.Order{{Name: "n.id"}},
+		Scan: scanNamespace, Keys: func(n *Namespace) []any { return []any{n.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list namespaces: %w", err)
+	}
+	return page, nil
+}
+
+// Namespace gives a namespace to administrators, to the user whose it is and
+// to those who see the group. NotFound otherwise.
+func (s *Service) Namespace(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	n, err := s.findNamespaceRef(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind == UserNamespace {
+		if !by.Admin && !by.Is(*n.UserID) {
+			return nil, errs.NotFound("Namespace")
+		}
+		return n, nil
+	}
+	if _, err := s.RequireGroup(ctx, by, RefTo(n.ID), NoAccess); err != nil {
+		return nil, errs.NotFound("Namespace").Because(err)
+	}
+	return n, nil
+}
+
+// maxSuggestions is how many other paths are tried.
+const maxSuggestions = 50
+
+// NamespaceExists tells anybody who has signed in whether a path is taken, at
+// the top or in a group, and suggests a free one.
+func (s *Service) NamespaceExists(ctx context.Context, by actor.Actor, path string, parentID *int64) (taken bool, suggests []string, err error) {
+	if err := by.RequireUser(); err != nil {
+		return false, nil, err
+	}
+	there := func(path string) (bool, error) {
+		return exists(s.DB.QueryRowContext(ctx, `
+			SELECT 1 FROM namespaces n WHERE lower(n.path) = lower(?) AND COALESCE(n.parent_id, 0) = ? AND n.deleted_at IS NULL`, path, orZero(parentID)))
+	}
+	if taken, err = there(path); err != nil || !taken {
+		return false, []string{}, err
+	}
+	base := strings.TrimRight(path, "0123456789")
+	for i := 1; i <= maxSuggestions; i++ {
+		other := base + strconv.Itoa(i)
+		used, err := there(other)
+		if err != nil {
+			return true, nil, err
+		}
+		if !used {
+			return true, []string{other}, nil
+		}
+	}
+	return true, []string{}, nil
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}

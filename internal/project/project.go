@@ -1,0 +1,191 @@
+// Package project knows where things live and who may do what there:
+// namespaces of users, nested groups, projects, their members, and the levels
+// of access that these give.
+package project
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/queue"
+	"svc/internal/user"
+)
+
+// Visibility says who sees a thing without being a member.
+type Visibility string
+
+// The visibilities, each wider than the one before. Internal is for everybody
+// who has signed in and is not external.
+const (
+	Private  Visibility = "private"
+	Internal Visibility = "internal"
+	Public   Visibility = "public"
+)
+
+// width orders the visibilities.
+func (v Visibility) width() int {
+	switch v {
+	case Public:
+		return 2
+	case Internal:
+		return 1
+	}
+	return 0
+}
+
+// NamespaceKind says whose a namespace is.
+type NamespaceKind string
+
+// The kinds of namespaces.
+const (
+	UserNamespace  NamespaceKind = "user"
+	GroupNamespace NamespaceKind = "group"
+)
+
+// Namespace is a place for projects: a group, or what each user has of his
+// own.
+type Namespace struct {
+	ID          int64
+	Kind        NamespaceKind
+	ParentID    *int64
+	UserID      *int64 // of a user's namespace
+	Path        string
+	Name        string
+	FullPath    string // with the paths of all above it
+	FullName    string
+	Description string
+	Visibility  Visibility
+	Avatar      string
+	Settings    GroupSettings
+	CreatedBy   *int64
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+
+	// Read by Service.Group only.
+	Shares []Share
+}
+
+// GroupSettings are the rules of a group. They are stored as JSON.
+type GroupSettings struct {
+	ProjectCreationLevel             string // noone, owner, maintainer, developer or administrator
+	SubgroupCreationLevel            string // owner or maintainer
+	RequestAccessEnabled             bool
+	RequireTwoFactorAuthentication   bool
+	TwoFactorGracePeriod             int64 // hours
+	ShareWithGroupLock               bool
+	MembershipLock                   bool
+	LFSEnabled                       bool
+	EmailsEnabled                    bool
+	MentionsDisabled                 bool
+	AutoDevopsEnabled                bool
+	DefaultBranch                    string
+	SharedRunnersSetting             string
+	WikiAccessLevel                  Feature
+	OnlyAllowMergeIfPipelineSucceeds bool
+}
+
+func defaultGroupSettings() GroupSettings {
+	return GroupSettings{
+		ProjectCreationLevel: "developer", SubgroupCreationLevel: "maintainer", RequestAccessEnabled: true, TwoFactorGracePeriod: 48,
+		LFSEnabled: true, EmailsEnabled: true, SharedRunnersSetting: "enabled", WikiAccessLevel: Enabled,
+	}
+}
+
+// Project is a repository and everything that is done around it.
+type Project struct {
+	ID            int64
+	NamespaceID   int64
+	Path          string
+	Name          string
+	FullPath      string
+	Description   string
+	Visibility    Visibility
+	DefaultBranch string // empty until something has been pushed
+	Archived      bool
+	Avatar        string
+	CreatorID     *int64
+	ForkedFromID  *int64
+	Stars         int64
+	Storage       string
+	ReadOnly      bool
+
+	Issues        Feature
+	Repository    Feature
+	MergeRequests Feature
+	Builds        Feature
+	Settings      Settings
+
+	LastActivityAt time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+
+	Namespace Namespace // what is shown of it
+
+	// Read by Service.Get, List and the like.
+	Topics []string
+	Forks  int64
+	Access Access     // of the one who asks
+	Owner  *user.User // of a project in a user's namespace
+	Shares []Share    // by Service.Get only
+}
+
+// FullName is the name after the names of all namespaces above it.
+func (p *Project) FullName() string { return p.Namespace.FullName + " / " + p.Name }
+
+func (p *Project) entity() audit.Entity {
+	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
+}
+
+func (n *Namespace) entity() audit.Entity {
+	return audit.Entity{Type: audit.GroupEntity, ID: n.ID, Path: n.FullPath}
+}
+
+// Deps are what the service needs.
+type Deps struct {
+	DB    *db.DB
+	Queue *queue.Queue
+	Users *user.Service
+	Audit *audit.Service
+	Now   func() time.Time
+}
+
+// Service is the groups and projects of the installation.
+type Service struct{ Deps }
+
+// New makes the service, takes on its background work, and takes part in the
+// renaming and deletion of users.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.handleWork()
+	d.Users.GuardDelete(s.guardUser)
+	d.Users.OnDelete(s.leaveUser)
+	d.Users.OnRename(s.renameUser)
+	return s
+}
+
+// today is the day by which memberships expire.
+func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
+
+// record writes an audit event about a group or project.
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, kind string, in audit.Entity, target audit.Target, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: in, Target: target, Details: d})
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error, thing string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(thing)
+	}
+	return err
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

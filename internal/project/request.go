@@ -1,0 +1,120 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// RequestAccess asks to be let in: anybody may who has signed in, sees the
+// group or project and is no member. Forbidden where requests are not wanted;
+// Conflict when he has asked already.
+func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place) (*Member, error) {
+	in, err := s.membersOf(ctx, by, place)
+	if err != nil {
+		return nil, err
+	}
+	wanted := in.project != nil && in.project.Settings.RequestAccessEnabled || in.group != nil && in.group.Settings.RequestAccessEnabled
+	if !wanted || in.have > NoAccess {
+		return nil, errs.Forbidden("")
+	}
+	now := s.Now()
+	m := &Member{UserID: by.ID, Level: Developer, CreatedAt: now, RequestedAt: &now}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertMember(ctx, tx, in, m) })
+	if err != nil {
+		return nil, fmt.Errorf("request access: %w", err)
+	}
+	return m, s.name(ctx, m)
+}
+
+// Requests lists who has asked to be let in. Maintainers of a project and
+// Owners of a group only.
+func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p db.Paging) (db.Page[*Member], error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return db.Page[*Member]{}, err
+	}
+	column, id := in.column()
+	var w db.Where
+	w.And(column+" = ? AND m.requested_at IS NOT NULL", id)
+	w.And("u.deleted_at IS NULL")
+	page, err := listMembers(ctx, s.DB, w, p)
+	if err != nil {
+		return page, fmt.Errorf("list requests: %w", err)
+	}
+	return page, s.name(ctx, page.Items...)
+}
+
+// keeper is the level that changes members there.
+func (p Place) keeper() Level {
+	if p.Group {
+		return Owner
+	}
+	return Maintainer
+}
+
+// Approve lets somebody in who has asked, with a level that the approver has.
+// Maintainers of a project and Owners of a group only; NotFound when he has
+// not asked.
+func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, userID int64, level Level) (*Member, error) {
+	in, err := s.keep(ctx, s.DB, by, place)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.mayGive(by, level); err != nil {
+		return nil, err
+	}
+	if err := s.checkMember(in, level, ""); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		m, err := lockMember(ctx, tx, in, userID, true)
+		if err != nil {
+			return err
+		}
+		m.Level, m.RequestedAt = level, nil
+		if by.ID > 0 {
+			m.CreatedBy = &by.ID
+		}
+		if err := saveMember(ctx, tx, m); err != nil {
+			return err
+		}
+		u, err := s.userOf(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		return s.recordMember(ctx, tx, by, in, u, "member_created", audit.Details{Add: "user_access", To: level.String()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("approve request of %d: %w", userID, err)
+	}
+	return s.findMember(ctx, in, userID)
+}
+
+// Deny takes a request away. Maintainers of a project and Owners of a group
+// may, and he who asked; NotFound when he has not.
+func (s *Service) Deny(ctx context.Context, by actor.Actor, place Place, userID int64) error {
+	level := place.keeper()
+	if by.Is(userID) {
+		level = NoAccess
+	}
+	in, err := s.source(ctx, s.DB, by, place, level)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		m, err := lockMember(ctx, tx, in, userID, true)
+		if err != nil {
+			return err
+		}
+		return deleteMember(ctx, tx, in, m, true)
+	})
+	if err != nil {
+		return fmt.Errorf("deny request of %d: %w", userID, err)
+	}
+	return nil
+}

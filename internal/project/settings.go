@@ -1,0 +1,150 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Feature says for whom a part of a project is there.
+type Feature string
+
+// The values of a Feature. Everyone is for Pages alone.
+const (
+	Disabled    Feature = "disabled"
+	MembersOnly Feature = "private"
+	Enabled     Feature = "enabled" // for everybody who sees the project
+	Everyone    Feature = "public"
+)
+
+// Settings are how a project works. They are stored as JSON, and read with
+// the project.
+type Settings struct {
+	Forking               Feature
+	Wiki                  Feature
+	Snippets              Feature
+	Pages                 Feature
+	Analytics             Feature
+	ContainerRegistry     Feature
+	SecurityAndCompliance Feature
+	Releases              Feature
+	Environments          Feature
+	FeatureFlags          Feature
+	Infrastructure        Feature
+	Monitor               Feature
+	ModelExperiments      Feature
+	ModelRegistry         Feature
+	Requirements          Feature
+
+	MergeMethod                               string // merge, rebase_merge or ff
+	SquashOption                              string // never, always, default_on or default_off
+	OnlyAllowMergeIfPipelineSucceeds          bool
+	AllowMergeOnSkippedPipeline               bool
+	OnlyAllowMergeIfAllDiscussionsAreResolved bool
+	RemoveSourceBranchAfterMerge              bool
+	PrintingMergeRequestLinkEnabled           bool
+	ResolveOutdatedDiffDiscussions            bool
+	AutocloseReferencedIssues                 bool
+	MergePipelinesEnabled                     bool
+	MergeTrainsEnabled                        bool
+	MergeCommitTemplate                       string
+	SquashCommitTemplate                      string
+	SuggestionCommitMessage                   string
+	IssuesTemplate                            string
+	MergeRequestsTemplate                     string
+
+	LFSEnabled           bool
+	PackagesEnabled      bool
+	RequestAccessEnabled bool
+	EmailsEnabled        bool
+	ServiceDeskEnabled   bool
+
+	SharedRunnersEnabled                     bool
+	GroupRunnersEnabled                      bool
+	BuildTimeout                             int64  // seconds
+	BuildGitStrategy                         string // fetch or clone
+	AutoCancelPendingPipelines               string // enabled or disabled
+	AutoDevopsEnabled                        bool
+	AutoDevopsDeployStrategy                 string
+	CIConfigPath                             string
+	CIDefaultGitDepth                        int64
+	CIForwardDeploymentEnabled               bool
+	CIForwardDeploymentRollbackAllowed       bool
+	CISeparatedCaches                        bool
+	CIAllowForkPipelinesToRunInParentProject bool
+	CIJobTokenScopeEnabled                   bool
+	CIPipelineVariablesMinimumOverrideRole   string
+	KeepLatestArtifact                       bool
+	PublicJobs                               bool
+	EnforceAuthChecksOnUploads               bool
+	WarnAboutPotentiallyUnwantedCharacters   bool
+}
+
+func defaultSettings() Settings {
+	return Settings{
+		Forking: Enabled, Wiki: Enabled, Snippets: Enabled, Pages: MembersOnly, Analytics: Enabled, ContainerRegistry: Enabled,
+		SecurityAndCompliance: MembersOnly, Releases: Enabled, Environments: Enabled, FeatureFlags: Enabled, Infrastructure: Enabled,
+		Monitor: Enabled, ModelExperiments: Enabled, ModelRegistry: Enabled, Requirements: Enabled,
+		MergeMethod: "merge", SquashOption: "default_off", PrintingMergeRequestLinkEnabled: true, AutocloseReferencedIssues: true,
+		RemoveSourceBranchAfterMerge: true,
+		LFSEnabled:                   true, PackagesEnabled: true, RequestAccessEnabled: true, EmailsEnabled: true,
+		SharedRunnersEnabled: true, GroupRunnersEnabled: true, BuildTimeout: 3600, BuildGitStrategy: "fetch", AutoCancelPendingPipelines: "enabled",
+		AutoDevopsDeployStrategy: "continuous", CIDefaultGitDepth: 20, CIForwardDeploymentEnabled: true, CIForwardDeploymentRollbackAllowed: true,
+		CISeparatedCaches: true, CIAllowForkPipelinesToRunInParentProject: true, CIPipelineVariablesMinimumOverrideRole: "developer",
+		KeepLatestArtifact: true, PublicJobs: true, EnforceAuthChecksOnUploads: true, WarnAboutPotentiallyUnwantedCharacters: true,
+	}
+}
+
+// check says what of the settings can not be.
+func (s *Settings) check(wrong map[string][]string) {
+	for name, c := range map[string]struct {
+		value string
+		among []string
+	}{
+		"merge_method":                  {s.MergeMethod, []string{"merge", "rebase_merge", "ff"}},
+		"squash_option":                 {s.SquashOption, []string{"never", "always", "default_on", "default_off"}},
+		"build_git_strategy":            {s.BuildGitStrategy, []string{"fetch", "clone"}},
+		"auto_cancel_pending_pipelines": {s.AutoCancelPendingPipelines, []string{"enabled", "disabled"}},
+		"auto_devops_deploy_strategy":   {s.AutoDevopsDeployStrategy, []string{"continuous", "manual", "timed_incremental"}},
+		"ci_pipeline_variables_minimum_override_role": {s.CIPipelineVariablesMinimumOverrideRole,
+			[]string{"developer", "maintainer", "owner", "no_one_allowed"}},
+	} {
+		if !slices.Contains(c.among, c.value) {
+			wrong[name] = []string{"is not included in the list"}
+		}
+	}
+	if s.BuildTimeout < 600 || s.BuildTimeout > 30*24*3600 {
+		wrong["build_timeout"] = []string{"needs to be between 10 minutes and 1 month"}
+	}
+	if s.CIDefaultGitDepth < 0 || s.CIDefaultGitDepth > 1000 {
+		wrong["ci_default_git_depth"] = []string{"must be less than or equal to 1000"}
+	}
+	for name, text := range map[string]string{
+		"merge_commit_template": s.MergeCommitTemplate, "squash_commit_template": s.SquashCommitTemplate,
+		"suggestion_commit_message": s.SuggestionCommitMessage, "ci_config_path": s.CIConfigPath,
+	} {
+		if len(text) > maxTemplate {
+			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxTemplate)}
+		}
+	}
+}
+
+// maxTemplate is the size of a template in bytes.
+const maxTemplate = 500
+
+func (g *GroupSettings) check(wrong map[string][]string) {
+	for name, c := range map[string]struct {
+		value string
+		among []string
+	}{
+		"project_creation_level":  {g.ProjectCreationLevel, []string{"noone", "owner", "maintainer", "developer", "administrator"}},
+		"subgroup_creation_level": {g.SubgroupCreationLevel, []string{"owner", "maintainer"}},
+		"shared_runners_setting":  {g.SharedRunnersSetting, []string{"enabled", "disabled_and_overridable", "disabled_and_unoverridable"}},
+	} {
+		if !slices.Contains(c.among, c.value) {
+			wrong[name] = []string{"is not included in the list"}
+		}
+	}
+	if g.TwoFactorGracePeriod < 0 {
+		wrong["two_factor_grace_period"] = []string{"must be greater than or equal to 0"}
+	}
+}

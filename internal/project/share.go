@@ -1,0 +1,160 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Share gives the members of a group access to another group or a project.
+type Share struct {
+	ID        int64
+	SourceID  int64 // the group or project that is shared
+	GroupID   int64 // the group that was invited
+	GroupName string
+	GroupPath string // full path
+	Level     Level  // at most
+	ExpiresAt string // YYYY-MM-DD, empty for never
+}
+
+// NewShare is a group to be invited.
+type NewShare struct {
+	GroupID   int64
+	Level     Level
+	ExpiresAt string
+}
+
+// ShareWith invites a group that the actor sees: Maintainers of a project and
+// Owners of a group may, and give no more than they have. Conflict when it is
+// invited already; Forbidden where the group does not allow it.
+func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n NewShare) (*Share, error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayShare(ctx, by, in); err != nil {
+		return nil, err
+	}
+	if err := in.mayGive(by, n.Level); err != nil {
+		return nil, err
+	}
+	invited, err := s.RequireGroup(ctx, by, RefTo(n.GroupID), NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkShare(in, n); err != nil {
+		return nil, err
+	}
+	_, sourceID := in.column()
+	share := &Share{SourceID: sourceID, GroupID: invited.ID, GroupName: invited.Name, GroupPath: invited.FullPath, Level: n.Level, ExpiresAt: n.ExpiresAt}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		namespaceID, projectID := in.ids()
+		err := tx.QueryRowContext(ctx, `
+			INSERT INTO group_shares (namespace_id, project_id, group_id, access_level, expires_at, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+			namespaceID, projectID, invited.ID, int64(n.Level), textOrNull(n.ExpiresAt), s.Now()).Scan(&share.ID)
+		if db.IsUnique(err, "group_shares_namespace_id_group_id") || db.IsUnique(err, "group_shares_project_id_group_id") {
+			return errs.Conflict("Group has already been invited")
+		}
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, in.kind("group_link_created"), in.entity(), groupTarget(invited.ID, invited.FullPath),
+			audit.Details{Add: "group_link", To: n.Level.String()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("share with group %d: %w", n.GroupID, err)
+	}
+	return share, nil
+}
+
+// mayShare asks the group, or the group of the project, whether it allows it.
+func (s *Service) mayShare(ctx context.Context, by actor.Actor, in source) error {
+	if by.Admin {
+		return nil
+	}
+	n := in.group
+	if in.project != nil {
+		var err error
+		if n, err = findNamespace(ctx, s.DB, in.project.NamespaceID); err != nil {
+			return err
+		}
+	}
+	if n.Settings.ShareWithGroupLock {
+		return errs.Forbidden("")
+	}
+	return nil
+}
+
+func (s *Service) checkShare(in source, n NewShare) error {
+	wrong := map[string][]string{}
+	if !n.Level.valid() || n.Level == Minimal {
+		wrong["group_access"] = []string{"is not included in the list"}
+	}
+	if n.ExpiresAt != "" && n.ExpiresAt <= s.today() {
+		wrong["expires_at"] = []string{"cannot be a date in the past"}
+	}
+	if in.group != nil && in.group.ID == n.GroupID {
+		wrong["group_id"] = []string{"is the group itself"}
+	}
+	return invalid(wrong)
+}
+
+// Unshare takes an invitation back. Maintainers of a project and Owners of a
+// group only; NotFound when the group is not invited.
+func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, groupID int64) error {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return err
+	}
+	column, id := in.column()
+	column = "s" + column[1:]
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		var shareID int64
+		var path string
+		err := tx.QueryRowContext(ctx, `SELECT s.id, n.full_path FROM group_shares s JOIN namespaces n ON n.id = s.group_id
+			WHERE `+column+` = ? AND s.group_id = ?`, id, groupID).Scan(&shareID, &path)
+		if err != nil {
+			return notFound(err, "")
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM group_shares WHERE id = ?`, shareID); err != nil {
+			return notFound(err, "")
+		}
+		return s.record(ctx, tx, by, in.kind("group_link_deleted"), in.entity(), groupTarget(groupID, path), audit.Details{Remove: "group_link"})
+	})
+	if err != nil {
+		return fmt.Errorf("unshare with group %d: %w", groupID, err)
+	}
+	return nil
+}
+
+// kind is the name of an event of a group or a project.
+func (in source) kind(name string) string {
+	if in.group != nil {
+		return "group_" + name
+	}
+	return "project_" + name
+}
+
+func groupTarget(id int64, path string) audit.Target {
+	return audit.Target{Type: "Group", ID: id, Details: path}
+}
+
+// shares lists the groups that are invited now, for members: the others need
+// not know of groups that may be private.
+func (s *Service) shares(ctx context.Context, by actor.Actor, in source) ([]Share, error) {
+	if in.have == NoAccess && !by.Admin && !by.Auditor {
+		return []Share{}, nil
+	}
+	column, id := in.column()
+	return db.All(ctx, s.DB, func(sc db.Scanner) (Share, error) {
+		h := Share{SourceID: id}
+		err := sc.Scan(&h.ID, &h.GroupID, &h.GroupName, &h.GroupPath, (*int64)(&h.Level), &h.ExpiresAt)
+		return h, err
+	}, `SELECT s.id, s.group_id, n.name, n.full_path, s.access_level, COALESCE(s.expires_at, '')
+		FROM group_shares s JOIN namespaces n ON n.id = s.group_id AND n.deleted_at IS NULL
+		WHERE s`+column[1:]+` = ? AND `+activeShare+` ORDER BY s.id`, id, s.today())
+}

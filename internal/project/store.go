@@ -1,0 +1,297 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const namespaceColumns = `n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.description, n.visibility,
+	n.avatar, n.settings, n.created_by, n.created_at, n.updated_at`
+
+func scanNamespace(s db.Scanner) (*Namespace, error) {
+	n := &Namespace{Settings: defaultGroupSettings()}
+	var settings string
+	err := s.Scan(&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Description, &n.Visibility,
+		&n.Avatar, &settings, &n.CreatedBy, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt))
+	if err != nil {
+		return nil, err
+	}
+	// What is not stored has its default: a setting may be younger than the row.
+	if err := json.Unmarshal([]byte(settings), &n.Settings); err != nil {
+		return nil, fmt.Errorf("settings of namespace %d: %w", n.ID, err)
+	}
+	return n, nil
+}
+
+func findNamespace(ctx context.Context, q db.Q, id int64) (*Namespace, error) {
+	n, err := scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.id = ? AND n.deleted_at IS NULL`, id))
+	return n, notFound(err, "Namespace")
+}
+
+func findNamespaceByPath(ctx context.Context, q db.Q, path string) (*Namespace, error) {
+	n, err := scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n
+		WHERE lower(n.full_path) = lower(?) AND n.deleted_at IS NULL`, path))
+	return n, notFound(err, "Namespace")
+}
+
+// findGroupByRef finds a group by id, by path, or by a path that it had.
+func findGroupByRef(ctx context.Context, q db.Q, ref Ref) (n *Namespace, moved bool, err error) {
+	if id, ok := ref.id(); ok {
+		n, err = findNamespace(ctx, q, id)
+	} else if n, err = findNamespaceByPath(ctx, q, string(ref)); errs.Is(err, errs.KindNotFound) {
+		moved = true
+		n, err = scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+`
+			FROM path_redirects r JOIN namespaces n ON n.id = r.namespace_id
+			WHERE lower(r.path) = lower(?) AND n.deleted_at IS NULL`, string(ref)))
+		err = notFound(err, "Group")
+	}
+	if errs.Is(err, errs.KindNotFound) || err == nil && n.Kind != GroupNamespace {
+		return nil, false, errs.NotFound("Group")
+	}
+	return n, moved, err
+}
+
+// insertGroup writes a group below its parent, and its place in the tree.
+func insertGroup(ctx context.Context, q db.Q, n *Namespace) error {
+	settings, err := json.Marshal(n.Settings)
+	if err != nil {
+		return err
+	}
+	err = q.QueryRowContext(ctx, `
+		INSERT INTO namespaces (kind, parent_id, path, name, full_path, full_name, description, visibility, settings, created_by, created_at, updated_at)
+		VALUES ('group', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		n.ParentID, n.Path, n.Name, n.FullPath, n.FullName, n.Description, string(n.Visibility), string(settings), n.CreatedBy, n.CreatedAt, n.UpdatedAt).
+		Scan(&n.ID)
+	if err != nil {
+		return taken(err)
+	}
+	if _, err := q.ExecContext(ctx, `INSERT INTO namespace_tree (ancestor_id, descendant_id, depth) VALUES (?, ?, 0)`, n.ID, n.ID); err != nil {
+		return err
+	}
+	if n.ParentID == nil {
+		return nil
+	}
+	return joinTree(ctx, q, *n.ParentID, n.ID)
+}
+
+// joinTree puts a part of the tree below a parent. It must be apart from it.
+func joinTree(ctx context.Context, q db.Q, parentID, id int64) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO namespace_tree (ancestor_id, descendant_id, depth)
+		SELECT a.ancestor_id, d.descendant_id, a.depth + d.depth + 1
+		FROM namespace_tree a CROSS JOIN namespace_tree d WHERE a.descendant_id = ? AND d.ancestor_id = ?`, parentID, id)
+	return err
+}
+
+// leaveTree takes a namespace, with all below it, out from under its
+// ancestors.
+func leaveTree(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `
+		DELETE FROM namespace_tree
+		WHERE descendant_id IN (SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ?)
+			AND ancestor_id NOT IN (SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ?)`, id, id)
+	return err
+}
+
+// saveGroup writes a group without its place: see place.
+func saveGroup(ctx context.Context, q db.Q, n *Namespace) error {
+	settings, err := json.Marshal(n.Settings)
+	if err != nil {
+		return err
+	}
+	err = db.ExecOne(ctx, q, `
+		UPDATE namespaces SET parent_id = ?, path = ?, name = ?, description = ?, visibility = ?, avatar = ?, settings = ?, updated_at = ?
+		WHERE id = ? AND deleted_at IS NULL`,
+		n.ParentID, n.Path, n.Name, n.Description, string(n.Visibility), n.Avatar, string(settings), n.UpdatedAt, n.ID)
+	return taken(notFound(err, "Group"))
+}
+
+// below are the ids of a namespace and of all below it.
+const below = `(SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ?)`
+
+// moveBelow gives a namespace, all below it and all their projects the full
+// paths and names that follow from its own new ones.
+func moveBelow(ctx context.Context, q db.Q, id int64, fromPath, toPath, fromName, toName string) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE namespaces SET full_path = CAST(? AS TEXT) || substr(full_path, ?), full_name = CAST(? AS TEXT) || substr(full_name, ?)
+		WHERE id IN `+below, toPath, len(fromPath)+1, toName, utf8.RuneCountInString(fromName)+1, id)
+	if err != nil {
+		return taken(err)
+	}
+	if fromPath == toPath {
+		return nil
+	}
+	return moveProjects(ctx, q, id, fromPath, toPath)
+}
+
+// moveProjects is moveBelow for the projects alone.
+func moveProjects(ctx context.Context, q db.Q, id int64, fromPath, toPath string) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE projects SET full_path = CAST(? AS TEXT) || substr(full_path, ?) WHERE namespace_id IN `+below,
+		toPath, len(fromPath)+1, id)
+	return taken(err)
+}
+
+// keepPaths writes down where a namespace, all below it and all their
+// projects are now, so that they are found there after they have moved.
+func keepPaths(ctx context.Context, q db.Q, id int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO path_redirects (path, namespace_id, created_at)
+		SELECT n.full_path, n.id, CAST(? AS BIGINT) FROM namespaces n WHERE n.kind = 'group' AND n.deleted_at IS NULL AND n.id IN `+below+`
+		ON CONFLICT (lower(path)) DO UPDATE SET namespace_id = excluded.namespace_id, project_id = NULL, created_at = excluded.created_at`, now, id)
+	if err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, `
+		INSERT INTO path_redirects (path, project_id, created_at)
+		SELECT p.full_path, p.id, CAST(? AS BIGINT) FROM projects p WHERE p.deleted_at IS NULL AND p.namespace_id IN `+below+`
+		ON CONFLICT (lower(path)) DO UPDATE SET project_id = excluded.project_id, namespace_id = NULL, created_at = excluded.created_at`, now, id)
+	return err
+}
+
+// keepPath is keepPaths for one project.
+func keepPath(ctx context.Context, q db.Q, p *Project, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO path_redirects (path, project_id, created_at) VALUES (?, ?, ?)
+		ON CONFLICT (lower(path)) DO UPDATE SET project_id = excluded.project_id, namespace_id = NULL, created_at = excluded.created_at`,
+		p.FullPath, p.ID, now)
+	return err
+}
+
+// dropRedirect forgets what was at a path, now that something else is.
+func dropRedirect(ctx context.Context, q db.Q, path string) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM path_redirects WHERE lower(path) = lower(?)`, path)
+	return err
+}
+
+// requireFree refuses a path that a group or project has. The caller has
+// locked the namespace above, so that the answer stays true.
+func requireFree(ctx context.Context, q db.Q, fullPath string) error {
+	for _, table := range []string{"namespaces", "projects"} {
+		there, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM `+table+` WHERE lower(full_path) = lower(?)`, fullPath))
+		if err != nil {
+			return err
+		}
+		if there {
+			return errs.InvalidField("path", hasBeenTaken)
+		}
+	}
+	return nil
+}
+
+const hasBeenTaken = "has already been taken"
+
+// taken turns a broken unique index into the model's error.
+func taken(err error) error {
+	for _, index := range []string{"namespaces_path", "namespaces_full_path", "projects_path", "projects_full_path"} {
+		if db.IsUnique(err, index) {
+			return errs.InvalidField("path", hasBeenTaken)
+		}
+	}
+	return err
+}
+
+const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.description, p.visibility, p.default_branch, p.archived,
+	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only,
+	p.issues_access_level, p.repository_access_level, p.merge_requests_access_level, p.builds_access_level, p.settings,
+	p.last_activity_at, p.created_at, p.updated_at,
+	n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.visibility, n.avatar`
+
+const projectTables = `projects p JOIN namespaces n ON n.id = p.namespace_id`
+
+func scanProject(s db.Scanner) (*Project, error) {
+	p := &Project{Settings: defaultSettings()}
+	n := &p.Namespace
+	var settings string
+	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.Archived,
+		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly,
+		&p.Issues, &p.Repository, &p.MergeRequests, &p.Builds, &settings,
+		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt),
+		&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Visibility, &n.Avatar)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(settings), &p.Settings); err != nil {
+		return nil, fmt.Errorf("settings of project %d: %w", p.ID, err)
+	}
+	return p, nil
+}
+
+func findProject(ctx context.Context, q db.Q, id int64) (*Project, error) {
+	p, err := scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.id = ? AND p.deleted_at IS NULL`, id))
+	return p, notFound(err, "Project")
+}
+
+// findByRef finds a project by id, by path, or by a path that it had.
+func findByRef(ctx context.Context, q db.Q, ref Ref) (p *Project, moved bool, err error) {
+	if id, ok := ref.id(); ok {
+		p, err = findProject(ctx, q, id)
+		return p, false, err
+	}
+	if !strings.Contains(string(ref), "/") {
+		return nil, false, errs.NotFound("Project")
+	}
+	p, err = scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+`
+		WHERE lower(p.full_path) = lower(?) AND p.deleted_at IS NULL`, string(ref)))
+	if !errors.Is(err, db.ErrNoRows) {
+		return p, false, err
+	}
+	p, err = scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM path_redirects r JOIN projects p ON p.id = r.project_id
+		JOIN namespaces n ON n.id = p.namespace_id WHERE lower(r.path) = lower(?) AND p.deleted_at IS NULL`, string(ref)))
+	return p, true, notFound(err, "Project")
+}
+
+func insertProject(ctx context.Context, q db.Q, p *Project) error {
+	settings, err := json.Marshal(p.Settings)
+	if err != nil {
+		return err
+	}
+	err = q.QueryRowContext(ctx, `
+		INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, default_branch, creator_id, storage,
+			issues_access_level, repository_access_level, merge_requests_access_level, builds_access_level, settings,
+			last_activity_at, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch, p.CreatorID, p.Storage,
+		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(settings),
+		p.LastActivityAt, p.CreatedAt, p.UpdatedAt).Scan(&p.ID)
+	return taken(err)
+}
+
+func saveProject(ctx context.Context, q db.Q, p *Project) error {
+	settings, err := json.Marshal(p.Settings)
+	if err != nil {
+		return err
+	}
+	err = db.ExecOne(ctx, q, `
+		UPDATE projects SET namespace_id = ?, path = ?, name = ?, full_path = ?, description = ?, visibility = ?, default_branch = ?,
+			archived = ?, avatar = ?, storage = ?, read_only = ?,
+			issues_access_level = ?, repository_access_level = ?, merge_requests_access_level = ?, builds_access_level = ?, settings = ?,
+			last_activity_at = ?, updated_at = ?
+		WHERE id = ? AND deleted_at IS NULL`,
+		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch,
+		p.Archived, p.Avatar, p.Storage, p.ReadOnly,
+		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(settings),
+		p.LastActivityAt, p.UpdatedAt, p.ID)
+	return taken(notFound(err, "Project"))
+}
+
+// saveTopics replaces the topics of a project.
+func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string) error {
+	if _, err := q.ExecContext(ctx, `DELETE FROM project_topics WHERE project_id = ?`, projectID); err != nil {
+		return err
+	}
+	for i, name := range topics {
+		if _, err := q.ExecContext(ctx, `INSERT INTO project_topics (project_id, position, name) VALUES (?, ?, ?)`, projectID, i, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"svc/internal/db"
+)
+
+// A membership, and a share, counts until the day on which it expires. Each
+// of these takes that day as its argument.
+const (
+	activeMember = `m.requested_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)`
+	activeShare  = `(s.expires_at IS NULL OR s.expires_at > ?)`
+)
+
+// lesser is the level that a share gives: no more than the share says, and no
+// more than the member has in the invited group.
+const lesser = `CASE WHEN s.access_level < m.access_level THEN s.access_level ELSE m.access_level END`
+
+// namespaceLevels gives the effective level of a user in each namespace: by
+// membership there or above, by shares there or above with groups that he is
+// a member of, and as the owner of his own. Minimal is not inherited.
+func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Level, error) {
+	in := db.In(len(ids))
+	var args []any
+	args = append(append(args, db.Any(ids)...), userID, today)
+	args = append(append(args, db.Any(ids)...), userID, today, today)
+	args = append(append(args, db.Any(ids)...), userID)
+	type row struct {
+		id    int64
+		level Level
+	}
+	rows, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
+		var r row
+		err := s.Scan(&r.id, (*int64)(&r.level))
+		return r, err
+	}, `
+		SELECT id, MAX(level) FROM (
+			SELECT t.descendant_id AS id, m.access_level AS level
+			FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
+			WHERE t.descendant_id IN `+in+` AND m.user_id = ? AND (m.access_level > 5 OR t.depth = 0) AND `+activeMember+`
+			UNION ALL
+			SELECT t.descendant_id, `+lesser+`
+			FROM namespace_tree t JOIN group_shares s ON s.namespace_id = t.ancestor_id
+				JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
+			WHERE t.descendant_id IN `+in+` AND m.user_id = ? AND m.access_level > 5 AND `+activeMember+` AND `+activeShare+`
+			UNION ALL
+			SELECT n.id, 50 FROM namespaces n WHERE n.id IN `+in+` AND n.user_id = ?
+		) AS grants GROUP BY id`, args...)
+	found := make(map[int64]Level, len(rows))
+	for _, r := range rows {
+		found[r.id] = r.level
+	}
+	return found, err
+}
+
+// projectLevels gives the levels that a user has in projects by membership
+// and by shares of the projects themselves.
+func projectLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Access, error) {
+	in := db.In(len(ids))
+	var args []any
+	args = append(append(args, db.Any(ids)...), userID, today)
+	args = append(append(args, db.Any(ids)...), userID, today, today)
+	type row struct {
+		id     int64
+		direct bool
+		level  Level
+	}
+	rows, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
+		var r row
+		err := s.Scan(&r.id, &r.direct, (*int64)(&r.level))
+		return r, err
+	}, `
+		SELECT m.project_id, TRUE, m.access_level FROM members m
+		WHERE m.project_id IN `+in+` AND m.user_id = ? AND `+activeMember+`
+		UNION ALL
+		SELECT s.project_id, FALSE, `+lesser+`
+		FROM group_shares s JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
+		WHERE s.project_id IN `+in+` AND m.user_id = ? AND m.access_level > 5 AND `+activeMember+` AND `+activeShare, args...)
+	found := make(map[int64]Access, len(rows))
+	for _, r := range rows {
+		a := found[r.id]
+		if r.direct {
+			a.Direct = max(a.Direct, r.level)
+		} else {
+			a.Group = max(a.Group, r.level)
+		}
+		found[r.id] = a
+	}
+	return found, err
+}
+
+// memberProjects is a condition on projects p: those in which the user has at
+// least the level. It goes from his memberships to the projects, so that it
+// costs by what he has and not by what there is.
+func memberProjects(userID int64, today string, least Level) (string, []any) {
+	level := int64(max(least, Guest))
+	return `
+		p.id IN (SELECT m.project_id FROM members m
+			WHERE m.user_id = ? AND m.project_id IS NOT NULL AND m.access_level >= ? AND ` + activeMember + `)
+		OR p.namespace_id IN (SELECT t.descendant_id FROM members m JOIN namespace_tree t ON t.ancestor_id = m.namespace_id
+			WHERE m.user_id = ? AND m.access_level >= ? AND ` + activeMember + `)
+		OR p.id IN (SELECT s.project_id FROM members m JOIN namespace_tree g ON g.ancestor_id = m.namespace_id
+				JOIN group_shares s ON s.group_id = g.descendant_id
+			WHERE m.user_id = ? AND s.project_id IS NOT NULL AND m.access_level >= ? AND s.access_level >= ? AND ` + activeMember + ` AND ` + activeShare + `)
+		OR p.namespace_id IN (SELECT t.descendant_id FROM members m JOIN namespace_tree g ON g.ancestor_id = m.namespace_id
+				JOIN group_shares s ON s.group_id = g.descendant_id JOIN namespace_tree t ON t.ancestor_id = s.namespace_id
+			WHERE m.user_id = ? AND m.access_level >= ? AND s.access_level >= ? AND ` + activeMember + ` AND ` + activeShare + `)
+		OR p.namespace_id IN (SELECT own.id FROM namespaces own WHERE own.user_id = ?)`,
+		[]any{
+			userID, level, today,
+			userID, level, today,
+			userID, level, level, today, today,
+			userID, level, level, today, today,
+			userID,
+		}
+}
+
+// memberGroups is a condition on groups n: those in which the user has at
+// least the level, by membership or share, there or above.
+func memberGroups(userID int64, today string, least Level) (string, []any) {
+	level := int64(least)
+	return `
+		n.id IN (SELECT t.descendant_id FROM members m JOIN namespace_tree t ON t.ancestor_id = m.namespace_id
+			WHERE m.user_id = ? AND m.access_level >= ? AND (m.access_level > 5 OR t.depth = 0) AND ` + activeMember + `)
+		OR n.id IN (SELECT t.descendant_id FROM members m JOIN namespace_tree g ON g.ancestor_id = m.namespace_id
+				JOIN group_shares s ON s.group_id = g.descendant_id JOIN namespace_tree t ON t.ancestor_id = s.namespace_id
+			WHERE m.user_id = ? AND m.access_level > 5 AND m.access_level >= ? AND s.access_level >= ? AND ` + activeMember + ` AND ` + activeShare + `)`,
+		[]any{
+			userID, level, today,
+			userID, level, level, today, today,
+		}
+}
+
+// insideGroups is a condition on groups n: those that hold a group or project
+// that the user is a member of.
+func insideGroups(userID int64, today string) (string, []any) {
+	return `
+		n.id IN (SELECT t.ancestor_id FROM members m JOIN namespace_tree t ON t.descendant_id = m.namespace_id
+			WHERE m.user_id = ? AND ` + activeMember + `)
+		OR n.id IN (SELECT t.ancestor_id FROM members m JOIN projects p ON p.id = m.project_id AND p.deleted_at IS NULL
+				JOIN namespace_tree t ON t.descendant_id = p.namespace_id
+			WHERE m.user_id = ? AND ` + activeMember + `)`, []any{userID, today, userID, today}
+}
+
+// anyOf joins conditions that each suffice.
+func anyOf(conds ...string) string { return "(" + strings.Join(conds, ") OR (") + ")" }
+
+// exists turns the answer of a SELECT 1 into a bool.
+func exists(row *db.Row) (bool, error) {
+	var one int
+	err := row.Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,124 @@
+package project
+
+import (
+	"context"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Transfer moves a project into another namespace. Its Owners may, if they
+// may make projects there. Invalid when the path is taken there, or the
+// project would be more visible than its new group.
+func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*Project, error) {
+	found, err := s.Require(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, err
+	}
+	into, err := s.findNamespaceRef(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if into.ID == found.NamespaceID {
+		return nil, errs.Invalid("Project is already in this namespace.")
+	}
+	if _, err := s.placeFor(ctx, by, &into.ID); err != nil {
+		return nil, err
+	}
+	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
+		if err := s.underLimit(ctx, tx, into); err != nil {
+			return err
+		}
+		from := p.Namespace.FullPath
+		p.NamespaceID = into.ID
+		return s.record(ctx, tx, by, "project_namespace_updated", p.entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, by, RefTo(found.ID))
+}
+
+func (s *Service) findNamespaceRef(ctx context.Context, ref Ref) (*Namespace, error) {
+	if id, ok := ref.id(); ok {
+		return findNamespace(ctx, s.DB, id)
+	}
+	return findNamespaceByPath(ctx, s.DB, string(ref))
+}
+
+// TransferGroup moves a group with all that is in it below another one, or to
+// the top when parentID is nil. Its Owners may, if they may make groups there.
+func (s *Service) TransferGroup(ctx context.Context, by actor.Actor, ref Ref, parentID *int64) (*Namespace, error) {
+	found, err := s.RequireGroup(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayCreateGroup(ctx, by, parentID); err != nil {
+		return nil, err
+	}
+	return s.changeGroup(ctx, found.ID, func(tx *db.Tx, n *Namespace) error {
+		if same(n.ParentID, parentID) {
+			return errs.Invalid("Transfer failed: Group is already associated to the parent group.")
+		}
+		if err := s.mayHold(ctx, tx, n.ID, parentID); err != nil {
+			return err
+		}
+		if err := leaveTree(ctx, tx, n.ID); err != nil {
+			return err
+		}
+		if parentID != nil {
+			if err := joinTree(ctx, tx, *parentID, n.ID); err != nil {
+				return err
+			}
+		} else {
+			wrong := map[string][]string{}
+			if checkPath(wrong, n.Path, true); len(wrong) > 0 {
+				return invalid(wrong)
+			}
+		}
+		n.ParentID = parentID
+		return s.record(ctx, tx, by, "group_transferred", n.entity(), audit.Target{}, audit.Details{Change: "namespace", From: n.FullPath})
+	})
+}
+
+func same(a, b *int64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// mayHold refuses a parent that is in the group itself, and one below which
+// the tree would become too deep.
+func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *int64) error {
+	if parentID == nil {
+		return nil
+	}
+	inside, err := exists(tx.QueryRowContext(ctx, `SELECT 1 FROM namespace_tree t WHERE t.ancestor_id = ? AND t.descendant_id = ?`, id, *parentID))
+	if err != nil {
+		return err
+	}
+	if inside {
+		return errs.Invalid("Transfer failed: Cannot transfer group to one of its subgroup.")
+	}
+	var depth int
+	err = tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(t.depth), 0) + (SELECT COALESCE(MAX(a.depth), 0) FROM namespace_tree a WHERE a.descendant_id = ?)
+		FROM namespace_tree t WHERE t.ancestor_id = ?`, *parentID, id).Scan(&depth)
+	if err != nil {
+		return err
+	}
+	if depth+2 > maxDepth {
+		return errs.Invalid("Transfer failed: The tree of groups would become too deep.")
+	}
+	return nil
+}
+
+// renameUser leads the projects of a user to the paths below his new name.
+func (s *Service) renameUser(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error {
+	if err := keepPaths(ctx, tx, namespaceID, s.Now()); err != nil {
+		return err
+	}
+	return moveProjects(ctx, tx, namespaceID, from, to)
+}

@@ -1,0 +1,169 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Change is what is changed in a project; nil leaves it.
+type Change struct {
+	Name       *string
+	Path       *string
+	Visibility *Visibility
+	Fields
+}
+
+// Update changes a project: Maintainers may, but its name, path and
+// visibility are for Owners. A project that had another path is still found
+// by that one.
+func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change) (*Project, error) {
+	found, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	owners := c.Name != nil && *c.Name != found.Name || c.Path != nil && *c.Path != found.Path ||
+		c.Visibility != nil && *c.Visibility != found.Visibility
+	if owners {
+		if err := enough(by, found.Access.Level(), Owner); err != nil {
+			return nil, err
+		}
+	}
+	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
+		was := *p
+		set(&p.Name, c.Name)
+		set(&p.Path, c.Path)
+		set(&p.Visibility, c.Visibility)
+		if err := s.apply(by, p, c.Fields); err != nil {
+			return err
+		}
+		if c.DefaultBranch != nil && *c.DefaultBranch != p.DefaultBranch {
+			return errs.InvalidField("default_branch", "does not exist")
+		}
+		wrong := map[string][]string{}
+		if p.Path != was.Path {
+			checkPath(wrong, p.Path, false)
+		}
+		checkName(wrong, p.Name)
+		p.check(wrong)
+		if err := invalid(wrong); err != nil {
+			return err
+		}
+		if c.Topics != nil {
+			if err := saveTopics(ctx, tx, p.ID, p.Topics); err != nil {
+				return err
+			}
+		}
+		return s.recordChanges(ctx, tx, by, &was, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, by, RefTo(found.ID))
+}
+
+// change runs f on a project in a transaction and saves what f did to it. The
+// namespaces that it is in and goes to are locked, so that no other thing
+// takes its path meanwhile.
+func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, p *Project) error) (*Project, error) {
+	var p *Project
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", id); err != nil {
+			return err
+		}
+		var err error
+		if p, err = findProject(ctx, tx, id); err != nil {
+			return err
+		}
+		was := *p
+		if err := f(tx, p); err != nil {
+			return err
+		}
+		p.UpdatedAt = s.Now()
+		if p.NamespaceID == was.NamespaceID && p.Path == was.Path && p.Visibility == was.Visibility {
+			return saveProject(ctx, tx, p)
+		}
+		return s.place(ctx, tx, &was, p)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change project %d: %w", id, err)
+	}
+	return p, nil
+}
+
+// place saves a project at a new place, or with a new visibility.
+func (s *Service) place(ctx context.Context, tx *db.Tx, was, p *Project) error {
+	if err := tx.Lock(ctx, "namespaces", p.NamespaceID); err != nil {
+		return err
+	}
+	into, err := findNamespace(ctx, tx, p.NamespaceID)
+	if err != nil {
+		return err
+	}
+	if err := p.putInto(into, nil); err != nil {
+		return err
+	}
+	if !strings.EqualFold(was.FullPath, p.FullPath) {
+		if err := requireFree(ctx, tx, p.FullPath); err != nil {
+			return err
+		}
+		if err := keepPath(ctx, tx, was, s.Now()); err != nil {
+			return err
+		}
+		if err := dropRedirect(ctx, tx, p.FullPath); err != nil {
+			return err
+		}
+	}
+	return saveProject(ctx, tx, p)
+}
+
+// recordChanges writes an audit event for each attribute that matters.
+func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, was, p *Project) error {
+	for _, c := range []struct{ kind, what, from, to string }{
+		{"project_name_updated", "name", was.Name, p.Name},
+		{"project_path_updated", "path", was.Path, p.Path},
+		{"project_visibility_level_updated", "visibility", string(was.Visibility), string(p.Visibility)},
+		{"project_repository_storage_updated", "repository storage", was.Storage, p.Storage},
+		{"project_repository_access_level_updated", "repository_access_level", string(was.Repository), string(p.Repository)},
+		{"project_merge_requests_access_level_updated", "merge_requests_access_level", string(was.MergeRequests), string(p.MergeRequests)},
+		{"project_issues_access_level_updated", "issues_access_level", string(was.Issues), string(p.Issues)},
+		{"project_builds_access_level_updated", "builds_access_level", string(was.Builds), string(p.Builds)},
+		{"project_merge_method_updated", "merge method", was.Settings.MergeMethod, p.Settings.MergeMethod},
+		{"project_only_allow_merge_if_pipeline_succeeds_updated", "only_allow_merge_if_pipeline_succeeds",
+			fmt.Sprint(was.Settings.OnlyAllowMergeIfPipelineSucceeds), fmt.Sprint(p.Settings.OnlyAllowMergeIfPipelineSucceeds)},
+	} {
+		if c.from == c.to {
+			continue
+		}
+		if err := s.record(ctx, tx, by, c.kind, p.entity(), audit.Target{}, audit.Details{Change: c.what, From: c.from, To: c.to}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetArchived puts a project aside, where nobody changes it, or brings it
+// back. Owners only; a project that is so already stays as it is.
+func (s *Service) SetArchived(ctx context.Context, by actor.Actor, ref Ref, archived bool) (*Project, error) {
+	found, err := s.Require(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
+		if p.Archived == archived {
+			return nil
+		}
+		p.Archived = archived
+		kind := map[bool]string{true: "project_archived", false: "project_unarchived"}[archived]
+		return s.record(ctx, tx, by, kind, p.entity(), audit.Target{}, audit.Details{Change: "archived", From: fmt.Sprint(!archived), To: fmt.Sprint(archived)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, by, RefTo(found.ID))
+}
