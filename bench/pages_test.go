@@ -1,139 +1,136 @@
 package bench
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
-	"svc/internal/actor"
 	"svc/internal/app"
-	"svc/internal/audit"
-	"svc/internal/db"
 	"svc/internal/db/dbtest"
-	"svc/internal/user"
+)
+
+// How long the lists are that are compared. The middle one is the shortest
+// that has a page 400.
+const (
+	fewRows  = 1_000
+	someRows = 10_000
+	manyRows = 1_000_000
 )
 
 const (
-	fewRows  = 1_000
-	manyRows = 1_000_000
-
-	pageSize   = 20
-	pageRounds = 25
-	pageReads  = 16 // in a round
+	pageRounds = 60
+	pageReads  = 8 // in a round
 )
 
-// pages compares a page of a list of many rows with a page of a list of few.
+// pages compares a page of a long list with the same page of a short one, as
+// an administrator gets them who sends one request after the other.
 func pages(b *testing.B, t *table) {
-	b.Run("sqlite", func(b *testing.B) { pagesOn(b, t, "SQLite", "", "") })
+	b.Run("sqlite", func(b *testing.B) {
+		pagesOn(b, t, "SQLite", func() string { return "" })
+	})
 	if os.Getenv("TEST_POSTGRES") != "" {
-		b.Run("postgres", func(b *testing.B) { pagesOn(b, t, "PostgreSQL", dbtest.Postgres(b).URL, dbtest.Postgres(b).URL) })
+		b.Run("postgres", func(b *testing.B) {
+			pagesOn(b, t, "PostgreSQL", func() string { return dbtest.Postgres(b).URL })
+		})
 	}
 }
 
-func pagesOn(b *testing.B, t *table, on, fewURL, manyURL string) {
-	few, many := open(b, fewURL), open(b, manyURL)
-	fill(b, few.DB, fewRows, fewRows)
-	fill(b, many.DB, manyRows, manyRows)
+func pagesOn(b *testing.B, t *table, on string, newDatabase func() string) {
+	servers := map[int]*app.Server{}
+	for _, rows := range []int{fewRows, someRows, manyRows} {
+		s := serve(b, newDatabase())
+		fillUsers(b, s.DB, rows)
+		fillEvents(b, s.DB, rows)
+		servers[rows] = s
+	}
 	for _, l := range lists() {
 		for _, c := range []struct {
-			name      string
-			few, many []db.Paging
-			most      float64
+			name string
+			path func(rows int) string
+			rows int // of the short list
+			most float64
 		}{
-			{"keyset, first", firstPages(), firstPages(), 1.3},
-			{"keyset, deep", l.deepPages(b, few, fewRows), l.deepPages(b, many, manyRows), 1.3},
-			// A list of few rows has no page 400.
-			{"offset, page 1", offsetPages(1), offsetPages(1), 2},
-			{"offset, page 400", offsetPages(1), offsetPages(400), 2},
+			{"keyset, first page", func(int) string { return l.keyset("") }, fewRows, 1.3},
+			{"keyset, deep page", func(rows int) string { return l.keyset(l.middle(b, servers[rows], rows)) }, fewRows, 1.3},
+			{"page 1 with total", func(int) string { return l.offset(1) }, fewRows, 2},
+			{"page 50 with total", func(int) string { return l.offset(50) }, fewRows, 2},
+			{"page 400 with total", func(int) string { return l.offset(400) }, someRows, 2},
 		} {
 			b.Run(l.name+"/"+c.name, func(b *testing.B) {
+				short := newLoad(b, address(servers[c.rows], c.path(c.rows)), rootToken)
+				long := newLoad(b, address(servers[manyRows], c.path(manyRows)), rootToken)
+				short.read(b) // prepares statements
+				long.read(b)
 				var ratios, before, after []float64
-				for i := range pageRounds + 1 {
-					x, y := l.read(b, few, c.few, i), l.read(b, many, c.many, i)
-					if i > 0 { // the first prepares statements
+				for b.Loop() {
+					for range pageRounds {
+						x, y := short.read(b), long.read(b)
 						ratios, before, after = append(ratios, y/x), append(before, x), append(after, y)
 					}
 				}
 				t.add(b, figure{
-					name: fmt.Sprintf("%s, %s (%s)", l.name, c.name, on), measured: median(ratios), limit: c.most, unit: "× at 1,000 rows",
-					note: fmt.Sprintf("%.2f ms, %.2f ms at 1,000,000", median(before), median(after)),
+					name: fmt.Sprintf("%s, %s (%s)", l.name, c.name, on), measured: median(ratios), limit: c.most,
+					unit: fmt.Sprintf("× at %d rows", c.rows),
+					note: fmt.Sprintf("%.2f ms, %.2f ms at %d", median(before), median(after), manyRows),
 				})
 			})
 		}
 	}
 }
 
-// list is a list that is measured.
-type list struct {
-	name  string
-	table string
-	by    string // the column that it is sorted by, before the id
-	page  func(b *testing.B, a *app.App, p db.Paging) (items int, err error)
-}
+func address(s *app.Server, path string) string { return "http://" + s.Addr() + "/api/v4/" + path }
 
-func lists() []list {
-	root := actor.Actor{ID: 1, Username: "root", Admin: true}
-	all := []list{{"audit events", "audit_events", "id", func(b *testing.B, a *app.App, p db.Paging) (int, error) {
-		page, err := a.Audit.List(b.Context(), root, audit.Filter{}, p)
-		return len(page.Items), err
-	}}}
-	for _, by := range []string{"id", "name", "username"} {
-		all = append(all, list{"users by " + by, "users", by, func(b *testing.B, a *app.App, p db.Paging) (int, error) {
-			page, err := a.Users.List(b.Context(), root, user.Filter{}, user.Sort{By: by, Desc: true}, p)
-			return len(page.Items), err
-		}})
-	}
-	return all
-}
-
-// read reads the pages of a round and gives the milliseconds that each took.
-func (l list) read(b *testing.B, a *app.App, choice []db.Paging, round int) float64 {
+// read sends some requests, one after the other, and gives the milliseconds
+// that each took.
+func (l *load) read(b *testing.B) float64 {
 	b.Helper()
 	start := time.Now()
-	for i := range pageReads {
-		n, err := l.page(b, a, choice[(round*pageReads+i)%len(choice)])
-		if err != nil {
+	for range pageReads {
+		if _, err := l.send(io.Discard); err != nil {
 			b.Fatal(err)
-		}
-		if n != pageSize {
-			b.Fatalf("a page of %d items", n)
 		}
 	}
 	return time.Since(start).Seconds() * 1e3 / pageReads
 }
 
-func firstPages() []db.Paging { return []db.Paging{{Limit: pageSize, Keyset: true}} }
-
-// offsetPages pages as the API does, with a total.
-func offsetPages(page int) []db.Paging {
-	return []db.Paging{{Limit: pageSize, Offset: (page - 1) * pageSize, Totals: true}}
+// list is a list that is measured.
+type list struct {
+	name  string
+	path  string
+	table string
+	by    string // the column that it is sorted by, before the id
 }
 
-// deepPages are pages from all over the middle of the list. None is read
-// twice, so that a page is not in the database's cache for the sole reason
-// that it was read just now.
-func (l list) deepPages(b *testing.B, a *app.App, rows int) []db.Paging {
+func lists() []list {
+	return []list{
+		{"audit events", "audit_events?per_page=20", "audit_events", "id"},
+		{"users by id", "users?per_page=20&order_by=id", "users", "id"},
+		{"users by name", "users?per_page=20&order_by=name", "users", "name"},
+		{"users by username", "users?per_page=20&order_by=username", "users", "username"},
+	}
+}
+
+func (l list) offset(page int) string { return l.path + "&page=" + strconv.Itoa(page) }
+
+func (l list) keyset(cursor string) string { return l.path + "&pagination=keyset&cursor=" + cursor }
+
+// middle is the cursor of the page in the middle of the list. Nobody follows
+// links that far here.
+func (l list) middle(b *testing.B, s *app.Server, rows int) string {
 	b.Helper()
-	pages, err := db.All(b.Context(), a.DB, func(s db.Scanner) (db.Paging, error) {
-		var value, id any
-		if err := s.Scan(&value, &id); err != nil {
-			return db.Paging{}, err
-		}
-		p := db.Paging{Limit: pageSize, Keyset: true, After: []any{value, id}}
-		if l.by == "id" {
-			p.After = []any{id}
-		}
-		return p, nil
-	}, `SELECT value, id FROM (SELECT `+l.by+` AS value, id, row_number() OVER (ORDER BY `+l.by+`, id) AS place FROM `+l.table+`) AS placed
-		WHERE place > ? AND place < ? AND place % ? = 0`, rows/4, rows*3/4, rows/1000)
+	var value, id any
+	err := s.DB.QueryRowContext(b.Context(), `SELECT `+l.by+`, id FROM `+l.table+` ORDER BY `+l.by+`, id LIMIT 1 OFFSET ?`, rows/2).Scan(&value, &id)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if len(pages) < pageRounds*pageReads {
-		b.Fatalf("only %d places in %s", len(pages), l.name)
+	text, err := json.Marshal(map[string]any{l.by: value, "id": id})
+	if err != nil {
+		b.Fatal(err)
 	}
-	rand.Shuffle(len(pages), func(i, k int) { pages[i], pages[k] = pages[k], pages[i] })
-	return pages
+	return base64.RawURLEncoding.EncodeToString(text)
 }

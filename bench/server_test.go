@@ -17,10 +17,10 @@ import (
 // rootToken is the administrator's on every server here.
 const rootToken = "svcpat-root-of-the-bench-server"
 
-// open opens an installation with an up-to-date schema in a directory of the
-// benchmark. It logs as it does by default: a JSON line for each request,
-// which goes nowhere.
-func open(b testing.TB, databaseURL string) *app.App {
+// serve starts a server on a real listener: on SQLite in a directory of the
+// benchmark, or on the PostgreSQL database of the URL. It logs as it does by
+// default: a JSON line for each request, which goes nowhere.
+func serve(b testing.TB, databaseURL string) *app.Server {
 	b.Helper()
 	cfg := config.Config{
 		Addr: "127.0.0.1:0", DataDir: b.TempDir(), Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
@@ -38,16 +38,7 @@ func open(b testing.TB, databaseURL string) *app.App {
 			b.Errorf("close: %v", err)
 		}
 	})
-	if err := a.DB.Migrate(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	return a
-}
-
-// serve starts a server on a real listener.
-func serve(b testing.TB) *app.Server {
-	b.Helper()
-	s, err := open(b, "").Listen(b.Context(), io.Discard)
+	s, err := a.Listen(b.Context(), io.Discard)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -48,8 +48,8 @@ type Query[T any] struct {
 	Scan       func(Scanner) (T, error)
 	// Keys gives the values of the Order columns of an item.
 	Keys func(T) []any
-	// CountFrom replaces From when rows are counted, where the joins of From
-	// change nothing in their number.
+	// CountFrom replaces From when rows are counted or passed over, where the
+	// joins of From change nothing in their number.
 	CountFrom string
 }
 
@@ -74,17 +74,24 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 		// columns answers directly.
 		where.And("("+strings.Join(names, ", ")+") "+cmp+" "+In(len(names)), p.After...)
 	}
-	var order []string
+	countFrom := q.CountFrom
+	if countFrom == "" {
+		countFrom = q.From
+	}
+	var columns []string
 	for _, o := range q.Order {
-		order = append(order, o.Name+dir)
+		columns = append(columns, o.Name+dir)
+	}
+	order := " ORDER BY " + strings.Join(columns, ", ")
+	if p.Offset > 0 {
+		// The rows before the page are passed over in an index, if there is
+		// one that has all that is asked about; only the page is read whole.
+		key := q.Order[len(q.Order)-1].Name
+		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+q.Where.SQL()+order+" LIMIT ? OFFSET ?)", q.Where.Args(p.Limit+1, p.Offset)...)
 	}
 	// One row more than asked for tells whether another page follows.
-	query := "SELECT " + q.Columns + " FROM " + q.From + where.SQL() + " ORDER BY " + strings.Join(order, ", ") + " LIMIT ?"
-	args := append(append(make([]any, 0, len(q.ColumnArgs)+len(where.args)+2), q.ColumnArgs...), where.Args(p.Limit+1)...)
-	if p.Offset > 0 {
-		query += " OFFSET ?"
-		args = append(args, p.Offset)
-	}
+	query := "SELECT " + q.Columns + " FROM " + q.From + where.SQL() + order + " LIMIT ?"
+	args := append(append(make([]any, 0, len(q.ColumnArgs)+len(where.args)+1), q.ColumnArgs...), where.Args(p.Limit+1)...)
 	items, err := All(ctx, d, q.Scan, query, args...)
 	if err != nil {
 		return page, err
@@ -105,11 +112,7 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 		page.Over = page.Total > CountLimit
 		return page, nil
 	}
-	from := q.CountFrom
-	if from == "" {
-		from = q.From
-	}
-	page.Total, page.Over, err = d.Total(ctx, from+q.Where.SQL(), q.Where.args...)
+	page.Total, page.Over, err = d.Total(ctx, countFrom+q.Where.SQL(), q.Where.args...)
 	return page, err
 }
 
