@@ -103,7 +103,7 @@ func TestCheck(t *testing.T) {
 			want: "as OwnThing: [0].tags: got null, want array"},
 
 		{name: "a literal wins", path: "/api/v4/things/latest", status: 200, body: `{"id":1,"made_at":null}`},
-		{name: "a literal wins over the other shape", path: "/api/v4/things/latest", status: 200, body: own, want: "'owner', 'tags' not allowed"},
+		{name: "a literal wins over the other shape", path: "/api/v4/things/latest", status: 200, body: own, want: "additional properties"},
 		{name: "a parameter inside of a segment", path: "/api/v4/things/7/pack.tar.gz", status: 200, media: "application/gzip", body: "\x1f\x8b"},
 		{name: "no content", method: "POST", path: "/api/v4/things", status: 204},
 		{name: "content in no content", method: "POST", path: "/api/v4/things", status: 204, body: "{}", want: "a body of 2 bytes where the document has none: {}"},

@@ -1,0 +1,49 @@
+package db_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+)
+
+// Every page must be the piece of the whole list that its number says, with
+// joins, filters and arguments of the columns or without.
+func TestListByOffset(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for i := range 25 {
+			must(t, d, fmt.Sprintf("INSERT INTO users (id, username, name, email, state, created_at, updated_at) VALUES (%d, 'u%d', 'Name %d', '', '%s', 0, 0)",
+				i+1, i+1, i%3, []string{"active", "blocked"}[i/20]))
+			must(t, d, fmt.Sprintf("INSERT INTO follows VALUES (%d, %d, 0)", i+1, i%2+1))
+		}
+		plain := db.Query[string]{Columns: "u.username", From: "users u", Order: []db.Order{{Name: "u.name", Text: true}, {Name: "u.id"}}, Scan: db.Value[string]}
+		plain.Where.And("u.state = ?", "active")
+		joined := db.Query[string]{
+			Columns: "u.username || ?", ColumnArgs: []any{"!"}, From: "follows f JOIN users u ON u.id = f.follower_id LEFT JOIN emails e ON e.user_id = u.id",
+			CountFrom: "follows f JOIN users u ON u.id = f.follower_id", Order: []db.Order{{Name: "u.id"}}, Desc: true, Scan: db.Value[string],
+		}
+		joined.Where.And("f.followed_id = ?", 2)
+		for name, q := range map[string]db.Query[string]{"plain": plain, "joined": joined} {
+			whole, err := db.List(t.Context(), d, q, db.Paging{Limit: 100, Totals: true})
+			if err != nil || whole.More || whole.Total != len(whole.Items) || whole.Total < 10 {
+				t.Fatalf("%s: %+v, %v", name, whole, err)
+			}
+			for offset := range whole.Total + 3 {
+				page, err := db.List(t.Context(), d, q, db.Paging{Limit: 4, Offset: offset, Totals: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				end := min(offset+4, whole.Total)
+				if want := whole.Items[min(offset, end):end]; !slices.Equal(page.Items, want) {
+					t.Errorf("%s from %d: %v, want %v", name, offset, page.Items, want)
+				}
+				if page.More != (end < whole.Total) || page.Total != whole.Total || page.Over {
+					t.Errorf("%s from %d: more %v, total %d", name, offset, page.More, page.Total)
+				}
+			}
+		}
+	})
+}
