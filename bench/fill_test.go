@@ -63,7 +63,7 @@ type statement struct {
 // fill runs statements that add many rows.
 func fill(b testing.TB, d *db.DB, statements []statement) {
 	b.Helper()
-	pragma(b, d, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -262144")
+	pragma(b, d, "PRAGMA synchronous = OFF")
 	restore := dropIndexes(b, d)
 	err := d.Tx(b.Context(), func(tx *db.Tx) error {
 		for _, s := range statements {
@@ -82,7 +82,7 @@ func fill(b testing.TB, d *db.DB, statements []statement) {
 			b.Fatal(err)
 		}
 	}
-	pragma(b, d, "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA cache_size = -2000", "PRAGMA synchronous = FULL")
+	pragma(b, d, "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA synchronous = FULL")
 }
 
 // dropIndexes removes the indexes of the tables that are filled and gives a

@@ -27,7 +27,7 @@ type conn struct {
 	order list.List // of *stmt, the last used in front
 
 	ctx  context.Context // of the query that runs
-	poll func(*libc.TLS, uintptr) int32
+	poll func(*libc.TLS, uintptr) int32 // the library holds its address
 }
 
 // connStatements bounds the prepared statements of a conn.

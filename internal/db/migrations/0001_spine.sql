@@ -62,10 +62,11 @@ CREATE TABLE users (
 );
 CREATE UNIQUE INDEX users_username ON users (lower(username));
 CREATE INDEX users_email ON users (lower(email));
-CREATE INDEX users_name_id ON users (name, id);
-CREATE INDEX users_username_id ON users (username, id);
-CREATE INDEX users_created_at_id ON users (created_at, id);
-CREATE INDEX users_updated_at_id ON users (updated_at, id);
+-- Lists leave deleted users out; these hold all that a page by offset passes over.
+CREATE INDEX users_name_id ON users (name, id) WHERE deleted_at IS NULL;
+CREATE INDEX users_username_id ON users (username, id) WHERE deleted_at IS NULL;
+CREATE INDEX users_created_at_id ON users (created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX users_updated_at_id ON users (updated_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX users_last_activity_on ON users (last_activity_on, id);
 CREATE INDEX users_admin ON users (id) WHERE admin;
 CREATE INDEX users_deleted ON users (id) WHERE deleted_at IS NOT NULL;
