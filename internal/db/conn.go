@@ -26,7 +26,7 @@ type conn struct {
 	stmts map[string]*stmt
 	order list.List // of *stmt, the last used in front
 
-	ctx  context.Context // of the query that runs
+	ctx  context.Context                // of the query that runs
 	poll func(*libc.TLS, uintptr) int32 // the library holds its address
 }
 
