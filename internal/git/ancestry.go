@@ -17,16 +17,10 @@ func (r Repo) MergeBase(ctx context.Context, revs ...string) (OID, error) {
 	if err != nil {
 		return "", err
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	if len(ids) == 1 {
-		return OID(ids[0]), nil
+	if id, ok := r.knownMergeBase(ids); ok {
+		return id, nil
 	}
-	args := append([]string{"merge-base", "--octopus"}, ids...)
-	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
-	if v, ok := r.engine.cache.get(key); ok {
-		return v.(OID), nil
-	}
+	args, key := r.mergeBaseArgs(ids)
 	out, err := r.output(ctx, command{args: args, ok: []int{1}})
 	if err != nil {
 		return "", err
@@ -38,6 +32,27 @@ func (r Repo) MergeBase(ctx context.Context, revs ...string) (OID, error) {
 	}
 	r.engine.cache.put(key, id, 40)
 	return id, nil
+}
+
+// mergeBaseArgs makes the command and the key of its answer, whatever the order
+// of the ids.
+func (r Repo) mergeBaseArgs(ids []string) ([]string, cacheKey) {
+	ids = slices.Sorted(slices.Values(ids))
+	args := append([]string{"merge-base", "--octopus"}, slices.Compact(ids)...)
+	return args, cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
+}
+
+// knownMergeBase gives a merge base that needs no process.
+func (r Repo) knownMergeBase(ids []string) (OID, bool) {
+	args, key := r.mergeBaseArgs(ids)
+	if len(args) == 3 { // all are the same
+		return OID(args[2]), true
+	}
+	v, ok := r.engine.cache.get(key)
+	if !ok {
+		return "", false
+	}
+	return v.(OID), true
 }
 
 func (r Repo) resolveAll(ctx context.Context, revs []string) ([]string, error) {

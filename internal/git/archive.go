@@ -35,7 +35,9 @@ type ArchiveOptions struct {
 }
 
 // Archive writes an archive of a revision to w as it is made; nothing of it is
-// held. Attributes in the tree that say what to leave out are followed. It
+// held in memory. The same archive is made once for all who want it at about
+// the same time. Attributes in the tree that say what to leave out are
+// followed. It
 // returns ErrBadRevision, ErrBadPath, ErrNotFound, and ErrUnsupported for a
 // bzip2 archive where there is no bzip2 program; then nothing was written.
 // After any other error what was written is no archive.
@@ -44,7 +46,11 @@ func (r Repo) Archive(ctx context.Context, w io.Writer, o ArchiveOptions) error 
 	if err != nil {
 		return fmt.Errorf("archive %.100q: %w", o.Rev, err)
 	}
-	return r.run(ctx, c, func(out io.Reader) error { return pack(ctx, w, out) })
+	// The arguments name the commit by its id, so what they give is fixed.
+	key := "archive " + string(o.Format) + "\x00" + strings.Join(c.args, "\x00")
+	return r.engine.spool.serve(ctx, r.scope(), r.scope()+"\x00"+key, w, func(ctx context.Context, w io.Writer) error {
+		return r.run(ctx, c, func(out io.Reader) error { return pack(ctx, w, out) })
+	})
 }
 
 // packer turns the output of git archive into the format.

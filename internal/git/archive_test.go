@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -158,5 +159,56 @@ func TestArchiveStopsWithItsClient(t *testing.T) {
 		if err := r.Archive(ctx, io.Discard, ArchiveOptions{Rev: string(g.Tip("main")), Format: format}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", format, err)
 		}
+	}
+}
+
+func TestArchiveIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	g := gittest.Generate(t, gittest.Size{Commits: 2, Files: 300})
+	e, err := New(Deps{Spool: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	started := watchProcesses(t, e)
+	r := e.Repo(g.Path)
+	archive := func(o ArchiveOptions) []byte {
+		t.Helper()
+		var out bytes.Buffer
+		if err := r.Archive(t.Context(), &out, o); err != nil {
+			t.Error(err)
+		}
+		return out.Bytes()
+	}
+	o := ArchiveOptions{Rev: "main", Format: TarGz, Prefix: "x"}
+	first := archive(o)
+	if len(unpack(t, TarGz, first)) != 300 {
+		t.Error("not all files are there")
+	}
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if !bytes.Equal(archive(o), first) {
+				t.Error("not the same again")
+			}
+		})
+	}
+	wg.Wait()
+	if n := started("archive"); n != 1 {
+		t.Errorf("made %d times", n)
+	}
+	others := []ArchiveOptions{{Rev: "main", Format: TarGz}, {Rev: "main", Format: Tar, Prefix: "x"}, {Rev: "main~1", Format: TarGz, Prefix: "x"},
+		{Rev: "main", Format: TarGz, Prefix: "x", Path: "dir00/sub00"}}
+	for _, o := range others {
+		if bytes.Equal(archive(o), first) {
+			t.Errorf("%+v is the same", o)
+		}
+	}
+	if n := started("archive"); n != len(others) {
+		t.Errorf("%d others were made", n)
+	}
+	r.Forget()
+	if used, _ := e.spool.state(); used != 0 {
+		t.Errorf("%d bytes are kept of a repository that is forgotten", used)
 	}
 }

@@ -23,6 +23,7 @@ const (
 	reading  work = iota // answers a request
 	writing              // changes the repository
 	transfer             // moves a pack or an archive at the pace of a client
+	upkeep               // housekeeping, which has its place already
 )
 
 // command is one git process.
@@ -120,8 +121,11 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 // admit waits for a place among the processes of the work.
 func (e *Engine) admit(ctx context.Context, w work) (release func(), err error) {
 	places := e.commands
-	if w == transfer {
+	switch w {
+	case transfer:
 		places = e.transfers
+	case upkeep:
+		return func() {}, nil
 	}
 	release = func() { <-places }
 	select {
@@ -145,7 +149,7 @@ func (e *Engine) timeOf(w work) time.Duration {
 	switch w {
 	case writing:
 		return e.limits.Write
-	case transfer:
+	case transfer, upkeep:
 		return e.limits.Transfer
 	}
 	return e.limits.Read

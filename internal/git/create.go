@@ -15,30 +15,46 @@ import (
 // when Init returns. It returns ErrExists when there is something in path
 // already and ErrBadRef for a branch that can not be.
 func (e *Engine) Init(ctx context.Context, path, branch string) (Repo, error) {
-	r := e.Repo(path)
-	if err := CheckRef("refs/heads/" + branch); err != nil {
+	if err := CheckRef(Heads + branch); err != nil {
+		return e.Repo(path), fmt.Errorf("init %s: %w", path, err)
+	}
+	r, err := e.create(ctx, path, branch, func(string) error { return nil })
+	if err != nil {
 		return r, fmt.Errorf("init %s: %w", path, err)
 	}
+	return r, nil
+}
+
+// create makes a repository beside its place, has it filled, and gives it its
+// name.
+func (e *Engine) create(ctx context.Context, path, branch string, fill func(draft string) error) (Repo, error) {
+	r := e.Repo(path)
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
 	parent := filepath.Dir(r.path)
 	if err := makeDirs(parent); err != nil {
-		return r, fmt.Errorf("init %s: %w", path, err)
+		return r, err
 	}
 	draft, err := os.MkdirTemp(parent, ".init-*")
 	if err != nil {
-		return r, fmt.Errorf("init %s: %w", path, err)
+		return r, err
 	}
 	defer os.RemoveAll(draft) // nothing is there once it has its name
 	if err := lay(draft, branch); err != nil {
-		return r, fmt.Errorf("init %s: %w", path, err)
+		return r, err
+	}
+	if err := fill(draft); err != nil {
+		return r, err
+	}
+	if err := syncDir(draft); err != nil {
+		return r, err
 	}
 	if err := os.Rename(draft, r.path); err != nil {
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) {
-			return r, fmt.Errorf("init %s: %w", path, ErrExists)
+			return r, ErrExists
 		}
-		return r, fmt.Errorf("init %s: %w", path, err)
+		return r, err
 	}
 	return r, syncDir(parent)
 }

@@ -84,16 +84,110 @@ func (o DiffOptions) filled(e *Engine) DiffOptions {
 // revision that is not there or two that have no merge base.
 func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
 	o = o.filled(r.engine)
-	base, to, err := r.diffEnds(ctx, o)
+	to, err := r.ResolveTree(ctx, o.To)
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case o.From == "":
+		return r.diffTrees(ctx, o, EmptyTree, to)
+	case o.Straight:
+		base, err := r.ResolveCommit(ctx, o.From)
+		if errors.Is(err, ErrNotFound) {
+			base, err = r.ResolveTree(ctx, o.From)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.diffTrees(ctx, o, base, to)
+	}
+	ids, err := r.resolveAll(ctx, []string{o.From, o.To})
+	if err != nil {
+		return nil, err
+	}
+	if base, ok := r.knownMergeBase(ids); ok {
+		return r.diffTrees(ctx, o, base, to)
+	}
+	return r.diffFromBase(ctx, o, ids, to)
+}
+
+// diffFromBase compares with a merge base that is not known yet. Git can look
+// for it in the process that compares, but does not tell what it found; another
+// one does, at the same time.
+func (r Repo) diffFromBase(ctx context.Context, o DiffOptions, ids []string, to OID) (*Diff, error) {
+	args, err := o.args(append([]string{"--merge-base", "--end-of-options"}, ids...))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type found struct {
+		base OID
+		err  error
+	}
+	answer := make(chan found, 1)
+	go func() {
+		base, err := r.MergeBase(ctx, ids...)
+		if err != nil {
+			cancel() // there is nothing to compare
+		}
+		answer <- found{base, err}
+	}()
+	d, size, diffErr := r.runDiff(ctx, o, args)
+	f := <-answer
+	if f.err != nil {
+		return nil, f.err
+	}
+	var failure *Error
+	if errors.As(diffErr, &failure) && failure.Exit > 0 {
+		return r.diffTrees(ctx, o, f.base, to) // there are several bases, and MergeBase chose
+	}
+	if diffErr != nil {
+		return nil, diffErr
+	}
+	d.Base = f.base
+	return d, r.keepDiff(o, d, size, f.base, to)
+}
+
+// diffTrees compares a commit or tree with a tree.
+func (r Repo) diffTrees(ctx context.Context, o DiffOptions, base, to OID) (*Diff, error) {
+	args, err := o.args([]string{"--end-of-options", string(base), string(to)})
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := r.engine.cache.get(r.diffKey(o, args)); ok {
+		return v.(*Diff), nil
+	}
+	d, size, err := r.runDiff(ctx, o, args)
+	if err != nil {
+		return nil, err
+	}
+	d.Base = base
+	return d, r.keepDiff(o, d, size, base, to)
+}
+
+// keepDiff caches a comparison that is complete, under what it compares.
+func (r Repo) keepDiff(o DiffOptions, d *Diff, size int, base, to OID) error {
+	args, err := o.args([]string{"--end-of-options", string(base), string(to)})
+	if err == nil && !d.TimedOut {
+		r.engine.cache.put(r.diffKey(o, args), d, size)
+	}
+	return err
+}
+
+func (r Repo) diffKey(o DiffOptions, args []string) cacheKey {
+	limits := fmt.Sprint(o.Unidiff, o.MaxFiles, o.MaxLines, o.MaxFileSize)
+	return cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00") + "\x00" + limits}
+}
+
+// args are those of the command that compares what is named.
+func (o DiffOptions) args(what []string) ([]string, error) {
 	args := []string{"diff-tree", "-r", "--raw", "-p", "-z", "--find-renames", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--unified=" + strconv.Itoa(o.Context)}
 	if o.IgnoreWhitespace {
 		args = append(args, "--ignore-all-space")
 	}
-	args = append(args, "--end-of-options", string(base), string(to), "--")
+	args = append(append(args, what...), "--")
 	for _, path := range o.Paths {
 		path = strings.Trim(path, "/")
 		if err := checkPath(path); err != nil {
@@ -101,41 +195,21 @@ func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
 		}
 		args = append(args, path)
 	}
-	limits := fmt.Sprint(o.Unidiff, o.MaxFiles, o.MaxLines, o.MaxFileSize)
-	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00") + "\x00" + limits}
-	if v, ok := r.engine.cache.get(key); ok {
-		return v.(*Diff), nil
-	}
-	p := diffParser{o: o, diff: &Diff{Base: base}}
-	err = r.run(ctx, command{args: args, limit: o.Time}, p.read)
+	return args, nil
+}
+
+// runDiff gives a comparison and about the bytes that it takes.
+func (r Repo) runDiff(ctx context.Context, o DiffOptions, args []string) (*Diff, int, error) {
+	p := diffParser{o: o, diff: &Diff{}}
+	err := r.run(ctx, command{args: args, limit: o.Time}, p.read)
 	if errors.Is(err, ErrTimeout) {
 		p.diff.TimedOut, err = true, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	p.finish()
-	if !p.diff.TimedOut {
-		r.engine.cache.put(key, p.diff, p.size+400*len(p.diff.Files))
-	}
-	return p.diff, nil
-}
-
-func (r Repo) diffEnds(ctx context.Context, o DiffOptions) (base, to OID, err error) {
-	if to, err = r.ResolveTree(ctx, o.To); err != nil {
-		return "", "", err
-	}
-	if o.From == "" {
-		return EmptyTree, to, nil
-	}
-	if o.Straight {
-		if base, err = r.ResolveCommit(ctx, o.From); errors.Is(err, ErrNotFound) {
-			base, err = r.ResolveTree(ctx, o.From)
-		}
-		return base, to, err
-	}
-	base, err = r.MergeBase(ctx, o.From, o.To)
-	return base, to, err
+	return p.diff, p.size + 400*len(p.diff.Files), nil
 }
 
 // diffParser reads the output of diff-tree --raw -p -z: first a list of all

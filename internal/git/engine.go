@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -24,6 +25,9 @@ type Limits struct {
 
 	Cache     int64 // bytes of the caches: 64 MiB
 	CacheBlob int64 // the largest blob that is cached, in bytes: 256 KiB
+
+	Spool    int64         // bytes on disk of packs and archives that are shared: 4 GiB
+	SpoolAge time.Duration // how long one is kept after it was made: 10 min
 }
 
 func (l Limits) filled() Limits {
@@ -38,12 +42,18 @@ func (l Limits) filled() Limits {
 		Idle:      cmp.Or(l.Idle, time.Minute),
 		Cache:     cmp.Or(l.Cache, 64<<20),
 		CacheBlob: cmp.Or(l.CacheBlob, 256<<10),
+		Spool:     cmp.Or(l.Spool, 4<<30),
+		SpoolAge:  cmp.Or(l.SpoolAge, 10*time.Minute),
 	}
 }
 
 // Deps is what an Engine needs.
 type Deps struct {
 	Limits Limits
+	// Spool is a directory for packs and archives that many clients share; it
+	// is made if need be. It belongs to this Engine alone. Without it, each
+	// client gets its own.
+	Spool string
 }
 
 // Engine runs git for all repositories of a node. It is safe for use by many
@@ -54,8 +64,11 @@ type Engine struct {
 	env       []string
 	commands  chan struct{}
 	transfers chan struct{}
+	upkeep    chan struct{} // holds the one who does housekeeping
 	readers   *readerPool
 	cache     *cache
+	spool     *spool
+	languages func() *languageIndex
 }
 
 // New finds the git program; it is an error if there is none. Close ends what
@@ -69,13 +82,20 @@ func New(d Deps) (*Engine, error) {
 		return nil, fmt.Errorf("find git: %w", err)
 	}
 	limits := d.Limits.filled()
+	spool, err := newSpool(d.Spool, limits.Spool, limits.SpoolAge)
+	if err != nil {
+		return nil, err
+	}
 	e := &Engine{
 		limits:    limits,
 		program:   program,
 		env:       environment(),
 		commands:  make(chan struct{}, limits.Commands),
 		transfers: make(chan struct{}, limits.Transfers),
+		upkeep:    make(chan struct{}, 1),
 		cache:     newCache(limits.Cache),
+		spool:     spool,
+		languages: sync.OnceValue(newLanguageIndex),
 	}
 	e.readers = newReaderPool(limits.Readers, limits.Idle, e.startReader)
 	return e, nil
@@ -83,7 +103,10 @@ func New(d Deps) (*Engine, error) {
 
 // Close ends the processes that wait for work. Calls that are under way end
 // as their contexts do.
-func (e *Engine) Close() { e.readers.close() }
+func (e *Engine) Close() {
+	e.spool.close()
+	e.readers.close()
+}
 
 // Repo is a handle on a bare repository. It holds nothing open and may be
 // copied; it says nothing about whether the directory exists.
@@ -124,6 +147,7 @@ func (r Repo) With(other Repo) Repo {
 func (r Repo) Forget() {
 	r.engine.readers.forget(r.scope())
 	r.engine.cache.forget(r.scope())
+	r.engine.spool.forget(r.scope())
 }
 
 // scope names the set of objects that r sees; caches are kept apart by it.

@@ -22,9 +22,10 @@ func settings() []setting {
 		{"core.fsyncMethod", "fsync"},
 		// Pushes are checked in this process; a hook is never run.
 		{"core.hooksPath", os.DevNull},
-		// Pushes are recorded by the features; a reflog would keep the refs
-		// of deleted branches in the way of new ones.
-		{"core.logAllRefUpdates", "false"},
+		// What a ref held is written down, so that a push whose record was
+		// lost in a crash can be looked up (WasAt). Git drops the log with
+		// the ref, so it is in nobody's way.
+		{"core.logAllRefUpdates", "always"},
 		// Pushes to one repository wait for each other rather than fail.
 		{"core.filesRefLockTimeout", "2000"},
 		{"core.packedRefsTimeout", "5000"},
@@ -44,8 +45,9 @@ func settings() []setting {
 		{"transfer.fsckObjects", "true"},
 		{"uploadpack.allowFilter", "true"},
 		{"uploadpack.allowAnySHA1InWant", "false"},
+		// These two would give away hidden refs, and what leads to them.
 		{"uploadpack.allowReachableSHA1InWant", "false"},
-		{"uploadpack.allowTipSHA1InWant", "true"},
+		{"uploadpack.allowTipSHA1InWant", "false"},
 		{"protocol.allow", "never"},
 		{"diff.renameLimit", "1000"},
 		{"merge.renameLimit", "1000"},
@@ -68,6 +70,10 @@ func environment() []string {
 		"GIT_LITERAL_PATHSPECS=1",
 		// A pushed refs/replace/… must not change what an object id means.
 		"GIT_NO_REPLACE_OBJECTS=1",
+		// For reflogs. Without it git asks the machine for names, which can
+		// take long and can fail.
+		"GIT_COMMITTER_NAME=svc",
+		"GIT_COMMITTER_EMAIL=svc@localhost",
 	}
 	if dir := os.Getenv("TMPDIR"); dir != "" {
 		env = append(env, "TMPDIR="+dir)

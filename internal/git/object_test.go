@@ -383,3 +383,33 @@ func TestCacheKeepsItsBudget(t *testing.T) {
 		t.Errorf("%d bytes after forget", n)
 	}
 }
+
+// What is asked for as something else does not spoil the answers after it,
+// whether it is read to its end or not.
+func TestReadOfAnotherType(t *testing.T) {
+	t.Parallel()
+	r, g := open(t)
+	tip := g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
+	small, large := OID(g.Object("blob", "small")), OID(g.Object("blob", strings.Repeat("large", MaxObject)))
+	for range 2 {
+		for _, id := range []OID{small, large} {
+			if _, err := r.commit(t.Context(), id); !errors.Is(err, ErrNotFound) {
+				t.Errorf("a blob as a commit: %v", err)
+			}
+			if _, err := r.entries(t.Context(), id); !errors.Is(err, ErrNotFound) {
+				t.Errorf("a blob as a tree: %v", err)
+			}
+			g.Git("update-ref", "refs/tags/blob", string(id))
+			if _, err := r.ResolveCommit(t.Context(), "blob"); !errors.Is(err, ErrNotFound) {
+				t.Errorf("a tag of a blob as a commit: %v", err)
+			}
+			r.engine.cache.forget(r.scope())
+			if c, err := r.Commit(t.Context(), "main"); err != nil || string(c.ID) != tip {
+				t.Errorf("the commit after that: %v, %v", c, err)
+			}
+		}
+	}
+	if n := len(r.engine.readers.places); n != 0 {
+		t.Errorf("%d readers are in use", n)
+	}
+}

@@ -35,14 +35,11 @@ func readPacket(in io.Reader) ([]byte, pktKind, error) {
 	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return nil, 0, err
 	}
-	if !isHex(string(head[:])) {
-		return nil, 0, fmt.Errorf("%w: length %q", errPacket, head)
+	n, err := parseLength(head[:])
+	if err != nil {
+		return nil, 0, err
 	}
-	n, err := strconv.ParseUint(string(head[:]), 16, 16)
-	switch {
-	case err != nil || n == 3 || n > maxPacket:
-		return nil, 0, fmt.Errorf("%w: length %q", errPacket, head)
-	case n < 3:
+	if n < 3 {
 		return nil, pktFlush + pktKind(n), nil
 	}
 	data := make([]byte, n-4)
@@ -53,6 +50,24 @@ func readPacket(in io.Reader) ([]byte, pktKind, error) {
 		return nil, 0, err
 	}
 	return data, pktData, nil
+}
+
+func parseLength(head []byte) (int, error) {
+	n, err := strconv.ParseUint(string(head), 16, 16)
+	if !isHex(string(head)) || err != nil || n == 3 || n > maxPacket {
+		return 0, fmt.Errorf("%w: length %q", errPacket, head)
+	}
+	return int(n), nil
+}
+
+// packetLength is the number of bytes of the packet that b begins with, also
+// of one without content; 0 when that is not yet known.
+func packetLength(b []byte) (int, error) {
+	if len(b) < 4 {
+		return 0, nil
+	}
+	n, err := parseLength(b[:4])
+	return max(n, 4), err
 }
 
 // readLine reads a packet that is text, without the line break at its end.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // quarantine is a directory of new objects that nobody else sees yet. They
@@ -84,23 +85,42 @@ func moveAll(from, to string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	if err := os.Mkdir(to, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
 	slices.SortStableFunc(files, func(a, b fs.DirEntry) int { return packOrder(a.Name()) - packOrder(b.Name()) })
 	for _, f := range files {
 		if strings.HasPrefix(f.Name(), "tmp_") {
 			continue
 		}
-		target := filepath.Join(to, f.Name())
-		if _, err := os.Lstat(target); err == nil {
-			continue
-		}
-		if err := os.Rename(filepath.Join(from, f.Name()), target); err != nil {
+		if err := moveFile(filepath.Join(from, f.Name()), to); err != nil {
 			return err
 		}
 	}
-	return syncDir(to)
+	err = syncDir(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // housekeeping has packed all of it, and synced the pack
+	}
+	return err
+}
+
+// moveFile moves a file into a directory of objects. What is there under its
+// name stays, but is young from now on: it may be old and about to be removed,
+// since nothing led to it until today.
+func moveFile(path, to string) error {
+	target := filepath.Join(to, filepath.Base(path))
+	var err error
+	for range 10 {
+		now := time.Now()
+		if err = os.Chtimes(target, now, now); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.Mkdir(to, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// Housekeeping removes directories that are empty, even this one.
+		if err = os.Rename(path, target); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
 }
 
 func packOrder(name string) int {

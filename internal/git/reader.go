@@ -60,16 +60,26 @@ func (p *reader) info(name string) (Info, error) {
 
 // contents reads the object that info was told about.
 func (p *reader) contents(info Info) (*Object, error) {
-	if _, err := io.WriteString(p.in, "contents "+string(info.OID)+"\n"); err != nil {
-		return nil, fmt.Errorf("%w: %w", errBroken, err)
-	}
-	head, err := p.header(string(info.OID))
+	head, err := p.ask(info.OID)
 	if err != nil {
 		return nil, err
 	}
 	if head != info {
 		return nil, fmt.Errorf("%w: %s has another size or type than before", errBroken, info.OID)
 	}
+	return p.content(head)
+}
+
+// ask asks for an object; its content follows what it gives.
+func (p *reader) ask(id OID) (Info, error) {
+	if _, err := io.WriteString(p.in, "contents "+string(id)+"\n"); err != nil {
+		return Info{}, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return p.header(string(id))
+}
+
+// content reads what follows the answer to ask.
+func (p *reader) content(head Info) (*Object, error) {
 	content := make([]byte, head.Size+1) // with the line break that follows
 	if _, err := io.ReadFull(p.out, content); err != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, err)
@@ -128,6 +138,9 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 		case !stopped:
 			pool.drop(p)
 			return &Error{Kind: cause, Name: "cat-file", Exit: -1}
+		case errors.As(err, new(unread)):
+			pool.drop(p)
+			return err
 		case errors.Is(err, errBroken):
 			spent := p.spent
 			said := pool.drop(p)
@@ -144,17 +157,32 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 	}
 }
 
-// read gives an object that must be of the type; another one is not found.
+// read gives an object that must be of the type; another one is not found. It
+// takes one question, not two: each costs a turn of both processes.
 func (p *reader) read(id OID, want Type) (*Object, error) {
-	info, err := p.info(string(id))
+	head, err := p.ask(id)
 	if err != nil {
 		return nil, err
 	}
-	if info.Type != want {
-		return nil, fmt.Errorf("%s is a %s and no %s: %w", id, info.Type, want, ErrNotFound)
+	switch {
+	case head.Type == want && head.Size <= maxParsed:
+		return p.content(head)
+	case head.Type != want:
+		err = fmt.Errorf("%s is a %s and no %s: %w", id, head.Type, want, ErrNotFound)
+	default:
+		err = fmt.Errorf("%s %s of %d bytes: %w", want, id, head.Size, ErrTooLarge)
 	}
-	if info.Size > maxParsed {
-		return nil, fmt.Errorf("%s %s of %d bytes: %w", want, id, info.Size, ErrTooLarge)
+	if head.Size > MaxObject {
+		return nil, unread{err} // a new process is quicker than to read it all
 	}
-	return p.contents(info)
+	if _, broken := p.out.Discard(int(head.Size) + 1); broken != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, broken)
+	}
+	return nil, err
 }
+
+// unread is an error after which the reader has something left to say that
+// nobody needs.
+type unread struct{ error }
+
+func (u unread) Unwrap() error { return u.error }

@@ -59,11 +59,26 @@ func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
 		}
 		fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", u.Ref, u.New, u.Old)
 	}
-	c := command{work: writing, args: []string{"update-ref", "--no-deref", "--stdin", "-z"}, in: strings.NewReader(in.String())}
-	if _, err := r.output(ctx, c); err != nil {
+	err := r.updateRefs(ctx, in.String())
+	if err != nil {
+		if broken, lockErr := r.breakLocks(updates); broken || lockErr != nil {
+			err = errors.Join(lockErr, r.updateRefs(ctx, in.String()))
+		}
+	}
+	if err != nil {
 		return updateError(err)
 	}
 	return r.syncRefs(updates)
+}
+
+// updateRefs has git do the commands. They end with a word of their own:
+// without it a part of them, as git gets from a server that is killed, is
+// nothing.
+func (r Repo) updateRefs(ctx context.Context, commands string) error {
+	c := command{work: writing, args: []string{"update-ref", "--no-deref", "--stdin", "-z"},
+		in: strings.NewReader("start\x00" + commands + "prepare\x00commit\x00")}
+	_, err := r.output(ctx, c)
+	return err
 }
 
 func updateError(err error) error {
@@ -118,6 +133,11 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 	// The lock is the one that git takes. Git itself would not sync the file.
 	head := filepath.Join(r.path, "HEAD")
 	err := writeSynced(head+".lock", "ref: "+Heads+branch+"\n")
+	if errors.Is(err, fs.ErrExist) {
+		if broken, _ := r.breakLocks(nil); broken {
+			err = writeSynced(head+".lock", "ref: "+Heads+branch+"\n")
+		}
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("default branch: HEAD is locked: %w", ErrConflict)
 	}

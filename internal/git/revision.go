@@ -66,6 +66,14 @@ func (r Repo) resolve(ctx context.Context, rev string, want Type) (Info, error) 
 		return Info{}, fmt.Errorf("revision %.100q: %w", rev, ErrNotFound)
 	}
 	if full && suffix == "" {
+		// What a ref holds is most likely a commit, and is read at once.
+		_, named := ParseOID(base)
+		_, known := r.engine.cache.get(cacheKey{r.scope(), kindInfo, string(id)})
+		if !named && !known && (want == TypeCommit || want == TypeTree) {
+			if _, err := r.commit(ctx, id); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrTooLarge) {
+				return Info{}, err
+			}
+		}
 		return r.peel(ctx, id, want)
 	}
 	name := base + suffix
@@ -90,7 +98,7 @@ func (r Repo) peel(ctx context.Context, id OID, want Type) (Info, error) {
 		if err != nil {
 			return Info{}, err
 		}
-		return r.Info(ctx, c.TreeID)
+		return Info{OID: c.TreeID, Type: TypeTree}, nil // whoever reads it learns its size
 	}
 	return r.ask(ctx, string(id)+"^{"+string(want)+"}", true)
 }

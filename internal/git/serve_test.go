@@ -55,7 +55,13 @@ type server struct {
 
 func serve(t testing.TB, o PushOptions) *server {
 	t.Helper()
-	r, g := open(t)
+	g := gittest.New(t)
+	e, err := New(Deps{Spool: filepath.Join(t.TempDir(), "spool")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	r := e.Repo(g.Path)
 	s := &server{t: t, repo: r, bare: g, o: o}
 	web := httptest.NewServer(http.HandlerFunc(s.http))
 	t.Cleanup(web.Close)
@@ -123,6 +129,10 @@ func (s *server) converse(conn net.Conn) {
 	service, protocol, _ := strings.Cut(string(line), " ")
 	o := s.o
 	o.Protocol = protocol
+	if service == "git-upload-archive" {
+		s.failed(s.repo.UploadArchive(context.Background(), conn, conn))
+		return
+	}
 	if service == "git-upload-pack" {
 		s.failed(s.repo.UploadPack(context.Background(), conn, conn, o.ServeOptions))
 		return

@@ -31,6 +31,9 @@ func (o ServeOptions) env() []string {
 
 // version is the protocol version that the client asked for.
 func (o ServeOptions) version() string {
+	if o.env() == nil {
+		return "0"
+	}
 	for part := range strings.SplitSeq(o.Protocol, ":") {
 		if v, ok := strings.CutPrefix(part, "version="); ok {
 			return v
@@ -42,10 +45,14 @@ func (o ServeOptions) version() string {
 // AdvertiseUpload answers a client that wants to know what it can fetch over
 // HTTP (GET info/refs).
 func (r Repo) AdvertiseUpload(ctx context.Context, out io.Writer, o ServeOptions) error {
-	if o.version() != "2" {
-		if err := writeService(out, "git-upload-pack"); err != nil {
+	if o.version() == "2" {
+		if err := r.exists(); err != nil {
 			return err
 		}
+		return writeCapabilities(out)
+	}
+	if err := writeService(out, "git-upload-pack"); err != nil {
+		return err
 	}
 	o.Stateless = true
 	return r.upload(ctx, strings.NewReader(""), out, o, "--http-backend-info-refs")
@@ -59,8 +66,12 @@ func writeService(out io.Writer, name string) error {
 
 // UploadPack serves a fetch or clone: the whole conversation, or for HTTP the
 // answer to one POST. It ends with ctx; an error is for the log, the client
-// has been told.
+// has been told. Hidden refs, and commits to which only they lead, are not
+// given; clones of the same commits at about the same time share a pack.
 func (r Repo) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
+	if o.version() == "2" {
+		return r.answerInquiries(ctx, in, out, o)
+	}
 	return r.upload(ctx, in, out, o)
 }
 

@@ -1,0 +1,129 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// HousekeepOptions says how housekeeping is done.
+type HousekeepOptions struct {
+	Now time.Time // ages of files count back from here
+	// Full makes all packs one and lets go of what nothing leads to, whatever
+	// Needs says. Without it that happens only when packs have to be joined
+	// anyway.
+	Full bool
+}
+
+// HousekeepReport is what was done.
+type HousekeepReport struct {
+	Did     []string // the steps: pack-refs, repack, …
+	Before  int64    // bytes of the repository
+	After   int64
+	Removed int // files and directories that were left behind
+}
+
+const (
+	// unreachableGrace is how long objects stay that nothing leads to. A push
+	// or commit that is under way may have found one and count on it; each
+	// such use makes the object young again.
+	unreachableGrace = 14 * 24 * time.Hour
+	// reflogGrace is how long the logs of refs reach back.
+	reflogGrace = 90 * 24 * time.Hour
+	// staleGrace is the least age of locks and temporary files that are taken
+	// for left behind.
+	staleGrace = 6 * time.Hour
+)
+
+// Housekeep does what the repository needs: refs and objects are packed, with
+// a bitmap and a commit-graph, what nothing leads to is removed two weeks
+// after its last use, and so is what crashes left behind. It may run beside
+// reads and pushes, on this node and others, and may be broken off at any
+// time.
+//
+// One at a time runs in an Engine, with its own time limit, that of a
+// transfer for each step; the others get ErrBusy. It returns ErrNoRepository.
+func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepReport, error) {
+	var done HousekeepReport
+	select {
+	case r.engine.upkeep <- struct{}{}:
+		defer func() { <-r.engine.upkeep }()
+	default:
+		return done, fmt.Errorf("housekeeping: %w", ErrBusy)
+	}
+	err := r.housekeep(ctx, o, &done)
+	if err != nil {
+		return done, fmt.Errorf("housekeeping: %w", err)
+	}
+	return done, nil
+}
+
+func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *HousekeepReport) error {
+	needs, err := r.Needs(ctx)
+	if err != nil {
+		return err
+	}
+	if done.Before, err = r.Size(ctx); err != nil {
+		return err
+	}
+	// What takes longest to move a pack must have ended by then.
+	stale := max(staleGrace, 2*r.engine.limits.Transfer)
+	if done.Removed, err = r.removeStale(ctx, o.Now.Add(-stale)); err != nil {
+		return err
+	}
+	for _, s := range steps(needs, o) {
+		c := command{work: upkeep, args: s}
+		if name := c.name(); name == "pack-refs" || name == "reflog" {
+			// These lock refs. A lock that outlives this is taken for one of
+			// a process that was killed (lock.go).
+			c.limit = r.engine.limits.Write
+		}
+		if _, err := r.output(ctx, c); err != nil {
+			return err
+		}
+		done.Did = append(done.Did, c.name())
+	}
+	if needs.objects() || o.Full {
+		if err := syncDir(filepath.Join(r.path, "objects", "pack")); err != nil {
+			return err
+		}
+		// Readers at rest would find the new packs, but keep the old files
+		// open, and so on disk.
+		r.engine.readers.forget(r.scope())
+	}
+	done.After, err = r.Size(ctx)
+	return err
+}
+
+// steps are the commands in their order.
+func steps(n Needs, o HousekeepOptions) [][]string {
+	var list [][]string
+	unreachable := strconv.FormatInt(o.Now.Add(-unreachableGrace).Unix(), 10)
+	if o.Full {
+		list = append(list, []string{"reflog", "expire", "--all",
+			"--expire=" + strconv.FormatInt(o.Now.Add(-reflogGrace).Unix(), 10), "--expire-unreachable=" + unreachable})
+	}
+	if n.refs() || o.Full {
+		list = append(list, []string{"pack-refs", "--all"})
+	}
+	graph := "--split"
+	// One thread: requests come first.
+	repack := []string{"-c", "pack.threads=1", "repack", "-d", "-l", "-q"}
+	switch {
+	case o.Full || n.objects() && n.whole():
+		// What nothing leads to goes into a pack of its own, which knows the
+		// age of each object.
+		graph = "--split=replace"
+		list = append(list,
+			append(repack, "--cruft", "--cruft-expiration="+unreachable, "--write-bitmap-index"),
+			[]string{"prune", "--expire=" + unreachable})
+	case n.objects():
+		list = append(list, append(repack, "--geometric=2", "--no-write-bitmap-index"))
+	}
+	if n.objects() || n.Graph || o.Full {
+		list = append(list, []string{"commit-graph", "write", "--reachable", "--changed-paths", "--no-progress", graph})
+	}
+	return list
+}

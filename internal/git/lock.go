@@ -1,0 +1,132 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Git locks a ref by a file, and a process that is killed leaves the file
+// behind: from then on everybody who wants to move the ref is told that
+// somebody else does. No process that writes lives longer than Limits.Write,
+// so a lock that is much older has nobody behind it and is removed by whoever
+// it stands in the way of.
+
+// deadAge is the age from which on a lock is nobody's.
+func (e *Engine) deadAge() time.Duration { return 2*e.limits.Write + time.Minute }
+
+// breakLocks removes the locks in the way of updates that are nobody's, and
+// reports whether there were any.
+func (r Repo) breakLocks(updates []Update) (bool, error) {
+	// The branch that HEAD names is locked together with HEAD.
+	names := []string{"HEAD.lock", "packed-refs.lock", "packed-refs.new"}
+	for _, u := range updates {
+		names = append(names, u.Ref+".lock")
+	}
+	broken := false
+	for _, name := range names {
+		removed, err := removeOld(filepath.Join(r.path, filepath.FromSlash(name)), time.Now().Add(-r.engine.deadAge()))
+		if err != nil {
+			return broken, fmt.Errorf("remove an old lock: %w", err)
+		}
+		broken = broken || removed
+	}
+	return broken, nil
+}
+
+// removeOld removes a file that was last written before a time.
+func removeOld(path string, before time.Time) (bool, error) {
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || !info.ModTime().Before(before)) {
+		return false, nil
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if notAFile(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// reclaimWait is how long Reclaim waits: a process whose server was killed
+// has nobody to talk to and ends soon.
+const reclaimWait = 10 * time.Second
+
+// Reclaim takes the repository over from a server that was killed: it waits
+// for the processes that it left to end, and removes their locks. It is for a
+// caller who knows that no other server uses the repository. ErrBusy when a
+// process does not end, ErrNoRepository.
+func (r Repo) Reclaim(ctx context.Context) error {
+	if err := r.exists(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, reclaimWait, ErrBusy)
+	defer cancel()
+	for r.worked() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("take over %s: %w", r.path, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return r.dropLocks()
+}
+
+// worked reports whether a process of another server works in the directory
+// of the repository. Where the system does not tell, nobody does.
+func (r Repo) worked() bool {
+	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, dir := range dirs {
+		at, err := os.Readlink(dir)
+		if err == nil && at == r.path && !ownChild(filepath.Dir(dir)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownChild reports whether this process started the one with a directory in
+// /proc.
+func ownChild(proc string) bool {
+	text, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err != nil {
+		return false
+	}
+	// The name in front may hold anything, also parentheses.
+	i := strings.LastIndexByte(string(text), ')')
+	field := strings.Fields(string(text[i+1:]))
+	return len(field) > 1 && field[1] == strconv.Itoa(os.Getpid())
+}
+
+// dropLocks removes the locks of all refs.
+func (r Repo) dropLocks() error {
+	var faults []error
+	drop := func(path string) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			faults = append(faults, err)
+		}
+	}
+	for _, name := range []string{"HEAD.lock", "packed-refs.lock", "packed-refs.new"} {
+		drop(filepath.Join(r.path, name))
+	}
+	err := filepath.WalkDir(filepath.Join(r.path, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
+			drop(path)
+		}
+		return err
+	})
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return fmt.Errorf("remove locks: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// WasAt reports whether a ref holds an id, or held it before as its log tells.
+// For ZeroOID that is: the ref is not there, or was not at some time.
+//
+// The log reaches back as far as housekeeping lets it, and goes with its ref:
+// of one that was deleted only ZeroOID is known, of one that was made anew
+// only what came after. It returns ErrBadRef and ErrNoRepository.
+func (r Repo) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
+	if err := CheckRef(ref); err != nil {
+		return false, err
+	}
+	if err := r.exists(); err != nil {
+		return false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	// The log is written before the ref moves, so it is read after it: what
+	// the ref holds until then is seen in one of the two.
+	now, err := r.follow(ref)
+	switch {
+	case err == nil && now == id, errors.Is(err, ErrNotFound) && id == ZeroOID:
+		return true, nil
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return false, err
+	}
+	f, err := os.Open(filepath.Join(r.path, "logs", filepath.FromSlash(ref)))
+	if err == nil {
+		defer f.Close()
+		held := false
+		if held, err = inReflog(f, id); err == nil {
+			return held, nil
+		}
+	}
+	if notAFile(err) { // no log, or the directory of others
+		return false, nil
+	}
+	return false, fmt.Errorf("read the log of %s: %w", ref, err)
+}
+
+// inReflog looks for an id that the ref moved away from, in lines of "<old>
+// <new> <who and when>\t<why>". A new value alone proves nothing: a crash may
+// have come between the line and the move. A line that was cut off is passed
+// over.
+func inReflog(log io.Reader, id OID) (bool, error) {
+	in := bufio.NewReader(log)
+	for {
+		line, err := in.ReadString('\n')
+		if field := strings.SplitN(line, " ", 3); len(field) == 3 && OID(field[0]) == id {
+			return true, nil
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}

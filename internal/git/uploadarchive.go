@@ -1,0 +1,102 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// archiveOption is what a client may say to git archive: nothing that names a
+// file or a program here.
+var archiveOption = regexp.MustCompile(`^(--format=(tar|tgz|tar\.gz|zip)|--prefix=.*|-v|--verbose|-[0-9]|-l|--list|--mtime=.*)$`)
+
+const maxArchiveArgs = 64
+
+// UploadArchive serves git archive --remote. Archives are of branches and tags,
+// or of a path in them. It ends with ctx; an error is for the log, the client
+// has been told.
+func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) error {
+	if err := r.exists(); err != nil {
+		return err
+	}
+	args, err := readArguments(in)
+	if err == nil {
+		err = r.checkArguments(args)
+	}
+	if err != nil {
+		_, _ = out.Write(appendPacket(nil, "NACK "+shorten(err.Error())+"\n")) // the other side may be gone
+		return fmt.Errorf("serve archive: %w", err)
+	}
+	var request []byte
+	for _, arg := range args {
+		request = appendPacket(request, "argument "+arg+"\n")
+	}
+	c := command{work: transfer, args: []string{"upload-archive", r.path}, in: bytes.NewReader(appendFlush(request))}
+	return r.run(ctx, c, func(p io.Reader) error { return copyFlushed(out, p) })
+}
+
+// errArgument is what a client may not ask for.
+var errArgument = errors.New("not allowed here")
+
+// readArguments reads "argument <text>" up to a flush.
+func readArguments(in io.Reader) ([]string, error) {
+	var args []string
+	for {
+		line, kind, err := readLine(in)
+		if err != nil {
+			return nil, err
+		}
+		if kind == pktFlush {
+			return args, nil
+		}
+		arg, ok := strings.CutPrefix(line, "argument ")
+		if kind != pktData || !ok || len(args) == maxArchiveArgs || len(arg) > 4096 || strings.ContainsAny(arg, "\x00\n") {
+			return nil, fmt.Errorf("%w: argument %d", errPacket, len(args)+1)
+		}
+		args = append(args, arg)
+	}
+}
+
+// checkArguments wants options that are known, and then a branch or tag.
+func (r Repo) checkArguments(args []string) error {
+	for _, arg := range args {
+		if arg == "-l" || arg == "--list" {
+			return nil // git says what it can and looks no further
+		}
+		if arg == "--" {
+			break
+		}
+		if strings.HasPrefix(arg, "-") {
+			if !archiveOption.MatchString(arg) {
+				return fmt.Errorf("option %.100q: %w", arg, errArgument)
+			}
+			continue
+		}
+		name, _, _ := strings.Cut(arg, ":")
+		return r.checkPublic(name)
+	}
+	return fmt.Errorf("no branch or tag: %w", errArgument)
+}
+
+// checkPublic wants a name that git finds among branches and tags.
+func (r Repo) checkPublic(name string) error {
+	if wellFormedOneLevel(name) && !strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, Heads) || strings.HasPrefix(name, Tags) {
+		places := []string{"refs/", Tags, Heads} // as git looks
+		if name == "HEAD" || strings.HasPrefix(name, "refs/") {
+			places = []string{""}
+		}
+		for _, place := range places {
+			full := place + name
+			if _, err := r.follow(full); err == nil && (full == "HEAD" || strings.HasPrefix(full, Heads) || strings.HasPrefix(full, Tags)) {
+				return nil
+			} else if err == nil {
+				break
+			}
+		}
+	}
+	return fmt.Errorf("no such ref: %.100q", name)
+}
