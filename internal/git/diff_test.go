@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,4 +142,39 @@ func FuzzDiff(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Histories that were merged crosswise have two merge bases; one of them is
+// chosen, and the comparison is with that.
+func TestDiffWithSeveralBases(t *testing.T) {
+	t.Parallel()
+	r, g := open(t)
+	commit := func(branch, path string, parents ...string) string {
+		return g.Commit(gittest.Commit{Branch: branch, Parents: parents, Changes: []gittest.Change{{Path: path, Content: path}}})
+	}
+	root := commit("a", "root")
+	a := commit("a", "a1", root)
+	z := commit("z", "z1", root)
+	commit("a", "a2", a, z)
+	commit("z", "z2", z, a)
+	if bases := strings.Fields(g.Git("merge-base", "--all", "a", "z")); len(bases) != 2 {
+		t.Fatalf("bases %q", bases)
+	}
+	d, err := r.Diff(t.Context(), DiffOptions{From: "a", To: "z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, f := range d.Files {
+		paths = append(paths, f.NewPath)
+	}
+	want := strings.Fields(g.Git("diff", "--name-only", string(d.Base), "z"))
+	if !slices.Equal(paths, want) || string(d.Base) != a && string(d.Base) != z {
+		t.Errorf("base %s, %q, want %q", d.Base, paths, want)
+	}
+	// The first time and later are the same.
+	again, err := r.Diff(t.Context(), DiffOptions{From: "a", To: "z"})
+	if err != nil || again != d {
+		t.Errorf("again: %v, %v", again, err)
+	}
 }

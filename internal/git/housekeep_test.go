@@ -138,7 +138,9 @@ func TestHousekeepLetsGo(t *testing.T) {
 	r, g := open(t)
 	g.Git("config", "core.logAllRefUpdates", "always")
 	g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
-	young, old := g.Object("blob", "young"), g.Object("blob", "old")
+	young, old, packed := g.Object("blob", "young"), g.Object("blob", "old"), g.Object("blob", "packed")
+	gittest.RunInput(t, r.Path(), strings.NewReader(packed), "pack-objects", "-q", filepath.Join(r.Path(), "objects/pack/pack"))
+	g.Git("prune-packed")
 	age(t, filepath.Join(r.Path(), "objects", old[:2], old[2:]), 15*24*time.Hour)
 	// What a log still tells of is not let go.
 	lost := g.Commit(gittest.Commit{Branch: "side", Changes: []gittest.Change{{Path: "b", Content: "2"}}})
@@ -167,13 +169,16 @@ func TestHousekeepLetsGo(t *testing.T) {
 		t.Errorf("did %q", did.Did)
 	}
 	there(young, true)
+	there(packed, true)
 	there(old, false)
 	there(lost, true)
 	// The age is that of the object, also when it has been packed.
 	full(time.Now().Add(13 * 24 * time.Hour))
 	there(young, true)
+	there(packed, true)
 	full(time.Now().Add(15 * 24 * time.Hour))
 	there(young, false)
+	there(packed, false)
 	there(lost, false)
 	if was, err := r.WasAt(t.Context(), "refs/heads/side", OID(lost)); err != nil || was {
 		t.Errorf("the log still tells of it: %v %v", was, err)

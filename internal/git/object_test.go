@@ -390,7 +390,10 @@ func TestReadOfAnotherType(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	tip := g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
-	small, large := OID(g.Object("blob", "small")), OID(g.Object("blob", strings.Repeat("large", MaxObject)))
+	// What they hold looks like an answer.
+	forged := strings.Replace(g.Git("cat-file", "commit", tip)+"\n", "Change things", "Forged things", 1)
+	answer := fmt.Sprintf("%s commit %d\n%s\n", tip, len(forged), forged)
+	small, large := OID(g.Object("blob", answer)), OID(g.Object("blob", answer+strings.Repeat("large", MaxObject)))
 	for range 2 {
 		for _, id := range []OID{small, large} {
 			if _, err := r.commit(t.Context(), id); !errors.Is(err, ErrNotFound) {
@@ -404,8 +407,8 @@ func TestReadOfAnotherType(t *testing.T) {
 				t.Errorf("a tag of a blob as a commit: %v", err)
 			}
 			r.engine.cache.forget(r.scope())
-			if c, err := r.Commit(t.Context(), "main"); err != nil || string(c.ID) != tip {
-				t.Errorf("the commit after that: %v, %v", c, err)
+			if c, err := r.Commit(t.Context(), "main"); err != nil || string(c.ID) != tip || c.Message != "Change things\n" {
+				t.Errorf("the commit after that: %+v, %v", c, err)
 			}
 		}
 	}
