@@ -24,12 +24,34 @@ type Actor struct {
 	// TokenID is the access token that was used, 0 for other credentials.
 	TokenID int64
 
+	// Deploy is the deploy token or key that was used instead of an account.
+	// It opens repositories and nothing else: everywhere else the actor is
+	// somebody who has not signed in.
+	Deploy *Deploy
+
 	// Behind is who really asks: the administrator who acts as this user by
 	// sudo.
 	Behind *Actor
 
 	IP string // where the request came from
 }
+
+// Deploy is a credential that belongs to projects, not to a user.
+type Deploy struct {
+	Kind   DeployKind
+	ID     int64
+	Name   string
+	UserID int64 // who made it; what is done with it counts as his
+}
+
+// DeployKind is the kind of such a credential.
+type DeployKind string
+
+// The kinds: a password for git over HTTP, and a key for git over SSH.
+const (
+	DeployToken DeployKind = "token"
+	DeployKey   DeployKind = "key"
+)
 
 // System is the program itself, for work that nobody asked for. It may do
 // everything.

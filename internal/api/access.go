@@ -97,10 +97,11 @@ const (
 // credentialOf reads a request's credentials, in the order in which they win:
 // headers before the query.
 func credentialOf(r *http.Request) credential {
-	if token := r.Header.Get("PRIVATE-TOKEN"); token != "" {
+	// The names are written as net/http keeps them, which saves it the work.
+	if token := r.Header.Get("Private-Token"); token != "" {
 		return credential{credentialToken, token}
 	}
-	if token := r.Header.Get("JOB-TOKEN"); token != "" {
+	if token := r.Header.Get("Job-Token"); token != "" {
 		return credential{credentialJob, token}
 	}
 	if header := r.Header.Get("Authorization"); header != "" {

@@ -126,6 +126,9 @@ func answerKind(e *errs.Error) (int, any) {
 		if len(e.Fields) > 0 {
 			return http.StatusBadRequest, messageJSON{e.Fields}
 		}
+		if e.Bare {
+			return http.StatusBadRequest, messageJSON{e.Text}
+		}
 		return http.StatusBadRequest, messageJSON{reason("400 Bad request", e.Text)}
 	case errs.KindUnauthorized:
 		return http.StatusUnauthorized, messageJSON{"401 Unauthorized"}

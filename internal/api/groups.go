@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"svc/internal/db"
 	"svc/internal/project"
 )
@@ -8,13 +10,15 @@ import (
 func (a *API) groupRoutes() {
 	shapes := forms(projectBasicJSON{}, projectJSON{})
 	handle(a, "GET /groups", readAPI.orNobody(), a.listGroups, does("List groups"))
-	handle(a, "GET /groups/{id}", readAPI.orNobody(), a.getGroup, does("Get a group"))
-	handle(a, "POST /groups", writeAPI, a.createGroup, does("Create a group"))
-	handle(a, "PUT /groups/{id}", writeAPI, a.updateGroup, does("Change a group"))
+	handle(a, "GET /groups/{id}", readAPI.orNobody(), a.getGroup, forms(groupDetailJSON{}, groupWithProjectsJSON{}, groupWithBasicJSON{}), does("Get a group"))
+	handle(a, "POST /groups", writeAPI, a.createGroup, files(maxAvatarUpload), does("Create a group"))
+	handle(a, "PUT /groups/{id}", writeAPI, a.updateGroup, files(maxAvatarUpload), does("Change a group"))
 	handle(a, "DELETE /groups/{id}", writeAPI, a.deleteGroup, does("Delete a group with all that is in it"))
 	handle(a, "GET /groups/{id}/subgroups", readAPI.orNobody(), a.listSubgroups, does("List the groups directly below a group"))
 	handle(a, "GET /groups/{id}/descendant_groups", readAPI.orNobody(), a.listDescendantGroups, does("List all groups below a group"))
 	handle(a, "GET /groups/{id}/projects", readAPI.orNobody(), a.listGroupProjects, shapes, does("List the projects of a group"))
+	handle(a, "GET /groups/{id}/projects/shared", readAPI.orNobody(), a.listSharedProjects, shapes, does("List the projects that are shared with a group"))
+	handle(a, "POST /groups/{id}/projects/{project_id}", writeAPI, a.adoptProject, does("Move a project into a group"))
 	handle(a, "POST /groups/{id}/transfer", writeAPI, a.transferGroup, does("Move a group below another one, or to the top"))
 }
 
@@ -95,9 +99,44 @@ func (a *API) listGroupProjects(c *call, p groupProjectsParams) (page[any], erro
 	})
 }
 
+type sharedProjectsParams struct {
+	inGroupParams
+	projectFilterParams
+}
+
+// listSharedProjects: https://docs.gitlab.com/api/groups/#list-shared-projects
+func (a *API) listSharedProjects(c *call, p sharedProjectsParams) (page[any], error) {
+	return a.projectList(c, &p.projectFilterParams, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Projects.GroupProjects(c, c.actor, p.Group, project.GroupFilter{OnlyShared: true}, p.filter(), p.order(), paging)
+	})
+}
+
+type getGroupParams struct {
+	inGroupParams
+	WithProjects bool `param:"with_projects" default:"true" doc:"Show its projects too, up to 100."`
+}
+
 // getGroup: https://docs.gitlab.com/api/groups/#retrieve-a-group
-func (a *API) getGroup(c *call, p inGroupParams) (groupDetailJSON, error) {
-	n, err := a.Projects.Group(c, c.actor, p.Group)
+func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
+	if !p.WithProjects {
+		n, err := a.Projects.Group(c, c.actor, p.Group)
+		return presentGroup(c, n, err)
+	}
+	n, own, shared, err := a.Projects.GroupWithProjects(c, c.actor, p.Group)
+	if err != nil {
+		return nil, err
+	}
+	return toGroupWithProjects(c, n, own, shared, a.Now()), nil
+}
+
+type adoptProjectParams struct {
+	inGroupParams
+	Project project.Ref `param:"project_id" doc:"The id of the project, or its full path."`
+}
+
+// adoptProject: https://docs.gitlab.com/api/groups/#transfer-a-project-to-a-group
+func (a *API) adoptProject(c *call, p adoptProjectParams) (groupDetailJSON, error) {
+	n, err := a.Projects.Adopt(c, c.actor, p.Group, p.Project)
 	return presentGroup(c, n, err)
 }
 
@@ -120,6 +159,7 @@ type groupFieldParams struct {
 	SharedRunnersSetting             *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
 	WikiAccessLevel                  *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
 	OnlyAllowMergeIfPipelineSucceeds *bool               `param:"only_allow_merge_if_pipeline_succeeds"`
+	Avatar                           opt[*upload]        `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
 }
 
 func (p *groupFieldParams) apply(g *project.GroupSettings) {
@@ -149,7 +189,7 @@ type createGroupParams struct {
 
 // createGroup: https://docs.gitlab.com/api/groups/#create-a-group
 func (a *API) createGroup(c *call, p createGroupParams) (groupDetailJSON, error) {
-	n := project.NewGroup{Name: p.Name, Path: p.Path, ParentID: p.ParentID, Visibility: p.Visibility, Change: p.apply}
+	n := project.NewGroup{Name: p.Name, Path: p.Path, ParentID: p.ParentID, Visibility: p.Visibility, Change: p.apply, Avatar: toAvatarFile(p.Avatar.Value)}
 	give(&n.Description, p.Description)
 	made, err := a.Projects.CreateGroup(c, c.actor, n)
 	return presentGroup(c, made, err)
@@ -166,6 +206,7 @@ type updateGroupParams struct {
 func (a *API) updateGroup(c *call, p updateGroupParams) (groupDetailJSON, error) {
 	n, err := a.Projects.UpdateGroup(c, c.actor, p.Group, project.GroupChange{
 		Name: p.Name, Path: p.Path, Description: p.Description, Visibility: p.Visibility, Settings: p.apply,
+		Avatar: toAvatarFile(p.Avatar.Value), RemoveAvatar: p.Avatar.Null,
 	})
 	return presentGroup(c, n, err)
 }
@@ -223,6 +264,31 @@ type groupDetailJSON struct {
 	SharedWithGroups []sharedGroupJSON `json:"shared_with_groups"`
 }
 
+// groupWithProjectsJSON is a group with its projects, as those see them who
+// have signed in.
+type groupWithProjectsJSON struct {
+	groupDetailJSON
+	Projects       []projectJSON `json:"projects"` // deprecated
+	SharedProjects []projectJSON `json:"shared_projects"`
+}
+
+// groupWithBasicJSON is the same for those who have not.
+type groupWithBasicJSON struct {
+	groupDetailJSON
+	Projects       []projectBasicJSON `json:"projects"`
+	SharedProjects []projectBasicJSON `json:"shared_projects"`
+}
+
+func toGroupWithProjects(c *call, n *project.Namespace, own, shared []*project.Project, now time.Time) any {
+	group := groupDetailJSON{toGroup(c.site, n), mapped(n.Shares, toShared)}
+	basic := func(p *project.Project) projectBasicJSON { return toProjectBasic(c.site, p) }
+	if c.actor.Anonymous() {
+		return groupWithBasicJSON{group, mapped(own, basic), mapped(shared, basic)}
+	}
+	full := func(p *project.Project) projectJSON { return toProjectFull(c, p, basic(p), now) }
+	return groupWithProjectsJSON{group, mapped(own, full), mapped(shared, full)}
+}
+
 func presentGroup(c *call, n *project.Namespace, err error) (groupDetailJSON, error) {
 	if err != nil {
 		return groupDetailJSON{}, err
@@ -234,7 +300,7 @@ func toGroup(site *Site, n *project.Namespace) groupJSON {
 	g := &n.Settings
 	return groupJSON{
 		ID: n.ID, WebURL: namespaceURL(site, n), Name: n.Name, Path: n.Path, Description: n.Description, Visibility: string(n.Visibility),
-		FullName: n.FullName, FullPath: n.FullPath, CreatedAt: toStamp(n.CreatedAt), ParentID: n.ParentID,
+		AvatarURL: namespacePicture(site, n), FullName: n.FullName, FullPath: n.FullPath, CreatedAt: toStamp(n.CreatedAt), ParentID: n.ParentID,
 		ProjectCreationLevel: g.ProjectCreationLevel, SubgroupCreationLevel: g.SubgroupCreationLevel, RequestAccessEnabled: g.RequestAccessEnabled,
 		RequireTwoFactorAuthentication: g.RequireTwoFactorAuthentication, TwoFactorGracePeriod: g.TwoFactorGracePeriod,
 		ShareWithGroupLock: g.ShareWithGroupLock, MembershipLock: g.MembershipLock,

@@ -72,7 +72,8 @@ type namespaceJSON struct {
 
 func toNamespace(site *Site, n *project.Namespace) namespaceJSON {
 	return namespaceJSON{
-		ID: n.ID, Name: n.Name, Path: n.Path, Kind: string(n.Kind), FullPath: n.FullPath, ParentID: n.ParentID, WebURL: namespaceURL(site, n),
+		ID: n.ID, Name: n.Name, Path: n.Path, Kind: string(n.Kind), FullPath: n.FullPath, ParentID: n.ParentID,
+		AvatarURL: namespacePicture(site, n), WebURL: namespaceURL(site, n),
 	}
 }
 

@@ -103,8 +103,8 @@ var refusals = []refusal{
 	{status: 401, name: "Unauthorized", text: "There is no credential, or one that opens nothing.", bodies: []any{messageJSON{}}, headers: []string{"WWW-Authenticate"}},
 	{status: 403, name: "Forbidden", text: "The caller may not do this, or the token lacks the scope.", bodies: []any{messageJSON{}, scopeJSON{}}},
 	{status: 404, name: "NotFound", text: "There is no such thing, or the caller may not see it.", bodies: []any{messageJSON{}, errorJSON{}}},
-	{status: 405, name: "NotAllowed", text: "The address does not have this method, or the list can not be paged in this way.", bodies: []any{errorJSON{}}, headers: []string{"Allow"}, of: func(e *endpoint) bool {
-		return e.result.Implements(reflect.TypeFor[pager]())
+	{status: 405, name: "NotAllowed", text: "The address does not have this method, the list can not be paged in this way, or the token is of another kind.", bodies: []any{errorJSON{}}, headers: []string{"Allow"}, of: func(e *endpoint) bool {
+		return e.result.Implements(reflect.TypeFor[pager]()) || strings.HasSuffix(e.path, "/self/rotate")
 	}},
 	{status: 409, name: "Conflict", text: "Another thing, or the state of this one, stands in the way.", bodies: []any{messageJSON{}}, of: writes},
 	{status: 412, name: "PreconditionFailed", text: "The thing has changed since the time in If-Unmodified-Since.", bodies: []any{messageJSON{}}, of: func(e *endpoint) bool {
@@ -116,7 +116,9 @@ var refusals = []refusal{
 	{status: 416, name: "RangeNotSatisfiable", text: "The content has no such part.", of: func(e *endpoint) bool {
 		return e.method == http.MethodGet && e.result == reflect.TypeFor[streamed]()
 	}},
-	{status: 422, name: "Unprocessable", text: "The request is well formed but can not be worked off.", bodies: []any{messageJSON{}}, of: writes},
+	{status: 422, name: "Unprocessable", text: "The request is well formed but can not be worked off.", bodies: []any{messageJSON{}}, of: func(e *endpoint) bool {
+		return writes(e) || strings.HasSuffix(e.path, "/changelog")
+	}},
 	{status: 429, name: "TooManyRequests", text: "The caller asks too often.", bodies: []any{messageJSON{}},
 		headers: []string{"Retry-After", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"}},
 	{status: 500, name: "ServerError", text: "A fault of the server.", bodies: []any{messageJSON{}}},

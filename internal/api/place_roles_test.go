@@ -21,6 +21,7 @@ type placeRole struct {
 	open bool          // also for nobody
 	need project.Level // NoAccess: who sees the place
 	ok   int           // the answer then
+	code bool          // it is about the repository: of a private place that is for Reporters
 
 	// also is the answer to those for whom another rule holds.
 	also map[string]int
@@ -86,12 +87,9 @@ var roleLevels = map[string]project.Level{
 // as every kind of caller, for each visibility.
 func TestPlaceRoles(t *testing.T) {
 	t.Parallel()
-	rows := map[string]placeRole{}
-	for _, part := range []map[string]placeRole{placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner)} {
-		for endpoint, r := range part {
-			rows[endpoint] = r
-		}
-	}
+	rows := joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
+		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
+		repositoryPlaceRoles, refPlaceRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
 		st := newStage(t, s)
@@ -140,6 +138,7 @@ type stage struct {
 	tokens  map[string]string
 	dest    int64 // a group that everybody sees and all owners own
 	serial  int
+	filled  map[int64]bool // projects whose repository has something in it
 }
 
 // scene is a group with a project in it; the callers are members of both.
@@ -147,7 +146,7 @@ type scene struct{ group, project int64 }
 
 func newStage(t *testing.T, s *apptest.Server) *stage {
 	t.Helper()
-	st := &stage{s: s, ids: map[string]int64{}, tokens: map[string]string{"nobody": ""}}
+	st := &stage{s: s, ids: map[string]int64{}, tokens: map[string]string{"nobody": ""}, filled: map[int64]bool{}}
 	st.callers = []string{"nobody", "outsider", "external", "guest", "reporter", "developer", "maintainer", "owner", "admin", "blocked"}
 	for _, name := range append(st.callers[1:], "stranger") {
 		if name == "admin" {
@@ -206,7 +205,7 @@ func (r placeRole) want(caller string, v project.Visibility) int {
 		return 404
 	case r.also[caller] != 0:
 		return r.also[caller]
-	case caller != "admin" && level < r.need:
+	case caller != "admin" && (level < r.need || r.code && v == project.Private && level < project.Reporter):
 		return 403
 	}
 	return r.ok
@@ -217,6 +216,10 @@ func (st *stage) play(t *testing.T, endpoint string, r placeRole, caller string,
 	want, at := r.want(caller, v), shared
 	if want < 300 && !strings.HasPrefix(endpoint, "GET ") {
 		at = st.build(t, v) // it will be changed
+	}
+	if r.code && !st.filled[at.project] {
+		fillRepository(t, st.s, at.project)
+		st.filled[at.project] = true
 	}
 	id, path := at.project, fmt.Sprintf("/projects/%d", at.project)
 	if strings.Contains(endpoint, "/groups/") || strings.HasSuffix(endpoint, " in a group") {

@@ -56,6 +56,8 @@ type projectJSON struct {
 	ImportStatus string  `json:"import_status"`
 	ImportError  *string `json:"import_error"`
 
+	ForkedFrom *projectBasicJSON `json:"forked_from_project,omitempty"`
+
 	IssuesAccessLevel        string `json:"issues_access_level"`
 	RepositoryAccessLevel    string `json:"repository_access_level"`
 	MergeRequestsAccessLevel string `json:"merge_requests_access_level"`
@@ -108,7 +110,9 @@ func toShared(s project.Share) sharedGroupJSON {
 func toProject(c *call, p *project.Project, simple, statistics bool, now time.Time) any {
 	basic := toProjectBasic(c.site, p)
 	if statistics && (c.actor.Admin || p.Access.Level() >= project.Reporter) {
-		basic.Statistics = &projectStatisticsJSON{}
+		basic.Statistics = &projectStatisticsJSON{
+			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, StorageSize: p.Statistics.RepositorySize,
+		}
 	}
 	if simple || c.actor.Anonymous() {
 		return basic
@@ -121,7 +125,7 @@ func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
 		ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path, PathWithNamespace: p.FullPath,
 		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: textOrNull(p.DefaultBranch), TagList: p.Topics, Topics: p.Topics,
 		SSHURL: sshURL(site, p.FullPath), HTTPURL: site.URL + "/" + p.FullPath + ".git", WebURL: site.URL + "/" + p.FullPath,
-		ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
+		AvatarURL: pictureURL(site, "project", p.ID, p.Avatar), ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
 		Namespace: toNamespace(site, &p.Namespace),
 	}
 }
@@ -131,7 +135,7 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 	form := projectJSON{
 		projectBasicJSON: basic,
 		Links:            projectLinksJSON{Self: self, Members: self + "/members"},
-		CreatorID:        p.CreatorID, EmptyRepo: p.DefaultBranch == "", Archived: p.Archived, ImportStatus: "none",
+		CreatorID:        p.CreatorID, EmptyRepo: p.DefaultBranch == "", Archived: p.Archived, ImportStatus: string(p.Import), ImportError: textOrNull(p.ImportError),
 		IssuesAccessLevel: string(p.Issues), RepositoryAccessLevel: string(p.Repository),
 		MergeRequestsAccessLevel: string(p.MergeRequests), BuildsAccessLevel: string(p.Builds),
 		IssuesEnabled: p.Issues != project.Disabled, MergeRequestsEnabled: p.MergeRequests != project.Disabled, JobsEnabled: p.Builds != project.Disabled,
@@ -144,6 +148,10 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 	if p.Owner != nil {
 		owner := toUserPublic(c.site, p.Owner, now)
 		form.Owner = &owner
+	}
+	if p.ForkedFrom != nil {
+		from := toProjectBasic(c.site, p.ForkedFrom)
+		form.ForkedFrom = &from
 	}
 	if c.actor.Admin {
 		form.RepositoryStorage = p.Storage

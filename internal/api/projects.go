@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -13,8 +14,9 @@ func (a *API) projectRoutes() {
 	shapes := forms(projectBasicJSON{}, projectJSON{})
 	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, does("List projects"))
 	handle(a, "GET /projects/{id}", readAPI.orNobody(), a.getProject, shapes, does("Get a project"))
-	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), does("Create a project"))
-	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), does("Change a project"))
+	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), files(maxAvatarUpload), does("Create a project"))
+	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, forms(projectJSON{}), files(maxAvatarUpload), does("Create a project for a user"))
+	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), files(maxAvatarUpload), does("Change a project"))
 	handle(a, "DELETE /projects/{id}", writeAPI, a.deleteProject, does("Delete a project"))
 	handle(a, "GET /projects/{id}/forks", readAPI.orNobody(), a.listForks, shapes, does("List the forks of a project"))
 	handle(a, "GET /users/{user_id}/projects", readAPI.orNobody(), a.listUserProjects, shapes, does("List the projects of a user"))
@@ -156,6 +158,7 @@ type projectFieldParams struct {
 	Visibility  *project.Visibility `param:"visibility" enum:"private,internal,public"`
 	Topics      *[]string           `param:"topics,csv" aliases:"tag_list"`
 	Storage     *string             `param:"repository_storage,nonblank" doc:"Administrators only."`
+	Avatar      opt[*upload]        `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
 	projectSettingParams
 }
 
@@ -164,7 +167,7 @@ func (p *projectFieldParams) fields() project.Fields {
 		Description: p.Description, Topics: p.Topics, Storage: p.Storage,
 		Issues: either(p.Issues, toFeature(p.IssuesEnabled)), Repository: p.Repository,
 		MergeRequests: either(p.MergeRequests, toFeature(p.MergeRequestsEnabled)), Builds: either(p.Builds, toFeature(p.JobsEnabled)),
-		Settings: p.apply,
+		Settings: p.apply, Avatar: toAvatarFile(p.Avatar.Value), RemoveAvatar: p.Avatar.Null,
 	}
 }
 
@@ -172,6 +175,8 @@ type createProjectParams struct {
 	Name        string `param:"name" doc:"Made from the path unless given."`
 	Path        string `param:"path" doc:"Made from the name unless given."`
 	NamespaceID *int64 `param:"namespace_id" doc:"The group or user; one's own namespace unless given."`
+	Readme      bool   `param:"initialize_with_readme" doc:"Begin with a commit that holds a README."`
+	Branch      string `param:"default_branch" doc:"The branch of that commit."`
 	projectFieldParams
 }
 
@@ -179,13 +184,29 @@ func (createProjectParams) paramRules() []rule { return []rule{atLeastOne("name"
 
 // createProject: https://docs.gitlab.com/api/projects/#create-a-project
 func (a *API) createProject(c *call, p createProjectParams) (any, error) {
-	made, err := a.Projects.Create(c, c.actor, project.NewProject{
-		Name: p.Name, Path: p.Path, NamespaceID: p.NamespaceID, Visibility: p.Visibility, Fields: p.fields(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return toProject(c, made, false, false, a.Now()), nil
+	made, err := a.Repos.Create(c, c.actor, p.project(), p.first())
+	return a.presentProject(c, made, err)
+}
+
+func (p *createProjectParams) project() project.NewProject {
+	return project.NewProject{Name: p.Name, Path: p.Path, NamespaceID: p.NamespaceID, Visibility: p.Visibility, Fields: p.fields()}
+}
+
+func (p *createProjectParams) first() repo.First {
+	return repo.First{Readme: p.Readme, Branch: p.Branch}
+}
+
+type createProjectForParams struct {
+	UserID int64 `param:"user_id"`
+	createProjectParams
+}
+
+// createProjectFor: https://docs.gitlab.com/api/projects/#create-a-project-for-a-user
+func (a *API) createProjectFor(c *call, p createProjectForParams) (any, error) {
+	n := p.project()
+	n.For = &p.UserID
+	made, err := a.Repos.Create(c, c.actor, n, p.first())
+	return a.presentProject(c, made, err)
 }
 
 type updateProjectParams struct {

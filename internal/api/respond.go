@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -98,30 +96,27 @@ func (a *API) present(c *call, e *endpoint, result any) {
 	writeJSON(c.w, c.r, e.status, result)
 }
 
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // writeJSON writes a body whole, with an ETag on reads.
 func writeJSON(w http.ResponseWriter, r *http.Request, code int, body any) {
-	buf := buffers.Get().(*bytes.Buffer)
+	buf := buffers.Get().(*[]byte)
+	text, err := appendJSON((*buf)[:0], body)
 	defer func() {
-		if buf.Cap() <= 1<<20 { // one large list must not stay for ever
+		if *buf = text[:0]; cap(text) <= 1<<20 { // one large list must not stay for ever
 			buffers.Put(buf)
 		}
 	}()
-	buf.Reset()
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
-		buf.Reset()
+	if err != nil {
 		code = http.StatusInternalServerError
-		buf.WriteString(`{"message":"500 Internal Server Error"}`)
+		text = append(text[:0], `{"message":"500 Internal Server Error"}`...)
 	}
-	text := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	h := w.Header()
 	h["Content-Type"] = jsonHeader
 	if code == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		h["Cache-Control"] = revalidate
-		tag := `W/"` + strconv.FormatUint(xxhash.Sum64(text), 16) + `"`
+		var room [24]byte
+		tag := string(append(strconv.AppendUint(append(room[:0], `W/"`...), xxhash.Sum64(text), 16), '"'))
 		h["Etag"] = []string{tag}
 		if matches(r.Header.Get("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)

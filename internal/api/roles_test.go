@@ -200,9 +200,25 @@ var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}"}
 
 var paramPattern = regexp.MustCompile(`\{\w+\}`)
 
+// joined is the table of all areas.
+func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
+	t.Helper()
+	all := map[string]R{}
+	for _, part := range parts {
+		for endpoint, r := range part {
+			if _, twice := all[endpoint]; twice {
+				t.Errorf("%s has two rows", endpoint)
+			}
+			all[endpoint] = r
+		}
+	}
+	return all
+}
+
 // TestRoles sends a good request to every endpoint as every kind of caller.
 func TestRoles(t *testing.T) {
 	t.Parallel()
+	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage
@@ -252,6 +268,7 @@ type cast struct {
 	tokens map[string]string
 	serial int
 	things int
+	code   int64 // a project with a repository, until somebody may change it
 }
 
 func newCast(t *testing.T, s *apptest.Server, n int) *cast {
@@ -310,6 +327,9 @@ func (c *cast) play(t *testing.T, r role) {
 
 func (c *cast) send(t *testing.T, r role, as string, status int) {
 	t.Helper()
+	if status < 300 && !strings.HasPrefix(r.do, "GET ") {
+		defer func() { c.code = 0 }()
+	}
 	c.serial++
 	name := as
 	if name == "" {
@@ -346,6 +366,17 @@ func (c *cast) fill(t *testing.T, text string) string {
 			if err != nil {
 				t.Fatal(err)
 			}
+			return fmt.Sprint(p.ID)
+		case "{code}":
+			if c.code != 0 {
+				return fmt.Sprint(c.code)
+			}
+			p, err := s.Projects.Create(t.Context(), actor.Actor{ID: c.other}, project.NewProject{Path: c.path(), Visibility: &open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fillRepository(t, s, p.ID)
+			c.code = p.ID
 			return fmt.Sprint(p.ID)
 		case "{group}":
 			path := c.path()

@@ -19,6 +19,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/limit"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/setting"
 	"svc/internal/user"
 )
@@ -39,6 +40,7 @@ type Deps struct {
 	Audit    *audit.Service
 	Settings *setting.Service
 	Projects *project.Service
+	Repos    *repo.Service
 	CI       *ci.Service
 
 	Limits  *limit.Limiter
@@ -57,11 +59,15 @@ type Site struct {
 	SSHPort  string // of git over SSH; empty for the usual one
 	Version  string // the compatibility level, x.y.z
 	Revision string
+
+	host string // in the URL: see New
 }
 
 // Host is the name of the machine in the external address.
-func (s Site) Host() string {
-	u, err := url.Parse(s.URL)
+func (s *Site) Host() string { return s.host }
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
 	if err != nil {
 		return "localhost"
 	}
@@ -88,6 +94,7 @@ type API struct {
 // New builds the API: every resource adds its routes.
 func New(d Deps) *API {
 	a := &API{Deps: d, mux: chi.NewMux()}
+	a.Site.host = hostOf(d.Site.URL)
 	a.metadataRoutes()
 	a.userRoutes()
 	a.userStateRoutes()
@@ -101,6 +108,24 @@ func New(d Deps) *API {
 	a.userAvatarRoutes()
 	a.projectRoutes()
 	a.projectActionRoutes()
+	a.repositoryRoutes()
+	a.changelogRoutes()
+	a.branchRoutes()
+	a.tagRoutes()
+	a.commitRoutes()
+	a.commitCommentRoutes()
+	a.commitStatusRoutes()
+	a.repositoryFileRoutes()
+	a.protectedBranchRoutes()
+	a.protectedTagRoutes()
+	a.pushRuleRoutes()
+	a.languageRoutes()
+	a.projectForkRoutes()
+	a.projectPeopleRoutes()
+	a.projectAvatarRoutes()
+	a.projectTokenRoutes()
+	a.deployTokenRoutes()
+	a.deployKeyRoutes()
 	a.groupRoutes()
 	a.memberRoutes()
 	a.namespaceRoutes()
@@ -219,8 +244,8 @@ func checkParams(p any) error {
 func pathNames(path string) []string {
 	var names []string
 	for part := range strings.SplitSeq(path, "/") {
-		if strings.HasPrefix(part, "{") {
-			names = append(names, strings.Trim(part, "{}"))
+		if _, name, ok := strings.Cut(part, "{"); ok { // archive.{format} is one too
+			names = append(names, strings.TrimSuffix(name, "}"))
 		}
 	}
 	return names
@@ -334,11 +359,13 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
 }
 
+var varyOrigin = []string{"Origin"}
+
 // cors lets pages of other origins use the API with tokens. Cookies are not
 // allowed across origins, so nobody's session can be used this way.
 func cors(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Add("Vary", "Origin")
+	h["Vary"] = varyOrigin
 	if r.Header.Get("Origin") == "" {
 		return
 	}

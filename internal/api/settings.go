@@ -28,6 +28,9 @@ type settingsParams struct {
 	MaxTokenLifetimeDays    *int  `param:"max_personal_access_token_lifetime" doc:"Days."`
 	ImpersonationEnabled    *bool `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
 	MaxInstanceVariables    *int  `param:"max_instance_variables"`
+	MaxPushMegabytes        *int  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
+	DiffMaxFiles            *int  `param:"diff_max_files"`
+	DiffMaxLines            *int  `param:"diff_max_lines"`
 	AuthEnabled             *bool `param:"throttle_authenticated_api_enabled"`
 	AuthRequests            *int  `param:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             *int  `param:"throttle_authenticated_api_period_in_seconds"`
@@ -48,6 +51,9 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
 	give(&s.ImpersonationEnabled, p.ImpersonationEnabled)
 	give(&s.MaxInstanceVariables, p.MaxInstanceVariables)
+	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
+	give(&s.DiffMaxFiles, p.DiffMaxFiles)
+	give(&s.DiffMaxLines, p.DiffMaxLines)
 	give(&s.AuthenticatedAPI.Enabled, p.AuthEnabled)
 	give(&s.AuthenticatedAPI.Requests, p.AuthRequests)
 	give(&s.AuthenticatedAPI.Seconds, p.AuthSeconds)
@@ -85,6 +91,9 @@ type settingsJSON struct {
 	MaxTokenLifetimeDays    int   `json:"max_personal_access_token_lifetime"`
 	ImpersonationEnabled    bool  `json:"impersonation_enabled"`
 	MaxInstanceVariables    int   `json:"max_instance_variables"`
+	MaxPushMegabytes        int   `json:"receive_max_input_size"`
+	DiffMaxFiles            int   `json:"diff_max_files"`
+	DiffMaxLines            int   `json:"diff_max_lines"`
 	AuthEnabled             bool  `json:"throttle_authenticated_api_enabled"`
 	AuthRequests            int   `json:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             int   `json:"throttle_authenticated_api_period_in_seconds"`
@@ -100,7 +109,8 @@ func toSettings(s setting.Settings) settingsJSON {
 		MinimumPasswordLength: s.MinimumPasswordLength, MaxLoginAttempts: s.MaxLoginAttempts, UnlockMinutes: s.UnlockMinutes,
 		SessionMinutes: s.SessionMinutes, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
 		MaxInstanceVariables: s.MaxInstanceVariables,
-		AuthEnabled:          s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
+		MaxPushMegabytes:     s.MaxPushMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
+		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,
 	}
 }

@@ -1,10 +1,9 @@
 package api
 
 import (
-	"fmt"
-	"net/url"
 	"time"
 
+	"svc/internal/picture"
 	"svc/internal/user"
 )
 
@@ -132,19 +131,15 @@ func toUserPublic(site *Site, u *user.User, now time.Time) userPublicJSON {
 // avatarURL is where the picture is served, or null without one: no other
 // host is ever asked for it.
 func avatarURL(site *Site, u *user.User) *string {
-	if u.Avatar == "" {
-		return nil
-	}
-	at := fmt.Sprintf("%s/uploads/-/system/user/avatar/%d/%s", site.URL, u.ID, url.PathEscape(u.Avatar))
-	return &at
+	return pictureURL(site, "user", u.ID, u.Avatar)
 }
 
 // toAvatarFile passes an upload on, if there is one.
-func toAvatarFile(f *upload) *user.AvatarFile {
+func toAvatarFile(f *upload) *picture.File {
 	if f == nil {
 		return nil
 	}
-	return &user.AvatarFile{Name: f.Name, Data: f.Open()}
+	return &picture.File{Name: f.Name, Data: f.Open()}
 }
 
 func toUserProfile(site *Site, u *user.User, now time.Time) userProfileJSON {

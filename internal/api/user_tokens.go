@@ -80,8 +80,8 @@ func (a *API) createOwnToken(c *call, p ownTokenParams) (newTokenJSON, error) {
 	return a.toNewToken(t), nil
 }
 
-type listTokensParams struct {
-	UserID         int64      `param:"user_id"`
+// tokenFilterParams are what lists of tokens can be narrowed by.
+type tokenFilterParams struct {
 	State          string     `param:"state" enum:"active,inactive"`
 	Revoked        *bool      `param:"revoked"`
 	Search         string     `param:"search"`
@@ -92,21 +92,29 @@ type listTokensParams struct {
 	ExpiresAfter   *Date      `param:"expires_after"`
 	ExpiresBefore  *Date      `param:"expires_before"`
 	Sort           string     `param:"sort" enum:"created_asc,created_desc,expires_asc,expires_desc,last_used_asc,last_used_desc,name_asc,name_desc" default:"created_asc"`
-	pageParams
 }
 
-func (p *listTokensParams) order() user.TokenSort {
+func (p *tokenFilterParams) filter() user.TokenFilter {
 	by, desc := strings.CutSuffix(p.Sort, "_desc")
-	return user.TokenSort{By: strings.TrimSuffix(by, "_asc"), Desc: desc}
+	return user.TokenFilter{
+		State: p.State, Revoked: p.Revoked, Search: p.Search,
+		CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore, LastUsedAfter: p.LastUsedAfter, LastUsedBefore: p.LastUsedBefore,
+		ExpiresAfter: dayOf(p.ExpiresAfter), ExpiresBefore: dayOf(p.ExpiresBefore),
+		Sort: user.TokenSort{By: strings.TrimSuffix(by, "_asc"), Desc: desc},
+	}
+}
+
+type listTokensParams struct {
+	UserID int64 `param:"user_id"`
+	tokenFilterParams
+	pageParams
 }
 
 // listTokens: https://docs.gitlab.com/api/personal_access_tokens/#list-all-personal-access-tokens
 func (a *API) listTokens(c *call, p listTokensParams) (page[tokenJSON], error) {
-	list, err := a.Users.Tokens(c, c.actor, user.TokenFilter{
-		UserID: p.UserID, State: p.State, Revoked: p.Revoked, Search: p.Search,
-		CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore, LastUsedAfter: p.LastUsedAfter, LastUsedBefore: p.LastUsedBefore,
-		ExpiresAfter: dayOf(p.ExpiresAfter), ExpiresBefore: dayOf(p.ExpiresBefore), Sort: p.order(),
-	}, p.paging())
+	f := p.filter()
+	f.UserID = p.UserID
+	list, err := a.Users.Tokens(c, c.actor, f, p.paging())
 	if err != nil {
 		return page[tokenJSON]{}, err
 	}

@@ -95,9 +95,10 @@ func (a *API) listUsers(c *call, p listUsersParams) (page[any], error) {
 			if p.WithAttributes {
 				form.CustomAttributes = toAttributes(u.Attributes)
 			}
-			return form
+			return &form
 		}
-		return toUserPublic(c.site, u, now)
+		form := toUserPublic(c.site, u, now)
+		return &form
 	}), nil
 }
 
@@ -151,9 +152,11 @@ func (a *API) getSelf(c *call, _ struct{}) (any, error) {
 		return nil, err
 	}
 	if c.actor.Admin {
-		return toUserAdmin(c, u, a.Now()), nil
+		form := toUserAdmin(c, u, a.Now())
+		return &form, nil
 	}
-	return toUserSelf(c, u, a.Now()), nil
+	form := toUserSelf(c, u, a.Now())
+	return &form, nil
 }
 
 // userFieldParams are the attributes that creation and change share.

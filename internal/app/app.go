@@ -7,22 +7,28 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
+	"svc/internal/activity"
 	"svc/internal/api"
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/ci"
 	"svc/internal/config"
 	"svc/internal/db"
+	"svc/internal/git"
 	"svc/internal/limit"
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/user"
@@ -42,11 +48,14 @@ type App struct {
 	Keys    *secret.Keyring
 	Notices *notice.Bus
 	Queue   *queue.Queue
+	Git     *git.Engine
 
 	Settings *setting.Service
 	Audit    *audit.Service
 	Users    *user.Service
 	Projects *project.Service
+	Activity *activity.Service
+	Repos    *repo.Service
 	CI       *ci.Service
 
 	now   func() time.Time
@@ -92,6 +101,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.Blobs, err = blob.Open(ctx, string(a.Config.BlobURL), a.Config.DataDir); err != nil {
 		return err
 	}
+	if a.Git, err = git.New(git.Deps{}); err != nil {
+		return err
+	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log})
 	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
@@ -101,10 +113,26 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Now: a.now, ServiceName: a.Config.ServiceName,
 	})
 	a.Projects = project.New(project.Deps{
-		DB: a.DB, Queue: a.Queue, Users: a.Users, Audit: a.Audit, Now: a.now,
+		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Users: a.Users, Audit: a.Audit, Now: a.now,
+		Host: a.host(), Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
+	})
+	a.Activity = activity.New(activity.Deps{DB: a.DB, Users: a.Users})
+	a.Repos = repo.New(repo.Deps{
+		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
+		Storages: a.Config.Storages, Now: a.now,
 	})
 	a.CI = ci.New(ci.Deps{DB: a.DB, Settings: a.Settings, Keys: a.Keys, Now: a.now})
 	return nil
+}
+
+// host is the name of the machine in the external address, empty while that
+// is not known.
+func (a *App) host() string {
+	u, err := url.Parse(a.Config.ExternalURL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // sshPort is the port of git over SSH, which goes into the addresses of
@@ -130,6 +158,9 @@ func (a *App) tempDir() string { return filepath.Join(a.Config.DataDir, "tmp") }
 // Close closes what Open opened.
 func (a *App) Close() error {
 	var faults []error
+	if a.Git != nil {
+		a.Git.Close()
+	}
 	if a.Blobs != nil {
 		faults = append(faults, a.Blobs.Close())
 	}
@@ -146,7 +177,7 @@ func (a *App) Close() error {
 func (a *App) doors() (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
@@ -155,5 +186,5 @@ func (a *App) doors() (*api.API, *web.Web) {
 		},
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
-	return rest, web.New(web.Deps{Users: a.Users, Log: a.Log})
+	return rest, web.New(web.Deps{Users: a.Users, Projects: a.Projects, Log: a.Log})
 }

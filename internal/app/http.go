@@ -16,18 +16,20 @@ import (
 
 // handler joins the doors: who answers which path, and what every answer has
 // in common.
-func (s *Server) handler() http.Handler {
+func (s *Server) handler(metrics *metrics) http.Handler {
 	rest, pages := s.doors()
-	metrics := newMetrics(s)
+	repositories := s.newGitHTTP(metrics)
 	health := s.health(metrics)
 	return &front{
 		server: s, metrics: metrics,
-		route: func(path string) http.Handler {
-			switch {
+		route: func(r *http.Request) http.Handler {
+			switch path := r.URL.Path; {
 			case strings.HasPrefix(path, "/api/"):
 				return rest
 			case strings.HasPrefix(path, "/-/"):
 				return health
+			case repositories.Serves(r):
+				return repositories
 			}
 			return pages
 		},
@@ -38,7 +40,7 @@ func (s *Server) handler() http.Handler {
 type front struct {
 	server  *Server
 	metrics *metrics
-	route   func(path string) http.Handler
+	route   func(r *http.Request) http.Handler
 }
 
 // ServeHTTP implements http.Handler.
@@ -63,7 +65,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
 			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr))
 	}()
-	f.route(r.URL.Path).ServeHTTP(rec, r)
+	f.route(r).ServeHTTP(rec, r)
 }
 
 // Header values that never change are not built anew for each answer.

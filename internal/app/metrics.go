@@ -19,6 +19,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	git      *prometheus.CounterVec
 }
 
 func newMetrics(s *Server) *metrics {
@@ -31,10 +32,13 @@ func newMetrics(s *Server) *metrics {
 			Name: "svc_http_request_seconds", Help: "Time to answer a request.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route"}),
+		git: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "svc_git_requests_total", Help: "Requests of git clients, by what became of them.",
+		}, []string{"door", "service", "outcome"}),
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "svc_build_info", Help: "The running release."}, []string{"version", "revision"})
 	info.WithLabelValues(config.Version(), config.Revision()).Set(1)
-	m.registry.MustRegister(m.requests, m.seconds, info, parts{s},
+	m.registry.MustRegister(m.requests, m.seconds, m.git, info, parts{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"svc/internal/config"
+	"svc/internal/sshd"
 	"svc/internal/user"
 )
 
@@ -22,6 +23,9 @@ type Server struct {
 	listener net.Listener
 	http     *http.Server
 	stopping atomic.Bool
+
+	sshListener net.Listener // nil when git over SSH is turned off
+	ssh         *sshd.Server
 }
 
 // Listen brings the schema up to date, makes the first administrator in an
@@ -46,7 +50,13 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 		a.Config.ExternalURL = config.DefaultExternalURL(listener.Addr().String())
 	}
 	s := &Server{App: a, listener: listener}
+	if err := s.listenSSH(); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	if err := s.start(ctx, out); err != nil {
+		if s.sshListener != nil {
+			err = errors.Join(err, s.sshListener.Close())
+		}
 		return nil, errors.Join(err, listener.Close())
 	}
 	return s, nil
@@ -59,11 +69,20 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 	if err := s.bootstrap(ctx, out); err != nil {
 		return err
 	}
+	if !s.DB.Postgres() { // nobody else can have a push under way
+		if err := s.Repos.Recover(ctx); err != nil {
+			s.Log.Error("pushes that were cut off could not be settled", "error", err)
+		}
+	}
 	if err := s.Queue.Start(ctx); err != nil {
 		return err
 	}
+	metrics := newMetrics(s)
+	if err := s.newSSH(metrics); err != nil {
+		return err
+	}
 	s.http = &http.Server{
-		Handler:           s.handler(),
+		Handler:           s.handler(metrics),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          quietLog(s.Log),
@@ -77,8 +96,11 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Run answers requests until ctx ends, then finishes those that are running
 // and the background work under way, and returns.
 func (s *Server) Run(ctx context.Context) error {
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go func() { failed <- s.http.Serve(s.listener) }()
+	if s.ssh != nil {
+		go func() { failed <- s.ssh.Serve(s.sshListener) }()
+	}
 	var cause error
 	select {
 	case cause = <-failed:
@@ -93,12 +115,24 @@ func (s *Server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.ShutdownTimeout)
 	defer cancel()
 	var faults []error
+	cut := make(chan error, 1)
+	go func() { cut <- s.stopSSH(ctx) }()
 	if err := s.http.Shutdown(ctx); err != nil {
 		faults = append(faults, fmt.Errorf("some requests did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err), s.http.Close())
 	}
-	faults = append(faults, s.Queue.Stop(ctx))
+	faults = append(faults, <-cut, s.Queue.Stop(ctx))
 	s.Notices.Stop()
 	return errors.Join(faults...)
+}
+
+func (s *Server) stopSSH(ctx context.Context) error {
+	if s.ssh == nil {
+		return nil
+	}
+	if err := s.ssh.Shutdown(ctx); err != nil {
+		return fmt.Errorf("some transfers over SSH did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err)
+	}
+	return nil
 }
 
 // bootstrap makes the first administrator and tells his credentials, once.

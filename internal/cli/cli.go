@@ -86,6 +86,9 @@ token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN give them.`,
 				return err
 			}
 			fmt.Fprintf(c.out, "svc listens on http://%s (external address %s)\n", s.Addr(), s.Config.ExternalURL)
+			if addr := s.SSHAddr(); addr != "" {
+				fmt.Fprintf(c.out, "git over SSH listens on %s\n", addr)
+			}
 			a.Log.Info("start", "version", config.Version(), "revision", config.Revision(), "config", a.Config)
 			err = s.Run(cmd.Context())
 			a.Log.Info("stop")

@@ -34,7 +34,7 @@ const crashToken = "svcpat-token-of-the-crash-test"
 func serve(t *testing.T, env []string) (address string, process *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
+	cmd.Env = append(env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_SSH_ADDR=off", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,9 @@ type conn struct {
 	stmts map[string]*stmt
 	order list.List // of *stmt, the last used in front
 
+	counted int64          // the version of the database at which counts were taken
+	counts  map[string]int // by what was counted
+
 	ctx  context.Context                // of the query that runs
 	poll func(*libc.TLS, uintptr) int32 // the library holds its address
 }
@@ -154,6 +157,19 @@ func (c *conn) finalize(s *stmt) {
 	c.free(s.room)
 }
 
+// version is a number that changes whenever somebody else has written.
+func (c *conn) version() (int64, error) {
+	s, err := c.prepare("PRAGMA data_version")
+	if err != nil {
+		return 0, err
+	}
+	defer c.reset(s)
+	if _, err := c.step(s); err != nil {
+		return 0, err
+	}
+	return c.integer(c.column(s, 0)), nil
+}
+
 // bind gives the statement its arguments.
 func (c *conn) bind(s *stmt, args []any) error {
 	if len(args) != s.params {
@@ -249,28 +265,33 @@ func (c *conn) reset(s *stmt) { sqlite3.Xsqlite3_reset(c.tls, s.p) }
 
 func (c *conn) columns(s *stmt) int { return int(sqlite3.Xsqlite3_column_count(c.tls, s.p)) }
 
-// kind is the type of a value of the row: SQLITE_INTEGER and so on.
-func (c *conn) kind(s *stmt, i int32) int32 { return sqlite3.Xsqlite3_column_type(c.tls, s.p, i) }
+// column is a value of the row, as the library has it, until the next step.
+func (c *conn) column(s *stmt, i int32) uintptr { return sqlite3.Xsqlite3_column_value(c.tls, s.p, i) }
 
-func (c *conn) integer(s *stmt, i int32) int64 { return sqlite3.Xsqlite3_column_int64(c.tls, s.p, i) }
+// kind is the type of a value: SQLITE_INTEGER and so on.
+func (c *conn) kind(column uintptr) int32 { return sqlite3.Xsqlite3_value_type(c.tls, column) }
 
-func (c *conn) text(s *stmt, i int32) string {
-	at := sqlite3.Xsqlite3_column_text(c.tls, s.p, i)
-	return strings.Clone(view(at, sqlite3.Xsqlite3_column_bytes(c.tls, s.p, i)))
+func (c *conn) integer(column uintptr) int64 { return sqlite3.Xsqlite3_value_int64(c.tls, column) }
+
+// text shows a text in the library's memory: it must be copied before the next
+// call.
+func (c *conn) text(column uintptr) string {
+	at := sqlite3.Xsqlite3_value_text(c.tls, column)
+	return view(at, sqlite3.Xsqlite3_value_bytes(c.tls, column))
 }
 
-// value is a value of the row as drivers give it.
-func (c *conn) value(s *stmt, i int32) any {
-	switch c.kind(s, i) {
+// value is a value as drivers give it.
+func (c *conn) value(column uintptr) any {
+	switch c.kind(column) {
 	case sqlite3.SQLITE_INTEGER:
-		return c.integer(s, i)
+		return c.integer(column)
 	case sqlite3.SQLITE_FLOAT:
-		return sqlite3.Xsqlite3_column_double(c.tls, s.p, i)
+		return sqlite3.Xsqlite3_value_double(c.tls, column)
 	case sqlite3.SQLITE_TEXT:
-		return c.text(s, i)
+		return strings.Clone(c.text(column))
 	case sqlite3.SQLITE_BLOB:
-		at := sqlite3.Xsqlite3_column_blob(c.tls, s.p, i)
-		return []byte(view(at, sqlite3.Xsqlite3_column_bytes(c.tls, s.p, i)))
+		at := sqlite3.Xsqlite3_value_blob(c.tls, column)
+		return []byte(view(at, sqlite3.Xsqlite3_value_bytes(c.tls, column)))
 	}
 	return nil
 }

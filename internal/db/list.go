@@ -66,15 +66,24 @@ func Like(text string) string {
 // are more, and then total says nothing. from is what follows FROM.
 //
 // That a list is over the limit is remembered for some seconds, so that
-// paging through a long list does not count ten thousand rows on each page;
-// a total that is shown is always counted anew.
+// paging through a long list does not count ten thousand rows on each page. A
+// total that is shown is always that of the moment: on SQLite it is counted
+// anew when anything was written since, on PostgreSQL always.
 func (d *DB) Total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
 	key, known := countKey(from, args)
 	if known && d.counts.over(key) {
 		return 0, true, nil
 	}
 	query := "SELECT count(*) FROM (SELECT 1 FROM " + from + fmt.Sprintf(" LIMIT %d) AS counted", CountLimit+1)
-	if err := d.QueryRowContext(ctx, query, args...).Scan(&total); err != nil {
+	if known && d.reader != nil {
+		err = again(ctx, func() (err error) {
+			total, err = d.reader.count(ctx, key, query, args)
+			return err
+		})
+	} else {
+		err = d.QueryRowContext(ctx, query, args...).Scan(&total)
+	}
+	if err != nil {
 		return 0, false, err
 	}
 	if total > CountLimit {

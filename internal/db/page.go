@@ -39,7 +39,8 @@ type Order struct {
 // Query is a list whose filters and order vary.
 type Query[T any] struct {
 	Columns string
-	// ColumnArgs are the arguments of placeholders in Columns.
+	// ColumnArgs are the arguments of placeholders in Columns and then in
+	// From; a From that has any needs a CountFrom.
 	ColumnArgs []any
 	From       string // tables and joins
 	Where      Where

@@ -68,6 +68,49 @@ func (r *reader) query(ctx context.Context, query string, args []any) (*cursor, 
 	return rows, nil
 }
 
+// maxCounts bounds the numbers that a connection remembers.
+const maxCounts = 100
+
+// count runs a query that counts, or gives what it gave last time if the
+// database is still the same. SQLite itself tells that, so nothing that is
+// written, by whomever, can be overlooked: a number is kept under the version
+// before the query, and what is written between the two makes another version.
+func (r *reader) count(ctx context.Context, key, query string, args []any) (int, error) {
+	args, err := values(plain(args))
+	if err != nil {
+		return 0, err
+	}
+	c, err := r.take(ctx)
+	if err != nil {
+		return 0, because(ctx, err)
+	}
+	c.ctx = ctx
+	rows := &cursor{ctx: ctx, reader: r, conn: c}
+	defer rows.end()
+	version, err := c.version()
+	if err != nil {
+		return 0, because(ctx, err)
+	}
+	if version != c.counted || len(c.counts) >= maxCounts {
+		c.counted, c.counts = version, map[string]int{}
+	}
+	if n, ok := c.counts[key]; ok {
+		return n, nil
+	}
+	if err := rows.start(query, args); err != nil {
+		return 0, because(ctx, err)
+	}
+	if !rows.Next() {
+		return 0, fmt.Errorf("count: no row: %w", rows.Err())
+	}
+	var n int
+	if err := rows.Scan(&n); err != nil {
+		return 0, err
+	}
+	c.counts[key] = n
+	return n, nil
+}
+
 // take gives a connection, which the caller gives back.
 func (r *reader) take(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {

@@ -302,3 +302,92 @@ func TestPlansAreKept(t *testing.T) {
 		t.Errorf("the writer has prepared a query %d times too often", prepared)
 	}
 }
+
+func TestCountsAreOfTheMoment(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	ctx := t.Context()
+	write := func(to *DB, query string, args ...any) {
+		t.Helper()
+		if _, err := to.ExecContext(ctx, query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(want int, from string, args ...any) {
+		t.Helper()
+		n, over, err := d.Total(ctx, from, args...)
+		if err != nil || over || n != want {
+			t.Errorf("total of %s %v: %d, %v, %v; want %d", from, args, n, over, err, want)
+		}
+	}
+	write(d, "CREATE TABLE things (n INTEGER)")
+	write(d, "INSERT INTO things VALUES (1), (2), (3)")
+	count(3, "things")
+	count(2, "things WHERE n > ?", 1)
+	count(1, "things WHERE n > ?", 2)
+	conn := d.reader.idle[len(d.reader.idle)-1]
+	if len(conn.counts) != 3 {
+		t.Errorf("remembered: %v", conn.counts)
+	}
+	for key := range conn.counts {
+		conn.counts[key] = 7
+	}
+	count(7, "things") // not counted again
+	write(d, "INSERT INTO things VALUES (4)")
+	count(4, "things")
+	count(2, "things WHERE n > ?", 2)
+
+	other, err := Open(ctx, "", d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	write(other, "DELETE FROM things WHERE n = 1")
+	count(3, "things")
+
+	for i := range maxCounts * 2 {
+		count(max(0, min(3, 4-i)), "things WHERE n > ?", i)
+	}
+	if len(conn.counts) > maxCounts {
+		t.Errorf("%d totals are remembered", len(conn.counts))
+	}
+	if _, _, err := d.Total(ctx, "nothing"); err == nil {
+		t.Error("a list that is not there has a total")
+	}
+	count(3, "things")
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, _, err := d.Total(ended, "things"); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Whoever has written sees it counted, whichever connection counts.
+func TestCountsWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	ctx := t.Context()
+	if _, err := d.ExecContext(ctx, "CREATE TABLE things (owner INTEGER)"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for owner := range readers * 2 {
+		wg.Go(func() {
+			for i := range 10 {
+				if _, err := d.ExecContext(ctx, "INSERT INTO things VALUES (?)", owner); err != nil {
+					t.Error(err)
+					return
+				}
+				for range 3 {
+					if n, _, err := d.Total(ctx, "things WHERE owner = ?", owner); err != nil || n != i+1 {
+						t.Errorf("owner %d: %d of %d, %v", owner, n, i+1, err)
+					}
+					if n, _, err := d.Total(ctx, "things"); err != nil || n <= i {
+						t.Errorf("all: %d after %d, %v", n, i+1, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -21,10 +22,11 @@ func (r *cursor) Scan(dest ...any) error {
 		return fmt.Errorf("scan: the row has %d columns, not %d", r.columns, len(dest))
 	}
 	for i, d := range dest {
-		if r.quick(int32(i), d) {
+		column := r.conn.column(r.stmt, int32(i))
+		if quick(r.conn, column, d) {
 			continue
 		}
-		if err := assign(d, r.conn.value(r.stmt, int32(i))); err != nil {
+		if err := assign(d, r.conn.value(column)); err != nil {
 			return fmt.Errorf("scan column %d: %w", i, err)
 		}
 	}
@@ -32,35 +34,37 @@ func (r *cursor) Scan(dest ...any) error {
 }
 
 // quick reads a value of the expected type into one of the usual types,
-// without a box between. It is false for anything else.
-func (r *cursor) quick(i int32, dest any) bool {
-	c, s := r.conn, r.stmt
-	kind := c.kind(s, i)
+// without a box between. It is false for anything else. A text that is there
+// already, from the row before, is left: most columns repeat a few values.
+func quick(c *conn, column uintptr, dest any) bool {
+	kind := c.kind(column)
 	switch d := dest.(type) {
 	case *string:
 		if kind == sqlite3.SQLITE_TEXT {
-			*d = c.text(s, i)
+			if text := c.text(column); text != *d {
+				*d = strings.Clone(text)
+			}
 			return true
 		}
 	case *int64:
 		if kind == sqlite3.SQLITE_INTEGER {
-			*d = c.integer(s, i)
+			*d = c.integer(column)
 			return true
 		}
 	case *int:
 		if kind == sqlite3.SQLITE_INTEGER {
-			*d = int(c.integer(s, i))
+			*d = int(c.integer(column))
 			return true
 		}
 	case *bool:
 		if kind == sqlite3.SQLITE_INTEGER {
-			n := c.integer(s, i)
+			n := c.integer(column)
 			*d = n == 1
 			return n == 0 || n == 1
 		}
 	case *timeScanner:
 		if kind == sqlite3.SQLITE_INTEGER {
-			*d = timeScanner(time.UnixMicro(c.integer(s, i)).UTC())
+			*d = timeScanner(time.UnixMicro(c.integer(column)).UTC())
 			return true
 		}
 	case *nullTimeScanner:
@@ -69,7 +73,7 @@ func (r *cursor) quick(i int32, dest any) bool {
 			d.t = nil
 			return true
 		case sqlite3.SQLITE_INTEGER:
-			t := time.UnixMicro(c.integer(s, i)).UTC()
+			t := time.UnixMicro(c.integer(column)).UTC()
 			d.t = &t
 			return true
 		}
@@ -79,7 +83,7 @@ func (r *cursor) quick(i int32, dest any) bool {
 			*d = nil
 			return true
 		case sqlite3.SQLITE_INTEGER:
-			n := c.integer(s, i)
+			n := c.integer(column)
 			*d = &n
 			return true
 		}
@@ -87,7 +91,9 @@ func (r *cursor) quick(i int32, dest any) bool {
 	default:
 		// A type of ours that is text, as states are.
 		if to := reflect.ValueOf(dest); kind == sqlite3.SQLITE_TEXT && to.Kind() == reflect.Pointer && to.Elem().Kind() == reflect.String {
-			to.Elem().SetString(c.text(s, i))
+			if text := c.text(column); text != to.Elem().String() {
+				to.Elem().SetString(strings.Clone(text))
+			}
 			return true
 		}
 	}

@@ -39,7 +39,9 @@ type Error struct {
 	// Fields holds what is wrong with each named attribute of a model; it
 	// goes with KindInvalid and replaces Text.
 	Fields map[string][]string
-	cause  error
+	// Bare says that Text stands alone: a door puts nothing before it.
+	Bare  bool
+	cause error
 }
 
 // Error gives the text for logs, with the cause that callers never see.
@@ -73,6 +75,13 @@ func (e *Error) Because(cause error) *Error {
 
 // Invalid refuses input, with a sentence that says why.
 func Invalid(format string, args ...any) *Error { return newError(KindInvalid, format, args) }
+
+// Refused is Invalid for a sentence that stands alone, as clients know it.
+func Refused(format string, args ...any) *Error {
+	e := newError(KindInvalid, format, args)
+	e.Bare = true
+	return e
+}
 
 // InvalidField refuses input because of one attribute.
 func InvalidField(name, format string, args ...any) *Error {

@@ -103,9 +103,7 @@ func (l *Limiter) Allow(key string, rate Rate) Decision {
 	now := l.now()
 	at := now.Sub(l.start) // by the monotonic clock, so that setting the time frees or locks out nobody
 
-	// Hashes stand for the keys, so that a long key costs no memory. The seed
-	// is random: nobody can choose a key that shares another's bucket.
-	id := maphash.Comparable(l.seed, struct{ name, key string }{rate.Name, key})
+	id := l.bucketOf(key, rate)
 	s := &l.shards[id%shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,6 +114,13 @@ func (l *Limiter) Allow(key string, rate Rate) Decision {
 	d := b.take(at, now, rate)
 	s.buckets[id] = b
 	return d
+}
+
+// bucketOf names a bucket. Hashes stand for the keys, so that a long key costs
+// no memory. The seed is random: nobody can choose a key that shares another's
+// bucket.
+func (l *Limiter) bucketOf(key string, rate Rate) uint64 {
+	return maphash.Comparable(l.seed, struct{ name, key string }{rate.Name, key})
 }
 
 // take decides on one request at an instant.

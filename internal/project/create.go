@@ -9,6 +9,8 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/picture"
+	"svc/internal/user"
 )
 
 // NewProject is what a project is made of. One of Name and Path is enough.
@@ -16,8 +18,15 @@ type NewProject struct {
 	Name        string
 	Path        string
 	NamespaceID *int64 // that of the maker unless given
+	For         *int64 // a user whose it shall be; administrators only
 	Visibility  *Visibility
 	Fields
+
+	// ForkOf is the project whose repository it gets a copy of, by somebody
+	// who may read that. Begin adds the work of copying in the transaction
+	// that makes the project.
+	ForkOf *int64
+	Begin  func(ctx context.Context, tx *db.Tx, made *Project) error
 }
 
 // Fields are the attributes that both creation and change may set; nil leaves
@@ -34,14 +43,23 @@ type Fields struct {
 
 	Storage  *string // administrators only
 	Settings func(*Settings)
+
+	Avatar       *picture.File
+	RemoveAvatar bool // when there is no new one
 }
 
 // Create makes a project in a group, whose rules say who may, or in one's own
 // namespace up to one's limit. NotFound when the namespace is not seen,
 // Forbidden when it is; Invalid when the path is taken.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Project, error) {
+	if err := s.forUser(ctx, by, &n); err != nil {
+		return nil, err
+	}
 	place, err := s.placeFor(ctx, by, n.NamespaceID)
 	if err != nil {
+		return nil, err
+	}
+	if err := n.Avatar.Check(); err != nil {
 		return nil, err
 	}
 	p := s.newProject(by, n)
@@ -55,9 +73,17 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 	if err := invalid(wrong); err != nil {
 		return nil, err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, by, p, place.ID, n.Visibility) })
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.insert(ctx, tx, by, p, place.ID, n.Visibility); err != nil || n.Begin == nil {
+			return err
+		}
+		return n.Begin(ctx, tx, p)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create project: %w", err)
+	}
+	if err := s.setAvatar(ctx, by, p.ID, n.Avatar, false); err != nil {
+		return nil, err
 	}
 	return s.Get(ctx, by, RefTo(p.ID))
 }
@@ -65,9 +91,12 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 	now := s.Now()
 	p := &Project{
-		Path: n.Path, Name: n.Name, Visibility: Private, Storage: defaultStorage,
+		Path: n.Path, Name: n.Name, Visibility: Private, Storage: defaultStorage, Import: ImportNone, ForkedFromID: n.ForkOf,
 		Issues: Enabled, Repository: Enabled, MergeRequests: Enabled, Builds: Enabled, Settings: defaultSettings(),
 		LastActivityAt: now, CreatedAt: now, UpdatedAt: now,
+	}
+	if n.ForkOf != nil {
+		p.Import = ImportScheduled
 	}
 	if p.Path == "" {
 		p.Path = pathFrom(n.Name)
@@ -75,10 +104,29 @@ func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 	if p.Name == "" {
 		p.Name = n.Path
 	}
-	if by.ID > 0 {
+	switch {
+	case n.For != nil:
+		p.CreatorID = n.For
+	case by.ID > 0:
 		p.CreatorID = &by.ID
 	}
 	return p
+}
+
+// forUser puts a project that an administrator makes for somebody else into
+// the namespace of that user, unless another one is named.
+func (s *Service) forUser(ctx context.Context, by actor.Actor, n *NewProject) error {
+	if n.For == nil {
+		return nil
+	}
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	u, err := s.Users.Find(ctx, by, user.Ref(fmt.Sprint(*n.For)))
+	if err == nil && n.NamespaceID == nil {
+		n.NamespaceID = &u.NamespaceID
+	}
+	return err
 }
 
 // defaultStorage is the storage that every installation has.
@@ -201,6 +249,9 @@ func (s *Service) apply(by actor.Actor, p *Project, f Fields) error {
 		p.Topics = cleanTopics(*f.Topics)
 	}
 	if f.Storage != nil && by.Admin {
+		if len(s.Storages) > 0 && !slices.Contains(s.Storages, *f.Storage) {
+			return errs.InvalidField("repository_storage", "is not included in the list")
+		}
 		p.Storage = *f.Storage
 	}
 	if f.Settings != nil {

@@ -65,9 +65,34 @@ func changedSince(at time.Time, since *time.Time) bool {
 
 // finishDelete removes the rows of a project; what refers to them goes along.
 func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
-	_, err := s.DB.ExecContext(ctx, `DELETE FROM projects WHERE id = ? AND deleted_at IS NOT NULL`, w.ProjectID)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.remove(ctx, tx, `p.id = ? AND p.deleted_at IS NOT NULL`, w.ProjectID); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM projects WHERE id = ? AND deleted_at IS NOT NULL`, w.ProjectID)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("finish deletion of project %d: %w", w.ProjectID, err)
+	}
+	return nil
+}
+
+// remove tells the Removers of projects whose rows are about to go.
+func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...any) error {
+	gone, err := findRemoved(ctx, tx, which, args...)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	for _, r := range gone {
+		if err := s.clear(ctx, tx, r.ID); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.removers {
+		if err := r(ctx, tx, gone); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -122,7 +147,16 @@ func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n 
 // finishDeleteGroup removes the rows of a group and of all below it in one
 // statement, so that parents and children go together.
 func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) error {
-	_, err := s.DB.ExecContext(ctx, `DELETE FROM namespaces WHERE deleted_at IS NOT NULL AND id IN `+below, w.GroupID)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.remove(ctx, tx, `p.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.deleted_at IS NOT NULL AND n.id IN `+below+`)`, w.GroupID); err != nil {
+			return err
+		}
+		if err := s.clearGroups(ctx, tx, w.GroupID); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM namespaces WHERE deleted_at IS NOT NULL AND id IN `+below, w.GroupID)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("finish deletion of group %d: %w", w.GroupID, err)
 	}
@@ -134,7 +168,7 @@ func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) erro
 const soleOwner = `n.kind = 'group' AND n.deleted_at IS NULL
 	AND EXISTS (SELECT 1 FROM members m WHERE m.namespace_id = n.id AND m.user_id = ? AND m.access_level = 50 AND ` + activeMember + `)
 	AND NOT EXISTS (SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
-		WHERE t.descendant_id = n.id AND m.user_id <> ? AND m.access_level = 50 AND u.deleted_at IS NULL AND ` + activeMember + `)`
+		WHERE t.descendant_id = n.id AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember + `)`
 
 // guardUser refuses the deletion of a user who alone owns a group: it would
 // be left without anybody. A hard deletion takes such groups along.
@@ -175,6 +209,9 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 			}
 		}
 	}
+	if err := s.remove(ctx, tx, `p.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.user_id = ?)`, userID); err != nil {
+		return err
+	}
 	// Stars go with the account; the counts must follow.
 	for _, query := range []string{
 		`UPDATE projects SET star_count = star_count - 1 WHERE id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`,
@@ -188,6 +225,8 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 		`UPDATE projects SET creator_id = ? WHERE creator_id = ?`,
 		`UPDATE namespaces SET created_by = ? WHERE created_by = ?`,
 		`UPDATE members SET created_by = ? WHERE created_by = ?`,
+		`UPDATE deploy_tokens SET created_by = ? WHERE created_by = ?`,
+		`UPDATE deploy_keys SET created_by = ? WHERE created_by = ?`,
 	} {
 		if _, err := tx.ExecContext(ctx, query, ghostID, userID); err != nil {
 			return err

@@ -16,7 +16,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref Ref) (*Project, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.complete(ctx, p); err != nil {
+	if err := s.complete(ctx, by, p); err != nil {
 		return nil, fmt.Errorf("project %d: %w", p.ID, err)
 	}
 	p.Shares, err = s.shares(ctx, by, source{project: p, have: p.Access.Level()})
@@ -24,7 +24,14 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref Ref) (*Project, e
 }
 
 // complete reads what stands beside the rows of projects.
-func (s *Service) complete(ctx context.Context, list ...*Project) error {
+func (s *Service) complete(ctx context.Context, by actor.Actor, list ...*Project) error {
+	if err := s.origins(ctx, by, list...); err != nil {
+		return err
+	}
+	return s.details(ctx, list...)
+}
+
+func (s *Service) details(ctx context.Context, list ...*Project) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -64,6 +71,13 @@ func (s *Service) complete(ctx context.Context, list ...*Project) error {
 	}
 	for _, c := range forks {
 		byID[c.id].Forks = c.forks
+	}
+	statistics, err := findStatistics(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		p.Statistics = statistics[p.ID]
 	}
 	if len(owners) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/picture"
 )
 
 // NewGroup is what a group is made of.
@@ -19,6 +20,7 @@ type NewGroup struct {
 	Description string
 	Visibility  *Visibility // that of the parent unless given, private at the top
 	Change      func(*GroupSettings)
+	Avatar      *picture.File
 }
 
 // maxDepth is how many groups may stand one below the other.
@@ -30,6 +32,9 @@ const maxDepth = 20
 // path is taken.
 func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (*Namespace, error) {
 	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
+		return nil, err
+	}
+	if err := g.Avatar.Check(); err != nil {
 		return nil, err
 	}
 	wrong := map[string][]string{}
@@ -77,7 +82,7 @@ func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (
 	if err != nil {
 		return nil, fmt.Errorf("create group: %w", err)
 	}
-	return n, nil
+	return s.setGroupAvatar(ctx, by, n, g.Avatar, false)
 }
 
 func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *int64) error {
@@ -162,6 +167,9 @@ type GroupChange struct {
 	Description *string
 	Visibility  *Visibility
 	Settings    func(*GroupSettings)
+
+	Avatar       *picture.File
+	RemoveAvatar bool // when there is no new one
 }
 
 // UpdateGroup changes a group. Owners only. A new path leads all that is in
@@ -169,6 +177,9 @@ type GroupChange struct {
 func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c GroupChange) (*Namespace, error) {
 	found, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.Avatar.Check(); err != nil {
 		return nil, err
 	}
 	n, err := s.changeGroup(ctx, found.ID, func(tx *db.Tx, n *Namespace) error {
@@ -186,6 +197,9 @@ func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c Gr
 		return s.recordGroupChanges(ctx, tx, by, &was, n)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if n, err = s.setGroupAvatar(ctx, by, n, c.Avatar, c.RemoveAvatar); err != nil {
 		return nil, err
 	}
 	n.Shares, err = s.shares(ctx, by, source{group: n, have: Owner})

@@ -50,6 +50,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort
 type GroupFilter struct {
 	Subgroups  bool
 	WithShared bool
+	OnlyShared bool // what is shared with the group, and nothing that is in it
 }
 
 // GroupProjects gives the projects of a group that the actor sees; NotFound
@@ -64,9 +65,12 @@ func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g 
 	if g.Subgroups {
 		cond = `p.namespace_id IN ` + below
 	}
-	if g.WithShared {
-		cond = anyOf(cond, `p.id IN (SELECT s.project_id FROM group_shares s WHERE s.group_id = ? AND s.project_id IS NOT NULL AND `+activeShare+`)`)
-		args = append(args, n.ID, s.today())
+	shared := `p.id IN (SELECT s.project_id FROM group_shares s WHERE s.group_id = ? AND s.project_id IS NOT NULL AND ` + activeShare + `)`
+	switch {
+	case g.OnlyShared:
+		cond, args = shared, []any{n.ID, s.today()}
+	case g.WithShared:
+		cond, args = anyOf(cond, shared), append(args, n.ID, s.today())
 	}
 	w.And(cond, args...)
 	return s.list(ctx, by, w, order, p)
@@ -211,7 +215,7 @@ func (s *Service) list(ctx context.Context, by actor.Actor, w db.Where, order So
 	for _, p := range page.Items {
 		p.Access = access[p.ID]
 	}
-	if err := s.complete(ctx, page.Items...); err != nil {
+	if err := s.complete(ctx, by, page.Items...); err != nil {
 		return page, fmt.Errorf("list projects: %w", err)
 	}
 	return page, nil

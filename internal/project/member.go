@@ -100,6 +100,9 @@ func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n 
 	if err != nil {
 		return nil, err
 	}
+	if u.Kind == user.ProjectBot || u.Kind == user.GroupBot {
+		return nil, errs.InvalidField("user", "is a bot of a group or project, and works nowhere else")
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.atLeastInherited(ctx, tx, in, u.ID, n.Level); err != nil {
 			return err
@@ -290,8 +293,8 @@ func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID i
 		return err
 	}
 	other, err := exists(tx.QueryRowContext(ctx, `
-		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
-		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND `+activeMember+` LIMIT 1`, in.group.ID, userID, s.today()))
+		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
+		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND `+activeMember+` LIMIT 1`, in.group.ID, userID, s.today()))
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,16 @@ func checkName(wrong map[string][]string, name string) {
 	}
 }
 
+// checkText holds the rules of a text that names a thing to people.
+func checkText(wrong map[string][]string, field, text string) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		wrong[field] = []string{"can't be blank"}
+	case utf8.RuneCountInString(text) > 255:
+		wrong[field] = []string{"is too long (maximum is 255 characters)"}
+	}
+}
+
 func checkDescription(wrong map[string][]string, text string, limit int) {
 	if utf8.RuneCountInString(text) > limit {
 		wrong["description"] = []string{"is too long"}

@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/queue"
@@ -113,6 +114,8 @@ type Project struct {
 	Stars         int64
 	Storage       string
 	ReadOnly      bool
+	Import        ImportStatus
+	ImportError   string
 
 	Issues        Feature
 	Repository    Feature
@@ -132,7 +135,21 @@ type Project struct {
 	Access Access     // of the one who asks
 	Owner  *user.User // of a project in a user's namespace
 	Shares []Share    // by Service.Get only
+
+	Statistics Statistics
+	ForkedFrom *Project // if the one who asks sees it
 }
+
+// ImportStatus says how far a project is that is made from another.
+type ImportStatus string
+
+// The states of an import.
+const (
+	ImportNone      ImportStatus = "none"
+	ImportScheduled ImportStatus = "scheduled"
+	ImportFinished  ImportStatus = "finished"
+	ImportFailed    ImportStatus = "failed"
+)
 
 // FullName is the name after the names of all namespaces above it.
 func (p *Project) FullName() string { return p.Namespace.FullName + " / " + p.Name }
@@ -148,14 +165,45 @@ func (n *Namespace) entity() audit.Entity {
 // Deps are what the service needs.
 type Deps struct {
 	DB    *db.DB
+	Blobs blob.Store
 	Queue *queue.Queue
 	Users *user.Service
 	Audit *audit.Service
 	Now   func() time.Time
+
+	Host     string   // of the addresses that bots get
+	Storages []string // that a project may be on; empty: not asked
 }
 
 // Service is the groups and projects of the installation.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	removers []Remover
+	branch   BranchSetter
+}
+
+// Remover is how a later feature takes part when projects go for good. It runs
+// in the transaction that removes their rows; what lies outside of the
+// database goes by work that it adds to the queue.
+type Remover func(ctx context.Context, tx *db.Tx, gone []Removed) error
+
+// Removed is a project that goes for good.
+type Removed struct {
+	ID      int64
+	Storage string
+}
+
+// OnRemove registers a Remover; it is called while the program is put
+// together.
+func (s *Service) OnRemove(r Remover) { s.removers = append(s.removers, r) }
+
+// BranchSetter makes a branch of the repository the default one. It is asked
+// before the project is saved: InvalidField when there is no such branch.
+type BranchSetter func(ctx context.Context, p *Project, branch string) error
+
+// OnDefaultBranch registers who knows the repository; it is called while the
+// program is put together.
+func (s *Service) OnDefaultBranch(b BranchSetter) { s.branch = b }
 
 // New makes the service, takes on its background work, and takes part in the
 // renaming and deletion of users.

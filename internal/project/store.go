@@ -200,7 +200,7 @@ func taken(err error) error {
 }
 
 const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.description, p.visibility, p.default_branch, p.archived,
-	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only,
+	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only, p.import_status, p.import_error,
 	p.issues_access_level, p.repository_access_level, p.merge_requests_access_level, p.builds_access_level, p.settings,
 	p.last_activity_at, p.created_at, p.updated_at,
 	n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.visibility, n.avatar`
@@ -212,7 +212,7 @@ func scanProject(s db.Scanner) (*Project, error) {
 	n := &p.Namespace
 	var settings string
 	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.Archived,
-		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly,
+		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly, &p.Import, &p.ImportError,
 		&p.Issues, &p.Repository, &p.MergeRequests, &p.Builds, &settings,
 		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt),
 		&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Visibility, &n.Avatar)
@@ -228,6 +228,11 @@ func scanProject(s db.Scanner) (*Project, error) {
 func findProject(ctx context.Context, q db.Q, id int64) (*Project, error) {
 	p, err := scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.id = ? AND p.deleted_at IS NULL`, id))
 	return p, notFound(err, "Project")
+}
+
+func findProjects(ctx context.Context, q db.Q, ids []int64) ([]*Project, error) {
+	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+`
+		WHERE p.deleted_at IS NULL AND p.id IN `+db.In(len(ids))+` ORDER BY p.id`, db.Any(ids)...)
 }
 
 // findByRef finds a project by id, by path, or by a path that it had.
@@ -256,10 +261,12 @@ func insertProject(ctx context.Context, q db.Q, p *Project) error {
 	}
 	err = q.QueryRowContext(ctx, `
 		INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, default_branch, creator_id, storage,
+			forked_from_id, import_status,
 			issues_access_level, repository_access_level, merge_requests_access_level, builds_access_level, settings,
 			last_activity_at, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch, p.CreatorID, p.Storage,
+		p.ForkedFromID, string(p.Import),
 		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(settings),
 		p.LastActivityAt, p.CreatedAt, p.UpdatedAt).Scan(&p.ID)
 	return taken(err)
@@ -294,4 +301,13 @@ func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string) e
 		}
 	}
 	return nil
+}
+
+// findRemoved reads what Removers are told of projects.
+func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Removed, error) {
+	return db.All(ctx, q, func(s db.Scanner) (Removed, error) {
+		var r Removed
+		err := s.Scan(&r.ID, &r.Storage)
+		return r, err
+	}, `SELECT p.id, p.storage FROM projects p WHERE `+which+` ORDER BY p.id`, args...)
 }

@@ -41,6 +41,22 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 	return s.Get(ctx, by, RefTo(found.ID))
 }
 
+// Adopt moves a project into a group and gives the group. Administrators only;
+// the errors are those of Transfer.
+func (s *Service) Adopt(ctx context.Context, by actor.Actor, group, ref Ref) (*Namespace, error) {
+	into, err := s.RequireGroup(ctx, by, group, NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	if _, err := s.Transfer(ctx, by, ref, RefTo(into.ID)); err != nil {
+		return nil, err
+	}
+	return s.Group(ctx, by, RefTo(into.ID))
+}
+
 func (s *Service) findNamespaceRef(ctx context.Context, ref Ref) (*Namespace, error) {
 	if id, ok := ref.id(); ok {
 		return findNamespace(ctx, s.DB, id)

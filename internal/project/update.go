@@ -34,6 +34,12 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 			return nil, err
 		}
 	}
+	if err := c.Avatar.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.setBranch(ctx, found, c.DefaultBranch); err != nil {
+		return nil, err
+	}
 	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
 		was := *p
 		set(&p.Name, c.Name)
@@ -42,9 +48,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 		if err := s.apply(by, p, c.Fields); err != nil {
 			return err
 		}
-		if c.DefaultBranch != nil && *c.DefaultBranch != p.DefaultBranch {
-			return errs.InvalidField("default_branch", "does not exist")
-		}
+		set(&p.DefaultBranch, c.DefaultBranch)
 		wrong := map[string][]string{}
 		if p.Path != was.Path {
 			checkPath(wrong, p.Path, false)
@@ -64,7 +68,22 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.setAvatar(ctx, by, found.ID, c.Avatar, c.RemoveAvatar); err != nil {
+		return nil, err
+	}
 	return s.Get(ctx, by, RefTo(found.ID))
+}
+
+// setBranch changes the default branch in the repository, before the row that
+// tells of it.
+func (s *Service) setBranch(ctx context.Context, p *Project, branch *string) error {
+	if branch == nil || *branch == p.DefaultBranch {
+		return nil
+	}
+	if s.branch == nil {
+		return errs.InvalidField("default_branch", "does not exist")
+	}
+	return s.branch(ctx, p, *branch)
 }
 
 // change runs f on a project in a transaction and saves what f did to it. The

@@ -16,6 +16,7 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.finishDelete)
 	queue.Handle(s.Queue, s.finishDeleteGroup)
 	s.Queue.Every("project_expire_members", time.Hour, s.expireMembers)
+	s.Queue.Every("project_retire_bots", time.Hour, s.retireBots)
 }
 
 // expireMembers removes memberships and shares whose day has come. They have

@@ -39,6 +39,11 @@ type Settings struct {
 	// CI.
 	MaxInstanceVariables int
 
+	// Repositories.
+	MaxPushMegabytes int // of one push; 0 is no limit
+	DiffMaxFiles     int // with their texts, in a comparison
+	DiffMaxLines     int // of all texts of a comparison
+
 	// Rates.
 	AuthenticatedAPI   Throttle
 	UnauthenticatedAPI Throttle
@@ -63,6 +68,8 @@ func Default() Settings {
 		MaxTokenLifetimeDays:  365,
 		ImpersonationEnabled:  true,
 		MaxInstanceVariables:  100,
+		DiffMaxFiles:          1000,
+		DiffMaxLines:          50_000,
 		AuthenticatedAPI:      Throttle{Requests: 7200, Seconds: 3600},
 		UnauthenticatedAPI:    Throttle{Requests: 3600, Seconds: 3600},
 	}
@@ -91,6 +98,9 @@ func (s *Settings) fields() []field {
 		{"max_personal_access_token_lifetime", &s.MaxTokenLifetimeDays, 1, 400},
 		{"impersonation_enabled", &s.ImpersonationEnabled, 0, 0},
 		{"max_instance_variables", &s.MaxInstanceVariables, 0, 10_000},
+		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
+		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
+		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},
 		{"throttle_authenticated_api_enabled", &s.AuthenticatedAPI.Enabled, 0, 0},
 		{"throttle_authenticated_api_requests_per_period", &s.AuthenticatedAPI.Requests, 1, maxCount},
 		{"throttle_authenticated_api_period_in_seconds", &s.AuthenticatedAPI.Seconds, 1, maxCount},

@@ -109,18 +109,6 @@ func (a Attribute) check() error {
 	return invalid(wrong)
 }
 
-// attributeRow is an attribute with its owner.
-type attributeRow struct {
-	userID int64
-	Attribute
-}
-
-func scanAttribute(s db.Scanner) (attributeRow, error) {
-	var r attributeRow
-	err := s.Scan(&r.userID, &r.Key, &r.Value)
-	return r, err
-}
-
 func attributesOf(ctx context.Context, q db.Q, userID int64) ([]Attribute, error) {
 	of, err := attributesOfAll(ctx, q, []int64{userID})
 	if err != nil {
@@ -129,32 +117,18 @@ func attributesOf(ctx context.Context, q db.Q, userID int64) ([]Attribute, error
 	return of[userID], nil
 }
 
-// attributesOfAll gives the attributes of several users; those without any
-// have an empty list.
+// attributesOfAll gives the attributes of several users, by key; those without
+// any have an empty list.
 func attributesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Attribute, error) {
-	of := make(map[int64][]Attribute, len(ids))
-	if len(ids) == 0 {
-		return of, nil
-	}
-	rows, err := db.All(ctx, q, scanAttribute, `
+	return ofAll(ctx, q, ids, func(a *Attribute) []any { return []any{&a.Key, &a.Value} }, `
 		SELECT user_id, key, value FROM user_custom_attributes
-		WHERE user_id IN `+db.In(len(ids))+` ORDER BY user_id, key`, db.Any(ids)...)
-	if err != nil {
-		return nil, fmt.Errorf("read custom attributes: %w", err)
-	}
-	for _, id := range ids {
-		of[id] = []Attribute{}
-	}
-	for _, r := range rows {
-		of[r.userID] = append(of[r.userID], r.Attribute)
-	}
-	return of, nil
+		WHERE user_id IN `+db.In(len(ids))+` ORDER BY user_id, key`)
 }
 
 func findAttribute(ctx context.Context, q db.Q, userID int64, key string) (Attribute, error) {
-	r, err := scanAttribute(q.QueryRowContext(ctx, `
-		SELECT user_id, key, value FROM user_custom_attributes WHERE user_id = ? AND key = ?`, userID, key))
-	return r.Attribute, notFound(err, "Custom Attribute")
+	a := Attribute{Key: key}
+	err := q.QueryRowContext(ctx, `SELECT value FROM user_custom_attributes WHERE user_id = ? AND key = ?`, userID, key).Scan(&a.Value)
+	return a, notFound(err, "Custom Attribute")
 }
 
 func saveAttribute(ctx context.Context, q db.Q, userID int64, a Attribute) error {

@@ -138,12 +138,13 @@ func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error
 
 // noteActivity writes the day of the last activity, at most once a day.
 func (s *Service) noteActivity(ctx context.Context, userID int64, last string, now time.Time) error {
-	today := now.Format(time.DateOnly)
-	if last >= today {
+	var room [len(time.DateOnly)]byte
+	today := now.AppendFormat(room[:0], time.DateOnly)
+	if last >= string(today) { // as in nearly every request: nothing is allocated for it
 		return nil
 	}
 	s.actors.drop(userID)
-	return saveActivity(ctx, s.DB, userID, today, now)
+	return saveActivity(ctx, s.DB, userID, string(today), now)
 }
 
 // credential reads a token and its account, from memory when it can.

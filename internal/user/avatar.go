@@ -1,41 +1,23 @@
 package user
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"fmt"
-	"io"
-	"path"
-	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/picture"
 )
-
-// AvatarFile is an image that somebody sent.
-type AvatarFile struct {
-	Name string // as the sender calls it
-	Data io.Reader
-
-	image []byte // what Data gave, once check has read it
-	kind  imageKind
-}
-
-// maxAvatar is the size of an image in bytes; it fits into memory, so that it
-// can be looked at before it is stored.
-const maxAvatar = 200 << 10
 
 // SetAvatar gives a user a new picture: he himself and administrators may.
 // Invalid when it is not an image that browsers show, or is too big.
-func (s *Service) SetAvatar(ctx context.Context, by actor.Actor, userID int64, f *AvatarFile) (*User, error) {
+func (s *Service) SetAvatar(ctx context.Context, by actor.Actor, userID int64, f *picture.File) (*User, error) {
 	if err := by.RequireSelf(userID, "User"); err != nil {
 		return nil, err
 	}
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	if err := s.storeAvatar(ctx, by, userID, f); err != nil {
@@ -66,27 +48,22 @@ func (s *Service) OpenAvatar(ctx context.Context, userID int64, name string) (*b
 	if name == "" || u.Avatar != name {
 		return nil, errs.NotFound("Avatar")
 	}
-	return s.Blobs.Get(ctx, avatarKey(userID, name))
+	return s.avatars().Open(ctx, userID, name)
 }
 
-// avatarKey is where a picture is stored.
-func avatarKey(userID int64, name string) string {
-	return fmt.Sprintf("avatars/user/%d/%s", userID, name)
-}
+// avatars is where the pictures of users lie.
+func (s *Service) avatars() picture.Shelf { return picture.Shelf{Blobs: s.Blobs, Owner: "user"} }
 
-// storeAvatar stores a picture that has been checked. Each has a name of its
-// own, so that a cache can keep what it has under that name for ever.
-func (s *Service) storeAvatar(ctx context.Context, by actor.Actor, userID int64, f *AvatarFile) error {
-	name := f.newName()
+// storeAvatar stores a picture that has been checked.
+func (s *Service) storeAvatar(ctx context.Context, by actor.Actor, userID int64, f *picture.File) error {
 	// The file goes first: a row promises that its picture exists. A crash
 	// between the two leaves a file that nothing refers to.
-	_, err := s.Blobs.Put(ctx, avatarKey(userID, name), bytes.NewReader(f.image),
-		blob.Options{ContentType: f.kind.contentType, Size: int64(len(f.image))})
+	name, err := s.avatars().Put(ctx, userID, f)
 	if err != nil {
-		return fmt.Errorf("store avatar of user %d: %w", userID, err)
+		return err
 	}
 	if err := s.replaceAvatar(ctx, by, userID, name); err != nil {
-		s.dropAvatar(ctx, userID, name)
+		s.avatars().Drop(ctx, userID, name)
 		return err
 	}
 	return nil
@@ -107,54 +84,7 @@ func (s *Service) replaceAvatar(ctx context.Context, by actor.Actor, userID int6
 		return err
 	}
 	if was != name {
-		s.dropAvatar(ctx, userID, was)
+		s.avatars().Drop(ctx, userID, was)
 	}
 	return nil
-}
-
-// dropAvatar removes a file that no row refers to, even for a caller who has
-// gone away. A failure costs room in the store and nothing else, so it is not
-// held against the change that was made.
-func (s *Service) dropAvatar(ctx context.Context, userID int64, name string) {
-	if name != "" {
-		_ = s.Blobs.Delete(context.WithoutCancel(ctx), avatarKey(userID, name))
-	}
-}
-
-// check reads the image and refuses what is none or too big. A nil file, for
-// requests that bring none, is fine.
-func (f *AvatarFile) check() error {
-	if f == nil || f.image != nil {
-		return nil
-	}
-	image, err := io.ReadAll(io.LimitReader(f.Data, maxAvatar+1))
-	if err != nil {
-		return fmt.Errorf("read avatar: %w", err)
-	}
-	if len(image) > maxAvatar {
-		return errs.InvalidField("avatar", "is too big (should be at most %d KiB)", maxAvatar>>10)
-	}
-	kind, problem := inspectImage(image)
-	if problem != "" {
-		return errs.InvalidField("avatar", problem)
-	}
-	f.image, f.kind = image, kind
-	return nil
-}
-
-// newName keeps the readable part of the sender's name, so that a saved
-// picture is recognised, and makes the rest.
-func (f *AvatarFile) newName() string {
-	stem := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return -1
-	}, strings.TrimSuffix(f.Name, path.Ext(f.Name)))
-	stem = strings.TrimLeft(stem[:min(len(stem), 64)], "-")
-	if stem != "" {
-		stem += "-"
-	}
-	return stem + strings.ToLower(rand.Text()[:12]) + f.kind.extension
 }

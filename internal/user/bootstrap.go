@@ -82,7 +82,7 @@ func (s *Service) insertFirst(ctx context.Context, tx *db.Tx, hash, token string
 		}
 		t := &Token{UserID: u.ID, Kind: Personal, Name: "First token", Scopes: Scopes(), CreatedAt: u.CreatedAt,
 			ExpiresAt: firstExpiry(u.CreatedAt), Secret: token}
-		if err := s.addToken(ctx, tx, by, t, 0); err != nil {
+		if err := s.addToken(ctx, tx, by, t); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/picture"
 	"svc/internal/secret"
 	"svc/internal/setting"
 )
@@ -48,7 +49,7 @@ type Fields struct {
 	Provider, ExternUID string // an identity to add, both or none
 	SAMLProviderID      *int64 // with an identity of a group's provider
 
-	Avatar       *AvatarFile
+	Avatar       *picture.File
 	RemoveAvatar bool // when there is no new one
 }
 
@@ -65,7 +66,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewUser) (*User,
 	if err := n.check(settings); err != nil {
 		return nil, err
 	}
-	if err := n.Avatar.check(); err != nil {
+	if err := n.Avatar.Check(); err != nil {
 		return nil, err
 	}
 	if n.ResetPassword || n.ForceRandomPassword {

@@ -67,38 +67,41 @@ type deleteWork struct {
 func (deleteWork) Kind() string { return "user_delete" }
 
 func (s *Service) delete(ctx context.Context, by actor.Actor, u *User, hard bool, event string) error {
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if u.Admin {
-			if err := requireOtherAdmin(ctx, tx, u.ID); err != nil {
-				return err
-			}
-		}
-		for _, guard := range s.guards {
-			if err := guard(ctx, tx, u.ID, hard); err != nil {
-				return err
-			}
-		}
-		if err := db.ExecOne(ctx, tx, `UPDATE users SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL`, s.Now(), u.ID); err != nil {
-			return notFound(err, "User")
-		}
-		if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
-			return err
-		}
-		if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
-			return err
-		}
-		if err := s.record(ctx, tx, by, u, event, audit.Details{Remove: "user", Message: "User " + u.Username + " scheduled for deletion"}); err != nil {
-			return err
-		}
-		if err := s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard}); err != nil {
-			return err
-		}
-		return s.dropActor(ctx, tx, u.ID)
-	})
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginDelete(ctx, tx, by, u, hard, event) })
 	if err != nil {
 		return fmt.Errorf("delete user %d: %w", u.ID, err)
 	}
 	return nil
+}
+
+// beginDelete hides an account and leaves the rest to the background.
+func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hard bool, event string) error {
+	if u.Admin {
+		if err := requireOtherAdmin(ctx, tx, u.ID); err != nil {
+			return err
+		}
+	}
+	for _, guard := range s.guards {
+		if err := guard(ctx, tx, u.ID, hard); err != nil {
+			return err
+		}
+	}
+	if err := db.ExecOne(ctx, tx, `UPDATE users SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL`, s.Now(), u.ID); err != nil {
+		return notFound(err, "User")
+	}
+	if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
+		return err
+	}
+	if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, by, u, event, audit.Details{Remove: "user", Message: "User " + u.Username + " scheduled for deletion"}); err != nil {
+		return err
+	}
+	if err := s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard}); err != nil {
+		return err
+	}
+	return s.dropActor(ctx, tx, u.ID)
 }
 
 // requireOtherAdmin keeps the last administrator: without one, nobody could
@@ -118,6 +121,9 @@ func requireOtherAdmin(ctx context.Context, q db.Q, id int64) error {
 func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 	var avatar string
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "users", w.UserID); err != nil {
+			return err
+		}
 		err := tx.QueryRowContext(ctx, `SELECT avatar FROM users WHERE id = ? AND deleted_at IS NOT NULL`, w.UserID).Scan(&avatar)
 		if errors.Is(err, db.ErrNoRows) {
 			return nil // an earlier try got this far
@@ -134,6 +140,9 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 				return err
 			}
 		}
+		if err := dropFollows(ctx, tx, w.UserID); err != nil {
+			return err
+		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM users WHERE id = ?`, w.UserID)
 		return err
 	})
@@ -141,7 +150,7 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 		return fmt.Errorf("finish deletion of user %d: %w", w.UserID, err)
 	}
 	if avatar != "" {
-		return s.Blobs.Delete(ctx, avatarKey(w.UserID, avatar))
+		return s.Blobs.Delete(ctx, s.avatars().Key(w.UserID, avatar))
 	}
 	return nil
 }

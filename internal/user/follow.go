@@ -23,7 +23,12 @@ func (s *Service) Follow(ctx context.Context, by actor.Actor, userID int64) (u *
 	if by.Is(userID) {
 		return u, false, nil
 	}
-	changed, err = insertFollow(ctx, s.DB, by.ID, userID, s.Now())
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if changed, err = insertFollow(ctx, tx, by.ID, userID, s.Now()); err != nil || !changed {
+			return err
+		}
+		return countFollow(ctx, tx, by.ID, userID, 1)
+	})
 	if db.IsForeignKey(err) {
 		return nil, false, errs.NotFound("User").Because(err)
 	}
@@ -41,7 +46,13 @@ func (s *Service) Unfollow(ctx context.Context, by actor.Actor, userID int64) (u
 	if u, err = s.find(ctx, s.DB, by, userID); err != nil {
 		return nil, false, err
 	}
-	if changed, err = deleteFollow(ctx, s.DB, by.ID, userID); err != nil {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if changed, err = deleteFollow(ctx, tx, by.ID, userID); err != nil || !changed {
+			return err
+		}
+		return countFollow(ctx, tx, by.ID, userID, -1)
+	})
+	if err != nil {
 		return nil, false, fmt.Errorf("unfollow user %d: %w", userID, err)
 	}
 	return u, changed, nil
@@ -87,7 +98,7 @@ func listFollows(ctx context.Context, d *db.DB, by actor.Actor, list, of string,
 		where.And("u.state NOT IN (?, ?) OR u.id = ?", string(Banned), string(PendingApproval), by.ID)
 	}
 	return db.List(ctx, d, db.Query[*User]{
-		Columns: userColumns, From: "follows f JOIN users u ON u.id = " + list + " LEFT JOIN namespaces n ON n.user_id = u.id",
+		Columns: userColumns, From: userTables + " JOIN follows f ON u.id = " + list,
 		Where: where, Order: []db.Order{{Name: list}},
 		Scan: scanUser, Keys: func(u *User) []any { return []any{u.ID} },
 		CountFrom: "follows f JOIN users u ON u.id = " + list,
@@ -101,6 +112,36 @@ func insertFollow(ctx context.Context, q db.Q, follower, followed int64, now tim
 
 func deleteFollow(ctx context.Context, q db.Q, follower, followed int64) (bool, error) {
 	return touched(ctx, q, `DELETE FROM follows WHERE follower_id = ? AND followed_id = ?`, follower, followed)
+}
+
+// countFollow adds to the numbers that profiles show. The rows are written in
+// the order of ids, so that two who follow each other at once do not wait for
+// one another.
+func countFollow(ctx context.Context, q db.Q, follower, followed, n int64) error {
+	for _, id := range []int64{min(follower, followed), max(follower, followed)} {
+		query := `UPDATE users SET followers = followers + ? WHERE id = ?`
+		if id == follower {
+			query = `UPDATE users SET following = following + ? WHERE id = ?`
+		}
+		if _, err := q.ExecContext(ctx, query, n, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropFollows takes a user who goes out of the numbers of the others; the rows
+// go with the account. The caller has locked the account, so that no follow is
+// added meanwhile.
+func dropFollows(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE users SET followers = followers - 1 WHERE id IN (SELECT f.followed_id FROM follows f WHERE f.follower_id = ?)`, userID)
+	if err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, `
+		UPDATE users SET following = following - 1 WHERE id IN (SELECT f.follower_id FROM follows f WHERE f.followed_id = ?)`, userID)
+	return err
 }
 
 // touched runs a statement and reports whether it changed any row.

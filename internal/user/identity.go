@@ -51,46 +51,12 @@ func setIdentity(ctx context.Context, tx *db.Tx, userID int64, i Identity) error
 	return taken(saveIdentity(ctx, tx, userID, i))
 }
 
-// identityRow is an identity with its owner.
-type identityRow struct {
-	userID int64
-	Identity
-}
-
-func scanIdentity(s db.Scanner) (identityRow, error) {
-	var r identityRow
-	err := s.Scan(&r.userID, &r.Provider, &r.ExternUID, &r.SAMLProviderID)
-	return r, err
-}
-
-func identitiesOf(ctx context.Context, q db.Q, userID int64) ([]Identity, error) {
-	of, err := identitiesOfAll(ctx, q, []int64{userID})
-	if err != nil {
-		return nil, err
-	}
-	return of[userID], nil
-}
-
-// identitiesOfAll gives the identities of several users; those without any
-// have an empty list.
+// identitiesOfAll gives the identities of several users, by provider; those
+// without any have an empty list.
 func identitiesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Identity, error) {
-	of := make(map[int64][]Identity, len(ids))
-	if len(ids) == 0 {
-		return of, nil
-	}
-	rows, err := db.All(ctx, q, scanIdentity, `
+	return ofAll(ctx, q, ids, func(i *Identity) []any { return []any{&i.Provider, &i.ExternUID, &i.SAMLProviderID} }, `
 		SELECT user_id, provider, extern_uid, saml_provider_id FROM identities
-		WHERE user_id IN `+db.In(len(ids))+` ORDER BY user_id, provider`, db.Any(ids)...)
-	if err != nil {
-		return nil, fmt.Errorf("read identities: %w", err)
-	}
-	for _, id := range ids {
-		of[id] = []Identity{}
-	}
-	for _, r := range rows {
-		of[r.userID] = append(of[r.userID], r.Identity)
-	}
-	return of, nil
+		WHERE user_id IN `+db.In(len(ids))+` ORDER BY user_id, provider`)
 }
 
 func saveIdentity(ctx context.Context, q db.Q, userID int64, i Identity) error {

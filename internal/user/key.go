@@ -185,7 +185,7 @@ func (s *Service) DeleteKey(ctx context.Context, by actor.Actor, userID, id int6
 }
 
 func (s *Service) addKey(ctx context.Context, by actor.Actor, userID int64, n NewKey) (*Key, error) {
-	k, err := n.check(s.Now())
+	k, err := n.Check(s.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +195,12 @@ func (s *Service) addKey(ctx context.Context, by actor.Actor, userID int64, n Ne
 		if err != nil {
 			return err
 		}
+		if err := requireNoDeployKey(ctx, tx, k.SHA256); err != nil {
+			return err
+		}
 		err = insertKey(ctx, tx, k)
 		if db.IsUnique(err, "ssh_keys_sha256") {
-			return errs.InvalidField("fingerprint_sha256", "has already been taken").Because(err)
+			return keyTaken().Because(err)
 		}
 		if err != nil {
 			return err
@@ -209,6 +212,8 @@ func (s *Service) addKey(ctx context.Context, by actor.Actor, userID int64, n Ne
 	}
 	return k, nil
 }
+
+func keyTaken() *errs.Error { return errs.InvalidField("fingerprint_sha256", "has already been taken") }
 
 func (s *Service) deleteKey(ctx context.Context, by actor.Actor, userID, id int64) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -235,8 +240,9 @@ func (k *Key) target() audit.Target {
 	return audit.Target{Type: "Key", ID: k.ID, Details: k.Title}
 }
 
-// check makes the key that n describes.
-func (n NewKey) check(now time.Time) (*Key, error) {
+// Check makes the key that n describes, also for features that keep keys of
+// their own. Invalid when it can not be used.
+func (n NewKey) Check(now time.Time) (*Key, error) {
 	wrong := map[string][]string{}
 	switch {
 	case strings.TrimSpace(n.Title) == "":

@@ -93,12 +93,13 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort
 }
 
 func listUsers(ctx context.Context, d *db.DB, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
-	where := f.where(by)
+	r := rows.Get().(*row)
+	defer rows.Put(r)
 	q := db.Query[*User]{
-		Columns: userColumns, From: userTables, Where: where, Desc: order.Desc, Scan: scanEach((*User).columns),
+		Columns: userColumns, From: userTables, CountFrom: "users u", Where: f.where(by), Desc: order.Desc, Scan: r.each(r.account),
 	}
 	if by.Admin {
-		q.Columns, q.ColumnArgs, q.Scan = profileColumns, []any{by.ID}, scanEach((*User).profile)
+		q.Columns, q.From, q.ColumnArgs, q.Scan = profileColumns, profileTables, []any{by.ID}, r.each(r.profile)
 	}
 	id := db.Order{Name: "u.id"}
 	switch order.By {

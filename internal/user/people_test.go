@@ -3,6 +3,7 @@ package user
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"svc/internal/actor"
@@ -79,6 +80,92 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// The numbers that profiles show are kept beside the follows they count.
+func TestFollowNumbers(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		_, err := b.Bootstrap(ctx, password, "") // makes the ghost, which a deletion needs
+		b.ok(err)
+		ada, byAda := b.user("ada")
+		bob, byBob := b.user("bob")
+		eve, byEve := b.user("eve")
+		_, byBoss := b.admin("boss")
+		shown := func(want ...[2]int64) {
+			b.t.Helper()
+			for i, id := range []int64{ada.ID, bob.ID, eve.ID}[:len(want)] {
+				u, err := b.Get(ctx, byAda, id, false)
+				b.ok(err)
+				if got := [2]int64{u.Followers, u.Following}; got != want[i] {
+					b.t.Errorf("%s: followers and following %v, want %v", u.Username, got, want[i])
+				}
+				if follows := i == 1 && want[0][1] > 0; u.IsFollowed != follows {
+					b.t.Errorf("%s: followed %v", u.Username, u.IsFollowed)
+				}
+			}
+		}
+		follow := func(by actor.Actor, id int64) {
+			b.t.Helper()
+			_, _, err := b.Follow(ctx, by, id)
+			b.ok(err)
+		}
+		shown([2]int64{0, 0}, [2]int64{0, 0}, [2]int64{0, 0})
+		follow(byAda, bob.ID)
+		follow(byAda, bob.ID)
+		follow(byBob, ada.ID)
+		follow(byEve, bob.ID)
+		follow(byEve, ada.ID)
+		follow(byBob, eve.ID)
+		shown([2]int64{2, 1}, [2]int64{2, 2}, [2]int64{1, 2})
+		for range 2 {
+			_, _, err := b.Unfollow(ctx, byBob, ada.ID)
+			b.ok(err)
+		}
+		shown([2]int64{1, 1}, [2]int64{2, 1}, [2]int64{1, 2})
+		b.ok(b.Delete(ctx, byBoss, eve.ID, false, nil))
+		b.ok(b.finishDelete(ctx, deleteWork{UserID: eve.ID}))
+		b.ok(b.finishDelete(ctx, deleteWork{UserID: eve.ID})) // as after a crash
+		shown([2]int64{0, 1}, [2]int64{1, 0})
+
+		// An account that is changed keeps them.
+		_, err = b.Update(ctx, byBoss, bob.ID, Change{Name: ptr("Robert")})
+		b.ok(err)
+		shown([2]int64{0, 1}, [2]int64{1, 0})
+	})
+}
+
+// Many who follow one another at once: none waits for ever, none is lost.
+func TestFollowAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		var users []*User
+		var actors []actor.Actor
+		for _, name := range []string{"ada", "bob", "eve", "joe"} {
+			u, by := b.user(name)
+			users, actors = append(users, u), append(actors, by)
+		}
+		var wg sync.WaitGroup
+		for _, by := range actors {
+			for _, u := range users {
+				wg.Go(func() {
+					if _, _, err := b.Follow(ctx, by, u.ID); err != nil {
+						b.t.Errorf("%s follows %s: %v", by.Username, u.Username, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		for _, u := range users {
+			got, err := b.Get(ctx, actors[0], u.ID, false)
+			b.ok(err)
+			if got.Followers != 3 || got.Following != 3 {
+				b.t.Errorf("%s has %d followers and follows %d", u.Username, got.Followers, got.Following)
+			}
+		}
+	})
+}
+
 func TestIdentities(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -103,12 +190,18 @@ func TestIdentities(t *testing.T) {
 		if of[bob.ID] == nil || len(of[bob.ID]) != 0 {
 			b.t.Errorf("nobody's identities %#v", of[bob.ID])
 		}
+		if u, err := b.Get(ctx, byBoss, ada.ID, false); err != nil || !slices.Equal(u.Identities, of[ada.ID]) {
+			b.t.Errorf("identities of the profile %+v, %v", u.Identities, err)
+		}
 		b.refused(b.DeleteIdentity(ctx, byAda, ada.ID, "saml"), errs.KindForbidden)
 		b.refused(b.DeleteIdentity(ctx, byBoss, ada.ID, "none"), errs.KindNotFound)
 		b.refused(b.DeleteIdentity(ctx, byBoss, 999_999, "saml"), errs.KindNotFound)
 		b.ok(b.DeleteIdentity(ctx, byBoss, ada.ID, "saml"))
 		if u, err := b.Get(ctx, byBoss, ada.ID, false); err != nil || len(u.Identities) != 1 {
 			b.t.Errorf("after deletion: %v, %v", u, err)
+		}
+		if u, err := b.Get(ctx, byBoss, bob.ID, false); err != nil || u.Identities == nil || len(u.Identities) != 0 {
+			b.t.Errorf("nobody's identities %#v, %v", u.Identities, err)
 		}
 		b.event("user_identity_removed")
 	})

@@ -69,6 +69,12 @@ func revokeTokens(ctx context.Context, q db.Q, userID int64, now time.Time) erro
 }
 
 func listTokens(ctx context.Context, d *db.DB, kind TokenKind, f TokenFilter, now time.Time, p db.Paging) (db.Page[Token], error) {
+	return db.List(ctx, d, db.Query[Token]{
+		Columns: tokenColumns, From: "access_tokens t", Where: f.where(kind, now), Order: f.Sort.columns(), Desc: f.Sort.Desc, Scan: scanToken,
+	}, p)
+}
+
+func (f *TokenFilter) where(kind TokenKind, now time.Time) db.Where {
 	var where db.Where
 	where.And("t.kind = ?", string(kind))
 	if f.UserID != 0 {
@@ -101,9 +107,7 @@ func listTokens(ctx context.Context, d *db.DB, kind TokenKind, f TokenFilter, no
 	if f.ExpiresBefore != "" {
 		where.And("t.expires_at <= ?", f.ExpiresBefore)
 	}
-	return db.List(ctx, d, db.Query[Token]{
-		Columns: tokenColumns, From: "access_tokens t", Where: where, Order: f.Sort.columns(), Desc: f.Sort.Desc, Scan: scanToken,
-	}, p)
+	return where
 }
 
 // columns are what the list is sorted by; tokens that were never used, or

@@ -22,6 +22,7 @@ type TokenKind string
 const (
 	Personal      TokenKind = "personal"
 	Impersonation TokenKind = "impersonation" // made by an administrator, to act as the user
+	OfBot         TokenKind = "bot"           // made by a group or project, see AddBot
 )
 
 // Scopes are all scopes that an access token may carry.
@@ -118,7 +119,7 @@ func (s *Service) createToken(ctx context.Context, by actor.Actor, userID int64,
 		return nil, err
 	}
 	t.UserID = userID
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToken(ctx, tx, by, t, 0) })
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToken(ctx, tx, by, t) })
 	if err != nil {
 		return nil, fmt.Errorf("create token: %w", err)
 	}
@@ -173,10 +174,14 @@ func (s *Service) tokenExpiry(ctx context.Context, day string) (string, error) {
 }
 
 // addToken writes a token that newToken made, and its audit event.
-func (s *Service) addToken(ctx context.Context, tx *db.Tx, by actor.Actor, t *Token, rotatedFrom int64) error {
-	if err := insertToken(ctx, tx, t, secret.Digest(t.Secret), rotatedFrom); err != nil {
+func (s *Service) addToken(ctx context.Context, tx *db.Tx, by actor.Actor, t *Token) error {
+	if err := insertToken(ctx, tx, t, secret.Digest(t.Secret), 0); err != nil {
 		return err
 	}
+	return s.recordNew(ctx, tx, by, t)
+}
+
+func (s *Service) recordNew(ctx context.Context, tx *db.Tx, by actor.Actor, t *Token) error {
 	what := "Created personal access token with id " + fmt.Sprint(t.ID)
 	if t.Kind == Impersonation {
 		what = "Created impersonation token with id " + fmt.Sprint(t.ID)
@@ -336,65 +341,4 @@ func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifi
 		return fmt.Errorf("revoke token %d: %w", t.ID, err)
 	}
 	return nil
-}
-
-// RotateToken ends a personal access token and gives a new one with the same
-// name and scopes: its owner and administrators may. A token that was rotated
-// or revoked before can not be rotated again; whoever tries holds a stolen
-// copy, or the owner does, so the tokens that came out of it end as well.
-func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, expiresAt string) (*Token, error) {
-	t, err := s.Token(ctx, by, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.rotate(ctx, by, t, expiresAt)
-}
-
-// RotateSelfToken is RotateToken for the token that the actor uses.
-func (s *Service) RotateSelfToken(ctx context.Context, by actor.Actor, expiresAt string) (*Token, error) {
-	t, err := s.SelfToken(ctx, by)
-	if err != nil {
-		return nil, err
-	}
-	return s.rotate(ctx, by, t, expiresAt)
-}
-
-// rotatedDays is how long a rotated token works when nobody says.
-const rotatedDays = 7
-
-func (s *Service) rotate(ctx context.Context, by actor.Actor, old *Token, expiresAt string) (*Token, error) {
-	if expiresAt == "" {
-		expiresAt = s.Now().AddDate(0, 0, rotatedDays).Format(time.DateOnly)
-	}
-	t, err := s.newToken(ctx, old.Kind, NewToken{Name: old.Name, Description: old.Description, Scopes: old.Scopes, ExpiresAt: expiresAt})
-	if err != nil {
-		return nil, err
-	}
-	t.UserID = old.UserID
-	reused := false
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		now := s.Now()
-		err := revokeToken(ctx, tx, old.ID, now)
-		switch {
-		case errors.Is(err, db.ErrNoRows):
-			reused = true
-			if err := revokeDescendants(ctx, tx, old.ID, now); err != nil {
-				return err
-			}
-		case err != nil:
-			return err
-		default:
-			if err := s.addToken(ctx, tx, by, t, old.ID); err != nil {
-				return err
-			}
-		}
-		return s.dropActor(ctx, tx, old.UserID)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("rotate token %d: %w", old.ID, err)
-	}
-	if reused {
-		return nil, errs.Invalid("token already revoked")
-	}
-	return t, nil
 }

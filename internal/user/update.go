@@ -32,7 +32,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change
 	if err := s.checkChange(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := c.Avatar.check(); err != nil {
+	if err := c.Avatar.Check(); err != nil {
 		return nil, err
 	}
 	hash := ""

@@ -87,10 +87,10 @@ type User struct {
 	CreatedBy   *int64 // nil: the user registered
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	Followers   int64
+	Following   int64
 
 	// Read with the profile only: see Service.Get and Service.List.
-	Followers  int64
-	Following  int64
 	IsFollowed bool
 	Identities []Identity
 	Attributes []Attribute
@@ -210,9 +210,6 @@ func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User,
 	}
 	if !visible(by, u) {
 		return nil, errs.NotFound("User")
-	}
-	if u.Identities, err = identitiesOf(ctx, s.DB, id); err != nil {
-		return nil, err
 	}
 	if !by.Admin {
 		return u, nil

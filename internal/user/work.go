@@ -10,5 +10,6 @@ import (
 func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.finishDelete)
 	s.Queue.Every("user_purge_sessions", time.Hour, s.purgeSessions)
+	s.Queue.Every("user_delete_bots", time.Hour, s.deleteBots)
 	s.Queue.Every("user_clear_statuses", 5*time.Minute, s.clearStatuses)
 }

@@ -65,6 +65,9 @@ func Tier(name string) Option { return func(c *config.Config) { c.Tier = name } 
 // Hosted makes the server one that others host.
 func Hosted(c *config.Config) { c.Hosted = true }
 
+// SSH serves git over SSH as well, on a port of its own.
+func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
+
 // ServiceName sets the service's own name.
 func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
 
@@ -82,6 +85,7 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 		Addr: "127.0.0.1:0", DataDir: dir, Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
 		RootPassword: RootPassword, RootToken: RootToken, Runner: "off", LogFormat: "json", LogLevel: slog.LevelDebug,
 		DatabaseURL: config.SecretURL(src.URL), ShutdownTimeout: 10 * time.Second,
+		Storages: map[string]string{"default": filepath.Join(dir, "repositories")},
 	}
 	for _, o := range opts {
 		o(&cfg)

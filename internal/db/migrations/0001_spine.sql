@@ -5,6 +5,7 @@
 
 CREATE TABLE users (
   id                      AUTO_ID,
+  deleted_at              BIGINT,
   kind                    TEXT NOT NULL DEFAULT 'human',
   username                TEXT NOT NULL,
   name                    TEXT NOT NULL,
@@ -55,10 +56,11 @@ CREATE TABLE users (
   status_message          TEXT NOT NULL DEFAULT '',
   status_availability     TEXT NOT NULL DEFAULT 'not_set',
   status_clear_at         BIGINT,
+  followers               BIGINT NOT NULL DEFAULT 0,
+  following               BIGINT NOT NULL DEFAULT 0,
   created_by              BIGINT,
   created_at              BIGINT NOT NULL,
-  updated_at              BIGINT NOT NULL,
-  deleted_at              BIGINT
+  updated_at              BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX users_username ON users (lower(username));
 CREATE INDEX users_email ON users (lower(email));

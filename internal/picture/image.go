@@ -1,4 +1,4 @@
-package user
+package picture
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ type imageKind struct {
 // unpack to more than a browser bears.
 const maxSide = 8192
 
-// inspectImage finds out by its content what an image is, and says what is
+// inspect finds out by its content what an image is, and says what is
 // wrong with one that can not be accepted.
-func inspectImage(image []byte) (kind imageKind, problem string) {
+func inspect(image []byte) (kind imageKind, problem string) {
 	var width, height int
 	var err error
 	switch kind.contentType = http.DetectContentType(image); kind.contentType {

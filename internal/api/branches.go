@@ -1,0 +1,154 @@
+package api
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (a *API) branchRoutes() {
+	read := readAPI.orNobody()
+	handle(a, "GET /projects/{id}/repository/branches", read, a.listBranches, does("List the branches of a repository"))
+	handle(a, "GET /projects/{id}/repository/branches/{branch}", read, a.getBranch, does("Get a branch"))
+	handle(a, "POST /projects/{id}/repository/branches", writeAPI, a.createBranch, does("Create a branch"))
+	handle(a, "DELETE /projects/{id}/repository/branches/{branch}", writeAPI, a.deleteBranch, does("Delete a branch"))
+	handle(a, "DELETE /projects/{id}/repository/merged_branches", writeAPI, a.deleteMergedBranches, does("Delete all merged branches that are not protected"))
+}
+
+// refPageParams are the pages of branches and tags.
+type refPageParams struct {
+	pageParams
+	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for pages that go on after a name."`
+	PageToken  string `param:"page_token" doc:"The name after which a keyset page begins; taken from the Link header."`
+}
+
+func (p *refPageParams) keyset() bool { return p.Pagination == "keyset" || p.PageToken != "" }
+
+func (p *refPageParams) paging() db.Paging {
+	paging := p.pageParams.paging()
+	if p.keyset() {
+		paging = db.Paging{Limit: int(p.PerPage), Keyset: true}
+	}
+	if p.PageToken != "" {
+		paging.After = []any{p.PageToken}
+	}
+	return paging
+}
+
+// refPage makes a page of branches or tags.
+func refPage[F, T any](p refPageParams, list db.Page[F], to func(F) T) page[T] {
+	if !p.keyset() {
+		return offsetPage(p.pageParams, list, to)
+	}
+	return page[T]{items: mapped(list.Items, to), head: func(c *call) {
+		if !list.More {
+			return
+		}
+		query := c.pageQuery()
+		query.Del("page")
+		query.Set("pagination", "keyset")
+		query.Set("per_page", strconv.FormatInt(p.PerPage, 10))
+		query.Set("page_token", list.Last[0].(string))
+		c.w.Header().Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
+	}}
+}
+
+type branchesParams struct {
+	projectParams
+	Search string `param:"search" max:"1024" doc:"Text in the name; ^ before it asks for the beginning, $ behind it for the end."`
+	Regex  string `param:"regex" max:"1024" doc:"An RE2 pattern that the name matches."`
+	Sort   string `param:"sort" enum:"name_asc,updated_asc,updated_desc" default:"name_asc"`
+	refPageParams
+}
+
+func (branchesParams) paramRules() []rule { return []rule{exclusive("search", "regex")} }
+
+func (p *branchesParams) filter() repo.RefFilter {
+	f := repo.RefFilter{Search: p.Search, Regex: p.Regex, Order: repo.ByName}
+	if p.Sort != "name_asc" {
+		f.Order, f.Desc = repo.ByUpdated, p.Sort == "updated_desc"
+	}
+	return f
+}
+
+type branchJSON struct {
+	Name               string     `json:"name"`
+	Commit             commitJSON `json:"commit"`
+	Merged             bool       `json:"merged"`
+	Protected          bool       `json:"protected"`
+	DevelopersCanPush  bool       `json:"developers_can_push"`
+	DevelopersCanMerge bool       `json:"developers_can_merge"`
+	CanPush            bool       `json:"can_push"`
+	Default            bool       `json:"default"`
+	WebURL             string     `json:"web_url"`
+}
+
+func toBranch(c *call, in *project.Project, b repo.Branch) branchJSON {
+	return branchJSON{
+		Name: b.Name, Commit: toCommit(c, in, b.Commit), Merged: b.Merged, Protected: b.Protected, DevelopersCanPush: b.DevelopersCanPush,
+		DevelopersCanMerge: b.DevelopersCanMerge, CanPush: b.CanPush, Default: b.Default,
+		WebURL: c.site.URL + "/" + in.FullPath + "/-/tree/" + escapeSegments(b.Name),
+	}
+}
+
+// escapeSegments escapes a name for an address and leaves its slashes.
+func escapeSegments(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// listBranches: https://docs.gitlab.com/api/branches/#list-all-repository-branches
+func (a *API) listBranches(c *call, p branchesParams) (page[branchJSON], error) {
+	in, list, err := a.Repos.Branches(c, c.actor, p.Project, p.filter(), p.paging())
+	if err != nil {
+		return page[branchJSON]{}, err
+	}
+	return refPage(p.refPageParams, list, func(b repo.Branch) branchJSON { return toBranch(c, in, b) }), nil
+}
+
+type branchParams struct {
+	projectParams
+	Branch string `param:"branch" doc:"The name of the branch."`
+}
+
+func presentBranch(c *call, in *project.Project, b *repo.Branch, err error) (branchJSON, error) {
+	if err != nil {
+		return branchJSON{}, err
+	}
+	return toBranch(c, in, *b), nil
+}
+
+// getBranch: https://docs.gitlab.com/api/branches/#retrieve-a-repository-branch
+func (a *API) getBranch(c *call, p branchParams) (branchJSON, error) {
+	in, b, err := a.Repos.Branch(c, c.actor, p.Project, p.Branch)
+	return presentBranch(c, in, b, err)
+}
+
+type createBranchParams struct {
+	projectParams
+	Branch string `param:"branch,required" doc:"The name of the branch."`
+	Ref    string `param:"ref,required" doc:"A branch, tag or commit to begin with."`
+}
+
+// createBranch: https://docs.gitlab.com/api/branches/#create-a-repository-branch
+func (a *API) createBranch(c *call, p createBranchParams) (branchJSON, error) {
+	in, b, err := a.Repos.CreateBranch(c, c.actor, p.Project, p.Branch, p.Ref)
+	return presentBranch(c, in, b, err)
+}
+
+// deleteBranch: https://docs.gitlab.com/api/branches/#delete-a-repository-branch
+func (a *API) deleteBranch(c *call, p branchParams) (none, error) {
+	return none{}, a.Repos.DeleteBranch(c, c.actor, p.Project, p.Branch)
+}
+
+// deleteMergedBranches: https://docs.gitlab.com/api/branches/#delete-all-merged-branches
+func (a *API) deleteMergedBranches(c *call, p projectParams) (accepted, error) {
+	return accepted{}, a.Repos.DeleteMerged(c, c.actor, p.Project)
+}

@@ -1,0 +1,330 @@
+package api
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (a *API) commitRoutes() {
+	read := readAPI.orNobody()
+	const one = "/projects/{id}/repository/commits/{sha}"
+	handle(a, "GET /projects/{id}/repository/commits", read, a.listCommits, does("List the commits of a repository"))
+	handle(a, "POST /projects/{id}/repository/commits", writeAPI, a.createCommit, large, does("Commit changes to files"))
+	handle(a, "GET "+one, read, a.getCommit, does("Get a commit"))
+	handle(a, "GET "+one+"/diff", read, a.listCommitDiff, does("List what a commit changed"))
+	handle(a, "GET "+one+"/refs", read, a.listCommitRefs, does("List the branches and tags that have a commit"))
+	handle(a, "GET "+one+"/sequence", read, a.getCommitSequence, does("Count the commits up to a commit"))
+	handle(a, "GET "+one+"/signature", read, a.getCommitSignature, does("Get the checked signature of a commit"))
+	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, forms(commitJSON{}, dryRunJSON{}), does("Put the change of a commit on a branch"))
+	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}, dryRunJSON{}), does("Undo the change of a commit on a branch"))
+}
+
+// large is for endpoints whose parameters hold files.
+func large(e *endpoint) { e.limits.Body = 64 << 20 }
+
+// commitJSON is a commit.
+type commitJSON struct {
+	repositoryCommitJSON
+	Trailers         map[string]string   `json:"trailers"`
+	ExtendedTrailers map[string][]string `json:"extended_trailers"`
+	Stats            *commitStatsJSON    `json:"stats,omitempty"`
+}
+
+type commitStatsJSON struct {
+	Additions int `json:"additions"`
+	Deletions int `json:"deletions"`
+	Total     int `json:"total"`
+}
+
+// commitDetailJSON is a commit that was asked for by itself.
+type commitDetailJSON struct {
+	commitJSON
+	Status       *string   `json:"status"`
+	ProjectID    int64     `json:"project_id"`
+	LastPipeline *struct{} `json:"last_pipeline"` // there are no pipelines
+}
+
+func toCommit(c *call, in *project.Project, of *git.Commit) commitJSON {
+	form := commitJSON{
+		repositoryCommitJSON: toRepositoryCommit(c, in, of), Trailers: map[string]string{}, ExtendedTrailers: map[string][]string{},
+	}
+	for _, t := range git.Trailers(of.Message) {
+		form.Trailers[t.Key] = t.Value
+		form.ExtendedTrailers[t.Key] = append(form.ExtendedTrailers[t.Key], t.Value)
+	}
+	return form
+}
+
+func toCommitWithStats(c *call, in *project.Project, d repo.CommitDetail) commitJSON {
+	form := toCommit(c, in, d.Commit)
+	if d.Stats != nil {
+		form.Stats = &commitStatsJSON{d.Stats.Added, d.Stats.Removed, d.Stats.Added + d.Stats.Removed}
+	}
+	return form
+}
+
+func presentCommit(c *call, in *project.Project, d *repo.CommitDetail, err error) (commitDetailJSON, error) {
+	if err != nil {
+		return commitDetailJSON{}, err
+	}
+	return commitDetailJSON{commitJSON: toCommitWithStats(c, in, *d), Status: textOrNull(d.Status), ProjectID: in.ID}, nil
+}
+
+type commitsParams struct {
+	projectParams
+	RefName     string     `param:"ref_name" doc:"A branch, tag or commit, or two with .. between them; the default branch unless given."`
+	Since       *time.Time `param:"since" doc:"Only commits from this time on."`
+	Until       *time.Time `param:"until" doc:"Only commits up to this time."`
+	Path        string     `param:"path" doc:"Only commits that touched this path."`
+	Follow      bool       `param:"follow" doc:"Follow the path beyond renames."`
+	Author      string     `param:"author" max:"1024" doc:"Text in the author's name or address."`
+	All         bool       `param:"all" doc:"The commits of all refs."`
+	WithStats   bool       `param:"with_stats"`
+	FirstParent bool       `param:"first_parent" doc:"Of merges follow the first parent alone."`
+	Order       string     `param:"order" enum:"default,topo" default:"default"`
+	Trailers    bool       `param:"trailers" doc:"Trailers are there in any case."`
+	pageParams
+}
+
+// listCommits: https://docs.gitlab.com/api/commits/#list-all-repository-commits
+func (a *API) listCommits(c *call, p commitsParams) (page[commitJSON], error) {
+	f := repo.CommitFilter{
+		Ref: p.RefName, All: p.All, Path: p.Path, Follow: p.Follow, Author: p.Author, FirstParent: p.FirstParent, Topo: p.Order == "topo", Stats: p.WithStats,
+	}
+	if p.Since != nil {
+		f.Since = *p.Since
+	}
+	if p.Until != nil {
+		f.Until = *p.Until
+	}
+	in, list, err := a.Repos.Commits(c, c.actor, p.Project, f, p.paging())
+	if err != nil {
+		return page[commitJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(d repo.CommitDetail) commitJSON { return toCommitWithStats(c, in, d) }), nil
+}
+
+// startParams say where a branch begins that does not exist.
+type startParams struct {
+	StartBranch  string       `param:"start_branch" doc:"The branch to begin with, if the branch is to be made."`
+	StartProject *project.Ref `param:"start_project" doc:"The project that has it, if it is another one of the fork network."`
+	AuthorName   string       `param:"author_name"`
+	AuthorEmail  string       `param:"author_email"`
+}
+
+type createCommitParams struct {
+	projectParams
+	Branch  string `param:"branch,required" doc:"The branch that gets the commit."`
+	Message string `param:"commit_message,required,nonblank"`
+	startParams
+	StartSHA string               `param:"start_sha" doc:"The commit to begin with, if the branch is to be made."`
+	Actions  []commitActionParams `param:"actions,required" doc:"What is done, one after the other."`
+	Stats    bool                 `param:"stats" default:"true"`
+	Force    bool                 `param:"force" doc:"Begin at start_branch or start_sha even if the branch exists."`
+}
+
+func (createCommitParams) paramRules() []rule { return []rule{exclusive("start_branch", "start_sha")} }
+
+type commitActionParams struct {
+	Action       string  `param:"action,required" enum:"create,delete,move,update,chmod"`
+	FilePath     string  `param:"file_path,required"`
+	PreviousPath string  `param:"previous_path" doc:"Where a file is moved from."`
+	Content      *string `param:"content"`
+	Encoding     string  `param:"encoding" enum:"text,base64" default:"text"`
+	LastCommit   string  `param:"last_commit_id" doc:"The last commit that touched the file, as the caller knows it."`
+	Executable   *bool   `param:"execute_filemode"`
+}
+
+// check has the rules between the parameters of an action.
+func (p *createCommitParams) check() error {
+	var wrong []string
+	for i, a := range p.Actions {
+		switch {
+		case a.Content == nil && (a.Action == "create" || a.Action == "update"):
+			wrong = append(wrong, fmt.Sprintf("actions[%d][content] is missing", i))
+		case a.PreviousPath == "" && a.Action == "move":
+			wrong = append(wrong, fmt.Sprintf("actions[%d][previous_path] is missing", i))
+		case a.Executable == nil && a.Action == "chmod":
+			wrong = append(wrong, fmt.Sprintf("actions[%d][execute_filemode] is missing", i))
+		}
+	}
+	if len(wrong) > 0 {
+		return &paramError{wrong}
+	}
+	return nil
+}
+
+// decodeContent reads the content of a file as it was sent.
+func decodeContent(text, encoding, name string) ([]byte, error) {
+	if encoding != "base64" {
+		return []byte(text), nil
+	}
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == ' ' {
+			return -1
+		}
+		return r
+	}, text)
+	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil {
+		return nil, &paramError{[]string{name + " is invalid"}}
+	}
+	return content, nil
+}
+
+func (p *createCommitParams) commit() (repo.NewCommit, error) {
+	n := repo.NewCommit{
+		Branch: p.Branch, StartBranch: p.StartBranch, StartSHA: p.StartSHA, StartProject: p.StartProject, Force: p.Force, Message: p.Message,
+		AuthorName: p.AuthorName, AuthorEmail: p.AuthorEmail,
+	}
+	for i, a := range p.Actions {
+		next := repo.FileAction{Kind: git.ActionKind(a.Action), Path: a.FilePath, From: a.PreviousPath, LastCommit: a.LastCommit, Executable: a.Executable}
+		if a.Content != nil {
+			content, err := decodeContent(*a.Content, a.Encoding, fmt.Sprintf("actions[%d][content]", i))
+			if err != nil {
+				return n, err
+			}
+			next.Content, next.HasContent = content, true
+		}
+		n.Actions = append(n.Actions, next)
+	}
+	return n, nil
+}
+
+// createCommit: https://docs.gitlab.com/api/commits/#create-a-commit
+func (a *API) createCommit(c *call, p createCommitParams) (commitDetailJSON, error) {
+	n, err := p.commit()
+	if err != nil {
+		return commitDetailJSON{}, err
+	}
+	in, d, err := a.Repos.CreateCommit(c, c.actor, p.Project, n, p.Stats)
+	return presentCommit(c, in, d, err)
+}
+
+type commitParams struct {
+	projectParams
+	SHA string `param:"sha" doc:"A commit, branch or tag."`
+}
+
+type getCommitParams struct {
+	commitParams
+	Stats bool `param:"stats" default:"true"`
+}
+
+// getCommit: https://docs.gitlab.com/api/commits/#retrieve-a-commit
+func (a *API) getCommit(c *call, p getCommitParams) (commitDetailJSON, error) {
+	in, d, err := a.Repos.Commit(c, c.actor, p.Project, p.SHA, p.Stats)
+	return presentCommit(c, in, d, err)
+}
+
+type commitDiffParams struct {
+	commitParams
+	Unidiff bool `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+	pageParams
+}
+
+// commitDiffJSON is what a commit did to a file.
+type commitDiffJSON struct {
+	repositoryDiffJSON
+	Collapsed bool `json:"collapsed"`
+	TooLarge  bool `json:"too_large"`
+}
+
+// listCommitDiff: https://docs.gitlab.com/api/commits/#retrieve-commit-diff
+func (a *API) listCommitDiff(c *call, p commitDiffParams) (page[commitDiffJSON], error) {
+	list, err := a.Repos.CommitDiff(c, c.actor, p.Project, p.SHA, p.Unidiff, p.paging())
+	if err != nil {
+		return page[commitDiffJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(f git.FileDiff) commitDiffJSON {
+		return commitDiffJSON{repositoryDiffJSON: toRepositoryDiff(f), TooLarge: f.TooLarge}
+	}), nil
+}
+
+type commitRefsParams struct {
+	commitParams
+	Type string `param:"type" enum:"branch,tag,all" default:"all"`
+	pageParams
+}
+
+type commitRefJSON struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+}
+
+// listCommitRefs: https://docs.gitlab.com/api/commits/#list-all-references-a-commit-is-pushed-to
+func (a *API) listCommitRefs(c *call, p commitRefsParams) (page[commitRefJSON], error) {
+	kind := repo.RefKind(p.Type)
+	if p.Type == "all" {
+		kind = ""
+	}
+	list, err := a.Repos.CommitRefs(c, c.actor, p.Project, p.SHA, kind, p.paging())
+	if err != nil {
+		return page[commitRefJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(r repo.CommitRef) commitRefJSON { return commitRefJSON{string(r.Type), r.Name} }), nil
+}
+
+type commitSequenceParams struct {
+	commitParams
+	FirstParent bool `param:"first_parent" doc:"Of merges follow the first parent alone."`
+}
+
+type commitSequenceJSON struct {
+	Count int `json:"count"`
+}
+
+// getCommitSequence: https://docs.gitlab.com/api/commits/#retrieve-commit-sequence
+func (a *API) getCommitSequence(c *call, p commitSequenceParams) (commitSequenceJSON, error) {
+	n, err := a.Repos.CommitSequence(c, c.actor, p.Project, p.SHA, p.FirstParent)
+	return commitSequenceJSON{n}, err
+}
+
+// getCommitSignature: https://docs.gitlab.com/api/commits/#retrieve-commit-signature
+func (a *API) getCommitSignature(c *call, p commitParams) (none, error) {
+	return none{}, a.Repos.Signed(c, c.actor, p.Project, p.SHA)
+}
+
+type pickParams struct {
+	commitParams
+	Branch string `param:"branch,required" doc:"The branch that gets the commit."`
+	DryRun bool   `param:"dry_run" doc:"Only find out whether it can be done."`
+}
+
+type cherryPickParams struct {
+	pickParams
+	Message string `param:"message" doc:"In place of the message of the commit."`
+}
+
+// dryRunJSON says that what was asked for can be done.
+type dryRunJSON struct {
+	DryRun string `json:"dry_run"`
+}
+
+func presentPick(c *call, in *project.Project, made *git.Commit, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if made == nil {
+		return dryRunJSON{"success"}, nil
+	}
+	return toCommit(c, in, made), nil
+}
+
+// cherryPickCommit: https://docs.gitlab.com/api/commits/#cherry-pick-a-commit
+func (a *API) cherryPickCommit(c *call, p cherryPickParams) (any, error) {
+	in, made, err := a.Repos.CherryPick(c, c.actor, p.Project, repo.Pick{Rev: p.SHA, Branch: p.Branch, Message: p.Message, DryRun: p.DryRun})
+	return presentPick(c, in, made, err)
+}
+
+// revertCommit: https://docs.gitlab.com/api/commits/#revert-a-commit
+func (a *API) revertCommit(c *call, p pickParams) (any, error) {
+	in, made, err := a.Repos.Revert(c, c.actor, p.Project, repo.Pick{Rev: p.SHA, Branch: p.Branch, DryRun: p.DryRun})
+	return presentPick(c, in, made, err)
+}

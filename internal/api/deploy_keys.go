@@ -1,0 +1,199 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (a *API) deployKeyRoutes() {
+	handle(a, "GET /deploy_keys", readAPI, a.listAllDeployKeys, does("List the deploy keys of the installation"))
+	handle(a, "POST /deploy_keys", writeAPI, a.createDeployKey, does("Create a deploy key that everybody may enable in his projects"))
+	handle(a, "GET /users/{user_id}/project_deploy_keys", readAPI, a.listUserDeployKeys, does("List the deploy keys of projects that one keeps together with a user"))
+	handle(a, "GET /projects/{id}/deploy_keys", readAPI, a.listDeployKeys, does("List the deploy keys of a project"))
+	handle(a, "POST /projects/{id}/deploy_keys", writeAPI, a.addDeployKey, does("Add a deploy key to a project"))
+	handle(a, "GET /projects/{id}/deploy_keys/{key_id}", readAPI, a.getDeployKey, does("Get a deploy key of a project"))
+	handle(a, "PUT /projects/{id}/deploy_keys/{key_id}", writeAPI, a.updateDeployKey, does("Change a deploy key of a project"))
+	handle(a, "DELETE /projects/{id}/deploy_keys/{key_id}", writeAPI, a.removeDeployKey, does("Remove a deploy key from a project"))
+	handle(a, "POST /projects/{id}/deploy_keys/{key_id}/enable", writeAPI, a.enableDeployKey, does("Enable a deploy key of another project in a project"))
+}
+
+type allDeployKeysParams struct {
+	Public bool `param:"public" doc:"Only those that everybody may enable in his projects."`
+	pageParams
+}
+
+// listAllDeployKeys: https://docs.gitlab.com/api/deploy_keys/#list-all-deploy-keys
+func (a *API) listAllDeployKeys(c *call, p allDeployKeysParams) (page[instanceDeployKeyJSON], error) {
+	list, err := a.Projects.AllDeployKeys(c, c.actor, p.Public, p.paging())
+	if err != nil {
+		return page[instanceDeployKeyJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toInstanceDeployKey), nil
+}
+
+type newDeployKeyParams struct {
+	Title     string     `param:"title,required"`
+	Key       string     `param:"key,required" doc:"One line as in authorized_keys."`
+	ExpiresAt *time.Time `param:"expires_at"`
+}
+
+func (p *newDeployKeyParams) key(canPush bool) project.NewDeployKey {
+	return project.NewDeployKey{Title: p.Title, Key: p.Key, ExpiresAt: p.ExpiresAt, CanPush: canPush}
+}
+
+// createDeployKey: https://docs.gitlab.com/api/deploy_keys/#add-deploy-key
+func (a *API) createDeployKey(c *call, p newDeployKeyParams) (instanceDeployKeyJSON, error) {
+	k, err := a.Projects.CreatePublicDeployKey(c, c.actor, p.key(false))
+	if err != nil {
+		return instanceDeployKeyJSON{}, err
+	}
+	return toInstanceDeployKey(*k), nil
+}
+
+type userDeployKeysParams struct {
+	User user.Ref `param:"user_id" doc:"ID or username."`
+	pageParams
+}
+
+// listUserDeployKeys: https://docs.gitlab.com/api/deploy_keys/#list-project-deploy-keys-for-user
+func (a *API) listUserDeployKeys(c *call, p userDeployKeysParams) (page[deployKeyJSON], error) {
+	list, err := a.Projects.UserDeployKeys(c, c.actor, p.User, p.paging())
+	if err != nil {
+		return page[deployKeyJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toDeployKey), nil
+}
+
+type listDeployKeysParams struct {
+	projectParams
+	pageParams
+}
+
+// listDeployKeys: https://docs.gitlab.com/api/deploy_keys/#list-deploy-keys-for-project
+func (a *API) listDeployKeys(c *call, p listDeployKeysParams) (page[projectDeployKeyJSON], error) {
+	list, err := a.Projects.DeployKeys(c, c.actor, p.Project, p.paging())
+	if err != nil {
+		return page[projectDeployKeyJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(k project.DeployKey) projectDeployKeyJSON { return toProjectDeployKey(&k) }), nil
+}
+
+type addDeployKeyParams struct {
+	projectParams
+	newDeployKeyParams
+	CanPush bool `param:"can_push"`
+}
+
+// addDeployKey: https://docs.gitlab.com/api/deploy_keys/#add-deploy-key-for-a-project
+func (a *API) addDeployKey(c *call, p addDeployKeyParams) (projectDeployKeyJSON, error) {
+	k, err := a.Projects.AddDeployKey(c, c.actor, p.Project, p.key(p.CanPush))
+	return presentDeployKey(k, err)
+}
+
+type deployKeyParams struct {
+	projectParams
+	KeyID int64 `param:"key_id"`
+}
+
+// getDeployKey: https://docs.gitlab.com/api/deploy_keys/#get-a-single-deploy-key
+func (a *API) getDeployKey(c *call, p deployKeyParams) (projectDeployKeyJSON, error) {
+	k, err := a.Projects.DeployKey(c, c.actor, p.Project, p.KeyID)
+	return presentDeployKey(k, err)
+}
+
+type updateDeployKeyParams struct {
+	deployKeyParams
+	Title   *string `param:"title"`
+	CanPush *bool   `param:"can_push"`
+}
+
+func (updateDeployKeyParams) paramRules() []rule { return []rule{atLeastOne("title", "can_push")} }
+
+// updateDeployKey: https://docs.gitlab.com/api/deploy_keys/#update-deploy-key
+func (a *API) updateDeployKey(c *call, p updateDeployKeyParams) (projectDeployKeyJSON, error) {
+	k, err := a.Projects.UpdateDeployKey(c, c.actor, p.Project, p.KeyID, project.DeployKeyChange{Title: p.Title, CanPush: p.CanPush})
+	return presentDeployKey(k, err)
+}
+
+// removeDeployKey: https://docs.gitlab.com/api/deploy_keys/#delete-deploy-key
+func (a *API) removeDeployKey(c *call, p deployKeyParams) (none, error) {
+	return none{}, a.Projects.RemoveDeployKey(c, c.actor, p.Project, p.KeyID)
+}
+
+// enableDeployKey: https://docs.gitlab.com/api/deploy_keys/#enable-a-deploy-key
+func (a *API) enableDeployKey(c *call, p deployKeyParams) (projectDeployKeyJSON, error) {
+	k, err := a.Projects.EnableDeployKey(c, c.actor, p.Project, p.KeyID)
+	return presentDeployKey(k, err)
+}
+
+type deployKeyJSON struct {
+	ID                int64  `json:"id"`
+	Title             string `json:"title"`
+	CreatedAt         stamp  `json:"created_at"`
+	ExpiresAt         *stamp `json:"expires_at"`
+	LastUsedAt        *stamp `json:"last_used_at"`
+	Key               string `json:"key"`
+	UsageType         string `json:"usage_type"`
+	Fingerprint       string `json:"fingerprint"`
+	FingerprintSHA256 string `json:"fingerprint_sha256"`
+}
+
+// projectDeployKeyJSON is a key in a project.
+type projectDeployKeyJSON struct {
+	deployKeyJSON
+	CanPush bool `json:"can_push"`
+}
+
+// instanceDeployKeyJSON is a key with the projects that it opens.
+type instanceDeployKeyJSON struct {
+	deployKeyJSON
+	ProjectsWithWriteAccess    []keyProjectJSON `json:"projects_with_write_access"`
+	ProjectsWithReadonlyAccess []keyProjectJSON `json:"projects_with_readonly_access"`
+}
+
+// keyProjectJSON is what is shown of a project that a key opens.
+type keyProjectJSON struct {
+	ID                int64   `json:"id"`
+	Description       *string `json:"description"`
+	Name              string  `json:"name"`
+	NameWithNamespace string  `json:"name_with_namespace"`
+	Path              string  `json:"path"`
+	PathWithNamespace string  `json:"path_with_namespace"`
+	CreatedAt         stamp   `json:"created_at"`
+}
+
+func toDeployKey(k project.DeployKey) deployKeyJSON {
+	return deployKeyJSON{
+		ID: k.ID, Title: k.Title, CreatedAt: toStamp(k.CreatedAt), ExpiresAt: toStampOrNull(k.ExpiresAt), LastUsedAt: toStampOrNull(k.LastUsedAt),
+		Key: k.Key, UsageType: string(user.AuthKey), Fingerprint: k.Fingerprint, FingerprintSHA256: k.SHA256,
+	}
+}
+
+func toProjectDeployKey(k *project.DeployKey) projectDeployKeyJSON {
+	return projectDeployKeyJSON{toDeployKey(*k), k.CanPush}
+}
+
+func presentDeployKey(k *project.DeployKey, err error) (projectDeployKeyJSON, error) {
+	if err != nil {
+		return projectDeployKeyJSON{}, err
+	}
+	return toProjectDeployKey(k), nil
+}
+
+func toInstanceDeployKey(k project.DeployKey) instanceDeployKeyJSON {
+	form := instanceDeployKeyJSON{toDeployKey(k), []keyProjectJSON{}, []keyProjectJSON{}}
+	for _, o := range k.Projects {
+		to := &form.ProjectsWithReadonlyAccess
+		if o.CanPush {
+			to = &form.ProjectsWithWriteAccess
+		}
+		p := o.Project
+		*to = append(*to, keyProjectJSON{
+			ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path,
+			PathWithNamespace: p.FullPath, CreatedAt: toStamp(p.CreatedAt),
+		})
+	}
+	return form
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/project"
+)
+
+func (a *API) deployTokenRoutes() {
+	handle(a, "GET /deploy_tokens", readAPI, a.listAllDeployTokens, does("List the deploy tokens of the installation"))
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		d := deployTokenDoor{a, in.group}
+		handle(a, "GET "+in.path+"/deploy_tokens", readAPI, d.list, does("List the deploy tokens of "+in.name))
+		handle(a, "POST "+in.path+"/deploy_tokens", writeAPI, d.create, does("Create a deploy token of "+in.name))
+		handle(a, "GET "+in.path+"/deploy_tokens/{token_id}", readAPI, d.get, does("Get a deploy token of "+in.name))
+		handle(a, "DELETE "+in.path+"/deploy_tokens/{token_id}", writeAPI, d.delete, does("Delete a deploy token of "+in.name))
+	}
+}
+
+// deployTokenDoor serves the deploy tokens of projects or those of groups.
+type deployTokenDoor struct {
+	*API
+	group bool
+}
+
+func (d deployTokenDoor) at(ref project.Ref) project.Place {
+	return project.Place{Ref: ref, Group: d.group}
+}
+
+type allDeployTokensParams struct {
+	Active *bool `param:"active" doc:"Those that work, or those that do not; all unless given."`
+	pageParams
+}
+
+// listAllDeployTokens: https://docs.gitlab.com/api/deploy_tokens/#list-all-deploy-tokens
+func (a *API) listAllDeployTokens(c *call, p allDeployTokensParams) (page[deployTokenJSON], error) {
+	list, err := a.Projects.AllDeployTokens(c, c.actor, p.Active, p.paging())
+	if err != nil {
+		return page[deployTokenJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.toDeployToken), nil
+}
+
+type listDeployTokensParams struct {
+	placeParams
+	allDeployTokensParams
+}
+
+// list: https://docs.gitlab.com/api/deploy_tokens/#list-project-deploy-tokens
+func (d deployTokenDoor) list(c *call, p listDeployTokensParams) (page[deployTokenJSON], error) {
+	list, err := d.Projects.DeployTokens(c, c.actor, d.at(p.Ref), p.Active, p.paging())
+	if err != nil {
+		return page[deployTokenJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, d.toDeployToken), nil
+}
+
+type createDeployTokenParams struct {
+	placeParams
+	Name      string         `param:"name,required"`
+	Username  string         `param:"username" doc:"Made from the id unless given."`
+	Scopes    []string       `param:"scopes,required,csv" enum:"read_repository,read_registry,write_registry,read_package_registry,write_package_registry,read_virtual_registry,write_virtual_registry"`
+	ExpiresAt opt[time.Time] `param:"expires_at" doc:"Never unless given."`
+}
+
+// create: https://docs.gitlab.com/api/deploy_tokens/#create-a-project-deploy-token
+func (d deployTokenDoor) create(c *call, p createDeployTokenParams) (newDeployTokenJSON, error) {
+	n := project.NewDeployToken{Name: p.Name, Username: p.Username, Scopes: p.Scopes}
+	if p.ExpiresAt.Set && !p.ExpiresAt.Null {
+		n.ExpiresAt = &p.ExpiresAt.Value
+	}
+	t, err := d.Projects.CreateDeployToken(c, c.actor, d.at(p.Ref), n)
+	if err != nil {
+		return newDeployTokenJSON{}, err
+	}
+	return newDeployTokenJSON{d.toDeployToken(*t), t.Secret}, nil
+}
+
+type deployTokenParams struct {
+	placeParams
+	TokenID int64 `param:"token_id"`
+}
+
+// get: https://docs.gitlab.com/api/deploy_tokens/#get-a-project-deploy-token
+func (d deployTokenDoor) get(c *call, p deployTokenParams) (deployTokenJSON, error) {
+	t, err := d.Projects.DeployToken(c, c.actor, d.at(p.Ref), p.TokenID)
+	if err != nil {
+		return deployTokenJSON{}, err
+	}
+	return d.toDeployToken(*t), nil
+}
+
+// delete: https://docs.gitlab.com/api/deploy_tokens/#delete-a-project-deploy-token
+func (d deployTokenDoor) delete(c *call, p deployTokenParams) (none, error) {
+	return none{}, d.Projects.DeleteDeployToken(c, c.actor, d.at(p.Ref), p.TokenID)
+}
+
+type deployTokenJSON struct {
+	ID        int64    `json:"id"`
+	Name      string   `json:"name"`
+	Username  string   `json:"username"`
+	ExpiresAt *stamp   `json:"expires_at"`
+	Revoked   bool     `json:"revoked"` // never: one that is taken back is gone
+	Expired   bool     `json:"expired"`
+	Scopes    []string `json:"scopes"`
+}
+
+// newDeployTokenJSON shows the secret, once.
+type newDeployTokenJSON struct {
+	deployTokenJSON
+	Token string `json:"token"`
+}
+
+func (a *API) toDeployToken(t project.DeployToken) deployTokenJSON {
+	return deployTokenJSON{
+		ID: t.ID, Name: t.Name, Username: t.Username, ExpiresAt: toStampOrNull(t.ExpiresAt), Expired: t.Expired(a.Now()), Scopes: t.Scopes,
+	}
+}

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (a *API) projectForkRoutes() {
+	shape := forms(projectJSON{})
+	handle(a, "POST /projects/{id}/fork", writeAPI, a.forkProject, shape, does("Fork a project"))
+	handle(a, "POST /projects/{id}/fork/{forked_from_id}", writeAPI, a.relateFork, shape, does("Make a project a fork of another"))
+	handle(a, "DELETE /projects/{id}/fork", writeAPI, a.unrelateFork, does("Make a fork a project of its own"))
+}
+
+type forkProjectParams struct {
+	projectParams
+	Name          string              `param:"name" doc:"That of the original unless given."`
+	Path          string              `param:"path" doc:"That of the original unless given."`
+	Description   *string             `param:"description"`
+	Namespace     project.Ref         `param:"namespace" doc:"The id or path of the namespace; one's own unless given."`
+	NamespaceID   int64               `param:"namespace_id"`
+	NamespacePath project.Ref         `param:"namespace_path"`
+	Visibility    *project.Visibility `param:"visibility" enum:"private,internal,public"`
+	Branches      string              `param:"branches" doc:"The default branch alone is copied if it is named here; all unless given."`
+}
+
+// forkProject: https://docs.gitlab.com/api/project_forks/#fork-a-project
+func (a *API) forkProject(c *call, p forkProjectParams) (any, error) {
+	into := p.Namespace
+	if p.NamespacePath != "" {
+		into = p.NamespacePath
+	}
+	if p.NamespaceID != 0 {
+		into = project.RefTo(p.NamespaceID)
+	}
+	made, err := a.Repos.Fork(c, c.actor, p.Project, repo.NewFork{
+		Name: p.Name, Path: p.Path, Description: p.Description, Namespace: into, Visibility: p.Visibility, OnlyBranch: p.Branches,
+	})
+	return a.presentProject(c, made, err)
+}
+
+type relateForkParams struct {
+	projectParams
+	From project.Ref `param:"forked_from_id"`
+}
+
+// relateFork: https://docs.gitlab.com/api/project_forks/#create-a-fork-relationship-between-projects
+func (a *API) relateFork(c *call, p relateForkParams) (any, error) {
+	made, _, err := a.Projects.SetOrigin(c, c.actor, p.Project, &p.From)
+	return a.presentProject(c, made, err)
+}
+
+// unrelateFork: https://docs.gitlab.com/api/project_forks/#delete-a-fork-relationship-between-projects
+func (a *API) unrelateFork(c *call, p projectParams) (none, error) {
+	_, _, err := a.Projects.SetOrigin(c, c.actor, p.Project, nil)
+	return none{}, err
+}

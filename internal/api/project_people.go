@@ -1,0 +1,99 @@
+package api
+
+import (
+	"svc/internal/project"
+)
+
+func (a *API) projectPeopleRoutes() {
+	handle(a, "GET /projects/{id}/users", readAPI, a.listProjectUsers, does("List the users of a project, by groups and shares too"))
+	handle(a, "GET /projects/{id}/groups", readAPI.orNobody(), a.listProjectGroups, does("List the groups above a project"))
+	handle(a, "GET /projects/{id}/invited_groups", readAPI.orNobody(), a.listProjectInvited, does("List the groups that a project is shared with"))
+	handle(a, "GET /groups/{id}/invited_groups", readAPI.orNobody(), a.listGroupInvited, does("List the groups that a group is shared with"))
+}
+
+type projectUsersParams struct {
+	projectParams
+	Search    string  `param:"search" doc:"Text in name or username."`
+	SkipUsers []int64 `param:"skip_users,csv"`
+	pageParams
+}
+
+// listProjectUsers: https://docs.gitlab.com/api/projects/#list-users
+func (a *API) listProjectUsers(c *call, p projectUsersParams) (page[userPublicJSON], error) {
+	f := project.MemberFilter{All: true, Query: p.Search, Skip: p.SkipUsers}
+	list, err := a.Projects.Members(c, c.actor, project.Place{Ref: p.Project}, f, p.paging())
+	if err != nil {
+		return page[userPublicJSON]{}, err
+	}
+	now := a.Now()
+	return offsetPage(p.pageParams, list, func(m *project.Member) userPublicJSON { return toMember(c, m, now).userPublicJSON }), nil
+}
+
+type projectGroupsParams struct {
+	projectParams
+	Search    string  `param:"search" doc:"Text in name or path."`
+	Skip      []int64 `param:"skip_groups,csv"`
+	Shared    bool    `param:"with_shared" doc:"Also groups that the project is shared with."`
+	SharedMin int64   `param:"shared_min_access_level" enum:"5,10,15,20,30,40,50"`
+	pageParams
+}
+
+// listProjectGroups: https://docs.gitlab.com/api/projects/#list-groups
+func (a *API) listProjectGroups(c *call, p projectGroupsParams) (page[groupNameJSON], error) {
+	f := project.RelatedFilter{Search: p.Search, Skip: p.Skip, Shared: p.Shared, SharedMin: project.Level(p.SharedMin)}
+	list, err := a.Projects.RelatedGroups(c, c.actor, p.Project, f, p.paging())
+	if err != nil {
+		return page[groupNameJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(n *project.Namespace) groupNameJSON { return toGroupName(c.site, n) }), nil
+}
+
+type invitedFilterParams struct {
+	Search   string   `param:"search" doc:"Text in name or path."`
+	MinLevel int64    `param:"min_access_level" enum:"5,10,15,20,30,40,50"`
+	Relation []string `param:"relation,csv" enum:"direct,inherited"`
+	pageParams
+}
+
+type projectInvitedParams struct {
+	projectParams
+	invitedFilterParams
+}
+
+// listProjectInvited: https://docs.gitlab.com/api/projects/#list-a-projects-invited-groups
+func (a *API) listProjectInvited(c *call, p projectInvitedParams) (page[groupNameJSON], error) {
+	return a.invited(c, project.Place{Ref: p.Project}, &p.invitedFilterParams)
+}
+
+type groupInvitedParams struct {
+	inGroupParams
+	invitedFilterParams
+}
+
+// listGroupInvited: https://docs.gitlab.com/api/groups/#list-invited-groups
+func (a *API) listGroupInvited(c *call, p groupInvitedParams) (page[groupNameJSON], error) {
+	return a.invited(c, project.Place{Ref: p.Group, Group: true}, &p.invitedFilterParams)
+}
+
+func (a *API) invited(c *call, at project.Place, p *invitedFilterParams) (page[groupNameJSON], error) {
+	f := project.InvitedFilter{Search: p.Search, MinLevel: project.Level(p.MinLevel), Relation: p.Relation}
+	list, err := a.Projects.InvitedGroups(c, c.actor, at, f, p.paging())
+	if err != nil {
+		return page[groupNameJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(n *project.Namespace) groupNameJSON { return toGroupName(c.site, n) }), nil
+}
+
+// groupNameJSON is a group that is named beside something else.
+type groupNameJSON struct {
+	ID        int64   `json:"id"`
+	WebURL    string  `json:"web_url"`
+	Name      string  `json:"name"`
+	AvatarURL *string `json:"avatar_url"`
+	FullName  string  `json:"full_name"`
+	FullPath  string  `json:"full_path"`
+}
+
+func toGroupName(site *Site, n *project.Namespace) groupNameJSON {
+	return groupNameJSON{n.ID, namespaceURL(site, n), n.Name, namespacePicture(site, n), n.FullName, n.FullPath}
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (a *API) protectedBranchRoutes() {
+	handle(a, "GET /projects/{id}/protected_branches", readAPI, a.listProtectedBranches, does("List the protected branches of a project"))
+	handle(a, "POST /projects/{id}/protected_branches", writeAPI, a.protectBranch, does("Protect branches by name or pattern"))
+	handle(a, "GET /projects/{id}/protected_branches/{name}", readAPI, a.getProtectedBranch, does("Get a protected branch"))
+	handle(a, "PATCH /projects/{id}/protected_branches/{name}", writeAPI, a.changeProtectedBranch, does("Change a protected branch"))
+	handle(a, "DELETE /projects/{id}/protected_branches/{name}", writeAPI, a.unprotectBranch, does("Stop to protect branches"))
+}
+
+type protectedBranchJSON struct {
+	ID                    int64           `json:"id"`
+	Name                  string          `json:"name"`
+	PushAccessLevels      []refAccessJSON `json:"push_access_levels"`
+	MergeAccessLevels     []refAccessJSON `json:"merge_access_levels"`
+	AllowForcePush        bool            `json:"allow_force_push"`
+	UnprotectAccessLevels []refAccessJSON `json:"unprotect_access_levels"`
+	CodeOwnerApproval     bool            `json:"code_owner_approval_required"`
+	Inherited             bool            `json:"inherited"`
+}
+
+// refAccessJSON is somebody who may do something to a protected ref.
+type refAccessJSON struct {
+	ID          int64  `json:"id"`
+	AccessLevel int64  `json:"access_level"`
+	Description string `json:"access_level_description"`
+	DeployKeyID *int64 `json:"deploy_key_id"`
+	UserID      *int64 `json:"user_id"`
+	GroupID     *int64 `json:"group_id"`
+}
+
+func toRefAccess(a repo.RefAccess) refAccessJSON {
+	return refAccessJSON{a.ID, int64(a.Level), a.Description(), a.DeployKeyID, a.UserID, a.GroupID}
+}
+
+func toProtectedBranch(p *repo.Protected) protectedBranchJSON {
+	return protectedBranchJSON{
+		ID: p.ID, Name: p.Name, AllowForcePush: p.AllowForcePush, CodeOwnerApproval: p.CodeOwnerApproval,
+		PushAccessLevels: mapped(p.Of(repo.PushTo), toRefAccess), MergeAccessLevels: mapped(p.Of(repo.MergeInto), toRefAccess),
+		UnprotectAccessLevels: mapped(p.Of(repo.Unprotect), toRefAccess),
+	}
+}
+
+func presentProtectedBranch(p *repo.Protected, err error) (protectedBranchJSON, error) {
+	if err != nil {
+		return protectedBranchJSON{}, err
+	}
+	return toProtectedBranch(p), nil
+}
+
+type protectedRefsParams struct {
+	projectParams
+	Search string `param:"search" max:"1024" doc:"Text in the name."`
+	pageParams
+}
+
+// listProtectedBranches: https://docs.gitlab.com/api/protected_branches/#list-protected-branches
+func (a *API) listProtectedBranches(c *call, p protectedRefsParams) (page[protectedBranchJSON], error) {
+	list, err := a.Repos.ProtectedRefs(c, c.actor, p.Project, repo.BranchRef, p.Search, p.paging())
+	if err != nil {
+		return page[protectedBranchJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toProtectedBranch), nil
+}
+
+type protectedRefParams struct {
+	projectParams
+	Name string `param:"name" doc:"The name or pattern."`
+}
+
+// getProtectedBranch: https://docs.gitlab.com/api/protected_branches/#get-a-single-protected-branch-or-wildcard-protected-branch
+func (a *API) getProtectedBranch(c *call, p protectedRefParams) (protectedBranchJSON, error) {
+	return presentProtectedBranch(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.BranchRef, p.Name))
+}
+
+// refAccessParams name somebody who may do something. With an id they change
+// or remove an entry.
+type refAccessParams struct {
+	ID          int64  `param:"id"`
+	AccessLevel *int64 `param:"access_level" enum:"0,30,40,60"`
+	UserID      *int64 `param:"user_id" tier:"premium"`
+	GroupID     *int64 `param:"group_id" tier:"premium"`
+	DeployKeyID *int64 `param:"deploy_key_id"`
+	Destroy     bool   `param:"_destroy"`
+}
+
+func (refAccessParams) paramRules() []rule {
+	return []rule{exclusive("access_level", "user_id", "group_id", "deploy_key_id")}
+}
+
+// change is the entry; ok is false for one that names nobody, or whom this
+// edition does not let stand here.
+func (p refAccessParams) change(site *Site, action repo.RefAction) (c repo.AccessChange, ok bool) {
+	c = repo.AccessChange{Remove: p.Destroy, RefAccess: repo.RefAccess{ID: p.ID, Action: action, Level: project.Maintainer, DeployKeyID: p.DeployKeyID}}
+	if site.Tier >= Premium {
+		c.UserID, c.GroupID = p.UserID, p.GroupID
+	}
+	if p.AccessLevel != nil {
+		c.Level = project.Level(*p.AccessLevel)
+	}
+	named := p.AccessLevel != nil || c.UserID != nil || c.GroupID != nil || c.DeployKeyID != nil
+	return c, named || p.ID != 0 && p.Destroy
+}
+
+type allowedParams struct {
+	AllowedToPush      []refAccessParams `param:"allowed_to_push" max:"100"`
+	AllowedToMerge     []refAccessParams `param:"allowed_to_merge" max:"100"`
+	AllowedToUnprotect []refAccessParams `param:"allowed_to_unprotect" max:"100" tier:"premium"`
+}
+
+func (p *allowedParams) changes(site *Site) []repo.AccessChange {
+	var list []repo.AccessChange
+	for _, part := range []struct {
+		action repo.RefAction
+		given  []refAccessParams
+	}{{repo.PushTo, p.AllowedToPush}, {repo.MergeInto, p.AllowedToMerge}, {repo.Unprotect, p.AllowedToUnprotect}} {
+		if part.action == repo.Unprotect && site.Tier < Premium {
+			continue
+		}
+		for _, one := range part.given {
+			if c, ok := one.change(site, part.action); ok {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+type protectBranchParams struct {
+	projectParams
+	Name              string `param:"name,required" doc:"The name, or a pattern in which * stands for any text."`
+	PushLevel         *int64 `param:"push_access_level" enum:"0,30,40,60" doc:"Who may push; Maintainers unless somebody is named."`
+	MergeLevel        *int64 `param:"merge_access_level" enum:"0,30,40,60" doc:"Who may merge; Maintainers unless somebody is named."`
+	UnprotectLevel    *int64 `param:"unprotect_access_level" enum:"30,40,60" tier:"premium"`
+	AllowForcePush    bool   `param:"allow_force_push"`
+	CodeOwnerApproval bool   `param:"code_owner_approval_required" tier:"premium"`
+	allowedParams
+}
+
+func (p *protectBranchParams) protected(site *Site) repo.NewProtected {
+	n := repo.NewProtected{Name: p.Name, AllowForcePush: p.AllowForcePush, CodeOwnerApproval: p.CodeOwnerApproval && site.Tier >= Premium}
+	for _, one := range []struct {
+		action repo.RefAction
+		level  *int64
+	}{{repo.PushTo, p.PushLevel}, {repo.MergeInto, p.MergeLevel}, {repo.Unprotect, p.UnprotectLevel}} {
+		if one.level != nil && (one.action != repo.Unprotect || site.Tier >= Premium) {
+			n.Access = append(n.Access, repo.RefAccess{Action: one.action, Level: project.Level(*one.level)})
+		}
+	}
+	for _, c := range p.changes(site) {
+		n.Access = append(n.Access, c.RefAccess)
+	}
+	return n
+}
+
+// protectBranch: https://docs.gitlab.com/api/protected_branches/#protect-repository-branches
+func (a *API) protectBranch(c *call, p protectBranchParams) (protectedBranchJSON, error) {
+	return presentProtectedBranch(a.Repos.Protect(c, c.actor, p.Project, repo.BranchRef, p.protected(c.site)))
+}
+
+type changeProtectedBranchParams struct {
+	protectedRefParams
+	AllowForcePush    *bool `param:"allow_force_push"`
+	CodeOwnerApproval *bool `param:"code_owner_approval_required" tier:"premium"`
+	allowedParams
+}
+
+// changeProtectedBranch: https://docs.gitlab.com/api/protected_branches/#update-a-protected-branch
+func (a *API) changeProtectedBranch(c *call, p changeProtectedBranchParams) (protectedBranchJSON, error) {
+	change := repo.ProtectedChange{AllowForcePush: p.AllowForcePush, Access: p.changes(c.site)}
+	if c.site.Tier >= Premium {
+		change.CodeOwnerApproval = p.CodeOwnerApproval
+	}
+	return presentProtectedBranch(a.Repos.ChangeProtected(c, c.actor, p.Project, repo.BranchRef, p.Name, change))
+}
+
+// unprotectBranch: https://docs.gitlab.com/api/protected_branches/#unprotect-repository-branches
+func (a *API) unprotectBranch(c *call, p protectedRefParams) (none, error) {
+	return none{}, a.Repos.Unprotect(c, c.actor, p.Project, repo.BranchRef, p.Name)
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"svc/internal/repo"
+)
+
+func (a *API) pushRuleRoutes() {
+	handle(a, "GET /projects/{id}/push_rule", readAPI, a.getPushRule, tier(Premium), does("Get the push rules of a project"))
+	handle(a, "POST /projects/{id}/push_rule", writeAPI, a.createPushRule, tier(Premium), does("Add push rules to a project"))
+	handle(a, "PUT /projects/{id}/push_rule", writeAPI, a.changePushRule, tier(Premium), does("Change the push rules of a project"))
+	handle(a, "DELETE /projects/{id}/push_rule", writeAPI, a.deletePushRule, tier(Premium), does("Remove the push rules of a project"))
+}
+
+type pushRuleJSON struct {
+	ID                    int64  `json:"id"`
+	ProjectID             int64  `json:"project_id"`
+	CommitMessage         string `json:"commit_message_regex"`
+	CommitMessageNegative string `json:"commit_message_negative_regex"`
+	BranchName            string `json:"branch_name_regex"`
+	DenyDeleteTag         bool   `json:"deny_delete_tag"`
+	CreatedAt             stamp  `json:"created_at"`
+	MemberCheck           bool   `json:"member_check"`
+	PreventSecrets        bool   `json:"prevent_secrets"`
+	AuthorEmail           string `json:"author_email_regex"`
+	FileName              string `json:"file_name_regex"`
+	MaxFileSize           int64  `json:"max_file_size"`
+	CommitterCheck        bool   `json:"commit_committer_check"`
+	CommitterNameCheck    bool   `json:"commit_committer_name_check"`
+	RejectUnsigned        bool   `json:"reject_unsigned_commits"`
+	RejectNonDCO          bool   `json:"reject_non_dco_commits"`
+}
+
+func presentPushRule(r *repo.PushRule, err error) (pushRuleJSON, error) {
+	if err != nil {
+		return pushRuleJSON{}, err
+	}
+	return pushRuleJSON{
+		ID: r.ID, ProjectID: r.ProjectID, CommitMessage: r.CommitMessage, CommitMessageNegative: r.CommitMessageNegative, BranchName: r.BranchName,
+		DenyDeleteTag: r.DenyDeleteTag, CreatedAt: toStamp(r.CreatedAt), MemberCheck: r.MemberCheck, PreventSecrets: r.PreventSecrets,
+		AuthorEmail: r.AuthorEmail, FileName: r.FileName, MaxFileSize: r.MaxFileSize, CommitterCheck: r.CommitterCheck,
+		CommitterNameCheck: r.CommitterNameCheck, RejectUnsigned: r.RejectUnsigned, RejectNonDCO: r.RejectNonDCO,
+	}, nil
+}
+
+type pushRuleParams struct {
+	projectParams
+	CommitMessage         *string `param:"commit_message_regex" doc:"Every commit message must match it (RE2)."`
+	CommitMessageNegative *string `param:"commit_message_negative_regex" doc:"No commit message may match it."`
+	BranchName            *string `param:"branch_name_regex" doc:"The names of new branches must match it."`
+	AuthorEmail           *string `param:"author_email_regex" doc:"The addresses of authors and committers must match it."`
+	FileName              *string `param:"file_name_regex" doc:"No new file may match it."`
+	MaxFileSize           *int64  `param:"max_file_size" doc:"The most MiB of a file; 0 is no limit."`
+	DenyDeleteTag         *bool   `param:"deny_delete_tag"`
+	MemberCheck           *bool   `param:"member_check" doc:"Authors and committers must have an account."`
+	PreventSecrets        *bool   `param:"prevent_secrets" doc:"Refuse files that usually hold secrets."`
+	CommitterCheck        *bool   `param:"commit_committer_check" doc:"The committer's address must be a confirmed one of who pushes."`
+	CommitterNameCheck    *bool   `param:"commit_committer_name_check" doc:"The author's name must be that of who pushes."`
+	RejectUnsigned        *bool   `param:"reject_unsigned_commits" doc:"Every commit must carry a signature."`
+	RejectNonDCO          *bool   `param:"reject_non_dco_commits" doc:"Every commit message must be signed off."`
+}
+
+func (p *pushRuleParams) change() repo.PushRuleChange {
+	return repo.PushRuleChange{
+		CommitMessage: p.CommitMessage, CommitMessageNegative: p.CommitMessageNegative, BranchName: p.BranchName, AuthorEmail: p.AuthorEmail,
+		FileName: p.FileName, MaxFileSize: p.MaxFileSize, DenyDeleteTag: p.DenyDeleteTag, MemberCheck: p.MemberCheck,
+		PreventSecrets: p.PreventSecrets, CommitterCheck: p.CommitterCheck, CommitterNameCheck: p.CommitterNameCheck,
+		RejectUnsigned: p.RejectUnsigned, RejectNonDCO: p.RejectNonDCO,
+	}
+}
+
+// getPushRule: https://docs.gitlab.com/api/project_push_rules/#get-project-push-rules
+func (a *API) getPushRule(c *call, p projectParams) (pushRuleJSON, error) {
+	return presentPushRule(a.Repos.PushRule(c, c.actor, p.Project))
+}
+
+// createPushRule: https://docs.gitlab.com/api/project_push_rules/#add-a-project-push-rule
+func (a *API) createPushRule(c *call, p pushRuleParams) (pushRuleJSON, error) {
+	return presentPushRule(a.Repos.CreatePushRule(c, c.actor, p.Project, p.change()))
+}
+
+// changePushRule: https://docs.gitlab.com/api/project_push_rules/#edit-project-push-rule
+func (a *API) changePushRule(c *call, p pushRuleParams) (pushRuleJSON, error) {
+	return presentPushRule(a.Repos.ChangePushRule(c, c.actor, p.Project, p.change()))
+}
+
+// deletePushRule: https://docs.gitlab.com/api/project_push_rules/#delete-project-push-rule
+func (a *API) deletePushRule(c *call, p projectParams) (none, error) {
+	return none{}, a.Repos.DeletePushRule(c, c.actor, p.Project)
+}

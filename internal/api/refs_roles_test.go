@@ -1,0 +1,118 @@
+package api_test
+
+import (
+	"strings"
+
+	"svc/internal/project"
+)
+
+// refRow is an endpoint of branches, tags, commits, files or their rules: who
+// may call it, in the repository that fillRepository makes.
+type refRow struct {
+	path string // below the project
+	json string
+	code bool          // it is about the repository
+	open bool          // also for nobody
+	need project.Level // NoAccess: who sees the project
+	ok   int
+}
+
+const (
+	commitAt = "/projects/{id}/repository/commits/{sha}"
+	fileAt   = "/projects/{id}/repository/files/{file_path}"
+)
+
+func refRead(path string) refRow { return refRow{path: path, code: true, open: true, ok: 200} }
+
+// refLacks is a read of what is not there.
+func refLacks(path string) refRow { return refRow{path: path, code: true, open: true, ok: 404} }
+
+func refWrite(path, json string, ok int) refRow {
+	return refRow{path: path, json: json, code: true, need: project.Developer, ok: ok}
+}
+
+func ruleRow(path, json string, need project.Level, ok int) refRow {
+	return refRow{path: path, json: json, need: need, ok: ok}
+}
+
+var refRows = map[string]refRow{
+	"GET /projects/{id}/repository/branches":             refRead("/repository/branches"),
+	"GET /projects/{id}/repository/branches/{branch}":    refRead("/repository/branches/main"),
+	"POST /projects/{id}/repository/branches":            refWrite("/repository/branches", `{"branch":"b","ref":"main"}`, 201),
+	"DELETE /projects/{id}/repository/branches/{branch}": refWrite("/repository/branches/gone", "", 404),
+	"DELETE /projects/{id}/repository/merged_branches":   refWrite("/repository/merged_branches", "", 202),
+
+	"GET /projects/{id}/repository/tags":                      refRead("/repository/tags"),
+	"GET /projects/{id}/repository/tags/{tag_name}":           refRead("/repository/tags/v1.0.0"),
+	"GET /projects/{id}/repository/tags/{tag_name}/signature": refLacks("/repository/tags/v1.0.0/signature"),
+	"POST /projects/{id}/repository/tags":                     refWrite("/repository/tags", `{"tag_name":"v2","ref":"main"}`, 201),
+	"DELETE /projects/{id}/repository/tags/{tag_name}":        refWrite("/repository/tags/v1.0.0", "", 204),
+
+	"GET /projects/{id}/repository/commits": refRead("/repository/commits"),
+	"POST /projects/{id}/repository/commits": refWrite("/repository/commits",
+		`{"branch":"main","commit_message":"m","actions":[{"action":"create","file_path":"z","content":"z"}]}`, 201),
+	"GET " + commitAt:                    refRead("/repository/commits/main"),
+	"GET " + commitAt + "/diff":          refRead("/repository/commits/main/diff"),
+	"GET " + commitAt + "/refs":          refRead("/repository/commits/main/refs"),
+	"GET " + commitAt + "/sequence":      refRead("/repository/commits/main/sequence"),
+	"GET " + commitAt + "/signature":     refLacks("/repository/commits/main/signature"),
+	"GET " + commitAt + "/comments":      refRead("/repository/commits/main/comments"),
+	"GET " + commitAt + "/statuses":      refRead("/repository/commits/main/statuses"),
+	"POST " + commitAt + "/cherry_pick":  refWrite("/repository/commits/v1.0.0/cherry_pick", `{"branch":"gone"}`, 404),
+	"POST " + commitAt + "/revert":       refWrite("/repository/commits/main/revert", `{"branch":"main"}`, 201),
+	"POST " + commitAt + "/comments":     {path: "/repository/commits/main/comments", json: `{"note":"n"}`, code: true, ok: 201},
+	"POST /projects/{id}/statuses/{sha}": refWrite("/statuses/main", `{"state":"success"}`, 201),
+
+	"GET " + fileAt:            refRead("/repository/files/x?ref=main"),
+	"GET " + fileAt + "/raw":   refRead("/repository/files/x/raw?ref=main"),
+	"GET " + fileAt + "/blame": refRead("/repository/files/x/blame?ref=main"),
+	"POST " + fileAt:           refWrite("/repository/files/z", `{"branch":"main","commit_message":"m","content":"z"}`, 201),
+	"PUT " + fileAt:            refWrite("/repository/files/x", `{"branch":"main","commit_message":"m","content":"z"}`, 200),
+	"DELETE " + fileAt:         refWrite("/repository/files/x?branch=main&commit_message=m", "", 204),
+
+	"GET /projects/{id}/protected_branches":           ruleRow("/protected_branches", "", project.Developer, 200),
+	"POST /projects/{id}/protected_branches":          ruleRow("/protected_branches", `{"name":"x"}`, project.Maintainer, 201),
+	"GET /projects/{id}/protected_branches/{name}":    ruleRow("/protected_branches/x", "", project.Developer, 404),
+	"PATCH /projects/{id}/protected_branches/{name}":  ruleRow("/protected_branches/x", `{"allow_force_push":true}`, project.Maintainer, 404),
+	"DELETE /projects/{id}/protected_branches/{name}": ruleRow("/protected_branches/x", "", project.Maintainer, 404),
+	"GET /projects/{id}/protected_tags":               ruleRow("/protected_tags", "", project.Developer, 200),
+	"POST /projects/{id}/protected_tags":              ruleRow("/protected_tags", `{"name":"x"}`, project.Maintainer, 201),
+	"GET /projects/{id}/protected_tags/{name}":        ruleRow("/protected_tags/x", "", project.Developer, 404),
+	"DELETE /projects/{id}/protected_tags/{name}":     ruleRow("/protected_tags/x", "", project.Maintainer, 404),
+	"GET /projects/{id}/push_rule":                    ruleRow("/push_rule", "", project.Maintainer, 404),
+	"POST /projects/{id}/push_rule":                   ruleRow("/push_rule", `{"max_file_size":1}`, project.Maintainer, 201),
+	"PUT /projects/{id}/push_rule":                    ruleRow("/push_rule", `{"max_file_size":1}`, project.Maintainer, 404),
+	"DELETE /projects/{id}/push_rule":                 ruleRow("/push_rule", "", project.Maintainer, 404),
+}
+
+var refRoles = func() map[string]role {
+	rows := map[string]role{}
+	for endpoint, r := range refRows {
+		method, _, _ := strings.Cut(endpoint, " ")
+		place := " /projects/{project}"
+		if r.code {
+			place = " /projects/{code}"
+		}
+		row := role{do: method + place + r.path, json: r.json, nobody: 401, user: r.ok, admin: r.ok, readAPI: 403, readUser: 403}
+		if r.open {
+			row.nobody = r.ok
+		}
+		if r.need > project.NoAccess {
+			row.user = 403
+		}
+		if method == "GET" {
+			row.readAPI = r.ok
+		}
+		rows[endpoint] = row
+	}
+	return rows
+}()
+
+var refPlaceRoles = func() map[string]placeRole {
+	rows := map[string]placeRole{}
+	for endpoint, r := range refRows {
+		method, _, _ := strings.Cut(endpoint, " ")
+		rows[endpoint] = placeRole{do: method + " {at}" + r.path, json: r.json, open: r.open, need: r.need, ok: r.ok, code: r.code}
+	}
+	return rows
+}()

@@ -1,0 +1,297 @@
+package api
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime"
+	"slices"
+	"strconv"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/limit"
+	"svc/internal/repo"
+)
+
+func (a *API) repositoryRoutes() {
+	read := readAPI.orNobody()
+	handle(a, "GET /projects/{id}/repository/tree", read, a.listTree, does("List the files and directories of a repository"))
+	handle(a, "GET /projects/{id}/repository/blobs/{sha}", read, a.getBlob, forms(blobJSON{}), does("Get a blob with its content in Base64"))
+	handle(a, "GET /projects/{id}/repository/blobs/{sha}/raw", read, a.getRawBlob, does("Get the bytes of a blob"))
+	handle(a, "GET /projects/{id}/repository/archive", read, a.getArchive, does("Get an archive of a repository"))
+	handle(a, "GET /projects/{id}/repository/archive.{format}", read, a.getArchive, does("Get an archive of a repository in a format"))
+	handle(a, "GET /projects/{id}/repository/compare", read, a.compare, forms(comparisonJSON{}), does("Compare branches, tags or commits"))
+	handle(a, "GET /projects/{id}/repository/contributors", read, a.listContributors, does("List who wrote the commits of a repository"))
+	handle(a, "GET /projects/{id}/repository/merge_base", read, a.getMergeBase, does("Get the common ancestor of commits"))
+}
+
+type treeParams struct {
+	projectParams
+	Path       string `param:"path" doc:"A directory; the root unless given."`
+	Ref        string `param:"ref" doc:"A branch, tag or commit; the default branch unless given."`
+	Recursive  bool   `param:"recursive" doc:"Also what is in the directories below."`
+	Pagination string `param:"pagination" enum:"keyset,legacy,offset" doc:"Pages are keyset pages in any case; this leaves out the headers with numbers."`
+	PageToken  string `param:"page_token" doc:"Where a page begins: taken from the Link header, or the id of the last entry of the page before."`
+	pageParams
+}
+
+type treeEntryJSON struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Path string `json:"path"`
+	Mode string `json:"mode"`
+}
+
+// listTree: https://docs.gitlab.com/api/repositories/#list-all-repository-trees-in-a-project
+func (a *API) listTree(c *call, p treeParams) (page[treeEntryJSON], error) {
+	o := repo.TreeOptions{Ref: p.Ref, Path: p.Path, Recursive: p.Recursive, Limit: int(p.PerPage)}
+	if err := p.place(&o); err != nil {
+		return page[treeEntryJSON]{}, err
+	}
+	list, err := a.Repos.Tree(c, c.actor, p.Project, o)
+	if err != nil {
+		return page[treeEntryJSON]{}, err
+	}
+	return page[treeEntryJSON]{items: mapped(list.Entries, toTreeEntry), head: func(c *call) { p.write(c, list) }}, nil
+}
+
+// place says where the page begins.
+func (p *treeParams) place(o *repo.TreeOptions) error {
+	if p.PageToken != "" {
+		id, isID := git.ParseOID(p.PageToken)
+		key, isKey := readTreeToken(p.PageToken)
+		if !isID && !isKey {
+			return &paramError{[]string{"page_token is invalid"}}
+		}
+		o.After, o.AfterID = key, id
+		return nil
+	}
+	paging := p.paging()
+	if paging.Offset > maxOffset {
+		return errs.NotAllowed("Offset pagination has a maximum allowed offset of %d for requests that return objects of type Tree. "+
+			"Remaining records can be retrieved using keyset pagination.", maxOffset)
+	}
+	o.Skip = paging.Offset
+	return nil
+}
+
+// write writes the headers of a page. Numbers are for clients that count
+// pages; the way to go on is the link.
+func (p *treeParams) write(c *call, list repo.TreePage) {
+	h := c.w.Header()
+	perPage := strconv.FormatInt(p.PerPage, 10)
+	if p.Pagination != "keyset" && p.PageToken == "" {
+		next, prev := "", ""
+		if list.More {
+			next = strconv.FormatInt(p.Page+1, 10)
+		}
+		if p.Page > 1 {
+			prev = strconv.FormatInt(p.Page-1, 10)
+		}
+		h.Set("X-Page", strconv.FormatInt(p.Page, 10))
+		h.Set("X-Per-Page", perPage)
+		h.Set("X-Next-Page", next)
+		h.Set("X-Prev-Page", prev)
+	}
+	if !list.More {
+		return
+	}
+	query := c.pageQuery()
+	query.Del("page")
+	query.Set("pagination", "keyset")
+	query.Set("per_page", perPage)
+	query.Set("page_token", writeTreeToken(list.Entries[len(list.Entries)-1].Key()))
+	h.Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
+}
+
+// A token is the key of the last entry in base64, behind a letter that is in
+// no id: ids are taken as well. Names of files need not be UTF-8.
+func writeTreeToken(key string) string {
+	return "p" + base64.RawURLEncoding.EncodeToString([]byte(key))
+}
+
+func readTreeToken(token string) (string, bool) {
+	if token[0] != 'p' {
+		return "", false
+	}
+	key, err := base64.RawURLEncoding.DecodeString(token[1:])
+	return string(key), err == nil && len(key) > 0
+}
+
+func toTreeEntry(e git.Entry) treeEntryJSON {
+	return treeEntryJSON{string(e.OID), e.Name, string(e.Type), e.Path, e.Mode}
+}
+
+type blobParams struct {
+	projectParams
+	SHA string `param:"sha" doc:"The id of the blob."`
+}
+
+type blobJSON struct {
+	Size     int64  `json:"size"`
+	Encoding string `json:"encoding"`
+	Content  string `json:"content"`
+	SHA      string `json:"sha"`
+}
+
+// getBlob: https://docs.gitlab.com/api/repositories/#retrieve-a-blob-from-a-repository
+//
+// The body is made while it is sent: a blob may be larger than memory.
+func (a *API) getBlob(c *call, p blobParams) (any, error) {
+	b, err := a.Repos.Blob(c, c.actor, p.Project, p.SHA)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf(`{"size":%d,"encoding":"base64","content":"`, b.Size)
+	tail := fmt.Sprintf(`","sha":%q}`, b.ID)
+	size := int64(len(head)) + (b.Size+2)/3*4 + int64(len(tail))
+	return a.send(c, stream{media: "application/json", size: size, tag: `W/"` + string(b.ID) + `"`, write: func(w io.Writer) error {
+		content, err := b.Open(c)
+		if err != nil {
+			return err
+		}
+		defer content.Close()
+		if _, err := io.WriteString(w, head); err != nil {
+			return err
+		}
+		text := base64.NewEncoder(base64.StdEncoding, w)
+		if _, err := io.CopyBuffer(text, content, make([]byte, 48<<10)); err != nil {
+			return err
+		}
+		if err := text.Close(); err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, tail)
+		return err
+	}})
+}
+
+// getRawBlob: https://docs.gitlab.com/api/repositories/#raw-blob-content
+func (a *API) getRawBlob(c *call, p blobParams) (streamed, error) {
+	b, err := a.Repos.Blob(c, c.actor, p.Project, p.SHA)
+	if err != nil {
+		return streamed{}, err
+	}
+	// Whatever it is, no browser is to show it as a page of ours.
+	return a.send(c, stream{
+		media: "application/octet-stream", size: b.Size, tag: `"` + string(b.ID) + `"`, name: attachment(string(b.ID)),
+		write: func(w io.Writer) error {
+			content, err := b.Open(c)
+			if err != nil {
+				return err
+			}
+			defer content.Close()
+			_, err = io.Copy(w, content)
+			return err
+		},
+	})
+}
+
+// attachment is the header of a file that is to be saved under a name.
+func attachment(name string) string {
+	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
+}
+
+type archiveParams struct {
+	projectParams
+	Format string `param:"format" default:"tar.gz" doc:"bz2, tar, tar.bz2, tar.gz, tb2, tbz, tbz2 or zip."`
+	SHA    string `param:"sha" doc:"A commit, tag or branch; the default branch unless given."`
+	Path   string `param:"path" doc:"Only this file or directory."`
+}
+
+// archiveFormats are the formats by the names that they go by.
+var archiveFormats = map[string]struct {
+	form  git.ArchiveFormat
+	media string
+}{
+	"tar":     {git.Tar, "application/x-tar"},
+	"tar.gz":  {git.TarGz, "application/gzip"},
+	"tar.bz2": {git.TarBz2, "application/x-bzip2"},
+	"tbz":     {git.TarBz2, "application/x-bzip2"},
+	"tbz2":    {git.TarBz2, "application/x-bzip2"},
+	"tb2":     {git.TarBz2, "application/x-bzip2"},
+	"bz2":     {git.TarBz2, "application/x-bzip2"},
+	"zip":     {git.Zip, "application/zip"},
+}
+
+// archiveRate is how often a user of a hosted installation may ask.
+var archiveRate = limit.Rate{Name: "project_repositories_archive", Requests: 5, Period: time.Minute}
+
+// getArchive: https://docs.gitlab.com/api/repositories/#retrieve-file-archive
+func (a *API) getArchive(c *call, p archiveParams) (streamed, error) {
+	format, known := archiveFormats[p.Format]
+	if !known {
+		return streamed{}, errs.NotFound("")
+	}
+	if a.Site.Hosted {
+		if err := a.takeToken(c, c.rateKey(), archiveRate); err != nil {
+			return streamed{}, err
+		}
+	}
+	found, err := a.Repos.Archive(c, c.actor, p.Project, repo.ArchiveOptions{Ref: p.SHA, Path: p.Path, Format: format.form})
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.send(c, stream{
+		media: format.media, size: -1, tag: `W/"` + string(found.Commit) + `"`, name: attachment(found.Name + "." + p.Format),
+		write: func(w io.Writer) error { return found.Write(c, w) },
+	})
+}
+
+// rateKey is who is counted by a rate.
+func (c *call) rateKey() string {
+	if c.actor.Anonymous() {
+		return "ip:" + c.actor.IP
+	}
+	return "user:" + c.actor.Username
+}
+
+type contributorsParams struct {
+	projectParams
+	Ref     string `param:"ref" doc:"A branch, tag or commit; the default branch unless given."`
+	OrderBy string `param:"order_by" enum:"name,email,commits" default:"commits"`
+	Sort    string `param:"sort" enum:"asc,desc" default:"asc"`
+	pageParams
+}
+
+type contributorJSON struct {
+	Name      string `json:"name"`
+	Email     string `json:"email"`
+	Commits   int    `json:"commits"`
+	Additions int    `json:"additions"`
+	Deletions int    `json:"deletions"`
+}
+
+// listContributors: https://docs.gitlab.com/api/repositories/#list-all-repository-contributors
+func (a *API) listContributors(c *call, p contributorsParams) (page[contributorJSON], error) {
+	all, err := a.Repos.Contributors(c, c.actor, p.Project, repo.ContributorOptions{Ref: p.Ref, By: p.OrderBy, Desc: p.Sort == "desc"})
+	if err != nil {
+		return page[contributorJSON]{}, err
+	}
+	paging := p.paging()
+	list := db.Page[git.Contributor]{Total: len(all), Over: len(all) > 10_000}
+	list.Items = all[min(paging.Offset, len(all)):]
+	list.More = len(list.Items) > paging.Limit
+	list.Items = slices.Clip(list.Items[:min(paging.Limit, len(list.Items))])
+	return offsetPage(p.pageParams, list, func(one git.Contributor) contributorJSON {
+		return contributorJSON{one.Name, one.Email, one.Commits, one.Added, one.Removed}
+	}), nil
+}
+
+type mergeBaseParams struct {
+	projectParams
+	Refs []string `param:"refs,required,csv" max:"100" doc:"Two or more branches, tags or commits."`
+}
+
+// getMergeBase: https://docs.gitlab.com/api/repositories/#retrieve-merge-base
+func (a *API) getMergeBase(c *call, p mergeBaseParams) (commitJSON, error) {
+	in, commit, err := a.Repos.MergeBase(c, c.actor, p.Project, p.Refs)
+	if err != nil {
+		return commitJSON{}, err
+	}
+	return toCommit(c, in, commit), nil
+}

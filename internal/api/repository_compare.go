@@ -1,0 +1,168 @@
+package api
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+type compareParams struct {
+	projectParams
+	From        string `param:"from,required" doc:"A branch, tag or commit."`
+	To          string `param:"to,required" doc:"A branch, tag or commit."`
+	FromProject *int64 `param:"from_project_id" doc:"The project that from is in, if it is another one of the fork network."`
+	Straight    bool   `param:"straight" doc:"Compare the two as they are, not with their merge base."`
+	Unidiff     bool   `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+}
+
+// comparisonJSON is a comparison. It is never held whole: see writeComparison,
+// which writes the same fields.
+type comparisonJSON struct {
+	Commit   *commitJSON          `json:"commit"`
+	Commits  []commitJSON         `json:"commits"`
+	Diffs    []repositoryDiffJSON `json:"diffs"`
+	TimedOut bool                 `json:"compare_timeout"`
+	Same     bool                 `json:"compare_same_ref"`
+	WebURL   string               `json:"web_url"`
+}
+
+// compare: https://docs.gitlab.com/api/repositories/#compare-branches-tags-or-commits
+func (a *API) compare(c *call, p compareParams) (any, error) {
+	found, err := a.Repos.Compare(c, c.actor, p.Project, repo.CompareOptions{
+		From: p.From, To: p.To, FromProject: p.FromProject, Straight: p.Straight, Unidiff: p.Unidiff,
+	})
+	if err != nil {
+		return nil, err
+	}
+	web := compareURL(c, found, p.Straight)
+	tag := ""
+	if !found.Diff.TimedOut { // what is compared never changes, and little else is in the answer
+		sum := xxhash.Sum64String(fmt.Sprint(web, found.From, p.Unidiff, len(found.Diff.Files), found.Diff.Overflow))
+		tag = `W/"` + strconv.FormatUint(sum, 16) + `"`
+	}
+	return a.send(c, stream{media: "application/json", size: -1, tag: tag, write: func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 64<<10)
+		if err := writeComparison(c, out, found, web); err != nil {
+			return err
+		}
+		return out.Flush()
+	}})
+}
+
+func compareURL(c *call, found *repo.Comparison, straight bool) string {
+	dots := "..."
+	if straight {
+		dots = ".."
+	}
+	return c.site.URL + "/" + found.Project.FullPath + "/-/compare/" + string(found.Base) + dots + string(found.To)
+}
+
+// writeComparison writes a comparisonJSON with its commits as they are read:
+// there is no limit to their number.
+func writeComparison(c *call, out *bufio.Writer, found *repo.Comparison, web string) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	var last *commitJSON
+	if n := len(found.Commits); n > 0 {
+		head, err := found.Read(c, found.Commits[n-1:])
+		if err != nil {
+			return err
+		}
+		one := toCommit(c, found.Project, head[0])
+		last = &one
+	}
+	fmt.Fprint(out, `{"commit":`) // out keeps its first error for Flush
+	if err := enc.Encode(last); err != nil {
+		return err
+	}
+	fmt.Fprint(out, `,"commits":[`)
+	comma := ""
+	for part := range slices.Chunk(found.Commits, 200) {
+		commits, err := found.Read(c, part)
+		if err != nil {
+			return err
+		}
+		for _, commit := range commits {
+			fmt.Fprint(out, comma)
+			if err := enc.Encode(toCommit(c, found.Project, commit)); err != nil {
+				return err
+			}
+			comma = ","
+		}
+	}
+	fmt.Fprint(out, `],"diffs":[`)
+	comma = ""
+	for _, file := range found.Diff.Files {
+		fmt.Fprint(out, comma)
+		if err := enc.Encode(toRepositoryDiff(file)); err != nil {
+			return err
+		}
+		comma = ","
+	}
+	address, err := encode(web)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, `],"compare_timeout":%t,"compare_same_ref":%t,"web_url":%s}`, found.Diff.TimedOut, found.From == found.To, address)
+	return err
+}
+
+// repositoryCommitJSON is what every form of a commit has.
+type repositoryCommitJSON struct {
+	ID             string   `json:"id"`
+	ShortID        string   `json:"short_id"`
+	CreatedAt      stamp    `json:"created_at"`
+	ParentIDs      []string `json:"parent_ids"`
+	Title          string   `json:"title"`
+	Message        string   `json:"message"`
+	AuthorName     string   `json:"author_name"`
+	AuthorEmail    string   `json:"author_email"`
+	AuthoredDate   stamp    `json:"authored_date"`
+	CommitterName  string   `json:"committer_name"`
+	CommitterEmail string   `json:"committer_email"`
+	CommittedDate  stamp    `json:"committed_date"`
+	WebURL         string   `json:"web_url"`
+}
+
+func toRepositoryCommit(c *call, in *project.Project, of *git.Commit) repositoryCommitJSON {
+	parents := make([]string, len(of.ParentIDs))
+	for i, id := range of.ParentIDs {
+		parents[i] = string(id)
+	}
+	committed := toGitStamp(of.Committer.When)
+	return repositoryCommitJSON{
+		ID: string(of.ID), ShortID: string(of.ID[:8]), CreatedAt: committed, ParentIDs: parents, Title: of.Title, Message: of.Message,
+		AuthorName: of.Author.Name, AuthorEmail: of.Author.Email, AuthoredDate: toGitStamp(of.Author.When),
+		CommitterName: of.Committer.Name, CommitterEmail: of.Committer.Email, CommittedDate: committed,
+		WebURL: c.site.URL + "/" + in.FullPath + "/-/commit/" + string(of.ID),
+	}
+}
+
+// toGitStamp keeps the time zone, which is part of a commit.
+func toGitStamp(t time.Time) stamp { return stamp(t.Format("2006-01-02T15:04:05.000-07:00")) }
+
+// repositoryDiffJSON is what became of a file.
+type repositoryDiffJSON struct {
+	OldPath string `json:"old_path"`
+	NewPath string `json:"new_path"`
+	AMode   string `json:"a_mode"`
+	BMode   string `json:"b_mode"`
+	Diff    string `json:"diff"`
+	New     bool   `json:"new_file"`
+	Renamed bool   `json:"renamed_file"`
+	Deleted bool   `json:"deleted_file"`
+}
+
+func toRepositoryDiff(f git.FileDiff) repositoryDiffJSON {
+	return repositoryDiffJSON{f.OldPath, f.NewPath, f.AMode, f.BMode, f.Diff, f.New, f.Renamed, f.Deleted}
+}

@@ -1,0 +1,272 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"mime"
+	"strconv"
+	"strings"
+
+	"svc/internal/git"
+	"svc/internal/repo"
+)
+
+func (a *API) repositoryFileRoutes() {
+	read := readAPI.orNobody()
+	const at = "/projects/{id}/repository/files/{file_path}"
+	handle(a, "GET "+at, read, a.getFile, forms(fileJSON{}), does("Get a file with its content in Base64"))
+	handle(a, "GET "+at+"/raw", read, a.getRawFile, does("Get the bytes of a file"))
+	handle(a, "GET "+at+"/blame", read, a.getBlame, does("Get for the lines of a file the commits they come from"))
+	handle(a, "POST "+at, writeAPI, a.createFile, large, does("Create a file"))
+	handle(a, "PUT "+at, writeAPI, a.updateFile, large, does("Change a file"))
+	handle(a, "DELETE "+at, writeAPI, a.deleteFile, does("Delete a file"))
+}
+
+type filePathParams struct {
+	projectParams
+	FilePath string `param:"file_path" doc:"The path of the file."`
+}
+
+type getFileParams struct {
+	filePathParams
+	Ref string `param:"ref,required" doc:"A branch, tag or commit, or HEAD."`
+}
+
+// fileJSON is a file. It is never held whole: see getFile, which writes the
+// same fields.
+type fileJSON struct {
+	fileMetaJSON
+	Content string `json:"content"`
+}
+
+type fileMetaJSON struct {
+	FileName     string `json:"file_name"`
+	FilePath     string `json:"file_path"`
+	Size         int64  `json:"size"`
+	Encoding     string `json:"encoding"`
+	SHA256       string `json:"content_sha256"`
+	Ref          string `json:"ref"`
+	BlobID       string `json:"blob_id"`
+	CommitID     string `json:"commit_id"`
+	LastCommitID string `json:"last_commit_id"`
+	Executable   bool   `json:"execute_filemode"`
+}
+
+func toFileMeta(f *repo.File) fileMetaJSON {
+	return fileMetaJSON{
+		FileName: f.Name, FilePath: f.Path, Size: f.Size, Encoding: "base64", SHA256: f.SHA256, Ref: f.Ref, BlobID: string(f.BlobID),
+		CommitID: string(f.CommitID), LastCommitID: string(f.LastCommitID), Executable: f.Executable,
+	}
+}
+
+// describeFile tells about a file in headers that carry the service's name.
+func describeFile(c *call, f *repo.File) {
+	m := toFileMeta(f)
+	for _, h := range []struct{ name, value string }{
+		{"Blob-Id", m.BlobID}, {"Commit-Id", m.CommitID}, {"Content-Sha256", m.SHA256}, {"Encoding", m.Encoding},
+		{"File-Name", m.FileName}, {"File-Path", m.FilePath}, {"Last-Commit-Id", m.LastCommitID}, {"Ref", m.Ref},
+		{"Size", strconv.FormatInt(m.Size, 10)}, {"Execute-Filemode", strconv.FormatBool(m.Executable)},
+	} {
+		c.w.Header().Set("X-"+c.site.Name+"-"+h.name, h.value)
+	}
+}
+
+// getFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-file-from-a-repository
+//
+// The content is encoded while it is sent: a file may be larger than memory.
+func (a *API) getFile(c *call, p getFileParams) (any, error) {
+	f, err := a.Repos.File(c, c.actor, p.Project, p.FilePath, p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := json.Marshal(toFileMeta(f))
+	if err != nil {
+		return nil, err
+	}
+	head := strings.TrimSuffix(string(meta), "}") + `,"content":"`
+	describeFile(c, f)
+	return a.send(c, stream{
+		media: "application/json", size: int64(len(head)) + (f.Size+2)/3*4 + int64(len(`"}`)), tag: fileTag(f),
+		write: func(w io.Writer) error {
+			return withFile(c, f, func(content io.Reader) error {
+				if _, err := io.WriteString(w, head); err != nil {
+					return err
+				}
+				text := base64.NewEncoder(base64.StdEncoding, w)
+				if _, err := io.CopyBuffer(text, content, make([]byte, 48<<10)); err != nil {
+					return err
+				}
+				if err := text.Close(); err != nil {
+					return err
+				}
+				_, err := io.WriteString(w, `"}`)
+				return err
+			})
+		},
+	})
+}
+
+// fileTag is the ETag of an answer about a file, which also tells the commit.
+func fileTag(f *repo.File) string { return `W/"` + string(f.BlobID) + "-" + string(f.CommitID) + `"` }
+
+// withFile opens a file for as long as do reads it.
+func withFile(c *call, f *repo.File, do func(io.Reader) error) error {
+	content, err := f.Open(c)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return do(content)
+}
+
+type rawFileParams struct {
+	filePathParams
+	Ref string `param:"ref" doc:"A branch, tag or commit; HEAD unless given."`
+	LFS bool   `param:"lfs" doc:"Large files are stored as they are, so this changes nothing."`
+}
+
+// getRawFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-raw-file-from-a-repository
+func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
+	f, err := a.Repos.File(c, c.actor, p.Project, p.FilePath, p.Ref)
+	if err != nil {
+		return streamed{}, err
+	}
+	describeFile(c, f)
+	// Whatever it is, no browser is to take it for a page of ours.
+	return a.send(c, stream{
+		media: "text/plain; charset=utf-8", size: f.Size, tag: fileTag(f), name: mime.FormatMediaType("inline", map[string]string{"filename": f.Name}),
+		write: func(w io.Writer) error {
+			return withFile(c, f, func(content io.Reader) error {
+				_, err := io.Copy(w, content)
+				return err
+			})
+		},
+	})
+}
+
+type blameParams struct {
+	getFileParams
+	Range *blameRangeParams `param:"range" doc:"The lines that are wanted; all unless given."`
+}
+
+type blameRangeParams struct {
+	Start int64 `param:"start,required" doc:"The first line, from 1."`
+	End   int64 `param:"end,required" doc:"The last line."`
+}
+
+func (p *blameParams) check() error {
+	switch {
+	case p.Range == nil:
+		return nil
+	case p.Range.Start < 1 || p.Range.Start > 1<<31:
+		return &paramError{[]string{"range[start] does not have a valid value"}}
+	case p.Range.End < 1 || p.Range.End > 1<<31:
+		return &paramError{[]string{"range[end] does not have a valid value"}}
+	case p.Range.Start > p.Range.End:
+		return &paramError{[]string{"range[start] must be less than or equal to range[end]"}}
+	}
+	return nil
+}
+
+// blameJSON is a run of lines that one commit last changed.
+type blameJSON struct {
+	Commit blameCommitJSON `json:"commit"`
+	Lines  []string        `json:"lines"`
+}
+
+type blameCommitJSON struct {
+	ID             string   `json:"id"`
+	ParentIDs      []string `json:"parent_ids"`
+	Message        string   `json:"message"`
+	AuthoredDate   stamp    `json:"authored_date"`
+	AuthorName     string   `json:"author_name"`
+	AuthorEmail    string   `json:"author_email"`
+	CommittedDate  stamp    `json:"committed_date"`
+	CommitterName  string   `json:"committer_name"`
+	CommitterEmail string   `json:"committer_email"`
+}
+
+func toBlame(r git.BlameRange) blameJSON {
+	parents := make([]string, len(r.Commit.ParentIDs))
+	for i, id := range r.Commit.ParentIDs {
+		parents[i] = string(id)
+	}
+	of := r.Commit
+	return blameJSON{
+		Commit: blameCommitJSON{
+			ID: string(of.ID), ParentIDs: parents, Message: of.Message, AuthoredDate: toGitStamp(of.Author.When), AuthorName: of.Author.Name,
+			AuthorEmail: of.Author.Email, CommittedDate: toGitStamp(of.Committer.When), CommitterName: of.Committer.Name, CommitterEmail: of.Committer.Email,
+		},
+		Lines: r.Lines,
+	}
+}
+
+// getBlame: https://docs.gitlab.com/api/repository_files/#retrieve-file-blame-history-from-a-repository
+func (a *API) getBlame(c *call, p blameParams) ([]blameJSON, error) {
+	var first, last int
+	if p.Range != nil {
+		first, last = int(p.Range.Start), int(p.Range.End)
+	}
+	f, list, err := a.Repos.Blame(c, c.actor, p.Project, p.FilePath, p.Ref, first, last)
+	if err != nil {
+		return nil, err
+	}
+	describeFile(c, f)
+	return mapped(list, toBlame), nil
+}
+
+type changeFileParams struct {
+	filePathParams
+	Branch  string `param:"branch,required" doc:"The branch that gets the commit."`
+	Message string `param:"commit_message,required,nonblank"`
+	startParams
+	LastCommit string `param:"last_commit_id" doc:"The last commit that touched the file, as the caller knows it."`
+}
+
+type writeFileParams struct {
+	changeFileParams
+	Content    string `param:"content,required,blank"`
+	Encoding   string `param:"encoding" enum:"text,base64" default:"text"`
+	Executable *bool  `param:"execute_filemode"`
+}
+
+// fileChangeJSON names what was changed.
+type fileChangeJSON struct {
+	FilePath string `json:"file_path"`
+	Branch   string `json:"branch"`
+}
+
+// changeFile commits one action.
+func (a *API) changeFile(c *call, p *changeFileParams, do repo.FileAction) (fileChangeJSON, error) {
+	do.Path, do.LastCommit = p.FilePath, p.LastCommit
+	_, _, err := a.Repos.CreateCommit(c, c.actor, p.Project, repo.NewCommit{
+		Branch: p.Branch, StartBranch: p.StartBranch, StartProject: p.StartProject, Message: p.Message,
+		AuthorName: p.AuthorName, AuthorEmail: p.AuthorEmail, Actions: []repo.FileAction{do},
+	}, false)
+	return fileChangeJSON{p.FilePath, p.Branch}, err
+}
+
+func (a *API) writeFile(c *call, p *writeFileParams, kind git.ActionKind) (fileChangeJSON, error) {
+	content, err := decodeContent(p.Content, p.Encoding, "content")
+	if err != nil {
+		return fileChangeJSON{}, err
+	}
+	return a.changeFile(c, &p.changeFileParams, repo.FileAction{Kind: kind, Content: content, HasContent: true, Executable: p.Executable})
+}
+
+// createFile: https://docs.gitlab.com/api/repository_files/#create-a-file-in-a-repository
+func (a *API) createFile(c *call, p writeFileParams) (fileChangeJSON, error) {
+	return a.writeFile(c, &p, git.Create)
+}
+
+// updateFile: https://docs.gitlab.com/api/repository_files/#update-a-file-in-a-repository
+func (a *API) updateFile(c *call, p writeFileParams) (fileChangeJSON, error) {
+	return a.writeFile(c, &p, git.Modify)
+}
+
+// deleteFile: https://docs.gitlab.com/api/repository_files/#delete-a-file-in-a-repository
+func (a *API) deleteFile(c *call, p changeFileParams) (none, error) {
+	_, err := a.changeFile(c, &p, repo.FileAction{Kind: git.Delete})
+	return none{}, err
+}

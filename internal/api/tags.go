@@ -1,0 +1,109 @@
+package api
+
+import (
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (a *API) tagRoutes() {
+	read := readAPI.orNobody()
+	handle(a, "GET /projects/{id}/repository/tags", read, a.listTags, does("List the tags of a repository"))
+	handle(a, "GET /projects/{id}/repository/tags/{tag_name}", read, a.getTag, does("Get a tag"))
+	handle(a, "GET /projects/{id}/repository/tags/{tag_name}/signature", read, a.getTagSignature, does("Get the checked signature of a tag"))
+	handle(a, "POST /projects/{id}/repository/tags", writeAPI, a.createTag, does("Create a tag"))
+	handle(a, "DELETE /projects/{id}/repository/tags/{tag_name}", writeAPI, a.deleteTag, does("Delete a tag"))
+}
+
+type tagsParams struct {
+	projectParams
+	Search  string `param:"search" max:"1024" doc:"Text in the name; ^ before it asks for the beginning, $ behind it for the end."`
+	OrderBy string `param:"order_by" enum:"name,updated,version" default:"updated"`
+	Sort    string `param:"sort" enum:"asc,desc" default:"desc"`
+	refPageParams
+}
+
+type tagJSON struct {
+	Name      string          `json:"name"`
+	Message   *string         `json:"message"`
+	Target    string          `json:"target"`
+	Commit    *commitJSON     `json:"commit"`
+	Release   *tagReleaseJSON `json:"release"`
+	Protected bool            `json:"protected"`
+	CreatedAt *stamp          `json:"created_at"`
+}
+
+// tagReleaseJSON is the release that was made from a tag.
+type tagReleaseJSON struct {
+	TagName     string `json:"tag_name"`
+	Description string `json:"description"`
+}
+
+func toTag(c *call, in *project.Project, t repo.Tag) tagJSON {
+	form := tagJSON{Name: t.Name, Message: textOrNull(t.Message), Target: string(t.Target), Protected: t.Protected}
+	if t.Commit != nil {
+		commit := toCommit(c, in, t.Commit)
+		form.Commit = &commit
+	}
+	if t.CreatedAt != nil {
+		at := toGitStamp(*t.CreatedAt)
+		form.CreatedAt = &at
+	}
+	return form
+}
+
+// listTags: https://docs.gitlab.com/api/tags/#list-all-project-repository-tags
+func (a *API) listTags(c *call, p tagsParams) (page[tagJSON], error) {
+	f := repo.RefFilter{Search: p.Search, Order: repo.RefOrder(p.OrderBy), Desc: p.Sort == "desc"}
+	in, list, err := a.Repos.Tags(c, c.actor, p.Project, f, p.paging())
+	if err != nil {
+		return page[tagJSON]{}, err
+	}
+	return refPage(p.refPageParams, list, func(t repo.Tag) tagJSON { return toTag(c, in, t) }), nil
+}
+
+type tagParams struct {
+	projectParams
+	Tag string `param:"tag_name" doc:"The name of the tag."`
+}
+
+func presentTag(c *call, in *project.Project, t *repo.Tag, err error) (tagJSON, error) {
+	if err != nil {
+		return tagJSON{}, err
+	}
+	return toTag(c, in, *t), nil
+}
+
+// getTag: https://docs.gitlab.com/api/tags/#retrieve-a-repository-tag
+func (a *API) getTag(c *call, p tagParams) (tagJSON, error) {
+	in, t, err := a.Repos.Tag(c, c.actor, p.Project, p.Tag)
+	return presentTag(c, in, t, err)
+}
+
+// getTagSignature: https://docs.gitlab.com/api/tags/#retrieve-the-x509-signature-of-a-tag
+//
+// Signatures are not checked, so there is none to show.
+func (a *API) getTagSignature(c *call, p tagParams) (none, error) {
+	if _, _, err := a.Repos.Tag(c, c.actor, p.Project, p.Tag); err != nil {
+		return none{}, err
+	}
+	return none{}, errs.NotFound("Signature")
+}
+
+type createTagParams struct {
+	projectParams
+	Tag     string `param:"tag_name,required" doc:"The name of the tag."`
+	Ref     string `param:"ref,required" doc:"A branch, tag or commit that it names."`
+	Message string `param:"message" doc:"Makes it an annotated tag."`
+}
+
+// createTag: https://docs.gitlab.com/api/tags/#create-a-tag
+func (a *API) createTag(c *call, p createTagParams) (tagJSON, error) {
+	in, t, err := a.Repos.CreateTag(c, c.actor, p.Project, repo.NewTag{Name: p.Tag, From: p.Ref, Message: p.Message})
+	return presentTag(c, in, t, err)
+}
+
+// deleteTag: https://docs.gitlab.com/api/tags/#delete-a-tag
+func (a *API) deleteTag(c *call, p tagParams) (none, error) {
+	return none{}, a.Repos.DeleteTag(c, c.actor, p.Project, p.Tag)
+}

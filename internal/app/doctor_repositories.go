@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"svc/internal/actor"
+)
+
+// maxShown is how many problems of one repository are told.
+const maxShown = 10
+
+// ExamineRepositories has git check every repository, and gives a finding for
+// each that is not whole and one for all others together. It tells progress
+// how many are done and which was the last.
+func (a *App) ExamineRepositories(ctx context.Context, progress func(done int, path string)) iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		done, whole := 0, 0
+		for c := range a.Repos.CheckAll(ctx, actor.System()) {
+			if c.Project == nil {
+				yield(Finding{Part: "repositories", Err: c.Err})
+				return
+			}
+			done++
+			err := c.Err
+			if err == nil && len(c.Problems) > 0 {
+				var lines []string
+				for _, p := range c.Problems[:min(len(c.Problems), maxShown)] {
+					lines = append(lines, strings.TrimSpace(p.Text))
+				}
+				if more := len(c.Problems) - maxShown; more > 0 {
+					lines = append(lines, fmt.Sprintf("and %d more", more))
+				}
+				err = fmt.Errorf("%d problems: %s", len(c.Problems), strings.Join(lines, "; "))
+			}
+			if err == nil {
+				whole++
+			} else if !yield(Finding{Part: "repository", Err: fmt.Errorf("%s (project %d): %w", c.Project.FullPath, c.Project.ID, err)}) {
+				return
+			}
+			progress(done, c.Project.FullPath)
+		}
+		yield(Finding{Part: "repositories", Text: fmt.Sprintf("%d of %d are whole", whole, done)})
+	}
+}

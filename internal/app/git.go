@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/githttp"
+	"svc/internal/limit"
+	"svc/internal/sshd"
+)
+
+// HostKeyDir is where the keys lie by which clients of git over SSH know the
+// server. Nodes that answer under one name need the same keys.
+func (a *App) HostKeyDir() string { return filepath.Join(a.Config.DataDir, "ssh") }
+
+// SSHAddr is the address on which git over SSH is served, empty when it is
+// turned off.
+func (s *Server) SSHAddr() string {
+	if s.sshListener == nil {
+		return ""
+	}
+	return s.sshListener.Addr().String()
+}
+
+// listenSSH opens the listener of git over SSH, unless it is turned off.
+func (s *Server) listenSSH() error {
+	if s.Config.SSHAddr == "" || s.Config.SSHAddr == "off" {
+		return nil
+	}
+	l, err := net.Listen("tcp", s.Config.SSHAddr)
+	if err != nil {
+		return fmt.Errorf("listen for git over SSH (ssh_addr; \"off\" goes without): %w", err)
+	}
+	s.sshListener = l
+	s.Config.SSHAddr = l.Addr().String() // the system may have chosen the port
+	return nil
+}
+
+// newSSH makes what answers on the listener.
+func (s *Server) newSSH(m *metrics) error {
+	if s.sshListener == nil {
+		return nil
+	}
+	keys, err := sshd.HostKeys(s.HostKeyDir())
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		s.Log.Info("ssh host key", "type", key.PublicKey().Type(), "fingerprint", ssh.FingerprintSHA256(key.PublicKey()))
+	}
+	s.ssh = sshd.New(sshd.Deps{
+		Users: s.Users, Projects: s.Projects, Repos: s.Repos, HostKeys: keys, Name: s.Config.ServiceName, Log: s.Log,
+		Trace: func(ctx context.Context) context.Context { return withRequestID(ctx, requestID("")) },
+		Count: func(service, outcome string) { m.git.WithLabelValues("ssh", service, outcome).Inc() },
+	})
+	return nil
+}
+
+func (s *Server) newGitHTTP(m *metrics) *githttp.Git {
+	return githttp.New(githttp.Deps{
+		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Limits: limit.New(limit.Deps{Now: s.now}),
+		Name: s.Config.ServiceName, Log: s.Log,
+		Count: func(service, outcome string) { m.git.WithLabelValues("http", service, outcome).Inc() },
+	})
+}

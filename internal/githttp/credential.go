@@ -1,0 +1,127 @@
+package githttp
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/limit"
+	"svc/internal/user"
+)
+
+// signIn is how often a wrong password may be given for a login from one
+// address.
+func signIn() limit.Rate { return limit.Rate{Name: "git_sign_in", Requests: 10, Period: time.Minute} }
+
+// throttled is the refusal of somebody who has guessed too often.
+type throttled struct{ limit.Decision }
+
+// Error gives the text for people.
+func (throttled) Error() string {
+	return "There were too many failed sign-ins from your address. Please wait a minute."
+}
+
+// authenticate finds out who asks. A credential that opens nothing is an error
+// even where nobody needs to sign in.
+func (x *exchange) authenticate() error {
+	ip := remoteIP(x.r)
+	scheme, rest, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
+	login, password, basic := x.r.BasicAuth()
+	switch {
+	case scheme == "":
+		x.anonymous = true
+		x.by = actor.Actor{IP: ip}
+		return nil
+	case strings.EqualFold(scheme, "Bearer"):
+		login, password = tokenLogin, strings.TrimSpace(rest)
+	case !basic:
+		return errs.Unauthorized("Authentication must be Basic: a username, and a password or token.")
+	}
+	by, err := x.credential(login, password, ip)
+	if err != nil {
+		return err
+	}
+	x.by = by
+	x.by.IP = ip
+	if to, ok := x.w.(routed); ok {
+		to.SetUser(name(by))
+	}
+	return nil
+}
+
+func name(by actor.Actor) string {
+	if by.Deploy != nil {
+		return "deploy " + string(by.Deploy.Kind) + " " + by.Deploy.Name
+	}
+	return by.Username
+}
+
+// tokenLogin is the username that clients send with a token of OAuth, and
+// that is nobody's.
+const tokenLogin = "oauth2"
+
+// credential tries what a password can be, in the order of the price: tokens
+// are looked up, a real password is computed for long. So a good token is
+// taken whatever else was guessed from the same address.
+func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
+	if login == x.Name+"-ci-token" || login == "gitlab-ci-token" {
+		return actor.Actor{}, errs.Unauthorized("Job tokens do not open repositories yet. Use a deploy token or an access token.")
+	}
+	by, err := x.Users.Authenticate(x.r.Context(), password, ip)
+	if !unknown(err) {
+		return by, err
+	}
+	by, err = x.Projects.AuthenticateDeployToken(x.r.Context(), login, password)
+	if !unknown(err) {
+		return by, err
+	}
+	key := ip + " " + strings.ToLower(login)
+	if d := x.Limits.Peek(key, signIn()); !d.OK {
+		return actor.Actor{}, throttled{d}
+	}
+	by, err = x.password(login, password, ip)
+	if errs.Is(err, errs.KindUnauthorized) {
+		x.Limits.Allow(key, signIn())
+	}
+	return by, err
+}
+
+// unknown reports whether a credential is of another kind than was asked for;
+// one that is known and refused has a reason.
+func unknown(err error) bool {
+	refused, ok := errors.AsType[*errs.Error](err)
+	return ok && refused.Kind == errs.KindUnauthorized && refused.Text == ""
+}
+
+// password takes the password of an account. What looks like a token is not
+// tried: a script with an old one must not lock its user out.
+func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
+	if login == "" || login == tokenLogin || password == "" || x.tokenLike(password) {
+		return actor.Actor{}, errs.Unauthorized("The token is not known, or was revoked.")
+	}
+	by, err := x.Users.CheckPassword(x.r.Context(), login, password, ip)
+	if _, ok := errors.AsType[user.TwoFactorRequired](err); ok {
+		return actor.Actor{}, errs.Unauthorized("Two-factor authentication is on for this account: in place of the password give a personal access token with the scope read_repository or write_repository.").Because(err)
+	}
+	if errs.Is(err, errs.KindUnauthorized) {
+		return actor.Actor{}, errs.Unauthorized("The login or password is wrong. A personal access token can be given in place of the password, and must be if two-factor authentication is on.").Because(err)
+	}
+	return by, err
+}
+
+func (x *exchange) tokenLike(password string) bool {
+	return strings.HasPrefix(password, x.Name+"pat-") || strings.HasPrefix(password, x.Name+"dt-")
+}
+
+// remoteIP is the address that the request came from. The server has put the
+// client's there when it came through a proxy that is trusted.
+func remoteIP(r *http.Request) string {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		return at.Addr().Unmap().String()
+	}
+	return r.RemoteAddr
+}

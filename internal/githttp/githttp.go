@@ -1,0 +1,271 @@
+// Package githttp is the door for git over HTTP: the smart protocol, versions
+// 0 to 2. Who may fetch or push is for the features to say; here a request is
+// read, its credential found, and a refusal put in words that git shows.
+package githttp
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/git"
+	"svc/internal/limit"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// Deps are what the door needs.
+type Deps struct {
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	Limits   *limit.Limiter
+	Name     string // of the service
+	Log      *slog.Logger
+	// Count is told of each request for a service of git ("git-upload-pack")
+	// and what became of it: "ok", "refused", "failed", or "gone" when the
+	// client left.
+	Count func(service, outcome string)
+}
+
+// Git serves repositories.
+type Git struct{ Deps }
+
+// New makes the door.
+func New(d Deps) *Git { return &Git{d} }
+
+// The services of git.
+const (
+	uploadPack  = "git-upload-pack"  // a fetch
+	receivePack = "git-receive-pack" // a push
+)
+
+const infoRefs = "info/refs"
+
+// Serves reports whether a request is one of a git client. What it asks for
+// need not exist.
+func (g *Git) Serves(r *http.Request) bool {
+	_, ok := parse(r)
+	return ok
+}
+
+// target is what a request asks for.
+type target struct {
+	project string // its full path
+	file    string // below the repository: "info/refs", "git-upload-pack"
+}
+
+// parse reads the path of a request. Behind ".git" everything belongs to git;
+// an address without it is one only where nothing else can be meant.
+func parse(r *http.Request) (target, bool) {
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	name, file, ok := strings.Cut(path, ".git/")
+	if !ok {
+		for _, end := range []string{infoRefs, uploadPack, receivePack} {
+			if name, ok = strings.CutSuffix(path, "/"+end); ok {
+				file = end
+				break
+			}
+		}
+		ok = ok && (file == infoRefs && r.URL.Query().Has("service") || file != infoRefs && r.Method == http.MethodPost)
+	}
+	// A project stands in a namespace, so that its path is never a number.
+	if !ok || !strings.Contains(name, "/") || strings.HasSuffix(name, "/") {
+		return target{}, false
+	}
+	return target{name, file}, true
+}
+
+// ServeHTTP implements http.Handler, for requests that Serves has accepted.
+func (g *Git) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t, ok := parse(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	x := &exchange{Git: g, w: w, r: r, project: project.Ref(t.project)}
+	switch t.file {
+	case infoRefs:
+		x.route("/{project}.git/info/refs")
+		x.infoRefs()
+	case uploadPack, receivePack:
+		x.route("/{project}.git/" + t.file)
+		x.service = t.file
+		x.rpc()
+	default:
+		x.route("/{project}.git/{file}")
+		x.other(t.file)
+	}
+}
+
+// routed is the writer of a server that wants to know what was asked for, for
+// its metrics and its log.
+type routed interface {
+	SetRoute(route string)
+	SetUser(username string)
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	*Git
+	w       http.ResponseWriter
+	r       *http.Request
+	project project.Ref
+	service string
+	by      actor.Actor
+	// anonymous says that the request brought no credential: then a refusal
+	// asks for one.
+	anonymous bool
+}
+
+func (x *exchange) route(pattern string) {
+	if to, ok := x.w.(routed); ok {
+		to.SetRoute(pattern)
+	}
+}
+
+// infoRefs answers a client that begins: which refs there are, and what we
+// can do.
+func (x *exchange) infoRefs() {
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		x.w.Header().Set("Allow", "GET, HEAD")
+		x.say(http.StatusMethodNotAllowed, "Only GET is possible here.")
+		return
+	}
+	switch x.service = x.r.URL.Query().Get("service"); x.service {
+	case uploadPack, receivePack:
+	case "":
+		x.say(http.StatusForbidden, dumb)
+		return
+	default:
+		x.say(http.StatusForbidden, "There is no such service of git here.")
+		return
+	}
+	c, err := x.open()
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-advertisement")
+	noCache(x.w.Header())
+	out := x.answer()
+	defer out.end()
+	held := &holdingWriter{to: out} // until it is long or whole, an error can still be told
+	if err := c.advertise(x.r.Context(), held, x.options()); err != nil {
+		x.failed(out, err)
+		return
+	}
+	if err := held.release(); err != nil {
+		x.failed(out, err)
+		return
+	}
+	x.Count(x.service, "ok")
+}
+
+// dumb is for clients that want to read the files of the repository.
+const dumb = "This server speaks git's smart HTTP protocol only. Please use git 1.6.6 or later."
+
+// rpc answers one request of a fetch or push.
+func (x *exchange) rpc() {
+	if x.r.Method != http.MethodPost {
+		x.w.Header().Set("Allow", "POST")
+		x.say(http.StatusMethodNotAllowed, "Only POST is possible here.")
+		return
+	}
+	// A page of somebody else can make a browser send forms, but not this.
+	if want := "application/x-" + x.service + "-request"; x.r.Header.Get("Content-Type") != want {
+		x.say(http.StatusUnsupportedMediaType, "Content-Type must be "+want+".")
+		return
+	}
+	c, err := x.open()
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	in, err := x.body()
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	// Git may answer before it has read everything.
+	_ = http.NewResponseController(x.w).EnableFullDuplex() // where that is not possible nothing is lost but some early lines
+	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-result")
+	noCache(x.w.Header())
+	out := x.answer()
+	out.unless = &in.over
+	err = c.serve(x.r.Context(), in, out, x.options())
+	in.end()
+	out.end()
+	if over := in.over.Load(); over != nil && !out.wrote {
+		x.refuse(over)
+		return
+	}
+	if err != nil {
+		x.failed(out, err)
+		return
+	}
+	x.Count(x.service, "ok")
+}
+
+// other refuses what else may stand behind a repository.
+func (x *exchange) other(file string) {
+	if file == "HEAD" || strings.HasPrefix(file, "objects/") {
+		x.say(http.StatusForbidden, dumb)
+		return
+	}
+	x.say(http.StatusNotFound, "There is nothing here. Repositories are served to git clients only.")
+}
+
+func (x *exchange) options() git.ServeOptions {
+	return git.ServeOptions{Protocol: x.r.Header.Get("Git-Protocol"), Stateless: true}
+}
+
+// conversation is what a repository says to a client that may fetch or push.
+type conversation struct {
+	advertise func(context.Context, io.Writer, git.ServeOptions) error
+	serve     func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
+}
+
+// open finds out who asks and opens the repository to him.
+func (x *exchange) open() (conversation, error) {
+	if err := x.authenticate(); err != nil {
+		return conversation{}, err
+	}
+	if path := string(x.project); len(path) > maxPath || !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
+		return conversation{}, errNoProject
+	}
+	if x.service == receivePack {
+		p, err := x.Repos.Push(x.r.Context(), x.by, x.project)
+		if err != nil {
+			return conversation{}, err
+		}
+		return conversation{p.Advertise, p.ReceivePack}, nil
+	}
+	f, err := x.Repos.Fetch(x.r.Context(), x.by, x.project)
+	if err != nil {
+		return conversation{}, err
+	}
+	return conversation{f.Advertise, f.UploadPack}, nil
+}
+
+// maxPath is longer than any path of a project.
+const maxPath = 4096
+
+// failed ends an answer that was begun. The client has been told by git's own
+// protocol, or sees by it that the answer is cut off.
+func (x *exchange) failed(out *answerWriter, err error) {
+	switch {
+	case out.broken || x.r.Context().Err() != nil:
+		x.Count(x.service, "gone")
+	case !out.wrote:
+		x.refuse(err)
+	default:
+		x.Count(x.service, "failed")
+		x.Log.WarnContext(x.r.Context(), "git over http", "service", x.service, "project", string(x.project), "error", err)
+	}
+}

@@ -1,0 +1,104 @@
+// Package picture keeps the pictures by which users, groups and projects are
+// known: it looks at what somebody sends, and stores it beside the database.
+package picture
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"svc/internal/blob"
+	"svc/internal/errs"
+)
+
+// File is a picture that somebody sent.
+type File struct {
+	Name string // as the sender calls it
+	Data io.Reader
+
+	image []byte // what Data gave, once Check has read it
+	kind  imageKind
+}
+
+// MaxSize is the size of a picture in bytes; it fits into memory, so that it
+// can be looked at before it is stored.
+const MaxSize = 200 << 10
+
+// Check reads the picture and refuses what is none or too big: Invalid. A nil
+// file, for requests that bring none, is fine.
+func (f *File) Check() error {
+	if f == nil || f.image != nil {
+		return nil
+	}
+	image, err := io.ReadAll(io.LimitReader(f.Data, MaxSize+1))
+	if err != nil {
+		return fmt.Errorf("read picture: %w", err)
+	}
+	if len(image) > MaxSize {
+		return errs.InvalidField("avatar", "is too big (should be at most %d KiB)", MaxSize>>10)
+	}
+	kind, problem := inspect(image)
+	if problem != "" {
+		return errs.InvalidField("avatar", problem)
+	}
+	f.image, f.kind = image, kind
+	return nil
+}
+
+// newName keeps the readable part of the sender's name, so that a saved
+// picture is recognised, and makes the rest.
+func (f *File) newName() string {
+	stem := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return -1
+	}, strings.TrimSuffix(f.Name, path.Ext(f.Name)))
+	stem = strings.TrimLeft(stem[:min(len(stem), 64)], "-")
+	if stem != "" {
+		stem += "-"
+	}
+	return stem + strings.ToLower(rand.Text()[:12]) + f.kind.extension
+}
+
+// Shelf is where the pictures of one kind of owner lie.
+type Shelf struct {
+	Blobs blob.Store
+	Owner string // user, group or project
+}
+
+// Put stores a picture that has been checked, and gives the name that its
+// owner shall have it by. Each has a name of its own that nobody guesses, so
+// that a cache can keep what it has under that name for ever.
+func (s Shelf) Put(ctx context.Context, id int64, f *File) (name string, err error) {
+	name = f.newName()
+	_, err = s.Blobs.Put(ctx, s.Key(id, name), bytes.NewReader(f.image), blob.Options{ContentType: f.kind.contentType, Size: int64(len(f.image))})
+	if err != nil {
+		return "", fmt.Errorf("store picture of %s %d: %w", s.Owner, id, err)
+	}
+	return name, nil
+}
+
+// Open opens a picture; the caller closes it.
+func (s Shelf) Open(ctx context.Context, id int64, name string) (*blob.Object, error) {
+	return s.Blobs.Get(ctx, s.Key(id, name))
+}
+
+// Drop removes a picture that nothing refers to, even for a caller who has
+// gone away; an empty name is none. A failure costs room in the store and
+// nothing else, so it is not held against the change that was made.
+func (s Shelf) Drop(ctx context.Context, id int64, name string) {
+	if name != "" {
+		_ = s.Blobs.Delete(context.WithoutCancel(ctx), s.Key(id, name))
+	}
+}
+
+// Key is where a picture is stored.
+func (s Shelf) Key(id int64, name string) string {
+	return fmt.Sprintf("avatars/%s/%d/%s", s.Owner, id, name)
+}

@@ -1,0 +1,306 @@
+package project
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// AccessToken is a token by which a program works in a group or project. It
+// acts as a bot, a member that was made for it.
+type AccessToken struct {
+	user.Token
+	Level Level // of the bot
+}
+
+// NewAccessToken is what such a token is made of.
+type NewAccessToken struct {
+	user.NewToken
+	Level Level
+}
+
+// AccessTokens lists the access tokens of a group or project itself, also
+// those that ended lately. Maintainers of a project and Owners of a group
+// only.
+func (s *Service) AccessTokens(ctx context.Context, by actor.Actor, place Place, f user.TokenFilter, p db.Paging) (db.Page[AccessToken], error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return db.Page[AccessToken]{}, err
+	}
+	found, err := s.Users.BotTokens(ctx, in.bots(), f, p)
+	if err != nil {
+		return db.Page[AccessToken]{}, fmt.Errorf("list access tokens: %w", err)
+	}
+	page := db.Page[AccessToken]{Last: found.Last, More: found.More, Total: found.Total, Over: found.Over}
+	page.Items, err = s.withLevels(ctx, in, found.Items)
+	return page, err
+}
+
+// bots names the bots that work for the source.
+func (in source) bots() user.BotOf {
+	namespaceID, projectID := in.ids()
+	return user.BotOf{ProjectID: projectID, NamespaceID: namespaceID}
+}
+
+// withLevels adds what the bots are now; one that has left is shown as what
+// it was.
+func (s *Service) withLevels(ctx context.Context, in source, list []user.BotToken) ([]AccessToken, error) {
+	tokens := make([]AccessToken, len(list))
+	if len(list) == 0 {
+		return tokens, nil
+	}
+	var ids []int64
+	for i, t := range list {
+		tokens[i] = AccessToken{Token: t.Token, Level: Level(t.Level)}
+		ids = append(ids, t.UserID)
+	}
+	column, id := in.column()
+	members, err := db.All(ctx, s.DB, scanMember, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id IN `+db.In(len(ids)),
+		append([]any{id}, db.Any(ids)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("levels of bots: %w", err)
+	}
+	for _, m := range members {
+		for i := range tokens {
+			if tokens[i].UserID == m.UserID {
+				tokens[i].Level = m.Level
+			}
+		}
+	}
+	return tokens, nil
+}
+
+// AccessToken gives one access token. Maintainers of a project and Owners of a
+// group only; NotFound when it has no such token.
+func (s *Service) AccessToken(ctx context.Context, by actor.Actor, place Place, id int64) (*AccessToken, error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return nil, err
+	}
+	return s.findAccessToken(ctx, in, id)
+}
+
+func (s *Service) findAccessToken(ctx context.Context, in source, id int64) (*AccessToken, error) {
+	found, err := s.Users.BotToken(ctx, in.bots(), id)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.withLevels(ctx, in, []user.BotToken{*found})
+	if err != nil {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// CreateAccessToken makes an access token, with a bot of its own that is a
+// member as long as the token works. Maintainers of a project and Owners of a
+// group only, up to their own level: Invalid above. Bots make none: Forbidden.
+func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place Place, n NewAccessToken) (*AccessToken, error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.requirePerson(ctx, by); err != nil {
+		return nil, err
+	}
+	if !n.Level.valid() || n.Level == Minimal {
+		return nil, errs.InvalidField("access_level", "is not included in the list")
+	}
+	if in.mayGive(by, n.Level) != nil {
+		return nil, errs.Invalid("The access level of a token can't be above that of its maker.")
+	}
+	t, err := s.Users.NewBotToken(ctx, n.NewToken)
+	if err != nil {
+		return nil, err
+	}
+	bot := s.newBot(in, n.Level)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := s.Users.AddBot(ctx, tx, by, bot, t)
+		if err != nil {
+			return err
+		}
+		m := &Member{UserID: u.ID, Level: n.Level, ExpiresAt: t.ExpiresAt, CreatedAt: s.Now()}
+		if by.ID > 0 {
+			m.CreatedBy = &by.ID
+		}
+		if err := insertMember(ctx, tx, in, m); err != nil {
+			return err
+		}
+		return s.recordToken(ctx, tx, by, in, t, "created", audit.Details{Add: "access_token", To: n.Level.String()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create access token: %w", err)
+	}
+	return &AccessToken{Token: *t, Level: n.Level}, nil
+}
+
+// requirePerson keeps bots from making tokens: one that is taken back would
+// live on in those that it had made.
+func (s *Service) requirePerson(ctx context.Context, by actor.Actor) error {
+	bot, err := s.Users.IsBot(ctx, s.DB, by.ID)
+	if err != nil {
+		return err
+	}
+	if bot {
+		return errs.Forbidden("An access token of a group or project can't make others.")
+	}
+	return nil
+}
+
+// newBot is the account of a bot, with a name that nobody else has.
+func (s *Service) newBot(in source, level Level) user.NewBot {
+	_, id := in.column()
+	kind := "project"
+	if in.group != nil {
+		kind = "group"
+	}
+	username := fmt.Sprintf("%s_%d_bot_%s", kind, id, strings.ToLower(rand.Text()))
+	host := s.Host
+	if host == "" {
+		host = "localhost"
+	}
+	return user.NewBot{Of: in.bots(), Username: username, Email: username + "@noreply." + host, Level: int64(level)}
+}
+
+// RevokeAccessToken ends an access token, and the membership of its bot; the
+// account of the bot goes some weeks later. Maintainers of a project and
+// Owners of a group only; NotFound when it has no such token. That it had
+// ended before is no error.
+func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, unmodifiedSince *time.Time) error {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return err
+	}
+	t, err := s.findAccessToken(ctx, in, id)
+	if err != nil {
+		return err
+	}
+	if changedSince(t.CreatedAt, unmodifiedSince) {
+		return errs.Precondition("")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		changed, err := s.Users.RevokeBotToken(ctx, tx, &t.Token)
+		if err != nil || !changed {
+			return err
+		}
+		if err := s.retire(ctx, tx, t.UserID); err != nil {
+			return err
+		}
+		return s.recordToken(ctx, tx, by, in, &t.Token, "revoked", audit.Details{Remove: "access_token"})
+	})
+	if err != nil {
+		return fmt.Errorf("revoke access token %d: %w", id, err)
+	}
+	return nil
+}
+
+// RotateAccessToken ends an access token and gives a new one for the same bot.
+// Maintainers of a project and Owners of a group only, up to their own level.
+// Invalid when the token had been revoked before; then what came out of it
+// ends as well. Unauthorized when it has expired, and for bots: see
+// RotateSelfAccessToken.
+func (s *Service) RotateAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, expiresAt string) (*AccessToken, error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.requirePerson(ctx, by); errs.Is(err, errs.KindForbidden) {
+		return nil, errs.Unauthorized("").Because(err)
+	} else if err != nil {
+		return nil, err
+	}
+	t, err := s.findAccessToken(ctx, in, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.mayGive(by, t.Level); err != nil {
+		return nil, err
+	}
+	return s.rotate(ctx, by, in, t, expiresAt)
+}
+
+// RotateSelfAccessToken is RotateAccessToken for the token that the actor
+// uses: Unauthorized unless it belongs to this group or project, NotAllowed
+// when it is that of a person.
+func (s *Service) RotateSelfAccessToken(ctx context.Context, by actor.Actor, place Place, expiresAt string) (*AccessToken, error) {
+	in, err := s.source(ctx, s.DB, by, place, NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	if by.TokenID == 0 {
+		return nil, errs.Unauthorized("")
+	}
+	t, err := s.findAccessToken(ctx, in, by.TokenID)
+	if errs.Is(err, errs.KindNotFound) {
+		if s.requirePerson(ctx, by) == nil {
+			return nil, errs.NotAllowed("405 Method Not Allowed")
+		}
+		return nil, errs.Unauthorized("").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.rotate(ctx, by, in, t, expiresAt)
+}
+
+func (s *Service) rotate(ctx context.Context, by actor.Actor, in source, old *AccessToken, expiresAt string) (*AccessToken, error) {
+	if old.RevokedAt == nil && !old.Active(s.Now()) {
+		return nil, errs.Unauthorized("Token is expired.") // its bot has left
+	}
+	t, err := s.Users.RotateBotToken(ctx, &old.Token, expiresAt, func(tx *db.Tx, t *user.Token) error {
+		// The bot stays a member as long as its new token works.
+		column, id := in.column()
+		_, err := tx.ExecContext(ctx, `UPDATE members SET expires_at = ? WHERE `+column[2:]+` = ? AND user_id = ?`, textOrNull(t.ExpiresAt), id, t.UserID)
+		if err != nil {
+			return err
+		}
+		return s.recordToken(ctx, tx, by, in, t, "rotated", audit.Details{Change: "access_token", From: fmt.Sprint(old.ID), To: fmt.Sprint(t.ID)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &AccessToken{Token: *t, Level: old.Level}, nil
+}
+
+func (s *Service) recordToken(ctx context.Context, tx *db.Tx, by actor.Actor, in source, t *user.Token, what string, d audit.Details) error {
+	return s.record(ctx, tx, by, in.kind("access_token_"+what), in.entity(), audit.Target{Type: "PersonalAccessToken", ID: t.ID, Details: t.Name}, d)
+}
+
+// retire ends the membership of a bot, unless another of its tokens works.
+func (s *Service) retire(ctx context.Context, tx *db.Tx, userID int64) error {
+	retired, err := s.Users.RetireBot(ctx, tx, userID)
+	if err != nil || !retired {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM members WHERE user_id = ?`, userID)
+	return err
+}
+
+// retireBots retires bots whose tokens have ended by themselves, or by other
+// means than RevokeAccessToken. That their tokens ended has been recorded.
+func (s *Service) retireBots(ctx context.Context) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		idle, err := s.Users.IdleBots(ctx, tx, 1000)
+		if err != nil {
+			return err
+		}
+		for _, id := range idle {
+			if err := s.retire(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("retire bots: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package project
+
+import (
+	"context"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/picture"
+)
+
+// Avatar opens the picture of a group or project for those who see it; the
+// caller closes it. NotFound when it has none.
+func (s *Service) Avatar(ctx context.Context, by actor.Actor, place Place) (*blob.Object, error) {
+	in, err := s.source(ctx, s.DB, by, place, NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	_, id := in.column()
+	name := in.avatar()
+	if name == "" {
+		return nil, errs.NotFound("Avatar")
+	}
+	return s.avatars(place.Group).Open(ctx, id, name)
+}
+
+func (in source) avatar() string {
+	if in.group != nil {
+		return in.group.Avatar
+	}
+	return in.project.Avatar
+}
+
+// OpenAvatar opens the picture of a group or project for anybody who knows its
+// name, which nobody guesses; the caller closes it. NotFound unless the name
+// is that of the present picture.
+func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name string) (*blob.Object, error) {
+	table := "projects"
+	if group {
+		table = "namespaces"
+	}
+	var have string
+	err := s.DB.QueryRowContext(ctx, `SELECT avatar FROM `+table+` WHERE id = ? AND deleted_at IS NULL`, id).Scan(&have)
+	if err != nil {
+		return nil, notFound(err, "Avatar")
+	}
+	if name == "" || have != name {
+		return nil, errs.NotFound("Avatar")
+	}
+	return s.avatars(group).Open(ctx, id, name)
+}
+
+// avatars is where the pictures of groups or of projects lie.
+func (s *Service) avatars(group bool) picture.Shelf {
+	if group {
+		return picture.Shelf{Blobs: s.Blobs, Owner: "group"}
+	}
+	return picture.Shelf{Blobs: s.Blobs, Owner: "project"}
+}
+
+// setAvatar gives a project a picture that has been checked, or takes away the
+// one that it has.
+func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *picture.File, remove bool) error {
+	return s.replaceAvatar(ctx, false, id, f, remove, func(name string) (was string, err error) {
+		_, err = s.change(ctx, id, func(tx *db.Tx, p *Project) error {
+			was, p.Avatar = p.Avatar, name
+			return s.recordAvatar(ctx, tx, by, source{project: p}, was, name)
+		})
+		return was, err
+	})
+}
+
+// setGroupAvatar is setAvatar for a group; it gives the group as it is then.
+func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespace, f *picture.File, remove bool) (*Namespace, error) {
+	err := s.replaceAvatar(ctx, true, n.ID, f, remove, func(name string) (was string, err error) {
+		n, err = s.changeGroup(ctx, n.ID, func(tx *db.Tx, n *Namespace) error {
+			was, n.Avatar = n.Avatar, name
+			return s.recordAvatar(ctx, tx, by, source{group: n}, was, name)
+		})
+		return was, err
+	})
+	return n, err
+}
+
+// replaceAvatar stores a picture and has its name saved, which gives the name
+// of the one before.
+func (s *Service) replaceAvatar(ctx context.Context, group bool, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
+	if f == nil && !remove {
+		return nil
+	}
+	shelf, name := s.avatars(group), ""
+	if f != nil {
+		// The file goes first: a row promises that its picture exists. A crash
+		// between the two leaves a file that nothing refers to.
+		var err error
+		if name, err = shelf.Put(ctx, id, f); err != nil {
+			return err
+		}
+	}
+	was, err := save(name)
+	if err != nil {
+		shelf.Drop(ctx, id, name)
+		return err
+	}
+	if was != name {
+		shelf.Drop(ctx, id, was)
+	}
+	return nil
+}
+
+func (s *Service) recordAvatar(ctx context.Context, tx *db.Tx, by actor.Actor, in source, was, name string) error {
+	if was == name {
+		return nil
+	}
+	return s.record(ctx, tx, by, in.kind("avatar_updated"), in.entity(), audit.Target{}, audit.Details{Change: "avatar", From: was, To: name})
+}

@@ -1,0 +1,103 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+)
+
+// ReadCode gives a project to an actor who may read its repository: in a
+// private project, or where the repository is for members, Reporters and
+// above, elsewhere everybody who sees the project. NotFound when he does not
+// see it, Forbidden when he sees it and may not read. Moved for an old path.
+func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
+	p, opened, err := s.codeByDeploy(ctx, by, ref)
+	if err != nil || opened.read {
+		return p, err
+	}
+	if p, err = s.Require(ctx, by, ref, NoAccess); err != nil {
+		return nil, err
+	}
+	return p, p.readable(by)
+}
+
+// WriteCode gives a project to an actor who may push to its repository:
+// Developers and above. Who may write to which branch is asked apart. The
+// errors are those of ReadCode, and Forbidden for a project that is archived
+// or whose repository is read-only.
+func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
+	p, opened, err := s.codeByDeploy(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if opened.read && !opened.write {
+		return nil, errs.Forbidden("This deploy %s does not have write access to this project.", by.Deploy.Kind)
+	}
+	if !opened.write {
+		if p, err = s.Require(ctx, by, ref, NoAccess); err != nil {
+			return nil, err
+		}
+		if err := p.readable(by); err != nil {
+			return nil, err
+		}
+		if err := enough(by, p.Access.Level(), Developer); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.writable()
+}
+
+func (p *Project) readable(by actor.Actor) error {
+	if p.Repository == Disabled {
+		return errs.Forbidden("The repository of this project is turned off.")
+	}
+	open := p.Visibility != Private && p.Repository != MembersOnly
+	if open || by.Auditor {
+		return nil
+	}
+	return enough(by, p.Access.Level(), Reporter)
+}
+
+func (p *Project) writable() error {
+	switch {
+	case p.Archived:
+		return errs.Forbidden("The project is archived: nothing in it can be changed.")
+	case p.ReadOnly:
+		return errs.Forbidden("The repository is temporarily read-only. Please try again later.")
+	}
+	return nil
+}
+
+// opening is what a deploy token or key opens.
+type opening struct{ read, write bool }
+
+// codeByDeploy finds what a deploy token or key opens; without one it opens
+// nothing, and the actor stands for himself.
+func (s *Service) codeByDeploy(ctx context.Context, by actor.Actor, ref Ref) (*Project, opening, error) {
+	if by.Deploy == nil {
+		return nil, opening{}, nil
+	}
+	p, moved, err := findByRef(ctx, s.DB, ref)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, opening{}, nil // Require says so in its own words
+	}
+	if err != nil {
+		return nil, opening{}, fmt.Errorf("find project: %w", err)
+	}
+	var o opening
+	if o.read, o.write, err = s.deployOpens(ctx, s.DB, *by.Deploy, p); err != nil {
+		return nil, opening{}, fmt.Errorf("deploy %s %d: %w", by.Deploy.Kind, by.Deploy.ID, err)
+	}
+	if !o.read {
+		return nil, opening{}, nil
+	}
+	if moved {
+		return nil, opening{}, &Moved{Thing: "Project", From: ref, ID: p.ID, Path: p.FullPath}
+	}
+	if p.Repository == Disabled {
+		return nil, opening{}, p.readable(by)
+	}
+	return p, o, nil
+}

@@ -1,0 +1,243 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// DeployKey is an SSH key that opens the projects in which it is enabled.
+type DeployKey struct {
+	ID          int64
+	Title       string
+	Key         string // the authorized-keys line, with its comment
+	Fingerprint string // MD5, sixteen bytes in hex with colons
+	SHA256      string // "SHA256:" and base64
+	Public      bool   // everybody may enable it in his projects
+	CreatedBy   *int64
+	CreatedAt   time.Time
+	ExpiresAt   *time.Time
+	LastUsedAt  *time.Time
+
+	CanPush  bool        // in the project that was asked for
+	Projects []KeyOpened // by AllDeployKeys only
+}
+
+// KeyOpened is a project in which a key is enabled.
+type KeyOpened struct {
+	Project *Project
+	CanPush bool
+}
+
+// NewDeployKey is what a deploy key is made of.
+type NewDeployKey struct {
+	Title     string
+	Key       string
+	ExpiresAt *time.Time
+	CanPush   bool // with a project only
+}
+
+func (n *NewDeployKey) check(by actor.Actor, public bool, now time.Time) (*DeployKey, error) {
+	k, err := user.NewKey{Title: n.Title, Key: n.Key, Usage: user.AuthKey, ExpiresAt: n.ExpiresAt}.Check(now)
+	if err != nil {
+		return nil, err
+	}
+	made := &DeployKey{
+		Title: k.Title, Key: k.Key, Fingerprint: k.Fingerprint, SHA256: k.SHA256, Public: public,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, CanPush: n.CanPush,
+	}
+	if by.ID > 0 {
+		made.CreatedBy = &by.ID
+	}
+	return made, nil
+}
+
+// AllDeployKeys lists the deploy keys of the installation with the projects
+// in which they are enabled, only those for everybody when public.
+// Administrators only.
+func (s *Service) AllDeployKeys(ctx context.Context, by actor.Actor, public bool, p db.Paging) (db.Page[DeployKey], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[DeployKey]{}, err
+	}
+	var w db.Where
+	if public {
+		w.And("k.public")
+	}
+	page, err := s.listDeployKeys(ctx, w, p)
+	if err != nil {
+		return page, err
+	}
+	return page, s.addOpened(ctx, page.Items)
+}
+
+// addOpened reads the projects in which keys are enabled.
+func (s *Service) addOpened(ctx context.Context, list []DeployKey) error {
+	if len(list) == 0 {
+		return nil
+	}
+	at := make(map[int64]int, len(list))
+	var ids []int64
+	for i, k := range list {
+		at[k.ID] = i
+		ids = append(ids, k.ID)
+	}
+	type pair struct {
+		key, project int64
+		canPush      bool
+	}
+	pairs, err := db.All(ctx, s.DB, func(sc db.Scanner) (pair, error) {
+		var p pair
+		err := sc.Scan(&p.key, &p.project, &p.canPush)
+		return p, err
+	}, `SELECT deploy_key_id, project_id, can_push FROM deploy_key_projects WHERE deploy_key_id IN `+db.In(len(ids))+` ORDER BY deploy_key_id, project_id`, db.Any(ids)...)
+	if err != nil || len(pairs) == 0 {
+		return err
+	}
+	var wanted []int64
+	for _, p := range pairs {
+		wanted = append(wanted, p.project)
+	}
+	projects, err := db.All(ctx, s.DB, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+`
+		WHERE p.deleted_at IS NULL AND p.id IN `+db.In(len(wanted)), db.Any(wanted)...)
+	if err != nil {
+		return fmt.Errorf("projects of deploy keys: %w", err)
+	}
+	byID := make(map[int64]*Project, len(projects))
+	for _, p := range projects {
+		byID[p.ID] = p
+	}
+	for _, p := range pairs {
+		if found := byID[p.project]; found != nil {
+			k := &list[at[p.key]]
+			k.Projects = append(k.Projects, KeyOpened{Project: found, CanPush: p.canPush})
+		}
+	}
+	return nil
+}
+
+// CreatePublicDeployKey makes a key that everybody may enable in his projects.
+// Administrators only. Invalid when it can not be used or is known already.
+func (s *Service) CreatePublicDeployKey(ctx context.Context, by actor.Actor, n NewDeployKey) (*DeployKey, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	k, err := n.check(by, true, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.insertDeployKey(ctx, tx, k); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, "deploy_key_added", audit.Instance(), k.target(), audit.Details{Add: "deploy_key", Message: "Added public deploy key"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create deploy key: %w", err)
+	}
+	return k, nil
+}
+
+// UserDeployKeys lists the keys of the projects in which both the actor and
+// the user are Maintainers. NotFound when he does not see the user, Forbidden
+// when they have no such project in common.
+func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Ref, p db.Paging) (db.Page[DeployKey], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[DeployKey]{}, err
+	}
+	u, err := s.Users.Find(ctx, by, of)
+	if err != nil {
+		return db.Page[DeployKey]{}, err
+	}
+	common := `SELECT p.id FROM projects p WHERE p.deleted_at IS NULL`
+	var args []any
+	for _, id := range []int64{by.ID, u.ID} {
+		sql, more := memberProjects(id, s.today(), Maintainer)
+		common, args = common+` AND (`+sql+`)`, append(args, more...)
+	}
+	some, err := exists(s.DB.QueryRowContext(ctx, `SELECT 1 FROM (`+common+`) c LIMIT 1`, args...))
+	if err != nil {
+		return db.Page[DeployKey]{}, fmt.Errorf("deploy keys of user %d: %w", u.ID, err)
+	}
+	if !some {
+		return db.Page[DeployKey]{}, errs.Forbidden("No common authorized project found")
+	}
+	var w db.Where
+	w.And(`k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e WHERE e.project_id IN (`+common+`))`, args...)
+	return s.listDeployKeys(ctx, w, p)
+}
+
+func (s *Service) listDeployKeys(ctx context.Context, w db.Where, p db.Paging) (db.Page[DeployKey], error) {
+	page, err := db.List(ctx, s.DB, db.Query[DeployKey]{
+		Columns: deployKeyColumns + `, FALSE`, From: "deploy_keys k", Where: w, Order: []db.Order{{Name: "k.id"}},
+		Scan: scanDeployKey, Keys: func(k DeployKey) []any { return []any{k.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list deploy keys: %w", err)
+	}
+	return page, nil
+}
+
+// AuthenticateDeployKey gives the actor behind a deploy key with this
+// fingerprint, "SHA256:" and base64, for git over SSH. Unauthorized when there
+// is none or it has expired. What it opens is asked later: see ReadCode.
+func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 string) (actor.Actor, error) {
+	k, err := scanDeployKey(s.DB.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k WHERE k.sha256 = ?`, fingerprintSHA256))
+	if errors.Is(err, db.ErrNoRows) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	if err != nil {
+		return actor.Actor{}, fmt.Errorf("authenticate deploy key: %w", err)
+	}
+	now := s.Now()
+	if k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	// Coalesced, so that reads do not become writes.
+	if k.LastUsedAt == nil || now.Sub(*k.LastUsedAt) >= keyTouch {
+		if _, err := s.DB.ExecContext(ctx, `UPDATE deploy_keys SET last_used_at = ? WHERE id = ?`, now, k.ID); err != nil {
+			return actor.Actor{}, fmt.Errorf("authenticate deploy key: %w", err)
+		}
+	}
+	return actor.Actor{Deploy: &actor.Deploy{Kind: actor.DeployKey, ID: k.ID, Name: k.Title, UserID: orZero(k.CreatedBy)}}, nil
+}
+
+// keyTouch is how exact the last use of a key is known.
+const keyTouch = 10 * time.Minute
+
+func (k *DeployKey) target() audit.Target {
+	return audit.Target{Type: "DeployKey", ID: k.ID, Details: k.Title}
+}
+
+const noDeployKey = "Deploy Key"
+
+// deployKeyColumns are followed by whether it may push.
+const deployKeyColumns = `k.id, k.title, k.key, k.fingerprint, k.sha256, k.public, k.created_by, k.created_at, k.expires_at, k.last_used_at`
+
+func scanDeployKey(s db.Scanner) (DeployKey, error) {
+	var k DeployKey
+	err := s.Scan(&k.ID, &k.Title, &k.Key, &k.Fingerprint, &k.SHA256, &k.Public, &k.CreatedBy, db.Time(&k.CreatedAt),
+		db.NullTime(&k.ExpiresAt), db.NullTime(&k.LastUsedAt), &k.CanPush)
+	return k, err
+}
+
+// insertDeployKey writes a key that neither a user nor a project has.
+func (s *Service) insertDeployKey(ctx context.Context, tx *db.Tx, k *DeployKey) error {
+	if err := s.Users.RequireNoKey(ctx, tx, k.SHA256); err != nil {
+		return err
+	}
+	err := tx.QueryRowContext(ctx, `
+		INSERT INTO deploy_keys (title, key, fingerprint, sha256, public, created_by, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		k.Title, k.Key, k.Fingerprint, k.SHA256, k.Public, k.CreatedBy, k.CreatedAt, k.ExpiresAt).Scan(&k.ID)
+	if db.IsUnique(err, "deploy_keys_sha256") {
+		return errs.InvalidField("fingerprint_sha256", hasBeenTaken).Because(err)
+	}
+	return err
+}

@@ -1,0 +1,242 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// DeployKeys lists the keys that are enabled in a project. Maintainers only.
+func (s *Service) DeployKeys(ctx context.Context, by actor.Actor, ref Ref, p db.Paging) (db.Page[DeployKey], error) {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return db.Page[DeployKey]{}, err
+	}
+	var w db.Where
+	w.And("e.project_id = ?", in.ID)
+	page, err := db.List(ctx, s.DB, db.Query[DeployKey]{
+		Columns: deployKeyColumns + `, e.can_push`, From: enabledKeys, Where: w, Order: []db.Order{{Name: "k.id"}},
+		Scan: scanDeployKey, Keys: func(k DeployKey) []any { return []any{k.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list deploy keys: %w", err)
+	}
+	return page, nil
+}
+
+const enabledKeys = `deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id`
+
+// DeployKey gives a key that is enabled in a project. Maintainers only;
+// NotFound when there is no such key.
+func (s *Service) DeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	return findEnabledKey(ctx, s.DB, in.ID, id)
+}
+
+func findEnabledKey(ctx context.Context, q db.Q, projectID, id int64) (*DeployKey, error) {
+	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, e.can_push FROM `+enabledKeys+`
+		WHERE e.project_id = ? AND k.id = ?`, projectID, id))
+	if err != nil {
+		return nil, notFound(err, noDeployKey)
+	}
+	return &k, nil
+}
+
+// AddDeployKey enables a key in a project: a new one, or one that the actor
+// may enable, see EnableDeployKey. Maintainers only. One that is enabled there
+// stays as it is. Invalid when the key can not be used, or somebody else has
+// it.
+func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n NewDeployKey) (*DeployKey, error) {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	made, err := n.check(by, false, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	var id int64
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		old, err := s.reachableKey(ctx, tx, by, "k.sha256 = ?", made.SHA256)
+		switch {
+		case errs.Is(err, errs.KindNotFound):
+			if err := s.insertDeployKey(ctx, tx, made); err != nil {
+				return err
+			}
+			id = made.ID
+			return s.enable(ctx, tx, by, in, made, n.CanPush, "deploy_key_added")
+		case err != nil:
+			return err
+		}
+		id = old.ID
+		return s.enable(ctx, tx, by, in, old, n.CanPush, "deploy_key_enabled")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add deploy key: %w", err)
+	}
+	return findEnabledKey(ctx, s.DB, in.ID, id)
+}
+
+// EnableDeployKey enables a key in one more project: one for everybody, or
+// one of a project that the actor is a member of; administrators may take any.
+// Maintainers only; NotFound when there is no such key. One that is enabled
+// there stays as it is.
+func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		k, err := s.reachableKey(ctx, tx, by, "k.id = ?", id)
+		if err != nil {
+			return err
+		}
+		return s.enable(ctx, tx, by, in, k, false, "deploy_key_enabled")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("enable deploy key %d: %w", id, err)
+	}
+	return findEnabledKey(ctx, s.DB, in.ID, id)
+}
+
+// reachableKey finds a key that the actor may enable.
+func (s *Service) reachableKey(ctx context.Context, q db.Q, by actor.Actor, cond string, arg any) (*DeployKey, error) {
+	var w db.Where
+	w.And(cond, arg)
+	if !by.Admin {
+		mine, args := memberProjects(by.ID, s.today(), Guest)
+		w.And(anyOf("k.public", `k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e JOIN projects p ON p.id = e.project_id
+			WHERE p.deleted_at IS NULL AND (`+mine+`))`), args...)
+	}
+	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k`+w.SQL(), w.Args()...))
+	if err != nil {
+		return nil, notFound(err, noDeployKey)
+	}
+	return &k, nil
+}
+
+func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, k *DeployKey, canPush bool, event string) error {
+	res, err := tx.ExecContext(ctx, `
+		INSERT INTO deploy_key_projects (deploy_key_id, project_id, can_push, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		k.ID, in.ID, canPush, s.Now())
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	return s.record(ctx, tx, by, event, in.entity(), k.target(), audit.Details{Add: "deploy_key", To: pushWord(canPush)})
+}
+
+func pushWord(canPush bool) string {
+	if canPush {
+		return "read and write"
+	}
+	return "read"
+}
+
+// DeployKeyChange is what is changed in a key; nil leaves it.
+type DeployKeyChange struct {
+	Title   *string // for all projects in which it is enabled
+	CanPush *bool   // in this one
+}
+
+// UpdateDeployKey changes a key that is enabled in a project. Maintainers
+// only; the title of a key that is for everybody is for administrators.
+func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64, c DeployKeyChange) (*DeployKey, error) {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	if c.Title != nil {
+		wrong := map[string][]string{}
+		checkText(wrong, "title", *c.Title)
+		if err := invalid(wrong); err != nil {
+			return nil, err
+		}
+	}
+	var k *DeployKey
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "deploy_keys", id); err != nil {
+			return notFound(err, noDeployKey)
+		}
+		var err error
+		if k, err = findEnabledKey(ctx, tx, in.ID, id); err != nil {
+			return err
+		}
+		was := *k
+		set(&k.Title, c.Title)
+		set(&k.CanPush, c.CanPush)
+		if k.Title != was.Title && k.Public && !by.Admin {
+			return errs.Forbidden("")
+		}
+		if err := saveEnabledKey(ctx, tx, in.ID, k); err != nil {
+			return err
+		}
+		return s.recordKey(ctx, tx, by, in, &was, k)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update deploy key %d: %w", id, err)
+	}
+	return k, nil
+}
+
+func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) error {
+	if err := db.ExecOne(ctx, q, `UPDATE deploy_keys SET title = ? WHERE id = ?`, k.Title, k.ID); err != nil {
+		return notFound(err, noDeployKey)
+	}
+	err := db.ExecOne(ctx, q, `UPDATE deploy_key_projects SET can_push = ? WHERE project_id = ? AND deploy_key_id = ?`, k.CanPush, projectID, k.ID)
+	return notFound(err, noDeployKey)
+}
+
+func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, was, k *DeployKey) error {
+	for _, c := range []struct{ what, from, to string }{
+		{"title", was.Title, k.Title},
+		{"can_push", pushWord(was.CanPush), pushWord(k.CanPush)},
+	} {
+		if c.from == c.to {
+			continue
+		}
+		err := s.record(ctx, tx, by, "deploy_key_updated", in.entity(), k.target(), audit.Details{Change: c.what, From: c.from, To: c.to})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveDeployKey disables a key in a project; one that was for no other
+// project goes for good. Maintainers only; NotFound when it is not enabled
+// there.
+func (s *Service) RemoveDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) error {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		k, err := findEnabledKey(ctx, tx, in.ID, id)
+		if err != nil {
+			return err
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM deploy_key_projects WHERE project_id = ? AND deploy_key_id = ?`, in.ID, id); err != nil {
+			return notFound(err, noDeployKey)
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM deploy_keys WHERE id = ? AND NOT public
+			AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = deploy_keys.id)`, id)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, "deploy_key_removed", in.entity(), k.target(), audit.Details{Remove: "deploy_key"})
+	})
+	if err != nil {
+		return fmt.Errorf("remove deploy key %d: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// ReadRepository is the scope of deploy tokens that opens repositories.
+const ReadRepository = "read_repository"
+
+// DeployScopes are all scopes that a deploy token may carry.
+func DeployScopes() []string {
+	return []string{
+		ReadRepository, "read_registry", "write_registry", "read_package_registry", "write_package_registry",
+		"read_virtual_registry", "write_virtual_registry",
+	}
+}
+
+// DeployToken is a password for git over HTTP that belongs to a project, or
+// to a group and all projects in it. One that is taken back is gone.
+type DeployToken struct {
+	ID        int64
+	Name      string
+	Username  string
+	Scopes    []string
+	CreatedBy *int64
+	CreatedAt time.Time
+	ExpiresAt *time.Time // nil: never
+
+	Secret string // set by CreateDeployToken, and only there
+}
+
+// Expired reports whether the time of the token is over.
+func (t *DeployToken) Expired(now time.Time) bool {
+	return t.ExpiresAt != nil && !now.Before(*t.ExpiresAt)
+}
+
+// NewDeployToken is what a deploy token is made of.
+type NewDeployToken struct {
+	Name      string
+	Username  string // made from the id unless given
+	Scopes    []string
+	ExpiresAt *time.Time
+}
+
+// AllDeployTokens lists the deploy tokens of the installation, those that
+// work or those that do not when active is given. Administrators only.
+func (s *Service) AllDeployTokens(ctx context.Context, by actor.Actor, active *bool, p db.Paging) (db.Page[DeployToken], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[DeployToken]{}, err
+	}
+	return s.listDeployTokens(ctx, db.Where{}, active, p)
+}
+
+// DeployTokens lists the deploy tokens of a group or project itself, those
+// that work or those that do not when active is given. Maintainers only.
+func (s *Service) DeployTokens(ctx context.Context, by actor.Actor, place Place, active *bool, p db.Paging) (db.Page[DeployToken], error) {
+	in, err := s.source(ctx, s.DB, by, place, Maintainer)
+	if err != nil {
+		return db.Page[DeployToken]{}, err
+	}
+	var w db.Where
+	column, id := in.column()
+	w.And("t"+column[1:]+" = ?", id)
+	return s.listDeployTokens(ctx, w, active, p)
+}
+
+func (s *Service) listDeployTokens(ctx context.Context, w db.Where, active *bool, p db.Paging) (db.Page[DeployToken], error) {
+	if active != nil {
+		cond := "t.expires_at IS NULL OR t.expires_at > ?"
+		if !*active {
+			cond = "t.expires_at <= ?"
+		}
+		w.And(cond, s.Now())
+	}
+	page, err := db.List(ctx, s.DB, db.Query[DeployToken]{
+		Columns: deployTokenColumns, From: "deploy_tokens t", Where: w, Order: []db.Order{{Name: "t.id"}},
+		Scan: scanDeployToken, Keys: func(t DeployToken) []any { return []any{t.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list deploy tokens: %w", err)
+	}
+	return page, nil
+}
+
+// DeployToken gives one deploy token of a group or project. Maintainers only;
+// NotFound when it has no such token.
+func (s *Service) DeployToken(ctx context.Context, by actor.Actor, place Place, id int64) (*DeployToken, error) {
+	in, err := s.source(ctx, s.DB, by, place, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	return findDeployToken(ctx, s.DB, in, id)
+}
+
+// CreateDeployToken makes a deploy token. Maintainers of a project and Owners
+// of a group only.
+func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place Place, n NewDeployToken) (*DeployToken, error) {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return nil, err
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	t := &DeployToken{
+		Name: n.Name, Scopes: n.scopes(), CreatedAt: s.Now(), ExpiresAt: n.ExpiresAt,
+		Secret: secret.Token(s.Users.ServiceName + "dt-"),
+	}
+	if by.ID > 0 {
+		t.CreatedBy = &by.ID
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		t.Username = n.Username
+		if err := insertDeployToken(ctx, tx, in, t, s.Users.ServiceName+"+deploy-token-"); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, in.kind("deploy_token_created"), in.entity(), t.target(), audit.Details{Add: "deploy_token", To: strings.Join(t.Scopes, " ")})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create deploy token: %w", err)
+	}
+	return t, nil
+}
+
+// A name is sent as the user of basic authentication, which ends at a colon.
+var deployNamePattern = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
+
+func (n *NewDeployToken) check() error {
+	wrong := map[string][]string{}
+	checkText(wrong, "name", n.Name)
+	switch {
+	case n.Username == "":
+	case len(n.Username) > 255:
+		wrong["username"] = []string{"is too long (maximum is 255 characters)"}
+	case !deployNamePattern.MatchString(n.Username):
+		wrong["username"] = []string{"can contain only letters, digits, '_', '-', '+', and '.'"}
+	}
+	if len(n.Scopes) == 0 {
+		wrong["scopes"] = []string{"can't be blank"}
+	}
+	for _, scope := range n.Scopes {
+		if !slices.Contains(DeployScopes(), scope) {
+			wrong["scopes"] = []string{"can only contain available scopes"}
+		}
+	}
+	return invalid(wrong)
+}
+
+// scopes are those asked for, in the order of the list and each once.
+func (n *NewDeployToken) scopes() []string {
+	return slices.DeleteFunc(DeployScopes(), func(scope string) bool { return !slices.Contains(n.Scopes, scope) })
+}
+
+// DeleteDeployToken takes a deploy token back for good. Maintainers of a
+// project and Owners of a group only; NotFound when it has no such token.
+func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place Place, id int64) error {
+	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		t, err := findDeployToken(ctx, tx, in, id)
+		if err != nil {
+			return err
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM deploy_tokens WHERE id = ?`, id); err != nil {
+			return notFound(err, noDeployToken)
+		}
+		return s.record(ctx, tx, by, in.kind("deploy_token_destroyed"), in.entity(), t.target(), audit.Details{Remove: "deploy_token"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete deploy token %d: %w", id, err)
+	}
+	return nil
+}
+
+// AuthenticateDeployToken gives the actor behind a deploy token, for git over
+// HTTP. Unauthorized when there is no such token, it has expired, or it has
+// another username. What it opens is asked later: see ReadCode.
+func (s *Service) AuthenticateDeployToken(ctx context.Context, username, token string) (actor.Actor, error) {
+	t, err := scanDeployToken(s.DB.QueryRowContext(ctx, `SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t.digest = ?`, secret.Digest(token)))
+	if errors.Is(err, db.ErrNoRows) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	if err != nil {
+		return actor.Actor{}, fmt.Errorf("authenticate deploy token: %w", err)
+	}
+	if t.Username != username || t.Expired(s.Now()) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	return actor.Actor{Deploy: &actor.Deploy{Kind: actor.DeployToken, ID: t.ID, Name: t.Name, UserID: orZero(t.CreatedBy)}}, nil
+}
+
+func (t *DeployToken) target() audit.Target {
+	return audit.Target{Type: "DeployToken", ID: t.ID, Details: t.Name}
+}
+
+const noDeployToken = "Deploy Token"
+
+const deployTokenColumns = `t.id, t.name, t.username, t.scopes, t.created_by, t.created_at, t.expires_at`
+
+func scanDeployToken(s db.Scanner) (DeployToken, error) {
+	var t DeployToken
+	var scopes string
+	err := s.Scan(&t.ID, &t.Name, &t.Username, &scopes, &t.CreatedBy, db.Time(&t.CreatedAt), db.NullTime(&t.ExpiresAt))
+	t.Scopes = strings.Fields(scopes)
+	return t, err
+}
+
+func findDeployToken(ctx context.Context, q db.Q, in source, id int64) (*DeployToken, error) {
+	column, of := in.column()
+	t, err := scanDeployToken(q.QueryRowContext(ctx, `
+		SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t`+column[1:]+` = ? AND t.id = ?`, of, id))
+	if err != nil {
+		return nil, notFound(err, noDeployToken)
+	}
+	return &t, nil
+}
+
+// insertDeployToken writes a token; one without a username gets the stem and
+// its id.
+func insertDeployToken(ctx context.Context, q db.Q, in source, t *DeployToken, stem string) error {
+	namespaceID, projectID := in.ids()
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO deploy_tokens (project_id, namespace_id, name, username, scopes, digest, created_by, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		projectID, namespaceID, t.Name, t.Username, strings.Join(t.Scopes, " "), secret.Digest(t.Secret), t.CreatedBy, t.CreatedAt, t.ExpiresAt).Scan(&t.ID)
+	if err != nil || t.Username != "" {
+		return err
+	}
+	t.Username = stem + fmt.Sprint(t.ID)
+	return db.ExecOne(ctx, q, `UPDATE deploy_tokens SET username = ? WHERE id = ?`, t.Username, t.ID)
+}

@@ -1,0 +1,130 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// origins reads what projects were forked from, as far as the actor sees it.
+func (s *Service) origins(ctx context.Context, by actor.Actor, list ...*Project) error {
+	var ids []int64
+	for _, p := range list {
+		if p.ForkedFromID != nil {
+			ids = append(ids, *p.ForkedFromID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := findProjects(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	access, err := s.accesses(ctx, s.DB, by, found)
+	if err != nil {
+		return err
+	}
+	var shown []*Project
+	seen := make(map[int64]*Project, len(found))
+	for _, p := range found {
+		if visible(by, p.Visibility, access[p.ID].Level()) {
+			seen[p.ID] = p
+			shown = append(shown, p)
+		}
+	}
+	if err := s.details(ctx, shown...); err != nil {
+		return err
+	}
+	for _, p := range list {
+		if p.ForkedFromID != nil {
+			p.ForkedFrom = seen[*p.ForkedFromID]
+		}
+	}
+	return nil
+}
+
+// SetOrigin makes a project a fork of another one that its Owner sees, or of
+// none when from is nil. Owners only, and administrators to make one. Conflict
+// when it is a fork already; a project that is none stays as it is.
+func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *Ref) (p *Project, changed bool, err error) {
+	found, err := s.Require(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, false, err
+	}
+	var origin *Project
+	if from != nil {
+		if err := by.RequireAdmin(); err != nil {
+			return nil, false, err
+		}
+		if origin, err = s.Require(ctx, by, *from, NoAccess); err != nil {
+			return nil, false, err
+		}
+		end, err := s.root(ctx, origin)
+		if err != nil {
+			return nil, false, err
+		}
+		if end == found.ID {
+			return nil, false, errs.InvalidField("forked_from_project", "is the project itself, or a fork of it")
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", found.ID); err != nil {
+			return err
+		}
+		now, err := findProject(ctx, tx, found.ID)
+		if err != nil {
+			return err
+		}
+		event := audit.Details{Remove: "fork_relationship"}
+		var id *int64
+		switch {
+		case origin != nil && now.ForkedFromID != nil:
+			return errs.Conflict("Project already forked")
+		case origin == nil && now.ForkedFromID == nil:
+			return nil
+		case origin != nil:
+			id, event = &origin.ID, audit.Details{Add: "fork_relationship", To: origin.FullPath}
+		}
+		changed = true
+		if err := saveOrigin(ctx, tx, found.ID, id, s.Now()); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, "project_fork_relationship_updated", found.entity(), audit.Target{}, event)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("origin of project %d: %w", found.ID, err)
+	}
+	p, err = s.Get(ctx, by, RefTo(found.ID))
+	return p, changed, err
+}
+
+// SameNetwork reports whether two projects come from the same original.
+func (s *Service) SameNetwork(ctx context.Context, a, b *Project) (bool, error) {
+	one, err := s.root(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	other, err := s.root(ctx, b)
+	return one == other, err
+}
+
+// root is the original at the end of the line.
+func (s *Service) root(ctx context.Context, p *Project) (int64, error) {
+	seen := map[int64]bool{}
+	id, from := p.ID, p.ForkedFromID
+	for from != nil && !seen[*from] {
+		id = *from
+		seen[id] = true
+		next, err := findOrigin(ctx, s.DB, id)
+		if err != nil {
+			return 0, fmt.Errorf("origin of project %d: %w", id, err)
+		}
+		from = next
+	}
+	return id, nil
+}

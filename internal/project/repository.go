@@ -1,0 +1,56 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/db"
+)
+
+// Statistics are sizes that are shown with a project.
+type Statistics struct {
+	RepositorySize int64 // bytes
+	CommitCount    int64 // of the default branch
+}
+
+// Pushed notes in the transaction of a push that something happened in the
+// project. A branch that is not empty is the default one from now on, unless
+// there is one already.
+func (s *Service) Pushed(ctx context.Context, tx *db.Tx, id int64, branch string, at time.Time) error {
+	if err := savePushed(ctx, tx, id, branch, at); err != nil {
+		return fmt.Errorf("push to project %d: %w", id, err)
+	}
+	return nil
+}
+
+// Imported notes the end of the copying of a repository: the default branch
+// of what was copied, or why it was not.
+func (s *Service) Imported(ctx context.Context, id int64, branch, failure string) error {
+	status := ImportFinished
+	if failure != "" {
+		status = ImportFailed
+	}
+	if err := saveImported(ctx, s.DB, id, status, failure, branch, s.Now()); err != nil {
+		return fmt.Errorf("import of project %d: %w", id, err)
+	}
+	return nil
+}
+
+// Measured keeps the statistics of a project.
+func (s *Service) Measured(ctx context.Context, id int64, m Statistics) error {
+	if err := saveStatistics(ctx, s.DB, id, m, s.Now()); err != nil {
+		return fmt.Errorf("statistics of project %d: %w", id, err)
+	}
+	return nil
+}
+
+// ActiveSince gives the ids of projects in which something happened since
+// then, in their order, after one of them.
+func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64, limit int) ([]int64, error) {
+	ids, err := findActive(ctx, s.DB, since, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("find active projects: %w", err)
+	}
+	return ids, nil
+}

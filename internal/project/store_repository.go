@@ -1,0 +1,75 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"svc/internal/db"
+)
+
+func savePushed(ctx context.Context, q db.Q, id int64, branch string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE projects SET last_activity_at = ?, default_branch = CASE WHEN default_branch = '' THEN CAST(? AS TEXT) ELSE default_branch END
+		WHERE id = ?`, at, branch, id)
+	return err
+}
+
+func saveImported(ctx context.Context, q db.Q, id int64, status ImportStatus, failure, branch string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE projects SET import_status = ?, import_error = ?, default_branch = ?, last_activity_at = ? WHERE id = ?`,
+		string(status), failure, branch, at, id)
+	return err
+}
+
+func saveStatistics(ctx context.Context, q db.Q, id int64, m Statistics, at time.Time) error {
+	// The project may be gone by now.
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO project_statistics (project_id, repository_size, commit_count, updated_at)
+		SELECT p.id, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM projects p WHERE p.id = ?
+		ON CONFLICT (project_id) DO UPDATE SET
+			repository_size = excluded.repository_size, commit_count = excluded.commit_count, updated_at = excluded.updated_at`,
+		m.RepositorySize, m.CommitCount, at, id)
+	return err
+}
+
+// findStatistics reads the statistics of projects; one without has no entry.
+func findStatistics(ctx context.Context, q db.Q, ids []int64) (map[int64]Statistics, error) {
+	type row struct {
+		id int64
+		Statistics
+	}
+	rows, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
+		var r row
+		err := s.Scan(&r.id, &r.RepositorySize, &r.CommitCount)
+		return r, err
+	}, `SELECT project_id, repository_size, commit_count FROM project_statistics WHERE project_id IN `+db.In(len(ids)), db.Any(ids)...)
+	found := make(map[int64]Statistics, len(rows))
+	for _, r := range rows {
+		found[r.id] = r.Statistics
+	}
+	return found, err
+}
+
+func saveOrigin(ctx context.Context, q db.Q, id int64, from *int64, at time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET forked_from_id = ?, updated_at = ? WHERE id = ? AND deleted_at IS NULL`, from, at, id)
+}
+
+// findOrigin reads what a project was forked from, also of one that is being
+// deleted: its forks still belong together.
+func findOrigin(ctx context.Context, q db.Q, id int64) (*int64, error) {
+	var from *int64
+	err := q.QueryRowContext(ctx, `SELECT forked_from_id FROM projects WHERE id = ?`, id).Scan(&from)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return from, err
+}
+
+func findActive(ctx context.Context, q db.Q, since time.Time, after int64, limit int) ([]int64, error) {
+	return db.All(ctx, q, func(s db.Scanner) (int64, error) {
+		var id int64
+		err := s.Scan(&id)
+		return id, err
+	}, `SELECT p.id FROM projects p WHERE p.deleted_at IS NULL AND p.last_activity_at >= ? AND p.id > ? ORDER BY p.id LIMIT ?`, since, after, limit)
+}

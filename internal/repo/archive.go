@@ -1,0 +1,76 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// ArchiveOptions says what goes into an archive.
+type ArchiveOptions struct {
+	Ref    string // a branch, tag or commit; the default branch unless given
+	Path   string // only this file or directory
+	Format git.ArchiveFormat
+}
+
+// Archive is an archive that can be written.
+type Archive struct {
+	// Name is that of the file, without its ending, and of the directory in
+	// which everything lies.
+	Name   string
+	Commit git.OID
+	repo   git.Repo
+	o      git.ArchiveOptions
+}
+
+// Archive finds what goes into an archive, for those who may read the
+// repository. NotFound when it is not there.
+func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, o ArchiveOptions) (*Archive, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.commitAt(ctx, p, r, o.Ref)
+	if err != nil {
+		return nil, missing(err, "File")
+	}
+	path := strings.Trim(o.Path, "/")
+	if _, err := r.Entry(ctx, string(at), path); err != nil {
+		return nil, missing(err, "File")
+	}
+	name := archiveName(p, o.Ref, at, path)
+	return &Archive{name, at, r, git.ArchiveOptions{Rev: string(at), Path: path, Prefix: name, Format: o.Format}}, nil
+}
+
+func archiveName(p *project.Project, ref string, at git.OID, path string) string {
+	if ref == "" {
+		ref = p.DefaultBranch
+	}
+	parts := []string{p.Path, ref, string(at)}
+	if path != "" {
+		parts = append(parts, path)
+	}
+	// File systems end names at 255 bytes, and the ending needs some of them.
+	const most = 240
+	name := strings.ReplaceAll(strings.Join(parts, "-"), "/", "-")
+	if len(name) > most {
+		name = strings.ToValidUTF8(p.Path[:min(len(p.Path), most-len(at)-1)], "") + "-" + string(at)
+	}
+	return name
+}
+
+// Write makes the archive and writes it as it is made; it ends with ctx.
+// Unavailable, with nothing written, when the format can not be made here.
+func (a *Archive) Write(ctx context.Context, w io.Writer) error {
+	err := a.repo.Archive(ctx, w, a.o)
+	if errors.Is(err, git.ErrUnsupported) {
+		return errs.Unavailable("This server can not make archives of this format.").Because(err)
+	}
+	return missing(err, "File")
+}

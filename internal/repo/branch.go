@@ -1,0 +1,253 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// Branch is a branch, and what the one who asks may do to it.
+type Branch struct {
+	Name               string
+	Commit             *git.Commit
+	Merged             bool // into the default branch, which has moved on since
+	Protected          bool
+	DevelopersCanPush  bool
+	DevelopersCanMerge bool
+	CanPush            bool
+	Default            bool
+}
+
+// Branches lists the branches of a project, for those who read its code.
+// Invalid for a pattern or a place to go on from that can not be.
+func (s *Service) Branches(ctx context.Context, by actor.Actor, ref project.Ref, f RefFilter, pg db.Paging) (*project.Project, db.Page[Branch], error) {
+	var page db.Page[Branch]
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, page, err
+	}
+	refs, err := pageRefs(ctx, r, git.Heads, f, pg)
+	if err != nil {
+		return nil, page, err
+	}
+	page = db.Page[Branch]{More: refs.More, Last: refs.Last, Total: refs.Total, Over: refs.Over}
+	page.Items, err = s.branches(ctx, by, p, r, refs.Items)
+	return p, page, err
+}
+
+// Branch gives one branch, for those who read the project's code; NotFound
+// when there is none of the name.
+func (s *Service) Branch(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Branch, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := s.branch(ctx, by, p, r, name)
+	return p, b, err
+}
+
+func (s *Service) branch(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, name string) (*Branch, error) {
+	found, err := r.Ref(ctx, git.Heads+name)
+	if err != nil {
+		return nil, missing(err, "Branch")
+	}
+	list, err := s.branches(ctx, by, p, r, []git.Ref{found})
+	if err != nil {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// branches finds out about refs what is shown of branches.
+func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs []git.Ref) ([]Branch, error) {
+	list := make([]Branch, len(refs))
+	if len(refs) == 0 {
+		return list, nil
+	}
+	ids, names := make([]git.OID, len(refs)), make([]string, len(refs))
+	for i, ref := range refs {
+		ids[i], names[i] = ref.Target, ref.Name
+	}
+	commits, err := r.Commits(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("commits of branches: %w", passing(err))
+	}
+	merged, err := mergedBranches(ctx, r, p.DefaultBranch, names...)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := s.guard(ctx, by, p)
+	if err != nil {
+		return nil, err
+	}
+	writer := s.mayWrite(by, p)
+	for i, ref := range refs {
+		b := Branch{Name: ref.Short(), Commit: commits[i], Merged: slices.Contains(merged, ref.Name), Default: ref.Short() == p.DefaultBranch}
+		rules := guard.branches.matching(b.Name)
+		b.Protected = len(rules) > 0
+		b.DevelopersCanPush, b.DevelopersCanMerge = rules.developersCan(PushTo), rules.developersCan(MergeInto)
+		b.CanPush = writer
+		if writer && b.Protected {
+			if b.CanPush, err = guard.may(ctx, rules, PushTo); err != nil {
+				return nil, err
+			}
+		}
+		list[i] = b
+	}
+	return list, nil
+}
+
+// mayWrite is the answer of the gate to all writes, for one who has read.
+func (s *Service) mayWrite(by actor.Actor, p *project.Project) bool {
+	return !p.Archived && (by.Admin || p.Access.Level() >= project.Developer)
+}
+
+// mergedBranches gives the names of branches that are part of the default
+// branch and not the same as it; without names it looks at all.
+func mergedBranches(ctx context.Context, r git.Repo, main string, names ...string) ([]string, error) {
+	if main == "" {
+		return nil, nil
+	}
+	head, err := r.Ref(ctx, git.Heads+main)
+	if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, passing(err)
+	}
+	merged, err := r.Merged(ctx, string(head.Target), names...)
+	if err != nil {
+		return nil, fmt.Errorf("find merged branches: %w", passing(err))
+	}
+	var list []string
+	for _, name := range merged {
+		ref, err := r.Ref(ctx, name)
+		if err != nil && !errors.Is(err, git.ErrNotFound) {
+			return nil, passing(err)
+		}
+		if err == nil && ref.Target != head.Target {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+// CreateBranch makes a branch where a revision is. Developers and above may,
+// as far as protected names allow it. Invalid for a name that can not be or is
+// taken, and for a revision that leads to no commit.
+func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.Ref, name, from string) (*project.Project, *Branch, error) {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := git.CheckRef(git.Heads + name); err != nil {
+		return nil, nil, errs.Refused("Branch name is invalid").Because(err)
+	}
+	if _, err := r.Ref(ctx, git.Heads+name); err == nil {
+		return nil, nil, errs.Refused("Branch already exists")
+	}
+	id, err := r.ResolveCommit(ctx, from)
+	if errs.Is(missing(err, "Ref"), errs.KindNotFound) {
+		return nil, nil, errs.Refused("Invalid reference name: %s", from).Because(err)
+	}
+	if err != nil {
+		return nil, nil, passing(err)
+	}
+	if err := s.move(ctx, by, p, r, git.Update{Ref: git.Heads + name, Old: git.ZeroOID, New: id}); err != nil {
+		return nil, nil, err
+	}
+	b, err := s.branch(ctx, by, p, r, name)
+	return p, b, err
+}
+
+// DeleteBranch deletes a branch. Developers and above may, but a protected one
+// is for Maintainers, and the default branch stays. NotFound, Forbidden.
+func (s *Service) DeleteBranch(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	found, err := r.Ref(ctx, git.Heads+name)
+	if err != nil {
+		return missing(err, "Branch")
+	}
+	return s.move(ctx, by, p, r, git.Update{Ref: found.Name, Old: found.ID, New: git.ZeroOID})
+}
+
+// DeleteMerged deletes, in the background, the branches that are merged into
+// the default branch and not protected. Developers and above may.
+func (s *Service) DeleteMerged(ctx context.Context, by actor.Actor, ref project.Ref) error {
+	p, _, err := s.write(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		return s.Queue.Add(ctx, tx, mergedWork{p.ID, by}, queue.In(lane))
+	})
+}
+
+// mergedWork deletes merged branches for somebody.
+type mergedWork struct {
+	ProjectID int64       `json:"project_id"`
+	By        actor.Actor `json:"by"`
+}
+
+// Kind names the work in the queue.
+func (mergedWork) Kind() string { return "repo_delete_merged" }
+
+// together is how many branches are deleted at once.
+const together = 50
+
+func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
+	p, r, err := s.write(ctx, w.By, project.RefTo(w.ProjectID)) // he may have lost his place since
+	if err != nil {
+		return err
+	}
+	merged, err := mergedBranches(ctx, r, p.DefaultBranch)
+	if err != nil {
+		return err
+	}
+	guard, err := s.guard(ctx, w.By, p)
+	if err != nil {
+		return err
+	}
+	var gone []git.Update
+	for _, name := range merged {
+		short := strings.TrimPrefix(name, git.Heads)
+		if short == p.DefaultBranch || len(guard.branches.matching(short)) > 0 {
+			continue
+		}
+		ref, err := r.Ref(ctx, name)
+		if errors.Is(err, git.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return passing(err)
+		}
+		gone = append(gone, git.Update{Ref: name, Old: ref.ID, New: git.ZeroOID})
+	}
+	for part := range slices.Chunk(gone, together) {
+		err := s.move(ctx, w.By, p, r, part...)
+		if !errs.Is(err, errs.KindConflict) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for _, u := range part { // one of them has moved: the others go alone
+			if err := s.move(ctx, w.By, p, r, u); err != nil && !errs.Is(err, errs.KindConflict) {
+				return err
+			}
+		}
+	}
+	return nil
+}

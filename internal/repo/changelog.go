@@ -1,0 +1,288 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// ChangelogOptions says which changes a changelog tells of.
+type ChangelogOptions struct {
+	Version string // a semantic version
+	// From is where the range begins, itself left out; the tag of the last
+	// release before the version unless given.
+	From    string
+	To      string    // where it ends; the default branch unless given
+	Date    time.Time // of the release; now unless given
+	Trailer string    // that commits must have; its value is their category
+
+	ConfigFiles []string // the first that is there counts
+	ConfigRef   string   // where they are; the default branch unless given
+	Site        string   // the address that links begin with
+}
+
+// maxChangelogCommits is the longest range of commits.
+const maxChangelogCommits = 15_000
+
+// Changelog writes the section of a version in Markdown, for those who may
+// read the repository. Unprocessable with the reason when it can not be made.
+func (s *Service) Changelog(ctx context.Context, by actor.Actor, ref project.Ref, o ChangelogOptions) (string, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return "", err
+	}
+	return s.section(ctx, by, p, r, o)
+}
+
+// ChangelogCommit says where a section goes.
+type ChangelogCommit struct {
+	Branch  string // the default branch unless given
+	File    string
+	Message string
+}
+
+// CommitChangelog adds the section of a version to a file on a branch, for
+// those who may push there. A file that has one already stays as it is. The
+// errors are those of Changelog, Forbidden for a branch that is not for him,
+// and Conflict when others keep moving it.
+func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref project.Ref, o ChangelogOptions, c ChangelogCommit) error {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	if c.Branch == "" {
+		c.Branch = p.DefaultBranch
+	}
+	if o.To == "" {
+		o.To = git.Heads + c.Branch
+	}
+	if _, err := s.branchTip(ctx, r, c.Branch); err != nil {
+		return err
+	}
+	section, err := s.section(ctx, by, p, r, o)
+	if err != nil {
+		return err
+	}
+	const tries = 3
+	for range tries {
+		err = s.addChangelog(ctx, by, p, r, o.Version, section, c)
+		if !errs.Is(err, errs.KindConflict) { // somebody else was quicker: his commit is the parent now
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Service) branchTip(ctx context.Context, r git.Repo, branch string) (git.Ref, error) {
+	tip, err := r.Ref(ctx, git.Heads+branch)
+	if errs.Is(missing(err, ""), errs.KindNotFound) {
+		return tip, changelogFailure("the branch %.100s could not be found", branch)
+	}
+	return tip, passing(err)
+}
+
+func (s *Service) addChangelog(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, version, section string, c ChangelogCommit) error {
+	tip, err := s.branchTip(ctx, r, c.Branch)
+	if err != nil {
+		return err
+	}
+	action := git.Action{Kind: git.Modify, Path: strings.Trim(c.File, "/")}
+	old, err := readChangelog(ctx, r, tip.ID, action.Path)
+	if errors.Is(err, git.ErrNotFound) {
+		action.Kind, err = git.Create, nil
+	}
+	if err != nil || hasSection(old, version) {
+		return err
+	}
+	action.Content = []byte(addSection(old, version, section))
+	who := git.Signature{Name: by.Name, Email: by.Email, When: s.Now()}
+	made, err := r.CommitChanges(ctx, git.ChangeOptions{
+		Parent: string(tip.ID), Actions: []git.Action{action}, Author: who, Committer: who, Message: c.Message,
+	})
+	switch {
+	case errors.Is(err, git.ErrBadPath), errors.Is(err, git.ErrExists), errors.Is(err, git.ErrNotFound):
+		return changelogFailure("%.200s can not be a file", c.File).Because(err)
+	case err != nil:
+		return fmt.Errorf("commit changelog of project %d: %w", p.ID, passing(err))
+	}
+	return s.move(ctx, by, p, r, git.Update{Ref: git.Heads + c.Branch, Old: tip.ID, New: made.ID})
+}
+
+// maxChangelogFile is the largest file that is added to.
+const maxChangelogFile = 16 << 20
+
+// readChangelog reads the file that is added to. It returns git.ErrNotFound
+// when there is none.
+func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (string, error) {
+	e, err := r.Entry(ctx, string(at), path)
+	switch {
+	case errors.Is(err, git.ErrBadPath) || path == "":
+		return "", changelogFailure("%.200s can not be a file", path)
+	case errors.Is(err, git.ErrNotFound):
+		return "", git.ErrNotFound
+	case err != nil:
+		return "", passing(err)
+	case e.Type != git.TypeBlob || e.Mode == "120000":
+		return "", changelogFailure("%.200s is no file", path)
+	}
+	file, err := r.Open(ctx, e.OID)
+	if err != nil {
+		return "", passing(err)
+	}
+	defer file.Close()
+	if file.Size > maxChangelogFile {
+		return "", changelogFailure("%.200s is larger than %d bytes", path, maxChangelogFile)
+	}
+	text, err := io.ReadAll(file)
+	return string(text), err
+}
+
+// section writes the section of a version.
+func (s *Service) section(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, o ChangelogOptions) (string, error) {
+	config, err := s.changelogConfig(ctx, p, r, o)
+	if err != nil {
+		return "", err
+	}
+	commits, err := s.changelogCommits(ctx, p, r, config, o)
+	if err != nil {
+		return "", err
+	}
+	authors, err := s.authors(ctx, by, p, config, commits)
+	if err != nil {
+		return "", err
+	}
+	at := o.Date
+	if at.IsZero() {
+		at = s.Now()
+	}
+	made := newRelease(o.Version, at.UTC(), config)
+	for _, c := range commits {
+		entry := map[string]any{"title": c.Title, "commit": map[string]any{
+			"reference": p.FullPath + "@" + string(c.ID), "web_url": o.Site + "/" + p.FullPath + "/-/commit/" + string(c.ID), "trailers": c.trailers,
+		}}
+		if author := authors[strings.ToLower(c.Author.Email)]; author != nil {
+			entry["author"] = author
+		}
+		made.add(c.category, entry)
+	}
+	return made.markdown()
+}
+
+// changelogCommit is a commit that a changelog tells of.
+type changelogCommit struct {
+	*git.Commit
+	category string
+	trailers map[string]any
+}
+
+// changelogCommits finds the commits with the trailer, the newest first.
+// Those that were reverted in the same range are left out.
+func (s *Service) changelogCommits(ctx context.Context, p *project.Project, r git.Repo, c *changelogConfig, o ChangelogOptions) ([]changelogCommit, error) {
+	from, err := s.changelogStart(ctx, r, c, o)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.commitAt(ctx, p, r, o.To)
+	if errs.Is(missing(err, ""), errs.KindNotFound) {
+		return nil, changelogFailure("the end of the range could not be found")
+	}
+	if err != nil {
+		return nil, passing(err)
+	}
+	ids, err := r.LogIDs(ctx, git.LogOptions{From: []string{string(to)}, Not: []string{string(from)}, Limit: maxChangelogCommits + 1})
+	if err != nil {
+		return nil, passing(err)
+	}
+	if len(ids) > maxChangelogCommits {
+		return nil, changelogFailure("the range has more than %d commits", maxChangelogCommits)
+	}
+	var list []changelogCommit
+	undone := map[git.OID]bool{}
+	for part := range slices.Chunk(ids, 500) {
+		commits, err := r.Commits(ctx, part)
+		if err != nil {
+			return nil, passing(err)
+		}
+		for _, commit := range commits {
+			if undone[commit.ID] {
+				continue
+			}
+			if m := revertLine.FindStringSubmatch(commit.Message); m != nil {
+				undone[git.OID(m[1])] = true
+			}
+			if found, ok := withTrailer(commit, o.Trailer); ok {
+				list = append(list, found)
+			}
+		}
+	}
+	return list, nil
+}
+
+// revertLine is what git revert writes into the message.
+var revertLine = regexp.MustCompile(`This reverts commit ([0-9a-f]{40})`)
+
+func withTrailer(c *git.Commit, key string) (changelogCommit, bool) {
+	found := changelogCommit{Commit: c, trailers: map[string]any{}}
+	for _, t := range git.Trailers(c.Message) {
+		found.trailers[t.Key] = t.Value
+		if t.Key == key {
+			found.category = t.Value
+		}
+	}
+	return found, found.category != ""
+}
+
+// changelogStart is where the range begins.
+func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelogConfig, o ChangelogOptions) (git.OID, error) {
+	rev := o.From
+	if rev == "" {
+		own, _ := parseVersion(versionPattern, o.Version)
+		tag, err := lastRelease(ctx, r, c.tags, own)
+		if err != nil {
+			return "", err
+		}
+		if tag == "" {
+			return "", changelogFailure("The commit start range is unspecified, and no previous tag could be found to use instead")
+		}
+		rev = tag
+	}
+	from, err := r.ResolveCommit(ctx, rev)
+	if errs.Is(missing(err, ""), errs.KindNotFound) {
+		return "", changelogFailure("the start of the range could not be found")
+	}
+	return from, passing(err)
+}
+
+// lastRelease is the tag of the highest version below one, those before a
+// release left out; empty when there is none.
+func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below version) (string, error) {
+	tags, err := r.Refs(ctx, git.RefOptions{Place: git.Tags, Match: pattern.MatchString})
+	if errors.Is(err, git.ErrNoRepository) {
+		return "", nil
+	}
+	if err != nil {
+		return "", passing(err)
+	}
+	var best version
+	name := ""
+	for _, tag := range tags {
+		v, ok := parseVersion(pattern, tag.Short())
+		if !ok || v.pre != "" || v.compare(below) >= 0 {
+			continue
+		}
+		if name == "" || v.compare(best) > 0 {
+			best, name = v, tag.Name
+		}
+	}
+	return name, nil
+}

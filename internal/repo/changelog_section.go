@@ -1,0 +1,91 @@
+package repo
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// release collects the changes of a version.
+type release struct {
+	version string
+	at      time.Time
+	config  *changelogConfig
+	entries map[string][]any // by the title of their category
+	order   []string         // the titles
+}
+
+func newRelease(version string, at time.Time, c *changelogConfig) *release {
+	r := &release{version: version, at: at, config: c, entries: map[string][]any{}}
+	for _, title := range c.order {
+		if !slices.Contains(r.order, title) {
+			r.order = append(r.order, title)
+		}
+	}
+	return r
+}
+
+func (r *release) add(category string, entry map[string]any) {
+	title := r.config.title(category)
+	if !slices.Contains(r.order, title) {
+		r.order = append(r.order, title)
+	}
+	r.entries[title] = append(r.entries[title], entry)
+}
+
+// markdown is the section of the release. Its heading is not for the template
+// to choose: later releases find their place by it.
+func (r *release) markdown() (string, error) {
+	var categories []any
+	for _, title := range r.order {
+		if list := r.entries[title]; len(list) > 0 {
+			categories = append(categories, map[string]any{
+				"title": title, "count": len(list), "single_change": len(list) == 1, "entries": list,
+			})
+		}
+	}
+	text, err := r.config.template.render(map[string]any{"categories": categories})
+	if err != nil {
+		return "", changelogFailure("%v", err)
+	}
+	return "## " + r.version + " (" + formatDate(r.config.dateFormat, r.at) + ")\n\n" + strings.TrimSpace(text) + "\n\n", nil
+}
+
+// sectionHeading is the first line of a section, with its version.
+var sectionHeading = regexp.MustCompile(`^##\s+(v?[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)`)
+
+// hasSection reports whether a changelog has a section for the version.
+func hasSection(changelog, version string) bool {
+	for line := range strings.Lines(changelog) {
+		if m := sectionHeading.FindStringSubmatch(line); m != nil && strings.TrimPrefix(m[1], "v") == strings.TrimPrefix(version, "v") {
+			return true
+		}
+	}
+	return false
+}
+
+// addSection puts a section into a changelog: before the first one of a lower
+// version, so that the newest comes first.
+func addSection(changelog, version, section string) string {
+	own, _ := parseVersion(versionPattern, version)
+	at := 0
+	for line := range strings.Lines(changelog) {
+		if m := sectionHeading.FindStringSubmatch(line); m != nil {
+			if v, ok := parseVersion(versionPattern, m[1]); ok && v.compare(own) < 0 {
+				return changelog[:at] + section + changelog[at:]
+			}
+		}
+		at += len(line)
+	}
+	if changelog == "" {
+		return strings.TrimSpace(section) + "\n"
+	}
+	gap := "\n\n"
+	if strings.HasSuffix(changelog, "\n\n") {
+		gap = ""
+	} else if strings.HasSuffix(changelog, "\n") {
+		gap = "\n"
+	}
+	return changelog + gap + strings.TrimSpace(section) + "\n"
+}

@@ -1,0 +1,115 @@
+package repo
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestValidVersion(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"1.2.3": true, "v1.2.3": true, "0.0.0": true, "1.2.3-rc.1": true, "1.2.3+build.5": true, "1.2.3-rc1+x": true, "123456789012345678901234567890.0.0": true,
+		"": false, "1": false, "1.2": false, "1.2.3.4": false, "01.2.3": false, "x1.2.3": false, "1.2.3-": false, "1.2.3\n": false, "latest": false,
+		"1.2.3-" + strings.Repeat("a", 300): false,
+	} {
+		if got := ValidVersion(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestVersionOrder goes through versions in their order.
+func TestVersionOrder(t *testing.T) {
+	t.Parallel()
+	order := []string{
+		"0.9.9", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-rc.2", "1.0.0-rc.11", "1.0.0",
+		"1.0.1", "1.2.0", "1.10.0", "2.0.0", "10.0.0", "100000000000000000000.0.0",
+	}
+	for i, a := range order {
+		for j, b := range order {
+			x, _ := parseVersion(versionPattern, a)
+			y, _ := parseVersion(versionPattern, b)
+			if got := x.compare(y); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%s against %s: %d", a, b, got)
+			}
+		}
+	}
+}
+
+func TestAddSection(t *testing.T) {
+	t.Parallel()
+	section := func(v string) string { return "## " + v + " (2024-01-01)\n\n- new\n\n" }
+	for _, tt := range []struct{ name, old, version, want string }{
+		{"a new file", "", "1.0.0", "## 1.0.0 (2024-01-01)\n\n- new\n"},
+		{"behind a title", "# Changelog\n", "1.0.0", "# Changelog\n\n## 1.0.0 (2024-01-01)\n\n- new\n"},
+		{"no end of line", "# Changelog", "1.0.0", "# Changelog\n\n## 1.0.0 (2024-01-01)\n\n- new\n"},
+		{"the newest first", "# Changelog\n\n## 1.0.0 (2023)\n\n- old\n", "2.0.0", "# Changelog\n\n## 2.0.0 (2024-01-01)\n\n- new\n\n## 1.0.0 (2023)\n\n- old\n"},
+		{"in the middle", "## 3.0.0\n\n- c\n\n## v1.0.0\n\n- a\n", "2.0.0", "## 3.0.0\n\n- c\n\n## 2.0.0 (2024-01-01)\n\n- new\n\n## v1.0.0\n\n- a\n"},
+		{"the oldest last", "## 3.0.0\n\n- c\n", "0.1.0", "## 3.0.0\n\n- c\n\n## 0.1.0 (2024-01-01)\n\n- new\n"},
+		{"a release after its candidate", "## 2.0.0-rc1\n\n- c\n", "2.0.0", "## 2.0.0 (2024-01-01)\n\n- new\n\n## 2.0.0-rc1\n\n- c\n"},
+		{"other headings stay", "## Unreleased\n\n### 9.9.9\n\n## 1.0.0\n", "1.1.0", "## Unreleased\n\n### 9.9.9\n\n## 1.1.0 (2024-01-01)\n\n- new\n\n## 1.0.0\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if hasSection(tt.old, tt.version) {
+				t.Error("it is there already")
+			}
+			got := addSection(tt.old, tt.version, section(tt.version))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if !hasSection(got, tt.version) || !hasSection(got, "v"+tt.version) {
+				t.Error("it is not there")
+			}
+		})
+	}
+}
+
+func TestFormatDate(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2024, 3, 5, 15, 4, 9, 0, time.UTC)
+	for pattern, want := range map[string]string{
+		"%Y-%m-%d": "2024-03-05", "%F": "2024-03-05", "%d.%m.%y": "05.03.24", "%-d %B %Y": "5 March 2024", "%e %b": "5 Mar", "%^b %^A": "MAR TUESDAY",
+		"%H:%M:%S %I %p": "15:04:09 03 PM", "%j %u %w %G-W%V": "065 2 2 2024-W10", "%s": "1709651049", "%z %Z": "+0000 UTC", "%T %R %D": "15:04:09 15:04 03/05/24",
+		"100%%": "100%", "%": "%", "%Q %-Q": "%Q %-Q", "a%nb": "a b", "x\ny": "x y", "%_m|": "3|", "%0e": "05", "%k %l %P %C %a %A %h": "15 3 pm 20 Tue Tuesday Mar",
+	} {
+		if got := formatDate(pattern, at); got != want {
+			t.Errorf("%q gives %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+func TestChangelogConfig(t *testing.T) {
+	t.Parallel()
+	c, err := parseChangelogConfig([]byte("date_format: '%F'\ncategories:\n  b: Bugs\n  a: Additions\n  1: One\ninclude_groups: [g/h]\ntag_regex: '^r(?P<major>\\d+)$'\nother: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Bugs", "Additions", "One"}, c.order); diff != "" {
+		t.Error(diff)
+	}
+	if c.title("a") != "Additions" || c.title("z") != "z" || c.dateFormat != "%F" || len(c.groups) != 1 {
+		t.Errorf("%+v", c)
+	}
+	if _, ok := parseVersion(c.tags, "r5"); ok {
+		t.Error("a tag without minor and patch has a version")
+	}
+	for text, want := range map[string]string{
+		"categories: [a]":         "categories has to name",
+		"categories: {a: {b: c}}": "categories has to name",
+		"template: '{% if %}'":    "template can not be read",
+		"tag_regex: '('":          "tag_regex can not be read",
+		"a: [":                    "configuration can not be read",
+		"- a":                     "configuration can not be read",
+		"template: {a: b}":        "configuration can not be read",
+		"a: &a [x]\nb: [*c]":      "configuration can not be read",
+		"tag_regex: " + strings.Repeat("x", 1001): "longer than",
+	} {
+		if _, err := parseChangelogConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package repo
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// version is a semantic version: https://semver.org.
+type version struct {
+	major, minor, patch string // digits without zeros before them
+	pre                 string // "rc1"; empty for a release
+}
+
+// tagPattern finds the version in the name of a tag: vX.Y.Z or X.Y.Z.
+const tagPattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<patch>0|[1-9][0-9]*)` +
+	`(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+(?P<meta>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$`
+
+var versionPattern = regexp.MustCompile(tagPattern)
+
+// ValidVersion reports whether the text is a semantic version. A v before it
+// is allowed, as people write it so.
+func ValidVersion(text string) bool {
+	_, ok := parseVersion(versionPattern, text)
+	return ok && len(text) <= 255
+}
+
+// parseVersion finds a version by a pattern with the groups major, minor and
+// patch, and pre if there can be one.
+func parseVersion(pattern *regexp.Regexp, text string) (version, bool) {
+	found := pattern.FindStringSubmatch(text)
+	if found == nil {
+		return version{}, false
+	}
+	group := func(name string) string {
+		if i := pattern.SubexpIndex(name); i >= 0 {
+			return found[i]
+		}
+		return ""
+	}
+	v := version{group("major"), group("minor"), group("patch"), group("pre")}
+	for _, part := range []*string{&v.major, &v.minor, &v.patch} {
+		if *part == "" || strings.Trim(*part, "0123456789") != "" {
+			return version{}, false
+		}
+		*part = number(*part)
+	}
+	return v, true
+}
+
+func number(digits string) string {
+	if n := strings.TrimLeft(digits, "0"); n != "" {
+		return n
+	}
+	return "0"
+}
+
+// compare orders versions by their precedence.
+func (v version) compare(o version) int {
+	return cmp.Or(compareNumbers(v.major, o.major), compareNumbers(v.minor, o.minor), compareNumbers(v.patch, o.patch), comparePre(v.pre, o.pre))
+}
+
+// compareNumbers compares digits of any length.
+func compareNumbers(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+// comparePre compares what stands behind the dash: a release comes after all
+// that came before it, numbers come before words, and more parts after fewer.
+func comparePre(a, b string) int {
+	if a == "" || b == "" {
+		return cmp.Compare(len(b), len(a))
+	}
+	left, right := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(left), len(right)) {
+		x, y := left[i], right[i]
+		xNumber, yNumber := strings.Trim(x, "0123456789") == "", strings.Trim(y, "0123456789") == ""
+		order := strings.Compare(x, y)
+		switch {
+		case xNumber && yNumber:
+			order = compareNumbers(number(x), number(y))
+		case xNumber:
+			order = -1
+		case yNumber:
+			order = 1
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(len(left), len(right))
+}

@@ -1,0 +1,163 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Comment is what somebody said about a commit, or about a line of its diff.
+type Comment struct {
+	ID        int64
+	Note      string
+	Path      string // empty for one about the whole commit
+	Line      int64
+	LineType  string // new or old
+	AuthorID  int64
+	Author    *user.User // nil for one who is gone
+	CreatedAt time.Time
+}
+
+// maxNote is the longest comment, in bytes.
+const maxNote = 1_000_000
+
+// Comments lists the comments on a commit, the oldest first, for those who
+// read the project's code; NotFound.
+func (s *Service) Comments(ctx context.Context, by actor.Actor, ref project.Ref, rev string, pg db.Paging) (db.Page[*Comment], error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Comment]{}, err
+	}
+	id, err := r.ResolveCommit(ctx, rev)
+	if err != nil {
+		return db.Page[*Comment]{}, missing(err, "Commit")
+	}
+	page, err := listComments(ctx, s.DB, p.ID, string(id), pg)
+	if err != nil {
+		return page, fmt.Errorf("list comments: %w", err)
+	}
+	return page, s.fillAuthors(ctx, page.Items...)
+}
+
+func (s *Service) fillAuthors(ctx context.Context, list ...*Comment) error {
+	var ids []int64
+	for _, c := range list {
+		ids = append(ids, c.AuthorID)
+	}
+	users, err := s.Users.FindAll(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("find authors: %w", err)
+	}
+	for _, c := range list {
+		c.Author = users[c.AuthorID]
+	}
+	return nil
+}
+
+// NewComment is a comment that is to be made.
+type NewComment struct {
+	Note     string
+	Path     string // of the file after the commit
+	Line     int64
+	LineType string // new or old
+}
+
+// CreateComment comments on a commit. Who has signed in and reads the
+// project's code may, unless it is archived. A line that is not in the diff is
+// left out. NotFound; Invalid for a note that is too long.
+func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project.Ref, rev string, n NewComment) (*Comment, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if p.Archived {
+		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
+	}
+	if len(n.Note) > maxNote {
+		return nil, errs.InvalidField("note", "is too long (maximum is %d bytes)", maxNote)
+	}
+	c, err := r.Commit(ctx, rev)
+	if err != nil {
+		return nil, missing(err, "Commit")
+	}
+	made := &Comment{Note: n.Note, AuthorID: by.ID, CreatedAt: s.Now()}
+	if n.Path != "" {
+		d, err := s.commitDiff(ctx, r, c, false)
+		if err != nil {
+			return nil, err
+		}
+		if inDiff(d, n) {
+			made.Path, made.Line, made.LineType = n.Path, n.Line, n.LineType
+		}
+	}
+	if err := insertComment(ctx, s.DB, p.ID, string(c.ID), made); err != nil {
+		return nil, fmt.Errorf("comment on %s: %w", c.ID, err)
+	}
+	return made, s.fillAuthors(ctx, made)
+}
+
+// inDiff reports whether the line of a comment was added or removed.
+func inDiff(d *git.Diff, n NewComment) bool {
+	for _, f := range d.Files {
+		if f.NewPath == n.Path {
+			return changesLine(f.Diff, n.Line, n.LineType == "old")
+		}
+	}
+	return false
+}
+
+// hunk is the head of a part of a diff.
+var hunk = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+
+// changesLine looks in the text of a diff for a line that was added, by its
+// number after the change, or removed, by that before it.
+func changesLine(text string, line int64, removed bool) bool {
+	var before, after int64
+	for row := range strings.Lines(text) {
+		if m := hunk.FindStringSubmatch(row); m != nil {
+			before, _ = strconv.ParseInt(m[1], 10, 64)
+			after, _ = strconv.ParseInt(m[2], 10, 64)
+			continue
+		}
+		switch row[0] {
+		case '-':
+			if removed && before == line {
+				return true
+			}
+			before++
+		case '+':
+			if !removed && after == line {
+				return true
+			}
+			after++
+		case ' ':
+			before, after = before+1, after+1
+		}
+	}
+	return false
+}
+
+// leaveUser takes part in the deletion of a user: what he said stays, as the
+// ghost's, unless all of him goes.
+func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
+	if hard {
+		return nil
+	}
+	if err := moveComments(ctx, tx, userID, ghostID); err != nil {
+		return fmt.Errorf("leave comments of user %d: %w", userID, err)
+	}
+	return nil
+}

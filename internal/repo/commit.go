@@ -1,0 +1,313 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// NewCommit is a commit that is to be made on a branch.
+type NewCommit struct {
+	Branch string
+	// StartBranch or StartSHA is where the branch begins if it is to be made.
+	StartBranch  string
+	StartSHA     string
+	StartProject *project.Ref // that has it, if it is another one of the fork network
+	Force        bool         // begin there even if the branch exists
+	Message      string
+	AuthorName   string // the actor's unless given
+	AuthorEmail  string
+	Actions      []FileAction
+}
+
+// FileAction is a change to one file.
+type FileAction struct {
+	Kind       git.ActionKind
+	Path       string
+	From       string // of a move
+	Content    []byte
+	HasContent bool
+	LastCommit string // which must be the last that touched the file; empty for no matter which
+	Executable *bool
+}
+
+// CreateCommit makes a commit with all actions on a branch. Developers and
+// above may, as far as protected branches allow it. Invalid, in the words that
+// clients know, when an action does not fit what is there; Conflict when the
+// branch moved meanwhile; TooLarge.
+func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.Ref, n NewCommit, stats bool) (*project.Project, *CommitDetail, error) {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.checkSize(ctx, n.Actions); err != nil {
+		return nil, nil, err
+	}
+	b, err := s.base(ctx, by, p, r, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	actions, err := gitActions(ctx, r, b.parent, n.Actions)
+	if err != nil {
+		return nil, nil, err
+	}
+	author := s.signature(by)
+	committer := author
+	if n.AuthorName != "" {
+		author.Name = n.AuthorName
+	}
+	if n.AuthorEmail != "" {
+		author.Email = n.AuthorEmail
+	}
+	made, err := r.CommitChanges(ctx, git.ChangeOptions{Parent: b.parent, Actions: actions, Author: author, Committer: committer, Message: n.Message})
+	if err != nil {
+		return nil, nil, actionError(err)
+	}
+	if err := s.move(ctx, by, p, r, git.Update{Ref: git.Heads + n.Branch, Old: b.old, New: made.ID}); err != nil {
+		return nil, nil, err
+	}
+	d, err := s.detail(ctx, p, r, made, stats)
+	return p, d, err
+}
+
+// checkSize holds what comes by the API to the limit of a push.
+func (s *Service) checkSize(ctx context.Context, actions []FileAction) error {
+	limit, err := s.pushLimit(ctx)
+	if err != nil {
+		return err
+	}
+	var size int64
+	for _, a := range actions {
+		size += int64(len(a.Content))
+	}
+	if limit > 0 && size > limit {
+		return errs.TooLarge("The files are larger than a push may be.")
+	}
+	return nil
+}
+
+// base is where a commit goes: on top of parent, which is empty for the first
+// of all, and into a branch that is at old now.
+type base struct {
+	parent string
+	old    git.OID
+}
+
+func (s *Service) base(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, n NewCommit) (base, error) {
+	if err := git.CheckRef(git.Heads + n.Branch); err != nil {
+		return base{}, errs.Refused("Branch name is invalid").Because(err)
+	}
+	tip, err := r.Ref(ctx, git.Heads+n.Branch)
+	there := err == nil
+	if err != nil && !errors.Is(err, git.ErrNotFound) {
+		return base{}, passing(err)
+	}
+	start := n.StartSHA
+	if start == "" && n.StartBranch != n.Branch {
+		start = n.StartBranch
+	}
+	switch {
+	case start == "" && there:
+		return base{string(tip.Target), tip.ID}, nil
+	case start == "":
+		branches, err := r.RefNames(ctx, git.Heads, nil)
+		if err == nil && len(branches) > 0 {
+			err = errs.Refused("You can only create or edit files when you are on a branch")
+		}
+		return base{"", git.ZeroOID}, passing(err)
+	case there && !n.Force:
+		return base{}, errs.Refused("A branch called '%s' already exists. Switch to that branch in order to make changes", n.Branch)
+	}
+	id, err := s.startOf(ctx, by, p, r, n, start)
+	if err != nil {
+		return base{}, err
+	}
+	if there {
+		return base{string(id), tip.ID}, nil
+	}
+	return base{string(id), git.ZeroOID}, nil
+}
+
+// startOf finds the commit from which a branch is to begin.
+func (s *Service) startOf(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, n NewCommit, start string) (git.OID, error) {
+	if n.StartSHA == "" {
+		start = git.Heads + start
+	}
+	from, other := r, p
+	if n.StartProject != nil {
+		var err error
+		if other, from, err = s.read(ctx, by, *n.StartProject); err != nil {
+			return "", err
+		}
+		same, err := s.Projects.SameNetwork(ctx, p, other)
+		if err != nil {
+			return "", err
+		}
+		if other.ID != p.ID && !same {
+			return "", errs.Refused("Project %d is not in the fork network of this project", other.ID)
+		}
+	}
+	id, err := from.ResolveCommit(ctx, start)
+	if errs.Is(missing(err, "Commit"), errs.KindNotFound) {
+		return "", errs.Refused("You can only create or edit files when you are on a branch").Because(err)
+	}
+	if err != nil {
+		return "", passing(err)
+	}
+	if other.ID != p.ID {
+		if err := r.Take(ctx, from, id); err != nil {
+			return "", fmt.Errorf("take commits of project %d: %w", other.ID, passing(err))
+		}
+	}
+	return id, nil
+}
+
+// gitActions makes what the git engine understands, and checks that files are
+// as the caller has seen them.
+func gitActions(ctx context.Context, r git.Repo, parent string, list []FileAction) ([]git.Action, error) {
+	var actions []git.Action
+	for _, a := range list {
+		if a.LastCommit != "" && parent != "" && a.Kind != git.Create {
+			if err := unchanged(ctx, r, parent, a); err != nil {
+				return nil, err
+			}
+		}
+		next := git.Action{Kind: a.Kind, Path: a.Path, From: a.From, Content: a.Content, HasContent: a.HasContent}
+		if a.Executable != nil {
+			next.Executable = *a.Executable
+		}
+		if a.Kind == git.Move && a.From == "" {
+			return nil, errs.Refused("You must provide a previous path")
+		}
+		actions = append(actions, next)
+		if a.Executable != nil && (a.Kind == git.Modify || a.Kind == git.Move) {
+			actions = append(actions, git.Action{Kind: git.Chmod, Path: a.Path, Executable: *a.Executable})
+		}
+	}
+	return actions, nil
+}
+
+// unchanged refuses to change a file that somebody else has changed since.
+func unchanged(ctx context.Context, r git.Repo, parent string, a FileAction) error {
+	name := a.Path
+	if a.Kind == git.Move && a.From != "" {
+		name = a.From
+	}
+	last, err := lastCommit(ctx, r, parent, name)
+	if err != nil {
+		return err
+	}
+	if string(last) != a.LastCommit {
+		return errs.Refused("You are attempting to update a file that has changed since you started editing it: %s", name)
+	}
+	return nil
+}
+
+// lastCommit is the newest commit of a history that touched a file; empty for
+// a file that is not there.
+func lastCommit(ctx context.Context, r git.Repo, rev, name string) (git.OID, error) {
+	dir, base := filepath.Split(name)
+	found, err := r.LastCommits(ctx, rev, dir, []string{base})
+	if err != nil {
+		return "", missing(err, "File")
+	}
+	if c := found[base]; c != nil {
+		return c.ID, nil
+	}
+	return "", nil
+}
+
+// actionError says in words that clients know why an action does not fit.
+func actionError(err error) error {
+	var why string
+	switch {
+	case errors.Is(err, git.ErrExists):
+		why = "A file with this name already exists"
+	case errors.Is(err, git.ErrNotFound):
+		why = "A file with this name doesn't exist"
+	case errors.Is(err, git.ErrBadPath):
+		why = "The path of a file is invalid"
+	default:
+		return passing(err)
+	}
+	return errs.Refused("%s", why).Because(err)
+}
+
+// Pick is a commit that is to be put on a branch, or undone there.
+type Pick struct {
+	Rev     string
+	Branch  string
+	Message string // in place of the usual one
+	DryRun  bool   // only find out whether it can be done
+}
+
+// CherryPick puts the change of a commit on a branch; with DryRun the commit
+// is nil. Developers and above may, as far as protected branches allow it.
+// NotFound of the commit or branch; Invalid when it can not be done.
+func (s *Service) CherryPick(ctx context.Context, by actor.Actor, ref project.Ref, n Pick) (*project.Project, *git.Commit, error) {
+	return s.pick(ctx, by, ref, n, false)
+}
+
+// Revert undoes the change of a commit on a branch, as CherryPick does it.
+func (s *Service) Revert(ctx context.Context, by actor.Actor, ref project.Ref, n Pick) (*project.Project, *git.Commit, error) {
+	return s.pick(ctx, by, ref, n, true)
+}
+
+func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n Pick, undo bool) (*project.Project, *git.Commit, error) {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := r.Commit(ctx, n.Rev)
+	if err != nil {
+		return nil, nil, missing(err, "Commit")
+	}
+	tip, err := r.Ref(ctx, git.Heads+n.Branch)
+	if err != nil {
+		return nil, nil, missing(err, "Branch")
+	}
+	o := git.MergeOptions{Ours: string(tip.Target), Theirs: string(c.ID), Author: s.signature(by), Committer: s.signature(by), Message: n.Message}
+	if len(c.ParentIDs) > 1 {
+		o.Mainline = 1
+	}
+	verb, do := "cherry-pick", r.CherryPick
+	if undo {
+		verb, do = "revert", r.Revert
+		if o.Message == "" {
+			o.Message = fmt.Sprintf("Revert %q\n\nThis reverts commit %s", c.Title, c.ID)
+		}
+	} else {
+		o.Author = c.Author
+		if o.Message == "" {
+			o.Message = fmt.Sprintf("%s\n(cherry picked from commit %s)", ending(c.Message), c.ID)
+		}
+	}
+	made, err := do(ctx, o)
+	switch {
+	case errors.Is(err, git.ErrConflict), errors.Is(err, git.ErrNothing):
+		return nil, nil, errs.Refused("Sorry, we cannot %s this commit automatically. The change may be there already, or a newer commit may have changed the same lines.", verb).Because(err)
+	case err != nil:
+		return nil, nil, missing(err, "Commit")
+	case n.DryRun:
+		return p, nil, nil
+	}
+	return p, made, s.move(ctx, by, p, r, git.Update{Ref: tip.Name, Old: tip.ID, New: made.ID})
+}
+
+// ending brings a message to a form that a line can follow: a trailer joins
+// trailers, and starts a paragraph elsewhere.
+func ending(message string) string {
+	for len(message) > 0 && message[len(message)-1] == '\n' {
+		message = message[:len(message)-1]
+	}
+	if len(git.Trailers(message)) > 0 {
+		return message
+	}
+	return message + "\n"
+}

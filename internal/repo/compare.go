@@ -1,0 +1,150 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// CompareOptions says what is compared.
+type CompareOptions struct {
+	From, To string // branches, tags or commits
+	// FromProject is the project that From is in, if it is another one of the
+	// same fork network.
+	FromProject *int64
+	// Straight compares the two as they are; otherwise To is compared with
+	// the merge base of both.
+	Straight bool
+	// Unidiff leaves the lines with the names of both files in the texts.
+	Unidiff bool
+}
+
+// Comparison is what To has and From has not.
+type Comparison struct {
+	Project  *project.Project
+	From, To git.OID
+	Base     git.OID   // what To was compared with
+	Commits  []git.OID // the oldest first
+	Diff     *git.Diff
+	repo     git.Repo
+}
+
+// Compare compares two revisions, for those who may read them. NotFound for a
+// ref that is not there, and for another project that is not in the network or
+// not seen.
+func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, o CompareOptions) (*Comparison, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := s.origin(ctx, by, p, r, o.FromProject)
+	if err != nil {
+		return nil, err
+	}
+	c := &Comparison{Project: p, repo: r.With(origin)}
+	if c.From, err = origin.ResolveCommit(ctx, o.From); err != nil {
+		return nil, missing(err, "Ref")
+	}
+	if c.To, err = r.ResolveCommit(ctx, o.To); err != nil {
+		return nil, missing(err, "Ref")
+	}
+	c.Commits, err = c.repo.LogIDs(ctx, git.LogOptions{From: []string{string(c.To)}, Not: []string{string(c.From)}, Reverse: true})
+	if err != nil {
+		return nil, missing(err, "Ref")
+	}
+	if err := s.diff(ctx, c, o); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// origin is the repository in which a comparison begins.
+func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, id *int64) (git.Repo, error) {
+	if id == nil || *id == p.ID {
+		return r, nil
+	}
+	other, origin, err := s.read(ctx, by, project.RefTo(*id))
+	if err != nil {
+		return git.Repo{}, err
+	}
+	same, err := s.Projects.SameNetwork(ctx, p, other)
+	if err != nil {
+		return git.Repo{}, err
+	}
+	if !same {
+		return git.Repo{}, errs.NotFound("Project")
+	}
+	return origin, nil
+}
+
+func (s *Service) diff(ctx context.Context, c *Comparison, o CompareOptions) error {
+	c.Base = c.From
+	if !o.Straight {
+		base, err := c.repo.MergeBase(ctx, string(c.From), string(c.To))
+		switch {
+		case err == nil:
+			c.Base = base
+		case !errors.Is(err, git.ErrNotFound): // without one, the histories have nothing in common
+			return missing(err, "Ref")
+		}
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	c.Diff, err = c.repo.Diff(ctx, git.DiffOptions{
+		From: string(c.Base), To: string(c.To), Straight: true, Unidiff: o.Unidiff,
+		MaxFiles: settings.DiffMaxFiles, MaxLines: settings.DiffMaxLines,
+	})
+	return missing(err, "Ref")
+}
+
+// Read reads commits of the comparison by their ids. There may be more of them
+// than memory should hold, so they are read in parts.
+func (c *Comparison) Read(ctx context.Context, ids []git.OID) ([]*git.Commit, error) {
+	list, err := c.repo.Commits(ctx, ids)
+	return list, passing(err)
+}
+
+// MergeBase gives the best common ancestor of revisions, for those who may
+// read the repository. Invalid for fewer than two, or one that is not there;
+// NotFound when they have none.
+func (s *Service) MergeBase(ctx context.Context, by actor.Actor, ref project.Ref, revs []string) (*project.Project, *git.Commit, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(revs) < 2 {
+		return nil, nil, errs.Invalid("Provide at least 2 refs")
+	}
+	ids := make([]string, len(revs))
+	var unknown []string
+	for i, rev := range revs {
+		id, err := r.ResolveCommit(ctx, rev)
+		if errs.Is(missing(err, ""), errs.KindNotFound) {
+			unknown = append(unknown, fmt.Sprintf("%.100s", rev))
+		} else if err != nil {
+			return nil, nil, passing(err)
+		}
+		ids[i] = string(id)
+	}
+	if len(unknown) > 0 {
+		noun := "ref"
+		if len(unknown) > 1 {
+			noun = "refs"
+		}
+		return nil, nil, errs.Invalid("Could not find %s: %s", noun, strings.Join(unknown, ", "))
+	}
+	base, err := r.MergeBase(ctx, ids...)
+	if err != nil {
+		return nil, nil, missing(err, "Merge Base")
+	}
+	commit, err := r.Commit(ctx, string(base))
+	return p, commit, missing(err, "Merge Base")
+}

@@ -1,0 +1,59 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// ContributorOptions says whose contributions are wanted, and in which order.
+type ContributorOptions struct {
+	Ref  string // a branch, tag or commit; the default branch unless given
+	By   string // name, email or commits
+	Desc bool
+}
+
+// Contributors sums up who wrote the commits, merges aside, for those who may
+// read the repository. In one that is empty nobody has. NotFound for a ref
+// that is not there.
+func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.Ref, o ContributorOptions) ([]git.Contributor, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if o.Ref == "" && p.DefaultBranch == "" {
+		return nil, nil
+	}
+	at, err := s.commitAt(ctx, p, r, o.Ref)
+	if err != nil {
+		return nil, missing(err, "Ref")
+	}
+	list, err := r.Contributors(ctx, string(at))
+	if err != nil {
+		return nil, missing(err, "Ref")
+	}
+	slices.SortFunc(list, func(a, b git.Contributor) int {
+		order := o.compare(a, b)
+		if o.Desc {
+			order = -order
+		}
+		// Addresses are unique, so pages never overlap.
+		return cmp.Or(order, strings.Compare(a.Email, b.Email))
+	})
+	return list, nil
+}
+
+func (o ContributorOptions) compare(a, b git.Contributor) int {
+	switch o.By {
+	case "name":
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	case "email":
+		return strings.Compare(a.Email, b.Email)
+	}
+	return cmp.Compare(a.Commits, b.Commits)
+}

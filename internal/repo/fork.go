@@ -1,0 +1,168 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// NewFork says where a fork goes; what is not given is that of the original.
+type NewFork struct {
+	Name        string
+	Path        string
+	Description *string
+	Namespace   project.Ref // one's own unless given
+	Visibility  *project.Visibility
+	// OnlyBranch, the default branch, leaves the others and all tags behind.
+	OnlyBranch string
+}
+
+// Fork makes a project with a copy of the repository of another, which is
+// copied in the background. Whoever may read the original may, where the
+// project allows it and he may make projects; Forbidden or NotFound otherwise.
+func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n NewFork) (*project.Project, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	from, err := s.Projects.ReadCode(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !mayFork(by, from) {
+		return nil, errs.Forbidden("")
+	}
+	if n.OnlyBranch != "" && n.OnlyBranch != from.DefaultBranch {
+		return nil, errs.InvalidField("branches", "is not the default branch")
+	}
+	var place *int64
+	if n.Namespace != "" {
+		into, err := s.Projects.Namespace(ctx, by, n.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		place = &into.ID
+	}
+	fork := project.NewProject{
+		Name: n.Name, Path: n.Path, NamespaceID: place, Visibility: n.Visibility, ForkOf: &from.ID,
+		Fields: project.Fields{Description: n.Description},
+		Begin: func(ctx context.Context, tx *db.Tx, made *project.Project) error {
+			return s.Queue.Add(ctx, tx, forkWork{made.ID, from.ID, n.OnlyBranch != ""})
+		},
+	}
+	if fork.Name == "" {
+		fork.Name = from.Name
+	}
+	if fork.Path == "" {
+		fork.Path = from.Path
+	}
+	if fork.Visibility == nil {
+		fork.Visibility = &from.Visibility
+	}
+	if fork.Description == nil {
+		fork.Description = &from.Description
+	}
+	made, err := s.Projects.Create(ctx, by, fork)
+	if err != nil {
+		return nil, fmt.Errorf("fork project %d: %w", from.ID, err)
+	}
+	return made, nil
+}
+
+// mayFork asks for whom forking is there.
+func mayFork(by actor.Actor, p *project.Project) bool {
+	switch p.Settings.Forking {
+	case project.Disabled:
+		return false
+	case project.MembersOnly:
+		return by.Admin || p.Access.Level() >= project.Guest
+	}
+	return true
+}
+
+// forkWork copies a repository.
+type forkWork struct {
+	ProjectID         int64 `json:"project_id"`
+	FromID            int64 `json:"from_id"`
+	DefaultBranchOnly bool  `json:"default_branch_only"`
+}
+
+// Kind names the work in the queue.
+func (forkWork) Kind() string { return "repo_fork" }
+
+func (s *Service) copyFork(ctx context.Context, w forkWork) error {
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.ProjectID), project.NoAccess)
+	if err != nil {
+		return err // gone meanwhile: given up
+	}
+	if p.Import != project.ImportScheduled {
+		return nil
+	}
+	from, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.FromID), project.NoAccess)
+	if errs.Is(err, errs.KindNotFound) {
+		return s.Projects.Imported(ctx, p.ID, "", "The original was deleted before it was copied.")
+	}
+	if err != nil {
+		return err
+	}
+	branch, err := s.copyRepository(ctx, from, p, w.DefaultBranchOnly)
+	if err != nil {
+		return fmt.Errorf("copy repository of project %d to %d: %w", from.ID, p.ID, err)
+	}
+	if branch != "" { // from the first moment on, as after a first push
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.protectDefault(ctx, tx, p.ID, branch) })
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.Projects.Imported(ctx, p.ID, branch, ""); err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addTidying(ctx, tx, p.ID) })
+}
+
+// copyRepository gives the default branch of the copy, which is empty when
+// there was nothing to copy.
+func (s *Service) copyRepository(ctx context.Context, from, to *project.Project, onlyDefault bool) (string, error) {
+	source, err := s.open(from.Storage, from.ID)
+	if err != nil {
+		return "", err
+	}
+	target, err := s.open(to.Storage, to.ID)
+	if err != nil {
+		return "", err
+	}
+	_, err = s.Git.Fork(ctx, source, target.Path())
+	switch {
+	case errors.Is(err, git.ErrNoRepository):
+		return "", nil // nobody has pushed to it
+	case err != nil && !errors.Is(err, git.ErrExists): // it was copied, and the end was not written down
+		return "", err
+	}
+	if onlyDefault {
+		if err := s.keepOnly(ctx, target, from.DefaultBranch); err != nil {
+			return "", err
+		}
+	}
+	return from.DefaultBranch, nil
+}
+
+// keepOnly removes all refs but one branch.
+func (s *Service) keepOnly(ctx context.Context, r git.Repo, branch string) error {
+	refs, err := r.Refs(ctx, git.RefOptions{})
+	if err != nil {
+		return err
+	}
+	var gone []git.Update
+	for _, ref := range refs {
+		if ref.Name != git.Heads+branch {
+			gone = append(gone, git.Update{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID})
+		}
+	}
+	return r.UpdateRefs(ctx, gone)
+}

@@ -1,0 +1,137 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/project"
+)
+
+// guard knows the protected refs of a project, and answers for one actor.
+type guard struct {
+	service  *Service
+	by       actor.Actor
+	project  *project.Project
+	branches protections
+	tags     protections
+}
+
+// guard reads the protected refs of a project.
+func (s *Service) guard(ctx context.Context, by actor.Actor, p *project.Project) (*guard, error) {
+	all, err := allProtected(ctx, s.DB, p.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read protected refs: %w", err)
+	}
+	if err := s.fillAccess(ctx, s.DB, all); err != nil {
+		return nil, err
+	}
+	g := &guard{service: s, by: by, project: p}
+	for _, one := range all {
+		if one.Kind == TagRef {
+			g.tags = append(g.tags, one)
+		} else {
+			g.branches = append(g.branches, one)
+		}
+	}
+	return g, nil
+}
+
+// protections are rules; where several match, who is let in by one may.
+type protections []*Protected
+
+// matching gives the rules for the name of a branch or tag.
+func (list protections) matching(name string) protections {
+	var found protections
+	for _, p := range list {
+		if matchesPattern(p.Name, name) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// matchesPattern compares a name with a pattern in which * stands for any
+// text, slashes too.
+func matchesPattern(pattern, name string) bool {
+	first, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, first) {
+		return false
+	}
+	name = name[len(first):]
+	for {
+		var part string
+		part, rest, wild = strings.Cut(rest, "*")
+		if !wild {
+			return strings.HasSuffix(name, part)
+		}
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+}
+
+func (list protections) developersCan(action RefAction) bool {
+	for _, p := range list {
+		for _, a := range p.Of(action) {
+			if a.Level == project.Developer && a.UserID == nil && a.GroupID == nil && a.DeployKeyID == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (list protections) allowForcePush() bool {
+	for _, p := range list {
+		if p.AllowForcePush {
+			return true
+		}
+	}
+	return false
+}
+
+// may reports whether one of the rules lets the actor do something.
+func (g *guard) may(ctx context.Context, list protections, action RefAction) (bool, error) {
+	if g.by.ID == actor.SystemID {
+		return true, nil
+	}
+	for _, p := range list {
+		for _, a := range p.Of(action) {
+			if in, err := g.lets(ctx, a); err != nil || in {
+				return in, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// lets reports whether an entry is for the actor. A deploy key stands for
+// itself and not for who made it.
+func (g *guard) lets(ctx context.Context, a RefAccess) (bool, error) {
+	switch {
+	case g.by.Deploy != nil:
+		return g.by.Deploy.Kind == actor.DeployKey && a.DeployKeyID != nil && *a.DeployKeyID == g.by.Deploy.ID, nil
+	case a.DeployKeyID != nil:
+		return false, nil
+	case a.UserID != nil:
+		return g.by.Is(*a.UserID), nil
+	case a.GroupID != nil:
+		level, err := g.service.Projects.GroupLevel(ctx, g.service.DB, g.by, *a.GroupID)
+		if err != nil {
+			return false, fmt.Errorf("level in group %d: %w", *a.GroupID, err)
+		}
+		return level > project.Minimal, nil
+	case a.Level == project.NoAccess:
+		return false, nil
+	case g.by.Admin:
+		return true, nil
+	}
+	return g.project.Access.Level() >= a.Level, nil
+}

@@ -1,0 +1,248 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Push is a push that was done.
+type Push struct {
+	Project *project.Project
+	By      actor.Actor
+	Changes []Change
+	Options []string // what the user sent with -o
+	At      time.Time
+}
+
+// Change is what a push did to one ref.
+type Change struct {
+	Ref     string  // in full
+	Old     git.OID // ZeroOID for a ref that was made
+	New     git.OID // ZeroOID for a ref that was deleted
+	Commits int     // that came with it; known for few changes only
+}
+
+// Listener is how a later feature follows pushes. It runs in the transaction
+// that records the push, and adds its work to the queue.
+type Listener func(ctx context.Context, tx *db.Tx, p Push) error
+
+// OnPush registers a Listener; it is called while the program is put together.
+func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
+
+// move moves refs for an actor who may write: asks the rules, moves them all
+// or none, and records it. Forbidden in the words of the rule; Conflict when a
+// ref is elsewhere by now.
+func (s *Service) move(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, updates ...git.Update) error {
+	push := &git.Push{Repo: r, Atomic: true}
+	for _, u := range updates {
+		push.Changes = append(push.Changes, &git.RefChange{Ref: u.Ref, Old: u.Old, New: u.New})
+	}
+	if err := s.check(ctx, by, p, push, overWeb); err != nil {
+		return err
+	}
+	for _, c := range push.Changes {
+		if c.Refused != "" {
+			return errs.Forbidden("%s", c.Refused)
+		}
+	}
+	// Once it is decided a caller who leaves does not stop it: half of it may
+	// be done.
+	ctx = context.WithoutCancel(ctx)
+	begun := journal{Changes: changesOf(push)}
+	id, err := s.begin(ctx, by, p, begun)
+	if err != nil {
+		return err
+	}
+	if err := r.UpdateRefs(ctx, updates); err != nil {
+		if err := s.land(ctx, id, by, p, r, begun); err != nil {
+			return err
+		}
+		var conflict *git.RefConflict
+		if errors.As(err, &conflict) {
+			return errs.Conflict("%s could not be moved: %s", shortRef(conflict.Ref), conflict.Why).Because(err)
+		}
+		return missing(err, "Commit")
+	}
+	return s.finish(ctx, id, by, p, r, begun)
+}
+
+func shortRef(ref string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(ref, git.Heads), git.Tags)
+}
+
+// begin writes down what a push is about to do. What is found there after a
+// crash is settled by looking at the refs.
+func (s *Service) begin(ctx context.Context, by actor.Actor, p *project.Project, j journal) (int64, error) {
+	who, err := json.Marshal(by)
+	if err != nil {
+		return 0, err
+	}
+	what, err := json.Marshal(j)
+	if err != nil {
+		return 0, err
+	}
+	id, err := insertPush(ctx, s.DB, p.ID, string(who), string(what), s.Now())
+	if err != nil {
+		return 0, fmt.Errorf("begin push: %w", err)
+	}
+	return id, nil
+}
+
+// journal is what is written down of a push under way, as JSON.
+type journal struct {
+	Changes []Change
+	Options []string
+}
+
+// changesOf are the changes of a push that were not refused.
+func changesOf(push *git.Push) []Change {
+	var list []Change
+	for _, c := range push.Changes {
+		if c.Refused == "" {
+			list = append(list, Change{Ref: c.Ref, Old: c.Old, New: c.New})
+		}
+	}
+	return list
+}
+
+// drop forgets a push that did nothing.
+func (s *Service) drop(ctx context.Context, id int64) error {
+	if err := deletePush(ctx, s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
+		return fmt.Errorf("drop push %d: %w", id, err)
+	}
+	return nil
+}
+
+// finish records a push whose refs have moved, with all that follows from it,
+// in one transaction.
+func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
+	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, At: s.Now()}
+	if err := s.record(ctx, id, r, done); err != nil {
+		return fmt.Errorf("record push %d to project %d: %w", id, p.ID, err)
+	}
+	return nil
+}
+
+func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) error {
+	var refs []string
+	for _, c := range done.Changes {
+		refs = append(refs, c.Ref)
+	}
+	branch, _, err := r.AdoptBranch(ctx, refs)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Ref(ctx, git.Heads+branch); errors.Is(err, git.ErrNotFound) {
+		branch = "" // only tags so far
+	} else if err != nil {
+		return err
+	}
+	events, err := s.events(ctx, r, branch, &done)
+	if err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := deletePush(ctx, tx, id)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil // somebody else has settled it
+		}
+		if err != nil || len(done.Changes) == 0 {
+			return err
+		}
+		if err := s.Projects.Pushed(ctx, tx, done.Project.ID, branch, done.At); err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := activity.Record(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		for _, l := range s.listeners {
+			if err := l(ctx, tx, done); err != nil {
+				return err
+			}
+		}
+		return s.addTidying(ctx, tx, done.Project.ID)
+	})
+}
+
+// manyRefs is the number of changed refs from which on a push is one event.
+const manyRefs = 4
+
+// events tells of a push in events, and counts the commits of its changes.
+func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *Push) ([]activity.Event, error) {
+	author := done.By.ID
+	if done.By.Deploy != nil {
+		author = done.By.Deploy.UserID
+	}
+	if author <= 0 { // the program itself, or a key whose maker is gone
+		return nil, nil
+	}
+	event := func(p *activity.Push) activity.Event {
+		return activity.Event{ProjectID: &done.Project.ID, AuthorID: author, Action: activity.Pushed, Push: p, CreatedAt: done.At}
+	}
+	if len(done.Changes) >= manyRefs {
+		first := describe(done.Changes[0])
+		return []activity.Event{event(&activity.Push{Action: first.Action, RefType: first.RefType, RefCount: len(done.Changes)})}, nil
+	}
+	var list []activity.Event
+	for i := range done.Changes {
+		c := &done.Changes[i]
+		tell := describe(*c)
+		if c.New != git.ZeroOID && tell.RefType == "branch" {
+			if err := s.count(ctx, r, branch, c); err != nil {
+				return nil, err
+			}
+			head, err := r.Commit(ctx, string(c.New))
+			if err != nil {
+				return nil, err
+			}
+			tell.CommitCount, tell.CommitTitle = c.Commits, head.Title
+		}
+		list = append(list, event(&tell))
+	}
+	return list, nil
+}
+
+func describe(c Change) activity.Push {
+	p := activity.Push{Action: activity.RefPushed, RefType: "branch", Ref: shortRef(c.Ref), From: string(c.Old), To: string(c.New)}
+	if strings.HasPrefix(c.Ref, git.Tags) {
+		p.RefType = "tag"
+	}
+	if c.Old == git.ZeroOID {
+		p.Action, p.From = activity.RefCreated, ""
+	}
+	if c.New == git.ZeroOID {
+		p.Action, p.To = activity.RefRemoved, ""
+	}
+	return p
+}
+
+// count counts the commits that came with a change of a branch: of a new one
+// those that the default branch does not have.
+func (s *Service) count(ctx context.Context, r git.Repo, branch string, c *Change) error {
+	o := git.LogOptions{From: []string{string(c.New)}}
+	switch {
+	case c.Old != git.ZeroOID:
+		o.Not = []string{string(c.Old)}
+	case branch != "" && c.Ref != git.Heads+branch:
+		o.Not = []string{git.Heads + branch}
+	}
+	n, err := r.Count(ctx, o)
+	if errors.Is(err, git.ErrNotFound) {
+		return nil // what was there before is gone from the repository
+	}
+	c.Commits = n
+	return err
+}

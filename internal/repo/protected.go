@@ -1,0 +1,401 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// RefKind is what a protected ref is.
+type RefKind string
+
+// The kinds.
+const (
+	BranchRef RefKind = "branch"
+	TagRef    RefKind = "tag"
+)
+
+// RefAction is what somebody may do to a protected ref.
+type RefAction string
+
+// The actions: the first three are for branches, the last for tags.
+const (
+	PushTo    RefAction = "push"
+	MergeInto RefAction = "merge"
+	Unprotect RefAction = "unprotect"
+	CreateRef RefAction = "create"
+)
+
+// AdminLevel is the level of those who administer the installation, in lists
+// of who may do what.
+const AdminLevel project.Level = 60
+
+// Protected is a rule for the branches or tags of a name or pattern.
+type Protected struct {
+	ID                int64
+	ProjectID         int64
+	Kind              RefKind
+	Name              string // * stands for any text
+	AllowForcePush    bool
+	CodeOwnerApproval bool
+	Access            []RefAccess
+	CreatedAt         time.Time
+}
+
+// RefAccess lets somebody do something: all of a level, or one user, group or
+// deploy key.
+type RefAccess struct {
+	ID          int64
+	Action      RefAction
+	Level       project.Level
+	UserID      *int64
+	GroupID     *int64
+	DeployKeyID *int64
+	Name        string // of the user, group or key, for people
+}
+
+// Description says for people who that is.
+func (a RefAccess) Description() string {
+	switch {
+	case a.Name != "":
+		return a.Name
+	case a.Level == project.NoAccess:
+		return "No one"
+	case a.Level == project.Developer:
+		return "Developers + Maintainers"
+	case a.Level == project.Maintainer:
+		return "Maintainers"
+	case a.Level == AdminLevel:
+		return "Instance admins"
+	}
+	return a.Level.String()
+}
+
+// Of gives the entries for one action.
+func (p *Protected) Of(action RefAction) []RefAccess {
+	list := []RefAccess{}
+	for _, a := range p.Access {
+		if a.Action == action {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// ProtectedRefs lists the protected branches or tags of a project by name,
+// for Developers and above. search is a part of the name.
+func (s *Service) ProtectedRefs(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
+	if err != nil {
+		return db.Page[*Protected]{}, err
+	}
+	page, err := listProtected(ctx, s.DB, p.ID, kind, search, pg)
+	if err != nil {
+		return page, fmt.Errorf("list protected refs: %w", err)
+	}
+	return page, s.fillAccess(ctx, s.DB, page.Items)
+}
+
+// ProtectedRef gives one by its exact name, for Developers and above;
+// NotFound.
+func (s *Service) ProtectedRef(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string) (*Protected, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	return s.findProtected(ctx, s.DB, p.ID, kind, name)
+}
+
+func (s *Service) findProtected(ctx context.Context, q db.Q, projectID int64, kind RefKind, name string) (*Protected, error) {
+	found, err := findProtected(ctx, q, projectID, kind, name)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.NotFound("")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find protected ref: %w", err)
+	}
+	return found, s.fillAccess(ctx, q, []*Protected{found})
+}
+
+func (s *Service) fillAccess(ctx context.Context, q db.Q, list []*Protected) error {
+	if len(list) == 0 {
+		return nil
+	}
+	byID := make(map[int64]*Protected, len(list))
+	ids := make([]int64, len(list))
+	for i, one := range list {
+		byID[one.ID], ids[i] = one, one.ID
+	}
+	if err := readAccess(ctx, q, ids, func(of int64, a RefAccess) { byID[of].Access = append(byID[of].Access, a) }); err != nil {
+		return fmt.Errorf("read access to protected refs: %w", err)
+	}
+	return nil
+}
+
+// NewProtected is a rule that is to be made. Where nobody is named for an
+// action, Maintainers are meant.
+type NewProtected struct {
+	Name              string
+	AllowForcePush    bool
+	CodeOwnerApproval bool
+	Access            []RefAccess
+}
+
+// Protect protects the branches or tags of a name or pattern. Maintainers may.
+// Conflict when there is a rule of that name; Unprocessable when it can not be
+// a name, or names somebody who has nothing to do with the project.
+func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, n NewProtected) (*Protected, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPattern(kind, n.Name); err != nil {
+		return nil, err
+	}
+	made := &Protected{
+		ProjectID: p.ID, Kind: kind, Name: n.Name, AllowForcePush: n.AllowForcePush, CodeOwnerApproval: n.CodeOwnerApproval,
+		Access: withDefaults(kind, n.Access), CreatedAt: s.Now(),
+	}
+	if err := s.checkAccess(ctx, p, made.Access); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertProtected(ctx, tx, made); err != nil {
+			return err
+		}
+		return s.recordProtected(ctx, tx, by, p, made, "protected_"+string(kind)+"_created", audit.Details{Add: "protected_" + string(kind)})
+	})
+	if db.IsUnique(err, "protected_refs_project_id_kind_name") {
+		return nil, errs.Conflict("Protected %s '%s' already exists", kind, n.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("protect %s: %w", kind, err)
+	}
+	return s.findProtected(ctx, s.DB, p.ID, kind, n.Name)
+}
+
+// withDefaults adds Maintainers for each action that nobody is named for.
+func withDefaults(kind RefKind, list []RefAccess) []RefAccess {
+	actions := []RefAction{PushTo, MergeInto, Unprotect}
+	if kind == TagRef {
+		actions = []RefAction{CreateRef}
+	}
+	var all []RefAccess
+	for _, action := range actions {
+		n := len(all)
+		for _, a := range list {
+			if a.Action == action {
+				all = append(all, a)
+			}
+		}
+		if len(all) == n {
+			all = append(all, RefAccess{Action: action, Level: project.Maintainer})
+		}
+	}
+	return all
+}
+
+// checkPattern says whether a name, with an x for each *, may be that of a
+// ref.
+func checkPattern(kind RefKind, name string) error {
+	place := git.Heads
+	if kind == TagRef {
+		place = git.Tags
+	}
+	if err := git.CheckRef(place + strings.ReplaceAll(name, "*", "x")); err != nil {
+		return errs.Unprocessable("Name is invalid").Because(err)
+	}
+	return nil
+}
+
+// checkAccess asks that those who are named can come to the project at all.
+func (s *Service) checkAccess(ctx context.Context, p *project.Project, list []RefAccess) error {
+	for _, a := range list {
+		var known bool
+		var err error
+		switch {
+		case a.UserID != nil:
+			if known, err = s.isMember(ctx, *a.UserID, p); err == nil && !known {
+				return errs.Unprocessable("User is not a member of the project")
+			}
+		case a.GroupID != nil:
+			if known, err = groupHasAccess(ctx, s.DB, *a.GroupID, p); err == nil && !known {
+				return errs.Unprocessable("Group does not have access to the project")
+			}
+		case a.DeployKeyID != nil:
+			if known, err = keyIsEnabled(ctx, s.DB, *a.DeployKeyID, p.ID); err == nil && !known {
+				return errs.Unprocessable("Deploy key is not enabled for this project with write access")
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isMember reports whether a user is at least a Developer of the project.
+func (s *Service) isMember(ctx context.Context, userID int64, p *project.Project) (bool, error) {
+	_, err := s.Projects.Require(ctx, actor.Actor{ID: userID, External: true}, project.RefTo(p.ID), project.Developer)
+	if k := errs.KindOf(err); k == errs.KindNotFound || k == errs.KindForbidden {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ProtectedChange is what changes in a rule; nil leaves it.
+type ProtectedChange struct {
+	AllowForcePush    *bool
+	CodeOwnerApproval *bool
+	Access            []AccessChange
+}
+
+// AccessChange adds an entry, or with an ID changes or removes one.
+type AccessChange struct {
+	RefAccess
+	Remove bool
+}
+
+// ChangeProtected changes a rule. Maintainers may. NotFound for the rule or an
+// entry of it; Unprocessable as for Protect.
+func (s *Service) ChangeProtected(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string, c ProtectedChange) (*Protected, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range c.Access {
+		if a.Remove {
+			continue
+		}
+		if err := s.checkAccess(ctx, p, []RefAccess{a.RefAccess}); err != nil {
+			return nil, err
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
+			return err
+		}
+		was, err := s.findProtected(ctx, tx, p.ID, kind, name)
+		if err != nil {
+			return err
+		}
+		if c.AllowForcePush != nil {
+			was.AllowForcePush = *c.AllowForcePush
+		}
+		if c.CodeOwnerApproval != nil {
+			was.CodeOwnerApproval = *c.CodeOwnerApproval
+		}
+		if err := saveProtected(ctx, tx, was); err != nil {
+			return err
+		}
+		for _, a := range c.Access {
+			if err := changeAccess(ctx, tx, was.ID, a); err != nil {
+				return err
+			}
+		}
+		return s.recordProtected(ctx, tx, by, p, was, "protected_"+string(kind)+"_updated", audit.Details{Change: "protected_" + string(kind)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change protected %s: %w", kind, err)
+	}
+	return s.findProtected(ctx, s.DB, p.ID, kind, name)
+}
+
+func changeAccess(ctx context.Context, tx *db.Tx, ruleID int64, a AccessChange) error {
+	var err error
+	switch {
+	case a.ID == 0:
+		return insertAccess(ctx, tx, ruleID, a.RefAccess)
+	case a.Remove:
+		err = deleteAccess(ctx, tx, ruleID, a.RefAccess)
+	default:
+		err = updateAccess(ctx, tx, ruleID, a.RefAccess)
+	}
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound("")
+	}
+	return err
+}
+
+// Unprotect removes a rule. Maintainers may, and of a branch only those whom
+// it names for that. NotFound, Forbidden.
+func (s *Service) Unprotect(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string) error {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	found, err := s.findProtected(ctx, s.DB, p.ID, kind, name)
+	if err != nil {
+		return err
+	}
+	if kind == BranchRef && len(found.Of(Unprotect)) > 0 {
+		g := guard{service: s, by: by, project: p}
+		may, err := g.may(ctx, protections{found}, Unprotect)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return errs.Forbidden("")
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := deleteProtected(ctx, tx, found.ID); err != nil {
+			return err
+		}
+		return s.recordProtected(ctx, tx, by, p, found, "protected_"+string(kind)+"_removed", audit.Details{Remove: "protected_" + string(kind)})
+	})
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound("")
+	}
+	if err != nil {
+		return fmt.Errorf("unprotect %s: %w", kind, err)
+	}
+	return nil
+}
+
+func (s *Service) recordProtected(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, r *Protected, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: entity(p), Target: audit.Target{Type: "Protected" + strings.ToUpper(string(r.Kind[:1])) + string(r.Kind[1:]), ID: r.ID, Details: r.Name}, Details: d,
+	})
+}
+
+// entity is what the audit events of a project belong to.
+func entity(p *project.Project) audit.Entity {
+	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
+}
+
+// protectFirst protects the default branch of a project whose first push has
+// just been recorded, as far as nobody has done so.
+func (s *Service) protectFirst(ctx context.Context, tx *db.Tx, push Push) error {
+	if push.Project.DefaultBranch != "" {
+		return nil
+	}
+	var branch string
+	err := tx.QueryRowContext(ctx, `SELECT p.default_branch FROM projects p WHERE p.id = ?`, push.Project.ID).Scan(&branch)
+	if err != nil || branch == "" {
+		return err
+	}
+	return s.protectDefault(ctx, tx, push.Project.ID, branch)
+}
+
+// protectDefault lets Maintainers alone push to a branch and merge into it.
+func (s *Service) protectDefault(ctx context.Context, tx *db.Tx, projectID int64, branch string) error {
+	_, err := findProtected(ctx, tx, projectID, BranchRef, branch)
+	if !errors.Is(err, db.ErrNoRows) {
+		return err
+	}
+	made := &Protected{ProjectID: projectID, Kind: BranchRef, Name: branch, Access: withDefaults(BranchRef, nil), CreatedAt: s.Now()}
+	if err := insertProtected(ctx, tx, made); err != nil {
+		return fmt.Errorf("protect default branch of project %d: %w", projectID, err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// PushRule says what the commits of a push must be like.
+type PushRule struct {
+	ID        int64
+	ProjectID int64
+	PushRules
+	CreatedAt time.Time
+}
+
+// PushRules are the rules themselves. They are stored as JSON. Patterns are
+// RE2; an empty one asks for nothing.
+type PushRules struct {
+	CommitMessage         string // every message must match
+	CommitMessageNegative string // no message may
+	BranchName            string // of branches that are made
+	AuthorEmail           string // of authors and committers
+	FileName              string // no new file may match
+	MaxFileSize           int64  // MiB; 0 is no limit
+	DenyDeleteTag         bool   // by a push
+	MemberCheck           bool   // authors have an account
+	PreventSecrets        bool   // files that usually hold secrets stay out
+	CommitterCheck        bool   // the committer's address is the pusher's own, and confirmed
+	CommitterNameCheck    bool   // the author's name is the pusher's
+	RejectUnsigned        bool
+	RejectNonDCO          bool
+}
+
+// PushRuleChange is what is set; nil leaves it.
+type PushRuleChange struct {
+	CommitMessage         *string
+	CommitMessageNegative *string
+	BranchName            *string
+	AuthorEmail           *string
+	FileName              *string
+	MaxFileSize           *int64
+	DenyDeleteTag         *bool
+	MemberCheck           *bool
+	PreventSecrets        *bool
+	CommitterCheck        *bool
+	CommitterNameCheck    *bool
+	RejectUnsigned        *bool
+	RejectNonDCO          *bool
+}
+
+// maxPattern is the longest pattern of a push rule, in characters.
+const maxPattern = 511
+
+// apply sets what is given. InvalidField for a pattern that can not be read.
+func (c PushRuleChange) apply(r *PushRules) error {
+	wrong := map[string][]string{}
+	pattern := func(to *string, from *string, name string) {
+		if from == nil {
+			return
+		}
+		*to = *from
+		if utf8.RuneCountInString(*from) > maxPattern {
+			wrong[name] = append(wrong[name], fmt.Sprintf("is too long (maximum is %d characters)", maxPattern))
+		} else if _, err := regexp.Compile(*from); err != nil {
+			wrong[name] = append(wrong[name], "must be valid RE2 syntax")
+		}
+	}
+	pattern(&r.CommitMessage, c.CommitMessage, "commit_message_regex")
+	pattern(&r.CommitMessageNegative, c.CommitMessageNegative, "commit_message_negative_regex")
+	pattern(&r.BranchName, c.BranchName, "branch_name_regex")
+	pattern(&r.AuthorEmail, c.AuthorEmail, "author_email_regex")
+	pattern(&r.FileName, c.FileName, "file_name_regex")
+	if c.MaxFileSize != nil {
+		r.MaxFileSize = *c.MaxFileSize
+		if r.MaxFileSize < 0 || r.MaxFileSize > 1<<30 {
+			wrong["max_file_size"] = []string{"must be greater than or equal to 0"}
+		}
+	}
+	for _, b := range []struct{ to, from *bool }{
+		{&r.DenyDeleteTag, c.DenyDeleteTag}, {&r.MemberCheck, c.MemberCheck}, {&r.PreventSecrets, c.PreventSecrets},
+		{&r.CommitterCheck, c.CommitterCheck}, {&r.CommitterNameCheck, c.CommitterNameCheck},
+		{&r.RejectUnsigned, c.RejectUnsigned}, {&r.RejectNonDCO, c.RejectNonDCO},
+	} {
+		if b.from != nil {
+			*b.to = *b.from
+		}
+	}
+	if len(wrong) > 0 {
+		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	}
+	return nil
+}
+
+// PushRule gives the push rule of a project, for Maintainers; NotFound.
+func (s *Service) PushRule(ctx context.Context, by actor.Actor, ref project.Ref) (*PushRule, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	return s.pushRule(ctx, s.DB, p.ID)
+}
+
+func (s *Service) pushRule(ctx context.Context, q db.Q, projectID int64) (*PushRule, error) {
+	r, err := findPushRule(ctx, q, projectID)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.NotFound("Push Rule")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find push rule: %w", err)
+	}
+	return r, nil
+}
+
+// CreatePushRule makes the push rule of a project. Maintainers may.
+// Unprocessable when there is one; InvalidField.
+func (s *Service) CreatePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) (*PushRule, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	made := &PushRule{ProjectID: p.ID, CreatedAt: s.Now()}
+	if err := c.apply(&made.PushRules); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertPushRule(ctx, tx, made); err != nil {
+			return err
+		}
+		return s.recordPushRule(ctx, tx, by, p, made, "push_rule_created", audit.Details{Add: "push_rule"})
+	})
+	if db.IsUnique(err, "push_rules_project_id") {
+		return nil, errs.Unprocessable("Project push rule exists")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create push rule: %w", err)
+	}
+	return made, nil
+}
+
+// ChangePushRule changes the push rule of a project. Maintainers may. NotFound,
+// InvalidField.
+func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) (*PushRule, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	var r *PushRule
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
+			return err
+		}
+		if r, err = s.pushRule(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		if err := c.apply(&r.PushRules); err != nil {
+			return err
+		}
+		if err := savePushRule(ctx, tx, r); err != nil {
+			return err
+		}
+		return s.recordPushRule(ctx, tx, by, p, r, "push_rule_updated", audit.Details{Change: "push_rule"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change push rule: %w", err)
+	}
+	return r, nil
+}
+
+// DeletePushRule removes the push rule of a project. Maintainers may. NotFound.
+func (s *Service) DeletePushRule(ctx context.Context, by actor.Actor, ref project.Ref) error {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		r, err := s.pushRule(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if err := deletePushRule(ctx, tx, r.ID); err != nil {
+			return err
+		}
+		return s.recordPushRule(ctx, tx, by, p, r, "push_rule_removed", audit.Details{Remove: "push_rule"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete push rule: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) recordPushRule(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, r *PushRule, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: entity(p), Target: audit.Target{Type: "PushRule", ID: r.ID, Details: p.FullPath}, Details: d,
+	})
+}

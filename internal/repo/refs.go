@@ -1,0 +1,198 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+)
+
+// RefFilter chooses branches or tags, and their order.
+type RefFilter struct {
+	// Search is a part of the name in any case; with ^ before or $ behind it
+	// the beginning or the end.
+	Search string
+	Regex  string // of RE2
+	Order  RefOrder
+	Desc   bool
+}
+
+// RefOrder is what branches and tags are sorted by.
+type RefOrder string
+
+// The orders. ByVersion takes runs of digits for numbers.
+const (
+	ByName    RefOrder = "name"
+	ByUpdated RefOrder = "updated"
+	ByVersion RefOrder = "version"
+)
+
+// match makes the question that is asked about each name. Invalid for a
+// pattern that can not be read.
+func (f RefFilter) match() (func(string) bool, error) {
+	if f.Regex != "" {
+		pattern, err := regexp.Compile(f.Regex)
+		if err != nil {
+			return nil, errs.Invalid("regex is not a valid RE2 pattern").Because(err)
+		}
+		return pattern.MatchString, nil
+	}
+	if f.Search == "" {
+		return nil, nil
+	}
+	text := strings.ToLower(f.Search)
+	text, first := strings.CutPrefix(text, "^")
+	text, last := strings.CutSuffix(text, "$")
+	return func(name string) bool {
+		name = strings.ToLower(name)
+		switch {
+		case first && last:
+			return name == text
+		case first:
+			return strings.HasPrefix(name, text)
+		case last:
+			return strings.HasSuffix(name, text)
+		}
+		return strings.Contains(name, text)
+	}, nil
+}
+
+// pageRefs gives one page of the refs below a place. A keyset page goes on
+// after the short name in After; by another order than the name it must be
+// there: Invalid.
+func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.Paging) (db.Page[git.Ref], error) {
+	var page db.Page[git.Ref]
+	names, err := orderedNames(ctx, r, place, f)
+	if errors.Is(err, git.ErrNoRepository) {
+		return db.Page[git.Ref]{Items: []git.Ref{}}, nil
+	}
+	if err != nil {
+		return page, err
+	}
+	page.Total, page.Over = len(names), len(names) > db.CountLimit
+	if p.Keyset {
+		if names, err = namesAfter(names, place, f, p.After); err != nil {
+			return page, err
+		}
+	} else {
+		names = names[min(p.Offset, len(names)):]
+	}
+	if len(names) > p.Limit {
+		names, page.More = names[:p.Limit], true
+	}
+	page.Items = []git.Ref{}
+	for _, name := range names {
+		ref, err := r.Ref(ctx, name)
+		if errors.Is(err, git.ErrNotFound) {
+			continue // it went meanwhile, or its object is missing
+		}
+		if err != nil {
+			return page, passing(err)
+		}
+		page.Items = append(page.Items, ref)
+	}
+	if len(names) > 0 {
+		page.Last = []any{strings.TrimPrefix(names[len(names)-1], place)}
+	}
+	return page, nil
+}
+
+// orderedNames gives the full names of all refs that the filter takes.
+func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([]string, error) {
+	match, err := f.match()
+	if err != nil {
+		return nil, err
+	}
+	if f.Order == ByUpdated {
+		order := git.OldestFirst
+		if f.Desc {
+			order = git.NewestFirst
+		}
+		refs, err := r.Refs(ctx, git.RefOptions{Place: place, Match: match, Order: order})
+		if err != nil {
+			return nil, passing(err)
+		}
+		names := make([]string, len(refs))
+		for i, ref := range refs {
+			names[i] = ref.Name
+		}
+		return names, nil
+	}
+	names, err := r.RefNames(ctx, place, match)
+	if err != nil {
+		return nil, passing(err)
+	}
+	if f.Order == ByVersion {
+		slices.SortStableFunc(names, compareVersions)
+	}
+	if f.Desc {
+		slices.Reverse(names)
+	}
+	return names, nil
+}
+
+func namesAfter(names []string, place string, f RefFilter, after []any) ([]string, error) {
+	if after == nil {
+		return names, nil
+	}
+	token := place + fmt.Sprint(after[0])
+	if i := slices.Index(names, token); i >= 0 {
+		return names[i+1:], nil
+	}
+	if f.Order != ByName {
+		return nil, errs.Invalid("page_token is invalid")
+	}
+	// By name the place of one that has gone is known.
+	beyond := func(name string) bool { return name > token != f.Desc }
+	i := slices.IndexFunc(names, beyond)
+	if i < 0 {
+		return nil, nil
+	}
+	return names[i:], nil
+}
+
+// compareVersions compares names part by part: runs of digits as numbers, the
+// rest as text.
+func compareVersions(a, b string) int {
+	for a != "" && b != "" {
+		x, y := versionPart(a), versionPart(b)
+		a, b = a[len(x):], b[len(y):]
+		if c := comparePart(x, y); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// versionPart is the run of digits, or of anything else, at the start.
+func versionPart(s string) string {
+	for i := range len(s) {
+		if isDigit(s[i]) != isDigit(s[0]) {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func comparePart(x, y string) int {
+	if !isDigit(x[0]) || !isDigit(y[0]) {
+		return strings.Compare(x, y)
+	}
+	p, q := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+	if c := cmp.Compare(len(p), len(q)); c != 0 {
+		return c
+	}
+	if c := strings.Compare(p, q); c != 0 {
+		return c
+	}
+	return cmp.Compare(len(x), len(y))
+}

@@ -1,0 +1,153 @@
+// Package repo is the repositories of projects: where they lie, who reads and
+// writes them, and what a push sets in motion. The work on files is done by
+// the git engine; what is kept in rows stands beside it here.
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Git      *git.Engine
+	Users    *user.Service
+	Projects *project.Service
+	Activity *activity.Service
+	Settings *setting.Service
+	Storages map[string]string // directory by name
+	Now      func() time.Time
+}
+
+// Service is the repositories of the installation.
+type Service struct {
+	Deps
+	listeners []Listener
+}
+
+// New makes the service, takes on its background work, and takes part in the
+// life of projects.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.handleWork()
+	d.Projects.OnRemove(s.removeFiles)
+	d.Projects.OnDefaultBranch(s.setDefaultBranch)
+	d.Users.OnDelete(s.leaveUser)
+	s.OnPush(s.protectFirst)
+	return s
+}
+
+// read gives the repository of a project to an actor who may read it. It need
+// not exist: nobody may have pushed yet.
+func (s *Service) read(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
+	p, err := s.Projects.ReadCode(ctx, by, ref)
+	if err != nil {
+		return nil, git.Repo{}, err
+	}
+	r, err := s.open(p.Storage, p.ID)
+	return p, r, err
+}
+
+// write gives the repository of a project to an actor who may push to it, and
+// makes it if it is not there. What he may do to a ref is asked by move.
+func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
+	p, err := s.Projects.WriteCode(ctx, by, ref)
+	if err != nil {
+		return nil, git.Repo{}, err
+	}
+	if p.Import == project.ImportScheduled {
+		return nil, git.Repo{}, errs.Conflict("The repository is being copied. Please try again when that is done.")
+	}
+	r, err := s.ensure(ctx, p, usualBranch)
+	return p, r, err
+}
+
+// open gives a handle on the repository of a project.
+func (s *Service) open(storage string, projectID int64) (git.Repo, error) {
+	root, ok := s.Storages[storage]
+	if !ok {
+		return git.Repo{}, fmt.Errorf("project %d is on storage %q, which is not configured", projectID, storage)
+	}
+	return s.Git.Repo(filepath.Join(root, pathOf(projectID))), nil
+}
+
+// pathOf is where a repository lies in its storage: never named after the
+// project, whose path changes, and spread over directories that stay small.
+func pathOf(projectID int64) string {
+	return filepath.Join("projects", fmt.Sprintf("%02x", projectID%256), strconv.FormatInt(projectID, 10)+".git")
+}
+
+// ensure makes the repository with this default branch if it is not there.
+func (s *Service) ensure(ctx context.Context, p *project.Project, branch string) (git.Repo, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return git.Repo{}, err
+	}
+	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+		return r, err
+	}
+	_, err = s.Git.Init(ctx, r.Path(), branch)
+	if err != nil && !errors.Is(err, git.ErrExists) { // another request was quicker
+		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
+	}
+	return r, nil
+}
+
+// usualBranch is the default branch of a repository that is empty.
+const usualBranch = "main"
+
+// missing answers for a thing that git does not find, or that can not be named
+// so; other errors are faults, but for those that pass.
+func missing(err error, thing string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, git.ErrNotFound), errors.Is(err, git.ErrBadRevision), errors.Is(err, git.ErrNoRepository),
+		errors.Is(err, git.ErrBadPath), errors.Is(err, git.ErrBadRef):
+		return errs.NotFound(thing).Because(err)
+	}
+	return passing(err)
+}
+
+// passing answers for what may go better later.
+func passing(err error) error {
+	switch {
+	case errors.Is(err, git.ErrBusy):
+		return errs.Unavailable("The server is busy with other repositories. Please try again.").Because(err)
+	case errors.Is(err, git.ErrTimeout):
+		return errs.Unavailable("The repository took too long to answer.").Because(err)
+	}
+	return err
+}
+
+// setDefaultBranch makes HEAD name another branch, which must exist.
+func (s *Service) setDefaultBranch(ctx context.Context, p *project.Project, branch string) error {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return err
+	}
+	wrong := errs.InvalidField("default_branch", "Could not set the default branch. Do you have a branch named '%s' in your repository?", branch)
+	if _, err := r.Ref(ctx, git.Heads+branch); err != nil {
+		if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+			return wrong.Because(err)
+		}
+		return err
+	}
+	return r.SetDefaultBranch(ctx, branch)
+}

@@ -1,0 +1,164 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// hidden are the beginnings of refs that are the program's own: clients
+// neither see nor move them.
+func hidden() []string { return []string{"refs/svc/", "refs/merge-requests/"} }
+
+// door is the way by which a push comes in.
+type door bool
+
+const (
+	overGit door = false // by git's own protocol
+	overWeb door = true  // by the API or the pages
+)
+
+// check asks the rules about each change of a push and says in Refused, in
+// words for the user, why one may not be. An error is a fault.
+func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push, from door) error {
+	g, err := s.guard(ctx, by, p)
+	if err != nil {
+		return err
+	}
+	for _, c := range push.Changes {
+		if c.Refused == "" {
+			c.Refused = refuseRef(p, c)
+		}
+		if c.Refused == "" {
+			if c.Refused, err = g.refuse(ctx, push.Repo, c, from); err != nil {
+				return fmt.Errorf("rules for %s: %w", c.Ref, passing(err))
+			}
+		}
+	}
+	return s.checkPushRule(ctx, by, p, push)
+}
+
+// pushLimit is the most bytes of one push; 0 is no limit.
+func (s *Service) pushLimit(ctx context.Context) (int64, error) {
+	settings, err := s.Settings.Current(ctx)
+	return int64(settings.MaxPushMegabytes) << 20, err
+}
+
+// likeAnID finds names that could be taken for the id of a commit.
+var likeAnID = regexp.MustCompile(`^[0-9a-fA-F]{40}(-/|/|$)`)
+
+// refuseRef has the rules that are the same for everybody.
+func refuseRef(p *project.Project, c *git.RefChange) string {
+	branch, isBranch := strings.CutPrefix(c.Ref, git.Heads)
+	tag, isTag := strings.CutPrefix(c.Ref, git.Tags)
+	made, gone := c.Old == git.ZeroOID, c.New == git.ZeroOID
+	switch {
+	case !isBranch && !isTag:
+		return "Only branches and tags can be pushed."
+	case isBranch && gone && p.DefaultBranch != "" && branch == p.DefaultBranch:
+		return "The default branch of a project cannot be deleted."
+	case isBranch && made && likeAnID.MatchString(branch):
+		return "You cannot create a branch with a 40-character hexadecimal branch name."
+	case isTag && made && tag == p.DefaultBranch:
+		return "You cannot use default branch name to create a tag"
+	case isTag && made && likeAnID.MatchString(tag):
+		return "You cannot create a tag with a SHA-1 or SHA-256 tag name."
+	}
+	return ""
+}
+
+// refuse asks the protected refs.
+func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from door) (string, error) {
+	if tag, ok := strings.CutPrefix(c.Ref, git.Tags); ok {
+		return g.refuseTag(ctx, g.tags.matching(tag), c, from)
+	}
+	rules := g.branches.matching(strings.TrimPrefix(c.Ref, git.Heads))
+	if len(rules) == 0 {
+		return "", nil
+	}
+	switch {
+	case c.New == git.ZeroOID:
+		return g.refuseDeletion(from), nil
+	case c.Old == git.ZeroOID:
+		return g.refuseCreation(ctx, r, rules, c, from)
+	}
+	if !rules.allowForcePush() {
+		forward, err := r.IsAncestor(ctx, string(c.Old), string(c.New))
+		if err != nil && !errors.Is(err, git.ErrNotFound) {
+			return "", err
+		}
+		if !forward {
+			return "You are not allowed to force push code to a protected branch on this project.", nil
+		}
+	}
+	if may, err := g.may(ctx, rules, PushTo); err != nil || may {
+		return "", err
+	}
+	return "You are not allowed to push code to protected branches on this project.", nil
+}
+
+// keeper reports whether the actor may delete what is protected.
+func (g *guard) keeper() bool {
+	return g.by.Deploy == nil && (g.by.Admin || g.project.Access.Level() >= project.Maintainer)
+}
+
+func (g *guard) refuseDeletion(from door) string {
+	switch {
+	case !g.keeper():
+		return "You are not allowed to delete protected branches from this project. Only a project maintainer or owner can delete a protected branch."
+	case from != overWeb:
+		return "You can only delete protected branches using the web interface."
+	}
+	return ""
+}
+
+// refuseCreation lets one who may only merge make a protected branch from
+// commits that a protected branch has already.
+func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protections, c *git.RefChange, from door) (string, error) {
+	if may, err := g.may(ctx, rules, PushTo); err != nil || may {
+		return "", err
+	}
+	if may, err := g.may(ctx, rules, MergeInto); err != nil || !may {
+		return "You are not allowed to create protected branches on this project.", err
+	}
+	holders, err := r.Contains(ctx, string(c.New), git.Heads, 0)
+	if err != nil {
+		return "", err
+	}
+	safe := false
+	for _, name := range holders {
+		safe = safe || len(g.branches.matching(strings.TrimPrefix(name, git.Heads))) > 0
+	}
+	switch {
+	case !safe:
+		return "You can only use an existing protected branch ref as the basis of a new protected branch.", nil
+	case from != overWeb:
+		return "You can only create protected branches using the web interface and API.", nil
+	}
+	return "", nil
+}
+
+func (g *guard) refuseTag(ctx context.Context, rules protections, c *git.RefChange, from door) (string, error) {
+	switch {
+	case len(rules) == 0:
+		return "", nil
+	case c.Old != git.ZeroOID && c.New != git.ZeroOID:
+		return "Protected tags cannot be updated.", nil
+	case c.New == git.ZeroOID && !g.keeper():
+		return "You are not allowed to delete protected tags from this project. Only a project maintainer or owner can delete a protected tag.", nil
+	case c.New == git.ZeroOID && from != overWeb:
+		return "You can only delete protected tags using the web interface.", nil
+	case c.New == git.ZeroOID:
+		return "", nil
+	}
+	if may, err := g.may(ctx, rules, CreateRef); err != nil || may {
+		return "", err
+	}
+	return "You are not allowed to create this tag as it is protected.", nil
+}

@@ -1,0 +1,137 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Fetching is a repository that somebody may fetch from.
+type Fetching struct {
+	Project *project.Project
+	repo    git.Repo
+}
+
+// Fetch opens a repository for git's own protocol, for those who may read it
+// and whose credential is for repositories. NotFound, Forbidden or
+// Unauthorized otherwise, Moved for an old path, Unavailable while it is being
+// copied.
+func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*Fetching, error) {
+	if err := scoped(by, "read_repository", "write_repository", "api", "read_api"); err != nil {
+		return nil, err
+	}
+	p, err := s.Projects.ReadCode(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if p.Import == project.ImportScheduled { // to make one now would leave the copy without a place
+		return nil, errs.Unavailable("The repository is being copied. Please try again when that is done.")
+	}
+	// Git takes an empty repository for a fresh one, and a missing one for a
+	// fault; a project has a repository from its first day.
+	r, err := s.ensure(ctx, p, usualBranch)
+	if err != nil {
+		return nil, err
+	}
+	return &Fetching{Project: p, repo: r}, nil
+}
+
+// scoped asks that a credential has one of the scopes.
+func scoped(by actor.Actor, scopes ...string) error {
+	for _, scope := range scopes {
+		if by.Has(scope) {
+			return nil
+		}
+	}
+	return errs.Forbidden("The credential has none of the scopes that git needs: %s.", scopes[0])
+}
+
+// Advertise tells a client over HTTP what there is to fetch.
+func (f *Fetching) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
+	o.Hide = hidden()
+	return f.repo.AdvertiseUpload(ctx, out, o)
+}
+
+// UploadPack serves a fetch or clone.
+func (f *Fetching) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
+	o.Hide = hidden()
+	return f.repo.UploadPack(ctx, in, out, o)
+}
+
+// UploadArchive serves git archive --remote.
+func (f *Fetching) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) error {
+	return f.repo.UploadArchive(ctx, in, out)
+}
+
+// Pushing is a repository that somebody may push to.
+type Pushing struct {
+	Project *project.Project
+	repo    git.Repo
+	by      actor.Actor
+	service *Service
+}
+
+// Push opens a repository for a push by git's own protocol, for those who may
+// write to it and whose credential is for that. The errors are those of Fetch,
+// Forbidden also when the project is archived or read-only.
+func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*Pushing, error) {
+	if err := scoped(by, "write_repository", "api"); err != nil {
+		return nil, err
+	}
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &Pushing{Project: p, repo: r, by: by, service: s}, nil
+}
+
+// Advertise tells a client over HTTP what there is to push to.
+func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
+	o.Hide = hidden()
+	return p.repo.AdvertiseReceive(ctx, out, git.PushOptions{ServeOptions: o})
+}
+
+// ReceivePack receives a push: asks the rules before anything becomes visible,
+// and records what was done before the client is told. The error is for the
+// log; the client has been told what concerns it.
+func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
+	o.Hide = hidden()
+	s := p.service
+	limit, err := s.pushLimit(ctx)
+	if err != nil {
+		return err
+	}
+	var id int64
+	var begun journal
+	_, err = p.repo.ReceivePack(ctx, in, out, git.PushOptions{
+		ServeOptions: o,
+		MaxSize:      limit,
+		Check: func(ctx context.Context, push *git.Push) error {
+			if err := s.check(ctx, p.by, p.Project, push, overGit); err != nil || len(changesOf(push)) == 0 {
+				return err
+			}
+			begun = journal{changesOf(push), push.Options}
+			var err error
+			id, err = s.begin(ctx, p.by, p.Project, begun)
+			return err
+		},
+		Done: func(ctx context.Context, push *git.Push) error {
+			err := s.finish(ctx, id, p.by, p.Project, p.repo, journal{changesOf(push), push.Options})
+			id = 0
+			return err
+		},
+	})
+	if id != 0 { // refused, or a fault: the refs know how far it came
+		err = errors.Join(err, s.land(context.WithoutCancel(ctx), id, p.by, p.Project, p.repo, begun))
+	}
+	if err != nil {
+		return fmt.Errorf("push to project %d: %w", p.Project.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// settleAge is the age from which on a push that is not recorded has been cut
+// off: much longer than moving refs may take.
+const settleAge = 10 * time.Minute
+
+// Recover settles what an earlier process left, before this one takes
+// requests. It is for a node that is alone; beside others the age of a push
+// tells whether it is still under way. Git processes may have outlived the
+// one that started them: the refs say what they did when they have ended.
+func (s *Service) Recover(ctx context.Context) error {
+	return s.settle(ctx, s.Now(), git.Repo.Reclaim)
+}
+
+// settlePushes settles what some node left.
+func (s *Service) settlePushes(ctx context.Context) error {
+	return s.settle(ctx, s.Now().Add(-settleAge), func(git.Repo, context.Context) error { return nil })
+}
+
+// settle records the pushes whose refs had moved when a crash came between
+// that and the record, and forgets those that had not.
+func (s *Service) settle(ctx context.Context, before time.Time, prepare func(git.Repo, context.Context) error) error {
+	left, err := findLeftovers(ctx, s.DB, before)
+	if err != nil {
+		return fmt.Errorf("find pushes that were cut off: %w", err)
+	}
+	var faults []error
+	for _, l := range left { // one that can not be settled must not keep the others
+		if err := s.settleOne(ctx, l, prepare); err != nil {
+			faults = append(faults, fmt.Errorf("settle push %d to project %d: %w", l.id, l.projectID, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Repo, context.Context) error) error {
+	var by actor.Actor
+	if err := json.Unmarshal([]byte(l.who), &by); err != nil {
+		return err
+	}
+	var was journal
+	if err := json.Unmarshal([]byte(l.what), &was); err != nil {
+		return err
+	}
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(l.projectID), project.NoAccess)
+	if errs.Is(err, errs.KindNotFound) {
+		return s.drop(ctx, l.id)
+	}
+	if err != nil {
+		return err
+	}
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return err
+	}
+	if err := prepare(r, ctx); err != nil && !errors.Is(err, git.ErrNoRepository) {
+		return err
+	}
+	return s.land(ctx, l.id, by, p, r, was)
+}
+
+// land asks the refs how far a push came, and records that.
+func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
+	came := journal{Options: j.Options}
+	for _, c := range j.Changes {
+		moved, err := r.WasAt(ctx, c.Ref, c.New)
+		if errors.Is(err, git.ErrNoRepository) {
+			return s.drop(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+		if moved {
+			came.Changes = append(came.Changes, c)
+		}
+	}
+	if len(came.Changes) == 0 {
+		return s.drop(ctx, id)
+	}
+	return s.finish(ctx, id, by, p, r, came)
+}

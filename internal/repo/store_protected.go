@@ -1,0 +1,126 @@
+package repo
+
+import (
+	"context"
+	"errors"
+
+	"svc/internal/db"
+	"svc/internal/project"
+)
+
+const protectedColumns = `r.id, r.project_id, r.kind, r.name, r.allow_force_push, r.code_owner_approval, r.created_at`
+
+func scanProtected(s db.Scanner) (*Protected, error) {
+	var p Protected
+	err := s.Scan(&p.ID, &p.ProjectID, &p.Kind, &p.Name, &p.AllowForcePush, &p.CodeOwnerApproval, db.Time(&p.CreatedAt))
+	return &p, err
+}
+
+func listProtected(ctx context.Context, d *db.DB, projectID int64, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
+	var w db.Where
+	w.And("r.project_id = ? AND r.kind = ?", projectID, kind)
+	if search != "" {
+		w.And(`fold(r.name) LIKE ? ESCAPE '\'`, db.Like(search))
+	}
+	return db.List(ctx, d, db.Query[*Protected]{
+		Columns: protectedColumns, From: "protected_refs r", Where: w, Order: []db.Order{{Name: "r.id"}}, Scan: scanProtected,
+		Keys: func(p *Protected) []any { return []any{p.ID} },
+	}, pg)
+}
+
+// allProtected gives every rule of a project, without who may.
+func allProtected(ctx context.Context, q db.Q, projectID int64) ([]*Protected, error) {
+	return db.All(ctx, q, scanProtected, `SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ? ORDER BY r.id`, projectID)
+}
+
+func findProtected(ctx context.Context, q db.Q, projectID int64, kind RefKind, name string) (*Protected, error) {
+	return scanProtected(q.QueryRowContext(ctx, `
+		SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ? AND r.kind = ? AND r.name = ?`, projectID, kind, name))
+}
+
+func insertProtected(ctx context.Context, q db.Q, p *Protected) error {
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO protected_refs (project_id, kind, name, allow_force_push, code_owner_approval, created_at)
+		VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+		p.ProjectID, p.Kind, p.Name, p.AllowForcePush, p.CodeOwnerApproval, p.CreatedAt).Scan(&p.ID)
+	if err != nil {
+		return err
+	}
+	for _, a := range p.Access {
+		if err := insertAccess(ctx, q, p.ID, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveProtected(ctx context.Context, q db.Q, p *Protected) error {
+	return db.ExecOne(ctx, q, `UPDATE protected_refs SET allow_force_push = ?, code_owner_approval = ? WHERE id = ?`,
+		p.AllowForcePush, p.CodeOwnerApproval, p.ID)
+}
+
+func deleteProtected(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM protected_refs WHERE id = ?`, id)
+}
+
+// readAccess gives the entries of several rules, in the order in which they
+// were made.
+func readAccess(ctx context.Context, q db.Q, ids []int64, take func(of int64, a RefAccess)) error {
+	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
+		var of int64
+		var a RefAccess
+		err := s.Scan(&a.ID, &of, &a.Action, &a.Level, &a.UserID, &a.GroupID, &a.DeployKeyID, &a.Name)
+		if err == nil {
+			take(of, a)
+		}
+		return struct{}{}, err
+	}, `
+		SELECT a.id, a.protected_ref_id, a.action, a.access_level, a.user_id, a.group_id, a.deploy_key_id, COALESCE(u.name, n.name, k.title, '')
+		FROM protected_ref_access a
+		LEFT JOIN users u ON u.id = a.user_id
+		LEFT JOIN namespaces n ON n.id = a.group_id
+		LEFT JOIN deploy_keys k ON k.id = a.deploy_key_id
+		WHERE a.protected_ref_id IN `+db.In(len(ids))+` ORDER BY a.id`, db.Any(ids)...)
+	return err
+}
+
+func insertAccess(ctx context.Context, q db.Q, ruleID int64, a RefAccess) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO protected_ref_access (protected_ref_id, action, access_level, user_id, group_id, deploy_key_id) VALUES (?, ?, ?, ?, ?, ?)`,
+		ruleID, a.Action, a.Level, a.UserID, a.GroupID, a.DeployKeyID)
+	return err
+}
+
+func updateAccess(ctx context.Context, q db.Q, ruleID int64, a RefAccess) error {
+	return db.ExecOne(ctx, q, `
+		UPDATE protected_ref_access SET access_level = ?, user_id = ?, group_id = ?, deploy_key_id = ?
+		WHERE id = ? AND protected_ref_id = ? AND action = ?`,
+		a.Level, a.UserID, a.GroupID, a.DeployKeyID, a.ID, ruleID, a.Action)
+}
+
+func deleteAccess(ctx context.Context, q db.Q, ruleID int64, a RefAccess) error {
+	return db.ExecOne(ctx, q, `DELETE FROM protected_ref_access WHERE id = ? AND protected_ref_id = ? AND action = ?`, a.ID, ruleID, a.Action)
+}
+
+// groupHasAccess reports whether a project lies in a group, or is shared with
+// it.
+func groupHasAccess(ctx context.Context, q db.Q, groupID int64, p *project.Project) (bool, error) {
+	return one(q.QueryRowContext(ctx, `
+		SELECT 1 WHERE EXISTS (SELECT 1 FROM namespace_tree t WHERE t.descendant_id = ? AND t.ancestor_id = ?)
+			OR EXISTS (SELECT 1 FROM group_shares s WHERE s.project_id = ? AND s.group_id = ?)`, p.NamespaceID, groupID, p.ID, groupID))
+}
+
+func keyIsEnabled(ctx context.Context, q db.Q, keyID, projectID int64) (bool, error) {
+	return one(q.QueryRowContext(ctx, `
+		SELECT 1 FROM deploy_key_projects e WHERE e.project_id = ? AND e.deploy_key_id = ? AND e.can_push`, projectID, keyID))
+}
+
+// one reports whether a query found a row.
+func one(row *db.Row) (bool, error) {
+	var n int64
+	err := row.Scan(&n)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,156 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Tag is a tag.
+type Tag struct {
+	Name      string
+	Message   string // of an annotated tag
+	Target    git.OID
+	Commit    *git.Commit // nil when it leads to something else
+	Protected bool
+	CreatedAt *time.Time // of an annotated tag
+	Signature string     // of an annotated tag, as it stands there
+}
+
+// Tags lists the tags of a project, for those who read its code. Invalid for a
+// place to go on from that can not be.
+func (s *Service) Tags(ctx context.Context, by actor.Actor, ref project.Ref, f RefFilter, pg db.Paging) (*project.Project, db.Page[Tag], error) {
+	var page db.Page[Tag]
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, page, err
+	}
+	refs, err := pageRefs(ctx, r, git.Tags, f, pg)
+	if err != nil {
+		return nil, page, err
+	}
+	page = db.Page[Tag]{More: refs.More, Last: refs.Last, Total: refs.Total, Over: refs.Over}
+	page.Items, err = s.tags(ctx, by, p, r, refs.Items)
+	return p, page, err
+}
+
+// Tag gives one tag, for those who read the project's code; NotFound when
+// there is none of the name.
+func (s *Service) Tag(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Tag, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := s.tag(ctx, by, p, r, name)
+	return p, t, err
+}
+
+func (s *Service) tag(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, name string) (*Tag, error) {
+	found, err := r.Ref(ctx, git.Tags+name)
+	if err != nil {
+		return nil, missing(err, "Tag")
+	}
+	list, err := s.tags(ctx, by, p, r, []git.Ref{found})
+	if err != nil {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+func (s *Service) tags(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs []git.Ref) ([]Tag, error) {
+	list := make([]Tag, len(refs))
+	if len(refs) == 0 {
+		return list, nil
+	}
+	guard, err := s.guard(ctx, by, p)
+	if err != nil {
+		return nil, err
+	}
+	for i, ref := range refs {
+		t := Tag{Name: ref.Short(), Target: ref.ID, Protected: len(guard.tags.matching(ref.Short())) > 0}
+		t.Commit, err = r.Commit(ctx, string(ref.Target))
+		if err != nil && !errors.Is(err, git.ErrNotFound) {
+			return nil, fmt.Errorf("commit of tag: %w", passing(err))
+		}
+		if ref.Tag != "" {
+			note, err := r.Tag(ctx, ref.Tag)
+			if err != nil {
+				return nil, fmt.Errorf("read tag: %w", passing(err))
+			}
+			t.Message, t.Signature = strings.TrimRight(note.Message, "\n"), note.Signature
+			if !note.Tagger.When.IsZero() {
+				t.CreatedAt = &note.Tagger.When
+			}
+		}
+		list[i] = t
+	}
+	return list, nil
+}
+
+// NewTag is a tag that is to be made: an annotated one if it has a message.
+type NewTag struct {
+	Name    string
+	From    string // a revision
+	Message string
+}
+
+// CreateTag makes a tag. Developers and above may, as far as protected names
+// allow it. Invalid for a name that can not be or is taken, and for a revision
+// that is not there.
+func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref, n NewTag) (*project.Project, *Tag, error) {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := git.CheckRef(git.Tags + n.Name); err != nil {
+		return nil, nil, errs.Refused("Tag name invalid").Because(err)
+	}
+	if _, err := r.Ref(ctx, git.Tags+n.Name); err == nil {
+		return nil, nil, errs.Refused("Tag %s already exists", n.Name)
+	}
+	id, kind, err := r.Resolve(ctx, n.From)
+	if errs.Is(missing(err, "Ref"), errs.KindNotFound) {
+		return nil, nil, errs.Refused("Target %s is invalid", n.From).Because(err)
+	}
+	if err != nil {
+		return nil, nil, passing(err)
+	}
+	if n.Message != "" {
+		id, err = r.CreateTag(ctx, git.TagOptions{Name: n.Name, Target: id, Type: kind, Message: n.Message, Tagger: s.signature(by)})
+		if err != nil {
+			return nil, nil, fmt.Errorf("create tag: %w", passing(err))
+		}
+	}
+	if err := s.move(ctx, by, p, r, git.Update{Ref: git.Tags + n.Name, Old: git.ZeroOID, New: id}); err != nil {
+		return nil, nil, err
+	}
+	t, err := s.tag(ctx, by, p, r, n.Name)
+	return p, t, err
+}
+
+// signature is the actor as git writes him.
+func (s *Service) signature(by actor.Actor) git.Signature {
+	return git.Signature{Name: by.Name, Email: by.Email, When: s.Now()}
+}
+
+// DeleteTag deletes a tag. Developers and above may, but a protected one is
+// for Maintainers. NotFound, Forbidden.
+func (s *Service) DeleteTag(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	found, err := r.Ref(ctx, git.Tags+name)
+	if err != nil {
+		return missing(err, "Tag")
+	}
+	return s.move(ctx, by, p, r, git.Update{Ref: found.Name, Old: found.ID, New: git.ZeroOID})
+}

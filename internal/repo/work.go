@@ -1,0 +1,153 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// lane is for work that reads or rewrites whole repositories: other work does
+// not wait for it, and it runs one at a time.
+const lane = "repositories"
+
+// handleWork takes on the background work of this feature.
+func (s *Service) handleWork() {
+	s.Queue.Lane(lane, 1)
+	queue.Handle(s.Queue, s.tidy, queue.Timeout(2*time.Hour))
+	queue.Handle(s.Queue, s.finishRemove, queue.Timeout(time.Hour))
+	queue.Handle(s.Queue, s.copyFork, queue.Timeout(2*time.Hour))
+	queue.Handle(s.Queue, s.deleteMerged, queue.Timeout(time.Hour))
+	s.Queue.Every("repo_sweep", sweepAge, s.sweep)
+	s.Queue.Every("repo_settle_pushes", time.Minute, s.settlePushes)
+}
+
+// tidyWork measures a repository after it has changed, and does what its
+// files need.
+type tidyWork struct {
+	ProjectID int64 `json:"project_id"`
+	Full      bool  `json:"full,omitempty"`
+}
+
+// Kind names the work in the queue.
+func (tidyWork) Kind() string { return "repo_tidy" }
+
+func (s *Service) addTidying(ctx context.Context, tx *db.Tx, projectID int64) error {
+	return s.Queue.Add(ctx, tx, tidyWork{ProjectID: projectID}, queue.In(lane), queue.Unique(), queue.Priority(4))
+}
+
+func (s *Service) tidy(ctx context.Context, w tidyWork) error {
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.ProjectID), project.NoAccess)
+	if err != nil {
+		return err // gone meanwhile: given up
+	}
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return err
+	}
+	needs, err := r.Needs(ctx)
+	if errors.Is(err, git.ErrNoRepository) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at repository of project %d: %w", p.ID, err)
+	}
+	if (needs.Any() || w.Full) && !p.ReadOnly {
+		if _, err := r.Housekeep(ctx, git.HousekeepOptions{Now: s.Now(), Full: w.Full}); err != nil {
+			return fmt.Errorf("housekeeping of project %d: %w", p.ID, err)
+		}
+	}
+	return s.measure(ctx, p, r)
+}
+
+// sweepAge is how often repositories that changed are tidied whole.
+const sweepAge = 7 * 24 * time.Hour
+
+// sweep has every repository that changed lately tidied whole: old entries of
+// reflogs and what nothing leads to go only then.
+func (s *Service) sweep(ctx context.Context) error {
+	var last int64
+	for {
+		ids, err := s.Projects.ActiveSince(ctx, s.Now().Add(-2*sweepAge), last, 500)
+		if err != nil {
+			return fmt.Errorf("sweep repositories: %w", err)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+			for _, id := range ids {
+				if err := s.Queue.Add(ctx, tx, tidyWork{id, true}, queue.In(lane), queue.Unique(), queue.Priority(4)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("sweep repositories: %w", err)
+		}
+		last = ids[len(ids)-1]
+	}
+}
+
+// measure brings the statistics of a project up to date.
+func (s *Service) measure(ctx context.Context, p *project.Project, r git.Repo) error {
+	var m project.Statistics
+	var err error
+	if m.RepositorySize, err = r.Size(ctx); err != nil {
+		return fmt.Errorf("size of project %d: %w", p.ID, err)
+	}
+	if p.DefaultBranch != "" {
+		n, err := r.Count(ctx, git.LogOptions{From: []string{git.Heads + p.DefaultBranch}})
+		if err != nil && !errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+			return fmt.Errorf("count commits of project %d: %w", p.ID, err)
+		}
+		m.CommitCount = int64(n)
+	}
+	return s.Projects.Measured(ctx, p.ID, m)
+}
+
+// removeWork removes the files of a repository whose project is gone.
+type removeWork struct {
+	ProjectID int64  `json:"project_id"`
+	Storage   string `json:"storage"`
+}
+
+// Kind names the work in the queue.
+func (removeWork) Kind() string { return "repo_remove" }
+
+// removeFiles takes part in the removal of projects.
+func (s *Service) removeFiles(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+	for _, g := range gone {
+		if err := s.Queue.Add(ctx, tx, removeWork{g.ID, g.Storage}, queue.In(lane)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) finishRemove(_ context.Context, w removeWork) error {
+	r, err := s.open(w.Storage, w.ProjectID)
+	if err != nil {
+		return err
+	}
+	r.Forget()
+	// Under another name it is gone at once, also if removing it is cut off.
+	going := filepath.Join(filepath.Dir(r.Path()), fmt.Sprintf("+gone-%d.git", w.ProjectID))
+	if err := os.Rename(r.Path(), going); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove repository of project %d: %w", w.ProjectID, err)
+	}
+	if err := os.RemoveAll(going); err != nil {
+		return fmt.Errorf("remove repository of project %d: %w", w.ProjectID, err)
+	}
+	return nil
+}

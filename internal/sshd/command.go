@@ -1,0 +1,118 @@
+package sshd
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"svc/internal/project"
+)
+
+// The services of git.
+const (
+	uploadPack    = "git-upload-pack"
+	receivePack   = "git-receive-pack"
+	uploadArchive = "git-upload-archive"
+)
+
+// command is what a client wants.
+type command struct {
+	service string
+	project project.Ref
+}
+
+const (
+	maxCommand = 8 << 10
+	maxPath    = 4096 // longer than any path of a project
+)
+
+// parseCommand reads the line that a client sends: a service and the quoted
+// path of a repository. Other lines are not ok.
+func parseCommand(line string) (c command, ok bool) {
+	if len(line) > maxCommand {
+		return command{}, false
+	}
+	list, ok := words(line)
+	if !ok {
+		return command{}, false
+	}
+	if len(list) == 3 && list[0] == "git" {
+		list = []string{"git-" + list[1], list[2]}
+	}
+	if len(list) != 2 {
+		return command{}, false
+	}
+	switch list[0] {
+	case uploadPack, receivePack, uploadArchive:
+	default:
+		return command{}, false
+	}
+	path := strings.TrimPrefix(list[1], "/")
+	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git")
+	// A project stands in a namespace, so that its path is never a number.
+	if len(path) > maxPath || !strings.Contains(path, "/") || !utf8.ValidString(path) {
+		path = ""
+	}
+	return command{list[0], project.Ref(path)}, true
+}
+
+// words splits a line as a shell does, as far as git clients quote: single
+// and double quotes, and backslashes. Nothing is expanded.
+func words(line string) ([]string, bool) {
+	var list []string
+	var word []byte
+	inWord := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; c {
+		case 0:
+			return nil, false
+		case ' ', '\t', '\n', '\r':
+			if inWord {
+				list, word, inWord = append(list, string(word)), nil, false
+			}
+		case '\'':
+			end := strings.IndexByte(line[i+1:], '\'')
+			if end < 0 {
+				return nil, false
+			}
+			word, inWord = append(word, line[i+1:i+1+end]...), true
+			i += end + 1
+		case '"':
+			text, n, ok := doubleQuoted(line[i+1:])
+			if !ok {
+				return nil, false
+			}
+			word, inWord = append(word, text...), true
+			i += n
+		case '\\':
+			if i++; i == len(line) || line[i] == 0 {
+				return nil, false
+			}
+			word, inWord = append(word, line[i]), true
+		default:
+			word, inWord = append(word, c), true
+		}
+	}
+	if inWord {
+		list = append(list, string(word))
+	}
+	return list, true
+}
+
+// doubleQuoted reads up to the closing quote, and says how long that was.
+func doubleQuoted(line string) (text string, n int, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == 0:
+			return "", 0, false
+		case c == '"':
+			return b.String(), i + 1, true
+		case c == '\\' && i+1 < len(line) && strings.IndexByte("\\\"$`", line[i+1]) >= 0:
+			i++
+			b.WriteByte(line[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", 0, false
+}

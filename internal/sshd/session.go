@@ -1,0 +1,231 @@
+package sshd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// session is one command of a client.
+type session struct {
+	*Server
+	conn        *conn
+	channel     ssh.Channel
+	fingerprint string
+	protocol    string // what the client sent as GIT_PROTOCOL
+}
+
+// run answers the requests of a session until the client closes it; what runs
+// then is stopped.
+func (x *session) run(ctx context.Context, requests <-chan *ssh.Request) {
+	ctx, cancel := context.WithCancel(ctx)
+	var command sync.WaitGroup
+	defer command.Wait()
+	defer cancel()
+	defer x.channel.Close()
+	begun := false
+	for r := range requests {
+		ok := false
+		switch r.Type {
+		case "env":
+			ok = !begun && x.setEnv(r.Payload)
+		case "exec", "shell":
+			var line struct{ Text string }
+			if begun || r.Type == "exec" && ssh.Unmarshal(r.Payload, &line) != nil || !x.begin(x.conn) {
+				break
+			}
+			ok, begun = true, true
+			// The answer goes before the command's own words.
+			_ = r.Reply(true, nil)
+			command.Go(func() {
+				defer x.end(x.conn)
+				x.exit(x.safely(ctx, line.Text))
+			})
+			continue
+		}
+		if r.WantReply {
+			_ = r.Reply(ok, nil)
+		}
+	}
+}
+
+// setEnv takes the one variable that git needs, before the command comes.
+func (x *session) setEnv(payload []byte) bool {
+	var v struct{ Name, Value string }
+	if ssh.Unmarshal(payload, &v) != nil || v.Name != "GIT_PROTOCOL" {
+		return false
+	}
+	x.protocol = v.Value
+	return true
+}
+
+func (x *session) exit(status uint32) {
+	// A client that is gone needs none of it.
+	_ = x.channel.CloseWrite()
+	_, _ = x.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
+	_ = x.channel.Close()
+}
+
+// safely keeps a fault in one command from taking the server with it.
+func (x *session) safely(ctx context.Context, line string) (status uint32) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.Log.ErrorContext(ctx, "panic", "fingerprint", x.fingerprint, "panic", p, "stack", string(debug.Stack()))
+			status = 1
+		}
+	}()
+	return x.exec(ctx, line)
+}
+
+// exec runs a command line and gives its exit status.
+func (x *session) exec(ctx context.Context, line string) uint32 {
+	ctx = x.Trace(ctx)
+	start := time.Now()
+	by, err := x.who(ctx, x.fingerprint, x.conn.addr.String())
+	if err != nil {
+		x.tell(ctx, err, "")
+		x.note(ctx, by, command{}, start, err)
+		return 1
+	}
+	if line == "" {
+		fmt.Fprintln(x.channel, x.greeting(by))
+		return 0
+	}
+	c, ok := parseCommand(line)
+	if !ok {
+		fmt.Fprintln(x.channel, x.greeting(by))
+		fmt.Fprintln(x.channel.Stderr(), "There is no shell here, only git: clone, fetch, push and archive.")
+		return 1
+	}
+	err = x.serve(ctx, by, c)
+	x.note(ctx, by, c, start, err)
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+func (x *session) greeting(by actor.Actor) string {
+	if by.Deploy != nil {
+		return fmt.Sprintf("Welcome to %s! This is the deploy key %q.", x.Name, by.Deploy.Name)
+	}
+	return fmt.Sprintf("Welcome to %s, @%s!", x.Name, by.Username)
+}
+
+// serve lets git speak with the client. What is refused before git begins is
+// told on the screen; later git tells it.
+func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
+	talk, err := x.open(ctx, by, c.service, c.project)
+	if moved, ok := errors.AsType[*project.Moved](err); ok {
+		fmt.Fprintf(x.channel.Stderr(), "The project has moved to %s. Please use the new address: git remote set-url origin …/%s.git\n", moved.Path, moved.Path)
+		talk, err = x.open(ctx, by, c.service, project.RefTo(moved.ID))
+	}
+	if err != nil {
+		x.tell(ctx, err, c.service)
+		return err
+	}
+	return talk(ctx, x.channel, x.channel, git.ServeOptions{Protocol: x.protocol})
+}
+
+// talker is a conversation between git and a client.
+type talker func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
+
+func (x *session) open(ctx context.Context, by actor.Actor, service string, ref project.Ref) (talker, error) {
+	if ref == "" {
+		return nil, errs.NotFound("Project")
+	}
+	if service == receivePack {
+		p, err := x.Repos.Push(ctx, by, ref)
+		if err != nil {
+			return nil, err
+		}
+		return p.ReceivePack, nil
+	}
+	f, err := x.Repos.Fetch(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if service == uploadArchive {
+		return archiveOf(f), nil
+	}
+	return f.UploadPack, nil
+}
+
+func archiveOf(f *repo.Fetching) talker {
+	return func(ctx context.Context, in io.Reader, out io.Writer, _ git.ServeOptions) error {
+		return f.UploadArchive(ctx, in, out)
+	}
+}
+
+// tell says on the client's screen why there is nothing for it.
+func (x *session) tell(ctx context.Context, err error, service string) {
+	_, _ = fmt.Fprintf(x.channel.Stderr(), "ERROR: %s\n", reason(err, service)) // the client may be gone
+	if errs.KindOf(err) == 0 && ctx.Err() == nil {
+		x.Log.ErrorContext(ctx, "git over ssh", "service", service, "fingerprint", x.fingerprint, "error", err)
+	}
+}
+
+// reason puts a refusal in words.
+func reason(err error, service string) string {
+	refused, ok := errors.AsType[*errs.Error](err)
+	if !ok {
+		return "Something went wrong on the server. Please try again."
+	}
+	switch refused.Kind {
+	case errs.KindNotFound:
+		return "There is no such project, or you may not see it."
+	case errs.KindUnauthorized, errs.KindForbidden:
+		switch {
+		case refused.Text != "":
+			return refused.Text
+		case service == "":
+			return "Your key is not accepted any more."
+		case service == receivePack:
+			return "You are not allowed to push code to this project."
+		}
+		return "You are not allowed to download code from this project."
+	}
+	return refused.Text
+}
+
+// note logs a command and counts it.
+func (x *session) note(ctx context.Context, by actor.Actor, c command, start time.Time, err error) {
+	outcome := "ok"
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		outcome = "gone"
+	case errs.KindOf(err) != 0:
+		outcome = "refused"
+	default:
+		outcome = "failed"
+	}
+	if c.service != "" {
+		x.Count(c.service, outcome)
+	}
+	attrs := []slog.Attr{
+		slog.String("service", c.service), slog.String("project", string(c.project)), slog.String("outcome", outcome),
+		slog.Duration("duration", time.Since(start)), slog.String("user", by.Username), slog.String("fingerprint", x.fingerprint),
+		slog.String("ip", x.conn.addr.String()),
+	}
+	if by.Deploy != nil {
+		attrs = append(attrs, slog.Int64("deploy_key", by.Deploy.ID))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	x.Log.LogAttrs(ctx, slog.LevelInfo, "ssh", attrs...)
+}

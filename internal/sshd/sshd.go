@@ -1,0 +1,333 @@
+// Package sshd is the door for git over SSH. It knows people and deploy keys
+// by their public keys alone, runs nothing but the three services of git, and
+// forwards nothing. Who may fetch or push is for the features to say.
+package sshd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// Limits bounds what clients use. A field that is zero takes the value that is
+// named beside it.
+type Limits struct {
+	Connections int           // at once: 1000
+	Starting    int           // connections that have not signed in yet: 100
+	StartingOf  int           // of them from one address: 20
+	Sessions    int           // at once on one connection: 10
+	Tries       int           // keys that a client may offer: 6
+	SignIn      time.Duration // time to sign in: 1 min
+	Idle        time.Duration // how long a connection may be silent: 10 min
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		Connections: cmp.Or(l.Connections, 1000),
+		Starting:    cmp.Or(l.Starting, 100),
+		StartingOf:  cmp.Or(l.StartingOf, 20),
+		Sessions:    cmp.Or(l.Sessions, 10),
+		Tries:       cmp.Or(l.Tries, 6),
+		SignIn:      cmp.Or(l.SignIn, time.Minute),
+		Idle:        cmp.Or(l.Idle, 10*time.Minute),
+	}
+}
+
+// Deps are what the door needs.
+type Deps struct {
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	HostKeys []ssh.Signer
+	Name     string // of the service, for the greeting
+	Limits   Limits
+	Log      *slog.Logger
+	// Trace gives a command an id, which its log lines carry.
+	Trace func(context.Context) context.Context
+	// Count is told of each command for a service of git ("git-upload-pack")
+	// and what became of it: "ok", "refused", "failed", or "gone" when the
+	// client left.
+	Count func(service, outcome string)
+}
+
+// Server answers on one listener.
+type Server struct {
+	Deps
+	config *ssh.ServerConfig
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    map[*conn]bool
+	starting map[netip.Addr]int
+	started  int // sum of starting
+	stopping bool
+	ended    sync.WaitGroup // of connections
+}
+
+// New makes a server that does not listen yet.
+func New(d Deps) *Server {
+	d.Limits = d.Limits.filled()
+	s := &Server{Deps: d, conns: map[*conn]bool{}, starting: map[netip.Addr]int{}}
+	safe := ssh.SupportedAlgorithms()
+	s.config = &ssh.ServerConfig{
+		Config:                  ssh.Config{KeyExchanges: safe.KeyExchanges, Ciphers: safe.Ciphers, MACs: safe.MACs},
+		PublicKeyAuthAlgorithms: safe.PublicKeyAuths,
+		PublicKeyCallback:       s.acceptKey,
+		MaxAuthTries:            d.Limits.Tries,
+		ServerVersion:           "SSH-2.0-svc",
+	}
+	for _, key := range d.HostKeys {
+		s.config.AddHostKey(key)
+	}
+	return s
+}
+
+// errStopped is what Serve returns after Shutdown.
+var errStopped = errors.New("ssh server stopped")
+
+// Serve answers connections until Shutdown, then returns nil. It closes the
+// listener.
+func (s *Server) Serve(l net.Listener) error {
+	if !s.listen(l) {
+		return errors.Join(errStopped, l.Close())
+	}
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			go s.serve(nc)
+			continue
+		}
+		if s.stopped() {
+			return nil
+		}
+		var passing net.Error
+		if !errors.As(err, &passing) || !passing.Timeout() && errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("accept ssh connections: %w", err)
+		}
+		// Most likely there are no more files to be had; that passes.
+		s.Log.Warn("accept ssh connection", "error", err)
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (s *Server) listen(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listener = l
+	return !s.stopping
+}
+
+func (s *Server) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
+}
+
+// Shutdown takes no more connections, ends those that do nothing, and waits
+// for the commands that are running. When ctx ends they are cut off, and its
+// error is returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopping = true
+	if s.listener != nil {
+		_ = s.listener.Close() // that it is closed already is as good
+	}
+	for c := range s.conns {
+		if c.running == 0 {
+			_ = c.net.Close()
+		}
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.ended.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		_ = c.net.Close()
+	}
+	s.mu.Unlock()
+	<-done
+	return ctx.Err()
+}
+
+// conn is a connection of a client.
+type conn struct {
+	net     *timedConn
+	addr    netip.Addr
+	running int // commands; guarded by Server.mu
+}
+
+// enter notes a new connection, unless there are too many.
+func (s *Server) enter(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping || len(s.conns) >= s.Limits.Connections || s.started >= s.Limits.Starting || s.starting[c.addr] >= s.Limits.StartingOf {
+		return false
+	}
+	s.conns[c] = true
+	s.started++
+	s.starting[c.addr]++
+	s.ended.Add(1)
+	return true
+}
+
+// signedIn frees the place of a connection among those that have not.
+func (s *Server) signedIn(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started--
+	if s.starting[c.addr]--; s.starting[c.addr] == 0 {
+		delete(s.starting, c.addr)
+	}
+}
+
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.ended.Done()
+}
+
+// begin notes that a command runs; none does once the server stops.
+func (s *Server) begin(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
+	c.running++
+	return true
+}
+
+// end notes that a command has ended. While the server stops, the connection
+// has a second to take what was said last.
+func (s *Server) end(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.running--
+	if s.stopping && c.running == 0 {
+		c.net.endBy(time.Now().Add(time.Second))
+	}
+}
+
+// serve speaks with one client until it leaves.
+func (s *Server) serve(nc net.Conn) {
+	c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
+	defer c.net.Close()
+	if !s.enter(c) {
+		s.Log.Warn("ssh connection refused: there are too many", "ip", c.addr.String())
+		return
+	}
+	defer s.leave(c)
+	c.net.endBy(time.Now().Add(s.Limits.SignIn))
+	client, channels, requests, err := ssh.NewServerConn(c.net, s.config)
+	s.signedIn(c)
+	if err != nil {
+		s.Log.Debug("ssh sign-in", "ip", c.addr.String(), "error", err)
+		return
+	}
+	c.net.open()
+	go ssh.DiscardRequests(requests) // forwarding among them
+	ctx, cancel := context.WithCancel(context.Background())
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	defer cancel() // whatever runs for a client that is gone
+	places := make(chan struct{}, s.Limits.Sessions)
+	for n := range channels {
+		if n.ChannelType() != "session" {
+			_ = n.Reject(ssh.Prohibited, "only git is served here")
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+		default:
+			_ = n.Reject(ssh.ResourceShortage, "too many sessions on this connection")
+			continue
+		}
+		channel, requests, err := n.Accept()
+		if err != nil {
+			<-places
+			continue
+		}
+		sessions.Go(func() {
+			defer func() { <-places }()
+			x := &session{Server: s, conn: c, channel: channel, fingerprint: client.Permissions.Extensions[fingerprintKey]}
+			x.run(ctx, requests)
+		})
+	}
+}
+
+func addrOf(a net.Addr) netip.Addr {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap()
+}
+
+// timedConn ends by itself: at a fixed time first, later when nothing has
+// moved in either direction for a while.
+type timedConn struct {
+	net.Conn
+	idle time.Duration
+
+	mu    sync.Mutex
+	fixed bool
+}
+
+// endBy fixes when the connection ends, whatever moves.
+func (t *timedConn) endBy(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fixed = true
+	_ = t.SetDeadline(at) // a connection that has ended needs none
+}
+
+// open lets the connection live as long as it is used.
+func (t *timedConn) open() {
+	t.mu.Lock()
+	t.fixed = false
+	t.mu.Unlock()
+	t.extend()
+}
+
+func (t *timedConn) extend() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.fixed {
+		_ = t.SetDeadline(time.Now().Add(t.idle))
+	}
+}
+
+// Read implements net.Conn.
+func (t *timedConn) Read(p []byte) (int, error) {
+	n, err := t.Conn.Read(p)
+	t.extend()
+	return n, err
+}
+
+// Write implements net.Conn.
+func (t *timedConn) Write(p []byte) (int, error) {
+	n, err := t.Conn.Write(p)
+	t.extend()
+	return n, err
+}

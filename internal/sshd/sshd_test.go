@@ -1,0 +1,385 @@
+package sshd_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/sshd"
+	"svc/internal/user"
+)
+
+// key makes a key for a client.
+func key(t *testing.T) (ssh.Signer, string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+}
+
+// userWithKey makes an account that has a key.
+func userWithKey(t *testing.T, s *apptest.Server, name string) (id int64, token string, signer ssh.Signer) {
+	t.Helper()
+	id, token = s.User(t, name)
+	signer, line := key(t)
+	if _, err := s.Users.AddKey(t.Context(), actor.System(), id, user.NewKey{Title: "k", Key: line}); err != nil {
+		t.Fatal(err)
+	}
+	return id, token, signer
+}
+
+func dial(addr string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
+	return ssh.Dial("tcp", addr, &ssh.ClientConfig{User: "git", Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second})
+}
+
+func connect(t *testing.T, s *apptest.Server, signer ssh.Signer) *ssh.Client {
+	t.Helper()
+	c, err := dial(s.SSHAddr(), ssh.PublicKeys(signer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// run runs a command and gives what came back; the input is over at once.
+func run(t *testing.T, c *ssh.Client, line string) (out, said string, err error) {
+	t.Helper()
+	session, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var o, e bytes.Buffer
+	session.Stdin, session.Stdout, session.Stderr = strings.NewReader("0000"), &o, &e
+	err = session.Run(line)
+	return o.String(), e.String(), err
+}
+
+// TestRoles asks each kind of person for each kind of project, to read and to
+// write.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, owner, ownerKey := userWithKey(t, s, "olga")
+		for _, v := range []string{"private", "internal", "public"} {
+			s.Check(t, apptest.Call{Do: "POST /projects", As: owner, Status: 201, JSON: fmt.Sprintf(`{"name":%q,"visibility":%q,"initialize_with_readme":true}`, v, v)})
+		}
+		keys := map[string]ssh.Signer{"owner": ownerKey}
+		_, _, keys["outsider"] = userWithKey(t, s, "otto")
+		for level, name := range map[int]string{10: "guest", 20: "reporter", 30: "developer"} {
+			id, _, signer := userWithKey(t, s, name)
+			keys[name] = signer
+			for _, v := range []string{"private", "internal", "public"} {
+				s.Check(t, apptest.Call{Do: "POST /projects/olga%2F" + v + "/members", As: owner, Status: 201, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, id, level)})
+			}
+		}
+		for name, push := range map[string]bool{"reading key": false, "writing key": true} {
+			signer, line := key(t)
+			keys[name] = signer
+			if _, err := s.Projects.AddDeployKey(t.Context(), actor.System(), "olga/private", project.NewDeployKey{Title: name, Key: line, CanPush: push}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const ok, no, unseen = "", "ERROR: You are not allowed", "ERROR: There is no such project"
+		const byKey = "ERROR: This deploy key does not have write access"
+		for who, want := range map[string][3][2]string{
+			//             private           internal            public
+			"outsider":    {{unseen, unseen}, {ok, no}, {ok, no}},
+			"guest":       {{no, no}, {ok, no}, {ok, no}},
+			"reporter":    {{ok, no}, {ok, no}, {ok, no}},
+			"developer":   {{ok, ok}, {ok, ok}, {ok, ok}},
+			"owner":       {{ok, ok}, {ok, ok}, {ok, ok}},
+			"reading key": {{ok, byKey}, {unseen, unseen}, {ok, no}},
+			"writing key": {{ok, ok}, {unseen, unseen}, {ok, no}},
+		} {
+			c := connect(t, s, keys[who])
+			for i, v := range []string{"private", "internal", "public"} {
+				for j, service := range []string{"git-upload-pack", "git-receive-pack"} {
+					out, said, err := run(t, c, service+" '/olga/"+v+".git'")
+					if (err == nil) != (want[i][j] == ok) || !strings.HasPrefix(said, want[i][j]) {
+						t.Errorf("%s, %s of %s: %v, %q, want %q", who, service, v, err, said, want[i][j])
+					}
+					if want[i][j] == ok && !strings.Contains(out, "refs/heads/main") {
+						t.Errorf("%s, %s of %s: %q", who, service, v, out)
+					}
+				}
+			}
+		}
+	}, apptest.SSH)
+}
+
+// TestSessions looks at what a connection allows beside git.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		id, token, signer := userWithKey(t, s, "alice")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, JSON: `{"name":"p","visibility":"private","initialize_with_readme":true}`})
+		c := connect(t, s, signer)
+
+		session, err := c.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if session.RequestPty("xterm", 24, 80, nil) == nil {
+			t.Error("a terminal was given")
+		}
+		if session.Setenv("LD_PRELOAD", "x") == nil {
+			t.Error("any variable is taken")
+		}
+		if err := session.Setenv("GIT_PROTOCOL", "version=2"); err != nil {
+			t.Errorf("GIT_PROTOCOL: %v", err)
+		}
+		var out bytes.Buffer
+		session.Stdin, session.Stdout = strings.NewReader("0000"), &out
+		if err := session.Run("git-upload-pack 'alice/p.git'"); err != nil || !strings.Contains(out.String(), "version 2") {
+			t.Errorf("version 2: %v %q", err, out.String())
+		}
+		if _, err := c.Dial("tcp", s.Addr()); err == nil {
+			t.Error("a port was forwarded")
+		}
+		if _, err := c.Listen("tcp", "127.0.0.1:0"); err == nil {
+			t.Error("a port was forwarded back")
+		}
+
+		// Ten at once, not more.
+		var open []*ssh.Session
+		for range 10 {
+			session, err := c.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, session)
+		}
+		if _, err := c.NewSession(); err == nil {
+			t.Error("an eleventh session was opened")
+		}
+		for _, session := range open {
+			session.Close()
+		}
+
+		// What the key opens is asked for each command, not once.
+		keys, err := s.Users.OwnKeys(t.Context(), actor.Actor{ID: id, Username: "alice"}, firstPage())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(s.Log(), `"fingerprint":"`+keys.Items[0].SHA256+`"`) || !strings.Contains(s.Log(), `"msg":"ssh"`) {
+			t.Error("the log does not name the key")
+		}
+		if err := s.Users.DeleteKey(t.Context(), actor.System(), id, keys.Items[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, said, err := run(t, c, "git-upload-pack 'alice/p.git'"); err == nil || !strings.Contains(said, "not accepted any more") {
+			t.Errorf("after the key was removed: %v %q", err, said)
+		}
+		counted := s.Send(t, apptest.Call{Do: "GET //-/metrics"})
+		if line := `svc_git_requests_total{door="ssh",outcome="ok",service="git-upload-pack"}`; !strings.Contains(string(counted.Body), line) {
+			t.Errorf("%s is not counted", line)
+		}
+	}, apptest.SSH)
+}
+
+// TestSignIn tries ways to come in other than a key that somebody has.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		id, _ := s.User(t, "alice")
+		stranger, _ := key(t)
+		signing, line := key(t)
+		if _, err := s.Users.AddKey(t.Context(), actor.System(), id, user.NewKey{Title: "s", Key: line, Usage: user.SigningKey}); err != nil {
+			t.Fatal(err)
+		}
+		for name, auth := range map[string][]ssh.AuthMethod{
+			"nothing":     nil,
+			"password":    {ssh.Password("a good password")},
+			"unknown key": {ssh.PublicKeys(stranger)},
+			"signing key": {ssh.PublicKeys(signing)},
+		} {
+			if c, err := dial(s.SSHAddr(), auth...); err == nil {
+				c.Close()
+				t.Errorf("%s was let in", name)
+			}
+		}
+		// A client that says nothing is let go, and others come in meanwhile.
+		var silent []net.Conn
+		for range 30 {
+			c, err := net.Dial("tcp", s.SSHAddr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			silent = append(silent, c)
+		}
+		refused := 0
+		for _, c := range silent {
+			_ = c.SetReadDeadline(time.Now().Add(time.Second))
+			if n, err := io.ReadAtLeast(c, make([]byte, 64), 1); n == 0 && err == io.EOF {
+				refused++
+			}
+		}
+		if refused < 10 {
+			t.Errorf("%d of 30 silent connections from one address were refused, want 10", refused)
+		}
+	}, apptest.SSH)
+}
+
+// TestShutdown stops a server while a client speaks with it: the conversation
+// is finished, and a new one is not begun.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token, signer := userWithKey(t, s, "alice")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, JSON: `{"name":"p","visibility":"private","initialize_with_readme":true}`})
+		keys, err := sshd.HostKeys(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		door := sshd.New(sshd.Deps{
+			Users: s.Users, Projects: s.Projects, Repos: s.Repos, HostKeys: keys, Name: "svc", Log: s.Server.Log,
+			Trace: func(ctx context.Context) context.Context { return ctx }, Count: func(string, string) {},
+		})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- door.Serve(l) }()
+
+		idle, err := dial(l.Addr().String(), ssh.PublicKeys(signer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy, err := dial(l.Addr().String(), ssh.PublicKeys(signer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := busy.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := session.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := session.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Start("git-upload-pack 'alice/p.git'"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+		stopped := make(chan error, 1)
+		go func() { stopped <- door.Shutdown(t.Context()) }()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if err := idle.Wait(); err == nil {
+			t.Error("the idle connection ended without an error")
+		}
+		select {
+		case err := <-stopped:
+			t.Fatalf("Shutdown did not wait: %v", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		if _, err := io.WriteString(in, "0000"); err != nil {
+			t.Error(err)
+		}
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		if err := session.Wait(); err != nil {
+			t.Errorf("the command that was running: %v", err)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// TestHostKeys makes keys once, and refuses those that others can read.
+func TestHostKeys(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "ssh")
+	first, err := sshd.HostKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sshd.HostKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first) != 2 || len(again) != 2 {
+		t.Fatalf("%d keys, then %d", len(first), len(again))
+	}
+	for i := range first {
+		if !bytes.Equal(first[i].PublicKey().Marshal(), again[i].PublicKey().Marshal()) {
+			t.Errorf("key %d is another one", i)
+		}
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v %v", f.Name(), info.Mode(), err)
+		}
+	}
+	if len(files) != 2 {
+		t.Errorf("%d files are left, want 2", len(files))
+	}
+
+	// A key that the operator adds is used as well.
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeKey(t, filepath.Join(dir, "ssh_host_rsa_key"), private)
+	if keys, err := sshd.HostKeys(dir); err != nil || len(keys) != 3 {
+		t.Errorf("%d keys with one of RSA: %v", len(keys), err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "ssh_host_rsa_key"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sshd.HostKeys(dir); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a key that everybody can read: %v", err)
+	}
+}
+
+func writeKey(t *testing.T, path string, private any) {
+	t.Helper()
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func firstPage() db.Paging { return db.Paging{Limit: 20} }

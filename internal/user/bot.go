@@ -1,0 +1,226 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+// A bot is an account that a group or project lets a program use, by an access
+// token. The operations here are for the feature that has groups and
+// projects: it has asked who may, and records what was done.
+
+// BotOf names the group or project that a bot works for: one of the two.
+type BotOf struct {
+	ProjectID   *int64
+	NamespaceID *int64
+}
+
+func (o BotOf) where(w *db.Where) {
+	if o.ProjectID != nil {
+		w.And("b.project_id = ?", *o.ProjectID)
+		return
+	}
+	w.And("b.namespace_id = ?", o.NamespaceID)
+}
+
+// BotScopes are the scopes that the token of a bot may carry: none that tells
+// of a person, or lets one be another.
+func BotScopes() []string {
+	return slices.DeleteFunc(Scopes(), func(scope string) bool {
+		return slices.Contains([]string{"read_user", "sudo", "admin_mode", "openid", "profile", "email"}, scope)
+	})
+}
+
+// BotToken is an access token of a bot.
+type BotToken struct {
+	Token
+	Level int64 // that the bot was given when it was made
+}
+
+// NewBot is what the account of a bot is made of.
+type NewBot struct {
+	Of       BotOf
+	Username string
+	Email    string
+	Level    int64
+}
+
+// NewBotToken checks what is asked for of a bot's token and makes its secret:
+// Invalid when it can not be. Nothing is stored yet.
+func (s *Service) NewBotToken(ctx context.Context, n NewToken) (*Token, error) {
+	for _, scope := range n.Scopes {
+		if !slices.Contains(BotScopes(), scope) {
+			return nil, errs.InvalidField("scopes", "can only contain available scopes")
+		}
+	}
+	return s.newToken(ctx, OfBot, n)
+}
+
+// AddBot stores a bot, called like its token, and the token.
+func (s *Service) AddBot(ctx context.Context, tx *db.Tx, by actor.Actor, n NewBot, t *Token) (*User, error) {
+	u := s.newUser(by, NewUser{Username: n.Username, Name: t.Name, Email: n.Email, SkipConfirmation: true}, setting.Default())
+	u.Kind, u.External, u.ProjectsLimit, u.CanCreateGroup = ProjectBot, by.External, 0, false
+	if n.Of.NamespaceID != nil {
+		u.Kind = GroupBot
+	}
+	if err := insertUser(ctx, tx, u, ""); err != nil { // no password opens it
+		return nil, err
+	}
+	if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, "", u.CreatedAt); err != nil {
+		return nil, taken(err)
+	}
+	if err := saveUser(ctx, tx, u); err != nil {
+		return nil, err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO bots (user_id, project_id, namespace_id, access_level) VALUES (?, ?, ?, ?)`,
+		u.ID, n.Of.ProjectID, n.Of.NamespaceID, n.Level)
+	if err != nil {
+		return nil, err
+	}
+	t.UserID = u.ID
+	return u, insertToken(ctx, tx, t, secret.Digest(t.Secret), 0)
+}
+
+// IsBot reports whether an account is that of a bot.
+func (s *Service) IsBot(ctx context.Context, q db.Q, userID int64) (bool, error) {
+	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM bots WHERE user_id = ?`, userID))
+}
+
+// BotTokens lists the tokens of the bots of a group or project, also those
+// that have ended as long as their bots are kept.
+func (s *Service) BotTokens(ctx context.Context, of BotOf, f TokenFilter, p db.Paging) (db.Page[BotToken], error) {
+	where := f.where(OfBot, s.Now())
+	of.where(&where)
+	return db.List(ctx, s.DB, db.Query[BotToken]{
+		Columns: botTokenColumns, From: botTokenTables, Where: where, Order: f.Sort.columns(), Desc: f.Sort.Desc, Scan: scanBotToken,
+	}, p)
+}
+
+// BotToken gives one token of a bot of the group or project; NotFound when it
+// has no such token.
+func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, error) {
+	var where db.Where
+	where.And("t.id = ? AND t.kind = ?", id, string(OfBot))
+	of.where(&where)
+	t, err := scanBotToken(s.DB.QueryRowContext(ctx, `SELECT `+botTokenColumns+` FROM `+botTokenTables+where.SQL(), where.Args()...))
+	if err != nil {
+		return nil, notFound(err, "")
+	}
+	return &t, nil
+}
+
+const (
+	botTokenColumns = tokenColumns + `, b.access_level`
+	botTokenTables  = `access_tokens t JOIN bots b ON b.user_id = t.user_id`
+)
+
+func scanBotToken(s db.Scanner) (BotToken, error) {
+	var t BotToken
+	err := scanTokenInto(s, &t.Token, &t.Level)
+	return t, err
+}
+
+// RevokeBotToken ends a token of a bot; changed is false when it had ended
+// before.
+func (s *Service) RevokeBotToken(ctx context.Context, tx *db.Tx, t *Token) (changed bool, err error) {
+	err = revokeToken(ctx, tx, t.ID, s.Now())
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, s.dropActor(ctx, tx, t.UserID)
+}
+
+// RotateBotToken ends a token of a bot and gives the one that takes its place;
+// record runs in the transaction. A token that had ended before is Invalid,
+// and takes along what came out of it: see RotateToken.
+func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt string, record func(*db.Tx, *Token) error) (*Token, error) {
+	t, err := s.successor(ctx, old, expiresAt)
+	if err != nil {
+		return nil, err
+	}
+	reused := false
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if reused, err = s.replaceToken(ctx, tx, old, t); err != nil || reused {
+			return err
+		}
+		return record(tx, t)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rotate token %d: %w", old.ID, err)
+	}
+	if reused {
+		return nil, errReused()
+	}
+	return t, nil
+}
+
+// IdleBots gives some of the bots none of whose tokens works any more and that
+// have not been retired yet.
+func (s *Service) IdleBots(ctx context.Context, q db.Q, limit int) ([]int64, error) {
+	return db.All(ctx, q, scanID, `
+		SELECT user_id FROM bots WHERE retired_at IS NULL AND NOT EXISTS (`+workingToken+`) ORDER BY user_id LIMIT ?`, s.today(), limit)
+}
+
+// workingToken finds a token of a row of bots that works on a day.
+const workingToken = `SELECT 1 FROM access_tokens t WHERE t.user_id = bots.user_id AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)`
+
+func scanID(s db.Scanner) (id int64, err error) { return id, s.Scan(&id) }
+
+func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
+
+// RetireBot notes that a bot does not work any more, unless one of its tokens
+// still does: then retired is false. Its account goes some weeks later.
+func (s *Service) RetireBot(ctx context.Context, tx *db.Tx, userID int64) (retired bool, err error) {
+	err = db.ExecOne(ctx, tx, `
+		UPDATE bots SET retired_at = ? WHERE user_id = ? AND retired_at IS NULL AND NOT EXISTS (`+workingToken+`)`, s.Now(), userID, s.today())
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// botDays is how long the account of a retired bot is kept, so that people
+// find in the list of tokens what has ended.
+const botDays = 30
+
+// deleteBots removes the accounts of bots that were retired long ago. What
+// they made goes to the ghost user.
+func (s *Service) deleteBots(ctx context.Context) error {
+	old, err := db.All(ctx, s.DB, scanID, `SELECT b.user_id FROM bots b JOIN users u ON u.id = b.user_id
+		WHERE b.retired_at < ? AND u.deleted_at IS NULL ORDER BY b.retired_at LIMIT 1000`, s.Now().AddDate(0, 0, -botDays))
+	if err != nil {
+		return fmt.Errorf("delete bots: %w", err)
+	}
+	for _, id := range old {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.DeleteBot(ctx, tx, id) })
+		if err != nil {
+			return fmt.Errorf("delete bot %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// DeleteBot removes the account of a bot whose group or project goes. One that
+// is gone already is no error.
+func (s *Service) DeleteBot(ctx context.Context, tx *db.Tx, userID int64) error {
+	u, err := findUser(ctx, tx, userID)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.beginDelete(ctx, tx, actor.System(), u, false, "user_deleted")
+}

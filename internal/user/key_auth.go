@@ -1,0 +1,95 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// AuthenticateKey gives the actor whose SSH key has this fingerprint, "SHA256:"
+// and base64. Unauthorized when nobody has such a key, it has expired or is
+// for signing only; Forbidden when the account may not be used.
+func (s *Service) AuthenticateKey(ctx context.Context, fingerprint, ip string) (actor.Actor, error) {
+	now := s.Now()
+	c, err := findKeyCredential(ctx, s.DB, fingerprint)
+	if errors.Is(err, db.ErrNoRows) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	if err != nil {
+		return actor.Actor{}, fmt.Errorf("authenticate key: %w", err)
+	}
+	if c.usage == SigningKey || c.expiresAt != nil && !now.Before(*c.expiresAt) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	if err := c.state.refusal(); err != nil {
+		return actor.Actor{}, err
+	}
+	if err := s.noteActivity(ctx, c.actor.ID, c.active, now); err != nil {
+		return actor.Actor{}, fmt.Errorf("authenticate key: %w", err)
+	}
+	if c.lastUsedAt == nil || now.Sub(*c.lastUsedAt) >= tokenTouch {
+		if err := touchKey(ctx, s.DB, c.id, now); err != nil {
+			return actor.Actor{}, fmt.Errorf("authenticate key: %w", err)
+		}
+	}
+	c.actor.IP = ip
+	return c.actor, nil
+}
+
+// keyCredential is an SSH key with the account that it opens.
+type keyCredential struct {
+	id                    int64
+	usage                 KeyUsage
+	expiresAt, lastUsedAt *time.Time
+	actor                 actor.Actor
+	state                 State
+	active                string // last_activity_on
+}
+
+func findKeyCredential(ctx context.Context, q db.Q, fingerprint string) (*keyCredential, error) {
+	var c keyCredential
+	a := &c.actor
+	err := q.QueryRowContext(ctx, `
+		SELECT k.id, k.usage_type, k.expires_at, k.last_used_at,
+			u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
+		FROM ssh_keys k JOIN users u ON u.id = k.user_id WHERE k.sha256 = ? AND u.deleted_at IS NULL`, fingerprint).
+		Scan(&c.id, &c.usage, db.NullTime(&c.expiresAt), db.NullTime(&c.lastUsedAt),
+			&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
+	return &c, err
+}
+
+func touchKey(ctx context.Context, q db.Q, id int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE ssh_keys SET last_used_at = ? WHERE id = ? AND COALESCE(last_used_at, 0) < ?`, now, id, now)
+	return err
+}
+
+// requireNoDeployKey refuses a key that opens projects by itself: whose key a
+// connection comes with must be clear.
+func requireNoDeployKey(ctx context.Context, q db.Q, fingerprint string) error {
+	there, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM deploy_keys WHERE sha256 = ?`, fingerprint))
+	if err != nil {
+		return err
+	}
+	if there {
+		return keyTaken()
+	}
+	return nil
+}
+
+// RequireNoKey refuses a key that a user has, for features that keep keys of
+// their own. It is asked in the transaction that adds the key.
+func (s *Service) RequireNoKey(ctx context.Context, q db.Q, fingerprint string) error {
+	there, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM ssh_keys WHERE sha256 = ?`, fingerprint))
+	if err != nil {
+		return err
+	}
+	if there {
+		return keyTaken()
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// RotateToken ends a personal access token and gives a new one with the same
+// name and scopes: its owner and administrators may. A token that was rotated
+// or revoked before can not be rotated again; whoever tries holds a stolen
+// copy, or the owner does, so the tokens that came out of it end as well.
+func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, expiresAt string) (*Token, error) {
+	t, err := s.Token(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.rotate(ctx, by, t, expiresAt)
+}
+
+// RotateSelfToken is RotateToken for the token that the actor uses. A token of
+// a group or project is rotated there: NotAllowed.
+func (s *Service) RotateSelfToken(ctx context.Context, by actor.Actor, expiresAt string) (*Token, error) {
+	t, err := s.SelfToken(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind == OfBot {
+		return nil, errs.NotAllowed("405 Method Not Allowed")
+	}
+	return s.rotate(ctx, by, t, expiresAt)
+}
+
+// rotatedDays is how long a rotated token works when nobody says.
+const rotatedDays = 7
+
+func (s *Service) rotate(ctx context.Context, by actor.Actor, old *Token, expiresAt string) (*Token, error) {
+	t, err := s.successor(ctx, old, expiresAt)
+	if err != nil {
+		return nil, err
+	}
+	reused := false
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if reused, err = s.replaceToken(ctx, tx, old, t); err != nil || reused {
+			return err
+		}
+		return s.recordNew(ctx, tx, by, t)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rotate token %d: %w", old.ID, err)
+	}
+	if reused {
+		return nil, errReused()
+	}
+	return t, nil
+}
+
+func errReused() error { return errs.Invalid("token already revoked") }
+
+// successor is the token that takes the place of another.
+func (s *Service) successor(ctx context.Context, old *Token, expiresAt string) (*Token, error) {
+	if expiresAt == "" {
+		expiresAt = s.Now().AddDate(0, 0, rotatedDays).Format(time.DateOnly)
+	}
+	t, err := s.newToken(ctx, old.Kind, NewToken{Name: old.Name, Description: old.Description, Scopes: old.Scopes, ExpiresAt: expiresAt})
+	if err != nil {
+		return nil, err
+	}
+	t.UserID = old.UserID
+	return t, nil
+}
+
+// replaceToken ends a token and stores the one that takes its place. When it
+// had ended before, what came out of it ends instead: reused.
+func (s *Service) replaceToken(ctx context.Context, tx *db.Tx, old, t *Token) (reused bool, err error) {
+	now := s.Now()
+	err = revokeToken(ctx, tx, old.ID, now)
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+		reused, err = true, revokeDescendants(ctx, tx, old.ID, now)
+	case err == nil:
+		err = insertToken(ctx, tx, t, secret.Digest(t.Secret), old.ID)
+	}
+	if err != nil {
+		return false, err
+	}
+	return reused, s.dropActor(ctx, tx, old.UserID)
+}
