@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestGlob(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"a", "a", true},
+		{"a", "b", false},
+		{"a", "a/b", false},
+		{"*", "a", true},
+		{"*", "a/b", false},
+		{"*", ".hidden", true},
+		{"*.go", "x.go", true},
+		{"*.go", "x_go", false},
+		{"*.go", "a/x.go", false},
+		{"**/*.go", "x.go", true},
+		{"**/*.go", "a/b/x.go", true},
+		{"**/*.go", ".a/x.go", true},
+		{"a/**/*", "a/b", true},
+		{"a/**/*", "a/b/c", true},
+		{"a/**/*", "a", false},
+		{"a/**/**/b", "a/b", true},
+		{"a/**", "a/b", true},
+		{"a/**", "a/b/c", false},
+		{"a**/b", "ax/b", true},
+		{"a**/b", "ax/y/b", false},
+		{"a/*/c", "a/b/c", true},
+		{"a/*/c", "a/b/b/c", false},
+		{"?.txt", "a.txt", true},
+		{"?.txt", "/.txt", false},
+		{"?", "ä", true},
+		{"{a,b}.c", "b.c", true},
+		{"{a,b}.c", "c.c", false},
+		{"{a,{b,c}d}", "cd", true},
+		{"**/*.{js,ts}", "x/y.ts", true},
+		{"{a/**/*,b}", "a/x/y", true},
+		{"{**/*.js,x}", "a/b.js", true},
+		{"{**/*.js,x}", "b.js", true},
+		{"{x,**/*.js}", "a/b/c.js", true},
+		{"{x,{y,**/*.js}}", "a/b/c.js", true},
+		{"a{**/b,c}", "ax/b", true},
+		{"a{**/b,c}", "ax/y/b", false},
+		{"a/{**/b,c}", "a/x/y/b", true},
+		{"{a", "{a", true},
+		{"a}", "a}", true},
+		{"a,b", "a,b", true},
+		{"[ab].c", "a.c", true},
+		{"[!ab].c", "a.c", false},
+		{"[^ab].c", "x.c", true},
+		{"[!a]x", "/x", false},
+		{"[a-c]x", "bx", true},
+		{"[c-a]x", "[c-a]x", true},
+		{"[a", "[a", true},
+		{"[]", "[]", true},
+		{`\*`, "*", true},
+		{`\*`, "a", false},
+		{`a.b+c`, "a.b+c", true},
+		{`(a)*`, "(a)b", true},
+		{"", "", true},
+		{"ä*", "äx", true},
+	} {
+		if got := ParseGlob(c.pattern).Match(c.path); got != c.want {
+			t.Errorf("%q and %q: %v", c.pattern, c.path, got)
+		}
+	}
+}
+
+// A rule with patterns over very many paths is met, rather than worked on for
+// long; a plain name is always looked up.
+func TestGlobTooMany(t *testing.T) {
+	t.Parallel()
+	paths := make([]string, maxComparisons+1)
+	for i := range paths {
+		paths[i] = fmt.Sprint("f", i)
+	}
+	if !(globs{}).anyMatch([]string{"x*"}, paths) {
+		t.Error("a pattern over too many paths is not met")
+	}
+	if (globs{}).anyMatch([]string{"x*"}, paths[:maxComparisons]) {
+		t.Error("a pattern is met by nothing")
+	}
+	if (globs{}).anyMatch([]string{"x"}, paths) {
+		t.Error("a name is met by nothing")
+	}
+}
+
+func FuzzGlob(f *testing.F) {
+	f.Add("**/*.{js,[!t]s}", "a/b.js")
+	f.Add(`[\]{,`, "a")
+	f.Add("{{{", "}")
+	f.Fuzz(func(t *testing.T, pattern, path string) {
+		ParseGlob(pattern).Match(path)
+	})
+}

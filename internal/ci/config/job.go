@@ -1,0 +1,254 @@
+package config
+
+import "encoding/json"
+
+// When says in which case a job runs.
+type When string
+
+// The cases.
+const (
+	OnSuccess When = "on_success" // no job of earlier stages, or needed, failed
+	OnFailure When = "on_failure" // at least one failed
+	Always    When = "always"
+	Manual    When = "manual"  // somebody starts it
+	Delayed   When = "delayed" // some time after it could run
+	Never     When = "never"   // in rules only: the job is left out
+)
+
+// Job is a job of a plan. It is stored as JSON: its tags do not change. What
+// the runner gets holds variables unexpanded; the runner expands them.
+type Job struct {
+	// Name is unique in the pipeline. Jobs of one definition with parallel
+	// share a Group, which is the name without the suffix.
+	Name  string `json:"name"`
+	Group string `json:"group"`
+	Stage string `json:"stage"`
+	// StageIndex is the place of the stage among all of Config.Stages.
+	StageIndex int `json:"stage_index"`
+	// Parallel tells which of its group the job is.
+	Parallel *Parallel `json:"parallel,omitempty"`
+
+	// Trigger is set for a bridge, which starts another pipeline instead of a
+	// script. MirrorPipeline is set for a bridge that takes over the state of
+	// the latest pipeline of that project.
+	Trigger        *Trigger `json:"trigger,omitempty"`
+	MirrorPipeline string   `json:"mirror_pipeline,omitempty"`
+
+	BeforeScript []string   `json:"before_script,omitempty"`
+	Script       []string   `json:"script,omitempty"`
+	AfterScript  []string   `json:"after_script,omitempty"`
+	Hooks        *Hooks     `json:"hooks,omitempty"`
+	Image        *Image     `json:"image,omitempty"`
+	Services     []Service  `json:"services,omitempty"`
+	Tags         []string   `json:"tags,omitempty"` // variables expanded
+	Variables    []Variable `json:"variables,omitempty"`
+
+	When         When  `json:"when"`
+	StartIn      int64 `json:"start_in,omitempty"` // seconds, for Delayed
+	AllowFailure bool  `json:"allow_failure"`
+	// AllowFailureExitCodes are the exit codes that a script may fail with.
+	AllowFailureExitCodes []int  `json:"allow_failure_exit_codes,omitempty"`
+	ManualConfirmation    string `json:"manual_confirmation,omitempty"`
+	Retry                 *Retry `json:"retry,omitempty"`
+	Timeout               int64  `json:"timeout,omitempty"` // seconds; 0 is the project's
+	// Interruptible is nil when the file does not say.
+	Interruptible *bool `json:"interruptible,omitempty"`
+	// ResourceGroup has its variables expanded.
+	ResourceGroup string `json:"resource_group,omitempty"`
+
+	// Needs are the jobs that this one waits for. Nil: all of the stages
+	// before; empty: none.
+	Needs []Need `json:"needs,omitzero"`
+	// CrossNeeds are artifacts of other pipelines that are downloaded.
+	CrossNeeds []CrossNeed `json:"cross_needs,omitempty"`
+	// Dependencies are the jobs whose artifacts are downloaded. Nil: those of
+	// Needs that want it, or all of the stages before; empty: none.
+	Dependencies []string `json:"dependencies,omitzero"`
+
+	Environment *Environment `json:"environment,omitempty"`
+	Artifacts   *Artifacts   `json:"artifacts,omitempty"`
+	Cache       []Cache      `json:"cache,omitempty"`
+	// Coverage is the pattern between its slashes that finds the coverage in
+	// the log; Regexp compiles it.
+	Coverage string             `json:"coverage,omitempty"`
+	Secrets  map[string]Secret  `json:"secrets,omitempty"`
+	IDTokens map[string]IDToken `json:"id_tokens,omitempty"`
+	Identity string             `json:"identity,omitempty"`
+	Release  *Release           `json:"release,omitempty"`
+	Pages    *Pages             `json:"pages,omitempty"`
+	// DAST is dast_configuration as written.
+	DAST json.RawMessage `json:"dast_configuration,omitempty"`
+}
+
+// Parallel is the place of a job in its group, from 1.
+type Parallel struct {
+	Index int `json:"index"`
+	Total int `json:"total"`
+	// Matrix are the variables of this job out of parallel:matrix, which are
+	// among its Variables too.
+	Matrix []Variable `json:"matrix,omitempty"`
+}
+
+// Need is a job of the same pipeline that another waits for.
+type Need struct {
+	Job       string `json:"job"`
+	Artifacts bool   `json:"artifacts"`
+	Optional  bool   `json:"optional,omitempty"`
+}
+
+// CrossNeed is a job of another pipeline: the latest of a project at a ref, or
+// the one of the same project with the number that Pipeline holds.
+type CrossNeed struct {
+	Project   string `json:"project,omitempty"`
+	Ref       string `json:"ref,omitempty"`
+	Pipeline  string `json:"pipeline,omitempty"`
+	Job       string `json:"job"`
+	Artifacts bool   `json:"artifacts"`
+}
+
+// Hooks are scripts at certain points of a job.
+type Hooks struct {
+	PreGetSourcesScript []string `json:"pre_get_sources_script,omitempty"`
+}
+
+// Image is the container of a job.
+type Image struct {
+	Name       string   `json:"name"`
+	Entrypoint []string `json:"entrypoint,omitzero"`
+	PullPolicy []string `json:"pull_policy,omitempty"`
+	// Docker and Kubernetes are for these executors.
+	Docker     *DockerOptions     `json:"docker,omitempty"`
+	Kubernetes *KubernetesOptions `json:"kubernetes,omitempty"`
+}
+
+// DockerOptions are for the Docker executor.
+type DockerOptions struct {
+	Platform string `json:"platform,omitempty"`
+	User     string `json:"user,omitempty"`
+}
+
+// KubernetesOptions are for the Kubernetes executor.
+type KubernetesOptions struct {
+	User string `json:"user,omitempty"`
+}
+
+// Service is a container beside that of the job.
+type Service struct {
+	Image
+	Alias     string     `json:"alias,omitempty"`
+	Command   []string   `json:"command,omitzero"`
+	Variables []Variable `json:"variables,omitempty"`
+}
+
+// Retry says how often, and in which cases, a failed job is run again.
+type Retry struct {
+	Max       int      `json:"max"`
+	When      []string `json:"when,omitempty"` // reasons of failure; none is always
+	ExitCodes []int    `json:"exit_codes,omitempty"`
+}
+
+// Environment is what a job deploys to.
+type Environment struct {
+	Name   string `json:"name"`          // variables expanded
+	URL    string `json:"url,omitempty"` // as written: a job may set its variables
+	Action string `json:"action"`        // start, stop, prepare, verify, access
+	OnStop string `json:"on_stop,omitempty"`
+	// AutoStopIn is as written; it may hold variables.
+	AutoStopIn string          `json:"auto_stop_in,omitempty"`
+	Tier       string          `json:"deployment_tier,omitempty"`
+	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
+}
+
+// Artifacts are the files that a job leaves behind.
+type Artifacts struct {
+	Name      string   `json:"name,omitempty"`
+	Paths     []string `json:"paths,omitempty"`
+	Exclude   []string `json:"exclude,omitempty"`
+	Untracked bool     `json:"untracked,omitempty"`
+	When      When     `json:"when,omitempty"`
+	ExpireIn  string   `json:"expire_in,omitempty"` // as written, or never
+	ExposeAs  string   `json:"expose_as,omitempty"`
+	Access    string   `json:"access,omitempty"` // all, developer, maintainer, none
+	// Reports are paths by type of report: junit, dotenv …
+	Reports        map[string][]string `json:"reports,omitempty"`
+	CoverageReport *CoverageReport     `json:"coverage_report,omitempty"`
+}
+
+// CoverageReport is a report of covered lines.
+type CoverageReport struct {
+	Format string `json:"coverage_format"` // cobertura or jacoco
+	Path   string `json:"path"`
+}
+
+// Cache is a set of files that is kept between jobs.
+type Cache struct {
+	// Key is a text, unless KeyFiles name files whose last change makes the
+	// key, with KeyPrefix before it.
+	Key          string   `json:"key,omitempty"`
+	KeyFiles     []string `json:"key_files,omitempty"`
+	KeyPrefix    string   `json:"key_prefix,omitempty"`
+	Paths        []string `json:"paths,omitempty"`
+	Untracked    bool     `json:"untracked,omitempty"`
+	Unprotect    bool     `json:"unprotect,omitempty"`
+	Policy       string   `json:"policy"`
+	When         When     `json:"when"`
+	FallbackKeys []string `json:"fallback_keys,omitempty"`
+}
+
+// Secret is a secret that the runner fetches from a vault.
+type Secret struct {
+	// Provider is the kind of vault; Config its settings.
+	Provider string          `json:"provider"`
+	Config   json.RawMessage `json:"config"`
+	File     *bool           `json:"file,omitempty"`
+	Token    string          `json:"token,omitempty"`
+}
+
+// IDToken is a token that a job can show to others.
+type IDToken struct {
+	Audience []string `json:"aud"`
+}
+
+// Trigger starts a pipeline of another project, or a child of this one.
+type Trigger struct {
+	Project  string          `json:"project,omitempty"`
+	Branch   string          `json:"branch,omitempty"`
+	Strategy string          `json:"strategy,omitempty"` // depend, mirror or nothing
+	Include  json.RawMessage `json:"include,omitempty"`  // see Trigger.Content
+	Forward  Forward         `json:"forward"`
+	Inputs   json.RawMessage `json:"inputs,omitempty"`
+}
+
+// Forward says which variables the other pipeline gets.
+type Forward struct {
+	YAMLVariables     bool `json:"yaml_variables"`
+	PipelineVariables bool `json:"pipeline_variables"`
+}
+
+// Content is the configuration of a child pipeline, a file that includes what
+// the trigger names.
+func (t *Trigger) Content() []byte {
+	if t.Include == nil {
+		return nil
+	}
+	return []byte(`{"include":` + string(t.Include) + `}`) // JSON is YAML
+}
+
+// Release is a release that a job makes.
+type Release struct {
+	TagName     string          `json:"tag_name"`
+	TagMessage  string          `json:"tag_message,omitempty"`
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description"`
+	Ref         string          `json:"ref,omitempty"`
+	Milestones  []string        `json:"milestones,omitempty"`
+	ReleasedAt  string          `json:"released_at,omitempty"`
+	Assets      json.RawMessage `json:"assets,omitempty"`
+}
+
+// Pages is a site that a job publishes.
+type Pages struct {
+	Publish    string `json:"publish"`
+	PathPrefix string `json:"path_prefix,omitempty"`
+	ExpireIn   string `json:"expire_in,omitempty"`
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"context"
+	"errors"
+)
+
+// LintResult is all that is to be said of a configuration.
+type LintResult struct {
+	// Errors are empty when the configuration is good. A NoPipeline is told
+	// among them.
+	Errors   Errors
+	Warnings Errors
+	// MergedYAML is empty when the files could not be put together.
+	MergedYAML string
+	Included   []Included
+	// Jobs are those of the file or, when a pipeline was planned, of the plan.
+	Jobs []LintJob
+}
+
+// Valid tells whether a pipeline would be made.
+func (r *LintResult) Valid() bool { return len(r.Errors) == 0 }
+
+// LintJob is a job as the linter shows it.
+type LintJob struct {
+	Name         string
+	Stage        string
+	BeforeScript []string
+	Script       []string
+	AfterScript  []string
+	Tags         []string
+	Environment  string
+	When         When
+	AllowFailure bool
+	Only         *LintPolicy
+	Except       *LintPolicy
+	Needs        []Need
+}
+
+// LintPolicy is only or except of a job.
+type LintPolicy struct {
+	Refs      []string
+	Variables []string
+	Changes   []string
+}
+
+// Lint checks a configuration and tells all it finds. With plan it goes on to
+// ask the rules, as for a real pipeline of Source.Input. Errors that it
+// returns come from the callbacks.
+func Lint(ctx context.Context, src Source, plan bool) (*LintResult, error) {
+	l, err := load(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	out := &LintResult{Errors: l.errs, Warnings: l.config.Warnings, Included: l.config.Included}
+	if l.config.merged != nil {
+		if out.MergedYAML, err = l.config.MergedYAML(); err != nil {
+			return nil, err
+		}
+	}
+	if l.empty {
+		out.Errors = Errors{&Error{Message: (&NoPipeline{}).Error()}}
+	}
+	if len(l.errs) > 0 {
+		return out, nil
+	}
+	if !plan {
+		for _, def := range l.config.jobs {
+			out.Jobs = append(out.Jobs, def.lint()...)
+		}
+		return out, nil
+	}
+	made, err := l.config.Plan(ctx, src.Input)
+	var faults Errors
+	var none *NoPipeline
+	switch {
+	case errors.As(err, &faults):
+		out.Errors = faults
+	case errors.As(err, &none):
+		out.Errors = Errors{&Error{Message: none.Error()}}
+	case err != nil:
+		return nil, err
+	default:
+		for _, j := range made.Jobs {
+			out.Jobs = append(out.Jobs, j.lint())
+		}
+	}
+	return out, nil
+}
+
+func (j *Job) lint() LintJob {
+	out := LintJob{
+		Name:         j.Name,
+		Stage:        j.Stage,
+		BeforeScript: j.BeforeScript,
+		Script:       j.Script,
+		AfterScript:  j.AfterScript,
+		Tags:         j.Tags,
+		When:         j.When,
+		AllowFailure: j.AllowFailure,
+		Needs:        j.Needs,
+	}
+	if j.Environment != nil {
+		out.Environment = j.Environment.Name
+	}
+	return out
+}
+
+// lint shows the jobs of a definition for which no rules have been asked.
+func (def *definition) lint() []LintJob {
+	one := def.Job.lint()
+	if one.When = def.when; one.When == "" {
+		one.When = OnSuccess
+	}
+	one.Only, one.Except = def.only.lint(), def.except.lint()
+	for _, need := range def.needs {
+		one.Needs = append(one.Needs, need.Need)
+	}
+	var out []LintJob
+	for _, i := range def.instances() {
+		one.Name = i.name
+		out = append(out, one)
+	}
+	return out
+}
+
+func (p *policy) lint() *LintPolicy {
+	if p == nil {
+		return nil
+	}
+	return &LintPolicy{Refs: p.Refs, Variables: p.Variables, Changes: p.Changes}
+}

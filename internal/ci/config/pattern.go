@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+const (
+	maxPattern = 2048 // bytes of one pattern
+	// maxProgram is how many steps a pattern may compile to, about: a{1000} is
+	// short to write, and long to run.
+	maxProgram = 5000
+)
+
+var regexpPattern = regexp.MustCompile(`(?s)^/(.*)/([ismU]*)$`)
+
+// Regexp reads a pattern as it is written in the CI file: /expression/flags,
+// with the flags i, s, m and U, in the syntax of RE2.
+func Regexp(in string) (*regexp.Regexp, error) {
+	body, _, err := checkPattern(in)
+	if err != nil {
+		return nil, err
+	}
+	return regexp.Compile(body)
+}
+
+// looksLikePattern tells whether a text stands between slashes.
+func looksLikePattern(in string) bool { return regexpPattern.MatchString(in) }
+
+// checkPattern gives the pattern in the syntax of package regexp and the steps
+// that it takes, without compiling it.
+func checkPattern(in string) (body string, steps int, err error) {
+	m := regexpPattern.FindStringSubmatch(in)
+	if m == nil {
+		return "", 0, errors.New("a pattern must stand between slashes")
+	}
+	body = strings.ReplaceAll(m[1], `\/`, "/")
+	if m[2] != "" {
+		body = "(?" + m[2] + ")" + body
+	}
+	steps, err = checkRegexp(body)
+	return body, steps, err
+}
+
+func checkRegexp(body string) (steps int, err error) {
+	if len(body) > maxPattern {
+		return 0, errors.New("the pattern is too long")
+	}
+	tree, err := syntax.Parse(body, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	if steps = programSize(tree); steps > maxProgram {
+		return 0, errors.New("the pattern is too large")
+	}
+	return steps, nil
+}
+
+func programSize(re *syntax.Regexp) int {
+	size := 1 + len(re.Rune)/2
+	for _, sub := range re.Sub {
+		size += programSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(re.Min, re.Max, 1)
+	}
+	return min(size, maxProgram+1)
+}
+
+// storedPattern is a pattern of a condition. Those that take little are kept
+// compiled; what is kept stays in proportion to the file.
+type storedPattern struct {
+	body     string
+	compiled *regexp.Regexp
+}
+
+func newPattern(in string) (*storedPattern, error) {
+	body, steps, err := checkPattern(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &storedPattern{body: body}
+	if steps > 16+2*len(body) {
+		return p, nil
+	}
+	p.compiled, err = regexp.Compile(body)
+	return p, err
+}
+
+func (p *storedPattern) match(in string) bool {
+	re := p.compiled
+	if re == nil {
+		var err error
+		if re, err = regexp.Compile(p.body); err != nil {
+			return false
+		}
+	}
+	return re.MatchString(in)
+}

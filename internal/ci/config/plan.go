@@ -1,0 +1,275 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Plan is a pipeline to be made.
+type Plan struct {
+	// Name is workflow:name with its variables expanded; empty without one.
+	Name       string     `json:"name,omitempty"`
+	AutoCancel AutoCancel `json:"auto_cancel,omitzero"`
+	// Variables are the default variables of the YAML, with those of the rule
+	// of the workflow that was met.
+	Variables []Variable `json:"variables,omitempty"`
+	// Stages are those that have jobs, in order.
+	Stages []string `json:"stages"`
+	// Jobs are in the order of their stages and, within one, of the file.
+	Jobs []Job `json:"jobs"`
+}
+
+// Plan asks the rules of a configuration for a pipeline. It returns NoPipeline
+// when there is none to be made, and Errors when the jobs that are left do not
+// fit together; other errors come from the callbacks.
+func (c *Config) Plan(ctx context.Context, in Input) (*Plan, error) {
+	p := &planner{
+		config: c,
+		scope:  newScope(ctx, &in),
+		high:   LookupIn(in.Variables),
+		low:    LookupIn(in.Predefined),
+		groups: map[string][]int{},
+		names:  map[string]int{},
+	}
+	if err := p.workflow(); err != nil {
+		return nil, p.explain(err)
+	}
+	for _, def := range c.jobs {
+		if err := p.definition(def); err != nil {
+			return nil, p.explain(err)
+		}
+	}
+	if len(p.jobs) > c.limits.Jobs && len(p.errs) == 0 {
+		return nil, Errors{failAt(Pos{}, "jobs", "The number of jobs has exceeded the limit of %d. Try splitting the configuration with parent-child-pipelines", c.limits.Jobs)}
+	}
+	p.resolve()
+	if len(p.errs) > 0 {
+		return nil, p.errs
+	}
+	return p.finish()
+}
+
+// planner makes one plan.
+type planner struct {
+	config    *Config
+	scope     *scope
+	high, low Lookup
+	plan      Plan
+	defaults  []Variable // of the pipeline, with those of the workflow's rule
+	jobs      []planned
+	groups    map[string][]int // jobs of a definition
+	names     map[string]int
+	errs      Errors
+}
+
+// planned is a job that the rules let through.
+type planned struct {
+	Job
+	def   *definition
+	needs []needSpec
+	dag   bool
+}
+
+// explain tells faults of the author from those of the callbacks.
+func (p *planner) explain(err error) error {
+	var fault *Error
+	var none *NoPipeline
+	switch {
+	case errors.As(err, &fault):
+		return Errors{fault}
+	case errors.As(err, &none):
+		return none
+	}
+	return fmt.Errorf("plan the pipeline: %w", err)
+}
+
+func (p *planner) workflow() error {
+	for _, v := range p.config.Variables {
+		p.defaults = append(p.defaults, v.Variable)
+	}
+	w := p.config.workflow
+	p.plan.AutoCancel = w.autoCancel
+	if w.hasRules {
+		variables := layered(p.high, LookupIn(p.defaults), p.low)
+		matched, err := p.scope.match(w.rules, p.scope.in.At, variables)
+		if err != nil {
+			return err
+		}
+		if matched == nil || matched.when == Never {
+			return &NoPipeline{Filtered: true}
+		}
+		p.defaults = overlay(p.defaults, matched.variables)
+		if a := matched.autoCancel; a != nil {
+			p.plan.AutoCancel = overrideCancel(w.autoCancel, *a)
+		}
+	}
+	p.plan.Variables = p.defaults
+	variables := layered(p.high, LookupIn(p.defaults), p.low)
+	// Everybody who may see the pipeline reads its name.
+	name := mask(Expand(w.name, nested(variables)), p.scope.in.Predefined, p.scope.in.Variables)
+	p.plan.Name = cut(name, 0, maxName)
+	return nil
+}
+
+func overrideCancel(base, over AutoCancel) AutoCancel {
+	if over.OnNewCommit != "" {
+		base.OnNewCommit = over.OnNewCommit
+	}
+	if over.OnJobFailure != "" {
+		base.OnJobFailure = over.OnJobFailure
+	}
+	return base
+}
+
+// definition asks the rules of each job of a definition.
+func (p *planner) definition(def *definition) error {
+	inherited := p.inherited(def)
+	for _, i := range def.instances() {
+		if err := p.scope.ctx.Err(); err != nil {
+			return err
+		}
+		j := planned{Job: def.Job, def: def, needs: def.needs, dag: def.hasNeeds}
+		j.Name, j.Parallel = i.name, i.parallel
+		j.When = def.when
+		if j.When == "" {
+			j.When = OnSuccess
+		}
+		j.Variables = overlay(inherited, def.Variables)
+		if i.parallel != nil {
+			j.Variables = overlay(j.Variables, i.parallel.Matrix)
+		}
+		variables := p.variables(&j)
+		pass, err := p.decide(&j, variables)
+		if err != nil {
+			return err
+		}
+		if !pass {
+			continue
+		}
+		p.expand(&j)
+		p.groups[def.Name] = append(p.groups[def.Name], len(p.jobs))
+		p.names[j.Name] = len(p.jobs)
+		p.jobs = append(p.jobs, j)
+	}
+	return nil
+}
+
+// inherited are the default variables that a job takes over.
+func (p *planner) inherited(def *definition) []Variable {
+	switch {
+	case def.noVariables:
+		return nil
+	case def.someVariables == nil:
+		return p.defaults
+	}
+	var some []Variable
+	for _, v := range p.defaults {
+		if slices.Contains(def.someVariables, v.Key) {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
+// variables are what the rules of a job see.
+func (p *planner) variables(j *planned) Lookup {
+	own := []Variable{
+		{Key: "CI_JOB_NAME", Value: j.Name},
+		{Key: "CI_JOB_STAGE", Value: j.Stage},
+		{Key: "CI_NODE_TOTAL", Value: "1"},
+	}
+	if j.Parallel != nil {
+		own[2].Value = strconv.Itoa(j.Parallel.Total)
+		own = append(own, Variable{Key: "CI_NODE_INDEX", Value: strconv.Itoa(j.Parallel.Index)})
+	}
+	return layered(p.high, LookupIn(own, j.Variables), p.low)
+}
+
+// decide tells whether a job is part of the pipeline, and sets what its rule
+// says.
+func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
+	def := j.def
+	if !def.hasRules {
+		pass, err := p.scope.allows(def.only, variables)
+		if err != nil || !pass {
+			return false, err
+		}
+		banned, err := p.scope.forbids(def.except, variables)
+		return !banned, err
+	}
+	r, err := p.scope.match(def.rules, p.scope.in.At, variables)
+	var fault *Error
+	if errors.As(err, &fault) {
+		return false, &Error{Pos: fault.Pos, Key: "jobs:" + def.Name + ":rules", Message: fmt.Sprintf("Failed to parse rule for %s: %s", j.Name, fault.Message)}
+	}
+	if err != nil || r == nil {
+		return false, err
+	}
+	if r.when != "" {
+		j.When, j.StartIn = r.when, r.startIn
+	}
+	if j.When == Never {
+		return false, nil
+	}
+	if r.allowFailure != nil {
+		j.AllowFailure, j.AllowFailureExitCodes = *r.allowFailure, nil
+	}
+	if r.interruptible != nil {
+		j.Interruptible = r.interruptible
+	}
+	if r.hasNeeds {
+		j.needs, j.dag = r.needs, true
+	}
+	j.Variables = overlay(j.Variables, r.variables)
+	return true, nil
+}
+
+// expand puts variables in where the server itself uses the value.
+func (p *planner) expand(j *planned) {
+	variables := p.variables(j)
+	r := newResolver(variables)
+	for _, v := range j.Variables {
+		if _, err := r.value(v.Key); err != nil {
+			p.fail(j, "variables", "%s: %s", j.Name, err)
+			return
+		}
+	}
+	full := nested(variables)
+	if j.Tags != nil {
+		j.Tags = expandEach(j.Tags, variables)
+	}
+	j.ResourceGroup = Expand(j.ResourceGroup, full)
+	if j.Environment != nil {
+		e := *j.Environment // the one of the definition is shared
+		e.Name = Expand(e.Name, full)
+		j.Environment = &e
+	}
+}
+
+func (p *planner) fail(j *planned, key, format string, args ...any) {
+	if len(p.errs) < maxErrors {
+		p.errs = append(p.errs, failAt(j.def.pos, "jobs:"+j.def.Name+":"+key, format, args...))
+	}
+}
+
+// finish puts the jobs into the order of their stages.
+func (p *planner) finish() (*Plan, error) {
+	real := false
+	p.plan.Stages = []string{}
+	slices.SortStableFunc(p.jobs, func(a, b planned) int { return a.StageIndex - b.StageIndex })
+	for _, j := range p.jobs {
+		p.plan.Jobs = append(p.plan.Jobs, j.Job)
+		if n := len(p.plan.Stages); n == 0 || p.plan.Stages[n-1] != j.Stage {
+			p.plan.Stages = append(p.plan.Stages, j.Stage)
+		}
+		real = real || j.Stage != ".pre" && j.Stage != ".post"
+	}
+	// The first and the last stage stand around something, not alone.
+	if !real {
+		return nil, &NoPipeline{}
+	}
+	return &p.plan, nil
+}

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// reader reads the main file and what it includes.
+type reader struct {
+	ctx       context.Context
+	src       Source
+	limits    Limits
+	budget    *budget
+	scope     *scope
+	variables Lookup
+	included  []Included
+	warnings  Errors
+	bytes     int
+	filtered  bool // rules left an include out
+}
+
+func newReader(ctx context.Context, src Source, limits Limits) *reader {
+	return &reader{
+		ctx:       ctx,
+		src:       src,
+		limits:    limits,
+		budget:    newBudget(limits),
+		scope:     newScope(ctx, &src.Input),
+		variables: LookupIn(src.Input.Predefined, src.Input.Variables),
+	}
+}
+
+// file is a piece of YAML and where it comes from.
+type file struct {
+	name   string
+	at     Place // for include:local within
+	local  bool  // at is a project whose files can be read
+	inputs map[string]*node
+	asked  Pos // the include
+	depth  int
+}
+
+// main reads the configuration with all its includes.
+func (r *reader) main() (*node, error) {
+	name := r.src.Path
+	content := r.src.Content
+	if content == nil {
+		if r.src.Input.Files == nil {
+			return nil, failAt(Pos{File: name}, "", "Missing CI config file")
+		}
+		var err error
+		content, err = r.src.Input.Files.Read(r.ctx, r.src.Input.At, strings.TrimLeft(name, "/"), r.limits.FileBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, failAt(Pos{File: name}, "", "Missing CI config file")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if strings.TrimSpace(string(content)) == "" {
+		return nil, failAt(Pos{File: name}, "", "Please provide content of %s", path.Base("/"+name))
+	}
+	inputs := map[string]*node{}
+	for key, value := range r.src.Inputs {
+		n, err := nodeOf(value, Pos{File: name})
+		if err != nil {
+			return nil, err
+		}
+		inputs[key] = n
+	}
+	f := file{name: name, at: r.src.Input.At, local: r.src.Input.Files != nil, inputs: inputs, asked: Pos{File: name}}
+	root, err := r.read(f, content)
+	if err != nil {
+		return nil, err
+	}
+	if root.kind != table {
+		return nil, failAt(root.pos, "", "Invalid configuration format")
+	}
+	return root, nil
+}
+
+// read parses a file, fills its inputs in, and lays it over its includes.
+func (r *reader) read(f file, content []byte) (*node, error) {
+	if r.bytes += len(content); r.bytes > r.limits.TotalBytes {
+		return nil, failAt(f.asked, "include", "Total size of the configuration is larger than %d bytes", r.limits.TotalBytes)
+	}
+	doc, err := parse(f.name, content, r.limits, r.budget)
+	if err != nil {
+		return nil, err
+	}
+	r.warnings = append(r.warnings, doc.twice[:min(len(doc.twice), maxErrors)]...)
+	root, err := r.interpolate(f, doc)
+	if err != nil {
+		return nil, err
+	}
+	if root.kind != table || !root.has("include") {
+		return root, nil
+	}
+	return r.include(f, root)
+}
+
+func (r *reader) interpolate(f file, doc *document) (*node, error) {
+	if !doc.header {
+		if len(f.inputs) > 0 {
+			return nil, failAt(f.asked, "include:inputs", "Given inputs not defined in the `spec` section of the included configuration file")
+		}
+		return doc.content, nil
+	}
+	specs, err := readSpec(doc.spec)
+	if err != nil {
+		return nil, err
+	}
+	values, err := fillInputs(specs, f.inputs, f.asked)
+	if err != nil {
+		return nil, err
+	}
+	p := &interpolator{inputs: values, variables: r.variables, budget: r.budget, done: map[*node]*node{}}
+	root, err := p.tree(doc.content)
+	if err != nil {
+		return nil, err
+	}
+	return root, r.limits.check(root)
+}
+
+// include reads the files that a file includes, in order, each laid over the
+// ones before it, and the file itself over all of them.
+func (r *reader) include(f file, root *node) (*node, error) {
+	asked := root.get("include")
+	merged := newTable(nil, root.pos)
+	if asked != nil {
+		items := []*node{asked}
+		if asked.kind == list {
+			items = flatten(asked, maxNesting)
+		}
+		for _, item := range items {
+			requests, err := r.requests(f, item)
+			if err != nil {
+				return nil, err
+			}
+			for _, q := range requests {
+				if merged, err = r.one(f, q, merged); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return merge(merged, root.without("include"), r.budget)
+}
+
+// one fetches, reads and merges one file.
+func (r *reader) one(f file, q request, merged *node) (*node, error) {
+	if len(r.included) >= r.limits.Includes || f.depth >= maxIncludeDepth {
+		return nil, r.fail(q, "Maximum of %d nested includes are allowed!", r.limits.Includes)
+	}
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	at := len(r.included)
+	r.included = append(r.included, Included{Type: q.kind, Location: q.location, Project: q.project, Ref: q.ref, Job: q.job, From: f.at})
+	inner := file{name: q.location, inputs: q.inputs, asked: q.pos, depth: f.depth + 1}
+	content, err := r.fetch(f, q, &inner)
+	if err != nil {
+		return nil, err
+	}
+	r.included[at].At = inner.at
+	root, err := r.read(inner, content)
+	if err != nil {
+		return nil, err
+	}
+	switch root.kind {
+	case null:
+		return merged, nil
+	case table:
+		return merge(merged, root, r.budget)
+	}
+	return nil, r.fail(q, "Included file `%s` does not have valid YAML syntax!", q.location)
+}
+
+// fail refuses an include. Its message shows no masked value.
+func (r *reader) fail(q request, format string, args ...any) *Error {
+	message := mask(fmt.Sprintf(format, args...), r.src.Input.Predefined, r.src.Input.Variables)
+	return &Error{Pos: q.pos, Key: "include", Message: message}
+}
+
+// flatten gives the items of a list and of the lists within.
+func flatten(n *node, levels int) []*node {
+	if !slices.ContainsFunc(n.items, func(i *node) bool { return i.kind == list }) || levels == 0 {
+		return n.items
+	}
+	var items []*node
+	for _, item := range n.items {
+		if item.kind == list {
+			items = append(items, flatten(item, levels-1)...)
+			continue
+		}
+		items = append(items, item)
+	}
+	return items
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// scope answers what rules ask of a pipeline, and asks the caller for each
+// thing once.
+type scope struct {
+	ctx     context.Context
+	in      *Input
+	files   map[Place][]string
+	changed map[string]changedFiles
+	places  map[[2]string]Place
+	globs   globs
+}
+
+type changedFiles struct {
+	paths []string
+	known bool
+}
+
+func newScope(ctx context.Context, in *Input) *scope {
+	return &scope{
+		ctx:     ctx,
+		in:      in,
+		files:   map[Place][]string{},
+		changed: map[string]changedFiles{},
+		places:  map[[2]string]Place{},
+		globs:   globs{},
+	}
+}
+
+// paths lists the files at a place.
+func (s *scope) paths(at Place) ([]string, error) {
+	if known, ok := s.files[at]; ok {
+		return known, nil
+	}
+	if s.in.Files == nil || at.Commit == "" {
+		return nil, nil
+	}
+	paths, err := s.in.Files.Paths(s.ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("list the files of %s: %w", at.Project, err)
+	}
+	s.files[at] = paths
+	return paths, nil
+}
+
+// match gives the first rule that is met, or nil; files are looked for at the
+// place. A rule that can not be asked is an *Error.
+func (s *scope) match(rules []*rule, at Place, variables Lookup) (*rule, error) {
+	for _, r := range rules {
+		if err := s.ctx.Err(); err != nil {
+			return nil, err
+		}
+		met, err := s.meets(r, at, variables)
+		if err != nil {
+			return nil, err
+		}
+		if met {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+func (s *scope) meets(r *rule, at Place, variables Lookup) (bool, error) {
+	if r.condition != nil && !r.condition.True(variables) {
+		return false, nil
+	}
+	if r.changes != nil {
+		met, err := s.touches(r.changes, r.pos, variables)
+		if err != nil || !met {
+			return false, err
+		}
+	}
+	if r.exists != nil {
+		met, err := s.exists(r, at, variables)
+		if err != nil || !met {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// touches tells whether a file of rules:changes has changed.
+func (s *scope) touches(c *changes, pos Pos, variables Lookup) (bool, error) {
+	variables = nested(variables)
+	compareTo := ExpandExisting(c.compareTo, variables)
+	files, ok := s.changed[compareTo]
+	if !ok {
+		if s.in.Changed == nil {
+			return true, nil
+		}
+		var err error
+		files.paths, files.known, err = s.in.Changed(s.ctx, compareTo)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, failAt(pos, "rules:changes:compare_to", "rules:changes:compare_to is not a valid ref")
+		}
+		if err != nil {
+			return false, fmt.Errorf("list the changed files: %w", err)
+		}
+		s.changed[compareTo] = files
+	}
+	if !files.known {
+		return true, nil
+	}
+	return s.globs.anyMatch(expandEach(c.paths, variables), files.paths), nil
+}
+
+// exists tells whether a file of rules:exists is there.
+func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
+	e := r.exists
+	if e.project != "" {
+		var err error
+		if at, err = s.place(e, r.pos, variables); err != nil {
+			return false, err
+		}
+	}
+	paths, err := s.paths(at)
+	if err != nil {
+		return false, err
+	}
+	patterns := expandEach(e.paths, nested(variables))
+	for i, p := range patterns {
+		glob := s.globs.get(p)
+		if glob.match != nil {
+			continue
+		}
+		// A plain name is looked up: the list may be long.
+		if _, found := slices.BinarySearch(paths, p); found {
+			return true, nil
+		}
+		patterns[i] = ""
+	}
+	patterns = slices.DeleteFunc(patterns, func(p string) bool { return p == "" })
+	return s.globs.anyMatch(patterns, paths), nil
+}
+
+// place finds the project of rules:exists:project.
+func (s *scope) place(e *exists, pos Pos, variables Lookup) (Place, error) {
+	key := [2]string{ExpandExisting(e.project, variables), ExpandExisting(e.ref, variables)}
+	if at, ok := s.places[key]; ok {
+		return at, nil
+	}
+	hidden := func(v string) string { return mask(v, s.in.Predefined, s.in.Variables) }
+	missing := failAt(pos, "rules:exists:project", "rules:exists:project `%s` is not a valid project path", hidden(key[0]))
+	if s.in.Files == nil {
+		return Place{}, missing
+	}
+	at, err := s.in.Files.Find(s.ctx, key[0], key[1])
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Place{}, missing
+	case err != nil:
+		return Place{}, fmt.Errorf("find project %s: %w", hidden(key[0]), err)
+	case at.Commit == "":
+		return Place{}, failAt(pos, "rules:exists:ref", "rules:exists:ref `%s` is not a valid ref in project `%s`", hidden(key[1]), hidden(key[0]))
+	}
+	s.places[key] = at
+	return at, nil
+}
+
+func expandEach(in []string, variables Lookup) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = ExpandExisting(s, variables)
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"context"
+	"io/fs"
+)
+
+// Place is a project at a commit: where a file of the configuration stands.
+type Place struct {
+	Project string `json:"project"` // full path
+	Commit  string `json:"commit"`
+}
+
+// Files reads repositories for a configuration. It answers for the person who
+// starts the pipeline: what that person may not read is fs.ErrNotExist. Any
+// other error is a fault, and ends the work.
+type Files interface {
+	// Read gives a file, of which no more than limit+1 bytes are needed.
+	// The path has no leading slash.
+	Read(ctx context.Context, at Place, path string, limit int) ([]byte, error)
+	// Paths lists all files, sorted. It is asked once for each place.
+	Paths(ctx context.Context, at Place) ([]string, error)
+	// Find gives a project at a ref, or at the head of its default branch.
+	// A project that is not there is fs.ErrNotExist; a ref that is not there
+	// is a Place without a commit.
+	Find(ctx context.Context, project, ref string) (Place, error)
+}
+
+// Input is what is known of a pipeline before its jobs are made.
+type Input struct {
+	// At is the project of the pipeline and its commit.
+	At    Place
+	Files Files
+	// Source says what starts the pipeline, as in CI_PIPELINE_SOURCE: push,
+	// web, schedule, merge_request_event, parent_pipeline …
+	Source string
+	// Ref is the name of the branch or tag; Tag says which.
+	Ref string
+	Tag bool
+	// MergeRequest says that the pipeline runs for a merge request, so that it
+	// is neither one of a branch nor one of a tag.
+	MergeRequest bool
+	// Predefined are the variables that the server sets (CI_*). Those of the
+	// YAML win over them.
+	Predefined []Variable
+	// Variables win over those of the YAML: of the instance, of groups, of the
+	// project, of a schedule or trigger, and of the pipeline. Later ones win
+	// over earlier ones of the same name.
+	Variables []Variable
+	// Changed lists the files that the pipeline is about: those of the push, of
+	// the merge request, or since compareTo, a ref, when that is not empty.
+	// known is false when there is nothing to compare with, as for a schedule
+	// or a new branch: then every rules:changes is met. A compareTo that is
+	// no ref is fs.ErrNotExist. Nil is the same as not known.
+	Changed func(ctx context.Context, compareTo string) (paths []string, known bool, err error)
+}
+
+// Source is a configuration to load. Only Input.Files, and Path or Content, are
+// needed.
+type Source struct {
+	Input Input
+	// Path is the main file; Content is read instead, when it is not nil.
+	Path    string
+	Content []byte
+	// Inputs are values for spec:inputs of the main file: strings, numbers,
+	// booleans and lists, as package encoding/json gives them.
+	Inputs map[string]any
+	// Templates are the files of include:template; nil when there are none.
+	Templates fs.FS
+	// Remote fetches a file of include:remote; nil when that is not allowed.
+	// Its error is shown to the author of the file.
+	Remote func(ctx context.Context, url string, limit int) ([]byte, error)
+	// Artifact reads a file out of the artifacts of a job of the parent
+	// pipeline; nil when there is no parent. A missing one is fs.ErrNotExist.
+	Artifact func(ctx context.Context, job, path string, limit int) ([]byte, error)
+	Limits   Limits
+}
+
+// Included is a file that was included, in the order of reading.
+type Included struct {
+	// Type is local, file (of another project), remote, template or artifact.
+	Type     string `json:"type"`
+	Location string `json:"location"`
+	// Project, Ref and Job are as the include has them.
+	Project string `json:"project,omitempty"`
+	Ref     string `json:"ref,omitempty"`
+	Job     string `json:"job,omitempty"`
+	// At is where the file stands; empty for remote files and templates.
+	At Place `json:"at,omitzero"`
+	// From is where the including file stands.
+	From Place `json:"from,omitzero"`
+}

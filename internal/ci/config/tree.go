@@ -1,0 +1,158 @@
+package config
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// kind is what a node is.
+type kind uint8
+
+const (
+	null kind = iota
+	boolean
+	integer
+	float
+	text
+	list
+	table
+	reference // a !reference tag, until it is resolved
+)
+
+// A node is a piece of a configuration. Nodes are shared and never changed
+// once they are made: an alias costs nothing until somebody walks the tree,
+// and nobody walks a tree whose weight is over the limit.
+type node struct {
+	kind   kind
+	text   string // a scalar, as it is printed
+	items  []*node
+	fields []field
+	index  map[string]int // of the fields, when there are many
+	pos    Pos
+	weight int  // bytes that the expanded tree would take, about
+	height int  // levels below
+	tagged bool // there is a reference within
+}
+
+type field struct {
+	key   string
+	pos   Pos
+	value *node
+}
+
+const (
+	nodeWeight = 16
+	fieldCost  = 64              // of copying a field
+	maxWeight  = math.MaxInt / 2 // a sum of two weights does not overflow
+	indexFrom  = 12
+)
+
+func newScalar(k kind, value string, pos Pos) *node {
+	return &node{kind: k, text: value, pos: pos, weight: nodeWeight + len(value)}
+}
+
+func newList(k kind, items []*node, pos Pos) *node {
+	n := &node{kind: k, items: items, pos: pos, weight: nodeWeight, tagged: k == reference}
+	for _, item := range items {
+		n.hold(item, 0)
+	}
+	return n
+}
+
+func newTable(fields []field, pos Pos) *node {
+	n := &node{kind: table, fields: fields, pos: pos, weight: nodeWeight}
+	if len(fields) >= indexFrom {
+		n.index = make(map[string]int, len(fields))
+	}
+	for i, f := range fields {
+		n.hold(f.value, len(f.key))
+		if n.index != nil {
+			n.index[f.key] = i
+		}
+	}
+	return n
+}
+
+func (n *node) hold(child *node, key int) {
+	n.weight = min(n.weight+child.weight+key, maxWeight)
+	n.height = max(n.height, child.height+1)
+	n.tagged = n.tagged || child.tagged
+}
+
+// find gives the place of a field, or -1.
+func (n *node) find(key string) int {
+	if n.index != nil {
+		if i, ok := n.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(n.fields, func(f field) bool { return f.key == key })
+}
+
+// get gives the value of a field, nil when there is none or when it is null:
+// to set a keyword to null is to not set it.
+func (n *node) get(key string) *node {
+	if n == nil || n.kind != table {
+		return nil
+	}
+	i := n.find(key)
+	if i < 0 || n.fields[i].value.kind == null {
+		return nil
+	}
+	return n.fields[i].value
+}
+
+// has tells whether a table has the key, be it null.
+func (n *node) has(key string) bool { return n != nil && n.kind == table && n.find(key) >= 0 }
+
+// keyPos is where the key of a field stands, or the table itself.
+func (n *node) keyPos(key string) Pos {
+	if i := n.find(key); n.kind == table && i >= 0 {
+		return n.fields[i].pos
+	}
+	return n.pos
+}
+
+// number gives the value of an integer.
+func (n *node) number() (int64, bool) {
+	if n.kind != integer {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(n.text, 10, 64)
+	return v, err == nil
+}
+
+// without is the table less one field.
+func (n *node) without(key string) *node {
+	i := n.find(key)
+	if i < 0 {
+		return n
+	}
+	return newTable(slices.Delete(slices.Clone(n.fields), i, i+1), n.pos)
+}
+
+// merge lays over on base: tables are merged key by key, all else is replaced.
+func merge(base, over *node, b *budget) (*node, error) {
+	if base.kind != table || over.kind != table {
+		return over, nil
+	}
+	if err := b.spend(fieldCost*(1+len(base.fields)+len(over.fields)), over.pos); err != nil {
+		return nil, err
+	}
+	fields := slices.Clone(base.fields)
+	for _, f := range over.fields {
+		i := base.find(f.key)
+		if i < 0 {
+			fields = append(fields, f)
+			continue
+		}
+		merged, err := merge(base.fields[i].value, f.value, b)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = field{key: f.key, pos: f.pos, value: merged}
+	}
+	return newTable(fields, over.pos), nil
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Variable is a CI/CD variable.
+type Variable struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Raw says that $ in the value is a dollar, not a reference.
+	Raw bool `json:"raw,omitempty"`
+	// File says that jobs get the name of a file that holds the value.
+	File bool `json:"file,omitempty"`
+	// Masked says that the value must not be shown in a message or a log.
+	Masked bool `json:"masked,omitempty"`
+}
+
+// Lookup finds a variable by name.
+type Lookup func(name string) (Variable, bool)
+
+// LookupIn finds variables in lists; of two of one name the later one counts,
+// in a list and among lists.
+func LookupIn(lists ...[]Variable) Lookup {
+	size := 0
+	for _, l := range lists {
+		size += len(l)
+	}
+	byName := make(map[string]Variable, size)
+	for _, l := range lists {
+		for _, v := range l {
+			byName[v.Key] = v
+		}
+	}
+	return func(name string) (Variable, bool) {
+		v, ok := byName[name]
+		return v, ok
+	}
+}
+
+// layered asks the lookups in turn; the first that knows the name answers.
+func layered(lookups ...Lookup) Lookup {
+	return func(name string) (Variable, bool) {
+		for _, l := range lookups {
+			if v, ok := l(name); ok {
+				return v, true
+			}
+		}
+		return Variable{}, false
+	}
+}
+
+// overlay sets variables in a list and keeps its order; new ones come last.
+func overlay(base, over []Variable) []Variable {
+	if len(over) == 0 {
+		return base
+	}
+	result := slices.Clone(base)
+	at := make(map[string]int, len(result)+len(over))
+	for i, v := range result {
+		at[v.Key] = i
+	}
+	for _, v := range over {
+		if i, ok := at[v.Key]; ok {
+			result[i] = v
+			continue
+		}
+		at[v.Key] = len(result)
+		result = append(result, v)
+	}
+	return result
+}
+
+// mask takes the values of masked variables out of a message.
+func mask(message string, variables ...[]Variable) string {
+	for _, l := range variables {
+		for _, v := range l {
+			if v.Masked && v.Value != "" {
+				message = strings.ReplaceAll(message, v.Value, "[MASKED]")
+			}
+		}
+	}
+	return message
+}
