@@ -10,7 +10,7 @@ LDFLAGS  = -s -w -X svc/internal/config.version=$(VERSION) -X svc/internal/confi
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build run check test test-short fuzz bench clean setup tools
+.PHONY: help build run check test test-short fuzz bench bench-large clean setup tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,10 @@ fuzz: ## run each fuzz test for FUZZTIME (20s)
 	scripts/fuzz $(FUZZTIME)
 
 bench: build ## run the benchmarks
-	go test -run '^$$' -bench . -timeout 60m ./bench/...
+	go test -run '^$$' -bench . -skip GitLarge -timeout 60m ./bench/...
+
+bench-large: ## run the benchmarks on a repository of 1 GiB
+	go test -run '^$$' -bench GitLarge -timeout 60m ./bench/...
 
 clean: ## remove what was built
 	rm -rf bin

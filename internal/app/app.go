@@ -101,7 +101,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.Blobs, err = blob.Open(ctx, string(a.Config.BlobURL), a.Config.DataDir); err != nil {
 		return err
 	}
-	if a.Git, err = git.New(git.Deps{}); err != nil {
+	if a.Git, err = git.New(git.Deps{Spool: filepath.Join(a.tempDir(), "spool")}); err != nil {
 		return err
 	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})

@@ -179,7 +179,9 @@ func TestHiddenIsNotFetched(t *testing.T) {
 		}
 	}
 	// It is there for who sees it.
+	s.mu.Lock()
 	s.o.Hide = nil
+	s.mu.Unlock()
 	dir := filepath.Join(t.TempDir(), "all")
 	gittest.Run(t, "", "init", "-q", dir)
 	for _, id := range []string{hidden, below, tag} {

@@ -63,7 +63,7 @@ func TestFsck(t *testing.T) {
 			write(t, filepath.Join(g.Path, "refs/heads/bad"), strings.Repeat("ab", 20)+"\n")
 			return ""
 		}, "bad ref"},
-		{"a bad tree", func(_ *testing.T, g *gittest.Repo) string {
+		{"a bad tree", func(t *testing.T, g *gittest.Repo) string {
 			blob := g.Git("rev-parse", "main:a")
 			tree := gittest.RunInput(t, g.Path, strings.NewReader("100644 blob "+blob+"\tb\n100644 blob "+blob+"\tb\n"), "mktree")
 			g.Git("update-ref", "refs/heads/tree", g.Git("commit-tree", "-m", "x", tree))

@@ -164,7 +164,15 @@ func TestHousekeepLetsGo(t *testing.T) {
 			t.Errorf("%.8s: %v", id, err)
 		}
 	}
+	if _, err := r.Info(t.Context(), OID(young)); err != nil {
+		t.Fatal(err)
+	}
 	did := full(time.Now())
+	r.engine.readers.mu.Lock()
+	if n := len(r.engine.readers.resting); n != 0 {
+		t.Errorf("%d readers keep old packs open", n)
+	}
+	r.engine.readers.mu.Unlock()
 	if want := []string{"reflog", "pack-refs", "repack", "prune", "commit-graph"}; !slices.Equal(did.Did, want) {
 		t.Errorf("did %q", did.Did)
 	}

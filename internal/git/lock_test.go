@@ -105,7 +105,7 @@ func TestReclaim(t *testing.T) {
 	}
 	// The shell is ours, what it starts is not, as after a kill.
 	marker := filepath.Join(t.TempDir(), "done")
-	cmd := exec.Command("sh", "-c", `cd "$0" && { sleep 0.3; touch "$1"; } & echo started`, made.Path, marker)
+	cmd := exec.Command("sh", "-c", `(exec >/dev/null 2>&1; cd "$0" && sleep 0.3 && touch "$1") & echo started`, made.Path, marker)
 	if out, err := cmd.Output(); err != nil || string(out) != "started\n" {
 		t.Fatalf("%s %v", out, err)
 	}

@@ -94,7 +94,7 @@ func serve(t testing.TB, o PushOptions) *server {
 }
 
 func (s *server) http(w http.ResponseWriter, q *http.Request) {
-	o := s.o
+	o := s.options()
 	o.Stateless, o.Protocol = true, q.Header.Get("Git-Protocol")
 	var err error
 	switch q.URL.Path + "?" + q.URL.RawQuery {
@@ -127,7 +127,7 @@ func (s *server) converse(conn net.Conn) {
 		}
 	}
 	service, protocol, _ := strings.Cut(string(line), " ")
-	o := s.o
+	o := s.options()
 	o.Protocol = protocol
 	if service == "git-upload-archive" {
 		s.failed(s.repo.UploadArchive(context.Background(), conn, conn))
@@ -140,6 +140,12 @@ func (s *server) converse(conn net.Conn) {
 	push, err := s.repo.ReceivePack(context.Background(), conn, conn, o)
 	s.record(push)
 	s.failed(err)
+}
+
+func (s *server) options() PushOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.o
 }
 
 func (s *server) record(p *Push) {
