@@ -86,12 +86,15 @@ func TestBranches(t *testing.T) {
 			{Do: "DELETE " + at + "/new%2Fone", As: alice, Status: 204},
 			{Do: "DELETE " + at + "/new%2Fone", As: alice, Status: 404},
 			{Do: "DELETE " + at + "/main", As: alice, Status: 403, Want: `{"message":"403 Forbidden - The default branch of a project cannot be deleted."}`},
+			{Do: "POST " + at, As: alice, JSON: `{"branch":"kept","ref":"old"}`, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/protected_branches", id), As: alice, JSON: `{"name":"kep*"}`, Status: 201},
+			{Do: "POST " + at, As: alice, JSON: `{"branch":"same","ref":"main"}`, Status: 201, Want: `{"merged":false}`},
 			{Do: fmt.Sprintf("DELETE /projects/%d/repository/merged_branches", id), As: alice, Status: 202, Want: `{"message":"202 Accepted"}`},
 		})
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.Check(t, apptest.Call{Do: "GET " + at, As: alice, Status: 200, Want: names("feature/One", "main")})
+		s.Check(t, apptest.Call{Do: "GET " + at, As: alice, Status: 200, Want: names("feature/One", "kept", "main", "same")})
 
 		var empty struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"path":"empty"}`, Status: 201}).JSON(t, &empty)
