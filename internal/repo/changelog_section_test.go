@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"svc/internal/errs"
 )
 
 func TestValidVersion(t *testing.T) {
@@ -112,4 +114,21 @@ func TestChangelogConfig(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+func FuzzChangelogConfig(f *testing.F) {
+	f.Add("date_format: '%F'\ncategories: {a: b}\ntemplate: '{{ x }}'\ntag_regex: '^v'\ninclude_groups: [g]\n")
+	f.Add("a: &a [x, x]\nb: &b [*a, *a]\ncategories: *b\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parseChangelogConfig([]byte(text))
+		if err != nil {
+			if !errs.Is(err, errs.KindUnprocessable) {
+				t.Fatalf("%v is a fault", err)
+			}
+			return
+		}
+		if heading := formatDate(c.dateFormat, time.Unix(0, 0).UTC()); strings.ContainsAny(heading, "\r\n") {
+			t.Errorf("%q is more than one line", heading)
+		}
+	})
 }

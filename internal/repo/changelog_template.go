@@ -77,10 +77,12 @@ func (p *templateParser) nodes(depth int) (list []node, end string, err error) {
 	if depth > maxTemplateNest {
 		return nil, "", fmt.Errorf("more than %d statements are in each other", maxTemplateNest)
 	}
-	for p.rest != "" {
+	for {
 		if text := p.text(); text != "" {
 			list = append(list, textNode(text))
-			continue
+		}
+		if p.rest == "" {
+			return list, "", nil
 		}
 		var n node
 		if strings.HasPrefix(p.rest, "{{") {
@@ -91,11 +93,8 @@ func (p *templateParser) nodes(depth int) (list []node, end string, err error) {
 		if err != nil || end != "" {
 			return list, end, err
 		}
-		if n != nil {
-			list = append(list, n)
-		}
+		list = append(list, n)
 	}
-	return list, "", nil
 }
 
 // text takes what stands before the next tag. A line that ends with a

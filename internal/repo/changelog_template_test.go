@@ -28,6 +28,7 @@ func TestTemplate(t *testing.T) {
 		{"with carriage returns", "a\r\n{% if yes %}\r\nb\\\r\nc\r\n{% end %}\r\n", "a\r\nbc\r\n"},
 		{"prints keep it", "{{title}}\n{{title}}\n", "T\nT\n"},
 		{"a backslash joins lines", "a \\\nb \\ c \\n", "a b \\ c \\n"},
+		{"a backslash at the end", "{{title}}\\\n", "T"},
 		{"spaces in tags", "{%if yes%}{{\ttitle\n}}{%  end  %}", "T"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,6 +99,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add("{% each users %}{{ name }}{% if it %}\\\n{% else %}{{users.0}}{% end %}{% end %}")
 	f.Add("{{{%}}%}{% end %}")
 	f.Add("{%}")
+	f.Add("\\\n")
 	data := map[string]any{
 		"users":      []any{map[string]any{"name": "Ann"}, "x", 1, nil},
 		"categories": []any{map[string]any{"title": "t", "count": 1, "single_change": true, "entries": []any{}}},
