@@ -56,14 +56,16 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["X-Frame-Options"] = sameOrigin
 	h["Referrer-Policy"] = strictOrigin
 	defer func() {
-		if p := recover(); p != nil {
-			f.recovered(rec, r, p)
-		}
+		abort := f.recovered(rec, r, recover())
 		took := time.Since(start)
 		f.metrics.request(r.Method, rec.route, rec.status, took)
 		f.server.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
-			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr))
+			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr),
+			slog.Bool("cut", abort))
+		if abort { // half an answer must not look like a whole one
+			panic(http.ErrAbortHandler)
+		}
 	}()
 	f.route(r).ServeHTTP(rec, r)
 }
@@ -75,18 +77,23 @@ var (
 	strictOrigin = []string{"strict-origin-when-cross-origin"}
 )
 
-func (f *front) recovered(rec *recorder, r *http.Request, p any) {
+// recovered answers for a panic. It reports whether the answer has to be cut
+// off, because a part of it is on its way.
+func (f *front) recovered(rec *recorder, r *http.Request, p any) (abort bool) {
+	if p == nil {
+		return false
+	}
 	if p == http.ErrAbortHandler {
-		panic(p)
+		return true
 	}
 	f.server.Log.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	if rec.wrote {
-		// Half an answer must not look like a whole one.
-		panic(http.ErrAbortHandler)
+		return true
 	}
 	rec.Header().Set("Content-Type", "application/json")
 	rec.WriteHeader(http.StatusInternalServerError)
 	_, _ = rec.Write([]byte(`{"message":"500 Internal Server Error"}`))
+	return false
 }
 
 // clientAddr is who sent the request: the nearest address in X-Forwarded-For
