@@ -28,6 +28,7 @@ type DiffOptions struct {
 	MaxFiles    int           // files with a text: 1,000
 	MaxLines    int           // lines of all texts: 50,000
 	MaxFileSize int           // bytes of one text: 1 MiB
+	MaxSize     int           // bytes of all texts, after which no further one is read: 16 MiB
 	Time        time.Duration // the time of reading
 }
 
@@ -73,6 +74,7 @@ func (o DiffOptions) filled(e *Engine) DiffOptions {
 	set(&o.MaxFiles, 1000)
 	set(&o.MaxLines, 50_000)
 	set(&o.MaxFileSize, 1<<20)
+	set(&o.MaxSize, 16<<20)
 	if o.Time == 0 {
 		o.Time = e.limits.Read
 	}
@@ -176,7 +178,7 @@ func (r Repo) keepDiff(o DiffOptions, d *Diff, size int, base, to OID) error {
 }
 
 func (r Repo) diffKey(o DiffOptions, args []string) cacheKey {
-	limits := fmt.Sprint(o.Unidiff, o.MaxFiles, o.MaxLines, o.MaxFileSize)
+	limits := fmt.Sprint(o.Unidiff, o.MaxFiles, o.MaxLines, o.MaxFileSize, o.MaxSize)
 	return cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00") + "\x00" + limits}
 }
 
@@ -325,7 +327,7 @@ func (p *diffParser) add(part []byte, start bool) (stop bool) {
 		}
 		p.at, p.order = p.order[0], p.order[1:]
 		p.big, p.body = false, false
-		if p.texts > p.o.MaxFiles || p.lines > p.o.MaxLines {
+		if p.texts > p.o.MaxFiles || p.lines > p.o.MaxLines || p.size > p.o.MaxSize {
 			p.order = append([]int{p.at}, p.order...) // finish marks it
 			p.at = -1
 			return true

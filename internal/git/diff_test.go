@@ -89,6 +89,7 @@ func TestDiffLimits(t *testing.T) {
 		{"files", DiffOptions{MaxFiles: 3}, "11100000000000000000"},
 		{"lines", DiffOptions{MaxLines: 25}, "11000000000000000000"},
 		{"size", DiffOptions{MaxFileSize: 10_000}, "11111011111111111111"},
+		{"size of all", DiffOptions{MaxSize: 200_000}, "11111100000000000000"},
 	} {
 		c.o.To = "main"
 		d, err := r.Diff(t.Context(), c.o)
@@ -131,7 +132,7 @@ func FuzzDiff(f *testing.F) {
 	f.Add(":100644 120000 1 2 T\x00a\x00\x00diff --git\n@@\n-x\ndiff --git\n@@\n+y")
 	f.Add(raw + raw + "\x00diff --git x\nBinary files a\ndiff --git y\n@@\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		p := diffParser{o: DiffOptions{MaxFiles: 3, MaxLines: 5, MaxFileSize: 50, Unidiff: len(s)%2 == 0}, diff: &Diff{}}
+		p := diffParser{o: DiffOptions{MaxFiles: 3, MaxLines: 5, MaxFileSize: 50, MaxSize: 1000, Unidiff: len(s)%2 == 0}, diff: &Diff{}}
 		if err := p.read(strings.NewReader(s)); err != nil && !errors.Is(err, errEnough) {
 			return
 		}
