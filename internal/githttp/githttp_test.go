@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -149,10 +150,9 @@ func TestRoles(t *testing.T) {
 			}
 			for i, v := range []string{"private", "internal", "public"} {
 				for j, service := range []string{"git-upload-pack", "git-receive-pack"} {
-					ask{login: login, password: tokens[who], path: refs("olga/"+v, service), status: want[i][j]}.check(t, s)
-					post := ask{login: login, password: tokens[who], path: "/olga/" + v + ".git/" + service, body: []byte("0000"),
-						header: map[string]string{"Content-Type": "application/x-" + service + "-request"}, status: want[i][j]}
-					post.check(t, s)
+					header := map[string]string{"Content-Type": "application/x-" + service + "-request", "Git-Protocol": "version=2"}
+					ask{login: login, password: tokens[who], path: refs("olga/"+v, service), header: header, status: want[i][j]}.check(t, s)
+					ask{login: login, password: tokens[who], path: "/olga/" + v + ".git/" + service, header: header, body: []byte("0000"), status: want[i][j]}.check(t, s)
 				}
 			}
 		}
@@ -321,6 +321,26 @@ func TestProtocol(t *testing.T) {
 			if !strings.Contains(string(counted.Body), line) {
 				t.Errorf("%s is not counted", line)
 			}
+		}
+	})
+}
+
+// TestCopying asks for a fork whose repository is on its way: it is not there
+// yet, and asking must not make an empty one in its place.
+func TestCopying(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, Status: 201, JSON: `{"name":"fork"}`})
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE projects SET import_status = 'scheduled' WHERE full_path = 'alice/fork'`); err != nil {
+			t.Fatal(err)
+		}
+		table(t, s, []ask{
+			{name: "fetch", login: "alice", password: alice, path: refs("alice/fork", "git-upload-pack"), status: 503, text: "being copied"},
+			{name: "push", login: "alice", password: alice, path: refs("alice/fork", "git-receive-pack"), status: 409, text: "being copied"},
+		})
+		if made, err := filepath.Glob(s.Config.Storages["default"] + "/projects/*/*.git"); err != nil || len(made) > 0 {
+			t.Errorf("repositories were made: %v %v", made, err)
 		}
 	})
 }

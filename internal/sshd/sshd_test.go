@@ -180,6 +180,7 @@ func TestSessions(t *testing.T) {
 		for _, session := range open {
 			session.Close()
 		}
+		c = connect(t, s, signer) // on the other one they are given back a little later
 
 		// What the key opens is asked for each command, not once.
 		keys, err := s.Users.OwnKeys(t.Context(), actor.Actor{ID: id, Username: "alice"}, firstPage())
