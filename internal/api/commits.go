@@ -51,14 +51,19 @@ type commitDetailJSON struct {
 }
 
 func toCommit(c *call, in *project.Project, of *git.Commit) commitJSON {
-	form := commitJSON{
+	return commitJSON{
 		repositoryCommitJSON: toRepositoryCommit(c, in, of), Trailers: map[string]string{}, ExtendedTrailers: map[string][]string{},
 	}
-	for _, t := range git.Trailers(of.Message) {
-		form.Trailers[t.Key] = t.Value
-		form.ExtendedTrailers[t.Key] = append(form.ExtendedTrailers[t.Key], t.Value)
+}
+
+// addTrailers is for those who ask for trailers. Elsewhere they stay empty:
+// client-go takes the values of extended_trailers for text and would not read
+// any commit that has some.
+func (f *commitJSON) addTrailers(message string) {
+	for _, t := range git.Trailers(message) {
+		f.Trailers[t.Key] = t.Value
+		f.ExtendedTrailers[t.Key] = append(f.ExtendedTrailers[t.Key], t.Value)
 	}
-	return form
 }
 
 func toCommitWithStats(c *call, in *project.Project, d repo.CommitDetail) commitJSON {
@@ -88,7 +93,7 @@ type commitsParams struct {
 	WithStats   bool       `param:"with_stats"`
 	FirstParent bool       `param:"first_parent" doc:"Of merges follow the first parent alone."`
 	Order       string     `param:"order" enum:"default,topo" default:"default"`
-	Trailers    bool       `param:"trailers" doc:"Trailers are there in any case."`
+	Trailers    bool       `param:"trailers" doc:"Fill trailers and extended_trailers."`
 	pageParams
 }
 
@@ -107,7 +112,13 @@ func (a *API) listCommits(c *call, p commitsParams) (page[commitJSON], error) {
 	if err != nil {
 		return page[commitJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(d repo.CommitDetail) commitJSON { return toCommitWithStats(c, in, d) }), nil
+	return offsetPage(p.pageParams, list, func(d repo.CommitDetail) commitJSON {
+		form := toCommitWithStats(c, in, d)
+		if p.Trailers {
+			form.addTrailers(d.Commit.Message)
+		}
+		return form
+	}), nil
 }
 
 // startParams say where a branch begins that does not exist.

@@ -23,12 +23,14 @@ func TestCommitReads(t *testing.T) {
 		at := fmt.Sprintf("/projects/%d/repository/commits", id)
 		web := s.URL + "/alice/code/-/commit/"
 		s.Table(t, []apptest.Call{
-			{Do: "GET " + at, As: alice, Status: 200, Want: `[
+			{Do: "GET " + at + "?trailers=true", As: alice, Status: 200, Want: `[
 				{"id":"` + two + `","short_id":"` + two[:8] + `","title":"Two","author_name":"Bob","author_email":"bob@example.org","authored_date":"2020-09-13T14:43:20.000+02:00",
 				 "committed_date":"2020-09-13T12:43:20.000+00:00","created_at":"2020-09-13T12:43:20.000+00:00","parent_ids":["` + one + `"],
 				 "trailers":{"Changelog":"added","Ref":"b"},"extended_trailers":{"Changelog":["added"],"Ref":["a","b"]},"web_url":"` + web + two + `"},
 				{"id":"` + one + `","parent_ids":[]}]`,
 				WantHeader: map[string]string{"X-Total": "-", "X-Total-Pages": "-", "X-Page": "1", "X-Next-Page": ""}},
+			{Name: "trailers only for those who ask", Do: "GET " + at, As: alice, Status: 200, Want: `[{"id":"` + two + `","trailers":{},"extended_trailers":{}},{}]`, Not: []string{`"Changelog":`}},
+			{Do: "GET " + at + "/" + two, As: alice, Status: 200, Want: `{"trailers":{},"extended_trailers":{}}`, Not: []string{`"Changelog":`}},
 			{Do: "GET " + at + "?per_page=1&page=1", As: alice, Status: 200, Want: `[{"id":"` + two + `"}]`, WantHeader: map[string]string{"X-Next-Page": "2"}},
 			{Do: "GET " + at + "?per_page=1&page=2", As: alice, Status: 200, Want: `[{"id":"` + one + `"}]`, WantHeader: map[string]string{"X-Next-Page": "", "X-Prev-Page": "1"}},
 			{Do: "GET " + at + "?ref_name=side&with_stats=true", As: alice, Status: 200, Want: `[{"title":"Side","stats":{"additions":1,"deletions":1,"total":2}},{"title":"One","stats":{"additions":2}}]`},

@@ -20,44 +20,45 @@ import (
 // What is not plain (maps, floats, types that write themselves) is left to
 // encoding/json. A type that writes itself by its address does so wherever it
 // stands, also where encoding/json would not have the address.
-func appendJSON(b []byte, body any) ([]byte, error) {
+func (es *encoders) appendJSON(b []byte, body any) ([]byte, error) {
 	if body == nil {
 		return append(b, "null"...), nil
 	}
-	return appendBoxed(b, reflect.ValueOf(body))
+	return es.appendBoxed(b, reflect.ValueOf(body))
 }
 
 // appendBoxed writes what was in an interface.
-func appendBoxed(b []byte, v reflect.Value) ([]byte, error) {
+func (es *encoders) appendBoxed(b []byte, v reflect.Value) ([]byte, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return append(b, "null"...), nil
 		}
-		return encoderOf(v.Type().Elem())(b, v.UnsafePointer())
+		return es.of(v.Type().Elem())(b, v.UnsafePointer())
 	}
 	at := reflect.New(v.Type())
 	at.Elem().Set(v)
-	return encoderOf(v.Type())(b, at.UnsafePointer())
+	return es.of(v.Type())(b, at.UnsafePointer())
 }
 
 // encoder writes the value of one type that lies at an address.
 type encoder func(b []byte, at unsafe.Pointer) ([]byte, error)
 
-// encoders are those of the types that have been written. Types never change.
-var encoders sync.Map // of reflect.Type to encoder
+// encoders write JSON; they remember the types that they have looked through.
+// Types never change.
+type encoders struct{ known sync.Map } // of reflect.Type to encoder
 
-func encoderOf(t reflect.Type) encoder {
-	if e, ok := encoders.Load(t); ok {
+func (es *encoders) of(t reflect.Type) encoder {
+	if e, ok := es.known.Load(t); ok {
 		return e.(encoder)
 	}
-	e := newEncoder(t, map[reflect.Type]*encoder{})
-	encoders.Store(t, e)
+	e := es.make(t, map[reflect.Type]*encoder{})
+	es.known.Store(t, e)
 	return e
 }
 
-// newEncoder looks through a type. A type that holds itself finds its own
+// make looks through a type. A type that holds itself finds its own
 // encoder in begun.
-func newEncoder(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
+func (es *encoders) make(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
 	if marshals(t) {
 		return other(t)
 	}
@@ -73,12 +74,12 @@ func newEncoder(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
 			return strconv.AppendInt(b, int64(*(*int)(at)), 10), nil
 		}
 	case reflect.Pointer:
-		return encodePointer(newEncoder(t.Elem(), begun))
+		return encodePointer(es.make(t.Elem(), begun))
 	case reflect.Interface:
-		return encodeInterface(t)
+		return es.encodeInterface(t)
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 { // bytes have a form of their own
-			return encodeSlice(newEncoder(t.Elem(), begun), t.Elem().Size())
+			return encodeSlice(es.make(t.Elem(), begun), t.Elem().Size())
 		}
 	case reflect.Struct:
 		if e := begun[t]; e != nil {
@@ -86,7 +87,7 @@ func newEncoder(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
 		}
 		e := new(encoder)
 		begun[t] = e
-		*e = encodeStruct(t, begun)
+		*e = es.encodeStruct(t, begun)
 		return *e
 	}
 	return other(t)
@@ -125,13 +126,13 @@ func encodePointer(to encoder) encoder {
 	}
 }
 
-func encodeInterface(t reflect.Type) encoder {
+func (es *encoders) encodeInterface(t reflect.Type) encoder {
 	return func(b []byte, at unsafe.Pointer) ([]byte, error) {
 		v := reflect.NewAt(t, at).Elem().Elem()
 		if !v.IsValid() {
 			return append(b, "null"...), nil
 		}
-		return appendBoxed(b, v)
+		return es.appendBoxed(b, v)
 	}
 }
 
@@ -165,8 +166,8 @@ type encodedField struct {
 	inner  []encodedField               // of an embedded pointer: the fields that it adds
 }
 
-func encodeStruct(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
-	fields, ok := addFields(nil, t, 0, begun, map[string]bool{})
+func (es *encoders) encodeStruct(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
+	fields, ok := es.addFields(nil, t, 0, begun, map[string]bool{})
 	if !ok {
 		return other(t)
 	}
@@ -206,17 +207,17 @@ func appendFields(b []byte, fields []encodedField, at unsafe.Pointer) ([]byte, e
 // addFields adds the fields of a struct that lies at an offset. It is false
 // when one is not plain: a second one of the same name, of which encoding/json
 // would choose one, or a tag that asks for more than a name.
-func addFields(fields []encodedField, t reflect.Type, offset uintptr, begun map[reflect.Type]*encoder, seen map[string]bool) ([]encodedField, bool) {
+func (es *encoders) addFields(fields []encodedField, t reflect.Type, offset uintptr, begun map[reflect.Type]*encoder, seen map[string]bool) ([]encodedField, bool) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
 		name, option, _ := strings.Cut(tag, ",")
 		at, ok := offset+f.Offset, true
 		switch {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && !marshals(f.Type):
-			fields, ok = addFields(fields, f.Type, at, begun, seen)
+			fields, ok = es.addFields(fields, f.Type, at, begun, seen)
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && !marshals(f.Type):
 			p := encodedField{offset: at}
-			p.inner, ok = addFields([]encodedField{}, f.Type.Elem(), 0, begun, seen)
+			p.inner, ok = es.addFields([]encodedField{}, f.Type.Elem(), 0, begun, seen)
 			fields = append(fields, p)
 		case f.Anonymous && name == "":
 			return nil, false
@@ -226,7 +227,7 @@ func addFields(fields []encodedField, t reflect.Type, offset uintptr, begun map[
 			if name == "" {
 				name = f.Name
 			}
-			p := encodedField{key: `,"` + name + `":`, offset: at, write: newEncoder(f.Type, begun)}
+			p := encodedField{key: `,"` + name + `":`, offset: at, write: es.make(f.Type, begun)}
 			if option == "omitempty" {
 				p.empty = emptyOf(f.Type)
 			}

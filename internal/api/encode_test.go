@@ -23,7 +23,7 @@ func plainJSON(v any) (string, error) {
 func sameJSON(t *testing.T, v any) {
 	t.Helper()
 	want, wantErr := plainJSON(v)
-	got, err := appendJSON([]byte("before"), v)
+	got, err := new(encoders).appendJSON([]byte("before"), v)
 	if (err == nil) != (wantErr == nil) {
 		t.Errorf("%#v: %v, want %v", v, err, wantErr)
 	}
@@ -54,8 +54,10 @@ type wood struct {
 	ID int64 `json:"id"`
 	root
 	*bark
+	//lint:ignore U1000 a field that is not shown
 	twig   twig
 	Hidden string `json:"-"`
+	//lint:ignore SA5008 the odd name is what is tested
 	Dash   string `json:"-,"`
 	Unsaid int
 }
@@ -88,6 +90,7 @@ func TestAppendJSON(t *testing.T) {
 		&word, []shouted{"a", "b"}, map[string]*shouted{"k": &word}, &struct{ S shouted }{"x"},
 		"quote \" and \\", "line\nend\r\t\b\f\x00\x1f\x7f", "<a href='x'>&amp;</a>", "äöü ß 日本 😀", "\u2028 and \u2029", "\xff\xfe bad", "\ufffd good",
 		"ä\"", "日\n", "a\xc3", struct {
+			//lint:ignore SA5008 the odd name is what is tested
 			A string `json:"a\"b"`
 			B string `json:"ä"`
 			C int    `json:",omitempty"`
@@ -170,9 +173,10 @@ func BenchmarkAppendJSON(b *testing.B) {
 	})
 	b.Run("appendJSON", func(b *testing.B) {
 		var out []byte
+		var es encoders
 		for b.Loop() {
 			var err error
-			if out, err = appendJSON(out[:0], items); err != nil {
+			if out, err = es.appendJSON(out[:0], items); err != nil {
 				b.Fatal(err)
 			}
 		}

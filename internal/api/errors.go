@@ -44,7 +44,7 @@ func (a *API) refuse(c *call, err error) {
 	if m, ok := errors.AsType[*project.Moved](err); ok {
 		if to := c.movedTo(m); to != "" {
 			c.w.Header().Set("Location", to)
-			writeJSON(c.w, c.r, http.StatusMovedPermanently, messageJSON{"301 Moved Permanently - " + to})
+			a.writeJSON(c.w, c.r, http.StatusMovedPermanently, messageJSON{"301 Moved Permanently - " + to})
 			return
 		}
 	}
@@ -57,7 +57,7 @@ func (a *API) refuse(c *call, err error) {
 	case http.StatusUnauthorized:
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="`+a.Site.Name+`", error="invalid_token"`)
 	}
-	writeJSON(c.w, c.r, code, body)
+	a.writeJSON(c.w, c.r, code, body)
 }
 
 // movedTo is this request's address with the id of a thing that was named by
@@ -140,6 +140,9 @@ func answerKind(e *errs.Error) (int, any) {
 		}
 		return http.StatusNotFound, messageJSON{"404 " + e.Text + " Not Found"}
 	case errs.KindConflict:
+		if len(e.Fields) > 0 {
+			return http.StatusConflict, messageJSON{e.Fields}
+		}
 		return http.StatusConflict, messageJSON{e.Text}
 	case errs.KindPrecondition:
 		return http.StatusPreconditionFailed, messageJSON{"412 Precondition Failed"}

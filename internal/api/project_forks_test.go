@@ -26,7 +26,7 @@ func TestForks(t *testing.T) {
 
 			{Do: "POST /projects/alice%2Fone/fork", As: bob, Status: 201,
 				Want: `{"path_with_namespace":"bob/one","description":"first","visibility":"public","forked_from_project":{"path_with_namespace":"alice/one"}}`},
-			{Name: "a path is taken", Do: "POST /projects/alice%2Fone/fork", As: bob, Status: 400},
+			{Name: "a path is taken", Do: "POST /projects/alice%2Fone/fork", As: bob, Status: 409, Want: `{"message":{"path":["has already been taken"]}}`},
 			{Do: "POST /projects/alice%2Fone/fork", As: bob, JSON: `{"path":"own","name":"Own","visibility":"private","branches":"main"}`, Status: 201,
 				Want: `{"path_with_namespace":"bob/own","name":"Own","visibility":"private"}`},
 			{Do: "POST /projects/alice%2Fone/fork", As: bob, JSON: `{"path":"x","branches":"other"}`, Status: 400},
@@ -41,7 +41,7 @@ func TestForks(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Do: "GET /projects/bob%2Fone", As: bob, Status: 200, Want: `{"import_status":"finished","default_branch":"main","empty_repo":false,"forks_count":0}`},
 			{Do: "GET /projects/bob%2Fown", As: bob, Status: 200, Want: `{"import_status":"finished","default_branch":"main"}`},
-			{Do: "GET /projects/bob%2Fbare", As: bob, Status: 200, Want: `{"import_status":"finished","default_branch":null,"empty_repo":true}`},
+			{Do: "GET /projects/bob%2Fbare", As: bob, Status: 200, Want: `{"import_status":"finished","default_branch":"main","empty_repo":true}`},
 			{Do: "GET /projects/alice%2Fone", As: alice, Status: 200, Want: `{"forks_count":2,"import_status":"none"}`},
 			{Name: "alice does not see what is private", Do: "GET /projects/alice%2Fone/forks", As: alice, Status: 200, Want: `[{"path_with_namespace":"bob/one"}]`},
 

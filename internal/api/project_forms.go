@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
 	"time"
 
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // projectBasicJSON is what anybody sees of a project who sees it at all.
@@ -18,8 +20,8 @@ type projectBasicJSON struct {
 	Path              string                 `json:"path"`
 	PathWithNamespace string                 `json:"path_with_namespace"`
 	CreatedAt         stamp                  `json:"created_at"`
-	DefaultBranch     *string                `json:"default_branch"`
-	TagList           []string               `json:"tag_list"` // deprecated
+	DefaultBranch     string                 `json:"default_branch"` // while there is none, the one that clients are to begin with
+	TagList           []string               `json:"tag_list"`       // deprecated
 	Topics            []string               `json:"topics"`
 	SSHURL            string                 `json:"ssh_url_to_repo"`
 	HTTPURL           string                 `json:"http_url_to_repo"`
@@ -123,7 +125,7 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
 	return projectBasicJSON{
 		ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path, PathWithNamespace: p.FullPath,
-		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: textOrNull(p.DefaultBranch), TagList: p.Topics, Topics: p.Topics,
+		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: cmp.Or(p.DefaultBranch, repo.UsualBranch), TagList: p.Topics, Topics: p.Topics,
 		SSHURL: sshURL(site, p.FullPath), HTTPURL: site.URL + "/" + p.FullPath + ".git", WebURL: site.URL + "/" + p.FullPath,
 		AvatarURL: pictureURL(site, "project", p.ID, p.Avatar), ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
 		Namespace: toNamespace(site, &p.Namespace),

@@ -36,7 +36,7 @@ func TestProjectLife(t *testing.T) {
 		at := fmt.Sprintf("/projects/%d", id)
 		s.Table(t, []apptest.Call{
 			{Name: "what is true of an empty one", Do: "GET " + at, As: alice, Status: 200, Want: `{"name":"first","path":"first","path_with_namespace":"alice/first",
-				"name_with_namespace":"alice / first","empty_repo":true,"default_branch":null,"visibility":"private","archived":false,"mirror":false,
+				"name_with_namespace":"alice / first","empty_repo":true,"default_branch":"main","visibility":"private","archived":false,"mirror":false,
 				"merge_method":"merge","squash_option":"default_off","repository_access_level":"enabled","merge_requests_access_level":"enabled",
 				"namespace":{"kind":"user","full_path":"alice","parent_id":null},"owner":{"username":"alice"},"star_count":0,"forks_count":0,
 				"permissions":{"project_access":{"access_level":50},"group_access":{"access_level":50}},"topics":[],"shared_with_groups":[]}`},

@@ -156,7 +156,7 @@ func TestEmptyRepository(t *testing.T) {
 				{Do: "GET " + at + "/repository/compare?from=main&to=main", As: alice, Status: 404, Want: `{"message":"404 Ref Not Found"}`},
 				{Do: "GET " + at + "/repository/contributors", As: alice, Status: 200, Want: `[]`},
 				{Do: "GET " + at + "/repository/contributors?ref=main", As: alice, Status: 404},
-				{Do: "GET " + at + "/repository/merge_base?refs[]=main&refs[]=x", As: alice, Status: 400, Want: `{"message":"400 Bad request - Could not find refs: main, x"}`},
+				{Do: "GET " + at + "/repository/merge_base?refs[]=main&refs[]=x", As: alice, Status: 400, Want: `{"message":"Could not find refs: main, x"}`},
 				{Do: "GET " + at + "/repository/changelog?version=1.0.0", As: alice, Status: 422},
 				{Do: "POST " + at + "/repository/changelog", As: alice, JSON: `{"version":"1.0.0"}`, Status: 422},
 				{Do: "GET " + at + "/languages", As: alice, Status: 200, Want: `{}`},
@@ -527,8 +527,8 @@ func TestMergeBase(t *testing.T) {
 			{Do: "GET " + at + "/repository/merge_base?refs[]=one&refs[]=" + base, Status: 200, Want: want},
 			{Do: "GET " + at + "/repository/merge_base?refs[]=main&refs[]=main", Status: 200, Want: want},
 			{Do: "GET " + at + "/repository/merge_base", Status: 400, Want: `{"error":"refs is missing"}`},
-			{Do: "GET " + at + "/repository/merge_base?refs[]=main", Status: 400, Want: `{"message":"400 Bad request - Provide at least 2 refs"}`},
-			{Do: "GET " + at + "/repository/merge_base?refs[]=main&refs[]=none", Status: 400, Want: `{"message":"400 Bad request - Could not find ref: none"}`},
+			{Do: "GET " + at + "/repository/merge_base?refs[]=main", Status: 400, Want: `{"message":"Provide at least 2 refs"}`},
+			{Do: "GET " + at + "/repository/merge_base?refs[]=main&refs[]=none", Status: 400, Want: `{"message":"Could not find ref: none"}`},
 			{Do: "GET " + at + "/repository/merge_base?refs[]=main&refs[]=lonely", Status: 404, Want: `{"message":"404 Merge Base Not Found"}`},
 		})
 	})

@@ -37,7 +37,7 @@ func TestCompare(t *testing.T) {
 			{"old_path":"keep","new_path":"keep","a_mode":"100644","b_mode":"100644","diff":"@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
 			{"old_path":"old name","new_path":"new name","diff":"","renamed_file":true}]`
 		want := `{"commit":{"id":"` + two + `","title":"Topic two"},"commits":[
-			{"id":"` + one + `","short_id":"` + one[:8] + `","title":"Topic one","message":"Topic one\n\nReviewed-by: Ann\n","author_name":"Ann Author","author_email":"ann@example.com","created_at":"2023-11-14T22:13:20.000+00:00","parent_ids":["` + base + `"],"trailers":{"Reviewed-by":"Ann"}},
+			{"id":"` + one + `","short_id":"` + one[:8] + `","title":"Topic one","message":"Topic one\n\nReviewed-by: Ann\n","author_name":"Ann Author","author_email":"ann@example.com","created_at":"2023-11-14T22:13:20.000+00:00","parent_ids":["` + base + `"],"trailers":{}},
 			{"id":"` + two + `","title":"Topic two"}],` + diffs + `,"compare_timeout":false,"compare_same_ref":false,
 			"web_url":"` + s.URL + `/alice/code/-/compare/` + base + `...` + two + `"}`
 		path := at + "/repository/compare"

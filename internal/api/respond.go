@@ -81,7 +81,7 @@ func (a *API) present(c *call, e *endpoint, result any) {
 		c.w.WriteHeader(http.StatusNoContent)
 		return
 	case accepted:
-		writeJSON(c.w, c.r, http.StatusAccepted, messageJSON{"202 Accepted"})
+		a.writeJSON(c.w, c.r, http.StatusAccepted, messageJSON{"202 Accepted"})
 		return
 	case outcome:
 		value, same := r.outcome()
@@ -93,15 +93,15 @@ func (a *API) present(c *call, e *endpoint, result any) {
 	case pager:
 		result = r.page(c)
 	}
-	writeJSON(c.w, c.r, e.status, result)
+	a.writeJSON(c.w, c.r, e.status, result)
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // writeJSON writes a body whole, with an ETag on reads.
-func writeJSON(w http.ResponseWriter, r *http.Request, code int, body any) {
+func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, code int, body any) {
 	buf := buffers.Get().(*[]byte)
-	text, err := appendJSON((*buf)[:0], body)
+	text, err := a.forms.appendJSON((*buf)[:0], body)
 	defer func() {
 		if *buf = text[:0]; cap(text) <= 1<<20 { // one large list must not stay for ever
 			buffers.Put(buf)

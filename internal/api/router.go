@@ -89,6 +89,7 @@ type API struct {
 	Deps
 	mux       *chi.Mux
 	endpoints []*endpoint
+	forms     encoders
 }
 
 // New builds the API: every resource adds its routes.
@@ -259,7 +260,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(r.RequestURI) > maxURI {
-		writeJSON(w, r, http.StatusRequestURITooLong, messageJSON{"414 Request-URI Too Large"})
+		a.writeJSON(w, r, http.StatusRequestURITooLong, messageJSON{"414 Request-URI Too Large"})
 		return
 	}
 	// Matching goes by the path as it was sent, so that an encoded slash
@@ -345,7 +346,7 @@ func (c *call) unmodifiedSince() *time.Time {
 }
 
 func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, r, http.StatusNotFound, errorJSON{"404 Not Found"})
+	a.writeJSON(w, r, http.StatusNotFound, errorJSON{"404 Not Found"})
 }
 
 func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
@@ -356,7 +357,7 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Allow", strings.Join(append(allowed, "OPTIONS"), ", "))
-	writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
+	a.writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
 }
 
 var varyOrigin = []string{"Origin"}

@@ -37,7 +37,7 @@ type Error struct {
 	// the missing thing ("User"), empty when that says nothing.
 	Text string
 	// Fields holds what is wrong with each named attribute of a model; it
-	// goes with KindInvalid and replaces Text.
+	// goes with KindInvalid or KindConflict and replaces Text.
 	Fields map[string][]string
 	// Bare says that Text stands alone: a door puts nothing before it.
 	Bare  bool

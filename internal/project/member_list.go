@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -220,6 +221,15 @@ func insertMember(ctx context.Context, q db.Q, in source, m *Member) error {
 	if db.IsUnique(err, "members_namespace_id_user_id") || db.IsUnique(err, "members_project_id_user_id") {
 		return errs.Conflict("Member already exists")
 	}
+	return err
+}
+
+// saveOwner makes a user an Owner of a project for good, whatever he was there.
+func saveOwner(ctx context.Context, q db.Q, projectID, userID int64, at time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO members (project_id, user_id, access_level, created_by, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (project_id, user_id) DO UPDATE SET access_level = excluded.access_level, expires_at = NULL, requested_at = NULL`,
+		projectID, userID, int64(Owner), userID, at)
 	return err
 }
 

@@ -33,6 +33,12 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 		}
 		from := p.Namespace.FullPath
 		p.NamespaceID = into.ID
+		if into.UserID != nil {
+			// As in a project that was made there, its owner is a member.
+			if err := saveOwner(ctx, tx, p.ID, *into.UserID, s.Now()); err != nil {
+				return err
+			}
+		}
 		return s.record(ctx, tx, by, "project_namespace_updated", p.entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
 	})
 	if err != nil {

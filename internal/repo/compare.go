@@ -121,7 +121,7 @@ func (s *Service) MergeBase(ctx context.Context, by actor.Actor, ref project.Ref
 		return nil, nil, err
 	}
 	if len(revs) < 2 {
-		return nil, nil, errs.Invalid("Provide at least 2 refs")
+		return nil, nil, errs.Refused("Provide at least 2 refs")
 	}
 	ids := make([]string, len(revs))
 	var unknown []string
@@ -139,7 +139,7 @@ func (s *Service) MergeBase(ctx context.Context, by actor.Actor, ref project.Ref
 		if len(unknown) > 1 {
 			noun = "refs"
 		}
-		return nil, nil, errs.Invalid("Could not find %s: %s", noun, strings.Join(unknown, ", "))
+		return nil, nil, errs.Refused("Could not find %s: %s", noun, strings.Join(unknown, ", "))
 	}
 	base, err := r.MergeBase(ctx, ids...)
 	if err != nil {

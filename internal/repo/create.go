@@ -21,7 +21,7 @@ type First struct {
 // branch that can not be.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProject, f First) (*project.Project, error) {
 	if f.Branch == "" {
-		f.Branch = usualBranch
+		f.Branch = UsualBranch
 	}
 	if err := git.CheckRef(git.Heads + f.Branch); err != nil {
 		return nil, errs.InvalidField("default_branch", "is not a valid name of a branch").Because(err)
@@ -30,7 +30,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	if err != nil {
 		return nil, err
 	}
-	if !f.Readme && f.Branch == usualBranch {
+	if !f.Readme && f.Branch == UsualBranch {
 		return p, nil // the repository is made when something comes
 	}
 	r, err := s.ensure(ctx, p, f.Branch)

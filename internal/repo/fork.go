@@ -25,7 +25,8 @@ type NewFork struct {
 
 // Fork makes a project with a copy of the repository of another, which is
 // copied in the background. Whoever may read the original may, where the
-// project allows it and he may make projects; Forbidden or NotFound otherwise.
+// project allows it and he may make projects; Forbidden or NotFound otherwise,
+// Conflict when the fork can not be made where it is wanted.
 func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n NewFork) (*project.Project, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -68,6 +69,12 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 		fork.Description = &from.Description
 	}
 	made, err := s.Projects.Create(ctx, by, fork)
+	if refusal, ok := errors.AsType[*errs.Error](err); ok && len(refusal.Fields) > 0 {
+		// As clients know it: what the fork would be stands in the way.
+		conflict := *refusal
+		conflict.Kind = errs.KindConflict
+		err = &conflict
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fork project %d: %w", from.ID, err)
 	}

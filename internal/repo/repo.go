@@ -74,7 +74,7 @@ func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if p.Import == project.ImportScheduled {
 		return nil, git.Repo{}, errs.Conflict("The repository is being copied. Please try again when that is done.")
 	}
-	r, err := s.ensure(ctx, p, usualBranch)
+	r, err := s.ensure(ctx, p, UsualBranch)
 	return p, r, err
 }
 
@@ -109,8 +109,8 @@ func (s *Service) ensure(ctx context.Context, p *project.Project, branch string)
 	return r, nil
 }
 
-// usualBranch is the default branch of a repository that is empty.
-const usualBranch = "main"
+// UsualBranch is the default branch of a repository that is empty.
+const UsualBranch = "main"
 
 // missing answers for a thing that git does not find, or that can not be named
 // so; other errors are faults, but for those that pass.

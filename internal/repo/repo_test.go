@@ -16,7 +16,7 @@ func TestCreateWithReadme(t *testing.T) {
 				Want: `{"default_branch":"trunk","empty_repo":false}`},
 			{Do: "POST /projects", As: alice, JSON: `{"name":"two","initialize_with_readme":true,"default_branch":"-x"}`, Status: 400},
 			{Do: "GET /projects/alice%2Ftwo", As: alice, Status: 404},
-			{Do: "POST /projects", As: alice, JSON: `{"name":"three"}`, Status: 201, Want: `{"default_branch":null,"empty_repo":true}`},
+			{Do: "POST /projects", As: alice, JSON: `{"name":"three"}`, Status: 201, Want: `{"default_branch":"main","empty_repo":true}`},
 		})
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
