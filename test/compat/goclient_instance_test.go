@@ -199,6 +199,7 @@ func TestGoClientNames(t *testing.T) {
 				t.Errorf("events with the type %s: %+v", name, events)
 			}
 		}
+		goFileHead(t, root)
 	}, "SVC_SERVICE_NAME=gitlab", "SVC_ERROR_BACKEND_NAME=sentry")
 }
 

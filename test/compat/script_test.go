@@ -53,7 +53,7 @@ func scenarios(t *testing.T, pattern string, command ...string) {
 // user, no proxy.
 func (s *server) command(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	key, _ := sshKey(t)
 	other, _ := sshKey(t)

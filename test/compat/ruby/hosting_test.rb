@@ -1,0 +1,9 @@
+# frozen_string_literal: true
+
+# Groups, projects and repositories, with the gitlab gem. Each part does its
+# work when it is loaded; all share one server.
+
+require_relative 'projects'
+require_relative 'groups'
+require_relative 'members'
+require_relative 'repositories'
