@@ -29,11 +29,21 @@ type Actor struct {
 	// somebody who has not signed in.
 	Deploy *Deploy
 
+	// Job is the CI job whose token was used. It may read what its user may,
+	// where job tokens are let in, and nothing else.
+	Job *Job
+
 	// Behind is who really asks: the administrator who acts as this user by
 	// sudo.
 	Behind *Actor
 
 	IP string // where the request came from
+}
+
+// Job is a CI job that acts for its user.
+type Job struct {
+	ID        int64
+	ProjectID int64
 }
 
 // Deploy is a credential that belongs to projects, not to a user.

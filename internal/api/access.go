@@ -21,6 +21,8 @@ import (
 type access struct {
 	scopes []string // a token needs one of them
 	nobody bool     // also without signing in
+	job    bool     // also with the token of a CI job
+	runner bool     // for runners: what they bring is not a user's, and the feature looks at it
 }
 
 // The usual ways in.
@@ -30,15 +32,30 @@ var (
 	readUser = access{scopes: []string{"api", "read_api", "read_user"}}
 	// anyToken is for what a token may do to itself, whatever its scopes.
 	anyToken = access{}
+	// runnerCall is for what runners ask, by a token of their own or of a job.
+	runnerCall = access{runner: true, nobody: true}
 )
 
 // orNobody opens an endpoint to those who have not signed in.
-func (a access) orNobody() access { return access{scopes: a.scopes, nobody: true} }
+func (a access) orNobody() access {
+	a.nobody = true
+	return a
+}
+
+// orJob opens an endpoint to CI jobs.
+func (a access) orJob() access {
+	a.job = true
+	return a
+}
 
 // admit finds out who asks and whether this endpoint is open to him.
 func (a *API) admit(c *call, e *endpoint) error {
 	ip := remoteIP(c.r)
-	by, err := a.authenticate(c, ip)
+	if e.access.runner {
+		c.actor = actor.Actor{IP: ip}
+		return nil
+	}
+	by, err := a.authenticate(c, e, ip)
 	if err != nil {
 		return err
 	}
@@ -52,6 +69,9 @@ func (a *API) admit(c *call, e *endpoint) error {
 			return nil
 		}
 		return errs.Unauthorized("")
+	}
+	if by.Job != nil {
+		return nil // the endpoint is open to jobs
 	}
 	if err := a.sudo(c); err != nil {
 		return err
@@ -68,13 +88,21 @@ func allowed(by actor.Actor, scopes []string) bool {
 
 // authenticate finds out who asks. A credential that does not open anything
 // is an error even where nobody needs to sign in.
-func (a *API) authenticate(c *call, ip string) (actor.Actor, error) {
+func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error) {
 	found := credentialOf(c.r)
+	if found.kind == credentialToken && strings.HasPrefix(found.token, a.Site.Name+"cbt-") {
+		found.kind = credentialJob
+	}
 	switch found.kind {
 	case credentialToken:
 		return a.Users.Authenticate(c, found.token, ip)
-	case credentialJob, credentialUnknown:
-		return actor.Actor{}, errs.Unauthorized("") // no endpoint takes a job token yet
+	case credentialJob:
+		if e.access.job {
+			return a.CI.JobActor(c, found.token, ip)
+		}
+		return actor.Actor{}, errs.Unauthorized("")
+	case credentialUnknown:
+		return actor.Actor{}, errs.Unauthorized("")
 	}
 	return a.session(c, ip)
 }

@@ -154,6 +154,8 @@ func answerKind(e *errs.Error) (int, any) {
 		return http.StatusMethodNotAllowed, errorJSON{e.Text}
 	case errs.KindUnavailable:
 		return http.StatusServiceUnavailable, messageJSON{reason("503 Service Unavailable", e.Text)}
+	case errs.KindGone:
+		return http.StatusGone, messageJSON{reason("410 Gone", e.Text)}
 	}
 	return http.StatusInternalServerError, messageJSON{"500 Internal Server Error"}
 }

@@ -43,10 +43,24 @@ func (s *schemas) responses(e *endpoint) members {
 	if read || e.result.Implements(reflect.TypeFor[outcome]()) {
 		add(http.StatusNotModified, sharedRef(http.StatusNotModified))
 	}
+	own := func(status int) bool {
+		return slices.ContainsFunc(e.also, func(n answerNote) bool { return n.status == status })
+	}
 	for _, r := range refusals {
-		if r.of == nil || r.of(e) {
+		if (r.of == nil || r.of(e)) && !own(r.status) {
 			add(r.status, sharedRef(r.status))
 		}
+	}
+	for _, n := range e.also {
+		r := response{Description: n.text}
+		switch n.body.(type) {
+		case nil:
+		case streamed:
+			r.Content = members{{"*/*", media{binary()}}}
+		default:
+			r.Content = jsonContent(s.of(reflect.TypeOf(n.body)))
+		}
+		add(n.status, r)
 	}
 	return list
 }

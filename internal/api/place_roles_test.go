@@ -89,7 +89,7 @@ func TestPlaceRoles(t *testing.T) {
 	t.Parallel()
 	rows := joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
-		repositoryPlaceRoles, refPlaceRoles)
+		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
 		st := newStage(t, s)
@@ -197,7 +197,7 @@ func (r placeRole) want(caller string, v project.Visibility) int {
 	level := roleLevels[caller]
 	seen := level > project.NoAccess || caller == "admin" || v == project.Public || v == project.Internal && caller == "outsider"
 	switch {
-	case caller == "blocked":
+	case caller == "blocked" && r.also[caller] == 0:
 		return 403
 	case caller == "nobody" && !r.open:
 		return 401

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -13,7 +14,7 @@ import (
 func (a *API) projectRoutes() {
 	shapes := forms(projectBasicJSON{}, projectJSON{})
 	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, does("List projects"))
-	handle(a, "GET /projects/{id}", readAPI.orNobody(), a.getProject, shapes, does("Get a project"))
+	handle(a, "GET /projects/{id}", readAPI.orNobody().orJob(), a.getProject, shapes, does("Get a project"))
 	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), files(maxAvatarUpload), does("Create a project"))
 	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, forms(projectJSON{}), files(maxAvatarUpload), does("Create a project for a user"))
 	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), files(maxAvatarUpload), does("Change a project"))
@@ -148,6 +149,9 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	found, err := a.Projects.Get(c, c.actor, p.Project)
 	if err != nil {
 		return nil, err
+	}
+	if c.actor.Job != nil && c.actor.Job.ProjectID != found.ID { // a job sees its own project here
+		return nil, errs.Unauthorized("")
 	}
 	return toProject(c, found, false, p.Statistics, a.Now()), nil
 }

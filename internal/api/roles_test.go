@@ -196,7 +196,9 @@ var roles = map[string]role{
 }
 
 // open are endpoints that anybody may read, with whatever credential.
-var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}"}
+var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}", "GET /runners/router/discovery",
+	// The token that is sent along decides: see TestTriggers.
+	"POST /projects/{id}/trigger/pipeline", "POST /projects/{id}/ref/{ref}/trigger/pipeline"}
 
 var paramPattern = regexp.MustCompile(`\{\w+\}`)
 
@@ -218,7 +220,7 @@ func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
 // TestRoles sends a good request to every endpoint as every kind of caller.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles)
+	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage
@@ -320,6 +322,9 @@ func (c *cast) play(t *testing.T, r role) {
 			if self && !strings.Contains(r.do, "rotate") {
 				want = r.admin
 			}
+			if runnerScope(r.do, as) {
+				want = r.admin
+			}
 			c.send(t, r, as, want)
 		}
 	}
@@ -387,6 +392,12 @@ func (c *cast) fill(t *testing.T, text string) string {
 			return fmt.Sprint(g.ID)
 		case "{key}":
 			return newKey(t)
+		case "{runner}":
+			r, err := s.CI.CreateRunner(t.Context(), actor.System(), ci.NewRunner{Kind: ci.InstanceRunner})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(r.ID)
 		case "{fresh}":
 			id, _ := s.User(t, fmt.Sprintf("fresh%d-%d", c.n, c.serial))
 			return fmt.Sprint(id)

@@ -133,6 +133,23 @@ func New(d Deps) *API {
 	a.settingRoutes()
 	a.instanceVariableRoutes()
 	a.auditEventRoutes()
+	a.pipelineRoutes()
+	a.jobRoutes()
+	a.ciLintRoutes()
+	a.placeVariableRoutes()
+	a.triggerRoutes()
+	a.pipelineScheduleRoutes()
+	a.environmentRoutes()
+	a.deploymentRoutes()
+	a.resourceGroupRoutes()
+	a.runnerRoutes()
+	a.runnerCallRoutes()
+	a.runnerJobRoutes()
+	a.jobLogRoutes()
+	a.jobArtifactRoutes()
+	a.jobTokenScopeRoutes()
+	a.clusterAgentRoutes()
+	a.testReportRoutes()
 	a.documentRoutes()
 	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.noRoute(w, r) })
 	a.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.wrongMethod(w, r) })
@@ -154,6 +171,8 @@ type endpoint struct {
 	group   string
 	limits  limits
 	names   []string // of the path's parameters
+	rest    string   // the parameter that takes all that is left of the path
+	also    []answerNote
 	serve   func(c *call, in *input) (any, error)
 }
 
@@ -183,6 +202,21 @@ func forms(shapes ...any) option { return func(e *endpoint) { e.forms = shapes }
 // files is for endpoints that take uploads, up to so many bytes.
 func files(bytes int64) option { return func(e *endpoint) { e.limits.File = bytes } }
 
+// raw leaves the body to the handler.
+func raw(e *endpoint) { e.limits.Raw = true }
+
+// answerNote is an answer that an endpoint gives beside the usual ones.
+type answerNote struct {
+	status int
+	text   string
+	body   any // its shape; nil for none
+}
+
+// also is for endpoints that have answers of their own.
+func also(status int, text string, body any) option {
+	return func(e *endpoint) { e.also = append(e.also, answerNote{status, text, body}) }
+}
+
 // does says in some words what the endpoint does, for the documentation.
 func does(summary string) option { return func(e *endpoint) { e.summary = summary } }
 
@@ -193,8 +227,13 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 	if !ok {
 		panic("route " + route + ": want METHOD /path")
 	}
+	pattern, rest := path, ""
+	if at := strings.LastIndex(path, "{"); strings.HasSuffix(path, "*}") { // {name*} takes slashes too
+		rest = path[at+1 : len(path)-2]
+		pattern, path = path[:at]+"*", path[:at]+"{"+rest+"}"
+	}
 	e := &endpoint{
-		method: method, path: path, access: acc, result: reflect.TypeFor[R](), status: http.StatusOK,
+		rest: rest, method: method, path: path, access: acc, result: reflect.TypeFor[R](), status: http.StatusOK,
 		names: pathNames(path), limits: limits{Body: maxBody, TempDir: a.TempDir},
 	}
 	// The file of a resource is its group in the documentation.
@@ -226,9 +265,9 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 		return
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, e) }
-	a.mux.MethodFunc(method, prefix+path, serve)
+	a.mux.MethodFunc(method, prefix+pattern, serve)
 	if method == http.MethodGet {
-		a.mux.MethodFunc(http.MethodHead, prefix+path, serve)
+		a.mux.MethodFunc(http.MethodHead, prefix+pattern, serve)
 	}
 }
 
@@ -285,7 +324,7 @@ type routed interface {
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path}
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path, rest: e.rest}
 	if to, ok := w.(routed); ok {
 		to.SetRoute(e.path)
 	}
@@ -321,6 +360,7 @@ type call struct {
 	actor actor.Actor
 	site  *Site
 	route string // the path of the endpoint, with {names}
+	rest  string // the name that takes all that is left of the path
 	r     *http.Request
 	w     http.ResponseWriter
 }
@@ -329,6 +369,9 @@ type call struct {
 // decoded is no value.
 func (c *call) pathParam(name string) (string, bool) {
 	raw := chi.URLParam(c.r, name)
+	if name == c.rest && name != "" {
+		raw = chi.URLParam(c.r, "*")
+	}
 	if raw == "" {
 		return "", false
 	}

@@ -28,6 +28,12 @@ type settingsParams struct {
 	MaxTokenLifetimeDays    *int  `param:"max_personal_access_token_lifetime" doc:"Days."`
 	ImpersonationEnabled    *bool `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
 	MaxInstanceVariables    *int  `param:"max_instance_variables"`
+	AllowRegistrationTokens *bool `param:"allow_runner_registration_token" doc:"Whether runners may register by a registration token."`
+	MaxLogMegabytes         *int  `param:"ci_max_log_megabytes" doc:"Megabytes of the log of one job."`
+	MaxArtifactMegabytes    *int  `param:"max_artifacts_size" doc:"Megabytes of one artifact."`
+	ArtifactDays            *int  `param:"ci_default_artifact_days" doc:"Days that artifacts are kept unless the job says otherwise; 0 is for ever."`
+	LogDays                 *int  `param:"ci_log_retention_days" doc:"Days that logs of finished jobs are kept; 0 is for ever."`
+	PipelineDays            *int  `param:"ci_pipeline_retention_days" doc:"Days that finished pipelines are kept; 0 is for ever."`
 	MaxPushMegabytes        *int  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
 	DiffMaxFiles            *int  `param:"diff_max_files"`
 	DiffMaxLines            *int  `param:"diff_max_lines"`
@@ -51,6 +57,12 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
 	give(&s.ImpersonationEnabled, p.ImpersonationEnabled)
 	give(&s.MaxInstanceVariables, p.MaxInstanceVariables)
+	give(&s.AllowRegistrationTokens, p.AllowRegistrationTokens)
+	give(&s.MaxLogMegabytes, p.MaxLogMegabytes)
+	give(&s.MaxArtifactMegabytes, p.MaxArtifactMegabytes)
+	give(&s.ArtifactDays, p.ArtifactDays)
+	give(&s.LogDays, p.LogDays)
+	give(&s.PipelineDays, p.PipelineDays)
 	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
 	give(&s.DiffMaxFiles, p.DiffMaxFiles)
 	give(&s.DiffMaxLines, p.DiffMaxLines)
@@ -91,6 +103,12 @@ type settingsJSON struct {
 	MaxTokenLifetimeDays    int   `json:"max_personal_access_token_lifetime"`
 	ImpersonationEnabled    bool  `json:"impersonation_enabled"`
 	MaxInstanceVariables    int   `json:"max_instance_variables"`
+	AllowRegistrationTokens bool  `json:"allow_runner_registration_token"`
+	MaxLogMegabytes         int   `json:"ci_max_log_megabytes"`
+	MaxArtifactMegabytes    int   `json:"max_artifacts_size"`
+	ArtifactDays            int   `json:"ci_default_artifact_days"`
+	LogDays                 int   `json:"ci_log_retention_days"`
+	PipelineDays            int   `json:"ci_pipeline_retention_days"`
 	MaxPushMegabytes        int   `json:"receive_max_input_size"`
 	DiffMaxFiles            int   `json:"diff_max_files"`
 	DiffMaxLines            int   `json:"diff_max_lines"`
@@ -108,8 +126,9 @@ func toSettings(s setting.Settings) settingsJSON {
 		DefaultExternal: s.DefaultExternal, DefaultToPrivateProfile: s.DefaultToPrivateProfile,
 		MinimumPasswordLength: s.MinimumPasswordLength, MaxLoginAttempts: s.MaxLoginAttempts, UnlockMinutes: s.UnlockMinutes,
 		SessionMinutes: s.SessionMinutes, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
-		MaxInstanceVariables: s.MaxInstanceVariables,
-		MaxPushMegabytes:     s.MaxPushMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
+		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
+		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
+		MaxPushMegabytes: s.MaxPushMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,
 	}

@@ -121,7 +121,14 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Now: a.now,
 	})
-	a.CI = ci.New(ci.Deps{DB: a.DB, Settings: a.Settings, Keys: a.Keys, Now: a.now})
+	a.CI = ci.New(ci.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
+		Projects: a.Projects, Repos: a.Repos, Now: a.now,
+		LogDir: filepath.Join(a.Config.DataDir, "logs"),
+		Site: ci.Site{
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
+		},
+	})
 	return nil
 }
 

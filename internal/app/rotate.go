@@ -16,6 +16,11 @@ func (a *App) sealed() []sealedColumn {
 	return []sealedColumn{
 		{"instance_variables", "value"},
 		{"users", "otp_secret"},
+		{"ci_variables", "value"},
+		{"pipelines", "variables"},
+		{"jobs", "variables"},
+		{"pipeline_triggers", "token"},
+		{"pipeline_schedules", "variables"},
 	}
 }
 

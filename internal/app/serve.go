@@ -48,6 +48,7 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 	}
 	if a.Config.ExternalURL == "" { // the system chose the port
 		a.Config.ExternalURL = config.DefaultExternalURL(listener.Addr().String())
+		a.CI.Site.URL = a.Config.ExternalURL
 	}
 	s := &Server{App: a, listener: listener}
 	if err := s.listenSSH(); err != nil {
@@ -87,6 +88,8 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          quietLog(s.Log),
 	}
+	// Runners that wait for a job, and readers of a log, would hold up the end.
+	s.http.RegisterOnShutdown(s.CI.StopWaiting)
 	return nil
 }
 

@@ -1,4 +1,3 @@
-// Package ci is pipelines, jobs, runners and the variables that jobs see.
 package ci
 
 import (
@@ -13,23 +12,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/secret"
-	"svc/internal/setting"
 )
-
-// Deps are what the service needs.
-type Deps struct {
-	DB       *db.DB
-	Settings *setting.Service
-	Keys     *secret.Keyring
-	Now      func() time.Time
-}
-
-// Service is the CI of the installation.
-type Service struct{ Deps }
-
-// New makes the service.
-func New(d Deps) *Service { return &Service{d} }
 
 // VariableType says how a job sees a variable.
 type VariableType string
@@ -40,7 +23,8 @@ const (
 	File   VariableType = "file"
 )
 
-// Variable is an instance variable, seen by every job.
+// Variable is a variable of the installation, seen by every job, or of a group
+// or project, seen by the jobs there.
 type Variable struct {
 	ID          int64
 	Key         string
@@ -50,6 +34,10 @@ type Variable struct {
 	Protected   bool
 	Masked      bool
 	Raw         bool
+
+	// Of groups and projects only.
+	Scope  string // the environments for whose jobs it is; * stands for any text
+	Hidden bool   // masked, and never shown again
 }
 
 // VariableChange is what is set in a variable; nil leaves the default or the
@@ -61,6 +49,10 @@ type VariableChange struct {
 	Protected   *bool
 	Masked      *bool
 	Raw         *bool
+
+	// Of groups and projects only; Hidden counts when it is made.
+	Scope  *string
+	Hidden *bool
 }
 
 const maxValue = 10_000
@@ -212,6 +204,7 @@ func (c VariableChange) apply(v *Variable) {
 	set(&v.Protected, c.Protected)
 	set(&v.Masked, c.Masked)
 	set(&v.Raw, c.Raw)
+	set(&v.Scope, c.Scope)
 	if c.Description != nil {
 		v.Description = c.Description
 	}

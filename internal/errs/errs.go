@@ -28,6 +28,7 @@ const (
 	KindTooLarge                      // the input is over a limit of size
 	KindNotAllowed                    // the request is not supported for this thing
 	KindUnavailable                   // a part that is needed does not answer now
+	KindGone                          // this way of doing it is not open any more
 )
 
 // Error is a refusal whose text may be shown to the caller.
@@ -121,6 +122,9 @@ func NotAllowed(format string, args ...any) *Error { return newError(KindNotAllo
 
 // Unavailable says that a needed part does not answer now.
 func Unavailable(format string, args ...any) *Error { return newError(KindUnavailable, format, args) }
+
+// Gone says that this way of doing things is not open any more.
+func Gone(format string, args ...any) *Error { return newError(KindGone, format, args) }
 
 // KindOf gives the kind of the first Error in err's chain, or 0 for a fault.
 func KindOf(err error) Kind {

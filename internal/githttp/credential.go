@@ -69,7 +69,11 @@ const tokenLogin = "oauth2"
 // taken whatever else was guessed from the same address.
 func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 	if login == x.Name+"-ci-token" || login == "gitlab-ci-token" {
-		return actor.Actor{}, errs.Unauthorized("Job tokens do not open repositories yet. Use a deploy token or an access token.")
+		by, err := x.Jobs.JobActor(x.r.Context(), password, ip)
+		if errs.Is(err, errs.KindUnauthorized) {
+			return actor.Actor{}, errs.Unauthorized("The job token is not known, or its job does not run any more.").Because(err)
+		}
+		return by, err
 	}
 	by, err := x.Users.Authenticate(x.r.Context(), password, ip)
 	if !unknown(err) {

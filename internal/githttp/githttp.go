@@ -24,6 +24,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Repos    *repo.Service
+	Jobs     Jobs
 	Limits   *limit.Limiter
 	Name     string // of the service
 	Log      *slog.Logger
@@ -31,6 +32,15 @@ type Deps struct {
 	// and what became of it: "ok", "refused", "failed", or "gone" when the
 	// client left.
 	Count func(service, outcome string)
+}
+
+// Jobs knows the tokens of CI jobs.
+type Jobs interface {
+	// JobActor gives the actor of a job's token: Unauthorized when there is
+	// none, or its job does not run.
+	JobActor(ctx context.Context, token, ip string) (actor.Actor, error)
+	// JobOpens says whether a job's token opens a project: NotFound otherwise.
+	JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error)
 }
 
 // Git serves repositories.
@@ -238,6 +248,11 @@ func (x *exchange) open() (conversation, error) {
 	}
 	if path := string(x.project); len(path) > maxPath || !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
 		return conversation{}, errNoProject
+	}
+	if x.by.Job != nil {
+		if _, err := x.Jobs.JobOpens(x.r.Context(), x.by, x.project); err != nil {
+			return conversation{}, err
+		}
 	}
 	if x.service == receivePack {
 		p, err := x.Repos.Push(x.r.Context(), x.by, x.project)

@@ -37,7 +37,13 @@ type Settings struct {
 	ImpersonationEnabled bool
 
 	// CI.
-	MaxInstanceVariables int
+	MaxInstanceVariables    int
+	AllowRegistrationTokens bool // runners may register themselves
+	MaxLogMegabytes         int  // of one job
+	MaxArtifactMegabytes    int  // of one file
+	ArtifactDays            int  // how long artifacts are kept that say nothing of it; 0 is for ever
+	LogDays                 int  // how long logs of finished jobs are kept; 0 is for ever
+	PipelineDays            int  // how long finished pipelines are kept; 0 is for ever
 
 	// Repositories.
 	MaxPushMegabytes int // of one push; 0 is no limit
@@ -59,19 +65,23 @@ type Throttle struct {
 // Default is what a new installation starts with.
 func Default() Settings {
 	return Settings{
-		DefaultProjectsLimit:  100_000,
-		CanCreateGroup:        true,
-		MinimumPasswordLength: 8,
-		MaxLoginAttempts:      10,
-		UnlockMinutes:         10,
-		SessionMinutes:        7 * 24 * 60,
-		MaxTokenLifetimeDays:  365,
-		ImpersonationEnabled:  true,
-		MaxInstanceVariables:  100,
-		DiffMaxFiles:          1000,
-		DiffMaxLines:          50_000,
-		AuthenticatedAPI:      Throttle{Requests: 7200, Seconds: 3600},
-		UnauthenticatedAPI:    Throttle{Requests: 3600, Seconds: 3600},
+		DefaultProjectsLimit:    100_000,
+		CanCreateGroup:          true,
+		MinimumPasswordLength:   8,
+		MaxLoginAttempts:        10,
+		UnlockMinutes:           10,
+		SessionMinutes:          7 * 24 * 60,
+		MaxTokenLifetimeDays:    365,
+		ImpersonationEnabled:    true,
+		MaxInstanceVariables:    100,
+		AllowRegistrationTokens: true,
+		MaxLogMegabytes:         100,
+		MaxArtifactMegabytes:    1024,
+		ArtifactDays:            30,
+		DiffMaxFiles:            1000,
+		DiffMaxLines:            50_000,
+		AuthenticatedAPI:        Throttle{Requests: 7200, Seconds: 3600},
+		UnauthenticatedAPI:      Throttle{Requests: 3600, Seconds: 3600},
 	}
 }
 
@@ -98,6 +108,12 @@ func (s *Settings) fields() []field {
 		{"max_personal_access_token_lifetime", &s.MaxTokenLifetimeDays, 1, 400},
 		{"impersonation_enabled", &s.ImpersonationEnabled, 0, 0},
 		{"max_instance_variables", &s.MaxInstanceVariables, 0, 10_000},
+		{"allow_runner_registration_token", &s.AllowRegistrationTokens, 0, 0},
+		{"ci_max_log_megabytes", &s.MaxLogMegabytes, 1, 1 << 10},
+		{"max_artifacts_size", &s.MaxArtifactMegabytes, 1, 1 << 20},
+		{"ci_default_artifact_days", &s.ArtifactDays, 0, 36_500},
+		{"ci_log_retention_days", &s.LogDays, 0, 36_500},
+		{"ci_pipeline_retention_days", &s.PipelineDays, 0, 36_500},
 		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
 		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
 		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/project"
+)
+
+func (a *API) deploymentRoutes() {
+	const all, one = "/projects/{id}/deployments", "/projects/{id}/deployments/{deployment_id}"
+	handle(a, "GET "+all, readAPI.orNobody(), a.listDeployments, does("List the deployments of a project"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getDeployment, does("Get a deployment"))
+	handle(a, "POST "+all, writeAPI, a.createDeployment, does("Tell of a deployment"))
+	handle(a, "PUT "+one, writeAPI, a.updateDeployment, does("Set the state of a deployment"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteDeployment, does("Delete a deployment"))
+}
+
+type deploymentsParams struct {
+	projectParams
+	Environment    string     `param:"environment" doc:"Only those of the environment with this name."`
+	Status         string     `param:"status" enum:"created,running,success,failed,canceled,skipped,blocked"`
+	UpdatedAfter   *time.Time `param:"updated_after"`
+	UpdatedBefore  *time.Time `param:"updated_before"`
+	FinishedAfter  *time.Time `param:"finished_after"`
+	FinishedBefore *time.Time `param:"finished_before"`
+	OrderBy        string     `param:"order_by" enum:"id,iid,created_at,updated_at,finished_at,ref" default:"id"`
+	Sort           string     `param:"sort" enum:"asc,desc" default:"asc"`
+	pageParams
+}
+
+// listDeployments: https://docs.gitlab.com/api/deployments/#list-project-deployments
+func (a *API) listDeployments(c *call, p deploymentsParams) (page[deploymentJSON], error) {
+	proj, list, err := a.CI.Deployments(c, c.actor, p.Project, ci.DeploymentFilter{
+		Environment: p.Environment, Status: ci.DeploymentStatus(p.Status), UpdatedAfter: p.UpdatedAfter, UpdatedBefore: p.UpdatedBefore,
+		FinishedAfter: p.FinishedAfter, FinishedBefore: p.FinishedBefore, OrderBy: p.OrderBy, Desc: p.Sort == "desc",
+	}, p.paging())
+	if err != nil {
+		return page[deploymentJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(d *ci.Deployment) deploymentJSON { return a.toDeployment(c, proj, d) }), nil
+}
+
+type deploymentParams struct {
+	projectParams
+	Deployment int64 `param:"deployment_id"`
+}
+
+// getDeployment: https://docs.gitlab.com/api/deployments/#get-a-specific-deployment
+func (a *API) getDeployment(c *call, p deploymentParams) (deploymentJSON, error) {
+	proj, d, err := a.CI.Deployment(c, c.actor, p.Project, p.Deployment)
+	return a.presentDeployment(c, proj, d, err)
+}
+
+type createDeploymentParams struct {
+	projectParams
+	Environment string `param:"environment,required" doc:"The name of the environment, which is made if it is not there."`
+	SHA         string `param:"sha,required" doc:"The commit that was deployed."`
+	Ref         string `param:"ref,required" doc:"Its branch or tag."`
+	Tag         bool   `param:"tag,required" doc:"Whether ref is a tag."`
+	Status      string `param:"status,required" enum:"running,success,failed,canceled"`
+}
+
+// createDeployment: https://docs.gitlab.com/api/deployments/#create-a-deployment
+func (a *API) createDeployment(c *call, p createDeploymentParams) (deploymentJSON, error) {
+	proj, d, err := a.CI.CreateDeployment(c, c.actor, p.Project, ci.NewDeployment{
+		Environment: p.Environment, SHA: p.SHA, Ref: p.Ref, Tag: p.Tag, Status: ci.DeploymentStatus(p.Status),
+	})
+	return a.presentDeployment(c, proj, d, err)
+}
+
+type updateDeploymentParams struct {
+	deploymentParams
+	Status string `param:"status,required" enum:"running,success,failed,canceled"`
+}
+
+// updateDeployment: https://docs.gitlab.com/api/deployments/#update-a-deployment
+func (a *API) updateDeployment(c *call, p updateDeploymentParams) (deploymentJSON, error) {
+	proj, d, err := a.CI.UpdateDeployment(c, c.actor, p.Project, p.Deployment, ci.DeploymentStatus(p.Status))
+	return a.presentDeployment(c, proj, d, err)
+}
+
+// deleteDeployment: https://docs.gitlab.com/api/deployments/#delete-a-specific-deployment
+func (a *API) deleteDeployment(c *call, p deploymentParams) (none, error) {
+	return none{}, a.CI.DeleteDeployment(c, c.actor, p.Project, p.Deployment)
+}
+
+type deploymentJSON struct {
+	ID          int64           `json:"id"`
+	IID         int64           `json:"iid"`
+	Ref         string          `json:"ref"`
+	SHA         string          `json:"sha"`
+	CreatedAt   stamp           `json:"created_at"`
+	UpdatedAt   stamp           `json:"updated_at"`
+	Status      string          `json:"status"`
+	User        *userPublicJSON `json:"user"`
+	Environment environmentJSON `json:"environment"`
+	Deployable  *jobJSON        `json:"deployable"`
+}
+
+func (a *API) presentDeployment(c *call, proj *project.Project, d *ci.Deployment, err error) (deploymentJSON, error) {
+	if err != nil {
+		return deploymentJSON{}, err
+	}
+	return a.toDeployment(c, proj, d), nil
+}
+
+func (a *API) toDeployment(c *call, _ *project.Project, d *ci.Deployment) deploymentJSON {
+	form := deploymentJSON{
+		ID: d.ID, IID: d.IID, Ref: d.Ref, SHA: d.SHA, CreatedAt: toStamp(d.CreatedAt), UpdatedAt: toStamp(d.UpdatedAt), Status: string(d.Status),
+		Environment: toEnvironment(d.Environment),
+	}
+	if d.User != nil {
+		u := toUserPublic(c.site, d.User, a.Now())
+		form.User = &u
+	}
+	if d.Job != nil {
+		job := a.toJob(c, d.Job)
+		form.Deployable = &job
+	}
+	return form
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"svc/internal/ci"
+)
+
+func (a *API) environmentRoutes() {
+	const all, one = "/projects/{id}/environments", "/projects/{id}/environments/{environment_id}"
+	handle(a, "GET "+all, readAPI.orNobody(), a.listEnvironments, does("List the environments of a project"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getEnvironment, does("Get an environment"))
+	handle(a, "POST "+all, writeAPI, a.createEnvironment, does("Create an environment"))
+	handle(a, "PUT "+one, writeAPI, a.updateEnvironment, does("Change an environment"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteEnvironment, does("Delete an environment that is stopped"))
+	handle(a, "POST "+one+"/stop", writeAPI, a.stopEnvironment, status(200), does("Stop an environment"))
+}
+
+type environmentsParams struct {
+	projectParams
+	Name   string   `param:"name"`
+	Search string   `param:"search" doc:"A part of the name, at least 3 characters."`
+	States []string `param:"states" enum:"available,stopping,stopped"`
+	pageParams
+}
+
+func (environmentsParams) paramRules() []rule { return []rule{exclusive("name", "search")} }
+
+// listEnvironments: https://docs.gitlab.com/api/environments/#list-environments
+func (a *API) listEnvironments(c *call, p environmentsParams) (page[environmentJSON], error) {
+	f := ci.EnvironmentFilter{Name: p.Name, Search: p.Search}
+	for _, s := range p.States {
+		f.States = append(f.States, ci.EnvironmentState(s))
+	}
+	list, err := a.CI.Environments(c, c.actor, p.Project, f, p.paging())
+	if err != nil {
+		return page[environmentJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toEnvironment), nil
+}
+
+type environmentParams struct {
+	projectParams
+	Environment int64 `param:"environment_id"`
+}
+
+// getEnvironment: https://docs.gitlab.com/api/environments/#get-a-specific-environment
+func (a *API) getEnvironment(c *call, p environmentParams) (environmentDetailJSON, error) {
+	proj, e, err := a.CI.Environment(c, c.actor, p.Project, p.Environment)
+	if err != nil {
+		return environmentDetailJSON{}, err
+	}
+	form := environmentDetailJSON{environmentJSON: toEnvironment(e)}
+	if e.Last != nil {
+		last := a.toDeployment(c, proj, e.Last)
+		form.LastDeployment = &last
+	}
+	return form, nil
+}
+
+type environmentFieldParams struct {
+	ExternalURL *string `param:"external_url"`
+	Description *string `param:"description"`
+	Tier        *string `param:"tier" enum:"production,staging,testing,development,other"`
+}
+
+func (p *environmentFieldParams) change() ci.EnvironmentChange {
+	return ci.EnvironmentChange{ExternalURL: p.ExternalURL, Description: p.Description, Tier: p.Tier}
+}
+
+type createEnvironmentParams struct {
+	projectParams
+	Name string `param:"name,required"`
+	environmentFieldParams
+}
+
+// createEnvironment: https://docs.gitlab.com/api/environments/#create-a-new-environment
+func (a *API) createEnvironment(c *call, p createEnvironmentParams) (environmentJSON, error) {
+	return presentEnvironment(a.CI.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
+}
+
+type updateEnvironmentParams struct {
+	environmentParams
+	environmentFieldParams
+}
+
+// updateEnvironment: https://docs.gitlab.com/api/environments/#update-an-existing-environment
+func (a *API) updateEnvironment(c *call, p updateEnvironmentParams) (environmentJSON, error) {
+	return presentEnvironment(a.CI.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
+}
+
+// deleteEnvironment: https://docs.gitlab.com/api/environments/#delete-an-environment
+func (a *API) deleteEnvironment(c *call, p environmentParams) (none, error) {
+	return none{}, a.CI.DeleteEnvironment(c, c.actor, p.Project, p.Environment)
+}
+
+type stopEnvironmentParams struct {
+	environmentParams
+	Force bool `param:"force" doc:"Do not run the job that stops it."`
+}
+
+// stopEnvironment: https://docs.gitlab.com/api/environments/#stop-an-environment
+func (a *API) stopEnvironment(c *call, p stopEnvironmentParams) (environmentJSON, error) {
+	return presentEnvironment(a.CI.StopEnvironment(c, c.actor, p.Project, p.Environment, p.Force))
+}
+
+type environmentJSON struct {
+	ID              int64   `json:"id"`
+	Name            string  `json:"name"`
+	Slug            string  `json:"slug"`
+	Description     *string `json:"description"`
+	ExternalURL     *string `json:"external_url"`
+	State           string  `json:"state"`
+	Tier            string  `json:"tier"`
+	CreatedAt       stamp   `json:"created_at"`
+	UpdatedAt       stamp   `json:"updated_at"`
+	AutoStopAt      *stamp  `json:"auto_stop_at"`
+	AutoStopSetting string  `json:"auto_stop_setting"`
+}
+
+type environmentDetailJSON struct {
+	environmentJSON
+	LastDeployment *deploymentJSON `json:"last_deployment"`
+}
+
+func presentEnvironment(e *ci.Environment, err error) (environmentJSON, error) {
+	if err != nil {
+		return environmentJSON{}, err
+	}
+	return toEnvironment(e), nil
+}
+
+func toEnvironment(e *ci.Environment) environmentJSON {
+	return environmentJSON{
+		e.ID, e.Name, e.Slug, textOrNull(e.Description), textOrNull(e.ExternalURL), string(e.State), e.Tier, toStamp(e.CreatedAt), toStamp(e.UpdatedAt),
+		toStampOrNull(e.AutoStopAt), "always",
+	}
+}

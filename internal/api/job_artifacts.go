@@ -1,0 +1,137 @@
+package api
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"path"
+
+	"svc/internal/ci"
+	"svc/internal/project"
+)
+
+func (a *API) jobArtifactRoutes() {
+	open := readAPI.orNobody().orJob()
+	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts", open, a.downloadArtifacts, noSuchPart, does("Download the artifacts of a job"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path*}", open, a.downloadArtifactFile, does("Download one file of the artifacts of a job"))
+	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/download", open, a.downloadArtifactsAt, noSuchPart, does("Download the artifacts of a branch or tag"))
+	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/raw/{artifact_path*}", open, a.downloadArtifactFileAt, does("Download one file of the artifacts of a branch or tag"))
+	handle(a, "DELETE /projects/{id}/jobs/{job_id}/artifacts", writeAPI, a.deleteArtifacts, does("Delete the artifacts of a job"))
+	handle(a, "DELETE /projects/{id}/artifacts", writeAPI, a.deleteAllArtifacts, does("Delete the artifacts of a project"))
+}
+
+// sendFile sends a file of the store, or the part of it that is asked for.
+func (a *API) sendFile(c *call, f *ci.FileContent) (streamed, error) {
+	defer f.Close()
+	h := c.w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+	h.Set("ETag", f.ETag)
+	h["Cache-Control"] = revalidate
+	http.ServeContent(c.w, c.r, "", f.ModTime, f)
+	return streamed{}, nil
+}
+
+type downloadArtifactsParams struct {
+	jobOfParams
+	jobTokenParam
+}
+
+// jobTokenParam documents that the token of a job may come in the query.
+type jobTokenParam struct {
+	JobToken string `param:"job_token" secret:"true" doc:"The token of a CI job."`
+}
+
+// downloadArtifacts: https://docs.gitlab.com/api/job_artifacts/#get-job-artifacts
+func (a *API) downloadArtifacts(c *call, p downloadArtifactsParams) (streamed, error) {
+	f, err := a.CI.Archive(c, c.actor, p.Project, p.JobID)
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.sendFile(c, f)
+}
+
+type artifactFileParams struct {
+	jobOfParams
+	Path string `param:"artifact_path" doc:"The path of the file in the archive."`
+	jobTokenParam
+}
+
+// downloadArtifactFile: https://docs.gitlab.com/api/job_artifacts/#download-a-single-artifact-file-by-job-id
+func (a *API) downloadArtifactFile(c *call, p artifactFileParams) (streamed, error) {
+	f, err := a.CI.ArtifactEntry(c, c.actor, p.Project, p.JobID, p.Path)
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.sendEntry(c, f)
+}
+
+// sendEntry sends a file out of an archive. It is never shown as a page: it
+// is what somebody's job has made.
+func (a *API) sendEntry(c *call, f *ci.ArchiveEntry) (streamed, error) {
+	defer f.Close()
+	media := mime.TypeByExtension(path.Ext(f.Name))
+	if media == "" || !knownMedia(media) {
+		media = "application/octet-stream"
+	}
+	return a.send(c, stream{
+		media: media, size: f.Size, name: mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}),
+		write: func(w io.Writer) error {
+			_, err := io.Copy(w, f)
+			return err
+		},
+	})
+}
+
+// knownMedia are the types that a browser does not run.
+func knownMedia(media string) bool {
+	name, _, err := mime.ParseMediaType(media)
+	if err != nil {
+		return false
+	}
+	switch name {
+	case "text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "application/pdf", "text/css", "text/csv", "application/zip", "application/gzip":
+		return true
+	}
+	return false
+}
+
+type artifactsAtParams struct {
+	Project project.Ref `param:"id" doc:"The id or full path of the project."`
+	Ref     string      `param:"ref_name" doc:"A branch or tag."`
+	Job     string      `param:"job,required" doc:"The name of the job."`
+	jobTokenParam
+}
+
+// downloadArtifactsAt: https://docs.gitlab.com/api/job_artifacts/#download-job-artifacts-from-latest-successful-pipeline
+func (a *API) downloadArtifactsAt(c *call, p artifactsAtParams) (streamed, error) {
+	f, err := a.CI.ArchiveAt(c, c.actor, p.Project, p.Ref, p.Job)
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.sendFile(c, f)
+}
+
+type artifactFileAtParams struct {
+	artifactsAtParams
+	Path string `param:"artifact_path" doc:"The path of the file in the archive."`
+}
+
+// downloadArtifactFileAt: https://docs.gitlab.com/api/job_artifacts/#download-a-single-artifact-file-from-specific-tag-or-branch
+func (a *API) downloadArtifactFileAt(c *call, p artifactFileAtParams) (streamed, error) {
+	f, err := a.CI.ArtifactEntryAt(c, c.actor, p.Project, p.Ref, p.Job, p.Path)
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.sendEntry(c, f)
+}
+
+// deleteArtifacts: https://docs.gitlab.com/api/job_artifacts/#delete-job-artifacts
+func (a *API) deleteArtifacts(c *call, p jobOfParams) (none, error) {
+	return none{}, a.CI.DeleteArtifacts(c, c.actor, p.Project, p.JobID)
+}
+
+// deleteAllArtifacts: https://docs.gitlab.com/api/job_artifacts/#delete-project-artifacts
+func (a *API) deleteAllArtifacts(c *call, p projectParams) (accepted, error) {
+	return accepted{}, a.CI.DeleteAllArtifacts(c, c.actor, p.Project)
+}

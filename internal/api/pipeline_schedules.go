@@ -1,0 +1,214 @@
+package api
+
+import "svc/internal/ci"
+
+func (a *API) pipelineScheduleRoutes() {
+	const all, one = "/projects/{id}/pipeline_schedules", "/projects/{id}/pipeline_schedules/{pipeline_schedule_id}"
+	handle(a, "GET "+all, readAPI.orNobody(), a.listSchedules, does("List the pipeline schedules of a project"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getSchedule, does("Get a pipeline schedule"))
+	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listSchedulePipelines, does("List the pipelines of a schedule"))
+	handle(a, "POST "+all, writeAPI, a.createSchedule, does("Create a pipeline schedule"))
+	handle(a, "PUT "+one, writeAPI, a.updateSchedule, does("Change a pipeline schedule"))
+	handle(a, "POST "+one+"/take_ownership", writeAPI, a.takeSchedule, does("Become the owner of a pipeline schedule"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteSchedule, does("Delete a pipeline schedule"))
+	handle(a, "POST "+one+"/play", writeAPI, a.playSchedule, does("Run a pipeline schedule now"))
+	handle(a, "POST "+one+"/variables", writeAPI, a.createScheduleVariable, does("Create a variable of a pipeline schedule"))
+	handle(a, "PUT "+one+"/variables/{key}", writeAPI, a.updateScheduleVariable, does("Change a variable of a pipeline schedule"))
+	handle(a, "DELETE "+one+"/variables/{key}", writeAPI, a.deleteScheduleVariable, status(202), does("Delete a variable of a pipeline schedule"))
+}
+
+type schedulesParams struct {
+	projectParams
+	Scope string `param:"scope" enum:"active,inactive"`
+	pageParams
+}
+
+// listSchedules: https://docs.gitlab.com/api/pipeline_schedules/#get-all-pipeline-schedules
+func (a *API) listSchedules(c *call, p schedulesParams) (page[scheduleJSON], error) {
+	var active *bool
+	if p.Scope != "" {
+		is := p.Scope == "active"
+		active = &is
+	}
+	list, err := a.CI.Schedules(c, c.actor, p.Project, active, p.paging())
+	if err != nil {
+		return page[scheduleJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(s *ci.Schedule) scheduleJSON { return a.toSchedule(c, s) }), nil
+}
+
+type scheduleParams struct {
+	projectParams
+	Schedule int64 `param:"pipeline_schedule_id"`
+}
+
+// getSchedule: https://docs.gitlab.com/api/pipeline_schedules/#get-a-single-pipeline-schedule
+func (a *API) getSchedule(c *call, p scheduleParams) (scheduleDetailJSON, error) {
+	return a.presentSchedule(c)(a.CI.Schedule(c, c.actor, p.Project, p.Schedule))
+}
+
+type schedulePipelinesParams struct {
+	scheduleParams
+	pageParams
+}
+
+// listSchedulePipelines: https://docs.gitlab.com/api/pipeline_schedules/#get-all-pipelines-triggered-by-a-pipeline-schedule
+func (a *API) listSchedulePipelines(c *call, p schedulePipelinesParams) (page[pipelineJSON], error) {
+	proj, list, err := a.CI.SchedulePipelines(c, c.actor, p.Project, p.Schedule, p.paging())
+	if err != nil {
+		return page[pipelineJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(one *ci.Pipeline) pipelineJSON { return a.toPipeline(proj.FullPath, one) }), nil
+}
+
+type createScheduleParams struct {
+	projectParams
+	Description string  `param:"description,required"`
+	Ref         string  `param:"ref,required" doc:"A branch or tag."`
+	Cron        string  `param:"cron,required" doc:"The rule for its times, such as 0 1 * * *."`
+	Timezone    *string `param:"cron_timezone" doc:"Such as Europe/Berlin; UTC unless given."`
+	Active      *bool   `param:"active"`
+}
+
+// createSchedule: https://docs.gitlab.com/api/pipeline_schedules/#create-a-new-pipeline-schedule
+func (a *API) createSchedule(c *call, p createScheduleParams) (scheduleDetailJSON, error) {
+	return a.presentSchedule(c)(a.CI.CreateSchedule(c, c.actor, p.Project, ci.ScheduleChange{
+		Description: &p.Description, Ref: &p.Ref, Cron: &p.Cron, Timezone: p.Timezone, Active: p.Active,
+	}))
+}
+
+type updateScheduleParams struct {
+	scheduleParams
+	Description *string `param:"description"`
+	Ref         *string `param:"ref" doc:"A branch or tag."`
+	Cron        *string `param:"cron" doc:"The rule for its times, such as 0 1 * * *."`
+	Timezone    *string `param:"cron_timezone" doc:"Such as Europe/Berlin."`
+	Active      *bool   `param:"active"`
+}
+
+// updateSchedule: https://docs.gitlab.com/api/pipeline_schedules/#edit-a-pipeline-schedule
+func (a *API) updateSchedule(c *call, p updateScheduleParams) (scheduleDetailJSON, error) {
+	return a.presentSchedule(c)(a.CI.UpdateSchedule(c, c.actor, p.Project, p.Schedule, ci.ScheduleChange{
+		Description: p.Description, Ref: p.Ref, Cron: p.Cron, Timezone: p.Timezone, Active: p.Active,
+	}))
+}
+
+// takeSchedule: https://docs.gitlab.com/api/pipeline_schedules/#take-ownership-of-a-pipeline-schedule
+func (a *API) takeSchedule(c *call, p scheduleParams) (scheduleDetailJSON, error) {
+	return a.presentSchedule(c)(a.CI.TakeSchedule(c, c.actor, p.Project, p.Schedule))
+}
+
+// deleteSchedule: https://docs.gitlab.com/api/pipeline_schedules/#delete-a-pipeline-schedule
+func (a *API) deleteSchedule(c *call, p scheduleParams) (none, error) {
+	return none{}, a.CI.DeleteSchedule(c, c.actor, p.Project, p.Schedule, c.unmodifiedSince())
+}
+
+// playSchedule: https://docs.gitlab.com/api/pipeline_schedules/#run-a-scheduled-pipeline-immediately
+func (a *API) playSchedule(c *call, p scheduleParams) (schedulePlayedJSON, error) {
+	return schedulePlayedJSON{"201 Created"}, a.CI.PlaySchedule(c, c.actor, p.Project, p.Schedule)
+}
+
+// schedulePlayedJSON says that a pipeline was made.
+type schedulePlayedJSON struct {
+	Message string `json:"message"`
+}
+
+type createScheduleVariableParams struct {
+	scheduleParams
+	Key   string          `param:"key,required"`
+	Value string          `param:"value,required,blank" secret:"true"`
+	Type  ci.VariableType `param:"variable_type" enum:"env_var,file" default:"env_var"`
+	Raw   bool            `param:"raw"`
+}
+
+// createScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#create-a-new-pipeline-schedule-variable
+func (a *API) createScheduleVariable(c *call, p createScheduleVariableParams) (pipelineVariableJSON, error) {
+	v := ci.PipelineVariable{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
+	return presentScheduleVariable(a.CI.SetScheduleVariable(c, c.actor, p.Project, p.Schedule, v, false))
+}
+
+type scheduleVariableParams struct {
+	scheduleParams
+	Key string `param:"key"`
+}
+
+type updateScheduleVariableParams struct {
+	scheduleVariableParams
+	Value string          `param:"value,required,blank" secret:"true"`
+	Type  ci.VariableType `param:"variable_type" enum:"env_var,file"`
+	Raw   bool            `param:"raw"`
+}
+
+// updateScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#edit-a-pipeline-schedule-variable
+func (a *API) updateScheduleVariable(c *call, p updateScheduleVariableParams) (pipelineVariableJSON, error) {
+	v := ci.PipelineVariable{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
+	return presentScheduleVariable(a.CI.SetScheduleVariable(c, c.actor, p.Project, p.Schedule, v, true))
+}
+
+// deleteScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#delete-a-pipeline-schedule-variable
+func (a *API) deleteScheduleVariable(c *call, p scheduleVariableParams) (pipelineVariableJSON, error) {
+	return presentScheduleVariable(a.CI.DeleteScheduleVariable(c, c.actor, p.Project, p.Schedule, p.Key))
+}
+
+func presentScheduleVariable(v *ci.PipelineVariable, err error) (pipelineVariableJSON, error) {
+	if err != nil {
+		return pipelineVariableJSON{}, err
+	}
+	return toPipelineVariable(*v), nil
+}
+
+type scheduleJSON struct {
+	ID          int64           `json:"id"`
+	Description string          `json:"description"`
+	Ref         string          `json:"ref"`
+	Cron        string          `json:"cron"`
+	Timezone    string          `json:"cron_timezone"`
+	NextRunAt   *stamp          `json:"next_run_at"`
+	Active      bool            `json:"active"`
+	CreatedAt   stamp           `json:"created_at"`
+	UpdatedAt   stamp           `json:"updated_at"`
+	Owner       *userPublicJSON `json:"owner"`
+}
+
+type scheduleDetailJSON struct {
+	scheduleJSON
+	LastPipeline *schedulePipelineJSON `json:"last_pipeline"`
+	// For its owner and Maintainers only.
+	Variables *[]pipelineVariableJSON `json:"variables,omitempty"`
+}
+
+type schedulePipelineJSON struct {
+	ID     int64  `json:"id"`
+	SHA    string `json:"sha"`
+	Ref    string `json:"ref"`
+	Status string `json:"status"`
+}
+
+func (a *API) toSchedule(c *call, s *ci.Schedule) scheduleJSON {
+	form := scheduleJSON{
+		ID: s.ID, Description: s.Description, Ref: s.Ref, Cron: s.Cron, Timezone: s.Timezone, NextRunAt: toStampOrNull(s.NextRunAt), Active: s.Active,
+		CreatedAt: toStamp(s.CreatedAt), UpdatedAt: toStamp(s.UpdatedAt),
+	}
+	if s.Owner != nil {
+		u := toUserPublic(c.site, s.Owner, a.Now())
+		form.Owner = &u
+	}
+	return form
+}
+
+func (a *API) presentSchedule(c *call) func(*ci.Schedule, error) (scheduleDetailJSON, error) {
+	return func(s *ci.Schedule, err error) (scheduleDetailJSON, error) {
+		if err != nil {
+			return scheduleDetailJSON{}, err
+		}
+		form := scheduleDetailJSON{scheduleJSON: a.toSchedule(c, s)}
+		if p := s.LastPipeline; p != nil {
+			form.LastPipeline = &schedulePipelineJSON{p.ID, p.SHA, p.Ref, string(p.Status)}
+		}
+		if s.Variables != nil {
+			list := mapped(s.Variables, toPipelineVariable)
+			form.Variables = &list
+		}
+		return form, nil
+	}
+}

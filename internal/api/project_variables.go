@@ -1,0 +1,129 @@
+package api
+
+import (
+	"svc/internal/ci"
+)
+
+// placeVariableRoutes are those of projects and of groups, which are alike.
+func (a *API) placeVariableRoutes() {
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m := memberDoor{a, in.group}
+		several := also(409, "Several variables have the key: the filter tells them apart.", messageJSON{})
+		handle(a, "GET "+in.path+"/variables", readAPI, m.listVariables, does("List the variables of "+in.name))
+		handle(a, "GET "+in.path+"/variables/{key}", readAPI, m.getVariable, several, does("Get a variable of "+in.name))
+		handle(a, "POST "+in.path+"/variables", writeAPI, m.createVariable, does("Create a variable of "+in.name))
+		handle(a, "PUT "+in.path+"/variables/{key}", writeAPI, m.updateVariable, several, does("Change a variable of "+in.name))
+		handle(a, "DELETE "+in.path+"/variables/{key}", writeAPI, m.deleteVariable, several, does("Delete a variable of "+in.name))
+	}
+}
+
+type placeVariablesParams struct {
+	placeParams
+	pageParams
+}
+
+// listVariables: https://docs.gitlab.com/api/project_level_variables/#list-project-variables
+func (m memberDoor) listVariables(c *call, p placeVariablesParams) (page[placeVariableJSON], error) {
+	list, err := m.CI.Variables(c, c.actor, m.at(p.Ref), p.paging())
+	if err != nil {
+		return page[placeVariableJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(v ci.Variable) placeVariableJSON { return toPlaceVariable(&v) }), nil
+}
+
+type placeVariableParams struct {
+	placeParams
+	Key    string            `param:"key"`
+	Filter map[string]string `param:"filter" doc:"filter[environment_scope] tells apart variables of one key."`
+}
+
+// scope is the environment scope of the variable that is meant.
+func (p *placeVariableParams) scope() *string {
+	if scope, ok := p.Filter["environment_scope"]; ok {
+		return &scope
+	}
+	return nil
+}
+
+// getVariable: https://docs.gitlab.com/api/project_level_variables/#get-a-single-variable
+func (m memberDoor) getVariable(c *call, p placeVariableParams) (placeVariableJSON, error) {
+	return presentPlaceVariable(m.CI.Variable(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
+}
+
+type placeVariableFieldParams struct {
+	Description *string          `param:"description"`
+	Type        *ci.VariableType `param:"variable_type" enum:"env_var,file"`
+	Protected   *bool            `param:"protected" doc:"Only for jobs of protected branches and tags."`
+	Masked      *bool            `param:"masked" doc:"The value is not shown in logs."`
+	Raw         *bool            `param:"raw" doc:"True: the value is not expanded."`
+	Scope       *string          `param:"environment_scope" doc:"The environments for whose jobs it is; * stands for any text."`
+}
+
+func (p *placeVariableFieldParams) change() ci.VariableChange {
+	return ci.VariableChange{Description: p.Description, Type: p.Type, Protected: p.Protected, Masked: p.Masked, Raw: p.Raw, Scope: p.Scope}
+}
+
+type createPlaceVariableParams struct {
+	placeParams
+	Key    string `param:"key,required" doc:"At most 255 letters, digits and underscores."`
+	Value  string `param:"value,required,blank" secret:"true" doc:"At most 10,000 characters."`
+	Hidden bool   `param:"masked_and_hidden" doc:"The value is not shown in logs, and never again here."`
+	placeVariableFieldParams
+}
+
+// createVariable: https://docs.gitlab.com/api/project_level_variables/#create-a-variable
+func (m memberDoor) createVariable(c *call, p createPlaceVariableParams) (placeVariableJSON, error) {
+	change := p.change()
+	change.Value, change.Hidden = &p.Value, &p.Hidden
+	return presentPlaceVariable(m.CI.CreateVariable(c, c.actor, m.at(p.Ref), p.Key, change))
+}
+
+type updatePlaceVariableParams struct {
+	placeVariableParams
+	Value *string `param:"value" secret:"true" doc:"At most 10,000 characters."`
+	placeVariableFieldParams
+}
+
+// updateVariable: https://docs.gitlab.com/api/project_level_variables/#update-a-variable
+func (m memberDoor) updateVariable(c *call, p updatePlaceVariableParams) (placeVariableJSON, error) {
+	change := p.change()
+	change.Value = p.Value
+	return presentPlaceVariable(m.CI.UpdateVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
+}
+
+// deleteVariable: https://docs.gitlab.com/api/project_level_variables/#delete-a-variable
+func (m memberDoor) deleteVariable(c *call, p placeVariableParams) (none, error) {
+	return none{}, m.CI.DeleteVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), c.unmodifiedSince())
+}
+
+type placeVariableJSON struct {
+	Type        string  `json:"variable_type"`
+	Key         string  `json:"key"`
+	Value       *string `json:"value"` // null when it is hidden
+	Hidden      bool    `json:"hidden"`
+	Protected   bool    `json:"protected"`
+	Masked      bool    `json:"masked"`
+	Raw         bool    `json:"raw"`
+	Scope       string  `json:"environment_scope"`
+	Description *string `json:"description"`
+}
+
+func presentPlaceVariable(v *ci.Variable, err error) (placeVariableJSON, error) {
+	if err != nil {
+		return placeVariableJSON{}, err
+	}
+	return toPlaceVariable(v), nil
+}
+
+func toPlaceVariable(v *ci.Variable) placeVariableJSON {
+	form := placeVariableJSON{
+		Type: string(v.Type), Key: v.Key, Hidden: v.Hidden, Protected: v.Protected, Masked: v.Masked, Raw: v.Raw, Scope: v.Scope, Description: v.Description,
+	}
+	if !v.Hidden {
+		form.Value = &v.Value
+	}
+	return form
+}

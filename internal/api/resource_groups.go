@@ -1,0 +1,83 @@
+package api
+
+import "svc/internal/ci"
+
+func (a *API) resourceGroupRoutes() {
+	handle(a, "GET /projects/{id}/resource_groups", readAPI, a.listResourceGroups, does("List the resource groups of a project"))
+	handle(a, "GET /projects/{id}/resource_groups/{key}", readAPI, a.getResourceGroup, does("Get a resource group"))
+	handle(a, "GET /projects/{id}/resource_groups/{key}/upcoming_jobs", readAPI, a.listUpcomingJobs, does("List the jobs that wait for their turn in a resource group"))
+	handle(a, "GET /projects/{id}/resource_groups/{key}/current_job", readAPI, a.getCurrentJob, does("Get the job that has its turn in a resource group"))
+	handle(a, "PUT /projects/{id}/resource_groups/{key}", writeAPI, a.updateResourceGroup, does("Change a resource group"))
+}
+
+type resourceGroupsParams struct {
+	projectParams
+	pageParams
+}
+
+// listResourceGroups: https://docs.gitlab.com/api/resource_groups/#get-all-resource-groups-for-a-project
+func (a *API) listResourceGroups(c *call, p resourceGroupsParams) (page[resourceGroupJSON], error) {
+	list, err := a.CI.ResourceGroups(c, c.actor, p.Project, p.paging())
+	if err != nil {
+		return page[resourceGroupJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toResourceGroup), nil
+}
+
+type resourceGroupParams struct {
+	projectParams
+	Key string `param:"key"`
+}
+
+// getResourceGroup: https://docs.gitlab.com/api/resource_groups/#get-a-specific-resource-group
+func (a *API) getResourceGroup(c *call, p resourceGroupParams) (resourceGroupJSON, error) {
+	return presentResourceGroup(a.CI.ResourceGroup(c, c.actor, p.Project, p.Key))
+}
+
+type upcomingJobsParams struct {
+	resourceGroupParams
+	pageParams
+}
+
+// listUpcomingJobs: https://docs.gitlab.com/api/resource_groups/#list-upcoming-jobs-for-a-specific-resource-group
+func (a *API) listUpcomingJobs(c *call, p upcomingJobsParams) (page[jobJSON], error) {
+	list, err := a.CI.UpcomingJobs(c, c.actor, p.Project, p.Key, p.paging())
+	if err != nil {
+		return page[jobJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.jobForm(c)), nil
+}
+
+// getCurrentJob: https://docs.gitlab.com/api/resource_groups/#get-the-current-job-for-a-specific-resource-group
+func (a *API) getCurrentJob(c *call, p resourceGroupParams) (jobJSON, error) {
+	return a.presentJob(c)(a.CI.GroupJob(c, c.actor, p.Project, p.Key))
+}
+
+type updateResourceGroupParams struct {
+	resourceGroupParams
+	Mode string `param:"process_mode,required" enum:"unordered,oldest_first,newest_first,newest_ready_first"`
+}
+
+// updateResourceGroup: https://docs.gitlab.com/api/resource_groups/#edit-an-existing-resource-group
+func (a *API) updateResourceGroup(c *call, p updateResourceGroupParams) (resourceGroupJSON, error) {
+	return presentResourceGroup(a.CI.SetProcessMode(c, c.actor, p.Project, p.Key, ci.ProcessMode(p.Mode)))
+}
+
+type resourceGroupJSON struct {
+	ID          int64  `json:"id"`
+	Key         string `json:"key"`
+	ProcessMode string `json:"process_mode"`
+	CreatedAt   stamp  `json:"created_at"`
+	UpdatedAt   stamp  `json:"updated_at"`
+}
+
+func presentResourceGroup(g *ci.ResourceGroup, err error) (resourceGroupJSON, error) {
+	if err != nil {
+		return resourceGroupJSON{}, err
+	}
+	return toResourceGroup(g), nil
+}
+
+func toResourceGroup(g *ci.ResourceGroup) resourceGroupJSON {
+	return resourceGroupJSON{g.ID, g.Key, string(g.Mode), toStamp(g.CreatedAt), toStamp(g.UpdatedAt)}
+}

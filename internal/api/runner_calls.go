@@ -1,0 +1,121 @@
+package api
+
+import (
+	"net/http"
+
+	"svc/internal/ci"
+)
+
+func (a *API) runnerCallRoutes() {
+	gone := also(http.StatusGone, "Registration tokens are not allowed.", messageJSON{})
+	handle(a, "POST /runners", runnerCall, a.registerRunner, gone, does("Register a runner by a registration token"))
+	handle(a, "POST /runners/verify", runnerCall, a.verifyRunner, status(http.StatusOK), does("Tell a runner whether its token is good"))
+	handle(a, "DELETE /runners", runnerCall, a.unregisterRunner, does("Remove the runner of a token"))
+	handle(a, "DELETE /runners/managers", runnerCall, a.unregisterManager, does("Forget one machine of a runner"))
+	handle(a, "POST /runners/reset_authentication_token", runnerCall, a.resetOwnRunnerToken, does("Take a new token in place of the runner's own"))
+	handle(a, "GET /runners/router/discovery", runnerCall, a.discoverRouter,
+		also(http.StatusNotImplemented, "There is no job router.", messageJSON{}), does("Find the job router"))
+}
+
+// contactParams are what a runner says of itself.
+type contactParams struct {
+	Token    string           `param:"token" secret:"true"`
+	SystemID string           `param:"system_id" doc:"Tells the machines of one runner apart."`
+	Info     *runnerInfoParam `param:"info"`
+}
+
+type runnerInfoParam struct {
+	Name         string            `param:"name"`
+	Version      string            `param:"version"`
+	Revision     string            `param:"revision"`
+	Platform     string            `param:"platform"`
+	Architecture string            `param:"architecture"`
+	Executor     string            `param:"executor"`
+	Shell        string            `param:"shell"`
+	Features     map[string]string `param:"features"`
+}
+
+// contact reads who calls. The token may come as a header.
+func (p *contactParams) contact(c *call) ci.Contact {
+	out := ci.Contact{Token: runnerToken(c, p.Token), SystemID: p.SystemID, IP: c.actor.IP}
+	if p.Info == nil {
+		return out
+	}
+	i := p.Info
+	out.Info = &ci.RunnerInfo{
+		Name: i.Name, Version: i.Version, Revision: i.Revision, Platform: i.Platform, Architecture: i.Architecture, Executor: i.Executor, Shell: i.Shell,
+	}
+	if i.Features != nil {
+		out.Info.Features = map[string]bool{}
+	}
+	for name, value := range i.Features {
+		if value == "true" || value == "1" {
+			out.Info.Features[name] = true
+		}
+	}
+	return out
+}
+
+func runnerToken(c *call, sent string) string {
+	if sent != "" {
+		return sent
+	}
+	return c.r.Header.Get("Runner-Token")
+}
+
+type registerRunnerParams struct {
+	contactParams
+	runnerFieldParams
+	MaintainerNote *string `param:"maintainer_note" doc:"Deprecated: use maintenance_note."`
+}
+
+// registerRunner: https://docs.gitlab.com/api/runners/#create-a-runner
+func (a *API) registerRunner(c *call, p registerRunnerParams) (runnerTokenJSON, error) {
+	if p.Token == "" && c.r.Header.Get("Runner-Token") == "" {
+		return runnerTokenJSON{}, &paramError{[]string{"token is missing"}}
+	}
+	change := p.change()
+	if change.MaintenanceNote == nil {
+		change.MaintenanceNote = p.MaintainerNote
+	}
+	return presentRunnerToken(a.CI.RegisterRunner(c, ci.Registration{Contact: p.contact(c), RunnerChange: change}))
+}
+
+// verifyRunner: https://docs.gitlab.com/api/runners/#verify-authentication-for-a-registered-runner
+func (a *API) verifyRunner(c *call, p contactParams) (runnerTokenJSON, error) {
+	return presentRunnerToken(a.CI.VerifyRunner(c, p.contact(c)))
+}
+
+type heldTokenParams struct {
+	Token string `param:"token" secret:"true"`
+}
+
+// unregisterRunner: https://docs.gitlab.com/api/runners/#delete-a-runner-by-authentication-token
+func (a *API) unregisterRunner(c *call, p heldTokenParams) (none, error) {
+	return none{}, a.CI.UnregisterRunner(c, runnerToken(c, p.Token), c.actor.IP)
+}
+
+type unregisterManagerParams struct {
+	heldTokenParams
+	SystemID string `param:"system_id,required"`
+}
+
+// unregisterManager forgets a machine, as the public runner asks for it.
+func (a *API) unregisterManager(c *call, p unregisterManagerParams) (none, error) {
+	return none{}, a.CI.UnregisterManager(c, runnerToken(c, p.Token), p.SystemID)
+}
+
+// resetOwnRunnerToken: https://docs.gitlab.com/api/runners/#reset-runners-authentication-token-by-using-the-current-token
+func (a *API) resetOwnRunnerToken(c *call, p heldTokenParams) (resetTokenJSON, error) {
+	r, err := a.CI.ResetOwnRunnerToken(c, runnerToken(c, p.Token), c.actor.IP)
+	if err != nil {
+		return resetTokenJSON{}, err
+	}
+	return resetTokenJSON{r.Secret, toStampOrNull(r.TokenExpiresAt)}, nil
+}
+
+// discoverRouter tells a runner that it asks for jobs here.
+func (a *API) discoverRouter(c *call, _ struct{}) (streamed, error) {
+	a.writeJSON(c.w, c.r, http.StatusNotImplemented, messageJSON{"501 Not Implemented"})
+	return streamed{}, nil
+}

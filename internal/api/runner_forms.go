@@ -1,0 +1,144 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/project"
+)
+
+// runnerJSON is a runner as lists show it.
+type runnerJSON struct {
+	ID                 int64           `json:"id"`
+	Description        string          `json:"description"`
+	IPAddress          string          `json:"ip_address"` // no longer told
+	Active             bool            `json:"active"`     // deprecated
+	Paused             bool            `json:"paused"`
+	IsShared           bool            `json:"is_shared"`
+	RunnerType         string          `json:"runner_type"`
+	Name               *string         `json:"name"`
+	Online             bool            `json:"online"`
+	CreatedBy          *userPublicJSON `json:"created_by"`
+	CreatedAt          stamp           `json:"created_at"`
+	Status             string          `json:"status"`
+	JobExecutionStatus string          `json:"job_execution_status"`
+}
+
+func (a *API) toRunner(r *ci.Runner) runnerJSON {
+	now := a.Now()
+	out := runnerJSON{
+		ID: r.ID, Description: r.Description, Active: !r.Paused, Paused: r.Paused, IsShared: r.Kind == ci.InstanceRunner,
+		RunnerType: string(r.Kind), Online: r.Status(now) == ci.RunnerOnline, CreatedAt: toStamp(r.CreatedAt),
+		Status: runnerState(r, now), JobExecutionStatus: executing(r.Busy),
+	}
+	if r.Manager != nil {
+		out.Name = textOrNull(r.Manager.Info.Name)
+	}
+	if r.Creator != nil {
+		u := toUserPublic(&a.Site, r.Creator, now)
+		out.CreatedBy = &u
+	}
+	return out
+}
+
+// runnerState is the state as version 4 tells it: paused wins over when the
+// runner was heard of.
+func runnerState(r *ci.Runner, now time.Time) string {
+	state := r.Status(now)
+	if r.Paused && (state == ci.RunnerOnline || state == ci.RunnerOffline) {
+		return "paused"
+	}
+	return string(state)
+}
+
+func executing(busy bool) string {
+	if busy {
+		return "active"
+	}
+	return "idle"
+}
+
+// runnerDetailJSON is one runner.
+type runnerDetailJSON struct {
+	runnerJSON
+	TagList         []string            `json:"tag_list"`
+	RunUntagged     bool                `json:"run_untagged"`
+	Locked          bool                `json:"locked"`
+	MaximumTimeout  *int64              `json:"maximum_timeout"`
+	AccessLevel     string              `json:"access_level"`
+	Version         *string             `json:"version"`
+	Revision        *string             `json:"revision"`
+	Platform        *string             `json:"platform"`
+	Architecture    *string             `json:"architecture"`
+	ContactedAt     *stamp              `json:"contacted_at"`
+	MaintenanceNote *string             `json:"maintenance_note"`
+	Projects        []runnerProjectJSON `json:"projects"`
+	Groups          []runnerGroupJSON   `json:"groups"`
+}
+
+// runnerProjectJSON is a project that a runner serves.
+type runnerProjectJSON struct {
+	ID                int64   `json:"id"`
+	Description       *string `json:"description"`
+	Name              string  `json:"name"`
+	NameWithNamespace string  `json:"name_with_namespace"`
+	Path              string  `json:"path"`
+	PathWithNamespace string  `json:"path_with_namespace"`
+	CreatedAt         stamp   `json:"created_at"`
+	WebURL            string  `json:"web_url"`
+}
+
+// runnerGroupJSON is the group that a runner serves.
+type runnerGroupJSON struct {
+	ID     int64  `json:"id"`
+	WebURL string `json:"web_url"`
+	Name   string `json:"name"`
+}
+
+func (a *API) toRunnerDetail(c *call, r *ci.Runner) runnerDetailJSON {
+	level := "not_protected"
+	if r.ProtectedOnly {
+		level = "ref_protected"
+	}
+	out := runnerDetailJSON{
+		runnerJSON: a.toRunner(r), TagList: append([]string{}, r.Tags...), RunUntagged: r.RunUntagged, Locked: r.Locked, MaximumTimeout: r.MaximumTimeout,
+		AccessLevel: level, ContactedAt: toStampOrNull(r.ContactedAt), MaintenanceNote: textOrNull(r.MaintenanceNote),
+		Projects: mapped(r.Projects, func(p *project.Project) runnerProjectJSON { return toRunnerProject(c.site, p) }), Groups: []runnerGroupJSON{},
+	}
+	if m := r.Manager; m != nil {
+		out.Version, out.Revision = textOrNull(m.Info.Version), textOrNull(m.Info.Revision)
+		out.Platform, out.Architecture = textOrNull(m.Info.Platform), textOrNull(m.Info.Architecture)
+	}
+	if r.Group != nil {
+		out.Groups = append(out.Groups, runnerGroupJSON{r.Group.ID, namespaceURL(c.site, r.Group), r.Group.Name})
+	}
+	return out
+}
+
+func toRunnerProject(site *Site, p *project.Project) runnerProjectJSON {
+	return runnerProjectJSON{
+		p.ID, textOrNull(p.Description), p.Name, p.FullName(), p.Path, p.FullPath, toStamp(p.CreatedAt), site.URL + "/" + p.FullPath,
+	}
+}
+
+// managerJSON is a machine of a runner.
+type managerJSON struct {
+	ID                 int64   `json:"id"`
+	SystemID           string  `json:"system_id"`
+	Version            *string `json:"version"`
+	Revision           *string `json:"revision"`
+	Platform           *string `json:"platform"`
+	Architecture       *string `json:"architecture"`
+	CreatedAt          stamp   `json:"created_at"`
+	ContactedAt        *stamp  `json:"contacted_at"`
+	IPAddress          string  `json:"ip_address"`
+	Status             string  `json:"status"`
+	JobExecutionStatus string  `json:"job_execution_status"`
+}
+
+func (a *API) toManager(m *ci.Manager) managerJSON {
+	return managerJSON{
+		m.ID, m.SystemID, textOrNull(m.Info.Version), textOrNull(m.Info.Revision), textOrNull(m.Info.Platform), textOrNull(m.Info.Architecture),
+		toStamp(m.CreatedAt), toStampOrNull(m.ContactedAt), m.IP, string(m.Status(a.Now())), executing(m.Busy),
+	}
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/errs"
+)
+
+func (a *API) runnerJobRoutes() {
+	handle(a, "POST /jobs/request", runnerCall, a.requestJob, forms(assignmentJSON{}), also(http.StatusNoContent, "There is no job.", nil),
+		also(http.StatusUnprocessableEntity, "The runner can not be served.", messageJSON{}), does("Give a runner a job"))
+	handle(a, "PUT /jobs/{id}", runnerCall, a.updateRunnerJob,
+		also(http.StatusPreconditionFailed, "The log is not what the runner sent; it is to send it again.", messageJSON{}),
+		does("Take what a runner says of its job"))
+	handle(a, "PATCH /jobs/{id}/trace", runnerCall, a.appendTrace, raw, status(http.StatusAccepted),
+		also(http.StatusRequestedRangeNotSatisfiable, "The log has another size, which the header Range tells.", streamed{}),
+		does("Add to the log of a job"))
+	handle(a, "POST /jobs/{id}/artifacts", runnerCall, a.uploadArtifact, raw, does("Upload a file of a job"))
+	handle(a, "GET /jobs/{id}/artifacts", runnerCall, a.downloadForJob, noSuchPart, does("Download the artifacts of a job, for a job"))
+}
+
+type requestJobParams struct {
+	contactParams
+	LastUpdate string `param:"last_update" doc:"The header X-GitLab-Last-Update of the last answer; with it the request may be held."`
+}
+
+// requestJob is the request for a job of the public runner:
+// https://docs.gitlab.com/runner/configuration/advanced-configuration/#long-polling
+func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
+	found, cursor, err := a.CI.RequestJob(c, ci.JobRequest{Contact: p.contact(c), Cursor: p.LastUpdate})
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		c.w.Header().Set("X-GitLab-Last-Update", cursor)
+		if p.LastUpdate != "" {
+			c.w.Header().Set("Gitlab-Ci-Builds-Polling", "yes")
+		}
+		return none{}, nil
+	}
+	return toAssignment(c, found, a.Now()), nil
+}
+
+type runnerJobParams struct {
+	ID    int64  `param:"id"`
+	Token string `param:"token" secret:"true" doc:"Of the job."`
+}
+
+// token reads the token of the job, which may come as a header.
+func (p *runnerJobParams) token(c *call) string {
+	if token := c.r.Header.Get("Job-Token"); token != "" {
+		return token
+	}
+	return p.Token
+}
+
+// tellRunner writes the headers by which a runner follows its job.
+func tellRunner(c *call, h *ci.Heard) {
+	if h == nil {
+		return
+	}
+	c.w.Header().Set("Job-Status", h.Status)
+	c.w.Header().Set("X-GitLab-Trace-Update-Interval", strconv.Itoa(int(h.Interval/time.Second)))
+}
+
+type updateJobParams struct {
+	runnerJobParams
+	State         string          `param:"state" enum:"running,success,failed,pending"`
+	FailureReason string          `param:"failure_reason"`
+	ExitCode      *int64          `param:"exit_code"`
+	Checksum      string          `param:"checksum" doc:"Deprecated: use output."`
+	Output        *jobOutputParam `param:"output"`
+	Trace         *string         `param:"trace" doc:"Not used any more."`
+}
+
+type jobOutputParam struct {
+	Checksum string `param:"checksum" doc:"crc32: and the checksum of the whole log."`
+	Bytesize int64  `param:"bytesize"`
+}
+
+// updateRunnerJob takes the state of a job from its runner.
+func (a *API) updateRunnerJob(c *call, p updateJobParams) (streamed, error) {
+	u := ci.JobUpdate{State: p.State, Reason: p.FailureReason, ExitCode: p.ExitCode, Checksum: p.Checksum}
+	if p.Output != nil {
+		u.Checksum, u.Size = p.Output.Checksum, p.Output.Bytesize
+	}
+	heard, err := a.CI.UpdateJob(c, p.ID, p.token(c), u)
+	tellRunner(c, heard)
+	if err != nil {
+		return streamed{}, err
+	}
+	if heard.Mismatch {
+		a.writeJSON(c.w, c.r, http.StatusPreconditionFailed, messageJSON{"412 Precondition Failed"})
+		return streamed{}, nil
+	}
+	return plainStatus(c, http.StatusOK)
+}
+
+// plainStatus answers with a status and nothing but its number.
+func plainStatus(c *call, code int) (streamed, error) {
+	c.w.Header()["Content-Type"] = jsonHeader // the runner does not look at another
+	c.w.Header()["Cache-Control"] = noCache
+	c.w.WriteHeader(code)
+	_, _ = io.WriteString(c.w, strconv.Itoa(code)) // a reader that has gone is not our fault
+	return streamed{}, nil
+}
+
+type appendTraceParams struct {
+	runnerJobParams
+	DebugTrace *bool `param:"debug_trace"`
+}
+
+// appendTrace adds to a log what a runner sends.
+func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
+	at, noRange := rangeStart(c.r.Header.Get("Content-Range"))
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, ci.MaxPatch))
+	if err != nil {
+		return streamed{}, bodyError(err)
+	}
+	heard, err := a.CI.AppendLog(c, p.ID, p.token(c), at, text)
+	tellRunner(c, heard)
+	switch {
+	case errs.Is(err, errs.KindInvalid) && noRange != nil:
+		return streamed{}, noRange // whose token is another one is told so first
+	case err != nil:
+		return streamed{}, err
+	}
+	c.w.Header().Set("Range", "0-"+strconv.FormatInt(heard.Size, 10))
+	if heard.Gap {
+		return plainStatus(c, http.StatusRequestedRangeNotSatisfiable)
+	}
+	return plainStatus(c, http.StatusAccepted)
+}
+
+// rangeStart reads where a piece of a log begins: "0-99", also with the size
+// of the whole behind it.
+func rangeStart(header string) (int64, error) {
+	if header == "" {
+		return -1, &inputError{fault: faultMalformed, text: "400 Missing header Content-Range"}
+	}
+	header = strings.TrimSpace(strings.TrimPrefix(header, "bytes "))
+	first, _, ok := strings.Cut(header, "-")
+	at, err := strconv.ParseInt(first, 10, 64)
+	if !ok || err != nil || at < 0 {
+		return -1, &inputError{fault: faultMalformed, text: "400 Invalid header Content-Range"}
+	}
+	return at, nil
+}
+
+type uploadArtifactParams struct {
+	runnerJobParams
+	Type     string `param:"artifact_type" default:"archive"`
+	Format   string `param:"artifact_format" enum:"zip,gzip,raw"`
+	ExpireIn string `param:"expire_in"`
+}
+
+// uploadArtifact takes a file of a job. It goes to the store as it comes in.
+func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) {
+	u := ci.Upload{Kind: ci.ArtifactKind(p.Type), Format: ci.ArtifactFormat(p.Format), ExpireIn: p.ExpireIn}
+	part, noFile := uploadedFile(c)
+	if noFile == nil {
+		u.Content, u.Filename = part, cleanName(part.FileName())
+	}
+	_, job, err := a.CI.AddArtifact(c, p.ID, p.token(c), u)
+	if noFile != nil && errs.Is(err, errs.KindInvalid) {
+		return streamed{}, noFile // whose token is another one is told so first
+	}
+	if job != nil {
+		c.w.Header().Set("Job-Status", string(job.Status))
+	}
+	if err != nil {
+		if c.Err() == nil && errs.KindOf(err) == 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+			err = &inputError{fault: faultIncomplete, text: "the body is cut short", cause: err}
+		}
+		return streamed{}, err
+	}
+	return plainStatus(c, http.StatusCreated)
+}
+
+// uploadedFile finds the file in a multipart body without reading it.
+func uploadedFile(c *call) (*multipart.Part, error) {
+	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
+		return nil, &inputError{fault: faultMalformed, text: "file is missing"}
+	}
+	parts := multipart.NewReader(c.r.Body, params["boundary"])
+	for range maxFiles {
+		part, err := parts.NextPart()
+		if err != nil {
+			return nil, &inputError{fault: faultMalformed, text: "file is missing", cause: err}
+		}
+		if part.FormName() == "file" {
+			return part, nil
+		}
+	}
+	return nil, &inputError{fault: faultMalformed, text: "file is missing"}
+}
+
+type downloadForJobParams struct {
+	runnerJobParams
+	DirectDownload *bool `param:"direct_download" doc:"The runner follows redirects; we send the content."`
+}
+
+// downloadForJob gives a job the artifacts that it depends on.
+func (a *API) downloadForJob(c *call, p downloadForJobParams) (streamed, error) {
+	f, err := a.CI.JobArchive(c, p.ID, p.token(c), c.actor.IP)
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.sendFile(c, f)
+}

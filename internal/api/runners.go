@@ -1,0 +1,304 @@
+package api
+
+import (
+	"svc/internal/ci"
+	"svc/internal/project"
+)
+
+// Tokens for runners alone have scopes of their own.
+var (
+	createRunners = access{scopes: []string{"api", "create_runner"}}
+	readRunners   = access{scopes: []string{"api", "read_api", "manage_runner"}}
+	manageRunners = access{scopes: []string{"api", "manage_runner"}}
+)
+
+func (a *API) runnerRoutes() {
+	handle(a, "POST /user/runners", createRunners, a.createRunner, does("Create a runner"))
+	handle(a, "GET /runners", readRunners, a.listOwnRunners, does("List the runners that you keep"))
+	handle(a, "GET /runners/all", readRunners, a.listAllRunners, does("List all runners"))
+	handle(a, "GET /runners/{id}", readRunners, a.getRunner, does("Get a runner"))
+	handle(a, "PUT /runners/{id}", manageRunners, a.updateRunner, does("Change a runner"))
+	handle(a, "DELETE /runners/{id}", manageRunners, a.deleteRunner, does("Delete a runner"))
+	handle(a, "GET /runners/{id}/jobs", readRunners, a.listRunnerJobs, does("List the jobs of a runner"))
+	handle(a, "GET /runners/{id}/managers", readRunners, a.listManagers, does("List the machines of a runner"))
+	handle(a, "POST /runners/{id}/reset_authentication_token", manageRunners, a.resetRunnerToken, does("Give a runner a new token"))
+	handle(a, "POST /runners/reset_registration_token", writeAPI, a.resetInstanceRegistration, does("Make a new registration token of the instance"))
+	handle(a, "GET /projects/{id}/runners", readRunners, a.listProjectRunners, does("List the runners that may take jobs of a project"))
+	handle(a, "POST /projects/{id}/runners", manageRunners, a.enableRunner, does("Let a runner take jobs of a project"))
+	handle(a, "DELETE /projects/{id}/runners/{runner_id}", manageRunners, a.disableRunner, does("Take a runner away from a project"))
+	handle(a, "POST /projects/{id}/runners/reset_registration_token", writeAPI, a.resetProjectRegistration, does("Make a new registration token of a project"))
+	handle(a, "GET /groups/{id}/runners", readRunners, a.listGroupRunners, does("List the runners of a group"))
+	handle(a, "POST /groups/{id}/runners/reset_registration_token", writeAPI, a.resetGroupRegistration, does("Make a new registration token of a group"))
+}
+
+// runnerFieldParams are the attributes of a runner.
+type runnerFieldParams struct {
+	Description     *string    `param:"description"`
+	Paused          *bool      `param:"paused" doc:"Whether the runner takes no new jobs."`
+	Active          *bool      `param:"active" doc:"Deprecated: use paused."`
+	Locked          *bool      `param:"locked" doc:"Whether the runner stays with its project."`
+	RunUntagged     *bool      `param:"run_untagged" doc:"Whether the runner takes jobs without tags."`
+	TagList         *[]string  `param:"tag_list,csv"`
+	AccessLevel     *string    `param:"access_level" enum:"not_protected,ref_protected"`
+	MaximumTimeout  opt[int64] `param:"maximum_timeout" doc:"Seconds that a job may take."`
+	MaintenanceNote *string    `param:"maintenance_note" doc:"For administrators, at most 1024 characters."`
+}
+
+func (p *runnerFieldParams) paramRules() []rule { return []rule{exclusive("active", "paused")} }
+
+func (p *runnerFieldParams) change() ci.RunnerChange {
+	c := ci.RunnerChange{
+		Description: p.Description, Paused: p.Paused, Locked: p.Locked, RunUntagged: p.RunUntagged, Tags: p.TagList, MaintenanceNote: p.MaintenanceNote,
+	}
+	if p.Active != nil {
+		paused := !*p.Active
+		c.Paused = &paused
+	}
+	if p.AccessLevel != nil {
+		protected := *p.AccessLevel == "ref_protected"
+		c.ProtectedOnly = &protected
+	}
+	if p.MaximumTimeout.Set {
+		var limit *int64
+		if !p.MaximumTimeout.Null {
+			limit = &p.MaximumTimeout.Value
+		}
+		c.MaximumTimeout = &limit
+	}
+	return c
+}
+
+type createRunnerParams struct {
+	Type      ci.RunnerKind `param:"runner_type,required" enum:"instance_type,group_type,project_type"`
+	GroupID   *int64        `param:"group_id" doc:"Of a group's runner."`
+	ProjectID *int64        `param:"project_id" doc:"Of a project's runner."`
+	runnerFieldParams
+}
+
+func (p *createRunnerParams) check() error {
+	switch {
+	case p.Type == ci.GroupRunner && p.GroupID == nil:
+		return &paramError{[]string{"group_id is missing"}}
+	case p.Type == ci.ProjectRunner && p.ProjectID == nil:
+		return &paramError{[]string{"project_id is missing"}}
+	}
+	return nil
+}
+
+// runnerTokenJSON is a runner's token, which is shown once.
+type runnerTokenJSON struct {
+	ID             int64  `json:"id"`
+	Token          string `json:"token"`
+	TokenExpiresAt *stamp `json:"token_expires_at"`
+}
+
+func presentRunnerToken(r *ci.Runner, err error) (runnerTokenJSON, error) {
+	if err != nil {
+		return runnerTokenJSON{}, err
+	}
+	return runnerTokenJSON{r.ID, r.Secret, toStampOrNull(r.TokenExpiresAt)}, nil
+}
+
+// createRunner: https://docs.gitlab.com/api/users/#create-a-runner-linked-to-a-user
+func (a *API) createRunner(c *call, p createRunnerParams) (runnerTokenJSON, error) {
+	n := ci.NewRunner{Kind: p.Type, RunnerChange: p.change()}
+	if p.GroupID != nil {
+		n.Group = project.RefTo(*p.GroupID)
+	}
+	if p.ProjectID != nil {
+		n.Project = project.RefTo(*p.ProjectID)
+	}
+	return presentRunnerToken(a.CI.CreateRunner(c, c.actor, n))
+}
+
+type listRunnersParams struct {
+	Type          ci.RunnerKind `param:"type" enum:"instance_type,group_type,project_type"`
+	Status        string        `param:"status" enum:"online,offline,stale,never_contacted,active,paused"`
+	Scope         string        `param:"scope" enum:"active,paused,online,offline,stale,never_contacted,specific,shared,instance_type,group_type,project_type" doc:"Deprecated: use type or status."`
+	Paused        *bool         `param:"paused"`
+	TagList       []string      `param:"tag_list,csv"`
+	VersionPrefix string        `param:"version_prefix"`
+	pageParams
+}
+
+func (p *listRunnersParams) filter() ci.RunnerFilter {
+	f := ci.RunnerFilter{Kind: p.Type, Status: p.Status, Paused: p.Paused, Tags: p.TagList, VersionPrefix: p.VersionPrefix}
+	switch p.Scope {
+	case "":
+	case "shared":
+		f.Kind = ci.InstanceRunner
+	case "specific":
+		f.Kind = ci.ProjectRunner
+	case string(ci.InstanceRunner), string(ci.GroupRunner), string(ci.ProjectRunner):
+		f.Kind = ci.RunnerKind(p.Scope)
+	default:
+		f.Status = p.Scope
+	}
+	return f
+}
+
+// listOwnRunners: https://docs.gitlab.com/api/runners/#list-available-runners
+func (a *API) listOwnRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
+	list, err := a.CI.OwnRunners(c, c.actor, p.filter(), p.paging())
+	if err != nil {
+		return page[runnerJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.toRunner), nil
+}
+
+// listAllRunners: https://docs.gitlab.com/api/runners/#list-all-runners
+func (a *API) listAllRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
+	list, err := a.CI.AllRunners(c, c.actor, p.filter(), p.paging())
+	if err != nil {
+		return page[runnerJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.toRunner), nil
+}
+
+type runnerParams struct {
+	ID int64 `param:"id"`
+}
+
+// getRunner: https://docs.gitlab.com/api/runners/#get-runners-details
+func (a *API) getRunner(c *call, p runnerParams) (runnerDetailJSON, error) {
+	return a.presentRunner(c)(a.CI.Runner(c, c.actor, p.ID))
+}
+
+func (a *API) presentRunner(c *call) func(*ci.Runner, error) (runnerDetailJSON, error) {
+	return func(r *ci.Runner, err error) (runnerDetailJSON, error) {
+		if err != nil {
+			return runnerDetailJSON{}, err
+		}
+		return a.toRunnerDetail(c, r), nil
+	}
+}
+
+type updateRunnerParams struct {
+	runnerParams
+	runnerFieldParams
+}
+
+// updateRunner: https://docs.gitlab.com/api/runners/#update-runners-details
+func (a *API) updateRunner(c *call, p updateRunnerParams) (runnerDetailJSON, error) {
+	return a.presentRunner(c)(a.CI.UpdateRunner(c, c.actor, p.ID, p.change()))
+}
+
+// deleteRunner: https://docs.gitlab.com/api/runners/#delete-a-runner-by-id
+func (a *API) deleteRunner(c *call, p runnerParams) (none, error) {
+	return none{}, a.CI.DeleteRunner(c, c.actor, p.ID, c.unmodifiedSince())
+}
+
+type runnerJobsParams struct {
+	runnerParams
+	Status   string `param:"status" enum:"running,success,failed,canceled"`
+	SystemID string `param:"system_id"`
+	OrderBy  string `param:"order_by" enum:"id"`
+	Sort     string `param:"sort" enum:"asc,desc" default:"desc"`
+	pageParams
+}
+
+// listRunnerJobs: https://docs.gitlab.com/api/runners/#list-all-jobs-processed-by-a-runner
+func (a *API) listRunnerJobs(c *call, p runnerJobsParams) (page[jobJSON], error) {
+	f := ci.RunnerJobFilter{Status: p.Status, SystemID: p.SystemID, Desc: p.Sort == "desc"}
+	list, err := a.CI.RunnerJobs(c, c.actor, p.ID, f, p.paging())
+	if err != nil {
+		return page[jobJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.jobForm(c)), nil
+}
+
+// listManagers: https://docs.gitlab.com/api/runners/#list-runners-managers
+func (a *API) listManagers(c *call, p runnerParams) ([]managerJSON, error) {
+	list, err := a.CI.Managers(c, c.actor, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(list, a.toManager), nil
+}
+
+// resetTokenJSON is a token that takes the place of another one.
+type resetTokenJSON struct {
+	Token          string `json:"token"`
+	TokenExpiresAt *stamp `json:"token_expires_at"`
+}
+
+// resetRunnerToken: https://docs.gitlab.com/api/runners/#reset-runners-authentication-token-by-using-the-runner-id
+func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) {
+	r, err := a.CI.ResetRunnerToken(c, c.actor, p.ID)
+	if err != nil {
+		return resetTokenJSON{}, err
+	}
+	return resetTokenJSON{r.Secret, toStampOrNull(r.TokenExpiresAt)}, nil
+}
+
+func (a *API) resetRegistration(c *call, in ci.RegistrationPlace) (resetTokenJSON, error) {
+	token, err := a.CI.ResetRegistrationToken(c, c.actor, in)
+	return resetTokenJSON{Token: token}, err
+}
+
+// resetInstanceRegistration: https://docs.gitlab.com/api/runners/#reset-instances-runner-registration-token
+func (a *API) resetInstanceRegistration(c *call, _ struct{}) (resetTokenJSON, error) {
+	return a.resetRegistration(c, ci.RegistrationPlace{})
+}
+
+// resetProjectRegistration: https://docs.gitlab.com/api/runners/#reset-projects-runner-registration-token
+func (a *API) resetProjectRegistration(c *call, p projectParams) (resetTokenJSON, error) {
+	return a.resetRegistration(c, ci.RegistrationPlace{Project: p.Project})
+}
+
+// resetGroupRegistration: https://docs.gitlab.com/api/runners/#reset-groups-runner-registration-token
+func (a *API) resetGroupRegistration(c *call, p inGroupParams) (resetTokenJSON, error) {
+	return a.resetRegistration(c, ci.RegistrationPlace{Group: p.Group})
+}
+
+type projectRunnersParams struct {
+	projectParams
+	listRunnersParams
+}
+
+// listProjectRunners: https://docs.gitlab.com/api/runners/#list-projects-runners
+func (a *API) listProjectRunners(c *call, p projectRunnersParams) (page[runnerJSON], error) {
+	list, err := a.CI.ProjectRunners(c, c.actor, p.Project, p.filter(), p.paging())
+	if err != nil {
+		return page[runnerJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.toRunner), nil
+}
+
+type groupRunnersParams struct {
+	inGroupParams
+	listRunnersParams
+}
+
+// listGroupRunners: https://docs.gitlab.com/api/runners/#list-groups-runners
+func (a *API) listGroupRunners(c *call, p groupRunnersParams) (page[runnerJSON], error) {
+	list, err := a.CI.GroupRunners(c, c.actor, p.Group, p.filter(), p.paging())
+	if err != nil {
+		return page[runnerJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.toRunner), nil
+}
+
+type enableRunnerParams struct {
+	projectParams
+	RunnerID int64 `param:"runner_id,required"`
+}
+
+// enableRunner: https://docs.gitlab.com/api/runners/#assign-a-runner-to-project
+func (a *API) enableRunner(c *call, p enableRunnerParams) (runnerJSON, error) {
+	r, err := a.CI.EnableRunner(c, c.actor, p.Project, p.RunnerID)
+	if err != nil {
+		return runnerJSON{}, err
+	}
+	return a.toRunner(r), nil
+}
+
+type disableRunnerParams struct {
+	projectParams
+	RunnerID int64 `param:"runner_id"`
+}
+
+// disableRunner: https://docs.gitlab.com/api/runners/#unassign-a-runner-from-project
+func (a *API) disableRunner(c *call, p disableRunnerParams) (none, error) {
+	return none{}, a.CI.DisableRunner(c, c.actor, p.Project, p.RunnerID)
+}

@@ -1,0 +1,342 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// control gives a project to those who may act on the jobs of a ref: Developers
+// and above, where the ref is protected those who may push to it or merge into
+// it.
+func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (*controlled, error) {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	if proj.Builds == project.Disabled {
+		return nil, errs.Forbidden("")
+	}
+	return &controlled{service: s, by: by, project: proj}, nil
+}
+
+// controlled is a project in which somebody acts on jobs.
+type controlled struct {
+	service *Service
+	by      actor.Actor
+	project *project.Project
+}
+
+func (c *controlled) ref(ctx context.Context, name string, tag bool) error {
+	if c.project.Archived {
+		return errs.Forbidden("The project is archived: nothing in it can be changed.")
+	}
+	src, err := c.service.Repos.Source(ctx, c.by, project.RefTo(c.project.ID))
+	if err != nil {
+		return err
+	}
+	may, err := src.MayRun(ctx, name, tag)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return errs.Forbidden("")
+	}
+	return nil
+}
+
+func (c *controlled) job(ctx context.Context, id int64) (*Job, error) {
+	j, err := findJob(ctx, c.service.DB, c.project.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	return j, c.ref(ctx, j.Ref, j.Tag)
+}
+
+// actOnJob runs do on a job under the lock of its pipeline and lets the
+// pipeline go on.
+func (s *Service) actOnJob(ctx context.Context, by actor.Actor, in project.Ref, id int64, do func(*db.Tx, *Job) (*Job, error)) (*Job, error) {
+	c, err := s.control(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := c.job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var j *Job
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "pipelines", seen.PipelineID); err != nil {
+			return err
+		}
+		if j, err = findJob(ctx, tx, c.project.ID, id); err != nil {
+			return err
+		}
+		if j, err = do(tx, j); err != nil {
+			return err
+		}
+		if _, err := s.advance(ctx, tx, j.PipelineID); err != nil {
+			return err
+		}
+		j, err = findJob(ctx, tx, c.project.ID, j.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return j, s.fillJobs(ctx, []*Job{j})
+}
+
+// Cancel stops a job, for Developers and above who may run pipelines on its
+// ref. A job that has ended stays as it is. force does not wait until its
+// runner has finished in its own way. NotFound.
+func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Job, error) {
+	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+		if j.Status.Done() {
+			return j, nil
+		}
+		return j, s.cancelJob(ctx, tx, j, force)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cancel job %d: %w", id, err)
+	}
+	return j, nil
+}
+
+// Retry runs a job that has ended once more, as another job, for those who may
+// cancel it. Forbidden for one that has not ended, never ran or was tried again
+// already; NotFound.
+func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
+	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+		if !j.Retryable() {
+			return nil, errs.Forbidden("Job is not retryable")
+		}
+		again, err := s.tryAgain(ctx, tx, j, &by.ID, 0)
+		if err != nil {
+			return nil, err
+		}
+		return again, s.reopen(ctx, tx, again)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("retry job %d: %w", id, err)
+	}
+	return j, nil
+}
+
+// Retryable tells whether a job can be run once more.
+func (j *Job) Retryable() bool {
+	return !j.Retried && j.Status.Done() && j.Status != flow.Skipped
+}
+
+// Play starts a job that waits to be started by hand, or for its time, for
+// those who may cancel it; with variables for this one job. Invalid for any
+// other job; NotFound.
+func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id int64, given []PipelineVariable) (*Job, error) {
+	if err := checkVariables(given); err != nil {
+		return nil, err
+	}
+	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+		if j.Status != flow.Manual && j.Status != flow.Scheduled {
+			return nil, errs.Invalid("Unplayable Job")
+		}
+		return j, s.playJob(ctx, tx, j, &by.ID, given)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("play job %d: %w", id, err)
+	}
+	return j, nil
+}
+
+func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64, given []PipelineVariable) error {
+	if err := db.ExecOne(ctx, tx, `UPDATE jobs SET user_id = ?, scheduled_at = NULL WHERE id = ?`, userID, j.ID); err != nil {
+		return err
+	}
+	if len(given) > 0 {
+		if err := s.saveJobVariables(ctx, tx, j.ID, given); err != nil {
+			return err
+		}
+	}
+	return s.start(ctx, tx, j)
+}
+
+// Unschedule makes a delayed job wait to be started by hand, for those who may
+// cancel it. Invalid for any other job; NotFound.
+func (s *Service) Unschedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
+	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+		moved := false
+		if j.Status == flow.Scheduled {
+			var err error
+			if moved, err = moveJob(ctx, tx, j.ID, flow.Scheduled, flow.Manual, s.Now()); err != nil {
+				return nil, err
+			}
+		}
+		if !moved {
+			return nil, errs.Invalid("Job is not scheduled")
+		}
+		return j, setScheduled(ctx, tx, j.ID, nil)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unschedule job %d: %w", id, err)
+	}
+	return j, nil
+}
+
+// Erase removes the log and the artifacts of a job that has ended: for
+// Maintainers, and for the one who started it. Forbidden while it runs;
+// NotFound.
+func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
+	c, err := s.control(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	mine := j.UserID != nil && by.Is(*j.UserID)
+	if !mine && !by.Admin && c.project.Access.Level() < project.Maintainer {
+		return nil, errs.Forbidden("")
+	}
+	at := s.Now()
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if j, err = findJob(ctx, tx, c.project.ID, id); err != nil {
+			return err
+		}
+		if !j.Status.Done() || j.Status == flow.Skipped || j.ErasedAt != nil {
+			return errs.Forbidden("Job is not erasable!")
+		}
+		if err := s.eraseFiles(ctx, tx, []int64{id}); err != nil {
+			return err
+		}
+		j.ErasedAt, j.ArtifactsExpireAt = &at, nil
+		err := db.ExecOne(ctx, tx, `UPDATE jobs SET erased_at = ?, artifacts_expire_at = NULL, updated_at = ? WHERE id = ?`, at, at, id)
+		if err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, at, audit.Event{
+			Type: "job_erased", Entity: projectEntity(c.project), Target: audit.Target{Type: "Ci::Build", ID: id, Details: j.Name},
+			Details: audit.Details{Remove: "log and artifacts"},
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("erase job %d: %w", id, err)
+	}
+	return j, s.fillJobs(ctx, []*Job{j})
+}
+
+// RetryPipeline runs all jobs of a pipeline that failed or were canceled once
+// more, for those who may cancel them. NotFound.
+func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
+	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
+		jobs, err := findPipelineJobs(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, j := range jobs {
+			switch {
+			case j.Retried:
+			case j.Status == flow.Skipped:
+				if err := s.reset(ctx, tx, j.ID); err != nil {
+					return err
+				}
+			case j.Status == flow.Failed, j.Status == flow.Canceled:
+				if _, err := s.another(ctx, tx, j, &by.ID, 0); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("retry pipeline %d: %w", id, err)
+	}
+	return proj, p, nil
+}
+
+// CancelPipeline stops all jobs of a pipeline and of its children, for those
+// who may cancel them. NotFound.
+func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
+	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
+		return s.cancelJobs(ctx, tx, p, func(*Job) bool { return true })
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cancel pipeline %d: %w", id, err)
+	}
+	return proj, p, nil
+}
+
+// actOnPipeline runs do on a pipeline under its lock and lets it go on.
+func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64,
+	do func(*db.Tx, *Pipeline) error) (*project.Project, *Pipeline, error) {
+	c, err := s.control(ctx, by, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := findPipeline(ctx, s.DB, c.project.ID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.ref(ctx, p.Ref, p.Tag); err != nil {
+		return nil, nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "pipelines", id); err != nil {
+			return err
+		}
+		if err := do(tx, p); err != nil {
+			return err
+		}
+		p, err = s.advance(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.project, p, s.fillPipelines(ctx, []*Pipeline{p})
+}
+
+// reopen lets the jobs decide again that were skipped for a job which runs
+// again.
+func (s *Service) reopen(ctx context.Context, tx *db.Tx, again *Job) error {
+	jobs, err := findFlow(ctx, tx, again.PipelineID)
+	if err != nil {
+		return err
+	}
+	behind := map[string]bool{again.Name: true}
+	for more := true; more; {
+		more = false
+		for _, j := range jobs {
+			if behind[j.Name] || j.Status != flow.Skipped {
+				continue
+			}
+			follows := j.Needs == nil && j.Stage > again.StageIndex ||
+				slices.ContainsFunc(j.Needs, func(n flow.Need) bool { return behind[n.Name] })
+			if follows {
+				behind[j.Name], more = true, true
+				if err := s.reset(ctx, tx, j.ID); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reset takes a job that was skipped back to where it began.
+func (s *Service) reset(ctx context.Context, tx *db.Tx, id int64) error {
+	moved, err := moveJob(ctx, tx, id, flow.Skipped, flow.Created, s.Now())
+	if err != nil {
+		return err
+	}
+	if !moved {
+		return errs.Conflict("Job is not skipped any more")
+	}
+	return setDeployment(ctx, tx, id, DeploymentCreated, s.Now())
+}

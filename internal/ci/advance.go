@@ -1,0 +1,85 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+)
+
+// advance lets a pipeline go on after something happened to its jobs, in the
+// transaction in which it happened: whatever follows is saved with it, so a
+// crash leaves nothing half done.
+func (s *Service) advance(ctx context.Context, tx *db.Tx, pipelineID int64) (*Pipeline, error) {
+	p, err := s.advancePipeline(ctx, tx, pipelineID)
+	if err != nil {
+		return nil, fmt.Errorf("advance pipeline %d: %w", pipelineID, err)
+	}
+	return p, nil
+}
+
+func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pipeline, error) {
+	// One at a time decides about a pipeline: two that see different halves
+	// could both wait for the other.
+	if err := tx.Lock(ctx, "pipelines", id); err != nil {
+		return nil, err
+	}
+	p, err := scanPipeline(tx.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ?`, id))
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := findFlow(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[int64]int, len(jobs))
+	for i := range jobs {
+		at[jobs[i].ID] = i
+	}
+	for _, m := range flow.Advance(jobs) {
+		if jobs[at[m.ID]].Status, err = s.enter(ctx, tx, m); err != nil {
+			return nil, err
+		}
+	}
+	return p, s.saveOverall(ctx, tx, p, flow.Overall(jobs))
+}
+
+// enter moves a job that waited for others, does what its new state asks for,
+// and gives the state that it is in then.
+func (s *Service) enter(ctx context.Context, tx *db.Tx, m flow.Move) (flow.Status, error) {
+	moved, err := moveJob(ctx, tx, m.ID, flow.Created, m.To, s.Now())
+	if err != nil {
+		return m.To, err
+	}
+	if !moved {
+		return m.To, errors.New("a job was moved by somebody else")
+	}
+	return s.entered(ctx, tx, m.ID, m.To)
+}
+
+// saveOverall writes the state of a pipeline when it has changed, and tells
+// those who follow it.
+func (s *Service) saveOverall(ctx context.Context, tx *db.Tx, p *Pipeline, now flow.Status) error {
+	if p.Status == now {
+		return nil
+	}
+	at := s.Now()
+	p.Status, p.UpdatedAt = now, at
+	if p.StartedAt == nil && (now == flow.Running || now.Done() && now != flow.Skipped) {
+		p.StartedAt = &at
+	}
+	p.FinishedAt = nil
+	if now.Done() {
+		p.FinishedAt = &at
+		var err error
+		if p.Coverage, err = averageCoverage(ctx, tx, p.ID); err != nil {
+			return err
+		}
+	}
+	if err := savePipelineState(ctx, tx, p); err != nil {
+		return err
+	}
+	return s.told(ctx, tx, p)
+}

@@ -1,0 +1,305 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Agent is a program in a cluster that jobs may use.
+type Agent struct {
+	ID        int64
+	ProjectID int64
+	Name      string
+	CreatedBy *int64
+	CreatedAt time.Time
+
+	Project *project.Project // that has its configuration
+}
+
+const agentColumns = `a.id, a.project_id, a.name, a.created_by, a.created_at`
+
+func scanAgent(s db.Scanner) (*Agent, error) {
+	a := &Agent{}
+	err := s.Scan(&a.ID, &a.ProjectID, &a.Name, &a.CreatedBy, db.Time(&a.CreatedAt))
+	return a, err
+}
+
+// agentName is a DNS label: the name goes into addresses.
+var agentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// Agents lists the agents of a project. Developers only.
+func (s *Service) Agents(ctx context.Context, by actor.Actor, ref project.Ref, pg db.Paging) (db.Page[*Agent], error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
+	if err != nil {
+		return db.Page[*Agent]{}, err
+	}
+	var w db.Where
+	w.And("a.project_id = ?", p.ID)
+	page, err := db.List(ctx, s.DB, db.Query[*Agent]{
+		Columns: agentColumns, From: "cluster_agents a", Where: w, Order: []db.Order{{Name: "a.id"}},
+		Scan: scanAgent, Keys: func(a *Agent) []any { return []any{a.ID} },
+	}, pg)
+	for _, a := range page.Items {
+		a.Project = p
+	}
+	if err != nil {
+		return page, fmt.Errorf("list agents: %w", err)
+	}
+	return page, nil
+}
+
+// Agent gives an agent of a project. Developers only; NotFound.
+func (s *Service) Agent(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Agent, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	return findAgent(ctx, s.DB, p, id)
+}
+
+func findAgent(ctx context.Context, q db.Q, p *project.Project, id int64) (*Agent, error) {
+	a, err := scanAgent(q.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM cluster_agents a WHERE a.id = ? AND a.project_id = ?`, id, p.ID))
+	a.Project = p
+	return a, notFound(err, "Agent")
+}
+
+// CreateAgent registers an agent. Maintainers only; Invalid when the name can
+// not be or is taken.
+func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Agent, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	if !agentName.MatchString(name) {
+		return nil, errs.Invalid("Name can contain only lowercase letters, digits, and '-', but cannot start or end with '-'")
+	}
+	a := &Agent{ProjectID: p.ID, Name: name, CreatedAt: s.Now(), Project: p}
+	if by.ID > 0 {
+		a.CreatedBy = &by.ID
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := tx.QueryRowContext(ctx, `INSERT INTO cluster_agents (project_id, name, created_by, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
+			p.ID, name, a.CreatedBy, a.CreatedAt).Scan(&a.ID)
+		if db.IsUnique(err, "cluster_agents_project_id_name") {
+			return errs.Invalid("Name has already been taken")
+		}
+		if err != nil {
+			return err
+		}
+		return s.recordAgent(ctx, tx, by, a, "cluster_agent_created", audit.Details{Add: "cluster_agent"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	return a, nil
+}
+
+// DeleteAgent removes an agent. Maintainers only; NotFound.
+func (s *Service) DeleteAgent(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		a, err := findAgent(ctx, tx, p, id)
+		if err != nil {
+			return err
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM cluster_agents WHERE id = ?`, a.ID); err != nil {
+			return notFound(err, "Agent")
+		}
+		return s.recordAgent(ctx, tx, by, a, "cluster_agent_deleted", audit.Details{Remove: "cluster_agent"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete agent %d: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Service) recordAgent(ctx context.Context, tx *db.Tx, by actor.Actor, a *Agent, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: projectEntity(a.Project), Target: audit.Target{Type: "Clusters::Agent", ID: a.ID, Details: a.Name}, Details: d,
+	})
+}
+
+// AllowedAgents are the agents that a job may use, with what they are asked
+// about.
+type AllowedAgents struct {
+	Job     *Job
+	Project *project.Project
+	Groups  []int64 // above the project, the nearest first
+	Agents  []*Agent
+}
+
+// AllowedAgents lists the agents that the job of a job token may use: those
+// of its project, and those whose configuration names the project or a group
+// above it. NotFound for other credentials.
+func (s *Service) AllowedAgents(ctx context.Context, by actor.Actor) (*AllowedAgents, error) {
+	j, err := s.CurrentJob(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.ProjectID), project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	out := &AllowedAgents{Job: j, Project: p, Agents: []*Agent{}}
+	var paths []string
+	groups, err := groupsAbove(ctx, s.DB, p.NamespaceID)
+	if err != nil {
+		return nil, fmt.Errorf("allowed agents: %w", err)
+	}
+	for _, g := range groups {
+		out.Groups = append(out.Groups, g.id)
+		paths = append(paths, g.path)
+	}
+	root, err := rootNamespace(ctx, s.DB, p.NamespaceID)
+	if err != nil {
+		return nil, fmt.Errorf("allowed agents: %w", err)
+	}
+	// An agent serves its own part of the installation, and no other.
+	candidates, err := db.All(ctx, s.DB, scanAgent, `
+		SELECT `+agentColumns+` FROM cluster_agents a JOIN projects p ON p.id = a.project_id AND p.deleted_at IS NULL
+			JOIN namespace_tree t ON t.descendant_id = p.namespace_id
+		WHERE t.ancestor_id = ? ORDER BY a.id`, root)
+	if err != nil {
+		return nil, fmt.Errorf("allowed agents: %w", err)
+	}
+	for _, a := range candidates {
+		ok, err := s.agentAllows(ctx, a, j, p, paths)
+		if err != nil {
+			return nil, fmt.Errorf("agent %d: %w", a.ID, err)
+		}
+		if ok {
+			out.Agents = append(out.Agents, a)
+		}
+	}
+	return out, nil
+}
+
+// agentAccess is what the configuration of an agent says of who may use it.
+type agentAccess struct {
+	CIAccess struct {
+		Projects []agentGrant `yaml:"projects"`
+		Groups   []agentGrant `yaml:"groups"`
+	} `yaml:"ci_access"`
+}
+
+type agentGrant struct {
+	ID           string   `yaml:"id"`
+	Environments []string `yaml:"environments"`
+}
+
+func (s *Service) agentAllows(ctx context.Context, a *Agent, j *Job, p *project.Project, groups []string) (bool, error) {
+	var err error
+	if a.Project, err = s.Projects.Require(ctx, actor.System(), project.RefTo(a.ProjectID), project.NoAccess); err != nil {
+		return false, err
+	}
+	if a.ProjectID == p.ID {
+		return true, nil
+	}
+	access, err := s.agentConfig(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	environment := ""
+	if j.Options.Environment != nil {
+		environment = j.Options.Environment.Name
+	}
+	for _, g := range access.CIAccess.Projects {
+		if strings.EqualFold(g.ID, p.FullPath) && g.covers(environment) {
+			return true, nil
+		}
+	}
+	for _, g := range access.CIAccess.Groups {
+		named := slices.ContainsFunc(groups, func(path string) bool { return strings.EqualFold(path, g.ID) })
+		if named && g.covers(environment) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// covers tells whether a grant is for an environment; one that names none is
+// for all jobs.
+func (g *agentGrant) covers(environment string) bool {
+	return len(g.Environments) == 0 || slices.ContainsFunc(g.Environments, func(pattern string) bool { return scopeCovers(pattern, environment) })
+}
+
+// scopeCovers tells whether a name fits a pattern in which * stands for
+// anything.
+func scopeCovers(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, parts[0]) {
+		return false
+	}
+	name = name[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return strings.HasSuffix(name, parts[len(parts)-1])
+}
+
+const maxAgentConfig = 1 << 20
+
+// agentConfig reads the configuration of an agent; one that is not there or
+// makes no sense grants nothing.
+func (s *Service) agentConfig(ctx context.Context, a *Agent) (agentAccess, error) {
+	var access agentAccess
+	for _, place := range []string{".svc", ".gitlab"} {
+		f, err := s.Repos.File(ctx, actor.System(), project.RefTo(a.ProjectID), place+"/agents/"+a.Name+"/config.yaml", "")
+		if errs.Is(err, errs.KindNotFound) {
+			continue
+		}
+		if err != nil || f.Size > maxAgentConfig {
+			return access, err
+		}
+		content, err := f.Open(ctx)
+		if err != nil {
+			return access, err
+		}
+		text, err := io.ReadAll(content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return access, err
+		}
+		if err := yaml.Unmarshal(text, &access); err != nil {
+			return agentAccess{}, nil
+		}
+		return access, nil
+	}
+	return access, nil
+}
+
+// placed is a group with its path.
+type placed struct {
+	id   int64
+	path string
+}
+
+// groupsAbove are the groups that hold a namespace, the nearest first.
+func groupsAbove(ctx context.Context, q db.Q, namespaceID int64) ([]placed, error) {
+	return db.All(ctx, q, func(s db.Scanner) (p placed, err error) { return p, s.Scan(&p.id, &p.path) }, `
+		SELECT n.id, n.full_path FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id
+		WHERE t.descendant_id = ? AND n.kind = 'group' ORDER BY t.depth`, namespaceID)
+}

@@ -1,0 +1,359 @@
+package ci
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/blob"
+	"svc/internal/ci/config"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// Artifact is a file that a job left behind.
+type Artifact struct {
+	ID        int64
+	JobID     int64
+	ProjectID int64
+	Kind      ArtifactKind
+	Format    ArtifactFormat
+	Filename  string
+	Size      int64
+	SHA256    string
+	ExpiresAt *time.Time
+	CreatedAt time.Time
+
+	blob string // its key in the store
+}
+
+// artifactKey is a new key for a file of a job. Keys are spread, because a
+// store on disk reads a directory whole.
+func artifactKey(j *Job, kind ArtifactKind) string {
+	return fmt.Sprintf("ci/%02x/%d/%d/%s-%s", uint8(j.ID), j.ProjectID, j.ID, kind, secret.Token("")[:12])
+}
+
+// Upload is a file that a runner sends.
+type Upload struct {
+	Kind     ArtifactKind
+	Format   ArtifactFormat
+	Filename string
+	ExpireIn string
+	Content  io.Reader
+}
+
+// AddArtifact stores a file of a job that runs, sent by its runner. Forbidden
+// when the token is another one or the job does not run, TooLarge over the
+// limit, Invalid when the file can not be what it says or there is another
+// one of its kind.
+func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u Upload) (*Artifact, *Job, error) {
+	j, err := s.runnersJob(ctx, jobID, token)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j.Status != flow.Running && !j.Canceling {
+		return nil, j, errs.Forbidden("Job is not running")
+	}
+	if u.Content == nil {
+		return nil, j, errs.Invalid("the file is missing")
+	}
+	a, err := s.newArtifact(ctx, j, &u)
+	if err != nil {
+		return nil, j, err
+	}
+	if err := s.storeArtifact(ctx, a, u.Content); err != nil {
+		return nil, j, fmt.Errorf("store artifact: %w", err)
+	}
+	err = s.checkReport(ctx, a)
+	if err == nil {
+		err = s.saveArtifact(ctx, j, a)
+	}
+	if errors.Is(err, errSameArtifact) {
+		return a, j, s.Blobs.Delete(ctx, a.blob)
+	}
+	if err != nil {
+		return nil, j, errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), a.blob))
+	}
+	return a, j, nil
+}
+
+func (s *Service) newArtifact(ctx context.Context, j *Job, u *Upload) (*Artifact, error) {
+	form, known := artifactForms()[u.Kind]
+	if !known || u.Kind == TraceFile {
+		return nil, errs.Invalid("there is no such type of artifact")
+	}
+	if u.Format == "" {
+		u.Format = form.format
+	}
+	if u.Format != form.format {
+		return nil, errs.Invalid("Invalid file format with specified file type")
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &Artifact{
+		JobID: j.ID, ProjectID: j.ProjectID, Kind: u.Kind, Format: u.Format, Filename: u.Filename, CreatedAt: s.Now(), blob: artifactKey(j, u.Kind),
+	}
+	if a.Filename == "" {
+		a.Filename = form.name
+	}
+	if a.ExpiresAt, err = expiry(u.ExpireIn, settings.ArtifactDays, a.CreatedAt); err != nil {
+		return nil, err
+	}
+	limit := int64(settings.MaxArtifactMegabytes) << 20
+	u.Content = &limitedReader{r: u.Content, left: limit, over: errs.TooLarge("an artifact may have %d MB", settings.MaxArtifactMegabytes)}
+	return a, nil
+}
+
+// expiry is when artifacts go that are to be kept as long as a job says.
+func expiry(in string, days int, now time.Time) (*time.Time, error) {
+	in = strings.TrimSpace(in)
+	switch {
+	case in == "never", in == "" && days == 0:
+		return nil, nil
+	case in == "":
+		at := now.AddDate(0, 0, days)
+		return &at, nil
+	}
+	d, err := config.ParseDuration(in)
+	if err != nil {
+		return nil, errs.Invalid("expire_in is not a duration").Because(err)
+	}
+	if d <= 0 {
+		return nil, nil
+	}
+	at := now.Add(d)
+	return &at, nil
+}
+
+// limitedReader ends in an error where there is more than is allowed.
+type limitedReader struct {
+	r    io.Reader
+	left int64
+	over error
+}
+
+// Read implements io.Reader.
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, l.over
+	}
+	return n, err
+}
+
+func (s *Service) storeArtifact(ctx context.Context, a *Artifact, content io.Reader) error {
+	sum := sha256.New()
+	size, err := s.Blobs.Put(ctx, a.blob, io.TeeReader(content, sum), blob.Options{})
+	if err != nil {
+		return err
+	}
+	a.Size, a.SHA256 = size, hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// checkReport refuses a report that the server could not use.
+func (s *Service) checkReport(ctx context.Context, a *Artifact) error {
+	if a.Kind != DotenvFile {
+		return nil
+	}
+	if a.Size > maxDotenv {
+		return errs.Invalid("Dotenv file size exceeds the limit of %d bytes", maxDotenv)
+	}
+	r, err := s.openPlain(ctx, a, maxDotenv+1)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return errs.Invalid("Invalid dotenv file").Because(err)
+	}
+	if len(text) > maxDotenv {
+		return errs.Invalid("Dotenv file size exceeds the limit of %d bytes", maxDotenv)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, _, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		if !ok || !keyPattern.MatchString(strings.TrimSpace(key)) {
+			return errs.Invalid("Invalid dotenv file: a line is not NAME=value")
+		}
+		if n++; n > maxDotenvVariables {
+			return errs.Invalid("Dotenv files cannot have more than %d variables", maxDotenvVariables)
+		}
+	}
+	return nil
+}
+
+// errSameArtifact says that a job has this very file already: a runner that
+// did not hear our answer sends it again.
+var errSameArtifact = errors.New("the job has this file already")
+
+func (s *Service) saveArtifact(ctx context.Context, j *Job, a *Artifact) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "jobs", j.ID); err != nil {
+			return err
+		}
+		now, err := findAnyJob(ctx, tx, j.ID)
+		if err != nil {
+			return err
+		}
+		if now.Status != flow.Running && !now.Canceling {
+			return errs.Forbidden("Job is not running")
+		}
+		have, err := findArtifact(ctx, tx, j.ID, a.Kind)
+		if err == nil {
+			if have.SHA256 == a.SHA256 {
+				return errSameArtifact
+			}
+			return errs.Invalid("another artifact of the same type already exists")
+		}
+		if !errs.Is(err, errs.KindNotFound) {
+			return err
+		}
+		if err := insertArtifact(ctx, tx, a); err != nil {
+			return err
+		}
+		if a.Kind != ArchiveFile {
+			return nil
+		}
+		return db.ExecOne(ctx, tx, `UPDATE jobs SET artifacts_expire_at = ? WHERE id = ?`, a.ExpiresAt, j.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("save artifact of job %d: %w", j.ID, err)
+	}
+	return nil
+}
+
+// FileContent is the content of an artifact; it is closed by who has it.
+type FileContent struct {
+	Name    string
+	Size    int64
+	ModTime time.Time
+	ETag    string
+	io.ReadSeekCloser
+}
+
+// JobArchive opens the archive of a job, for its runner or one that needs it:
+// Forbidden when the token opens nothing, NotFound when there is none.
+func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string) (*FileContent, error) {
+	by, err := s.JobActor(ctx, token, ip)
+	if errs.Is(err, errs.KindUnauthorized) {
+		return nil, errs.Forbidden("")
+	}
+	if err != nil {
+		return nil, err
+	}
+	j, err := findAnyJob(ctx, s.DB, jobID)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, errs.Forbidden("")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.JobOpens(ctx, by, project.RefTo(j.ProjectID)); err != nil {
+		if errs.KindOf(err) != 0 {
+			return nil, errs.Forbidden("").Because(err)
+		}
+		return nil, err
+	}
+	return s.openArchive(ctx, j)
+}
+
+// Archive opens the archive of a job, for those who may read the artifacts of
+// the job. NotFound when there is none.
+func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*FileContent, error) {
+	j, err := s.artifactJob(ctx, by, ref, jobID)
+	if err != nil {
+		return nil, err
+	}
+	return s.openArchive(ctx, j)
+}
+
+// ArchiveAt opens the archive of the newest successful pipeline of a ref that
+// has a job of the name.
+func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*FileContent, error) {
+	j, err := s.artifactJobAt(ctx, by, ref, at, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.openArchive(ctx, j)
+}
+
+func (s *Service) artifactJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
+	if _, err := s.JobOpens(ctx, by, ref); err != nil {
+		return nil, err
+	}
+	p, j, err := s.seenJob(ctx, by, ref, jobID)
+	if err != nil {
+		return nil, err
+	}
+	return j, s.readArtifacts(by, p, j)
+}
+
+func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*Job, error) {
+	p, err := s.JobOpens(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readBuilds(by, p); err != nil {
+		return nil, err
+	}
+	j, err := latestArchived(ctx, s.DB, p.ID, at, name)
+	if err != nil {
+		return nil, notFound(err, "")
+	}
+	return j, s.readArtifacts(by, p, j)
+}
+
+// readArtifacts asks what the CI file says of who may have the artifacts.
+func (s *Service) readArtifacts(by actor.Actor, p *project.Project, j *Job) error {
+	if j.Options.Artifacts == nil || by.Admin || by.Auditor {
+		return nil
+	}
+	need := project.NoAccess
+	switch j.Options.Artifacts.Access {
+	case "developer":
+		need = project.Developer
+	case "maintainer":
+		need = project.Maintainer
+	case "none":
+		return errs.Forbidden("")
+	}
+	switch {
+	case p.Access.Level() >= need:
+		return nil
+	case by.Anonymous():
+		return errs.Unauthorized("")
+	}
+	return errs.Forbidden("")
+}
+
+func (s *Service) openArchive(ctx context.Context, j *Job) (*FileContent, error) {
+	a, err := findArtifact(ctx, s.DB, j.ID, ArchiveFile)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.Blobs.Get(ctx, a.blob)
+	if err != nil {
+		return nil, fmt.Errorf("open artifacts of job %d: %w", j.ID, err)
+	}
+	return &FileContent{Name: a.Filename, Size: a.Size, ModTime: a.CreatedAt, ETag: `"` + a.SHA256 + `"`, ReadSeekCloser: o}, nil
+}

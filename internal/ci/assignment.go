@@ -1,0 +1,268 @@
+package ci
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// Assignment is a job that a runner was given, with all that it needs.
+type Assignment struct {
+	Job      *Job
+	Token    string // of the job
+	Runner   *Runner
+	Manager  *Manager
+	Project  *project.Project
+	Pipeline *Pipeline
+
+	RootNamespaceID int64
+	RunningShared   int64 // jobs of the project that instance runners run
+	RepositoryURL   string
+	Refspecs        []string
+	Depth           int64
+	Variables       []JobVariable
+	Dependencies    []Dependency
+	Cache           []CacheUse
+	Artifacts       []ArtifactUse
+}
+
+// Dependency is a job whose artifacts are downloaded first.
+type Dependency struct {
+	Job  *Job
+	File *Artifact // the archive, nil when there is none
+}
+
+// CacheUse is a cache with its key found out.
+type CacheUse struct {
+	config.Cache
+	Key          string
+	FallbackKeys []string
+}
+
+// ArtifactUse is a set of files that the runner uploads.
+type ArtifactUse struct {
+	Name      string
+	Untracked bool
+	Paths     []string
+	Exclude   []string
+	When      string
+	Kind      ArtifactKind
+	Format    ArtifactFormat
+	ExpireIn  string
+}
+
+// prepare puts together what a runner needs for a job. It returns unfit when
+// the job can not be run.
+func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
+	j := a.Job
+	if reason := unsupported(j, a.Manager); reason != "" {
+		return &unfit{reason}
+	}
+	if a.Pipeline, err = findAnyPipeline(ctx, s.DB, j.PipelineID); err != nil {
+		return err
+	}
+	a.Artifacts = artifactUses(j.Options.Artifacts)
+	if a.RootNamespaceID, err = rootNamespace(ctx, s.DB, a.Project.NamespaceID); err != nil {
+		return err
+	}
+	if a.RunningShared, err = runningShared(ctx, s.DB, a.Project.ID); err != nil {
+		return err
+	}
+	if err := s.prepareDependencies(ctx, a); err != nil {
+		return err
+	}
+	if err := s.prepareVariables(ctx, a); err != nil {
+		return err
+	}
+	a.prepareSources()
+	return s.prepareCache(ctx, a)
+}
+
+// unsupported says why a machine can not run a job as it is meant.
+func unsupported(j *Job, m *Manager) FailureReason {
+	wants := j.Options.Artifacts
+	if wants == nil || len(m.Info.Features) == 0 {
+		return ""
+	}
+	if len(wants.Exclude) > 0 && !m.Info.Features["artifacts_exclude"] ||
+		len(wants.Reports) > 0 && !m.Info.Features["upload_multiple_artifacts"] {
+		return RunnerUnsupported
+	}
+	return ""
+}
+
+func (s *Service) prepareDependencies(ctx context.Context, a *Assignment) error {
+	jobs, err := s.dependenciesOf(ctx, a.Job)
+	if err != nil {
+		return fmt.Errorf("dependencies: %w", err)
+	}
+	var ids []int64
+	for _, j := range jobs {
+		ids = append(ids, j.ID)
+	}
+	files, err := findArchives(ctx, s.DB, ids)
+	if err != nil {
+		return fmt.Errorf("dependencies: %w", err)
+	}
+	now := s.Now()
+	for _, j := range jobs {
+		file := files[j.ID]
+		if file == nil {
+			gone := j.ErasedAt != nil || j.ArtifactsExpireAt != nil && !now.Before(*j.ArtifactsExpireAt)
+			if gone && j.Options.Artifacts != nil {
+				return &unfit{MissingDependency}
+			}
+			continue
+		}
+		a.Dependencies = append(a.Dependencies, Dependency{Job: j, File: file})
+	}
+	return nil
+}
+
+// prepareVariables adds to the variables of a job those that belong to its
+// token and its runner.
+func (s *Service) prepareVariables(ctx context.Context, a *Assignment) error {
+	list, err := s.jobVariables(ctx, a.Job)
+	if errs.Is(err, errs.KindInvalid) {
+		return &unfit{DataIntegrityFailure}
+	}
+	if err != nil {
+		return fmt.Errorf("variables: %w", err)
+	}
+	at, err := url.Parse(s.Site.URL)
+	if err != nil {
+		return fmt.Errorf("external address: %w", err)
+	}
+	at.User = url.UserPassword(ciLogin, a.Token)
+	a.RepositoryURL = at.String() + "/" + a.Project.FullPath + ".git"
+	own := []JobVariable{
+		{Key: "CI_JOB_TOKEN", Value: a.Token, Masked: true},
+		{Key: "CI_REPOSITORY_URL", Value: a.RepositoryURL, Masked: true},
+		{Key: "CI_RUNNER_ID", Value: strconv.FormatInt(a.Runner.ID, 10), Public: true},
+		{Key: "CI_RUNNER_DESCRIPTION", Value: a.Runner.Description, Public: true, Raw: true},
+		{Key: "CI_RUNNER_TAGS", Value: tagsJSON(a.Runner.Tags), Public: true, Raw: true},
+		{Key: "CI_JOB_TIMEOUT", Value: strconv.FormatInt(int64(a.Job.Timeout.Seconds()), 10), Public: true},
+	}
+	keys := map[string]bool{}
+	for _, v := range own {
+		keys[v.Key] = true
+	}
+	list = slices.DeleteFunc(list, func(v JobVariable) bool { return keys[v.Key] })
+	a.Variables = append(own, list...)
+	return nil
+}
+
+// ciLogin is the user name that goes with job tokens.
+const ciLogin = "gitlab-ci-token"
+
+func tagsJSON(tags []string) string {
+	quoted := make([]string, len(tags))
+	for i, tag := range tags {
+		quoted[i] = strconv.Quote(tag)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// prepareSources says what the runner fetches.
+func (a *Assignment) prepareSources() {
+	a.Depth = a.Project.Settings.CIDefaultGitDepth
+	for _, v := range a.Variables {
+		if n, err := strconv.ParseInt(v.Value, 10, 64); v.Key == "GIT_DEPTH" && err == nil && n >= 0 {
+			a.Depth = n
+		}
+	}
+	j, p := a.Job, a.Pipeline
+	branch, tag := "*", "*"
+	a.Refspecs = []string{fmt.Sprintf("+%s:refs/pipelines/%d", p.SHA, p.ID)}
+	if a.Depth > 0 && j.Tag {
+		tag, branch = j.Ref, ""
+	}
+	if a.Depth > 0 && !j.Tag {
+		branch, tag = j.Ref, ""
+	}
+	if branch != "" {
+		a.Refspecs = append(a.Refspecs, fmt.Sprintf("+refs/heads/%s:refs/remotes/origin/%s", branch, branch))
+	}
+	if tag != "" {
+		a.Refspecs = append(a.Refspecs, fmt.Sprintf("+refs/tags/%s:refs/tags/%s", tag, tag))
+	}
+}
+
+// prepareCache finds out the keys of caches that follow files, and keeps
+// those of protected refs apart where the project wants it.
+func (s *Service) prepareCache(ctx context.Context, a *Assignment) error {
+	for _, c := range a.Job.Options.Cache {
+		key, err := s.cacheKey(ctx, a, c)
+		if err != nil {
+			return fmt.Errorf("cache key: %w", err)
+		}
+		suffix := ""
+		if a.Project.Settings.CISeparatedCaches && !c.Unprotect {
+			suffix = "-non_protected"
+			if a.Job.Protected {
+				suffix = "-protected"
+			}
+		}
+		use := CacheUse{Cache: c, Key: key + suffix}
+		for _, fallback := range c.FallbackKeys {
+			use.FallbackKeys = append(use.FallbackKeys, fallback+suffix)
+		}
+		a.Cache = append(a.Cache, use)
+	}
+	return nil
+}
+
+func (s *Service) cacheKey(ctx context.Context, a *Assignment, c config.Cache) (string, error) {
+	if len(c.KeyFiles) == 0 {
+		if c.Key == "" {
+			return "default", nil
+		}
+		return c.Key, nil
+	}
+	var changes []string
+	for _, path := range c.KeyFiles {
+		filter := repo.CommitFilter{Ref: a.Pipeline.SHA, Path: path}
+		_, page, err := s.Repos.Commits(ctx, actor.System(), project.RefTo(a.Project.ID), filter, db.Paging{Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		if len(page.Items) > 0 {
+			changes = append(changes, string(page.Items[0].ID))
+		}
+	}
+	key := "default"
+	if len(changes) > 0 {
+		sum := sha1.Sum([]byte(strings.Join(changes, "-")))
+		key = hex.EncodeToString(sum[:])
+	}
+	if c.KeyPrefix != "" {
+		key = c.KeyPrefix + "-" + key
+	}
+	return key, nil
+}
+
+func rootNamespace(ctx context.Context, q db.Q, id int64) (root int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT t.ancestor_id FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id
+		WHERE t.descendant_id = ? AND n.parent_id IS NULL`, id).Scan(&root)
+	return root, err
+}
+
+func runningShared(ctx context.Context, q db.Q, projectID int64) (n int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT COUNT(*) FROM jobs j JOIN runners r ON r.id = j.runner_id
+		WHERE j.status = 'running' AND j.project_id = ? AND r.kind = 'instance_type'`, projectID).Scan(&n)
+	return n, err
+}

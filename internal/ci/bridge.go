@@ -1,0 +1,352 @@
+package ci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+const (
+	// maxChildDepth is how deep children may have children.
+	maxChildDepth = 2
+	// maxChain is how many pipelines may make each other one after another,
+	// and maxTree how many may come of one.
+	maxChain = 20
+	maxTree  = 1000
+)
+
+// bridgeWork makes the pipeline of a trigger job.
+type bridgeWork struct {
+	JobID int64 `json:"job_id"`
+}
+
+// Kind names the work in the queue.
+func (bridgeWork) Kind() string { return "ci_bridge" }
+
+// workBridge makes the pipeline that a trigger job asks for. When that is not
+// possible the job has failed; when it is, the job follows the pipeline or has
+// done its work.
+func (s *Service) workBridge(ctx context.Context, w bridgeWork) error {
+	j, err := findAnyJob(ctx, s.DB, w.JobID)
+	if err != nil || j.Status != flow.Pending {
+		return err
+	}
+	if j.Options.MirrorPipeline != "" {
+		return s.followBridge(ctx, j.ID)
+	}
+	err = s.trigger(ctx, j)
+	if errs.Is(err, errs.KindConflict) { // it ran before, and was made then
+		err = nil
+	}
+	if kind := errs.KindOf(err); kind != 0 && kind != errs.KindUnavailable {
+		return s.endBridge(ctx, j.ID, End{Status: flow.Failed, Reason: bridgeFailure(kind)})
+	}
+	if err != nil {
+		return fmt.Errorf("trigger job %d: %w", j.ID, err)
+	}
+	return s.followBridge(ctx, j.ID)
+}
+
+// bridgeFailure is the reason of a trigger job that could make no pipeline.
+func bridgeFailure(kind errs.Kind) FailureReason {
+	switch kind {
+	case errs.KindNotFound, errs.KindForbidden, errs.KindUnauthorized:
+		return UnmetPrerequisites
+	}
+	return UnknownFailure
+}
+
+// trigger makes the pipeline of a trigger job.
+func (s *Service) trigger(ctx context.Context, j *Job) error {
+	sc, err := s.sceneOf(ctx, j.PipelineID)
+	if err != nil {
+		return err
+	}
+	if j.UserID == nil {
+		return errs.Forbidden("")
+	}
+	by, err := s.as(ctx, *j.UserID)
+	if err != nil {
+		return err
+	}
+	if err := s.checkChain(ctx, sc.pipeline, j); err != nil {
+		return err
+	}
+	list, err := s.jobVariables(ctx, j)
+	if err != nil {
+		return err
+	}
+	var known []config.Variable
+	for _, v := range list {
+		known = append(known, config.Variable{Key: v.Key, Value: v.Value, Raw: v.Raw})
+	}
+	look := config.LookupIn(known)
+	var m *making
+	if j.Options.Trigger.Include != nil {
+		m, err = s.proposeChild(ctx, by, j, sc)
+	} else {
+		m, err = s.proposeDownstream(ctx, by, j, look)
+	}
+	if err != nil {
+		return err
+	}
+	if m.variables, err = s.forwarded(j, sc.pipeline, look); err != nil {
+		return err
+	}
+	if m.inputs, err = inputsOf(j.Options.Trigger.Inputs); err != nil {
+		return err
+	}
+	origin := "bridge/" + strconv.FormatInt(j.ID, 10)
+	p := m.pipeline
+	m.origin, p.ParentID, p.ParentJobID = &origin, &j.PipelineID, &j.ID
+	p.facts.Upstream = &upstream{ProjectID: j.ProjectID, PipelineID: j.PipelineID, JobID: j.ID}
+	_, err = s.create(ctx, m, true)
+	return err
+}
+
+// proposeChild prepares a pipeline in the same project at the same commit.
+func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *scene) (*making, error) {
+	src, err := s.Repos.Source(ctx, by, project.RefTo(j.ProjectID))
+	if err != nil {
+		return nil, err
+	}
+	parent := sc.pipeline
+	m := &making{by: by, src: src, content: j.Options.Trigger.Content(), parent: j}
+	m.pipeline = &Pipeline{
+		ProjectID: j.ProjectID, Status: flow.Created, Source: FromParent, Ref: parent.Ref, Tag: parent.Tag, SHA: parent.SHA, BeforeSHA: parent.BeforeSHA,
+		Child: true, facts: facts{TagMessage: parent.facts.TagMessage, ConfigPath: parent.facts.ConfigPath},
+	}
+	return m, s.complete(ctx, m)
+}
+
+// proposeDownstream prepares a pipeline in another project, at the head of the
+// branch that the trigger names or of its default branch.
+func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job, look config.Lookup) (*making, error) {
+	t := j.Options.Trigger
+	proj, err := s.Projects.Require(ctx, by, project.Ref(config.Expand(t.Project, look)), project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	ref := config.Expand(t.Branch, look)
+	if ref == "" {
+		ref = proj.DefaultBranch
+	}
+	return s.propose(ctx, by, proj, NewPipeline{Ref: ref}, FromPipeline)
+}
+
+// forwarded are the variables that a trigger job hands on.
+func (s *Service) forwarded(j *Job, p *Pipeline, look config.Lookup) ([]PipelineVariable, error) {
+	var out []PipelineVariable
+	t := j.Options.Trigger
+	if t.Forward.PipelineVariables {
+		given, err := s.pipelineVariables(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, given...)
+	}
+	if t.Forward.YAMLVariables {
+		for _, v := range j.Options.Variables {
+			value := v.Value
+			if !v.Raw {
+				value = config.ExpandExisting(value, look)
+			}
+			out = append(out, PipelineVariable{Key: v.Key, Value: value, Raw: v.Raw})
+		}
+	}
+	return out, nil
+}
+
+func inputsOf(text json.RawMessage) (map[string]any, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var inputs map[string]any
+	return inputs, json.Unmarshal(text, &inputs)
+}
+
+// checkChain refuses children that are too deep, and chains and circles of
+// pipelines that make each other.
+func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
+	depth, length := 0, 0
+	for at := p; ; length++ {
+		if at.Child {
+			depth++
+		}
+		if length > maxChain {
+			return errs.Invalid("The pipelines trigger each other without an end")
+		}
+		if at.ParentID == nil {
+			break
+		}
+		next, err := findAnyPipeline(ctx, s.DB, *at.ParentID)
+		if errs.Is(err, errs.KindNotFound) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	if j.Options.Trigger.Include != nil && depth >= maxChildDepth {
+		return errs.Invalid("Child pipelines can not be nested deeper than %d levels", maxChildDepth)
+	}
+	var made int
+	err := s.DB.QueryRowContext(ctx, `SELECT count(*) FROM pipelines WHERE project_id = ? AND sha = ? AND parent_id IS NOT NULL`, p.ProjectID, p.SHA).Scan(&made)
+	if err != nil {
+		return err
+	}
+	if made >= maxTree {
+		return errs.Invalid("Too many pipelines come of one commit")
+	}
+	return nil
+}
+
+// parentArtifacts reads files out of the artifacts of jobs beside a trigger
+// job, for the configuration of its child.
+func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, path string, limit int) ([]byte, error) {
+	return func(ctx context.Context, job, path string, limit int) ([]byte, error) {
+		j, err := latestNamed(ctx, s.DB, bridge.PipelineID, job)
+		if err != nil {
+			return nil, err
+		}
+		if j == nil {
+			return nil, fs.ErrNotExist
+		}
+		entry, err := s.openEntry(ctx, j, path)
+		if kind := errs.KindOf(err); kind != 0 && kind != errs.KindUnavailable || errors.Is(err, db.ErrNoRows) {
+			return nil, fmt.Errorf("artifacts of %s: %w", job, fs.ErrNotExist)
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(io.LimitReader(entry, int64(limit)+1))
+		return text, errors.Join(err, entry.Close())
+	}
+}
+
+// mirrorWork lets a trigger job follow the pipeline that it made.
+type mirrorWork struct {
+	JobID int64 `json:"job_id"`
+}
+
+// Kind names the work in the queue.
+func (mirrorWork) Kind() string { return "ci_mirror" }
+
+func (s *Service) mirror(ctx context.Context, w mirrorWork) error {
+	return s.followBridge(ctx, w.JobID)
+}
+
+// followBridge brings a trigger job up to the state of its pipeline. Without a
+// strategy it has done its work when that is made.
+func (s *Service) followBridge(ctx context.Context, id int64) error {
+	j, err := findAnyJob(ctx, s.DB, id)
+	if err != nil {
+		return err
+	}
+	if j.Status != flow.Pending && j.Status != flow.Running {
+		return nil
+	}
+	down, err := s.watchedBy(ctx, j)
+	if err != nil {
+		return err
+	}
+	depends := j.Options.MirrorPipeline != "" || j.Options.Trigger != nil && j.Options.Trigger.Strategy != ""
+	switch {
+	case down == nil && j.Options.MirrorPipeline != "":
+		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnmetPrerequisites})
+	case down == nil:
+		return nil // it is still to be made
+	case down.YAMLErrors != "":
+		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
+	case !depends, down.Status == flow.Success, down.Status == flow.Skipped:
+		return s.endBridge(ctx, id, End{Status: flow.Success})
+	case down.Status == flow.Canceled:
+		return s.endBridge(ctx, id, End{Status: flow.Canceled})
+	case down.Status == flow.Failed:
+		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
+	case j.Status == flow.Pending:
+		return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
+			if j.Status != flow.Pending { // somebody else was quicker
+				return nil
+			}
+			return s.beginJob(ctx, tx, j)
+		})
+	}
+	return nil
+}
+
+// watchedBy is the pipeline that a trigger job follows; nil without one.
+func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
+	if name := j.Options.MirrorPipeline; name != "" {
+		by := actor.System()
+		if j.UserID != nil {
+			var err error
+			if by, err = s.as(ctx, *j.UserID); err != nil {
+				return nil, ignoreRefusal(err)
+			}
+		}
+		src, err := s.Repos.Source(ctx, by, project.Ref(name))
+		if err != nil {
+			return nil, ignoreRefusal(err)
+		}
+		return latestOf(ctx, s.DB, src)
+	}
+	made, err := findDownstream(ctx, s.DB, []int64{j.ID})
+	return made[j.ID], err
+}
+
+func latestOf(ctx context.Context, q db.Q, src *repo.Source) (*Pipeline, error) {
+	p, err := scanPipeline(q.QueryRowContext(ctx, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
+		src.Project.ID, src.Project.DefaultBranch))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return p, err
+}
+
+// endBridge ends a trigger job unless it has ended.
+func (s *Service) endBridge(ctx context.Context, id int64, end End) error {
+	return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
+		if j.Status == flow.Pending {
+			if err := s.beginJob(ctx, tx, j); err != nil {
+				return err
+			}
+		}
+		return s.finishJob(ctx, tx, j, end)
+	})
+}
+
+func (s *Service) inBridge(ctx context.Context, id int64, do func(*db.Tx, *Job) error) error {
+	seen, err := findAnyJob(ctx, s.DB, id)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "pipelines", seen.PipelineID); err != nil {
+			return err
+		}
+		j, err := findAnyJob(ctx, tx, id)
+		if err != nil || j.Status.Done() {
+			return err
+		}
+		return do(tx, j)
+	})
+	if err != nil {
+		return fmt.Errorf("trigger job %d: %w", id, err)
+	}
+	return nil
+}

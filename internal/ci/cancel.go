@@ -1,0 +1,163 @@
+package ci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+)
+
+// cancelJob stops a job that has not ended. Its runner may finish in its own
+// way where it can and force does not forbid it.
+func (s *Service) cancelJob(ctx context.Context, tx *db.Tx, j *Job, force bool) error {
+	if j.Status == flow.Running && !j.Bridge && !force && j.ManagerID != nil {
+		graceful, err := cancelsGracefully(ctx, tx, *j.ManagerID)
+		if err != nil {
+			return err
+		}
+		j.Canceling = graceful
+	}
+	if err := s.endJob(ctx, tx, j, End{Status: flow.Canceled}); err != nil {
+		return err
+	}
+	if !j.Bridge {
+		return nil
+	}
+	child, err := findDownstream(ctx, tx, []int64{j.ID})
+	if err != nil || child[j.ID] == nil || !child[j.ID].Child {
+		return err
+	}
+	return s.Queue.Add(ctx, tx, cancelWork{PipelineID: child[j.ID].ID})
+}
+
+// cancelJobs stops those jobs of a pipeline that have not ended and that which
+// chooses; the caller has locked it and lets it go on.
+func (s *Service) cancelJobs(ctx context.Context, tx *db.Tx, p *Pipeline, which func(*Job) bool) error {
+	jobs, err := findPipelineJobs(ctx, tx, p.ID)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if j.Status.Done() || !which(j) {
+			continue
+		}
+		if err := s.cancelJob(ctx, tx, j, false); err != nil {
+			return err
+		}
+	}
+	children, err := db.All(ctx, tx, db.Value[int64], `
+		SELECT id FROM pipelines WHERE parent_id = ? AND child AND status NOT IN ('success', 'failed', 'canceled', 'skipped')`, p.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range children {
+		if err := s.Queue.Add(ctx, tx, cancelWork{PipelineID: id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelWork cancels a pipeline.
+type cancelWork struct {
+	PipelineID int64 `json:"pipeline_id"`
+}
+
+// Kind names the work in the queue.
+func (cancelWork) Kind() string { return "ci_cancel" }
+
+func (s *Service) workCancel(ctx context.Context, w cancelWork) error {
+	return s.cancelPipeline(ctx, w.PipelineID, func(*Job) bool { return true })
+}
+
+func (s *Service) cancelPipeline(ctx context.Context, id int64, which func(*Job) bool) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "pipelines", id); err != nil {
+			return err
+		}
+		p, err := findAnyPipeline(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := s.cancelJobs(ctx, tx, p, which); err != nil {
+			return err
+		}
+		_, err = s.advance(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cancel pipeline %d: %w", id, err)
+	}
+	return nil
+}
+
+// redundantWork cancels the pipelines that a newer one makes pointless.
+type redundantWork struct {
+	PipelineID int64 `json:"pipeline_id"`
+}
+
+// Kind names the work in the queue.
+func (redundantWork) Kind() string { return "ci_redundant" }
+
+func (s *Service) cancelRedundant(ctx context.Context, w redundantWork) error {
+	p, err := findAnyPipeline(ctx, s.DB, w.PipelineID)
+	if err != nil {
+		return err
+	}
+	older, err := db.All(ctx, s.DB, scanPipeline, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.id < ? AND p.sha <> ?
+			AND NOT p.child AND p.auto_cancel <> 'none' AND p.source NOT IN ('schedule', 'external')
+			AND p.status IN ('created', 'waiting_for_resource', 'pending', 'running', 'manual', 'scheduled')
+		ORDER BY p.id DESC LIMIT 100`, p.ProjectID, p.Ref, p.Tag, p.ID, p.SHA)
+	if err != nil {
+		return fmt.Errorf("find pipelines before %d: %w", p.ID, err)
+	}
+	for _, o := range older {
+		if err := s.cancelIfRedundant(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelIfRedundant cancels a pipeline that a newer one replaces, as far as it
+// lets itself be canceled.
+func (s *Service) cancelIfRedundant(ctx context.Context, p *Pipeline) error {
+	if p.AutoCancel == Interruptible {
+		return s.cancelPipeline(ctx, p.ID, func(j *Job) bool { return j.Interruptible })
+	}
+	jobs, err := findPipelineJobs(ctx, s.DB, p.ID)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if j.StartedAt != nil && !j.Interruptible {
+			return nil // something began that must not be broken off
+		}
+	}
+	return s.cancelPipeline(ctx, p.ID, func(*Job) bool { return true })
+}
+
+// cancelsGracefully tells whether the program that runs a job can finish it in
+// its own way when it is canceled.
+func cancelsGracefully(ctx context.Context, q db.Q, managerID int64) (bool, error) {
+	var text string
+	err := q.QueryRowContext(ctx, `SELECT info FROM runner_managers WHERE id = ?`, managerID).Scan(&text)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var info struct {
+		Features map[string]any `json:"features"`
+	}
+	if err := json.Unmarshal([]byte(text), &info); err != nil {
+		return false, nil // what a runner tells of itself need not be sound
+	}
+	can, _ := info.Features["cancel_gracefully"].(bool)
+	return can, nil
+}

@@ -1,0 +1,218 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// making is a pipeline that is to be made.
+type making struct {
+	by        actor.Actor
+	src       *repo.Source
+	pipeline  *Pipeline // as far as it is known
+	commit    *git.Commit
+	variables []PipelineVariable
+	inputs    map[string]any
+	// content is the configuration of a child pipeline, with the jobs of its
+	// parent whose artifacts may hold a part of it.
+	content []byte
+	parent  *Job
+	origin  *string
+}
+
+// errNoConfig says that the project has no CI file at the commit.
+var errNoConfig = errors.New("no CI configuration")
+
+// configSource finds the configuration of a pipeline: errNoConfig when there
+// is none.
+func (s *Service) configSource(ctx context.Context, m *making) (config.Source, error) {
+	files := &projectFiles{service: s, by: m.by, known: map[string]*repo.Source{m.src.Project.FullPath: m.src}}
+	src := config.Source{Inputs: m.inputs, Input: config.Input{
+		At:     config.Place{Project: m.src.Project.FullPath, Commit: m.pipeline.SHA},
+		Files:  files,
+		Source: string(m.pipeline.Source),
+		Ref:    m.pipeline.Ref,
+		Tag:    m.pipeline.Tag,
+	}}
+	if m.content != nil {
+		src.Content = m.content
+		if m.parent != nil {
+			src.Artifact = s.parentArtifacts(m.parent)
+		}
+		return src, nil
+	}
+	path := m.src.Project.Settings.CIConfigPath
+	if path == "" {
+		for _, usual := range []string{"." + s.Site.Name + "-ci.yml", ".gitlab-ci.yml"} {
+			_, err := m.src.Read(ctx, m.pipeline.SHA, usual, 0)
+			if err == nil {
+				src.Path, m.pipeline.facts.ConfigPath = usual, usual
+				return src, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return src, err
+			}
+		}
+		return src, errNoConfig
+	}
+	m.pipeline.facts.ConfigPath = path
+	file, place, elsewhere := strings.Cut(path, "@")
+	switch {
+	case strings.HasPrefix(path, "http://"), strings.HasPrefix(path, "https://"):
+		src.Content = fmt.Appendf(nil, `{"include":[{"remote":%q}]}`, path)
+		return src, nil
+	case elsewhere:
+		in, ref, _ := strings.Cut(place, ":")
+		src.Content = fmt.Appendf(nil, `{"include":[{"project":%q,"file":%q}]}`, in, file)
+		if ref != "" {
+			src.Content = fmt.Appendf(nil, `{"include":[{"project":%q,"file":%q,"ref":%q}]}`, in, file, ref)
+		}
+		return src, nil
+	}
+	src.Path = strings.TrimPrefix(path, "/")
+	_, err := m.src.Read(ctx, m.pipeline.SHA, src.Path, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return src, errNoConfig
+	}
+	return src, err
+}
+
+// input completes the source with all variables and changes.
+func (s *Service) input(ctx context.Context, m *making, src *config.Source) error {
+	sc := &scene{site: s.Site, project: m.src.Project, pipeline: m.pipeline, commit: m.commit}
+	if m.by.ID > 0 {
+		var err error
+		if sc.user, err = s.person(ctx, m.by.ID); err != nil {
+			return err
+		}
+	}
+	src.Input.Predefined = sc.predefined()
+	kept, err := s.keptVariables(ctx, m.src.Project, m.pipeline.Protected, "")
+	if err != nil {
+		return err
+	}
+	src.Input.Variables = append(kept, plain(m.variables)...)
+	src.Input.Changed = func(ctx context.Context, compareTo string) ([]string, bool, error) {
+		if compareTo != "" {
+			ref, err := m.src.Find(ctx, compareTo)
+			from := string(ref.Commit)
+			if errs.Is(err, errs.KindNotFound) {
+				c, err := m.src.Commit(ctx, compareTo)
+				if errs.Is(err, errs.KindNotFound) {
+					return nil, false, fs.ErrNotExist
+				}
+				if err != nil {
+					return nil, false, err
+				}
+				from = string(c.ID)
+			} else if err != nil {
+				return nil, false, err
+			}
+			return m.src.Changed(ctx, from, m.pipeline.SHA, false)
+		}
+		if m.pipeline.Source != FromPush || m.pipeline.Tag || m.pipeline.BeforeSHA == string(git.ZeroOID) {
+			return nil, false, nil
+		}
+		return m.src.Changed(ctx, m.pipeline.BeforeSHA, m.pipeline.SHA, true)
+	}
+	return nil
+}
+
+// plan compiles the configuration of a pipeline. It returns errNoConfig,
+// config.Errors and config.NoPipeline.
+func (s *Service) plan(ctx context.Context, m *making) (*config.Config, *config.Plan, error) {
+	src, err := s.configSource(ctx, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.input(ctx, m, &src); err != nil {
+		return nil, nil, err
+	}
+	c, err := config.Load(ctx, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := c.Plan(ctx, src.Input)
+	return c, p, err
+}
+
+// projectFiles reads repositories for a configuration, in the name of the one
+// who starts the pipeline.
+type projectFiles struct {
+	service *Service
+	by      actor.Actor
+	known   map[string]*repo.Source
+}
+
+// Read implements config.Files.
+func (f *projectFiles) Read(ctx context.Context, at config.Place, path string, limit int) ([]byte, error) {
+	src, err := f.source(ctx, at.Project)
+	if err != nil {
+		return nil, err
+	}
+	return src.Read(ctx, at.Commit, path, limit)
+}
+
+// Paths implements config.Files.
+func (f *projectFiles) Paths(ctx context.Context, at config.Place) ([]string, error) {
+	src, err := f.source(ctx, at.Project)
+	if err != nil {
+		return nil, err
+	}
+	return src.Paths(ctx, at.Commit)
+}
+
+// Find implements config.Files.
+func (f *projectFiles) Find(ctx context.Context, in, ref string) (config.Place, error) {
+	src, err := f.source(ctx, in)
+	if err != nil {
+		return config.Place{}, err
+	}
+	at := config.Place{Project: src.Project.FullPath}
+	if ref == "" {
+		ref = "HEAD"
+	}
+	found, err := src.Find(ctx, ref)
+	if err == nil {
+		at.Commit = string(found.Commit)
+		return at, nil
+	}
+	if !errs.Is(err, errs.KindNotFound) {
+		return at, err
+	}
+	c, err := src.Commit(ctx, ref)
+	if errs.Is(err, errs.KindNotFound) {
+		return at, nil
+	}
+	if err != nil {
+		return at, err
+	}
+	at.Commit = string(c.ID)
+	return at, nil
+}
+
+func (f *projectFiles) source(ctx context.Context, in string) (*repo.Source, error) {
+	if src := f.known[in]; src != nil {
+		return src, nil
+	}
+	src, err := f.service.Repos.Source(ctx, f.by, project.Ref(in))
+	switch errs.KindOf(err) {
+	case errs.KindNotFound, errs.KindForbidden, errs.KindUnauthorized, errs.KindInvalid:
+		return nil, fmt.Errorf("project %s: %w", in, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.known[in], f.known[src.Project.FullPath] = src, src
+	return src, nil
+}

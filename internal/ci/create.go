@@ -1,0 +1,296 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// create makes a pipeline with its jobs and lets it begin. Without a CI file,
+// or when its rules ask for none, it is nil and the error says why: Invalid.
+// With keep a file that is broken makes a pipeline that has failed; without,
+// it is Invalid too. An origin that has made a pipeline before is Conflict.
+func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, error) {
+	c, plan, err := s.plan(ctx, m)
+	var faults config.Errors
+	var none *config.NoPipeline
+	switch {
+	case errors.Is(err, errNoConfig):
+		return nil, errs.InvalidField("base", "Missing CI config file")
+	case errors.As(err, &none):
+		return nil, errs.InvalidField("base", "%s", none.Error())
+	case errors.As(err, &faults) && keep:
+		m.pipeline.YAMLErrors = faults.Error()
+		m.pipeline.Status = flow.Failed
+		m.pipeline.FinishedAt = &m.pipeline.CreatedAt
+		plan = &config.Plan{}
+	case errors.As(err, &faults):
+		return nil, &errs.Error{Kind: errs.KindInvalid, Fields: map[string][]string{"base": faults.Messages()}}
+	case err != nil:
+		return nil, fmt.Errorf("compile the CI configuration of project %d: %w", m.src.Project.ID, err)
+	case keep && skips(m.commit.Message):
+		plan = &config.Plan{}
+		m.pipeline.Status = flow.Skipped
+		m.pipeline.FinishedAt = &m.pipeline.CreatedAt
+	}
+	return m.pipeline, s.store(ctx, m, c, plan)
+}
+
+var skipMark = regexp.MustCompile(`(?i)\[(ci[ _-]skip|skip[ _-]ci)\]`)
+
+// skips tells whether a commit message asks for no pipeline.
+func skips(message string) bool { return skipMark.MatchString(message) }
+
+// store writes a pipeline and its jobs, and lets it begin, in one transaction.
+func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *config.Plan) error {
+	p := m.pipeline
+	p.Name, p.Stages = plan.Name, plan.Stages
+	if p.Stages == nil {
+		p.Stages = []string{}
+	}
+	if p.AutoCancel = AutoCancel(plan.AutoCancel.OnNewCommit); p.AutoCancel == "" {
+		p.AutoCancel = Conservative
+	}
+	p.CancelOnFailure = plan.AutoCancel.OnJobFailure == "all"
+	urls := s.environmentURLs(m, plan)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		p.ID, p.IID, p.variables = 0, 0, ""
+		if err := insertPipeline(ctx, tx, p, m.origin); err != nil {
+			return err
+		}
+		var err error
+		if p.variables, err = s.seal(m.variables, pipelinePlace(p.ID)); err != nil {
+			return err
+		}
+		if p.variables != "" {
+			if err := db.ExecOne(ctx, tx, `UPDATE pipelines SET variables = ? WHERE id = ?`, p.variables, p.ID); err != nil {
+				return err
+			}
+		}
+		for i := range plan.Jobs {
+			if err := s.storeJob(ctx, tx, m, &plan.Jobs[i], urls[i]); err != nil {
+				return fmt.Errorf("job %s: %w", plan.Jobs[i].Name, err)
+			}
+		}
+		if p.Status.Done() {
+			return s.told(ctx, tx, p)
+		}
+		now, err := s.advance(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		*p = *now
+		if p.Child || m.src.Project.Settings.AutoCancelPendingPipelines == "disabled" {
+			return nil
+		}
+		return s.Queue.Add(ctx, tx, redundantWork{PipelineID: p.ID})
+	})
+	if db.IsUnique(err, "pipelines_origin") {
+		return errs.Conflict("The pipeline has been made already")
+	}
+	if err != nil {
+		return fmt.Errorf("make pipeline of project %d: %w", m.src.Project.ID, err)
+	}
+	return nil
+}
+
+// environmentURLs gives the address of the environment of each job, as far as
+// it is known before the job has run.
+func (s *Service) environmentURLs(m *making, plan *config.Plan) []string {
+	urls := make([]string, len(plan.Jobs))
+	sc := &scene{site: s.Site, project: m.src.Project, pipeline: m.pipeline, commit: m.commit}
+	predefined := sc.predefined()
+	for i := range plan.Jobs {
+		j := &plan.Jobs[i]
+		if j.Environment == nil || j.Environment.URL == "" {
+			continue
+		}
+		own := []config.Variable{
+			{Key: "CI_ENVIRONMENT_NAME", Value: j.Environment.Name},
+			{Key: "CI_ENVIRONMENT_SLUG", Value: environmentSlug(j.Environment.Name)},
+		}
+		known, err := config.Resolve(append(append(append([]config.Variable{}, predefined...), own...), append(j.Variables, plain(m.variables)...)...))
+		if err != nil {
+			continue
+		}
+		address := config.ExpandExisting(j.Environment.URL, config.LookupIn(known))
+		if webAddress.MatchString(address) && !strings.Contains(address, "$") && len(address) <= 255 {
+			urls[i] = address
+		}
+	}
+	return urls
+}
+
+// storeJob writes a job of a new pipeline, and what it needs.
+func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.Job, url string) error {
+	p := m.pipeline
+	j := &Job{
+		ProjectID: p.ProjectID, PipelineID: p.ID, Status: flow.Created, Bridge: o.Trigger != nil || o.MirrorPipeline != "",
+		Name: o.Name, Stage: o.Stage, StageIndex: o.StageIndex, When: flow.When(o.When), AllowFailure: o.AllowFailure,
+		Ref: p.Ref, Tag: p.Tag, Protected: p.Protected, Interruptible: o.Interruptible != nil && *o.Interruptible, UserID: p.UserID,
+		Timeout: time.Duration(o.Timeout) * time.Second, CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Options: *o,
+	}
+	if j.Timeout == 0 {
+		j.Timeout = time.Duration(m.src.Project.Settings.BuildTimeout) * time.Second
+	}
+	if o.Needs != nil {
+		j.Needs = []flow.Need{}
+		for _, n := range o.Needs {
+			j.Needs = append(j.Needs, flow.Need{Name: n.Job, Optional: n.Optional})
+		}
+	}
+	var err error
+	if j.TagSetID, err = tagSet(ctx, tx, o.Tags); err != nil {
+		return err
+	}
+	if o.ResourceGroup != "" {
+		id, err := resourceGroup(ctx, tx, p.ProjectID, o.ResourceGroup, p.CreatedAt)
+		if err != nil {
+			return err
+		}
+		j.ResourceGroupID = &id
+	}
+	if o.Environment != nil && o.Environment.Name != "" {
+		if err := s.joinEnvironment(ctx, tx, p, j, url); err != nil {
+			return err
+		}
+	}
+	if err := insertJob(ctx, tx, j); err != nil {
+		return err
+	}
+	return s.addDeployment(ctx, tx, j)
+}
+
+// joinEnvironment finds or makes the environment of a job. A name that can be
+// none, when its variables are expanded, is left out.
+func (s *Service) joinEnvironment(ctx context.Context, tx *db.Tx, p *Pipeline, j *Job, url string) error {
+	o := j.Options.Environment
+	e := &Environment{
+		ProjectID: p.ProjectID, Name: o.Name, Slug: environmentSlug(o.Name), Tier: o.Tier, ExternalURL: url, CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt,
+	}
+	if e.Tier == "" {
+		e.Tier = tierOf(o.Name)
+	}
+	if e.check() != nil {
+		return nil
+	}
+	if err := ensureEnvironment(ctx, tx, e); err != nil {
+		return err
+	}
+	j.EnvironmentID = &e.ID
+	return nil
+}
+
+// NewPipeline is a pipeline that somebody asks for.
+type NewPipeline struct {
+	Ref       string
+	Variables []PipelineVariable
+	Inputs    map[string]any
+}
+
+// CreatePipeline makes a pipeline of the head of a branch or tag, for Developers
+// and above, where the ref is protected for those who may push to it or merge
+// into it. Invalid with all that keeps it from being made.
+func (s *Service) CreatePipeline(ctx context.Context, by actor.Actor, in project.Ref, n NewPipeline) (*project.Project, *Pipeline, error) {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.propose(ctx, by, proj, n, FromAPI)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := s.create(ctx, m, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
+}
+
+// propose prepares a pipeline of the head of a ref: Invalid when the ref is not
+// there or the actor may not run pipelines on it.
+func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Project, n NewPipeline, source Source) (*making, error) {
+	if err := checkVariables(n.Variables); err != nil {
+		return nil, err
+	}
+	switch {
+	case proj.Builds == project.Disabled:
+		return nil, errs.InvalidField("base", "Pipelines are disabled!")
+	case proj.Archived:
+		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
+	case len(n.Variables) > 0 && !mayOverride(by, proj):
+		return nil, errs.InvalidField("base", "Insufficient permissions to set pipeline variables")
+	}
+	src, err := s.Repos.Source(ctx, by, project.RefTo(proj.ID))
+	if err != nil {
+		return nil, err
+	}
+	ref, err := src.Find(ctx, n.Ref)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, errs.InvalidField("base", "Reference not found")
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &making{by: by, src: src, variables: n.Variables, inputs: n.Inputs}
+	m.pipeline = &Pipeline{
+		ProjectID: proj.ID, Status: flow.Created, Source: source, Ref: ref.Name, Tag: ref.Tag, SHA: string(ref.Commit), BeforeSHA: string(git.ZeroOID),
+		facts: facts{TagMessage: ref.Message},
+	}
+	return m, s.complete(ctx, m)
+}
+
+// complete asks whether the actor may, and completes what is known.
+func (s *Service) complete(ctx context.Context, m *making) error {
+	p := m.pipeline
+	may, err := m.src.MayRun(ctx, p.Ref, p.Tag)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return errs.InvalidField("base", "You do not have sufficient permission to run a pipeline on '%s'. "+
+			"Please select a different branch or contact your administrator for assistance.", p.Ref)
+	}
+	if m.commit, err = m.src.Commit(ctx, p.SHA); errs.Is(err, errs.KindNotFound) {
+		return errs.InvalidField("base", "Commit not found")
+	} else if err != nil {
+		return err
+	}
+	if p.Protected, err = m.src.Protected(ctx, p.Ref, p.Tag); err != nil {
+		return err
+	}
+	p.CreatedAt = s.Now()
+	p.UpdatedAt = p.CreatedAt
+	if m.by.ID > 0 {
+		p.UserID = &m.by.ID
+	}
+	return nil
+}
+
+// mayOverride tells whether somebody may give a pipeline variables.
+func mayOverride(by actor.Actor, p *project.Project) bool {
+	level := p.Access.Level()
+	if by.Admin {
+		level = project.Owner
+	}
+	switch p.Settings.CIPipelineVariablesMinimumOverrideRole {
+	case "maintainer":
+		return level >= project.Maintainer
+	case "owner":
+		return level >= project.Owner
+	case "no_one_allowed":
+		return false
+	}
+	return level >= project.Developer
+}

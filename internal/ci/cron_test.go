@@ -1,0 +1,89 @@
+package ci
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCron(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		rule  string
+		after string
+		want  string
+	}{
+		{"0 1 * * *", "2026-03-01T01:00:00", "2026-03-02T01:00:00"},
+		{"0 1 * * *", "2026-03-01T00:59:59", "2026-03-01T01:00:00"},
+		{"*/15 9-17 * * mon-fri", "2026-03-06T17:45:00", "2026-03-09T09:00:00"},
+		{"5,10 0 1 1,7 *", "2026-01-01T00:05:30", "2026-01-01T00:10:00"},
+		{"0 0 29 2 *", "2026-01-01T00:00:00", "2028-02-29T00:00:00"},
+		{"0 0 13 * 5", "2026-03-01T00:00:00", "2026-03-06T00:00:00"}, // one of both days is enough
+		{"0 0 * * 7", "2026-03-02T00:00:00", "2026-03-08T00:00:00"},
+		{"@weekly", "2026-03-02T00:00:00", "2026-03-08T00:00:00"},
+		{"30 2 * * *", "2026-03-28T12:00:00", "2026-03-30T02:30:00"}, // the clock leaves out that hour
+		{"10/20 * * * *", "2026-03-01T00:00:00", "2026-03-01T00:10:00"},
+		{"0 0 31 4 *", "2026-03-01T00:00:00", ""},
+	} {
+		c, err := parseCron(tt.rule)
+		if err != nil {
+			t.Errorf("%s: %v", tt.rule, err)
+			continue
+		}
+		after, err := time.ParseInLocation("2006-01-02T15:04:05", tt.after, berlin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if next, ok := c.next(after); ok {
+			got = next.Format("2006-01-02T15:04:05")
+		}
+		if got != tt.want {
+			t.Errorf("%s after %s is %s, want %s", tt.rule, tt.after, got, tt.want)
+		}
+	}
+	for _, rule := range []string{"", "* * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *", "5-1 * * * *", "a * * * *", "+1 * * * *", "1-2-3 * * * *", "@reboot"} {
+		if _, err := parseCron(rule); err == nil {
+			t.Errorf("%q is no rule", rule)
+		}
+	}
+}
+
+func FuzzCron(f *testing.F) {
+	for _, rule := range []string{"0 1 * * *", "*/5 1-3,7 * jan,dec sun", "@daily", "1/2 * 31 2 *"} {
+		f.Add(rule)
+	}
+	after := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, rule string) {
+		c, err := parseCron(rule)
+		if err != nil {
+			return
+		}
+		if next, ok := c.next(after); ok && !next.After(after) {
+			t.Errorf("%q: %v is not after %v", rule, next, after)
+		}
+	})
+}
+
+func TestEnvironmentSlug(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"production": "production", "my-app-1": "my-app-1"} {
+		if got := environmentSlug(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	seen := map[string]string{}
+	for _, name := range []string{"review/a", "review-a", "Review-a", "review/a-name-that-is-much-too-long", "1", "-x", "ä"} {
+		s := environmentSlug(name)
+		if len(s) > 24 || s[0] < 'a' || s[0] > 'z' || notSlug.MatchString(s[:1]) || s[len(s)-1] == '-' {
+			t.Errorf("%s is %s", name, s)
+		}
+		if other, ok := seen[s]; ok {
+			t.Errorf("%s and %s are both %s", name, other, s)
+		}
+		seen[s] = name
+	}
+}

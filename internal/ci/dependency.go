@@ -1,0 +1,185 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// dependenciesOf gives the jobs whose artifacts a job downloads, in the order of
+// the pipeline, then those of other pipelines.
+func (s *Service) dependenciesOf(ctx context.Context, j *Job) ([]*Job, error) {
+	found, err := s.ownDependencies(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+	}
+	for _, need := range j.Options.CrossNeeds {
+		if !need.Artifacts {
+			continue
+		}
+		other, err := s.crossDependency(ctx, j, need)
+		if err != nil {
+			return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+		}
+		if other != nil {
+			found = append(found, other)
+		}
+	}
+	return found, nil
+}
+
+func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
+	names := map[string]bool{}
+	all := false
+	switch {
+	case j.Options.Dependencies != nil:
+		for _, name := range j.Options.Dependencies {
+			names[name] = true
+		}
+	case j.Options.Needs != nil:
+		for _, n := range j.Options.Needs {
+			if n.Artifacts {
+				names[n.Job] = true
+			}
+		}
+	default:
+		all = true
+	}
+	if !all && len(names) == 0 {
+		return nil, nil
+	}
+	// Only what may be meant is read: a pipeline can have very many jobs.
+	query, args := `stage_index < ?`, []any{j.StageIndex}
+	if !all {
+		query, args = `name IN `+db.In(len(names)), db.Any(slices.Collect(maps.Keys(names)))
+	}
+	return db.All(ctx, s.DB, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.id <> ? AND NOT j.bridge AND NOT j.retried AND j.`+query+`
+		ORDER BY j.stage_index, j.id`, append([]any{j.PipelineID, j.ID}, args...)...)
+}
+
+// crossDependency finds a job of another pipeline: nil when there is none that
+// the one who started this job may see.
+func (s *Service) crossDependency(ctx context.Context, j *Job, need config.CrossNeed) (*Job, error) {
+	sc, err := s.sceneOf(ctx, j.PipelineID)
+	if err != nil {
+		return nil, err
+	}
+	given, err := s.pipelineVariables(sc.pipeline)
+	if err != nil {
+		return nil, err
+	}
+	look := config.LookupIn(sc.predefined(), j.Options.Variables, plain(given))
+	name := config.Expand(need.Job, look)
+	if need.Pipeline != "" {
+		id, err := strconv.ParseInt(config.Expand(need.Pipeline, look), 10, 64)
+		if err != nil {
+			return nil, nil
+		}
+		// Of the family of this pipeline only: its parent, or one beside it.
+		if other, err := findPipeline(ctx, s.DB, j.ProjectID, id); err != nil || !related(sc.pipeline, other) {
+			return nil, ignoreNotFound(err)
+		}
+		return latestNamed(ctx, s.DB, id, name)
+	}
+	if j.UserID == nil {
+		return nil, nil
+	}
+	by, err := s.as(ctx, *j.UserID)
+	if err != nil {
+		return nil, ignoreRefusal(err)
+	}
+	src, err := s.Repos.Source(ctx, by, project.Ref(config.Expand(need.Project, look)))
+	if err != nil {
+		return nil, ignoreRefusal(err)
+	}
+	if err := s.readBuilds(by, src.Project); err != nil {
+		return nil, nil
+	}
+	return latestSuccess(ctx, s.DB, src.Project.ID, config.Expand(need.Ref, look), name)
+}
+
+// related tells whether two pipelines of a project belong together.
+func related(a, b *Pipeline) bool {
+	switch {
+	case a.ParentID != nil && *a.ParentID == b.ID, b.ParentID != nil && *b.ParentID == a.ID:
+		return true
+	}
+	return a.ParentID != nil && b.ParentID != nil && *a.ParentID == *b.ParentID
+}
+
+func ignoreNotFound(err error) error {
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	return err
+}
+
+// ignoreRefusal lets a fault pass on, and nothing else.
+func ignoreRefusal(err error) error {
+	if errs.KindOf(err) != 0 && !errs.Is(err, errs.KindUnavailable) {
+		return nil
+	}
+	return err
+}
+
+// readBuilds refuses those who may not see the pipelines of a project that
+// they see: from Reporters on all may, others where pipelines are public.
+// Forbidden, Unauthorized for nobody.
+func (s *Service) readBuilds(by actor.Actor, p *project.Project) error {
+	level := p.Access.Level()
+	member := by.Admin || by.Auditor || level >= project.Reporter
+	open := p.Settings.PublicJobs && (p.Builds != project.MembersOnly || level >= project.Guest)
+	switch {
+	case p.Builds != project.Disabled && (member || open):
+		return nil
+	case by.Anonymous():
+		return errs.Unauthorized("")
+	}
+	return errs.Forbidden("")
+}
+
+func findPipelineJobs(ctx context.Context, q db.Q, pipelineID int64) ([]*Job, error) {
+	return db.All(ctx, q, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? ORDER BY j.stage_index, j.id`, pipelineID)
+}
+
+// latestNamed finds the job of a name in a pipeline; nil without one.
+func latestNamed(ctx context.Context, q db.Q, pipelineID int64, name string) (*Job, error) {
+	j, err := scanJob(q.QueryRowContext(ctx, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? AND NOT j.retried ORDER BY j.id DESC LIMIT 1`, pipelineID, name))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return j, err
+}
+
+// latestSuccess finds the job of a name in the newest pipeline of a ref that
+// succeeded; nil without one.
+func latestSuccess(ctx context.Context, q db.Q, projectID int64, ref, name string) (*Job, error) {
+	var id int64
+	err := q.QueryRowContext(ctx, `
+		SELECT id FROM pipelines WHERE project_id = ? AND ref = ? AND status = 'success' AND NOT child ORDER BY id DESC LIMIT 1`, projectID, ref).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return latestNamed(ctx, q, id, name)
+}
+
+// findReport finds where a report of a job lies.
+func findReport(ctx context.Context, q db.Q, jobID int64, kind string) (blob, format string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT blob, format FROM job_artifacts WHERE job_id = ? AND kind = ?`, jobID, kind).Scan(&blob, &format)
+	return blob, format, err
+}

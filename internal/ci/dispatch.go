@@ -1,0 +1,336 @@
+package ci
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// JobRequest is a runner that asks for a job.
+type JobRequest struct {
+	Contact
+	// Cursor is what the runner was given with its last request. With one of
+	// ours the request may be held.
+	Cursor string
+}
+
+// RequestJob gives a runner a job, nil when there is none; the cursor is for
+// its next request. Forbidden when the token opens nothing. No two runners
+// get the same job.
+func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, string, error) {
+	cursor := s.waiting.cursor()
+	r, m, err := s.heard(ctx, req.Contact)
+	if err != nil {
+		return nil, cursor, err
+	}
+	look := func(ctx context.Context) (*Assignment, error) {
+		if r.Paused {
+			return nil, nil
+		}
+		return s.assign(ctx, r, m)
+	}
+	if !s.waiting.ours(req.Cursor) {
+		a, err := look(ctx)
+		return a, cursor, err
+	}
+	a, err := s.await(ctx, r, look)
+	return a, cursor, err
+}
+
+// assign finds a job for a runner, takes it and puts together what the runner
+// needs. A job for which that is not possible fails, and another one is
+// looked for.
+func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
+	for {
+		a, err := s.claim(ctx, r, m)
+		if a == nil || err != nil {
+			return nil, err
+		}
+		err = s.prepare(ctx, a)
+		if err == nil {
+			begun, err := s.begin(ctx, a)
+			if begun || err != nil {
+				return a, err
+			}
+			continue // somebody stopped it
+		}
+		if failed, ok := errors.AsType[*unfit](err); ok {
+			if err := s.failClaimed(ctx, a.Job, failed.reason); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		// The fault is ours, so that the job must not suffer.
+		if back := s.unclaim(context.WithoutCancel(ctx), a.Job); back != nil {
+			err = errors.Join(err, back)
+		}
+		return nil, fmt.Errorf("prepare job %d: %w", a.Job.ID, err)
+	}
+}
+
+// begin notes that a job runs, unless its runner says so itself; false when the
+// job is no longer to be run.
+func (s *Service) begin(ctx context.Context, a *Assignment) (bool, error) {
+	if a.Manager.Info.Features["two_phase_job_commit"] {
+		return true, nil
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginJob(ctx, tx, a.Job) })
+	if errs.Is(err, errs.KindConflict) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("begin job %d: %w", a.Job.ID, err)
+	}
+	return true, nil
+}
+
+// unfit says that a job can not be run, for a reason that its author sees.
+type unfit struct{ reason FailureReason }
+
+func (u *unfit) Error() string { return "job can not be run: " + string(u.reason) }
+
+// candidate is a project that has jobs for a runner.
+type candidate struct {
+	projectID int64
+	set       int64 // of tags
+	running   int64
+	oldest    int64 // job
+}
+
+// atOnce is how many projects are compared, and how many jobs of one are read
+// at once.
+const (
+	atOnce     = 32
+	jobsAtOnce = 16
+)
+
+// claim takes a job for a runner: of the projects that wait, one that has the
+// fewest jobs running, and its oldest job.
+func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
+	sets, err := s.servedSets(ctx, r)
+	if err != nil || len(sets) == 0 {
+		return nil, err
+	}
+	refused := map[int64]bool{} // projects that this runner may not serve
+	start := s.turn.Load()
+	for at := (walk{start: start, after: start}); !at.done; {
+		list, err := s.candidates(ctx, r, sets, &at)
+		if err != nil {
+			return nil, fmt.Errorf("look for jobs: %w", err)
+		}
+		for _, c := range list {
+			if c.oldest == 0 || refused[c.projectID] {
+				continue
+			}
+			p, err := s.servable(ctx, r, c.projectID)
+			if err != nil {
+				return nil, err
+			}
+			if p == nil {
+				refused[c.projectID] = true
+				continue
+			}
+			a, err := s.claimFrom(ctx, r, m, p, c.set)
+			if a != nil || err != nil {
+				s.turn.Store(c.projectID)
+				return a, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// walk goes once round the projects that wait, by their ids, from where the
+// last one was served: so each is looked at in its turn, however many there
+// are.
+type walk struct {
+	start, after  int64
+	wrapped, done bool
+}
+
+// servedSets are the sets of tags that jobs wait with and the runner serves.
+func (s *Service) servedSets(ctx context.Context, r *Runner) ([]int64, error) {
+	waiting, err := waitingSets(ctx, s.DB)
+	if err != nil {
+		return nil, fmt.Errorf("look for jobs: %w", err)
+	}
+	var served []int64
+	for _, id := range waiting {
+		tags, err := s.tagsOf(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if r.serves(tags) {
+			served = append(served, id)
+		}
+	}
+	return served, nil
+}
+
+// candidates are the next projects of a walk, the one with the fewest running
+// jobs first.
+func (s *Service) candidates(ctx context.Context, r *Runner, sets []int64, at *walk) ([]candidate, error) {
+	var list []candidate
+	for !at.done && len(list) < atOnce {
+		more := int64(0) // where all sets have been looked at
+		for _, set := range sets {
+			found, err := waitingProjects(ctx, s.DB, r, set, at.after, atOnce)
+			if err != nil {
+				return nil, err
+			}
+			if len(found) == atOnce {
+				if last := found[len(found)-1].projectID; more == 0 || last < more {
+					more = last
+				}
+			}
+			list = append(list, found...)
+		}
+		switch {
+		case more > 0 && !(at.wrapped && more >= at.start):
+			at.after = more
+		case !at.wrapped && at.start > 0:
+			at.after, at.wrapped = 0, true
+		default:
+			at.done = true
+		}
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.running, b.running), cmp.Compare(a.oldest, b.oldest))
+	})
+	return list, nil
+}
+
+// servable gives a project whose jobs the runner may take, nil for others.
+func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*project.Project, error) {
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(projectID), project.NoAccess)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Archived, p.Builds == project.Disabled,
+		r.Kind == InstanceRunner && !p.Settings.SharedRunnersEnabled,
+		r.Kind == GroupRunner && !p.Settings.GroupRunnersEnabled:
+		return nil, nil
+	}
+	return p, nil
+}
+
+// claimFrom takes the oldest job of a project that nobody else takes.
+func (s *Service) claimFrom(ctx context.Context, r *Runner, m *Manager, p *project.Project, set int64) (*Assignment, error) {
+	for after := int64(0); ; {
+		ids, err := waitingJobs(ctx, s.DB, set, p.ID, r.ProtectedOnly, after, jobsAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("look for jobs: %w", err)
+		}
+		for _, id := range ids {
+			if !s.taken.take(id) {
+				continue // somebody beside us is about to have it
+			}
+			a, err := s.take(ctx, r, m, p, id)
+			s.taken.drop(id)
+			if a != nil || err != nil {
+				return a, err
+			}
+		}
+		if len(ids) < jobsAtOnce {
+			return nil, nil
+		}
+		after = ids[len(ids)-1]
+	}
+}
+
+// take makes a job the runner's, nil when somebody else was faster: whoever
+// deletes the row of the queue has the job.
+func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Project, jobID int64) (*Assignment, error) {
+	a := &Assignment{Runner: r, Manager: m, Project: p, Token: secret.Token(s.Site.Name + "cbt-")}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := db.ExecOne(ctx, tx, `DELETE FROM job_queue WHERE job_id = ?`, jobID)
+		if err != nil {
+			return err
+		}
+		if a.Job, err = findAnyJob(ctx, tx, jobID); err != nil {
+			return err
+		}
+		j, at := a.Job, s.Now()
+		if r.MaximumTimeout != nil {
+			j.Timeout = min(j.Timeout, seconds(*r.MaximumTimeout))
+		}
+		j.RunnerID, j.ManagerID, j.ClaimedAt, j.HeardAt = &r.ID, &m.ID, &at, &at
+		return saveClaim(ctx, tx, j, digest(a.Token), at)
+	})
+	if errors.Is(err, db.ErrNoRows) || errs.Is(err, errs.KindConflict) || errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take job %d: %w", jobID, err)
+	}
+	return a, nil
+}
+
+// failClaimed ends a job that a runner was to get and can not run.
+func (s *Service) failClaimed(ctx context.Context, j *Job, reason FailureReason) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := findAnyJob(ctx, tx, j.ID)
+		if err != nil {
+			return err
+		}
+		return s.finishJob(ctx, tx, now, End{Status: flow.Failed, Reason: reason})
+	})
+	if errs.Is(err, errs.KindConflict) || errs.Is(err, errs.KindNotFound) {
+		return nil // somebody has stopped it
+	}
+	if err != nil {
+		return fmt.Errorf("fail job %d: %w", j.ID, err)
+	}
+	return nil
+}
+
+// unclaim puts a job back where runners look, unless it has begun.
+func (s *Service) unclaim(ctx context.Context, j *Job) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := dropClaim(ctx, tx, j.ID, s.Now()); err != nil {
+			return err
+		}
+		return s.queueJob(ctx, tx, j.ID)
+	})
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// taking are the jobs that requests of this node are about to take, so that
+// many who come at once do not all reach for the same one.
+type taking struct {
+	mu   sync.Mutex
+	jobs map[int64]struct{}
+}
+
+func (t *taking) take(id int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, there := t.jobs[id]; there {
+		return false
+	}
+	t.jobs[id] = struct{}{}
+	return true
+}
+
+func (t *taking) drop(id int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.jobs, id)
+}

@@ -1,0 +1,233 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/queue"
+)
+
+// End is how a job ended.
+type End struct {
+	Status   flow.Status // success, failed or canceled
+	Reason   FailureReason
+	ExitCode *int64
+	Coverage *float64
+}
+
+// beginJob says that a runner has begun with a job that it was given:
+// Conflict when the job is not pending any more.
+func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job) error {
+	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
+		return err
+	}
+	at := s.Now()
+	if err := startJob(ctx, tx, j.ID, at); err != nil {
+		return err
+	}
+	j.Status, j.StartedAt, j.HeardAt, j.ClaimedAt, j.UpdatedAt = flow.Running, &at, &at, nil, at
+	if err := s.followDeployment(ctx, tx, j); err != nil {
+		return err
+	}
+	_, err := s.advance(ctx, tx, j.PipelineID)
+	return err
+}
+
+// finishJob ends a job that runs, or that waits for a runner and can not have
+// one, and does all that follows: another try where the job asks for it, the
+// next in its resource group, its deployment, and the rest of its pipeline.
+// Conflict when the job has ended already.
+func (s *Service) finishJob(ctx context.Context, tx *db.Tx, j *Job, end End) error {
+	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
+		return err
+	}
+	if j.Status == flow.Canceled && j.Canceling {
+		return s.settleCanceled(ctx, tx, j, end)
+	}
+	if err := s.endJob(ctx, tx, j, end); err != nil {
+		return err
+	}
+	if j.Status == flow.Failed && j.retries() {
+		if _, err := s.tryAgain(ctx, tx, j, j.UserID, j.Attempt+1); err != nil {
+			return err
+		}
+	}
+	p, err := s.advance(ctx, tx, j.PipelineID)
+	if err != nil {
+		return err
+	}
+	if j.Status == flow.Failed && !j.AllowFailure && !j.Retried && p.CancelOnFailure && !p.Status.Done() {
+		return s.Queue.Add(ctx, tx, cancelWork{PipelineID: p.ID})
+	}
+	return nil
+}
+
+// endJob writes the end of a job, and frees what it held.
+func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error {
+	from, at := j.Status, s.Now()
+	if !flow.Can(from, end.Status) {
+		return errs.Conflict("Job can not go from %s to %s", from, end.Status)
+	}
+	j.Status, j.FailureReason, j.ExitCode = end.Status, "", end.ExitCode
+	j.FinishedAt, j.UpdatedAt, j.ClaimedAt = &at, at, nil
+	if end.Coverage != nil {
+		j.Coverage = end.Coverage
+	}
+	if end.Status == flow.Failed {
+		if j.FailureReason = end.Reason; j.FailureReason == "" {
+			j.FailureReason = UnknownFailure
+		}
+		if j.FailureReason == ScriptFailure && end.ExitCode != nil && slices.Contains(j.Options.AllowFailureExitCodes, int(*end.ExitCode)) {
+			j.AllowFailure = true
+		}
+	}
+	if err := saveEnd(ctx, tx, j, from); err != nil {
+		return err
+	}
+	if err := deleteQueued(ctx, tx, j.ID); err != nil {
+		return err
+	}
+	if !j.Canceling { // else what it holds is free when its runner has finished
+		if err := s.release(ctx, tx, j); err != nil {
+			return err
+		}
+	}
+	if from == flow.Running && !j.Bridge && !j.Canceling {
+		if err := s.Queue.Add(ctx, tx, logWork{JobID: j.ID}); err != nil {
+			return err
+		}
+	}
+	return s.followDeployment(ctx, tx, j)
+}
+
+// settleCanceled takes leave of the runner of a canceled job, which was let
+// finish in its own way. The job stays canceled, whatever the runner says.
+func (s *Service) settleCanceled(ctx context.Context, tx *db.Tx, j *Job, end End) error {
+	j.Canceling, j.ExitCode = false, end.ExitCode
+	if end.Coverage != nil {
+		j.Coverage = end.Coverage
+	}
+	if err := saveSettled(ctx, tx, j, s.Now()); err != nil {
+		return err
+	}
+	if err := s.Queue.Add(ctx, tx, logWork{JobID: j.ID}); err != nil {
+		return err
+	}
+	return s.release(ctx, tx, j)
+}
+
+// retries tells whether a job that failed is to be run again by itself.
+func (j *Job) retries() bool {
+	r := j.Options.Retry
+	if r == nil || j.Attempt >= r.Max {
+		return false
+	}
+	if len(r.When) == 0 && len(r.ExitCodes) == 0 {
+		return true
+	}
+	if j.ExitCode != nil && slices.Contains(r.ExitCodes, int(*j.ExitCode)) {
+		return true
+	}
+	return slices.Contains(r.When, "always") || slices.Contains(r.When, string(j.FailureReason))
+}
+
+// tryAgain makes another job of one that has ended, which waits for a runner
+// at once, and marks the old one.
+func (s *Service) tryAgain(ctx context.Context, tx *db.Tx, old *Job, userID *int64, attempt int) (*Job, error) {
+	j, err := s.another(ctx, tx, old, userID, attempt)
+	if err != nil {
+		return nil, err
+	}
+	return j, s.start(ctx, tx, j)
+}
+
+// another makes another job of one that has ended, and marks the old one.
+func (s *Service) another(ctx context.Context, tx *db.Tx, old *Job, userID *int64, attempt int) (*Job, error) {
+	if err := markRetried(ctx, tx, old.ID); err != nil {
+		return nil, err
+	}
+	old.Retried = true
+	at := s.Now()
+	j := &Job{
+		ProjectID: old.ProjectID, PipelineID: old.PipelineID, Status: flow.Created, Bridge: old.Bridge, Name: old.Name, Stage: old.Stage,
+		StageIndex: old.StageIndex, When: old.When, AllowFailure: old.Options.AllowFailure, Needs: old.Needs, Ref: old.Ref, Tag: old.Tag,
+		Protected: old.Protected, Interruptible: old.Interruptible, UserID: userID, TagSetID: old.TagSetID, Attempt: attempt, RetryOf: &old.ID,
+		Timeout: old.Timeout, ResourceGroupID: old.ResourceGroupID, EnvironmentID: old.EnvironmentID, CreatedAt: at, UpdatedAt: at,
+		Options: old.Options,
+	}
+	if err := insertJob(ctx, tx, j); err != nil {
+		return nil, err
+	}
+	if err := s.copyJobVariables(ctx, tx, old, j); err != nil {
+		return nil, err
+	}
+	return j, s.addDeployment(ctx, tx, j)
+}
+
+// start puts a job that nothing holds back any more where runners look, or
+// into its resource group.
+func (s *Service) start(ctx context.Context, tx *db.Tx, j *Job) error {
+	to := flow.Pending
+	if j.ResourceGroupID != nil {
+		to = flow.Waiting
+	}
+	moved, err := moveJob(ctx, tx, j.ID, j.Status, to, s.Now())
+	if err != nil {
+		return err
+	}
+	if !moved {
+		return errs.Conflict("Job is no longer %s", j.Status)
+	}
+	j.Status, err = s.entered(ctx, tx, j.ID, to)
+	return err
+}
+
+// entered does what the new state of a job asks for, and gives the state that
+// it is in then.
+func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.Status) (flow.Status, error) {
+	switch to {
+	case flow.Pending:
+		return to, s.queueJob(ctx, tx, jobID)
+	case flow.Waiting:
+		return s.awaitTurn(ctx, tx, jobID)
+	case flow.Scheduled:
+		return to, s.setAlarm(ctx, tx, jobID)
+	case flow.Skipped:
+		return to, setDeployment(ctx, tx, jobID, DeploymentSkipped, s.Now())
+	}
+	return to, nil
+}
+
+// queueJob puts a pending job where runners look; a bridge, which has none,
+// is worked off by the queue.
+func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
+	bridge, err := isBridge(ctx, tx, jobID)
+	if err != nil {
+		return err
+	}
+	if bridge {
+		return s.Queue.Add(ctx, tx, bridgeWork{JobID: jobID}, queue.In(lane))
+	}
+	if err := insertQueued(ctx, tx, jobID, s.Now()); err != nil {
+		return err
+	}
+	return s.jobQueued(ctx, tx, jobID)
+}
+
+// setAlarm says when a delayed job begins.
+func (s *Service) setAlarm(ctx context.Context, tx *db.Tx, jobID int64) error {
+	j, err := findAnyJob(ctx, tx, jobID)
+	if err != nil {
+		return err
+	}
+	at := s.Now().Add(time.Duration(j.Options.StartIn) * time.Second)
+	if err := setScheduled(ctx, tx, jobID, &at); err != nil {
+		return fmt.Errorf("delay job %d: %w", jobID, err)
+	}
+	return nil
+}

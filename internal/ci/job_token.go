@@ -1,0 +1,123 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// JobActor gives the actor of a job's token: the user for whom the job runs,
+// within what job tokens may do. Unauthorized when there is no such token or
+// its job does not run.
+func (s *Service) JobActor(ctx context.Context, token, ip string) (actor.Actor, error) {
+	j, err := findJobByToken(ctx, s.DB, token)
+	if errors.Is(err, db.ErrNoRows) {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	if err != nil {
+		return actor.Actor{}, fmt.Errorf("find job token: %w", err)
+	}
+	if !j.holdsToken() || j.UserID == nil {
+		return actor.Actor{}, errs.Unauthorized("")
+	}
+	by, err := s.as(ctx, *j.UserID)
+	if errs.KindOf(err) != 0 {
+		return actor.Actor{}, errs.Unauthorized("").Because(err)
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	by.IP, by.Scopes = ip, []string{"read_repository"}
+	by.Job = &actor.Job{ID: j.ID, ProjectID: j.ProjectID}
+	return by, nil
+}
+
+// holdsToken tells whether the token of a job works: from the moment that a
+// runner has the job until its end. A canceled job may be let finish in its
+// runner's own way.
+func (j *Job) holdsToken() bool {
+	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
+}
+
+func findJobByToken(ctx context.Context, q db.Q, token string) (*Job, error) {
+	if token == "" {
+		return nil, db.ErrNoRows
+	}
+	return scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.token_digest = ?`, digest(token)))
+}
+
+// jobToken gives the digest of the token of a job, empty when no runner has
+// had it.
+func jobToken(ctx context.Context, q db.Q, id int64) (held []byte, err error) {
+	err = q.QueryRowContext(ctx, `SELECT token_digest FROM jobs WHERE id = ?`, id).Scan(&held)
+	return held, err
+}
+
+// runnersJob gives a job to the runner that has it: Forbidden for every other
+// token, also when there is no such job, because a proxy can make up a 404.
+func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*Job, error) {
+	held, err := jobToken(ctx, s.DB, jobID)
+	if errors.Is(err, db.ErrNoRows) || err == nil && (len(held) == 0 || !secret.Equal(string(held), string(digest(token)))) {
+		return nil, errs.Forbidden("")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find job %d: %w", jobID, err)
+	}
+	return findAnyJob(ctx, s.DB, jobID)
+}
+
+// JobOpens says whether the token of a job opens a project: its own, those
+// that let it in, and what everybody sees. NotFound otherwise. What its user
+// may not do there it may not do either; that is asked apart.
+func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
+	if err != nil || by.Job == nil || p.ID == by.Job.ProjectID {
+		return p, err
+	}
+	if p.Visibility == project.Public && p.Repository == project.Enabled {
+		return p, nil
+	}
+	open, err := s.letsIn(ctx, by.Job.ProjectID, p.ID)
+	if err != nil {
+		return nil, fmt.Errorf("scope of job token: %w", err)
+	}
+	if !open {
+		return nil, errs.NotFound("Project")
+	}
+	return p, nil
+}
+
+// letsIn tells whether a project lets in the job tokens of another one.
+func (s *Service) letsIn(ctx context.Context, from, to int64) (bool, error) {
+	source, err := s.Projects.Require(ctx, actor.System(), project.RefTo(from), project.NoAccess)
+	if err != nil {
+		return false, err
+	}
+	if source.Settings.CIJobTokenScopeEnabled { // its own tokens are to stay at home
+		return false, nil
+	}
+	inbound, err := inboundScope(ctx, s.DB, to)
+	if err != nil || !inbound {
+		return !inbound, err
+	}
+	return allowlisted(ctx, s.DB, to, source)
+}
+
+// CurrentJob gives the job of a job token. NotFound for other credentials.
+func (s *Service) CurrentJob(ctx context.Context, by actor.Actor) (*Job, error) {
+	if by.Job == nil {
+		return nil, errs.NotFound("")
+	}
+	j, err := findAnyJob(ctx, s.DB, by.Job.ID)
+	if err != nil {
+		return nil, err
+	}
+	return j, s.fillJobs(ctx, []*Job{j})
+}

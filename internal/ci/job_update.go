@@ -1,0 +1,253 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// JobUpdate is what a runner says of its job.
+type JobUpdate struct {
+	State    string // running, success or failed
+	Reason   string // why it failed
+	ExitCode *int64
+	// Checksum is "crc32:…" of the whole log, and Size its bytes; empty when
+	// the runner does not say.
+	Checksum string
+	Size     int64
+}
+
+// Heard is what a runner is told of its job.
+type Heard struct {
+	Status   string        // of the job, as its runner knows states
+	Size     int64         // of the log
+	Interval time.Duration // how often it is to send the log
+	// Mismatch says that the log is not what the runner sent: it is to send
+	// all of it again.
+	Mismatch bool
+	// Gap says that the log has another size than the runner thinks.
+	Gap bool
+}
+
+func (s *Service) tellRunner(j *Job, size int64) *Heard {
+	return &Heard{Status: j.runnerStatus(), Size: size, Interval: s.updateInterval(j.ID)}
+}
+
+// runnerStatus is the state as runners know it: they are told when somebody
+// stopped a job that they may still tidy up after.
+func (j *Job) runnerStatus() string {
+	if j.Canceling {
+		return "canceling"
+	}
+	return string(j.Status)
+}
+
+// UpdateJob takes what a runner says of its job: that it has begun, or how it
+// ended. Forbidden when the token is another one, or the job is not the
+// runner's any more; what the job is then is told beside.
+func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u JobUpdate) (*Heard, error) {
+	j, err := s.runnersJob(ctx, jobID, token)
+	if err != nil {
+		return nil, err
+	}
+	if !j.holdsToken() {
+		return s.overFor(j, u)
+	}
+	switch u.State {
+	case "success", "failed":
+		return s.endByRunner(ctx, j, u)
+	case "running":
+		if j.Status == flow.Pending {
+			if err := s.startByRunner(ctx, j); err != nil {
+				return s.refusedFor(ctx, j, err)
+			}
+		}
+	}
+	return s.tellRunner(j, 0), s.touchJob(ctx, j)
+}
+
+// overFor answers a runner whose job has ended. One that says again what it
+// said before did not hear us.
+func (s *Service) overFor(j *Job, u JobUpdate) (*Heard, error) {
+	told := s.tellRunner(j, 0)
+	if j.Status.Done() && u.State == string(j.Status) {
+		return told, nil
+	}
+	return told, errs.Forbidden("Job is not running")
+}
+
+func (s *Service) startByRunner(ctx context.Context, j *Job) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginJob(ctx, tx, j) })
+}
+
+// refusedFor answers a runner whose job was changed by somebody else in the
+// same moment.
+func (s *Service) refusedFor(ctx context.Context, j *Job, cause error) (*Heard, error) {
+	if !errs.Is(cause, errs.KindConflict) {
+		return nil, fmt.Errorf("update job %d: %w", j.ID, cause)
+	}
+	now, err := findAnyJob(ctx, s.DB, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.tellRunner(now, 0), errs.Forbidden("Job is not running").Because(cause)
+}
+
+// endByRunner ends a job as its runner says. The log is compared first: the
+// runner sends it again when it is not the same.
+func (s *Service) endByRunner(ctx context.Context, j *Job, u JobUpdate) (*Heard, error) {
+	ok, err := s.sameLog(ctx, j, u)
+	if err != nil {
+		return nil, fmt.Errorf("check log of job %d: %w", j.ID, err)
+	}
+	if !ok {
+		told := s.tellRunner(j, 0)
+		told.Mismatch = true
+		return told, nil
+	}
+	if err := s.logs.sync(ctx, j.ID); err != nil {
+		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
+	}
+	end := End{Status: flow.Status(u.State), ExitCode: u.ExitCode}
+	if end.Status == flow.Failed {
+		end.Reason = failureReason(u.Reason)
+	}
+	if end.Coverage, err = s.coverage(ctx, j); err != nil {
+		return nil, fmt.Errorf("coverage of job %d: %w", j.ID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := findAnyJob(ctx, tx, j.ID)
+		if err != nil {
+			return err
+		}
+		if now.Status == flow.Pending { // it ended before it said that it began
+			if err := s.beginJob(ctx, tx, now); err != nil {
+				return err
+			}
+		}
+		if err := s.finishJob(ctx, tx, now, end); err != nil {
+			return err
+		}
+		j = now
+		return nil
+	})
+	if err != nil {
+		return s.refusedFor(ctx, j, err)
+	}
+	s.watched.changed(j.ID)
+	return s.tellRunner(j, 0), nil
+}
+
+// sameLog compares the log with what the runner says of it. Where bytes are
+// missing the runner finds out where to go on; where they are others, the log
+// is begun anew, once: a runner that never agrees with itself must not go on
+// for ever.
+func (s *Service) sameLog(ctx context.Context, j *Job, u JobUpdate) (bool, error) {
+	crc, ok := parseChecksum(u.Checksum)
+	if !ok {
+		return true, nil
+	}
+	size := u.Size
+	have, err := s.logs.size(ctx, j.ID)
+	if err != nil {
+		return false, err
+	}
+	if size == 0 && u.Checksum != "" { // an old runner sends the sum alone
+		size = have
+	}
+	same, err := s.checkLog(ctx, j, size, crc)
+	if same || err != nil {
+		return same, err
+	}
+	again, err := s.logs.restarted(ctx, j.ID)
+	if err != nil || again {
+		return again, err
+	}
+	if have < size {
+		return false, nil
+	}
+	return false, s.logs.restart(ctx, j.ID)
+}
+
+func parseChecksum(text string) (uint32, bool) {
+	digits, ok := strings.CutPrefix(text, "crc32:")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 16, 32)
+	return uint32(n), err == nil
+}
+
+// failureReason takes the reason that a runner gives, if we know it.
+func failureReason(text string) FailureReason {
+	switch reason := FailureReason(text); reason {
+	case "":
+		return ScriptFailure
+	case ScriptFailure, RunnerSystemFailure, ExecutionTimeout, RunnerUnsupported, UnknownFailure, MissingDependency, StuckFailure:
+		return reason
+	case "image_pull_failure":
+		return RunnerSystemFailure
+	}
+	return UnknownFailure
+}
+
+// RunnerFailureReasons are the reasons that runners may give.
+func RunnerFailureReasons() []string {
+	return []string{
+		string(UnknownFailure), string(ScriptFailure), string(RunnerSystemFailure), string(ExecutionTimeout), string(RunnerUnsupported),
+		string(MissingDependency), string(StuckFailure),
+	}
+}
+
+// heardTouch is how exact it is known when the runner of a job was heard of.
+const heardTouch = time.Minute
+
+// touchJob notes that the runner of a job was heard of.
+func (s *Service) touchJob(ctx context.Context, j *Job) error {
+	now := s.Now()
+	if j.HeardAt != nil && now.Sub(*j.HeardAt) < heardTouch {
+		return nil
+	}
+	j.HeardAt = &now
+	_, err := s.DB.ExecContext(ctx, `UPDATE jobs SET heard_at = ? WHERE id = ?`, now, j.ID)
+	return err
+}
+
+// MaxPatch is how many bytes of a log a runner may send at once.
+const MaxPatch = 4 << 20
+
+// AppendLog adds to the log of a job what its runner sends, from a place on.
+// Forbidden when the token is another one or the job does not run, Invalid
+// when there is no place; a Gap is told when the log has another size.
+func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, at int64, p []byte) (*Heard, error) {
+	j, err := s.runnersJob(ctx, jobID, token)
+	if err != nil {
+		return nil, err
+	}
+	if j.Status != flow.Running && !j.Canceling {
+		return s.tellRunner(j, 0), errs.Forbidden("Job is not running")
+	}
+	if at < 0 {
+		return s.tellRunner(j, 0), errs.Invalid("the place in the log is missing")
+	}
+	if err := s.touchJob(ctx, j); err != nil {
+		return nil, err
+	}
+	size, err := s.addLog(ctx, j, at, p)
+	told := s.tellRunner(j, size)
+	if gap, ok := errors.AsType[*gapError](err); ok {
+		told.Gap, told.Size = true, gap.size
+		return told, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
+	}
+	return told, nil
+}

@@ -1,0 +1,314 @@
+package ci
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// JobVariable is a variable as a runner gets it.
+type JobVariable struct {
+	Key, Value string
+	Public     bool // may be shown
+	File       bool
+	Masked     bool
+	Raw        bool
+}
+
+// jobVariables are what a job sees, without what only its token opens; of two
+// of one name there is only the one that counts.
+func (s *Service) jobVariables(ctx context.Context, j *Job) ([]JobVariable, error) {
+	list, err := s.variablesOf(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("variables of job %d: %w", j.ID, err)
+	}
+	at := map[string]int{}
+	var out []JobVariable
+	for _, v := range list {
+		if i, ok := at[v.Key]; ok {
+			out[i] = v
+			continue
+		}
+		at[v.Key] = len(out)
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// variablesOf gives all variables of a job, from the weakest to the strongest.
+func (s *Service) variablesOf(ctx context.Context, j *Job) ([]JobVariable, error) {
+	sc, err := s.sceneOf(ctx, j.PipelineID)
+	if err != nil {
+		return nil, err
+	}
+	var env *Environment
+	if j.EnvironmentID != nil {
+		if env, err = findEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID); err != nil && !errs.Is(err, errs.KindNotFound) {
+			return nil, err
+		}
+	}
+	var out []JobVariable
+	open := func(list []config.Variable) {
+		for _, v := range list {
+			out = append(out, JobVariable{Key: v.Key, Value: v.Value, Public: true, File: v.File, Masked: v.Masked, Raw: v.Raw})
+		}
+	}
+	secret := func(list []config.Variable) {
+		for _, v := range list {
+			out = append(out, JobVariable{Key: v.Key, Value: v.Value, File: v.File, Masked: v.Masked, Raw: v.Raw})
+		}
+	}
+	open(sc.predefined())
+	open(sc.job(j, env))
+	open(j.Options.Variables)
+	reported, err := s.dotenv(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	secret(reported)
+	name := ""
+	if j.Options.Environment != nil {
+		name = j.Options.Environment.Name
+	}
+	kept, err := s.keptVariables(ctx, sc.project, sc.pipeline.Protected, name)
+	if err != nil {
+		return nil, err
+	}
+	secret(kept)
+	given, err := s.pipelineVariables(sc.pipeline)
+	if err != nil {
+		return nil, err
+	}
+	secret(plain(given))
+	byHand, err := s.startVariables(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	secret(plain(byHand))
+	return out, nil
+}
+
+// sceneOf reads what variables tell of a pipeline.
+func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error) {
+	p, err := findAnyPipeline(ctx, s.DB, pipelineID)
+	if err != nil {
+		return nil, err
+	}
+	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(p.ProjectID))
+	if err != nil {
+		return nil, err
+	}
+	sc := &scene{site: s.Site, project: src.Project, pipeline: p}
+	if sc.commit, err = src.Commit(ctx, p.SHA); err != nil && !errs.Is(err, errs.KindNotFound) {
+		return nil, err
+	}
+	if p.UserID != nil {
+		if sc.user, err = s.person(ctx, *p.UserID); err != nil {
+			return nil, err
+		}
+	}
+	return sc, nil
+}
+
+// keptVariables are those of the installation, of the groups and of the
+// project that a job of an environment may see, in the order in which later
+// ones win. Protected ones are for protected refs only.
+func (s *Service) keptVariables(ctx context.Context, p *project.Project, protected bool, environment string) ([]config.Variable, error) {
+	instance, places, err := findAllVariables(ctx, s.DB, p.NamespaceID, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	var out []config.Variable
+	add := func(v *Variable) {
+		out = append(out, config.Variable{Key: v.Key, Value: v.Value, File: v.Type == File, Masked: v.Masked, Raw: v.Raw})
+	}
+	for i := range instance {
+		v := &instance[i]
+		if v.Protected && !protected {
+			continue
+		}
+		if err := s.open(v); err != nil {
+			return nil, err
+		}
+		add(v)
+	}
+	for i := range places {
+		v := &places[i]
+		if v.Protected && !protected || !v.inScope(environment) {
+			continue
+		}
+		if err := s.openPlace(v); err != nil {
+			return nil, err
+		}
+		add(v)
+	}
+	return out, nil
+}
+
+// PipelineVariable is a variable that a pipeline, a schedule or a job was given
+// when it was started. It is stored as JSON, sealed.
+type PipelineVariable struct {
+	Key   string       `json:"key"`
+	Value string       `json:"value"`
+	Type  VariableType `json:"type,omitempty"`
+	Raw   bool         `json:"raw,omitempty"`
+}
+
+func plain(list []PipelineVariable) []config.Variable {
+	var out []config.Variable
+	for _, v := range list {
+		out = append(out, config.Variable{Key: v.Key, Value: v.Value, File: v.Type == File, Raw: v.Raw})
+	}
+	return out
+}
+
+// checkVariables says what can not be in given variables.
+func checkVariables(list []PipelineVariable) error {
+	for _, v := range list {
+		if !keyPattern.MatchString(v.Key) {
+			return errs.InvalidField("variables.key", "can contain only letters, digits and '_'.")
+		}
+	}
+	return nil
+}
+
+func (s *Service) seal(list []PipelineVariable, place string) (string, error) {
+	if len(list) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return "", err
+	}
+	return s.Keys.Seal(text, place), nil
+}
+
+func (s *Service) unseal(sealed, place string) ([]PipelineVariable, error) {
+	if sealed == "" {
+		return nil, nil
+	}
+	text, err := s.Keys.Open(sealed, place)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", place, err)
+	}
+	var list []PipelineVariable
+	return list, json.Unmarshal(text, &list)
+}
+
+func pipelinePlace(id int64) string { return fmt.Sprintf("pipelines/variables/%d", id) }
+func jobPlace(id int64) string      { return fmt.Sprintf("jobs/variables/%d", id) }
+
+// pipelineVariables are those that a pipeline was made with.
+func (s *Service) pipelineVariables(p *Pipeline) ([]PipelineVariable, error) {
+	return s.unseal(p.variables, pipelinePlace(p.ID))
+}
+
+// startVariables are those that a job was started with by hand.
+func (s *Service) startVariables(ctx context.Context, j *Job) ([]PipelineVariable, error) {
+	sealed, err := jobSealed(ctx, s.DB, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.unseal(sealed, jobPlace(j.ID))
+}
+
+// copyJobVariables gives another try of a job the variables that it was
+// started with.
+func (s *Service) copyJobVariables(ctx context.Context, tx *db.Tx, from, to *Job) error {
+	sealed, err := jobSealed(ctx, tx, from.ID)
+	if err != nil || sealed == "" {
+		return err
+	}
+	list, err := s.unseal(sealed, jobPlace(from.ID))
+	if err != nil {
+		return err
+	}
+	return s.saveJobVariables(ctx, tx, to.ID, list)
+}
+
+func (s *Service) saveJobVariables(ctx context.Context, tx *db.Tx, jobID int64, list []PipelineVariable) error {
+	sealed, err := s.seal(list, jobPlace(jobID))
+	if err != nil {
+		return err
+	}
+	return setJobSealed(ctx, tx, jobID, sealed)
+}
+
+const (
+	maxDotenv          = 5 << 10
+	maxDotenvVariables = 150
+)
+
+// dotenv are the variables that jobs before this one have reported.
+func (s *Service) dotenv(ctx context.Context, j *Job) ([]config.Variable, error) {
+	before, err := s.dependenciesOf(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	var out []config.Variable
+	for _, d := range before {
+		blob, format, err := findReport(ctx, s.DB, d.ID, "dotenv")
+		if errors.Is(err, db.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, err := s.readDotenv(ctx, blob, format)
+		if errs.Is(err, errs.KindNotFound) { // it has expired meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("dotenv report of job %d: %w", d.ID, err)
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+func (s *Service) readDotenv(ctx context.Context, key, format string) ([]config.Variable, error) {
+	o, err := s.Blobs.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	var in io.Reader = o
+	if format == "gzip" {
+		z, err := gzip.NewReader(o)
+		if err != nil {
+			return nil, nil // not ours to mend: the report is broken
+		}
+		in = z
+	}
+	return parseDotenv(io.LimitReader(in, maxDotenv)), nil
+}
+
+// parseDotenv reads lines of NAME=value; what is none is left out.
+func parseDotenv(in io.Reader) []config.Variable {
+	var out []config.Variable
+	lines := bufio.NewScanner(in)
+	for lines.Scan() && len(out) < maxDotenvVariables {
+		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		key = strings.TrimSpace(strings.TrimPrefix(key, "export "))
+		if !ok || !keyPattern.MatchString(key) {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		out = append(out, config.Variable{Key: key, Value: value})
+	}
+	return out
+}

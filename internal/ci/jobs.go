@@ -1,0 +1,308 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// seePipelines gives a project to those who see its pipelines: members from
+// Reporters on, and where they are public everybody who sees the project.
+func (s *Service) seePipelines(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
+	p, err := s.Projects.Require(ctx, by, in, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	return p, s.readBuilds(by, p)
+}
+
+// Jobs lists the jobs of a project in any of the states, or all, the newest
+// first, for those who see its pipelines.
+func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return db.Page[*Job]{}, err
+	}
+	page, err := listProjectJobs(ctx, s.DB, proj.ID, scope, p)
+	if err != nil {
+		return page, fmt.Errorf("list jobs: %w", err)
+	}
+	return page, s.fillJobs(ctx, page.Items)
+}
+
+// JobFilter chooses jobs of a pipeline.
+type JobFilter struct {
+	Scope   []flow.Status
+	Bridges bool // trigger jobs instead of the others
+	Retried bool // also those that were tried again
+}
+
+// PipelineJobs lists the jobs of a pipeline, the newest first, for those who see
+// it; NotFound.
+func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.Ref, pipelineID int64, f JobFilter, p db.Paging) (db.Page[*Job], error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return db.Page[*Job]{}, err
+	}
+	if _, err := findPipeline(ctx, s.DB, proj.ID, pipelineID); err != nil {
+		return db.Page[*Job]{}, err
+	}
+	page, err := listPipelineJobs(ctx, s.DB, pipelineID, f, p)
+	if err != nil {
+		return page, fmt.Errorf("list jobs of pipeline %d: %w", pipelineID, err)
+	}
+	return page, s.fillJobs(ctx, page.Items)
+}
+
+// Job gives one job to those who see its pipeline; NotFound.
+func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	j, err := findJob(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	return j, s.fillJobs(ctx, []*Job{j})
+}
+
+// fillJobs reads what jobs show of others.
+func (s *Service) fillJobs(ctx context.Context, list []*Job) error {
+	if len(list) == 0 {
+		return nil
+	}
+	pipelines, users, projects := map[int64]*Pipeline{}, map[int64]*user.User{}, map[int64][]*Job{}
+	var ids, bridges []int64
+	for _, j := range list {
+		if _, ok := pipelines[j.PipelineID]; !ok {
+			pipelines[j.PipelineID] = nil
+			ids = append(ids, j.PipelineID)
+		}
+		if j.UserID != nil && users[*j.UserID] == nil {
+			u, err := s.person(ctx, *j.UserID)
+			if err != nil {
+				return fmt.Errorf("users of jobs: %w", err)
+			}
+			users[*j.UserID] = u
+		}
+		if j.Bridge {
+			bridges = append(bridges, j.ID)
+		}
+		projects[j.ProjectID] = append(projects[j.ProjectID], j)
+	}
+	found, err := findPipelines(ctx, s.DB, ids)
+	if err != nil {
+		return fmt.Errorf("pipelines of jobs: %w", err)
+	}
+	for _, p := range found {
+		pipelines[p.ID] = p
+	}
+	made, err := findDownstream(ctx, s.DB, bridges)
+	if err != nil {
+		return fmt.Errorf("downstream pipelines: %w", err)
+	}
+	for _, j := range list {
+		j.Pipeline, j.Downstream = pipelines[j.PipelineID], made[j.ID]
+		if j.Downstream != nil {
+			other, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.Downstream.ProjectID), project.NoAccess)
+			if err != nil {
+				return fmt.Errorf("downstream project: %w", err)
+			}
+			j.DownstreamPath = other.FullPath
+		}
+		if j.UserID != nil {
+			j.User = users[*j.UserID]
+		}
+	}
+	for id, jobs := range projects {
+		if err := s.fillCommits(ctx, id, jobs); err != nil {
+			return fmt.Errorf("commits of jobs: %w", err)
+		}
+	}
+	return s.fillRuns(ctx, list)
+}
+
+// fillRuns reads what runners made of jobs.
+func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
+	var ids, runners, managers []int64
+	for _, j := range list {
+		ids = append(ids, j.ID)
+		if j.RunnerID != nil {
+			runners = append(runners, *j.RunnerID)
+		}
+		if j.ManagerID != nil {
+			managers = append(managers, *j.ManagerID)
+		}
+	}
+	artifacts, err := s.Artifacts(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("artifacts of jobs: %w", err)
+	}
+	ran, err := byID(ctx, s.DB, scanRunner, `SELECT `+runnerColumns+` FROM runners r WHERE r.id IN `, runners, func(r *Runner) int64 { return r.ID })
+	if err != nil {
+		return fmt.Errorf("runners of jobs: %w", err)
+	}
+	machines, err := byID(ctx, s.DB, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.id IN `, managers, func(m *Manager) int64 { return m.ID })
+	if err != nil {
+		return fmt.Errorf("runners of jobs: %w", err)
+	}
+	for _, j := range list {
+		j.Artifacts = artifacts[j.ID]
+		if j.RunnerID != nil {
+			j.Runner = ran[*j.RunnerID]
+		}
+		if j.ManagerID != nil {
+			j.Manager = machines[*j.ManagerID]
+		}
+	}
+	return nil
+}
+
+// byID reads rows by their ids; query ends with IN.
+func byID[T any](ctx context.Context, q db.Q, scan func(db.Scanner) (T, error), query string, ids []int64, id func(T) int64) (map[int64]T, error) {
+	found := map[int64]T{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scan, query+db.In(len(ids)), db.Any(ids)...)
+	for _, one := range list {
+		found[id(one)] = one
+	}
+	return found, err
+}
+
+// fillCommits reads the commits of jobs of one project.
+func (s *Service) fillCommits(ctx context.Context, projectID int64, list []*Job) error {
+	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, j := range list {
+		if !slices.Contains(ids, j.Pipeline.SHA) {
+			ids = append(ids, j.Pipeline.SHA)
+		}
+	}
+	commits, err := src.Commits(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, j := range list {
+		j.Commit, j.Project = commits[j.Pipeline.SHA], src.Project
+	}
+	return nil
+}
+
+// listProjectJobs walks the index of each state by itself and merges them: the
+// cost is that of the page, however many jobs there are.
+func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
+	if len(scope) <= 1 {
+		var where db.Where
+		where.And("j.project_id = ?", projectID)
+		where.And("j.bridge = FALSE")
+		if len(scope) == 1 {
+			where.And("j.status = ?", string(scope[0]))
+		}
+		return db.List(ctx, d, db.Query[*Job]{
+			Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.id"}}, Desc: true,
+			Scan: scanJob, Keys: func(j *Job) []any { return []any{j.ID} },
+		}, p)
+	}
+	var page db.Page[*Job]
+	if p.Keyset && p.After != nil {
+		if _, ok := p.After[0].(int64); !ok || len(p.After) != 1 {
+			return page, errs.Invalid("cursor is invalid")
+		}
+	}
+	var parts []string
+	var args []any
+	limit := p.Offset + p.Limit + 1
+	for _, status := range scope {
+		part := `SELECT id FROM jobs WHERE project_id = ? AND bridge = FALSE AND status = ?`
+		args = append(args, projectID, string(status))
+		if p.Keyset && p.After != nil {
+			part += ` AND id < ?`
+			args = append(args, p.After[0])
+		}
+		parts = append(parts, `SELECT id FROM (`+part+` ORDER BY id DESC LIMIT ?) AS s`)
+		args = append(args, limit)
+	}
+	jobs, err := db.All(ctx, d, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.id IN (
+			SELECT id FROM (`+strings.Join(parts, " UNION ALL ")+`) AS m ORDER BY id DESC LIMIT ? OFFSET ?)
+		ORDER BY j.id DESC`, append(args, p.Limit+1, p.Offset)...)
+	if err != nil {
+		return page, err
+	}
+	if len(jobs) > p.Limit {
+		jobs, page.More = jobs[:p.Limit], true
+	}
+	page.Items = jobs
+	if p.Keyset && len(jobs) > 0 {
+		page.Last = []any{jobs[len(jobs)-1].ID}
+	}
+	if !p.Totals {
+		return page, nil
+	}
+	if !page.More && (len(jobs) > 0 || p.Offset == 0) {
+		page.Total = p.Offset + len(jobs)
+		page.Over = page.Total > db.CountLimit
+		return page, nil
+	}
+	counted := []any{projectID}
+	for _, status := range scope {
+		counted = append(counted, string(status))
+	}
+	page.Total, page.Over, err = d.Total(ctx, `jobs WHERE project_id = ? AND bridge = FALSE AND status IN `+db.In(len(scope)), counted...)
+	return page, err
+}
+
+func listPipelineJobs(ctx context.Context, d *db.DB, pipelineID int64, f JobFilter, p db.Paging) (db.Page[*Job], error) {
+	var where db.Where
+	where.And("j.pipeline_id = ?", pipelineID)
+	where.And("j.bridge = ?", f.Bridges)
+	if !f.Retried {
+		where.And("NOT j.retried")
+	}
+	if len(f.Scope) > 0 {
+		states := make([]any, len(f.Scope))
+		for i, s := range f.Scope {
+			states[i] = string(s)
+		}
+		where.And("j.status IN "+db.In(len(states)), states...)
+	}
+	return db.List(ctx, d, db.Query[*Job]{
+		Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.id"}}, Desc: true,
+		Scan: scanJob, Keys: func(j *Job) []any { return []any{j.ID} },
+	}, p)
+}
+
+func findPipelines(ctx context.Context, q db.Q, ids []int64) ([]*Pipeline, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
+// findDownstream gives the pipelines that bridges have made, by the bridge.
+func findDownstream(ctx context.Context, q db.Q, bridges []int64) (map[int64]*Pipeline, error) {
+	found := map[int64]*Pipeline{}
+	if len(bridges) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanPipeline, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.parent_job_id IN `+db.In(len(bridges))+` ORDER BY p.id`, db.Any(bridges)...)
+	for _, p := range list {
+		found[*p.ParentJobID] = p
+	}
+	return found, err
+}

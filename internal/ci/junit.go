@@ -1,0 +1,127 @@
+package ci
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// TestCase is one test of a report.
+type TestCase struct {
+	Status    TestStatus
+	Name      string
+	ClassName string
+	File      string
+	Time      float64 // seconds
+	Output    string  // what is told of a failure
+	Trace     string
+}
+
+// TestStatus is how a test ended.
+type TestStatus string
+
+// The ends of tests.
+const (
+	TestSuccess TestStatus = "success"
+	TestFailed  TestStatus = "failed"
+	TestSkipped TestStatus = "skipped"
+	TestError   TestStatus = "error"
+)
+
+const (
+	maxTestCases  = 100_000
+	maxTestOutput = 64 << 10 // bytes of one test that are kept
+)
+
+// junitCase is a testcase as JUnit writes it.
+type junitCase struct {
+	Name      string         `xml:"name,attr"`
+	ClassName string         `xml:"classname,attr"`
+	File      string         `xml:"file,attr"`
+	Time      string         `xml:"time,attr"`
+	Failures  []junitProblem `xml:"failure"`
+	Errors    []junitProblem `xml:"error"`
+	Skipped   []junitProblem `xml:"skipped"`
+	SystemErr string         `xml:"system-err"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// parseJUnit reads the test cases of a report; several files may stand one
+// after the other, as runners join them. It returns what it has read and an
+// error when the rest makes no sense.
+func parseJUnit(in io.Reader) ([]TestCase, error) {
+	decoder := xml.NewDecoder(in)
+	decoder.Strict = false
+	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	var cases []TestCase
+	depth := 0
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return cases, nil
+		}
+		if err != nil {
+			return cases, errors.New("the XML can not be read")
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if t.Name.Local != "testcase" {
+				if depth++; depth > 100 {
+					return cases, errors.New("the XML is nested too deep")
+				}
+				continue
+			}
+			var c junitCase
+			if err := decoder.DecodeElement(&c, &t); err != nil {
+				return cases, errors.New("a test case can not be read")
+			}
+			if cases = append(cases, c.plain()); len(cases) > maxTestCases {
+				return cases[:maxTestCases], errors.New("there are too many test cases")
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+}
+
+func (c *junitCase) plain() TestCase {
+	out := TestCase{Status: TestSuccess, Name: c.Name, ClassName: c.ClassName, File: c.File}
+	if n, err := strconv.ParseFloat(strings.ReplaceAll(c.Time, ",", ""), 64); err == nil && n >= 0 && n < 1e9 {
+		out.Time = n
+	}
+	tell := func(status TestStatus, list []junitProblem) {
+		out.Status = status
+		var parts []string
+		for _, p := range list {
+			text := strings.TrimSpace(p.Text)
+			if text == "" {
+				text = p.Message
+			}
+			parts = append(parts, text)
+		}
+		out.Output = cut(strings.Join(parts, "\n"))
+		out.Trace = cut(c.SystemErr)
+	}
+	switch {
+	case len(c.Failures) > 0:
+		tell(TestFailed, c.Failures)
+	case len(c.Errors) > 0:
+		tell(TestError, c.Errors)
+	case len(c.Skipped) > 0:
+		tell(TestSkipped, c.Skipped)
+	}
+	return out
+}
+
+func cut(text string) string {
+	if len(text) > maxTestOutput {
+		text = text[:maxTestOutput]
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

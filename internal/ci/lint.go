@@ -1,0 +1,86 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/ci/config"
+	"svc/internal/ci/flow"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// LintRequest is a configuration to be checked.
+type LintRequest struct {
+	Content *string // instead of the file of the project
+	At      string  // the commit or ref whose file is checked; HEAD when empty
+	// DryRun plans a pipeline of Ref, the default branch when empty, as if it
+	// were to be made.
+	DryRun bool
+	Ref    string
+}
+
+// Lint checks a CI configuration. The file of the project is checked for those
+// who read its code, other content for Developers and above. NotFound of the
+// commit.
+func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r LintRequest) (*config.LintResult, error) {
+	if r.Content != nil || r.DryRun {
+		if _, err := s.Projects.Require(ctx, by, in, project.Developer); err != nil {
+			return nil, err
+		}
+	}
+	src, err := s.Repos.Source(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	if r.Ref == "" {
+		r.Ref = src.Project.DefaultBranch
+	}
+	if r.At == "" {
+		r.At = "HEAD"
+	}
+	m := &making{by: by, src: src}
+	m.pipeline = &Pipeline{
+		ProjectID: src.Project.ID, Status: flow.Created, Source: FromPush, Ref: r.Ref, SHA: string(git.ZeroOID), BeforeSHA: string(git.ZeroOID), CreatedAt: s.Now(),
+	}
+	m.commit, err = src.Commit(ctx, r.At)
+	switch {
+	case errs.Is(err, errs.KindNotFound) && r.Content == nil:
+		return nil, errs.NotFound("Commit")
+	case err != nil && !errs.Is(err, errs.KindNotFound): // content stands for itself in an empty project
+		return nil, err
+	case err == nil:
+		m.pipeline.SHA = string(m.commit.ID)
+	}
+	if ref, err := src.Find(ctx, r.Ref); err == nil {
+		m.pipeline.Ref, m.pipeline.Tag = ref.Name, ref.Tag
+	} else if !errs.Is(err, errs.KindNotFound) {
+		return nil, err
+	} else if r.DryRun {
+		return &config.LintResult{Errors: config.Errors{{Message: "Reference not found"}}}, nil
+	}
+	if m.pipeline.Protected, err = src.Protected(ctx, m.pipeline.Ref, m.pipeline.Tag); err != nil {
+		return nil, err
+	}
+	if r.Content != nil {
+		m.content = []byte(*r.Content)
+	}
+	from, err := s.configSource(ctx, m)
+	if errors.Is(err, errNoConfig) {
+		return &config.LintResult{Errors: config.Errors{{Message: "Please provide content of .gitlab-ci.yml"}}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lint: %w", err)
+	}
+	if err := s.input(ctx, m, &from); err != nil {
+		return nil, fmt.Errorf("lint: %w", err)
+	}
+	out, err := config.Lint(ctx, from, r.DryRun)
+	if err != nil {
+		return nil, fmt.Errorf("lint: %w", err)
+	}
+	return out, nil
+}

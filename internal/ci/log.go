@@ -1,0 +1,325 @@
+package ci
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"svc/internal/actor"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Log is what a job has written, as far as it was when it was opened. It is
+// closed by who has it.
+type Log struct {
+	Job  *Job
+	Size int64
+	io.ReadSeekCloser
+}
+
+// ETag names the content: a log is only added to.
+func (l *Log) ETag() string { return fmt.Sprintf(`"log-%d-%d"`, l.Job.ID, l.Size) }
+
+// Log opens the log of a job, for those who see the jobs of the project.
+// NotFound when there is no such job or it has no log. Somebody watches it
+// from then on for a while, so that its runner sends more often.
+func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Log, error) {
+	_, j, err := s.seenJob(ctx, by, ref, jobID)
+	if err != nil {
+		return nil, err
+	}
+	if !j.settled() {
+		if err := s.watch(ctx, j.ID); err != nil {
+			return nil, err
+		}
+	}
+	l, err := s.openLog(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
+	}
+	if l == nil {
+		return nil, errs.NotFound("")
+	}
+	return l, nil
+}
+
+// seenJob gives a job, no bridge, to those who see the jobs of its project.
+func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.readBuilds(by, p); err != nil {
+		return nil, nil, err
+	}
+	j, err := findJob(ctx, s.DB, p.ID, jobID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j.Bridge {
+		return nil, nil, errs.NotFound("Job")
+	}
+	return p, j, nil
+}
+
+// openLog opens a log wherever it is, nil when there is none. It may be put
+// away while we look, and is found there then.
+func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
+	kept, err := s.openKept(ctx, j)
+	if kept != nil || err != nil {
+		return kept, err
+	}
+	live, err := s.logs.open(ctx, j.ID, j.settled())
+	if err != nil {
+		return nil, err
+	}
+	if live != nil {
+		return &Log{j, live.size, live}, nil
+	}
+	return s.openKept(ctx, j)
+}
+
+// openKept opens a log that was put away.
+func (s *Service) openKept(ctx context.Context, j *Job) (*Log, error) {
+	a, err := findArtifact(ctx, s.DB, j.ID, TraceFile)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Log{j, a.Size, &packedLog{ctx: ctx, store: s.Blobs, key: a.blob, size: a.Size}}, nil
+}
+
+// settled tells whether a job has ended, its runner too.
+func (j *Job) settled() bool { return j.Status.Done() && !j.Canceling }
+
+// logLimit is the size up to which a log is kept.
+func (s *Service) logLimit(ctx context.Context) (int64, error) {
+	settings, err := s.Settings.Current(ctx)
+	return int64(settings.MaxLogMegabytes) << 20, err
+}
+
+// cutNotice is the last line of a log that went over the limit.
+func cutNotice(limit int64) []byte {
+	return fmt.Appendf(nil, "\n\x1b[31;1mThe log is over its limit of %d MiB. The job goes on, but what it writes is not kept.\x1b[0;m\n", limit>>20)
+}
+
+// addLog adds what a runner sent to a log. It gives the size that the runner
+// is to know of: what is over the limit counts, though it is not kept.
+func (s *Service) addLog(ctx context.Context, j *Job, at int64, p []byte) (int64, error) {
+	limit, err := s.logLimit(ctx)
+	if err != nil {
+		return 0, err
+	}
+	size, err := s.logs.size(ctx, j.ID)
+	if err != nil {
+		return 0, err
+	}
+	if size > limit { // it was cut
+		return at + int64(len(p)), nil
+	}
+	end := at + int64(len(p))
+	if end > limit {
+		if at > limit {
+			return size, &gapError{size}
+		}
+		p = append(bytes.Clone(p[:limit-at]), cutNotice(limit)...)
+	}
+	if size, err = s.logs.add(ctx, j.ID, at, p); err != nil {
+		return size, err
+	}
+	s.watched.changed(j.ID)
+	return end, nil
+}
+
+// checksum compares a log with what its runner says of it. A log that was cut
+// can not be compared.
+func (s *Service) checkLog(ctx context.Context, j *Job, size int64, crc uint32) (ok bool, err error) {
+	limit, err := s.logLimit(ctx)
+	if err != nil {
+		return false, err
+	}
+	l, err := s.logs.open(ctx, j.ID, true)
+	if err != nil {
+		return false, err
+	}
+	if l == nil {
+		return size == 0, nil
+	}
+	defer l.Close()
+	if l.size > limit {
+		return true, nil
+	}
+	if l.size != size {
+		return false, nil
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, l); err != nil {
+		return false, err
+	}
+	return sum.Sum32() == crc, nil
+}
+
+// logWork puts the log of a job away that has ended.
+type logWork struct{ JobID int64 }
+
+// Kind implements queue.Work.
+func (logWork) Kind() string { return "ci.keep_log" }
+
+// keepLog packs a log into the store; then the live one goes. It may be done
+// again at any point.
+func (s *Service) keepLog(ctx context.Context, w logWork) error {
+	j, err := findAnyJob(ctx, s.DB, w.JobID)
+	if errs.Is(err, errs.KindNotFound) {
+		return s.logs.remove(ctx, w.JobID)
+	}
+	if err != nil {
+		return err
+	}
+	if !j.settled() {
+		return nil
+	}
+	_, err = findArtifact(ctx, s.DB, j.ID, TraceFile)
+	if errs.Is(err, errs.KindNotFound) && j.ErasedAt == nil {
+		err = s.packLog(ctx, j)
+	}
+	if err != nil && !errs.Is(err, errs.KindNotFound) {
+		return fmt.Errorf("keep log of job %d: %w", j.ID, err)
+	}
+	return s.logs.remove(ctx, j.ID)
+}
+
+func (s *Service) packLog(ctx context.Context, j *Job) error {
+	live, err := s.logs.open(ctx, j.ID, true)
+	if live == nil || err != nil {
+		return err
+	}
+	defer live.Close()
+	a := &Artifact{
+		JobID: j.ID, ProjectID: j.ProjectID, Kind: TraceFile, Format: RawFormat, Filename: "job.log", Size: live.size,
+		CreatedAt: s.Now(), blob: artifactKey(j, TraceFile),
+	}
+	// The file goes first: a row promises that it is there.
+	if err := s.pack(ctx, a.blob, live); err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertArtifact(ctx, tx, a) })
+	if err != nil {
+		return errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), a.blob))
+	}
+	return nil
+}
+
+// pack writes what r gives into the store, compressed.
+func (s *Service) pack(ctx context.Context, key string, r io.Reader) error {
+	out, in := io.Pipe()
+	go func() {
+		z, err := zstd.NewWriter(in, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+		if err == nil {
+			_, err = io.Copy(z, r)
+			err = errors.Join(err, z.Close())
+		}
+		in.CloseWithError(err)
+	}()
+	_, err := s.Blobs.Put(ctx, key, out, blob.Options{ContentType: "application/zstd"})
+	return errors.Join(err, out.Close())
+}
+
+// packedLog reads a log that was put away. To go to a place it reads up to
+// there; what is read from the start, as a log mostly is, costs nothing more.
+type packedLog struct {
+	ctx   context.Context
+	store blob.Store
+	key   string
+	size  int64
+	at    int64 // where the next Read is to begin
+
+	object io.Closer
+	plain  *zstd.Decoder
+	read   int64 // where plain is
+}
+
+// Read implements io.Reader.
+func (l *packedLog) Read(p []byte) (int, error) {
+	if l.at >= l.size {
+		return 0, io.EOF
+	}
+	if l.plain == nil || l.read > l.at {
+		if err := l.start(); err != nil {
+			return 0, err
+		}
+	}
+	if l.read < l.at {
+		n, err := io.CopyN(io.Discard, l.plain, l.at-l.read)
+		if l.read += n; err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.plain.Read(p)
+	l.read += int64(n)
+	l.at = l.read
+	return n, err
+}
+
+func (l *packedLog) start() error {
+	if err := l.Close(); err != nil {
+		return err
+	}
+	object, err := l.store.Get(l.ctx, l.key)
+	if err != nil {
+		return err
+	}
+	l.object, l.read = object, 0
+	l.plain, err = zstd.NewReader(object, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20))
+	return err
+}
+
+// Seek implements io.Seeker.
+func (l *packedLog) Seek(offset int64, whence int) (int64, error) {
+	return seek(&l.at, l.size, offset, whence)
+}
+
+// Close implements io.Closer.
+func (l *packedLog) Close() error {
+	if l.plain != nil {
+		l.plain.Close()
+		l.plain = nil
+	}
+	if l.object == nil {
+		return nil
+	}
+	object := l.object
+	l.object = nil
+	return object.Close()
+}
+
+// SweepLogs puts away the logs of jobs that ended without a word of their
+// runner, or whose work was cut off.
+func (s *Service) SweepLogs(ctx context.Context) error {
+	ids, err := s.logs.jobs(ctx)
+	if err != nil {
+		return fmt.Errorf("sweep logs: %w", err)
+	}
+	for _, id := range ids {
+		j, err := findAnyJob(ctx, s.DB, id)
+		gone := errs.Is(err, errs.KindNotFound)
+		if err != nil && !gone {
+			return fmt.Errorf("sweep logs: %w", err)
+		}
+		if gone || j.settled() {
+			if err := s.keepLog(ctx, logWork{JobID: id}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

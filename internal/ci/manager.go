@@ -1,0 +1,250 @@
+package ci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// Manager is a machine, or rather a process, that works with the token of a
+// runner.
+type Manager struct {
+	ID          int64
+	RunnerID    int64
+	SystemID    string
+	Info        RunnerInfo
+	IP          string
+	ContactedAt *time.Time
+	CreatedAt   time.Time
+	Busy        bool // it has a job
+}
+
+// RunnerInfo is what a machine says of itself. It is stored as JSON.
+type RunnerInfo struct {
+	Name         string          `json:"name,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Revision     string          `json:"revision,omitempty"`
+	Platform     string          `json:"platform,omitempty"`
+	Architecture string          `json:"architecture,omitempty"`
+	Executor     string          `json:"executor,omitempty"`
+	Shell        string          `json:"shell,omitempty"`
+	Features     map[string]bool `json:"features,omitempty"`
+}
+
+// Status tells whether the machine is there.
+func (m *Manager) Status(now time.Time) RunnerStatus {
+	return runnerStatus(m.ContactedAt, m.CreatedAt, now)
+}
+
+func (m *Manager) readInfo(text string) error {
+	if err := json.Unmarshal([]byte(text), &m.Info); err != nil {
+		return fmt.Errorf("info of runner manager %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+const (
+	// contactTouch is how exact it is known when a runner was heard of.
+	contactTouch = 10 * time.Minute
+	// noSystem is the machine of runners that do not name one.
+	noSystem = "<legacy>"
+	// maxInfo bounds what a machine says of itself.
+	maxInfo   = 16 << 10
+	maxSystem = 64
+)
+
+// Contact is what a runner sends with each call.
+type Contact struct {
+	Token    string
+	SystemID string
+	Info     *RunnerInfo // nil when it says nothing
+	IP       string
+}
+
+// errNoRunner is what a runner is told whose token opens nothing.
+func errNoRunner() error { return errs.Forbidden("") }
+
+// runnerByToken finds the runner of a token: Forbidden when there is none, or
+// its time is over.
+func (s *Service) runnerByToken(ctx context.Context, token string) (*Runner, error) {
+	if token == "" {
+		return nil, errNoRunner()
+	}
+	r, err := findRunnerByToken(ctx, s.DB, token)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errNoRunner()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find runner: %w", err)
+	}
+	if r.TokenExpiresAt != nil && !s.Now().Before(*r.TokenExpiresAt) {
+		return nil, errNoRunner()
+	}
+	return r, nil
+}
+
+// heard finds the runner of a call and notes that its machine was heard of.
+func (s *Service) heard(ctx context.Context, c Contact) (*Runner, *Manager, error) {
+	r, err := s.runnerByToken(ctx, c.Token)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.manager(ctx, r, c)
+	if err != nil {
+		return nil, nil, fmt.Errorf("note runner %d: %w", r.ID, err)
+	}
+	return r, m, nil
+}
+
+// manager finds the machine of a call; it is written down when it is new, has
+// changed or was not heard of for some time.
+func (s *Service) manager(ctx context.Context, r *Runner, c Contact) (*Manager, error) {
+	if c.SystemID == "" {
+		c.SystemID = noSystem
+	}
+	if len(c.SystemID) > maxSystem {
+		return nil, errs.Invalid("system_id is too long (maximum is %d characters)", maxSystem)
+	}
+	at := s.Now()
+	m, err := findManager(ctx, s.DB, r.ID, c.SystemID)
+	if errors.Is(err, db.ErrNoRows) {
+		m, err = &Manager{RunnerID: r.ID, SystemID: c.SystemID, CreatedAt: at}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	was, err := json.Marshal(m.Info)
+	if err != nil {
+		return nil, err
+	}
+	if c.Info != nil {
+		m.Info = *c.Info
+	}
+	now, err := json.Marshal(m.Info)
+	if err != nil {
+		return nil, err
+	}
+	if len(now) > maxInfo {
+		return nil, errs.Invalid("info is too long")
+	}
+	if m.ID != 0 && m.IP == c.IP && string(was) == string(now) && m.ContactedAt != nil && at.Sub(*m.ContactedAt) < contactTouch {
+		return m, nil
+	}
+	m.IP, m.ContactedAt = c.IP, &at
+	return m, s.DB.Tx(ctx, func(tx *db.Tx) error { return saveManager(ctx, tx, m, string(now)) })
+}
+
+// VerifyRunner tells a runner whether its token is good: Forbidden otherwise.
+func (s *Service) VerifyRunner(ctx context.Context, c Contact) (*Runner, error) {
+	r, _, err := s.heard(ctx, c)
+	if err == nil {
+		r.Secret = c.Token
+	}
+	return r, err
+}
+
+// Registration is what a runner sends that registers itself.
+type Registration struct {
+	Contact // Token is the registration token
+	RunnerChange
+}
+
+// RegisterRunner makes a runner by a registration token; its own token is in
+// Secret. Forbidden when the token opens nothing, Gone when the settings do
+// not allow such tokens.
+func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !settings.AllowRegistrationTokens {
+		return nil, errs.Gone("Runner registration tokens are not allowed here; create the runner first and use its token")
+	}
+	in, found, err := findRegistration(ctx, s.DB, n.Token)
+	if err != nil {
+		return nil, fmt.Errorf("register runner: %w", err)
+	}
+	if !found {
+		return nil, errs.Forbidden("invalid token supplied")
+	}
+	at := s.Now()
+	r := &Runner{Kind: InstanceRunner, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token("")}
+	home := runnerHome{groupID: in.groupID, projectID: in.projectID}
+	switch {
+	case in.projectID != nil:
+		r.Kind, r.Locked = ProjectRunner, true
+	case in.groupID != nil:
+		r.Kind = GroupRunner
+	}
+	n.apply(r)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.insertRunner(ctx, tx, r, home); err != nil {
+			return err
+		}
+		in, err := s.runnerEntity(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		return s.recordRunner(ctx, tx, actor.Actor{IP: n.IP}, r, in, "ci_runner_registered", audit.Details{Add: "runner", Message: "by a registration token"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register runner: %w", err)
+	}
+	n.Token = r.Secret
+	_, err = s.manager(ctx, r, n.Contact)
+	return r, err
+}
+
+// UnregisterRunner removes the runner of a token. Forbidden when there is
+// none.
+func (s *Service) UnregisterRunner(ctx context.Context, token, ip string) error {
+	r, err := s.runnerByToken(ctx, token)
+	if err != nil {
+		return err
+	}
+	return s.removeRunner(ctx, actor.Actor{IP: ip}, r)
+}
+
+// UnregisterManager forgets one machine of a runner. Forbidden when the token
+// opens nothing, NotFound when there is no such machine.
+func (s *Service) UnregisterManager(ctx context.Context, token, systemID string) error {
+	r, err := s.runnerByToken(ctx, token)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return deleteManager(ctx, tx, r.ID, systemID) })
+	return notFound(err, "System ID")
+}
+
+// ResetOwnRunnerToken lets a runner take a new token for its own; it is in
+// Secret. Forbidden when the old one opens nothing.
+func (s *Service) ResetOwnRunnerToken(ctx context.Context, token, ip string) (*Runner, error) {
+	r, err := s.runnerByToken(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	prefix := ""
+	if len(token) > len(runnerPrefix) && token[:len(runnerPrefix)] == runnerPrefix {
+		prefix = runnerPrefix
+	}
+	return r, s.renewRunner(ctx, actor.Actor{IP: ip}, r, prefix)
+}
+
+// topicRunner is the notice that a runner has changed; its key is the id.
+const topicRunner = "ci_runner"
+
+func (s *Service) runnerChanged(ctx context.Context, tx *db.Tx, id int64) error {
+	return s.Notices.Send(ctx, tx, topicRunner, strconv.FormatInt(id, 10))
+}

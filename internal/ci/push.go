@@ -1,0 +1,132 @@
+package ci
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+)
+
+// lane is for work that compiles configurations: it reads repositories, and
+// other work does not wait for it.
+const lane = "pipelines"
+
+// maxPushed is the number of refs of one push that get a pipeline.
+const maxPushed = 4
+
+// pushWork makes the pipeline of one ref that was pushed.
+type pushWork struct {
+	ProjectID int64    `json:"project_id"`
+	UserID    int64    `json:"user_id"`
+	Ref       string   `json:"ref"` // in full
+	Old       string   `json:"old"`
+	New       string   `json:"new"`
+	Options   []string `json:"options,omitempty"`
+	Origin    string   `json:"origin"` // so that it makes no second one when it runs again
+}
+
+// Kind names the work in the queue.
+func (pushWork) Kind() string { return "ci_push" }
+
+// pushed has pipelines made of a push.
+func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
+	userID := p.By.ID
+	if p.By.Deploy != nil {
+		userID = p.By.Deploy.UserID
+	}
+	if userID <= 0 || p.Project.Builds == project.Disabled || hasOption(p.Options, "ci.skip") {
+		return nil
+	}
+	made := 0
+	for _, c := range p.Changes {
+		if c.New == git.ZeroOID || made == maxPushed {
+			continue
+		}
+		made++
+		w := pushWork{
+			ProjectID: p.Project.ID, UserID: userID, Ref: c.Ref, Old: string(c.Old), New: string(c.New), Options: p.Options,
+			Origin: "push/" + rand.Text(),
+		}
+		if err := s.Queue.Add(ctx, tx, w, queue.In(lane)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasOption(options []string, name string) bool {
+	for _, o := range options {
+		if o == name {
+			return true
+		}
+	}
+	return false
+}
+
+// optionVariables reads -o ci.variable="NAME=value".
+func optionVariables(options []string) []PipelineVariable {
+	var list []PipelineVariable
+	for _, o := range options {
+		text, ok := strings.CutPrefix(o, "ci.variable=")
+		if !ok {
+			continue
+		}
+		key, value, ok := strings.Cut(strings.Trim(text, `"`), "=")
+		if ok && keyPattern.MatchString(key) {
+			list = append(list, PipelineVariable{Key: key, Value: value})
+		}
+	}
+	return list
+}
+
+func (s *Service) workPush(ctx context.Context, w pushWork) error {
+	by, err := s.as(ctx, w.UserID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	src, err := s.Repos.Source(ctx, by, project.RefTo(w.ProjectID))
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	if src.Project.Builds == project.Disabled || src.Project.Archived {
+		return nil
+	}
+	name, tag := strings.TrimPrefix(w.Ref, git.Heads), false
+	if strings.HasPrefix(w.Ref, git.Tags) {
+		name, tag = strings.TrimPrefix(w.Ref, git.Tags), true
+	}
+	m := &making{by: by, src: src, variables: optionVariables(w.Options), origin: &w.Origin}
+	if !mayOverride(by, src.Project) {
+		m.variables = nil
+	}
+	m.pipeline = &Pipeline{
+		ProjectID: w.ProjectID, Status: flow.Created, Source: FromPush, Ref: name, Tag: tag, SHA: w.New, BeforeSHA: w.Old,
+	}
+	if tag {
+		commit, err := src.Commit(ctx, w.New) // an annotated tag leads to one
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		m.pipeline.SHA = string(commit.ID)
+		if ref, err := src.Find(ctx, w.Ref); err == nil {
+			m.pipeline.facts.TagMessage = ref.Message
+		} else if !errs.Is(err, errs.KindNotFound) {
+			return err
+		}
+	}
+	if err := s.complete(ctx, m); err != nil {
+		return ignoreRefusal(err)
+	}
+	if _, err := s.create(ctx, m, true); ignoreRefusal(err) != nil {
+		return fmt.Errorf("pipeline of push to project %d: %w", w.ProjectID, err)
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// RunnerKind says whose jobs a runner takes.
+type RunnerKind string
+
+// The kinds of runners.
+const (
+	InstanceRunner RunnerKind = "instance_type"
+	GroupRunner    RunnerKind = "group_type"
+	ProjectRunner  RunnerKind = "project_type"
+)
+
+// Runner is an agent that runs jobs: one token, used by one or more machines.
+type Runner struct {
+	ID              int64
+	Kind            RunnerKind
+	GroupID         *int64 // of a group's runner
+	Description     string
+	Paused          bool
+	Locked          bool // it can not be enabled in other projects
+	RunUntagged     bool
+	ProtectedOnly   bool // takes jobs of protected refs alone
+	Tags            []string
+	MaximumTimeout  *int64 // seconds
+	MaintenanceNote string
+	CreatorID       *int64
+	TokenExpiresAt  *time.Time
+	ContactedAt     *time.Time
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+
+	// Read by Service.Runner and the lists.
+	Creator *user.User
+	Manager *Manager // the one that was heard of last
+	Busy    bool     // it has a job
+
+	// Read by Service.Runner alone.
+	Projects []*project.Project
+	Group    *project.Namespace
+
+	Secret string // set when the token was made, and only then
+}
+
+// RunnerStatus says how long ago a runner was heard of.
+type RunnerStatus string
+
+// The states of runners.
+const (
+	RunnerOnline  RunnerStatus = "online"
+	RunnerOffline RunnerStatus = "offline"
+	RunnerStale   RunnerStatus = "stale"
+	RunnerNever   RunnerStatus = "never_contacted"
+)
+
+const (
+	onlineFor  = 2 * time.Hour
+	staleAfter = 7 * 24 * time.Hour
+)
+
+// Status tells whether the runner is there.
+func (r *Runner) Status(now time.Time) RunnerStatus {
+	return runnerStatus(r.ContactedAt, r.CreatedAt, now)
+}
+
+func runnerStatus(contacted *time.Time, created, now time.Time) RunnerStatus {
+	last := created
+	if contacted != nil {
+		last = *contacted
+	}
+	switch {
+	case now.Sub(last) >= staleAfter:
+		return RunnerStale
+	case contacted == nil:
+		return RunnerNever
+	case now.Sub(last) < onlineFor:
+		return RunnerOnline
+	}
+	return RunnerOffline
+}
+
+// serves tells whether the runner takes jobs with these tags.
+func (r *Runner) serves(tags []string) bool {
+	if len(tags) == 0 {
+		return r.RunUntagged
+	}
+	for _, tag := range tags {
+		if !slices.Contains(r.Tags, tag) {
+			return false
+		}
+	}
+	return true
+}
+
+// RunnerChange is what is set in a runner; nil leaves the default or the
+// present value.
+type RunnerChange struct {
+	Description     *string
+	Paused          *bool
+	Locked          *bool
+	RunUntagged     *bool
+	ProtectedOnly   *bool
+	Tags            *[]string
+	MaximumTimeout  **int64
+	MaintenanceNote *string
+}
+
+func (c *RunnerChange) apply(r *Runner) {
+	set(&r.Description, c.Description)
+	set(&r.Paused, c.Paused)
+	set(&r.Locked, c.Locked)
+	set(&r.RunUntagged, c.RunUntagged)
+	set(&r.ProtectedOnly, c.ProtectedOnly)
+	set(&r.MaximumTimeout, c.MaximumTimeout)
+	set(&r.MaintenanceNote, c.MaintenanceNote)
+	if c.Tags != nil {
+		var tags []string
+		for _, tag := range *c.Tags {
+			if tag = strings.TrimSpace(tag); tag != "" {
+				tags = append(tags, tag)
+			}
+		}
+		r.Tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	}
+}
+
+const (
+	maxNote        = 1024
+	maxTags        = 50
+	maxTagLength   = 255
+	leastTimeout   = 600 // seconds
+	maxDescription = 1024
+)
+
+// check refuses what a runner can not be, in one sentence.
+func (r *Runner) check() error {
+	var wrong []string
+	if utf8.RuneCountInString(r.MaintenanceNote) > maxNote {
+		wrong = append(wrong, fmt.Sprintf("Maintenance note is too long (maximum is %d characters)", maxNote))
+	}
+	if utf8.RuneCountInString(r.Description) > maxDescription {
+		wrong = append(wrong, fmt.Sprintf("Description is too long (maximum is %d characters)", maxDescription))
+	}
+	if r.MaximumTimeout != nil && *r.MaximumTimeout < leastTimeout {
+		wrong = append(wrong, "Maximum timeout needs to be at least 10 minutes")
+	}
+	if len(r.Tags) == 0 && !r.RunUntagged {
+		wrong = append(wrong, "Tags list can not be empty when runner is not allowed to pick untagged jobs")
+	}
+	if len(r.Tags) > maxTags {
+		wrong = append(wrong, fmt.Sprintf("Tags list is too long (maximum is %d tags)", maxTags))
+	}
+	if slices.ContainsFunc(r.Tags, func(tag string) bool { return len(tag) > maxTagLength || strings.ContainsAny(tag, "\n\r") }) {
+		wrong = append(wrong, "Tags list has a tag that is too long or has a line break")
+	}
+	if len(wrong) > 0 {
+		return errs.Invalid("%s", strings.Join(wrong, ", "))
+	}
+	return nil
+}
+
+// runnerPrefix marks tokens of runners that the API made: the public runner
+// looks for it.
+const runnerPrefix = "glrt-"
+
+// NewRunner is what a runner is made of.
+type NewRunner struct {
+	Kind    RunnerKind
+	Group   project.Ref // of a group's runner
+	Project project.Ref // of a project's runner
+	RunnerChange
+}
+
+// CreateRunner makes a runner, whose token is in Secret. Administrators, and
+// Owners of the group or project that it is for; Forbidden or NotFound to
+// others, Invalid when the attributes do not fit together.
+func (s *Service) CreateRunner(ctx context.Context, by actor.Actor, n NewRunner) (*Runner, error) {
+	at := s.Now()
+	r := &Runner{Kind: n.Kind, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token(runnerPrefix)}
+	if by.ID > 0 {
+		r.CreatorID = &by.ID
+	}
+	home, err := s.runnerHome(ctx, by, n)
+	if err != nil {
+		return nil, err
+	}
+	n.apply(r)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.insertRunner(ctx, tx, r, home); err != nil {
+			return err
+		}
+		return s.recordRunner(ctx, tx, by, r, home.entity, "ci_runner_created", audit.Details{Add: "runner"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create runner: %w", err)
+	}
+	return r, nil
+}
+
+// runnerHome is where a runner belongs.
+type runnerHome struct {
+	groupID   *int64
+	projectID *int64
+	entity    audit.Entity
+}
+
+func (s *Service) runnerHome(ctx context.Context, by actor.Actor, n NewRunner) (runnerHome, error) {
+	switch n.Kind {
+	case GroupRunner:
+		g, err := s.Projects.RequireGroup(ctx, by, n.Group, project.Owner)
+		if err != nil {
+			return runnerHome{}, insufficient(err)
+		}
+		return runnerHome{groupID: &g.ID, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, nil
+	case ProjectRunner:
+		p, err := s.Projects.Require(ctx, by, n.Project, project.Owner)
+		if err != nil {
+			return runnerHome{}, insufficient(err)
+		}
+		return runnerHome{projectID: &p.ID, entity: projectEntity(p)}, nil
+	}
+	if err := by.RequireAdmin(); err != nil {
+		return runnerHome{}, insufficient(err)
+	}
+	return runnerHome{entity: audit.Instance()}, nil
+}
+
+func projectEntity(p *project.Project) audit.Entity {
+	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
+}
+
+// insufficient gives a refusal its reason.
+func insufficient(err error) error {
+	if errs.Is(err, errs.KindForbidden) {
+		return errs.Forbidden("Insufficient permissions").Because(err)
+	}
+	return err
+}
+
+func (s *Service) insertRunner(ctx context.Context, tx *db.Tx, r *Runner, home runnerHome) error {
+	r.GroupID = home.groupID
+	if err := insertRunner(ctx, tx, r); err != nil {
+		return err
+	}
+	if home.projectID == nil {
+		return nil
+	}
+	return insertRunnerProject(ctx, tx, r.ID, *home.projectID)
+}
+
+func (s *Service) recordRunner(ctx context.Context, tx *db.Tx, by actor.Actor, r *Runner, in audit.Entity, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: in, Target: audit.Target{Type: "Ci::Runner", ID: r.ID, Details: r.name()}, Details: d,
+	})
+}
+
+func (r *Runner) name() string {
+	if r.Description != "" {
+		return r.Description
+	}
+	return fmt.Sprintf("#%d", r.ID)
+}
+
+// Runner gives a runner: of the instance to everybody who has signed in, of a
+// group or project to those who keep it. NotFound or Forbidden.
+func (s *Service) Runner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
+	r, err := s.seenRunner(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	return r, s.fillRunner(ctx, by, r)
+}
+
+func (s *Service) seenRunner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	r, err := findRunner(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind == InstanceRunner || by.Auditor {
+		return r, nil
+	}
+	return r, s.keepsRunner(ctx, by, r)
+}
+
+// keptRunner gives a runner to one who may change it.
+func (s *Service) keptRunner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	r, err := findRunner(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	return r, s.keepsRunner(ctx, by, r)
+}
+
+// keepsRunner refuses all but those who keep a runner: administrators, Owners
+// of its group, Maintainers of one of its projects.
+func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) error {
+	if by.Admin {
+		return nil
+	}
+	switch r.Kind {
+	case GroupRunner:
+		if _, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.Owner); err == nil {
+			return nil
+		} else if errs.KindOf(err) == 0 {
+			return err
+		}
+	case ProjectRunner:
+		ids, err := runnerProjects(ctx, s.DB, r.ID)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if _, err := s.Projects.Require(ctx, by, project.RefTo(id), project.Maintainer); err == nil {
+				return nil
+			} else if errs.KindOf(err) == 0 {
+				return err
+			}
+		}
+	}
+	return errs.Forbidden("No access granted")
+}
+
+// fillRunner reads what is shown of one runner.
+func (s *Service) fillRunner(ctx context.Context, by actor.Actor, r *Runner) error {
+	if err := s.fillRunners(ctx, []*Runner{r}); err != nil {
+		return err
+	}
+	if r.Kind == GroupRunner {
+		g, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.NoAccess)
+		if err != nil && errs.KindOf(err) == 0 {
+			return err
+		}
+		if err == nil {
+			r.Group = g
+		}
+	}
+	ids, err := runnerProjects(ctx, s.DB, r.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		p, err := s.Projects.Require(ctx, by, project.RefTo(id), project.NoAccess)
+		if err != nil && errs.KindOf(err) == 0 {
+			return err
+		}
+		if err == nil { // others need not know of it
+			r.Projects = append(r.Projects, p)
+		}
+	}
+	return nil
+}
+
+// fillRunners reads what lists show of runners.
+func (s *Service) fillRunners(ctx context.Context, list []*Runner) error {
+	var users, ids []int64
+	for _, r := range list {
+		ids = append(ids, r.ID)
+		if r.CreatorID != nil {
+			users = append(users, *r.CreatorID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	known, err := s.Users.FindAll(ctx, users)
+	if err != nil {
+		return err
+	}
+	managers, err := latestManagers(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	busy, err := busyRunners(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if r.CreatorID != nil {
+			r.Creator = known[*r.CreatorID]
+		}
+		r.Manager, r.Busy = managers[r.ID], busy[r.ID]
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// EnableRunner lets a project's runner take jobs of another project. The actor
+// is a Maintainer there and keeps the runner. Forbidden when the runner is
+// locked or of another kind, InvalidField when it is enabled already.
+func (s *Service) EnableRunner(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) (*Runner, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	r, err := findRunner(ctx, s.DB, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Kind == InstanceRunner:
+		return nil, errs.Forbidden("Runner is an instance runner")
+	case r.Kind == GroupRunner:
+		return nil, errs.Forbidden("Runner is a group runner")
+	case r.Locked && !by.Admin:
+		return nil, errs.Forbidden("Runner is locked")
+	}
+	if err := s.keepsRunner(ctx, by, r); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "runners", r.ID); err != nil {
+			return err
+		}
+		err := insertRunnerProject(ctx, tx, r.ID, p.ID)
+		if db.IsUnique(err, "runner_projects_runner_id_project_id") {
+			return errs.InvalidField("runner", "has already been taken")
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.runnerChanged(ctx, tx, r.ID); err != nil {
+			return err
+		}
+		return s.recordRunner(ctx, tx, by, r, projectEntity(p), "ci_runner_assigned", audit.Details{Add: "runner"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("enable runner %d: %w", r.ID, err)
+	}
+	return r, s.fillRunners(ctx, []*Runner{r})
+}
+
+// DisableRunner takes a project's runner away from a project. Maintainers
+// there. NotFound when it does not serve it; Forbidden for the project that
+// owns the runner.
+func (s *Service) DisableRunner(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) error {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	r, err := findRunner(ctx, s.DB, runnerID)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		ids, err := runnerProjects(ctx, tx, r.ID)
+		if err != nil {
+			return err
+		}
+		switch at := slices.Index(ids, p.ID); {
+		case at < 0:
+			return errs.NotFound("Runner")
+		case len(ids) == 1:
+			return errs.Forbidden("Only one project associated with the runner. Please remove the runner instead")
+		case at == 0:
+			return errs.Forbidden("You cannot unassign a runner from the owner project. Delete the runner instead")
+		}
+		if err := deleteRunnerProject(ctx, tx, r.ID, p.ID); err != nil {
+			return notFound(err, "Runner")
+		}
+		if err := s.runnerChanged(ctx, tx, r.ID); err != nil {
+			return err
+		}
+		return s.recordRunner(ctx, tx, by, r, projectEntity(p), "ci_runner_unassigned", audit.Details{Remove: "runner"})
+	})
+	if err != nil {
+		return fmt.Errorf("disable runner %d: %w", r.ID, err)
+	}
+	return nil
+}
+
+// RegistrationPlace says where a registration token lets runners in: a group,
+// a project or, when both are empty, the whole instance.
+type RegistrationPlace struct{ Group, Project project.Ref }
+
+// ResetRegistrationToken makes a new registration token of a place, the old
+// one does not work any more. Administrators, Owners of the group, Maintainers
+// of the project.
+func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
+	var r registration
+	entity := audit.Instance()
+	switch {
+	case in.Project != "":
+		p, err := s.Projects.Require(ctx, by, in.Project, project.Maintainer)
+		if err != nil {
+			return "", err
+		}
+		r.projectID, entity = &p.ID, projectEntity(p)
+	case in.Group != "":
+		g, err := s.Projects.RequireGroup(ctx, by, in.Group, project.Owner)
+		if err != nil {
+			return "", err
+		}
+		r.groupID, entity = &g.ID, audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}
+	default:
+		if err := by.RequireAdmin(); err != nil {
+			return "", err
+		}
+	}
+	token := secret.Token(registrationPrefix)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := replaceRegistration(ctx, tx, r, token, s.Now()); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "ci_runners_registration_token_reset", Entity: entity, Details: audit.Details{Change: "runners_token"},
+		})
+	})
+	if err != nil {
+		return "", fmt.Errorf("reset registration token: %w", err)
+	}
+	return token, nil
+}
+
+// registrationPrefix is how the public server begins these tokens.
+const registrationPrefix = "GR1348941"

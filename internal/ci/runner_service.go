@@ -1,0 +1,38 @@
+package ci
+
+import (
+	"sync/atomic"
+	"time"
+
+	"svc/internal/queue"
+)
+
+// side is what the service holds for runners: nothing of it is needed by
+// another node, or after a restart.
+type side struct {
+	waiting *waiting
+	tagSets tagSets
+	taken   taking
+	turn    atomic.Int64 // the project that was served last
+	watched *watchers
+	logs    liveLog
+}
+
+// serveRunners takes on the part of the service that faces runners.
+func (s *Service) serveRunners() {
+	s.waiting, s.watched = newWaiting(), newWatchers()
+	s.tagSets.known = map[int64][]string{}
+	s.taken.jobs = map[int64]struct{}{}
+	s.logs = &logFiles{dir: s.LogDir}
+	if s.DB.Postgres() { // there may be other nodes
+		s.logs = &logChunks{s.DB}
+	}
+	s.listen()
+	s.listenWatched()
+	s.Projects.OnRemove(s.forgetProjects)
+	queue.Handle(s.Queue, s.keepLog, queue.Timeout(time.Hour))
+	queue.Handle(s.Queue, s.removeFiles)
+	queue.Handle(s.Queue, s.removeArtifacts, queue.Timeout(time.Hour))
+	s.Queue.Every("ci.sweep_logs", 5*time.Minute, s.SweepLogs)
+	s.Queue.Every("ci.retain", 10*time.Minute, s.Retain)
+}

@@ -1,0 +1,118 @@
+package ci
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLastCoverage(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("no number here\n", 20_000)
+	tests := []struct {
+		name, log, pattern string
+		want               float64 // below zero for none
+	}{
+		{"none", "nothing\n", `coverage: \d+`, -1},
+		{"the last one counts", "coverage: 10%\ncoverage: 20.5%\n", `coverage: \d+(\.\d+)?%`, 20.5},
+		{"a group", "total 7 of 80.25%\n", `total \d+ of (\d+\.\d+)%`, 80.25},
+		{"colors", "cov\x1b[32mer\x1b[0mage: 33%", `coverage: \d+`, 33},
+		{"far from the end", "coverage: 44%\n" + long, `coverage: \d+`, 44},
+		{"across a block", strings.Repeat("x", coverageBlock-5) + "\ncoverage: 55%\n" + strings.Repeat("y", coverageBlock-8), `coverage: \d+`, 55},
+	}
+	for _, tt := range tests {
+		got, err := lastCoverage(bytes.NewReader([]byte(tt.log)), int64(len(tt.log)), regexp.MustCompile(tt.pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case tt.want < 0 && got != nil:
+			t.Errorf("%s: %v, want none", tt.name, *got)
+		case tt.want >= 0 && (got == nil || *got != tt.want):
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestRunnerStatus(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 10, 0, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) *time.Time { at := now.Add(-d); return &at }
+	tests := []struct {
+		contacted *time.Time
+		created   time.Duration
+		want      RunnerStatus
+	}{
+		{nil, time.Hour, RunnerNever},
+		{nil, 7 * 24 * time.Hour, RunnerStale},
+		{ago(time.Minute), 30 * 24 * time.Hour, RunnerOnline},
+		{ago(2 * time.Hour), 30 * 24 * time.Hour, RunnerOffline},
+		{ago(7 * 24 * time.Hour), 30 * 24 * time.Hour, RunnerStale},
+	}
+	for _, tt := range tests {
+		if got := runnerStatus(tt.contacted, now.Add(-tt.created), now); got != tt.want {
+			t.Errorf("contacted %v, created %v ago: %s, want %s", tt.contacted, tt.created, got, tt.want)
+		}
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	w := newWaiting()
+	stand := func(r Runner, projects ...int64) *waiter {
+		at := &waiter{runner: &r, projects: projects, wake: make(chan call, 1)}
+		w.add(at)
+		return at
+	}
+	first := stand(Runner{ID: 1, Kind: InstanceRunner, RunUntagged: true})
+	second := stand(Runner{ID: 2, Kind: InstanceRunner, RunUntagged: true})
+	tagged := stand(Runner{ID: 3, Kind: InstanceRunner, Tags: []string{"x"}})
+	safe := stand(Runner{ID: 4, Kind: ProjectRunner, RunUntagged: true, ProtectedOnly: true}, 7)
+	own := stand(Runner{ID: 5, Kind: ProjectRunner, RunUntagged: true}, 7)
+	other := stand(Runner{ID: 6, Kind: ProjectRunner, RunUntagged: true}, 8)
+	group := stand(Runner{ID: 7, Kind: GroupRunner, RunUntagged: true})
+	all := []*waiter{first, second, tagged, safe, own, other, group}
+	tagsOf := func(id int64) ([]string, bool) {
+		if id == 1 {
+			return nil, true
+		}
+		return []string{"x"}, true
+	}
+	woken := func() (ids []int64) {
+		for _, at := range all {
+			select {
+			case <-at.wake:
+				ids = append(ids, at.runner.ID)
+			default:
+			}
+		}
+		return ids
+	}
+	check := func(c call, want ...int64) {
+		t.Helper()
+		w.tell(c, tagsOf)
+		if got := woken(); len(got) != len(want) || !equalIDs(got, want) {
+			t.Errorf("%+v wakes %v, want %v", c, got, want)
+		}
+	}
+	check(call{project: 7, tags: 1}, 1, 5, 7)
+	check(call{project: 7, tags: 1, protected: true}, 1, 4, 7)
+	check(call{project: 9, tags: 2}, 3)
+	check(call{everybody: true}, 1, 2, 3, 4, 5, 6, 7)
+	// One that is awake does not hear of a second job: the next one does.
+	w.tell(call{project: 9, tags: 1}, tagsOf)
+	check(call{project: 9, tags: 1}, 1, 2, 7)
+	w.remove(first)
+	check(call{project: 9, tags: 1}, 2, 7)
+}
+
+func equalIDs(a, b []int64) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,417 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/user"
+)
+
+// Schedule makes a pipeline at certain times.
+type Schedule struct {
+	ID             int64
+	ProjectID      int64
+	OwnerID        *int64 // in whose name it runs; nil when he is gone
+	Description    string
+	Ref            string // in full
+	Cron           string
+	Timezone       string
+	Active         bool
+	NextRunAt      *time.Time
+	LastPipelineID *int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+
+	variables string // sealed
+
+	// Read by Service.Schedule and the like.
+	Owner        *user.User
+	LastPipeline *Pipeline
+	Variables    []PipelineVariable // for its owner and Maintainers only
+}
+
+// ScheduleChange is what is set in a schedule; nil leaves the default or the
+// present value.
+type ScheduleChange struct {
+	Description *string
+	Ref         *string
+	Cron        *string
+	Timezone    *string
+	Active      *bool
+}
+
+// Schedules lists the schedules of a project, for those who see its pipelines.
+func (s *Service) Schedules(ctx context.Context, by actor.Actor, in project.Ref, active *bool, p db.Paging) (db.Page[*Schedule], error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return db.Page[*Schedule]{}, err
+	}
+	page, err := listSchedules(ctx, s.DB, proj.ID, active, p)
+	if err != nil {
+		return page, fmt.Errorf("list schedules: %w", err)
+	}
+	return page, s.fillSchedules(ctx, page.Items)
+}
+
+// Schedule gives one schedule to those who list them, with its variables to
+// its owner and to Maintainers; NotFound.
+func (s *Service) Schedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Schedule, error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	sch, err := findSchedule(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if mayEdit(by, proj, sch) {
+		if sch.Variables, err = s.scheduleVariables(sch); err != nil {
+			return nil, err
+		}
+		if sch.Variables == nil {
+			sch.Variables = []PipelineVariable{}
+		}
+	}
+	return sch, s.fillSchedules(ctx, []*Schedule{sch})
+}
+
+// SchedulePipelines lists the pipelines that a schedule has made, for those who
+// see them; NotFound.
+func (s *Service) SchedulePipelines(ctx context.Context, by actor.Actor, in project.Ref, id int64, p db.Paging) (*project.Project, db.Page[*Pipeline], error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return nil, db.Page[*Pipeline]{}, err
+	}
+	if _, err := findSchedule(ctx, s.DB, proj.ID, id); err != nil {
+		return nil, db.Page[*Pipeline]{}, err
+	}
+	var where db.Where
+	where.And("p.schedule_id = ?", id)
+	page, err := db.List(ctx, s.DB, db.Query[*Pipeline]{
+		Columns: pipelineColumns, From: "pipelines p", Where: where, Order: []db.Order{{Name: "p.id"}}, Scan: scanPipeline,
+		Keys: func(p *Pipeline) []any { return []any{p.ID} },
+	}, p)
+	return proj, page, err
+}
+
+// CreateSchedule makes a schedule in the name of the actor, for Developers and
+// above who may run pipelines on its ref. Invalid.
+func (s *Service) CreateSchedule(ctx context.Context, by actor.Actor, in project.Ref, c ScheduleChange) (*Schedule, error) {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	at := s.Now()
+	sch := &Schedule{ProjectID: proj.ID, OwnerID: &by.ID, Timezone: "UTC", Active: true, CreatedAt: at, UpdatedAt: at}
+	if err := s.applySchedule(ctx, by, proj, sch, c); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertSchedule(ctx, tx, sch); err != nil {
+			return err
+		}
+		return s.recordSchedule(ctx, tx, by, proj, sch, "pipeline_schedule_created", audit.Details{Add: "pipeline schedule"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create schedule: %w", err)
+	}
+	sch.Variables = []PipelineVariable{}
+	return sch, s.fillSchedules(ctx, []*Schedule{sch})
+}
+
+// UpdateSchedule changes a schedule, for its owner and Maintainers. NotFound;
+// Forbidden; Invalid.
+func (s *Service) UpdateSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, c ScheduleChange) (*Schedule, error) {
+	return s.changeSchedule(ctx, by, in, id, audit.Details{Change: "pipeline schedule"}, func(proj *project.Project, sch *Schedule) error {
+		return s.applySchedule(ctx, by, proj, sch, c)
+	})
+}
+
+// TakeSchedule makes the actor the owner of a schedule, for Maintainers.
+// NotFound.
+func (s *Service) TakeSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Schedule, error) {
+	if _, err := s.Projects.Require(ctx, by, in, project.Maintainer); err != nil {
+		return nil, err
+	}
+	return s.changeSchedule(ctx, by, in, id, audit.Details{Change: "owner", To: by.Username}, func(_ *project.Project, sch *Schedule) error {
+		sch.OwnerID = &by.ID
+		return nil
+	})
+}
+
+// DeleteSchedule removes a schedule, for its owner and Maintainers. NotFound;
+// Forbidden; Precondition when it changed since the given time.
+func (s *Service) DeleteSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, unmodifiedSince *time.Time) error {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		sch, err := findSchedule(ctx, tx, proj.ID, id)
+		if err != nil {
+			return err
+		}
+		if !mayEdit(by, proj, sch) {
+			return errs.Forbidden("")
+		}
+		if unmodifiedSince != nil && sch.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
+			return errs.Precondition("")
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM pipeline_schedules WHERE id = ?`, id); err != nil {
+			return notFound(err, "Pipeline Schedule")
+		}
+		return s.recordSchedule(ctx, tx, by, proj, sch, "pipeline_schedule_deleted", audit.Details{Remove: "pipeline schedule"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete schedule %d: %w", id, err)
+	}
+	return nil
+}
+
+// PlaySchedule makes the pipeline of a schedule now, in the name of the actor:
+// for Developers and above who may run pipelines on its ref. NotFound;
+// Forbidden.
+func (s *Service) PlaySchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return err
+	}
+	sch, err := findSchedule(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return err
+	}
+	src, err := s.Repos.Source(ctx, by, in)
+	if err != nil {
+		return err
+	}
+	name, tag := shortName(sch.Ref)
+	may, err := src.MayRun(ctx, name, tag)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return errs.Forbidden("")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		return s.Queue.Add(ctx, tx, scheduleWork{ScheduleID: id, UserID: by.ID, At: s.Now()}, queue.In(lane))
+	})
+	if err != nil {
+		return fmt.Errorf("play schedule %d: %w", id, err)
+	}
+	return nil
+}
+
+// SetScheduleVariable adds a variable to a schedule, or changes one when must
+// says that it is there; for its owner and Maintainers. NotFound; Invalid.
+func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, v PipelineVariable, must bool) (*PipelineVariable, error) {
+	if err := checkVariables([]PipelineVariable{v}); err != nil {
+		return nil, err
+	}
+	_, err := s.changeSchedule(ctx, by, in, id, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
+		list, err := s.scheduleVariables(sch)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(list, func(o PipelineVariable) bool { return o.Key == v.Key })
+		switch {
+		case i < 0 && must:
+			return errs.NotFound("Pipeline Schedule Variable")
+		case i >= 0 && !must:
+			return errs.InvalidField("key", "has already been taken")
+		case i < 0:
+			list = append(list, v)
+		default:
+			if v.Type == "" {
+				v.Type = list[i].Type
+			}
+			list[i] = v
+		}
+		sch.variables, err = s.seal(list, schedulePlace(sch.ID))
+		return err
+	})
+	return &v, err
+}
+
+// DeleteScheduleVariable removes a variable of a schedule, for its owner and
+// Maintainers; NotFound.
+func (s *Service) DeleteScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, key string) (*PipelineVariable, error) {
+	var gone PipelineVariable
+	_, err := s.changeSchedule(ctx, by, in, id, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
+		list, err := s.scheduleVariables(sch)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(list, func(o PipelineVariable) bool { return o.Key == key })
+		if i < 0 {
+			return errs.NotFound("Pipeline Schedule Variable")
+		}
+		gone = list[i]
+		sch.variables, err = s.seal(slices.Delete(list, i, i+1), schedulePlace(sch.ID))
+		return err
+	})
+	return &gone, err
+}
+
+// changeSchedule reads a schedule under a lock, has it changed by those who may,
+// and saves and records it.
+func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, d audit.Details,
+	change func(*project.Project, *Schedule) error) (*Schedule, error) {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	sch, err := findSchedule(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if !mayEdit(by, proj, sch) {
+		return nil, errs.Forbidden("")
+	}
+	was := sch.UpdatedAt
+	// The ref is looked up in git, which no transaction may wait for: so the
+	// change is made first, and saved if nobody else was quicker.
+	if err := change(proj, sch); err != nil {
+		return nil, err
+	}
+	sch.UpdatedAt = s.Now()
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := saveSchedule(ctx, tx, sch, was); err != nil {
+			return err
+		}
+		return s.recordSchedule(ctx, tx, by, proj, sch, "pipeline_schedule_updated", d)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change schedule %d: %w", id, err)
+	}
+	if sch.Variables, err = s.scheduleVariables(sch); err != nil {
+		return nil, err
+	}
+	if sch.Variables == nil {
+		sch.Variables = []PipelineVariable{}
+	}
+	return sch, s.fillSchedules(ctx, []*Schedule{sch})
+}
+
+// mayEdit tells whether somebody may change a schedule.
+func mayEdit(by actor.Actor, p *project.Project, sch *Schedule) bool {
+	if by.Admin || p.Access.Level() >= project.Maintainer {
+		return true
+	}
+	return sch.OwnerID != nil && by.Is(*sch.OwnerID) && p.Access.Level() >= project.Developer
+}
+
+// applySchedule sets what is given, and says what can not be.
+func (s *Service) applySchedule(ctx context.Context, by actor.Actor, p *project.Project, sch *Schedule, c ScheduleChange) error {
+	set(&sch.Description, c.Description)
+	set(&sch.Cron, c.Cron)
+	set(&sch.Timezone, c.Timezone)
+	set(&sch.Active, c.Active)
+	wrong := map[string][]string{}
+	if strings.TrimSpace(sch.Description) == "" {
+		wrong["description"] = []string{"can't be blank"}
+	}
+	rule, err := parseCron(sch.Cron)
+	if err != nil {
+		wrong["cron"] = []string{"syntax is invalid"}
+	}
+	zone, err := time.LoadLocation(sch.Timezone)
+	if err != nil || sch.Timezone == "Local" {
+		wrong["cron_timezone"] = []string{"syntax is invalid"}
+	}
+	if len(wrong) > 0 {
+		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	}
+	if c.Ref != nil {
+		if err := s.scheduleRef(ctx, by, p, sch, *c.Ref); err != nil {
+			return err
+		}
+	}
+	sch.NextRunAt = nil
+	if next, ok := rule.next(s.Now().In(zone)); ok && sch.Active {
+		sch.NextRunAt = &next
+	}
+	return nil
+}
+
+func (s *Service) scheduleRef(ctx context.Context, by actor.Actor, p *project.Project, sch *Schedule, name string) error {
+	src, err := s.Repos.Source(ctx, by, project.RefTo(p.ID))
+	if err != nil {
+		return err
+	}
+	ref, err := src.Find(ctx, name)
+	if errs.Is(err, errs.KindNotFound) {
+		return errs.InvalidField("ref", "is ambiguous or does not exist")
+	}
+	if err != nil {
+		return err
+	}
+	may, err := src.MayRun(ctx, ref.Name, ref.Tag)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return errs.InvalidField("base", "The current user is not authorized to create the pipeline schedule")
+	}
+	sch.Ref = ref.Full()
+	return nil
+}
+
+func shortName(full string) (name string, tag bool) {
+	if name, ok := strings.CutPrefix(full, git.Tags); ok {
+		return name, true
+	}
+	return strings.TrimPrefix(full, git.Heads), false
+}
+
+func schedulePlace(id int64) string { return fmt.Sprintf("pipeline_schedules/variables/%d", id) }
+
+func (s *Service) scheduleVariables(sch *Schedule) ([]PipelineVariable, error) {
+	return s.unseal(sch.variables, schedulePlace(sch.ID))
+}
+
+func (s *Service) recordSchedule(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, sch *Schedule, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: projectEntity(p), Target: audit.Target{Type: "Ci::PipelineSchedule", ID: sch.ID, Details: sch.Description}, Details: d,
+	})
+}
+
+func (s *Service) fillSchedules(ctx context.Context, list []*Schedule) error {
+	var people, ids []int64
+	for _, sch := range list {
+		if sch.OwnerID != nil {
+			people = append(people, *sch.OwnerID)
+		}
+		if sch.LastPipelineID != nil {
+			ids = append(ids, *sch.LastPipelineID)
+		}
+	}
+	users, err := s.Users.FindAll(ctx, people)
+	if err != nil {
+		return err
+	}
+	pipelines, err := findPipelines(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	for _, sch := range list {
+		if sch.OwnerID != nil {
+			sch.Owner = users[*sch.OwnerID]
+		}
+		for _, p := range pipelines {
+			if sch.LastPipelineID != nil && p.ID == *sch.LastPipelineID {
+				sch.LastPipeline = p
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+// Package ci is pipelines, jobs, runners and the variables that jobs see.
+//
+// What happens to a job, and what follows from it for its pipeline, is one
+// transaction (see advance). The queue does what needs git or another
+// pipeline.
+package ci
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/notice"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+	"svc/internal/secret"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// Deps are what the service needs. They are many: a pipeline touches nearly
+// everything that the installation has.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Blobs    blob.Store
+	Keys     *secret.Keyring
+	Notices  *notice.Bus
+	Settings *setting.Service
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	Site     Site
+	LogDir   string // for logs of running jobs, where there is one node
+	Now      func() time.Time
+}
+
+// Site is what jobs are told of the installation.
+type Site struct {
+	URL      string // without a slash at the end
+	Name     string // of the service
+	Version  string
+	Revision string
+	SSHPort  string // empty without an SSH server
+}
+
+// Service is the CI of the installation.
+type Service struct {
+	Deps
+	side
+}
+
+// New makes the service, takes on its background work, and follows pushes.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.handleWork()
+	s.serveRunners()
+	d.Repos.OnPush(s.pushed)
+	d.Users.OnDelete(s.leaveUser)
+	return s
+}
+
+// leaveUser takes part when a user is deleted: what he started stays, under the
+// name of the ghost, and nothing more runs in his name.
+func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, _ bool) error {
+	for _, table := range []string{"pipelines", "jobs", "deployments"} {
+		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, ghostID, userID); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE pipeline_schedules SET active = FALSE, next_run_at = NULL, owner_id = NULL WHERE owner_id = ?`, userID)
+	return err
+}
+
+// person gives an account with its profile; nil when it is gone.
+func (s *Service) person(ctx context.Context, id int64) (*user.User, error) {
+	u, err := s.Users.Get(ctx, actor.System(), id, false)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	return u, err
+}
+
+// as gives the actor for a user in whose name work is done: NotFound when he
+// is gone, Forbidden when his account may not be used.
+func (s *Service) as(ctx context.Context, userID int64) (actor.Actor, error) {
+	by, err := s.Users.Become(ctx, actor.System(), user.Ref(strconv.FormatInt(userID, 10)))
+	by.Behind = nil
+	return by, err
+}

@@ -1,0 +1,74 @@
+package ci
+
+import (
+	"context"
+
+	"svc/internal/db"
+)
+
+const artifactColumns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
+
+func scanArtifact(s db.Scanner) (*Artifact, error) {
+	a := &Artifact{}
+	err := s.Scan(&a.ID, &a.JobID, &a.ProjectID, &a.Kind, &a.Format, &a.Filename, &a.Size, &a.SHA256, &a.blob, db.NullTime(&a.ExpiresAt), db.Time(&a.CreatedAt))
+	return a, err
+}
+
+func findArtifact(ctx context.Context, q db.Q, jobID int64, kind ArtifactKind) (*Artifact, error) {
+	a, err := scanArtifact(q.QueryRowContext(ctx, `SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.job_id = ? AND a.kind = ?`, jobID, string(kind)))
+	return a, notFound(err, "")
+}
+
+func insertArtifact(ctx context.Context, tx *db.Tx, a *Artifact) error {
+	return tx.QueryRowContext(ctx, `
+		INSERT INTO job_artifacts (job_id, project_id, kind, format, filename, size, sha256, blob, expires_at, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		a.JobID, a.ProjectID, string(a.Kind), string(a.Format), a.Filename, a.Size, a.SHA256, a.blob, a.ExpiresAt, a.CreatedAt).Scan(&a.ID)
+}
+
+// findArchives gives the archives of jobs, by job.
+func findArchives(ctx context.Context, q db.Q, jobs []int64) (map[int64]*Artifact, error) {
+	found := map[int64]*Artifact{}
+	if len(jobs) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanArtifact, `SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.kind = 'archive' AND a.job_id IN `+db.In(len(jobs)), db.Any(jobs)...)
+	for _, a := range list {
+		found[a.JobID] = a
+	}
+	return found, err
+}
+
+// Artifacts gives what jobs left behind, by job, in the order in which it
+// came.
+func (s *Service) Artifacts(ctx context.Context, jobs []int64) (map[int64][]*Artifact, error) {
+	found := map[int64][]*Artifact{}
+	if len(jobs) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, s.DB, scanArtifact, `SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.job_id IN `+db.In(len(jobs))+` ORDER BY a.id`, db.Any(jobs)...)
+	for _, a := range list {
+		found[a.JobID] = append(found[a.JobID], a)
+	}
+	return found, err
+}
+
+// latestArchived finds the job of a name with an archive in the newest
+// successful pipeline of a ref that has one.
+func latestArchived(ctx context.Context, q db.Q, projectID int64, ref, name string) (*Job, error) {
+	return scanJob(q.QueryRowContext(ctx, `
+		SELECT `+jobColumns+` FROM pipelines p JOIN jobs j ON j.pipeline_id = p.id AND j.name = ? AND NOT j.retried AND j.status = 'success'
+		WHERE p.project_id = ? AND p.ref = ? AND p.status = 'success' AND NOT p.child
+			AND EXISTS (SELECT 1 FROM job_artifacts a WHERE a.job_id = j.id AND a.kind = 'archive')
+		ORDER BY p.id DESC LIMIT 1`, name, projectID, ref))
+}
+
+// artifactBlobs are the keys of the files of jobs, with those of their logs or
+// without.
+func artifactBlobs(ctx context.Context, q db.Q, jobs []int64, logs bool) ([]string, error) {
+	query := `SELECT blob FROM job_artifacts WHERE job_id IN ` + db.In(len(jobs)) + ``
+	if !logs {
+		query += ` AND kind <> 'trace'`
+	}
+	return db.All(ctx, q, db.Value[string], query, db.Any(jobs)...)
+}

@@ -1,0 +1,96 @@
+package ci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const jobColumns = `j.id, j.project_id, j.pipeline_id, j.status, j.bridge, j.retried, j.name, j.stage, j.stage_index, j.run_when, j.allow_failure,
+	j.needs, j.ref, j.tag, j.protected, j.interruptible, j.user_id, j.tag_set_id, j.attempt, j.retry_of, j.timeout,
+	j.resource_group_id, j.environment_id, j.runner_id, j.runner_manager_id, j.failure_reason, j.exit_code, j.coverage, j.canceling,
+	j.created_at, j.updated_at, j.queued_at, j.claimed_at, j.started_at, j.heard_at, j.finished_at, j.scheduled_at, j.erased_at,
+	j.artifacts_expire_at, j.options`
+
+func scanJob(s db.Scanner) (*Job, error) {
+	j := &Job{}
+	var needs, options string
+	var timeout int64
+	var tags *int64
+	err := s.Scan(&j.ID, &j.ProjectID, &j.PipelineID, &j.Status, &j.Bridge, &j.Retried, &j.Name, &j.Stage, &j.StageIndex, &j.When, &j.AllowFailure,
+		&needs, &j.Ref, &j.Tag, &j.Protected, &j.Interruptible, &j.UserID, &tags, &j.Attempt, &j.RetryOf, &timeout,
+		&j.ResourceGroupID, &j.EnvironmentID, &j.RunnerID, &j.ManagerID, &j.FailureReason, &j.ExitCode, &j.Coverage, &j.Canceling,
+		db.Time(&j.CreatedAt), db.Time(&j.UpdatedAt), db.NullTime(&j.QueuedAt), db.NullTime(&j.ClaimedAt), db.NullTime(&j.StartedAt),
+		db.NullTime(&j.HeardAt), db.NullTime(&j.FinishedAt), db.NullTime(&j.ScheduledAt), db.NullTime(&j.ErasedAt), db.NullTime(&j.ArtifactsExpireAt), &options)
+	if err != nil {
+		return nil, err
+	}
+	j.Timeout = time.Duration(timeout) * time.Second
+	if tags != nil {
+		j.TagSetID = *tags
+	}
+	if needs != "" {
+		if err := json.Unmarshal([]byte(needs), &j.Needs); err != nil {
+			return nil, fmt.Errorf("needs of job %d: %w", j.ID, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(options), &j.Options); err != nil {
+		return nil, fmt.Errorf("options of job %d: %w", j.ID, err)
+	}
+	return j, nil
+}
+
+func findJob(ctx context.Context, q db.Q, projectID, id int64) (*Job, error) {
+	j, err := scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.id = ? AND j.project_id = ?`, id, projectID))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.NotFound("Job")
+	}
+	return j, err
+}
+
+func insertJob(ctx context.Context, tx *db.Tx, j *Job) error {
+	var needs string
+	if j.Needs != nil {
+		text, err := json.Marshal(j.Needs)
+		if err != nil {
+			return err
+		}
+		needs = string(text)
+	}
+	options, err := json.Marshal(j.Options)
+	if err != nil {
+		return err
+	}
+	return tx.QueryRowContext(ctx, `
+		INSERT INTO jobs (project_id, pipeline_id, status, bridge, name, stage, stage_index, run_when, allow_failure, needs, ref, tag, protected,
+			interruptible, user_id, tag_set_id, attempt, retry_of, timeout, resource_group_id, environment_id, failure_reason, created_at, updated_at, options)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		j.ProjectID, j.PipelineID, string(j.Status), j.Bridge, j.Name, j.Stage, j.StageIndex, string(j.When), j.AllowFailure, needs, j.Ref, j.Tag,
+		j.Protected, j.Interruptible, j.UserID, j.TagSetID, j.Attempt, j.RetryOf, int64(j.Timeout/time.Second), j.ResourceGroupID, j.EnvironmentID,
+		string(j.FailureReason), j.CreatedAt, j.UpdatedAt, string(options)).Scan(&j.ID)
+}
+
+// tagSet gives the id of a set of tags, which is made when it is new.
+func tagSet(ctx context.Context, tx *db.Tx, tags []string) (id int64, err error) {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO tag_sets (tags) VALUES (?) ON CONFLICT (tags) DO UPDATE SET tags = excluded.tags RETURNING id`,
+		strings.Join(tags, "\n")).Scan(&id)
+	return id, err
+}
+
+// insertQueued puts a pending job where runners look.
+func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO job_queue (job_id, project_id, tag_set_id, protected, queued_at)
+		SELECT j.id, j.project_id, j.tag_set_id, j.protected, CAST(? AS BIGINT) FROM jobs j WHERE j.id = ?
+		ON CONFLICT (job_id) DO NOTHING`, at, jobID)
+	return err
+}

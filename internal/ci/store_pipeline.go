@@ -1,0 +1,118 @@
+package ci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const pipelineColumns = `p.id, p.project_id, p.iid, p.status, p.source, p.ref, p.tag, p.sha, p.before_sha, p.name, p.user_id, p.protected,
+	p.yaml_errors, p.stages, p.variables, p.auto_cancel, p.cancel_on_failure, p.parent_id, p.parent_job_id, p.child, p.schedule_id, p.facts, p.coverage, p.archived_at IS NOT NULL,
+	p.created_at, p.updated_at, p.started_at, p.finished_at`
+
+func scanPipeline(s db.Scanner) (*Pipeline, error) {
+	p := &Pipeline{}
+	var stages, facts string
+	err := s.Scan(&p.ID, &p.ProjectID, &p.IID, &p.Status, &p.Source, &p.Ref, &p.Tag, &p.SHA, &p.BeforeSHA, &p.Name, &p.UserID, &p.Protected,
+		&p.YAMLErrors, &stages, &p.variables, &p.AutoCancel, &p.CancelOnFailure, &p.ParentID, &p.ParentJobID, &p.Child, &p.ScheduleID, &facts, &p.Coverage, &p.Archived,
+		db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt), db.NullTime(&p.StartedAt), db.NullTime(&p.FinishedAt))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(stages), &p.Stages); err != nil {
+		return nil, fmt.Errorf("stages of pipeline %d: %w", p.ID, err)
+	}
+	if err := json.Unmarshal([]byte(facts), &p.facts); err != nil {
+		return nil, fmt.Errorf("facts of pipeline %d: %w", p.ID, err)
+	}
+	return p, nil
+}
+
+func findPipeline(ctx context.Context, q db.Q, projectID, id int64) (*Pipeline, error) {
+	p, err := scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ? AND p.project_id = ?`, id, projectID))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.NotFound("Pipeline")
+	}
+	return p, err
+}
+
+// nextNumber gives a number of a kind within a project.
+func nextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n int64, err error) {
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 1)
+		ON CONFLICT (project_id, kind) DO UPDATE SET value = project_counters.value + 1 RETURNING value`, projectID, kind).Scan(&n)
+	return n, err
+}
+
+// insertPipeline adds a pipeline. The origin, where there is one, is unique.
+func insertPipeline(ctx context.Context, tx *db.Tx, p *Pipeline, origin *string) error {
+	stages, err := json.Marshal(p.Stages)
+	if err != nil {
+		return err
+	}
+	facts, err := json.Marshal(p.facts)
+	if err != nil {
+		return err
+	}
+	if p.IID, err = nextNumber(ctx, tx, p.ProjectID, "pipeline"); err != nil {
+		return err
+	}
+	return tx.QueryRowContext(ctx, `
+		INSERT INTO pipelines (project_id, iid, status, source, ref, tag, sha, before_sha, name, user_id, protected, yaml_errors, stages, variables,
+			auto_cancel, cancel_on_failure, parent_id, parent_job_id, child, schedule_id, origin, facts, created_at, updated_at, finished_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		p.ProjectID, p.IID, string(p.Status), string(p.Source), p.Ref, p.Tag, p.SHA, p.BeforeSHA, p.Name, p.UserID, p.Protected, p.YAMLErrors,
+		string(stages), p.variables, string(p.AutoCancel), p.CancelOnFailure, p.ParentID, p.ParentJobID, p.Child, p.ScheduleID, origin, string(facts), p.CreatedAt,
+		p.UpdatedAt, p.FinishedAt).
+		Scan(&p.ID)
+}
+
+// savePipelineState writes what its jobs make of a pipeline.
+func savePipelineState(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+	return db.ExecOne(ctx, tx, `UPDATE pipelines SET status = ?, started_at = ?, finished_at = ?, coverage = ?, updated_at = ? WHERE id = ?`,
+		string(p.Status), p.StartedAt, p.FinishedAt, p.Coverage, p.UpdatedAt, p.ID)
+}
+
+// averageCoverage is the mean of what the jobs of a pipeline cover; nil when
+// none says so.
+func averageCoverage(ctx context.Context, q db.Q, pipelineID int64) (mean *float64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT avg(coverage) FROM jobs WHERE pipeline_id = ? AND NOT retried`, pipelineID).Scan(&mean)
+	return mean, err
+}
+
+// findFlow reads what decides how a pipeline goes on: its jobs without those
+// that were tried again.
+func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {
+	return db.All(ctx, q, func(s db.Scanner) (flow.Job, error) {
+		var j flow.Job
+		var needs string
+		err := s.Scan(&j.ID, &j.Name, &j.Stage, &j.Status, &j.When, &j.AllowFailure, &needs, &j.Grouped)
+		if err == nil && needs != "" {
+			err = json.Unmarshal([]byte(needs), &j.Needs)
+		}
+		return j, err
+	}, `SELECT id, name, stage_index, status, run_when, allow_failure, needs, resource_group_id IS NOT NULL
+		FROM jobs WHERE pipeline_id = ? AND NOT retried ORDER BY id`, pipelineID)
+}
+
+// moveJob moves a job by compare-and-set: false when it was no longer there.
+func moveJob(ctx context.Context, tx *db.Tx, id int64, from, to flow.Status, at time.Time) (bool, error) {
+	if !flow.Can(from, to) {
+		return false, fmt.Errorf("job %d can not go from %s to %s", id, from, to)
+	}
+	err := db.ExecOne(ctx, tx, `
+		UPDATE jobs SET status = ?, updated_at = ?,
+			queued_at = CASE WHEN CAST(? AS TEXT) = 'pending' THEN CAST(? AS BIGINT) ELSE queued_at END,
+			finished_at = CASE WHEN CAST(? AS TEXT) IN ('success', 'failed', 'canceled', 'skipped') THEN CAST(? AS BIGINT) ELSE NULL END
+		WHERE id = ? AND status = ?`, string(to), at, string(to), at, string(to), at, id, string(from))
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

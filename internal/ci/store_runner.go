@@ -1,0 +1,184 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/secret"
+)
+
+const runnerColumns = `r.id, r.kind, r.namespace_id, r.description, r.paused, r.locked, r.run_untagged, r.protected_only, r.tags, r.maximum_timeout,
+	r.maintenance_note, r.creator_id, r.token_expires_at, r.contacted_at, r.created_at, r.updated_at`
+
+func scanRunner(s db.Scanner) (*Runner, error) {
+	r := &Runner{}
+	var tags string
+	err := s.Scan(&r.ID, &r.Kind, &r.GroupID, &r.Description, &r.Paused, &r.Locked, &r.RunUntagged, &r.ProtectedOnly, &tags, &r.MaximumTimeout,
+		&r.MaintenanceNote, &r.CreatorID, db.NullTime(&r.TokenExpiresAt), db.NullTime(&r.ContactedAt), db.Time(&r.CreatedAt), db.Time(&r.UpdatedAt))
+	r.Tags = splitTags(tags)
+	return r, err
+}
+
+// Tags are stored one a line, sorted.
+func splitTags(tags string) []string {
+	if tags == "" {
+		return nil
+	}
+	return strings.Split(tags, "\n")
+}
+
+// digest is the form in which a token is looked up in a column of bytes.
+func digest(token string) []byte { return []byte(secret.Digest(token)) }
+
+func findRunner(ctx context.Context, q db.Q, id int64) (*Runner, error) {
+	r, err := scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.id = ?`, id))
+	return r, notFound(err, "Runner")
+}
+
+func findRunnerByToken(ctx context.Context, q db.Q, token string) (*Runner, error) {
+	return scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.token_digest = ?`, digest(token)))
+}
+
+func insertRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
+	return tx.QueryRowContext(ctx, `
+		INSERT INTO runners (kind, namespace_id, description, token_digest, token_expires_at, paused, locked, run_untagged, protected_only, tags,
+			maximum_timeout, maintenance_note, creator_id, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		string(r.Kind), r.GroupID, r.Description, digest(r.Secret), r.TokenExpiresAt, r.Paused, r.Locked, r.RunUntagged, r.ProtectedOnly,
+		strings.Join(r.Tags, "\n"), r.MaximumTimeout, r.MaintenanceNote, r.CreatorID, r.CreatedAt, r.UpdatedAt).Scan(&r.ID)
+}
+
+func saveRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
+	return db.ExecOne(ctx, tx, `
+		UPDATE runners SET description = ?, paused = ?, locked = ?, run_untagged = ?, protected_only = ?, tags = ?, maximum_timeout = ?,
+			maintenance_note = ?, updated_at = ? WHERE id = ?`,
+		r.Description, r.Paused, r.Locked, r.RunUntagged, r.ProtectedOnly, strings.Join(r.Tags, "\n"), r.MaximumTimeout, r.MaintenanceNote,
+		r.UpdatedAt, r.ID)
+}
+
+func setRunnerToken(ctx context.Context, tx *db.Tx, r *Runner, at time.Time) error {
+	return db.ExecOne(ctx, tx, `UPDATE runners SET token_digest = ?, updated_at = ? WHERE id = ?`, digest(r.Secret), at, r.ID)
+}
+
+func deleteRunner(ctx context.Context, tx *db.Tx, id int64) error {
+	return db.ExecOne(ctx, tx, `DELETE FROM runners WHERE id = ?`, id)
+}
+
+// runnerProjects are the projects that a project's runner serves, the one that
+// owns it first.
+func runnerProjects(ctx context.Context, q db.Q, runnerID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT rp.project_id FROM runner_projects rp JOIN projects p ON p.id = rp.project_id
+		WHERE rp.runner_id = ? AND p.deleted_at IS NULL ORDER BY rp.position`, runnerID)
+}
+
+func insertRunnerProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO runner_projects (runner_id, project_id, position)
+		SELECT CAST(? AS BIGINT), CAST(? AS BIGINT), COALESCE(MAX(position), 0) + 1 FROM runner_projects WHERE runner_id = ?`, runnerID, projectID, runnerID)
+	return err
+}
+
+func deleteRunnerProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
+	return db.ExecOne(ctx, tx, `DELETE FROM runner_projects WHERE runner_id = ? AND project_id = ?`, runnerID, projectID)
+}
+
+const managerColumns = `m.id, m.runner_id, m.system_id, m.info, m.ip, m.contacted_at, m.created_at`
+
+func scanManager(s db.Scanner) (*Manager, error) {
+	m := &Manager{}
+	var info string
+	err := s.Scan(&m.ID, &m.RunnerID, &m.SystemID, &info, &m.IP, db.NullTime(&m.ContactedAt), db.Time(&m.CreatedAt))
+	if err != nil {
+		return nil, err
+	}
+	return m, m.readInfo(info)
+}
+
+func findManager(ctx context.Context, q db.Q, runnerID int64, systemID string) (*Manager, error) {
+	return scanManager(q.QueryRowContext(ctx, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id = ? AND m.system_id = ?`, runnerID, systemID))
+}
+
+// saveManager writes what a machine says of itself, and that it was heard of.
+func saveManager(ctx context.Context, tx *db.Tx, m *Manager, info string) error {
+	err := tx.QueryRowContext(ctx, `
+		INSERT INTO runner_managers (runner_id, system_id, info, version, ip, contacted_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (runner_id, system_id) DO UPDATE SET info = excluded.info, version = excluded.version, ip = excluded.ip, contacted_at = excluded.contacted_at
+		RETURNING id, created_at`,
+		m.RunnerID, m.SystemID, info, m.Info.Version, m.IP, m.ContactedAt, m.CreatedAt).Scan(&m.ID, db.Time(&m.CreatedAt))
+	if err != nil {
+		return err
+	}
+	return db.ExecOne(ctx, tx, `UPDATE runners SET contacted_at = ? WHERE id = ?`, m.ContactedAt, m.RunnerID)
+}
+
+func deleteManager(ctx context.Context, tx *db.Tx, runnerID int64, systemID string) error {
+	return db.ExecOne(ctx, tx, `DELETE FROM runner_managers WHERE runner_id = ? AND system_id = ?`, runnerID, systemID)
+}
+
+// latestManagers gives the machine of each runner that was heard of last.
+func latestManagers(ctx context.Context, q db.Q, runners []int64) (map[int64]*Manager, error) {
+	list, err := db.All(ctx, q, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id IN `+db.In(len(runners))+`
+		AND NOT EXISTS (SELECT 1 FROM runner_managers o WHERE o.runner_id = m.runner_id AND
+			(o.contacted_at > m.contacted_at OR o.contacted_at = m.contacted_at AND o.id > m.id))`, db.Any(runners)...)
+	found := make(map[int64]*Manager, len(list))
+	for _, m := range list {
+		found[m.RunnerID] = m
+	}
+	return found, err
+}
+
+// busyRunners tells which runners have a job that runs.
+func busyRunners(ctx context.Context, q db.Q, runners []int64) (map[int64]bool, error) {
+	list, err := db.All(ctx, q, db.Value[int64], `SELECT r.id FROM runners r WHERE r.id IN `+db.In(len(runners))+`
+		AND EXISTS (SELECT 1 FROM jobs j WHERE j.status = 'running' AND j.runner_id = r.id)`, db.Any(runners)...)
+	found := make(map[int64]bool, len(list))
+	for _, id := range list {
+		found[id] = true
+	}
+	return found, err
+}
+
+// registration is where a registration token lets a runner in.
+type registration struct {
+	projectID *int64
+	groupID   *int64
+}
+
+func findRegistration(ctx context.Context, q db.Q, token string) (r registration, found bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT project_id, namespace_id FROM runner_registration_tokens WHERE digest = ?`, digest(token)).Scan(&r.projectID, &r.groupID)
+	if errors.Is(err, db.ErrNoRows) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// replaceRegistration makes a token the only one of its place.
+func replaceRegistration(ctx context.Context, tx *db.Tx, r registration, token string, at time.Time) error {
+	place, args := "project_id IS NULL AND namespace_id IS NULL", []any{}
+	switch {
+	case r.projectID != nil:
+		place, args = "project_id = ?", []any{*r.projectID}
+	case r.groupID != nil:
+		place, args = "namespace_id = ?", []any{*r.groupID}
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM runner_registration_tokens WHERE `+place, args...); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO runner_registration_tokens (project_id, namespace_id, digest, created_at) VALUES (?, ?, ?, ?)`,
+		r.projectID, r.groupID, digest(token), at)
+	return err
+}
+
+func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT full_path FROM namespaces WHERE id = ?`, id).Scan(&path)
+	return path, err
+}
+
+func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
+	return path, err
+}

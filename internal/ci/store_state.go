@@ -1,0 +1,87 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// findAnyJob finds a job whatever project it is of.
+func findAnyJob(ctx context.Context, q db.Q, id int64) (*Job, error) {
+	j, err := scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.id = ?`, id))
+	return j, notFound(err, "Job")
+}
+
+// findAnyPipeline finds a pipeline whatever project it is of.
+func findAnyPipeline(ctx context.Context, q db.Q, id int64) (*Pipeline, error) {
+	p, err := scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ?`, id))
+	return p, notFound(err, "Pipeline")
+}
+
+func startJob(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
+	err := db.ExecOne(ctx, tx, `
+		UPDATE jobs SET status = 'running', started_at = ?, heard_at = ?, claimed_at = NULL, updated_at = ? WHERE id = ? AND status = 'pending'`,
+		at, at, at, id)
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.Conflict("Job is not pending")
+	}
+	return err
+}
+
+// saveEnd writes the end of a job by compare-and-set.
+func saveEnd(ctx context.Context, tx *db.Tx, j *Job, from flow.Status) error {
+	err := db.ExecOne(ctx, tx, `
+		UPDATE jobs SET status = ?, failure_reason = ?, exit_code = ?, coverage = ?, allow_failure = ?, canceling = ?, finished_at = ?,
+			claimed_at = NULL, scheduled_at = NULL, updated_at = ? WHERE id = ? AND status = ?`,
+		string(j.Status), string(j.FailureReason), j.ExitCode, j.Coverage, j.AllowFailure, j.Canceling, j.FinishedAt, j.UpdatedAt, j.ID, string(from))
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.Conflict("Job is no longer %s", from)
+	}
+	return err
+}
+
+func saveSettled(ctx context.Context, tx *db.Tx, j *Job, at time.Time) error {
+	err := db.ExecOne(ctx, tx, `UPDATE jobs SET canceling = FALSE, exit_code = ?, coverage = ?, updated_at = ? WHERE id = ? AND canceling`,
+		j.ExitCode, j.Coverage, at, j.ID)
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.Conflict("Job is canceled")
+	}
+	return err
+}
+
+func deleteQueued(ctx context.Context, tx *db.Tx, jobID int64) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM job_queue WHERE job_id = ?`, jobID)
+	return err
+}
+
+// markRetried says that there is a newer try of a job: Conflict when there is
+// one already.
+func markRetried(ctx context.Context, tx *db.Tx, id int64) error {
+	err := db.ExecOne(ctx, tx, `UPDATE jobs SET retried = TRUE WHERE id = ? AND NOT retried`, id)
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.Conflict("Job has been retried already")
+	}
+	return err
+}
+
+func isBridge(ctx context.Context, q db.Q, id int64) (bridge bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT bridge FROM jobs WHERE id = ?`, id).Scan(&bridge)
+	return bridge, err
+}
+
+func setScheduled(ctx context.Context, tx *db.Tx, id int64, at *time.Time) error {
+	return db.ExecOne(ctx, tx, `UPDATE jobs SET scheduled_at = ? WHERE id = ?`, at, id)
+}
+
+func jobSealed(ctx context.Context, q db.Q, id int64) (sealed string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT variables FROM jobs WHERE id = ?`, id).Scan(&sealed)
+	return sealed, err
+}
+
+func setJobSealed(ctx context.Context, tx *db.Tx, id int64, sealed string) error {
+	return db.ExecOne(ctx, tx, `UPDATE jobs SET variables = ? WHERE id = ?`, sealed, id)
+}

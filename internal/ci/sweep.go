@@ -1,0 +1,212 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/queue"
+)
+
+const (
+	// claimTime is how long a runner that was given a job may take to begin.
+	claimTime = 2 * time.Minute
+	// stuckTime is how long a job waits for a runner.
+	stuckTime = 24 * time.Hour
+	// silenceTime is how long the runner of a job may say nothing.
+	silenceTime = time.Hour
+	// sweepSize is how many jobs one sweep takes at a time.
+	sweepSize = 100
+)
+
+// Sweep does what time asks for: starts delayed jobs, ends those that run for
+// too long or that nobody runs, and gives turns. The queue calls it every few
+// seconds. Each job is a transaction of its own, so that one that can not be
+// settled does not hold up the others.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.Now()
+	return errors.Join(
+		s.sweepJobs(ctx, `status = 'scheduled' AND scheduled_at <= ?`, now, s.startDelayed),
+		s.sweepJobs(ctx, `claimed_at IS NOT NULL AND claimed_at <= ?`, now.Add(-claimTime), s.giveBack),
+		s.sweepJobs(ctx, `status = 'running' AND heard_at <= ?`, now.Add(-silenceTime), s.endSilent),
+		s.sweepJobs(ctx, `canceling AND heard_at <= ?`, now.Add(-silenceTime), s.endSilent),
+		s.sweepOverdue(ctx, now),
+		s.sweepStuck(ctx, now),
+		s.sweepTurns(ctx),
+		s.stopExpired(ctx),
+	)
+}
+
+// sweepJobs has do called for each job for which the condition holds, in a
+// transaction that holds the lock of its pipeline. do asks again whether it
+// does: somebody may have been quicker.
+func (s *Service) sweepJobs(ctx context.Context, condition string, at time.Time, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
+	ids, err := db.All(ctx, s.DB, db.Value[int64], `SELECT id FROM jobs WHERE `+condition+` ORDER BY id LIMIT ?`, at, sweepSize)
+	if err != nil {
+		return fmt.Errorf("sweep jobs: %w", err)
+	}
+	var faults []error
+	for _, id := range ids {
+		faults = append(faults, s.sweepJob(ctx, id, do))
+	}
+	return errors.Join(faults...)
+}
+
+func (s *Service) sweepJob(ctx context.Context, id int64, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
+	seen, err := findAnyJob(ctx, s.DB, id)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "pipelines", seen.PipelineID); err != nil {
+			return err
+		}
+		j, err := findAnyJob(ctx, tx, id)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		return do(ctx, tx, j)
+	})
+	if err != nil && !errs.Is(err, errs.KindConflict) {
+		return fmt.Errorf("sweep job %d: %w", id, err)
+	}
+	return nil
+}
+
+// startDelayed starts a job whose time has come.
+func (s *Service) startDelayed(ctx context.Context, tx *db.Tx, j *Job) error {
+	if j.Status != flow.Scheduled || j.ScheduledAt == nil || j.ScheduledAt.After(s.Now()) {
+		return nil
+	}
+	if err := s.start(ctx, tx, j); err != nil {
+		return err
+	}
+	_, err := s.advance(ctx, tx, j.PipelineID)
+	return err
+}
+
+// giveBack puts a job back in the queue whose runner never began.
+func (s *Service) giveBack(ctx context.Context, tx *db.Tx, j *Job) error {
+	if j.Status != flow.Pending || j.ClaimedAt == nil || j.ClaimedAt.After(s.Now().Add(-claimTime)) {
+		return nil
+	}
+	err := db.ExecOne(ctx, tx, `
+		UPDATE jobs SET claimed_at = NULL, runner_id = NULL, runner_manager_id = NULL, token_digest = NULL, updated_at = ?
+		WHERE id = ? AND status = 'pending'`, s.Now(), j.ID)
+	if err != nil {
+		return err
+	}
+	return s.queueJob(ctx, tx, j.ID)
+}
+
+// endSilent ends a job whose runner was not heard of for too long.
+func (s *Service) endSilent(ctx context.Context, tx *db.Tx, j *Job) error {
+	if j.Bridge || j.HeardAt == nil || j.HeardAt.After(s.Now().Add(-silenceTime)) || j.Status != flow.Running && !j.Canceling {
+		return nil
+	}
+	return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: StuckFailure})
+}
+
+// overdueGrace is what a runner gets beyond the timeout of a job, because it
+// stops the job by itself.
+const overdueGrace = 5 * time.Minute
+
+// sweepOverdue ends jobs that run for longer than they may.
+func (s *Service) sweepOverdue(ctx context.Context, now time.Time) error {
+	ids, err := db.All(ctx, s.DB, db.Value[int64], `
+		SELECT id FROM jobs WHERE status = 'running' AND NOT bridge AND started_at + timeout * 1000000 <= ? ORDER BY id LIMIT ?`,
+		now.Add(-overdueGrace), sweepSize)
+	if err != nil {
+		return fmt.Errorf("sweep overdue jobs: %w", err)
+	}
+	var faults []error
+	for _, id := range ids {
+		faults = append(faults, s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
+			if j.Status != flow.Running || j.StartedAt == nil || j.StartedAt.Add(j.Timeout+overdueGrace).After(s.Now()) {
+				return nil
+			}
+			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: ExecutionTimeout})
+		}))
+	}
+	return errors.Join(faults...)
+}
+
+// sweepStuck ends jobs that no runner took.
+func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
+	ids, err := db.All(ctx, s.DB, db.Value[int64], `SELECT job_id FROM job_queue WHERE queued_at <= ? ORDER BY queued_at LIMIT ?`,
+		now.Add(-stuckTime), sweepSize)
+	if err != nil {
+		return fmt.Errorf("sweep stuck jobs: %w", err)
+	}
+	var faults []error
+	for _, id := range ids {
+		faults = append(faults, s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
+			if j.Status != flow.Pending || j.ClaimedAt != nil {
+				return nil
+			}
+			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: StuckFailure})
+		}))
+	}
+	return errors.Join(faults...)
+}
+
+// sweepTurns gives turns in resource groups that nobody asked for: a job that
+// was skipped or removed may have been the next.
+func (s *Service) sweepTurns(ctx context.Context) error {
+	ids, err := db.All(ctx, s.DB, db.Value[int64], `
+		SELECT DISTINCT resource_group_id FROM jobs WHERE status = 'waiting_for_resource' AND resource_group_id IS NOT NULL LIMIT ?`, sweepSize)
+	if err != nil {
+		return fmt.Errorf("sweep resource groups: %w", err)
+	}
+	for _, id := range ids {
+		if err := s.giveTurn(ctx, turnWork{GroupID: id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// playWork starts a job in the name of somebody, or of nobody.
+type playWork struct {
+	JobID  int64  `json:"job_id"`
+	UserID *int64 `json:"user_id,omitempty"`
+}
+
+// Kind names the work in the queue.
+func (playWork) Kind() string { return "ci_play" }
+
+// workPlay starts a job by hand, also one that ended before.
+func (s *Service) workPlay(ctx context.Context, w playWork) error {
+	return s.sweepJob(ctx, w.JobID, func(ctx context.Context, tx *db.Tx, j *Job) error {
+		userID := w.UserID
+		if userID == nil {
+			userID = j.UserID
+		}
+		switch {
+		case j.Status == flow.Manual, j.Status == flow.Scheduled:
+			if err := s.playJob(ctx, tx, j, userID, nil); err != nil {
+				return err
+			}
+		case j.Retryable():
+			if _, err := s.tryAgain(ctx, tx, j, userID, 0); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+		_, err := s.advance(ctx, tx, j.PipelineID)
+		return err
+	})
+}
+
+// told tells those who follow a pipeline that its state has changed.
+func (s *Service) told(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+	if p.ParentJobID == nil {
+		return nil
+	}
+	return s.Queue.Add(ctx, tx, mirrorWork{JobID: *p.ParentJobID}, queue.Unique())
+}

@@ -1,0 +1,235 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"svc/internal/secret"
+)
+
+// hold is how long a runner's request is kept when there is nothing to do.
+const hold = 50 * time.Second
+
+// waiting are the runners of this node whose requests are held until there is
+// a job for them.
+type waiting struct {
+	node string // tells our cursors from those of other processes
+
+	mu     sync.Mutex
+	list   []*waiter // the one that waits longest first
+	closed chan struct{}
+	over   bool
+}
+
+// waiter is one request that is held.
+type waiter struct {
+	runner   *Runner
+	projects []int64 // of a project's runner
+	wake     chan call
+}
+
+// call says that a job waits for a runner.
+type call struct {
+	project, tags int64
+	protected     bool
+	everybody     bool // what there is may have changed
+}
+
+func newWaiting() *waiting {
+	return &waiting{node: secret.Token("")[:8], closed: make(chan struct{})}
+}
+
+// cursor is what a runner is given to say, with its next request, that it may
+// be held.
+func (w *waiting) cursor() string { return w.node + "-1" }
+
+// ours tells whether a cursor was given by this process. Others are not held:
+// what happened in between is not known here.
+func (w *waiting) ours(cursor string) bool { return cursor == w.cursor() }
+
+func (w *waiting) add(at *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, at)
+}
+
+func (w *waiting) remove(at *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = slices.DeleteFunc(w.list, func(other *waiter) bool { return other == at })
+}
+
+// close lets all go.
+func (w *waiting) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.over = true
+		close(w.closed)
+	}
+}
+
+// tell wakes runners for a job. One of each kind is enough, since it takes
+// the job if it may; whether a group has the project is not known here, so all
+// its runners look.
+func (w *waiting) tell(c call, tagsOf func(int64) ([]string, bool)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.list) == 0 {
+		return
+	}
+	var tags []string
+	known := false
+	if !c.everybody {
+		tags, known = tagsOf(c.tags)
+	}
+	var instance, project bool
+	for _, at := range w.list {
+		r := at.runner
+		if !c.everybody {
+			if r.ProtectedOnly && !c.protected || known && !r.serves(tags) {
+				continue
+			}
+			switch r.Kind {
+			case InstanceRunner:
+				if instance {
+					continue
+				}
+			case ProjectRunner:
+				if project || !slices.Contains(at.projects, c.project) {
+					continue
+				}
+			}
+		}
+		select {
+		case at.wake <- c:
+			instance = instance || r.Kind == InstanceRunner
+			project = project || r.Kind == ProjectRunner
+		default: // it is awake already, and looks for another job
+		}
+	}
+}
+
+// StopWaiting answers the requests that are held, ends the logs that are
+// followed, and holds no more: the server is to stop.
+func (s *Service) StopWaiting() {
+	s.waiting.close()
+	s.watched.close()
+}
+
+// listen follows what concerns runners that wait.
+func (s *Service) listen() {
+	s.Notices.Subscribe(topicQueued, func(key string) {
+		c, ok := parseCall(key)
+		if !ok {
+			c.everybody = true
+		}
+		s.waiting.tell(c, s.knownTags)
+	})
+	// A runner that was changed is answered, and comes back as it is now.
+	s.Notices.Subscribe(topicRunner, func(key string) {
+		id, _ := strconv.ParseInt(key, 10, 64)
+		s.waiting.rouse(id)
+	})
+}
+
+// rouse wakes all requests of a runner; 0 is all runners.
+func (w *waiting) rouse(runnerID int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, at := range w.list {
+		if runnerID != 0 && at.runner.ID != runnerID {
+			continue
+		}
+		select {
+		case at.wake <- call{everybody: true}:
+		default:
+		}
+	}
+}
+
+func parseCall(key string) (c call, ok bool) {
+	n, err := fmt.Sscanf(key, "%d %d %t", &c.project, &c.tags, &c.protected)
+	return c, err == nil && n == 3
+}
+
+// tagSets remembers what the sets of tags hold: a set never changes.
+type tagSets struct {
+	mu    sync.RWMutex
+	known map[int64][]string
+}
+
+// maxTagSets bounds what is remembered.
+const maxTagSets = 10_000
+
+func (s *Service) knownTags(id int64) ([]string, bool) {
+	s.tagSets.mu.RLock()
+	defer s.tagSets.mu.RUnlock()
+	tags, ok := s.tagSets.known[id]
+	return tags, ok
+}
+
+// tagsOf gives the tags of a set.
+func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
+	if tags, ok := s.knownTags(id); ok {
+		return tags, nil
+	}
+	var text string
+	if err := s.DB.QueryRowContext(ctx, `SELECT tags FROM tag_sets WHERE id = ?`, id).Scan(&text); err != nil {
+		return nil, fmt.Errorf("tag set %d: %w", id, err)
+	}
+	tags := splitTags(text)
+	s.tagSets.mu.Lock()
+	defer s.tagSets.mu.Unlock()
+	if len(s.tagSets.known) >= maxTagSets {
+		clear(s.tagSets.known)
+	}
+	s.tagSets.known[id] = tags
+	return tags, nil
+}
+
+// await holds a request until look finds something, the time is over or the
+// server stops. It looks first, after it has begun to listen, so that no job
+// is missed in between.
+func (s *Service) await(ctx context.Context, r *Runner, look func(context.Context) (*Assignment, error)) (*Assignment, error) {
+	at := &waiter{runner: r, wake: make(chan call, 1)}
+	if r.Kind == ProjectRunner {
+		var err error
+		if at.projects, err = runnerProjects(ctx, s.DB, r.ID); err != nil {
+			return nil, err
+		}
+	}
+	s.waiting.add(at)
+	defer func() {
+		s.waiting.remove(at)
+		select {
+		case c := <-at.wake: // it was called and goes: another one must come
+			s.waiting.tell(c, s.knownTags)
+		default:
+		}
+	}()
+	timer := time.NewTimer(hold)
+	defer timer.Stop()
+	for {
+		found, err := look(ctx)
+		if found != nil || err != nil {
+			return found, err
+		}
+		select {
+		case c := <-at.wake:
+			if c.everybody {
+				return nil, nil
+			}
+		case <-timer.C:
+			return nil, nil
+		case <-s.waiting.closed:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+const (
+	// watchedFor is how long a log counts as watched after somebody read it.
+	watchedFor = 90 * time.Second
+	// watchTell is how often the other nodes are told that somebody does.
+	watchTell = 30 * time.Second
+
+	watchedInterval   = 3 * time.Second
+	unwatchedInterval = 60 * time.Second
+)
+
+// topicWatched is the notice that somebody reads the log of a job; its key is
+// the job.
+const topicWatched = "ci_watched"
+
+// watchers knows which logs are being read, and wakes those who follow them.
+type watchers struct {
+	mu     sync.Mutex
+	jobs   map[int64]*watched
+	closed chan struct{}
+	over   bool
+}
+
+type watched struct {
+	until, told time.Time
+	follow      map[chan struct{}]struct{}
+}
+
+func newWatchers() *watchers {
+	return &watchers{jobs: map[int64]*watched{}, closed: make(chan struct{})}
+}
+
+// of gives the entry of a job; the lock is held.
+func (w *watchers) of(jobID int64, now time.Time) *watched {
+	j := w.jobs[jobID]
+	if j == nil {
+		for id, old := range w.jobs { // the others may be over
+			if len(old.follow) == 0 && now.After(old.until) {
+				delete(w.jobs, id)
+			}
+		}
+		j = &watched{follow: map[chan struct{}]struct{}{}}
+		w.jobs[jobID] = j
+	}
+	return j
+}
+
+// note says that a job is watched, and whether the others are to be told.
+func (w *watchers) note(jobID int64, now time.Time, tell bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.of(jobID, now)
+	j.until = now.Add(watchedFor)
+	if !tell || now.Sub(j.told) < watchTell {
+		return false
+	}
+	j.told = now
+	return true
+}
+
+// is tells whether somebody watches a job.
+func (w *watchers) is(jobID int64, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[jobID]
+	return j != nil && (len(j.follow) > 0 || now.Before(j.until))
+}
+
+// changed wakes those who follow a log.
+func (w *watchers) changed(jobID int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[jobID]; j != nil {
+		for wake := range j.follow {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func (w *watchers) follow(jobID int64, now time.Time) (wake chan struct{}, stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wake = make(chan struct{}, 1)
+	w.of(jobID, now).follow[wake] = struct{}{}
+	return wake, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if j := w.jobs[jobID]; j != nil {
+			delete(j.follow, wake)
+		}
+	}
+}
+
+func (w *watchers) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.over = true
+		close(w.closed)
+	}
+}
+
+// watch notes that somebody reads a log, on all nodes.
+func (s *Service) watch(ctx context.Context, jobID int64) error {
+	if !s.watched.note(jobID, s.Now(), true) {
+		return nil
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		return s.Notices.Send(ctx, tx, topicWatched, strconv.FormatInt(jobID, 10))
+	})
+	if err != nil {
+		return fmt.Errorf("watch job %d: %w", jobID, err)
+	}
+	return nil
+}
+
+func (s *Service) listenWatched() {
+	s.Notices.Subscribe(topicWatched, func(key string) {
+		if id, err := strconv.ParseInt(key, 10, 64); err == nil {
+			s.watched.note(id, s.Now(), false)
+		}
+	})
+}
+
+// updateInterval is how often a runner is to send its log.
+func (s *Service) updateInterval(jobID int64) time.Duration {
+	if s.watched.is(jobID, s.Now()) {
+		return watchedInterval
+	}
+	return unwatchedInterval
+}
+
+// LogPart is a piece of a log that is followed; the last one has the state in
+// which the job ended.
+type LogPart struct {
+	At    int64 // of its first byte
+	Bytes []byte
+	End   flow.Status
+}
+
+const (
+	followChunk = 64 << 10
+	followPoll  = 2 * time.Second // other nodes add to the log without our knowing
+)
+
+// FollowLog gives a log from a place on, piece by piece as it is written, until
+// the job has ended, for those who see the jobs of the project. take is also
+// called with nothing, now and then, so that it finds out whether anybody
+// still listens. NotFound when there is no such job.
+func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
+	p, j, err := s.seenJob(ctx, by, ref, jobID)
+	if err != nil {
+		return err
+	}
+	wake, stop := s.watched.follow(j.ID, s.Now())
+	defer stop()
+	for {
+		if err := s.watch(ctx, j.ID); err != nil {
+			return err
+		}
+		// First the state, then the log: what ended has no more to say.
+		if j, err = findJob(ctx, s.DB, p.ID, jobID); err != nil {
+			return err
+		}
+		at, err = s.copyLog(ctx, j, at, take)
+		if err != nil {
+			return err
+		}
+		if j.settled() {
+			return take(LogPart{At: at, End: j.Status})
+		}
+		timer := time.NewTimer(followPoll)
+		select {
+		case <-wake:
+		case <-timer.C:
+		case <-s.watched.closed:
+			timer.Stop()
+			return nil
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+		timer.Stop()
+		if err := take(LogPart{At: at}); err != nil {
+			return err
+		}
+	}
+}
+
+// copyLog gives what a log has from a place on, and where it ends.
+func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPart) error) (int64, error) {
+	l, err := s.openLog(ctx, j)
+	if l == nil || err != nil {
+		return at, err
+	}
+	defer l.Close()
+	if at >= l.Size {
+		return at, nil
+	}
+	if _, err := l.Seek(at, 0); err != nil {
+		return at, err
+	}
+	buffer := make([]byte, followChunk)
+	for at < l.Size {
+		n, err := l.Read(buffer)
+		if n > 0 {
+			if err := take(LogPart{At: at, Bytes: buffer[:n]}); err != nil {
+				return at, err
+			}
+			at += int64(n)
+		}
+		if err != nil && at < l.Size {
+			if errs.Is(err, errs.KindNotFound) {
+				return at, nil
+			}
+			return at, fmt.Errorf("read log of job %d: %w", j.ID, err)
+		}
+	}
+	return at, nil
+}

@@ -1,0 +1,41 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/queue"
+)
+
+// handleWork takes on the background work of this feature.
+func (s *Service) handleWork() {
+	s.Queue.Lane(lane, 4)
+	queue.Handle(s.Queue, s.workPush)
+	queue.Handle(s.Queue, s.giveTurn)
+	queue.Handle(s.Queue, s.workBridge)
+	queue.Handle(s.Queue, s.mirror)
+	queue.Handle(s.Queue, s.workCancel)
+	queue.Handle(s.Queue, s.cancelRedundant)
+	queue.Handle(s.Queue, s.updateEnvironment)
+	queue.Handle(s.Queue, s.workPlay)
+	queue.Handle(s.Queue, s.workSchedule)
+	s.Queue.Every("ci_sweep", 10*time.Second, s.Sweep)
+	s.Queue.Every("ci_schedules", 30*time.Second, s.RunSchedules)
+}
+
+// topicQueued is the notice that a job waits for a runner; its key has the
+// project, the set of tags and whether the ref is protected.
+const topicQueued = "ci_queued"
+
+// jobQueued wakes the runners that could take a job.
+func (s *Service) jobQueued(ctx context.Context, tx *db.Tx, jobID int64) error {
+	var projectID, tags int64
+	var protected bool
+	err := tx.QueryRowContext(ctx, `SELECT project_id, tag_set_id, protected FROM job_queue WHERE job_id = ?`, jobID).Scan(&projectID, &tags, &protected)
+	if err != nil {
+		return err
+	}
+	return s.Notices.Send(ctx, tx, topicQueued, fmt.Sprintf("%d %d %t", projectID, tags, protected))
+}
