@@ -84,7 +84,9 @@ var roleLevels = map[string]project.Level{
 }
 
 // TestPlaceRoles sends a good request to every endpoint of projects and groups
-// as every kind of caller, for each visibility.
+// as every kind of caller, for each visibility. Each change that is made needs
+// a place of its own, which takes most of the time, so of the members who may
+// make it the least one does, and for private and public places alone.
 func TestPlaceRoles(t *testing.T) {
 	t.Parallel()
 	rows := joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
@@ -96,7 +98,15 @@ func TestPlaceRoles(t *testing.T) {
 		for _, v := range []project.Visibility{project.Private, project.Internal, project.Public} {
 			shared := st.build(t, v)
 			for endpoint, r := range rows {
+				least := true
 				for _, caller := range st.callers {
+					if r.want(caller, v) < 300 && !strings.HasPrefix(endpoint, "GET ") {
+						member := roleLevels[caller] > project.NoAccess
+						if member && (!least || v == project.Internal) || caller == "admin" && v != project.Private {
+							continue
+						}
+						least = least && !member
+					}
 					st.play(t, endpoint, r, caller, v, shared)
 				}
 			}
