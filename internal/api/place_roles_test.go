@@ -92,7 +92,7 @@ func TestPlaceRoles(t *testing.T) {
 	rows := joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
 		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles)
-	eachForRoles(t, func(t *testing.T, s *apptest.Server) {
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
 		st := newStage(t, s)
 		for _, v := range []project.Visibility{project.Private, project.Internal, project.Public} {

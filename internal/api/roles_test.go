@@ -221,7 +221,7 @@ func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles)
-	eachForRoles(t, func(t *testing.T, s *apptest.Server) {
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage
 		}
