@@ -139,7 +139,7 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	for _, c := range done.Changes {
 		refs = append(refs, c.Ref)
 	}
-	branch, _, err := r.AdoptBranch(ctx, refs)
+	branch, err := adopt(ctx, r, refs)
 	if err != nil {
 		return err
 	}
@@ -175,6 +175,18 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 		}
 		return s.addTidying(ctx, tx, done.Project.ID)
 	})
+}
+
+// adopt sets the default branch by a first push. Two first pushes meet at the
+// same file; the one that comes second waits for the other.
+func adopt(ctx context.Context, r git.Repo, refs []string) (string, error) {
+	for try := 0; ; try++ {
+		branch, _, err := r.AdoptBranch(ctx, refs)
+		if !errors.Is(err, git.ErrConflict) || try == 100 {
+			return branch, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // manyRefs is the number of changed refs from which on a push is one event.

@@ -122,8 +122,14 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			return err
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
-			err := s.finish(ctx, id, p.by, p.Project, p.repo, journal{changesOf(push), push.Options})
-			id = 0
+			done := journal{changesOf(push), push.Options}
+			err := s.finish(ctx, id, p.by, p.Project, p.repo, done)
+			if err != nil { // it may have lost a race, as first pushes do; the next try sees who won
+				err = s.finish(ctx, id, p.by, p.Project, p.repo, done)
+			}
+			if err == nil {
+				id = 0
+			}
 			return err
 		},
 	})
