@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"svc/internal/db"
 )
@@ -90,30 +89,34 @@ func (q *Queue) check(kind string, args []byte, opts river.InsertOpts) error {
 }
 
 func (q *Queue) insert(ctx context.Context, tx *db.Tx, it item, a addition) error {
-	if !a.unique {
-		_, err := q.inserter.InsertTx(ctx, tx.SQL(), it, &a.opts)
-		return err
-	}
-	// River can not let running work aside. So the same work that comes while
-	// the first runs is added in a second form, and in a third form that
-	// River does not compare while both run.
-	a.opts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: waitingOrRunning()}
-	for _, form := range []item{it, it.again()} {
-		res, err := q.inserter.InsertTx(ctx, tx.SQL(), form, &a.opts)
-		if err != nil || !res.UniqueSkippedAsDuplicate || res.Job.State != rivertype.JobStateRunning {
+	if a.unique {
+		if waits, err := q.waits(ctx, tx, it, a.opts.Queue); err != nil || waits {
 			return err
 		}
 	}
-	a.opts.UniqueOpts = river.UniqueOpts{}
 	_, err := q.inserter.InsertTx(ctx, tx.SQL(), it, &a.opts)
 	return err
 }
 
-func waitingOrRunning() []rivertype.JobState {
-	return []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
-		rivertype.JobStateRunning, rivertype.JobStateScheduled,
+// waits reports whether the same work waits in the lane, and keeps it waiting
+// until tx has ended, so that it sees what tx does. River's own way would wait
+// for running work to be written off, and so could tx and River for each
+// other. Nothing is waited for here: of two transactions that ask at once both
+// may add the work, which is then done once too often.
+func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (bool, error) {
+	query := `SELECT id FROM river_job
+		WHERE state IN ('available', 'retryable', 'scheduled') AND queue = ? AND kind = ? AND `
+	if q.DB.Postgres() {
+		query += "args = CAST(? AS jsonb) LIMIT 1 FOR UPDATE SKIP LOCKED"
+	} else {
+		query += "CAST(args AS text) = ? LIMIT 1" // River stores them as they come
 	}
+	var id int64
+	err := tx.QueryRowContext(ctx, query, lane, it.kind, string(it.args)).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (q *Queue) now() time.Time {

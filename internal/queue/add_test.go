@@ -202,3 +202,29 @@ func (text) Kind() string { return "test.job" }
 type broken struct{ F func() }
 
 func (broken) Kind() string { return "test.job" }
+
+// River writes off work in batches. Were adding to wait for that, the two
+// could wait for each other.
+func TestUniqueWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		if !d.Postgres() {
+			t.Skip("SQLite has one writer at a time")
+		}
+		q, _ := newQueue(Deps{DB: d})
+		add(t, q, job{N: 1}, Unique())
+		for _, state := range []string{"available", "running"} {
+			err := d.Tx(t.Context(), func(held *db.Tx) error {
+				if _, err := held.ExecContext(t.Context(), "UPDATE river_job SET state = ?", state); err != nil {
+					return err
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				return d.Tx(ctx, func(tx *db.Tx) error { return q.Add(ctx, tx, job{N: 1}, Unique()) })
+			})
+			if err != nil {
+				t.Errorf("%s: %v", state, err)
+			}
+		}
+	})
+}

@@ -48,16 +48,21 @@ func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context)
 }
 
 // ensureEvery adds the rows that are missing and brings those forward that
-// wait for longer than they should by now.
+// wait for longer than they should by now. Each row has its own transaction:
+// one that held several could wait for a node that holds them too.
 func (q *Queue) ensureEvery(ctx context.Context) error {
-	return q.DB.Tx(ctx, func(tx *db.Tx) error {
-		for name, p := range q.every {
-			if err := q.ensure(ctx, tx, name, q.now().Add(p.every)); err != nil {
-				return fmt.Errorf("make %s periodic: %w", name, err)
-			}
+	for name, p := range q.every {
+		err := q.DB.Tx(ctx, func(tx *db.Tx) error { return q.ensure(ctx, tx, name, q.now().Add(p.every)) })
+		if err != nil {
+			return fmt.Errorf("make %s periodic: %w", name, err)
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+var waitingOrRunning = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
+	rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
 func (q *Queue) ensure(ctx context.Context, tx *db.Tx, name string, at time.Time) error {
@@ -69,7 +74,7 @@ func (q *Queue) ensure(ctx context.Context, tx *db.Tx, name string, at time.Time
 		MaxAttempts: math.MaxInt16, // it never ends by failing
 		Queue:       defaultLane,
 		ScheduledAt: at,
-		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: waitingOrRunning()},
+		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: waitingOrRunning},
 	}
 	it := item{everyKind, args}
 	res, err := q.inserter.InsertTx(ctx, tx.SQL(), it, opts)

@@ -83,15 +83,6 @@ func (i *item) UnmarshalJSON(args []byte) error {
 	return nil
 }
 
-// again is the same work in a form that River holds for different.
-func (i item) again() item {
-	args := bytes.Clone(i.args[:len(i.args)-1])
-	if len(bytes.TrimSpace(args)) > 1 {
-		args = append(args, ',')
-	}
-	return item{i.kind, append(args, `"_again":true}`...)}
-}
-
 // worker does the work of one kind.
 type worker struct {
 	river.WorkerDefaults[item]
