@@ -14,29 +14,35 @@ func fillUsers(b testing.TB, d *db.DB, n int) {
 	fill(b, d, []statement{
 		// To multiply by a number below a prime visits all others once.
 		{series + `INSERT INTO users (username, name, email, confirmed_at, state, password_hash, bio, location, job_title, organization,
-				sign_in_count, current_sign_in_at, current_sign_in_ip, last_sign_in_at, last_sign_in_ip, last_activity_on,
-				created_by, created_at, updated_at)
+				timezone, sign_in_count, current_sign_in_at, current_sign_in_ip, last_sign_in_at, last_sign_in_ip, last_activity_on,
+				namespace_id, created_by, created_at, updated_at)
 			SELECT 'user-' || (n * 104729 % 1299709), 'Name ' || (n * 7919 % 1000003), 'user-' || n || '@example.org', 1700000000000000 + n,
 				CASE WHEN n % 50 = 0 THEN 'blocked' ELSE 'active' END, '', 'Number ' || n, 'Somewhere', 'Tester', 'Example',
+				CASE n % 4 WHEN 0 THEN 'UTC' WHEN 1 THEN 'Europe/Berlin' WHEN 2 THEN 'America/New_York' ELSE 'Asia/Tokyo' END,
 				n % 100, 1700000000000000 + n, '192.0.2.1', 1700000000000000 + n, '192.0.2.2', '2024-01-01',
-				1, 1700000000000000 + n, 1700000000000000 + n
+				10000000 + n, 1, 1700000000000000 + n, 1700000000000000 + n
 			FROM series`, []any{n}},
-		{`INSERT INTO namespaces (kind, user_id, path, name, full_path, full_name, created_at, updated_at)
-			SELECT 'user', id, username, name, username, name, created_at, updated_at FROM users WHERE username LIKE 'user-%'`, nil},
+		{`INSERT INTO namespaces (id, kind, user_id, path, name, full_path, full_name, created_at, updated_at)
+			SELECT namespace_id, 'user', id, username, name, username, name, created_at, updated_at FROM users WHERE username LIKE 'user-%'`, nil},
 		{`INSERT INTO emails (user_id, email, confirmed_at, created_at)
 			SELECT id, email, confirmed_at, created_at FROM users WHERE username LIKE 'user-%'`, nil},
 	})
 }
 
-// fillIdentities gives an identity to each account of fillUsers, and a second
-// one to every other.
-func fillIdentities(b testing.TB, d *db.DB) {
+// fillPeople gives an identity to each account of fillUsers, and a second one
+// to every other; and each follows three others.
+func fillPeople(b testing.TB, d *db.DB) {
 	b.Helper()
 	fill(b, d, []statement{
 		{`INSERT INTO identities (user_id, provider, extern_uid)
 			SELECT id, 'ldapmain', 'uid=' || username FROM users WHERE username LIKE 'user-%'`, nil},
 		{`INSERT INTO identities (user_id, provider, extern_uid)
 			SELECT id, 'saml', email FROM users WHERE username LIKE 'user-%' AND id % 2 = 0`, nil},
+		{`INSERT INTO follows (follower_id, followed_id, created_at)
+			SELECT u.id, o.id, u.created_at FROM users u JOIN users o ON o.id IN (u.id + 1, u.id + 2, u.id + 3)
+			WHERE u.username LIKE 'user-%' AND o.username LIKE 'user-%'`, nil},
+		{`UPDATE users SET followers = (SELECT count(*) FROM follows f WHERE f.followed_id = users.id),
+			following = (SELECT count(*) FROM follows f WHERE f.follower_id = users.id)`, nil},
 	})
 }
 

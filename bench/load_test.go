@@ -1,11 +1,16 @@
 package bench
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,16 +24,43 @@ const clients = 8
 // load is one request that is sent over and over, on connections that stay
 // open.
 type load struct {
-	client *http.Client
-	url    string
-	token  string
+	send [clients]func() error // one for each client; an answer that is no 200 is an error
 }
 
-func newLoad(b testing.TB, url, token string) *load {
+// newLoad sends by net/http, as a program of Go would.
+func newLoad(b testing.TB, address, token string) *load {
 	b.Helper()
 	t := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
 	b.Cleanup(t.CloseIdleConnections)
-	return &load{&http.Client{Transport: t}, url, token}
+	client := &http.Client{Transport: t}
+	l := &load{}
+	for i := range l.send {
+		l.send[i] = func() error {
+			_, err := get(client, address, token, io.Discard)
+			return err
+		}
+	}
+	return l
+}
+
+// newLeanLoad sends prepared bytes and looks at no more of the answer than
+// where it ends, as load generators do: its own work is a small part of what a
+// request costs.
+func newLeanLoad(b testing.TB, address, token string) *load {
+	b.Helper()
+	l := &load{}
+	for i := range l.send {
+		c, err := newLean(address, token)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := c.dial(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.conn.Close() })
+		l.send[i] = c.send
+	}
+	return l
 }
 
 // run loads the server for a while and gives the requests per second.
@@ -37,12 +69,14 @@ func (l *load) run(b testing.TB, d time.Duration) float64 {
 	var wg sync.WaitGroup
 	counts, faults := make([]int, clients), make([]error, clients)
 	start := time.Now()
-	for i := range clients {
+	for i, send := range l.send {
 		wg.Go(func() {
+			n := 0
 			for faults[i] == nil && time.Since(start) < d {
-				_, faults[i] = l.send(io.Discard)
-				counts[i]++
+				faults[i] = send()
+				n++
 			}
+			counts[i] = n
 		})
 	}
 	wg.Wait()
@@ -57,28 +91,100 @@ func (l *load) run(b testing.TB, d time.Duration) float64 {
 	return float64(total) / took
 }
 
-// send sends the request and reads the answer, which must be a 200.
-func (l *load) send(body io.Writer) (http.Header, error) {
-	r, err := http.NewRequest(http.MethodGet, l.url, nil)
+// get sends a request and copies the body of the answer, which must be a
+// 200.
+func get(client *http.Client, address, token string, body io.Writer) (http.Header, error) {
+	r, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("PRIVATE-TOKEN", l.token)
-	res, err := l.client.Do(r)
+	r.Header.Set("PRIVATE-TOKEN", token)
+	res, err := client.Do(r)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", l.url, res.Status)
+		return nil, fmt.Errorf("GET %s: %s", address, res.Status)
 	}
 	_, err = io.Copy(body, res.Body)
 	return res.Header, err
 }
 
+// lean sends one request on a connection and knows just enough of HTTP.
+type lean struct {
+	host    string
+	request []byte
+	conn    net.Conn
+	answer  []byte // room for it
+}
+
+func newLean(address, token string) (*lean, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nPRIVATE-TOKEN: %s\r\n\r\n", u.RequestURI(), u.Host, token)
+	return &lean{host: u.Host, request: []byte(request), answer: make([]byte, 128<<10)}, nil
+}
+
+func (c *lean) dial() (err error) {
+	c.conn, err = net.Dial("tcp", c.host)
+	return err
+}
+
+var (
+	statusOK   = []byte("HTTP/1.1 200 OK\r\n")
+	lengthName = []byte("\r\nContent-Length: ")
+	headEnd    = []byte("\r\n\r\n")
+)
+
+// send sends the request and reads the answer to its end, which its length
+// tells.
+func (c *lean) send() error {
+	if _, err := c.conn.Write(c.request); err != nil {
+		return err
+	}
+	size, whole := 0, 0 // bytes that came, and that come in all
+	for whole == 0 || size < whole {
+		n, err := c.conn.Read(c.answer[size:])
+		if err != nil {
+			return err
+		}
+		size += n
+		if whole == 0 {
+			if whole, err = answerSize(c.answer[:size]); err != nil {
+				return err
+			}
+		}
+	}
+	if size > whole {
+		return errors.New("more came than the answer")
+	}
+	return nil
+}
+
+// answerSize is the length of an answer, 0 while its head is not complete.
+func answerSize(start []byte) (int, error) {
+	head := bytes.Index(start, headEnd)
+	if head < 0 {
+		return 0, nil
+	}
+	if !bytes.HasPrefix(start, statusOK) {
+		return 0, fmt.Errorf("answer %.100q", start)
+	}
+	_, length, ok := bytes.Cut(start[:head+2], lengthName)
+	if !ok {
+		return 0, errors.New("the answer does not tell its length")
+	}
+	digits, _, _ := bytes.Cut(length, headEnd[:2])
+	n, err := strconv.Atoi(string(digits))
+	return head + len(headEnd) + n, err
+}
+
 // bare starts the server that ours is measured against: it does nothing but
-// send the same answer, header and body.
-func bare(b testing.TB, header http.Header, body []byte) (url string) {
+// send the same answer.
+func bare(b testing.TB, header http.Header, body []byte) (address string) {
 	b.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		maps.Copy(w.Header(), header)
@@ -90,18 +196,41 @@ func bare(b testing.TB, header http.Header, body []byte) (url string) {
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
+	large := strings.Repeat("x", 100_000)
+	for name, newLoad := range map[string]func(testing.TB, string, string) *load{"net/http": newLoad, "lean": newLeanLoad} {
+		var asked sync.Map
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Store(r.Method+" "+r.RequestURI+" "+r.Header.Get("PRIVATE-TOKEN"), true)
+			switch r.URL.Path {
+			case "/refused":
+				http.NotFound(w, r)
+			case "/unknown":
+				w.(http.Flusher).Flush() // so that there is no length
+			}
+			w.Header().Set("Content-Length", strconv.Itoa(len(large)))
+			_, _ = io.WriteString(w, large)
+		}))
+		defer s.Close()
+		if got := newLoad(t, s.URL+"/a?b=c", "secret").run(t, 10*time.Millisecond); got < clients {
+			t.Errorf("%s: %v requests per second", name, got)
+		}
+		if _, ok := asked.Load("GET /a?b=c secret"); !ok {
+			t.Errorf("%s: the request was another", name)
+		}
+		if err := newLoad(t, s.URL+"/refused", "secret").send[0](); err == nil {
+			t.Errorf("%s: a refusal is no error", name)
+		}
+		if err := newLoad(t, s.URL+"/unknown", "secret").send[0](); (err == nil) != (name == "net/http") {
+			t.Errorf("%s: an answer without a length: %v", name, err)
+		}
+	}
+}
+
+func TestBare(t *testing.T) {
+	t.Parallel()
 	var body strings.Builder
-	l := newLoad(t, bare(t, http.Header{"X-Page": {"1"}}, []byte(`{"id":1}`)), "secret")
-	header, err := l.send(&body)
+	header, err := get(http.DefaultClient, bare(t, http.Header{"X-Page": {"1"}}, []byte(`{"id":1}`)), "secret", &body)
 	if err != nil || header.Get("X-Page") != "1" || body.String() != `{"id":1}` {
 		t.Errorf("%v, %q, %v", header, body.String(), err)
-	}
-	if got := l.run(t, 10*time.Millisecond); got < clients {
-		t.Errorf("%v requests per second", got)
-	}
-	refuse := httptest.NewServer(http.NotFoundHandler())
-	defer refuse.Close()
-	if _, err := newLoad(t, refuse.URL, "secret").send(io.Discard); err == nil {
-		t.Error("a refusal is no error")
 	}
 }

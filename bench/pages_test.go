@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -15,20 +15,30 @@ import (
 )
 
 // How long the lists are that are compared. The middle one is the shortest
-// that has a page 400.
+// that has the deepest page by offset that is allowed.
 const (
 	fewRows  = 1_000
-	someRows = 10_000
+	deepRows = 51_000
 	manyRows = 1_000_000
 )
 
 const (
 	pageRounds = 60
 	pageReads  = 8 // in a round
+	// deepPage is the last page of 20 that begins within the largest offset.
+	deepPage = 50_000/20 + 1
 )
 
-// pages compares a page of a long list with the same page of a short one, as
-// an administrator gets them who sends one request after the other.
+// pages compares a page of a long list with a page of a short one, as an
+// administrator gets them who sends one request after the other by the lean
+// client.
+//
+// A keyset page is compared with the page at the same part of the short list:
+// the first, the one in the middle, which is read again and again, and pages
+// at places that nobody has read before. A page by offset is compared with the
+// page of the same number where the short list has it; page 400 with page 50,
+// its last; the deepest page with the same one of the shortest list that has
+// it.
 func pages(b *testing.B, t *table) {
 	b.Run("sqlite", func(b *testing.B) {
 		pagesOn(b, t, "SQLite", func() string { return "" })
@@ -42,28 +52,41 @@ func pages(b *testing.B, t *table) {
 
 func pagesOn(b *testing.B, t *table, on string, newDatabase func() string) {
 	servers := map[int]*app.Server{}
-	for _, rows := range []int{fewRows, someRows, manyRows} {
+	for _, rows := range []int{fewRows, deepRows, manyRows} {
 		s := serve(b, newDatabase())
 		fillUsers(b, s.DB, rows)
 		fillEvents(b, s.DB, rows)
 		servers[rows] = s
 	}
 	for _, l := range lists() {
+		first := func(int) []string { return []string{l.keyset("")} }
+		middle := func(rows int) []string { return []string{l.keyset(l.cursor(b, servers[rows], rows/2))} }
+		random := func(rows int) []string { return l.random(b, servers[rows], rows) }
+		page := func(short, long int) func(rows int) []string {
+			return func(rows int) []string {
+				if rows == manyRows {
+					return []string{l.offset(long)}
+				}
+				return []string{l.offset(short)}
+			}
+		}
 		for _, c := range []struct {
-			name string
-			path func(rows int) string
-			rows int // of the short list
-			most float64
+			name  string
+			paths func(rows int) []string
+			rows  int // of the short list
+			most  float64
 		}{
-			{"keyset, first page", func(int) string { return l.keyset("") }, fewRows, 1.3},
-			{"keyset, deep page", func(rows int) string { return l.keyset(l.middle(b, servers[rows], rows)) }, fewRows, 1.3},
-			{"page 1 with total", func(int) string { return l.offset(1) }, fewRows, 2},
-			{"page 50 with total", func(int) string { return l.offset(50) }, fewRows, 2},
-			{"page 400 with total", func(int) string { return l.offset(400) }, someRows, 2},
+			{"keyset, first page", first, fewRows, 1.3},
+			{"keyset, middle page", middle, fewRows, 1.3},
+			{"keyset, random pages", random, fewRows, 1.3},
+			{"page 1 with total", page(1, 1), fewRows, 2},
+			{"page 50 with total", page(50, 50), fewRows, 2},
+			{"page 400 with total, against page 50", page(50, 400), fewRows, 2},
+			{fmt.Sprintf("page %d with total", deepPage), page(deepPage, deepPage), deepRows, 2},
 		} {
 			b.Run(l.name+"/"+c.name, func(b *testing.B) {
-				short := newLoad(b, address(servers[c.rows], c.path(c.rows)), rootToken)
-				long := newLoad(b, address(servers[manyRows], c.path(manyRows)), rootToken)
+				short := newWalk(b, servers[c.rows], c.paths(c.rows))
+				long := newWalk(b, servers[manyRows], c.paths(manyRows))
 				short.read(b) // prepares statements
 				long.read(b)
 				var ratios, before, after []float64
@@ -83,17 +106,40 @@ func pagesOn(b *testing.B, t *table, on string, newDatabase func() string) {
 	}
 }
 
-func address(s *app.Server, path string) string { return "http://" + s.Addr() + "/api/v4/" + path }
+// walk reads pages one after the other, and from the first again at the end.
+type walk struct {
+	pages []*lean
+	at    int
+}
 
-// read sends some requests, one after the other, and gives the milliseconds
-// that each took.
-func (l *load) read(b *testing.B) float64 {
+func newWalk(b testing.TB, s *app.Server, paths []string) *walk {
+	b.Helper()
+	w := &walk{}
+	for _, path := range paths {
+		c, err := newLean("http://"+s.Addr()+"/api/v4/"+path, rootToken)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(w.pages) > 0 {
+			c.conn = w.pages[0].conn
+		} else if err := c.dial(); err != nil {
+			b.Fatal(err)
+		}
+		w.pages = append(w.pages, c)
+	}
+	b.Cleanup(func() { w.pages[0].conn.Close() })
+	return w
+}
+
+// read reads some pages and gives the milliseconds that each took.
+func (w *walk) read(b testing.TB) float64 {
 	b.Helper()
 	start := time.Now()
 	for range pageReads {
-		if _, err := l.send(io.Discard); err != nil {
+		if err := w.pages[w.at%len(w.pages)].send(); err != nil {
 			b.Fatal(err)
 		}
+		w.at++
 	}
 	return time.Since(start).Seconds() * 1e3 / pageReads
 }
@@ -119,12 +165,35 @@ func (l list) offset(page int) string { return l.path + "&page=" + strconv.Itoa(
 
 func (l list) keyset(cursor string) string { return l.path + "&pagination=keyset&cursor=" + cursor }
 
-// middle is the cursor of the page in the middle of the list. Nobody follows
-// links that far here.
-func (l list) middle(b *testing.B, s *app.Server, rows int) string {
+// cursor is that of the page after a number of rows. Nobody follows links that
+// far here.
+func (l list) cursor(b testing.TB, s *app.Server, rows int) string {
+	b.Helper()
+	return l.cursorOf(b, s, `ORDER BY `+l.by+`, id LIMIT 1 OFFSET ?`, rows)
+}
+
+// random are pages all over the list, enough that none is read twice while it
+// is measured.
+func (l list) random(b testing.TB, s *app.Server, rows int) []string {
+	b.Helper()
+	random := rand.New(rand.NewPCG(1, uint64(rows)))
+	var last int64
+	if err := s.DB.QueryRowContext(b.Context(), `SELECT max(id) FROM `+l.table).Scan(&last); err != nil {
+		b.Fatal(err)
+	}
+	var pages []string
+	for range (pageRounds + 1) * pageReads {
+		// Accounts that the installation itself made leave gaps at the start.
+		pages = append(pages, l.keyset(l.cursorOf(b, s, `WHERE id >= ? ORDER BY id LIMIT 1`, random.Int64N(last)+1)))
+	}
+	return pages
+}
+
+// cursorOf is the cursor at the row that a query chooses.
+func (l list) cursorOf(b testing.TB, s *app.Server, which string, arg any) string {
 	b.Helper()
 	var value, id any
-	err := s.DB.QueryRowContext(b.Context(), `SELECT `+l.by+`, id FROM `+l.table+` ORDER BY `+l.by+`, id LIMIT 1 OFFSET ?`, rows/2).Scan(&value, &id)
+	err := s.DB.QueryRowContext(b.Context(), `SELECT `+l.by+`, id FROM `+l.table+` `+which, arg).Scan(&value, &id)
 	if err != nil {
 		b.Fatal(err)
 	}

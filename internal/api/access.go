@@ -207,14 +207,16 @@ func (a *API) throttle(c *call) error {
 	if err != nil {
 		return err
 	}
-	rate, key, name := settings.UnauthenticatedAPI, "ip:"+c.actor.IP, "throttle_unauthenticated_api"
-	if !c.actor.Anonymous() {
-		rate, key, name = settings.AuthenticatedAPI, "user:"+c.actor.Username, "throttle_authenticated_api"
-	}
-	if !rate.Enabled {
+	if c.actor.Anonymous() {
+		if rate := settings.UnauthenticatedAPI; rate.Enabled {
+			return a.takeToken(c, "ip:"+c.actor.IP, rateOf("throttle_unauthenticated_api", rate))
+		}
 		return nil
 	}
-	return a.takeToken(c, key, rateOf(name, rate))
+	if rate := settings.AuthenticatedAPI; rate.Enabled {
+		return a.takeToken(c, "user:"+c.actor.Username, rateOf("throttle_authenticated_api", rate))
+	}
+	return nil
 }
 
 func rateOf(name string, t setting.Throttle) limit.Rate {

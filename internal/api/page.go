@@ -135,10 +135,15 @@ func writeOffset(c *call, p pageParams, more, over bool, total int) {
 	perPage := strconv.FormatInt(p.PerPage, 10)
 	query := c.pageQuery()
 	query.Set("per_page", perPage)
-	var links []string
+	before, after := c.pageLinks(query)
+	links := make([]byte, 0, 4*(len(before)+len(after)+32))
 	link := func(rel string, n int64) {
-		query.Set("page", strconv.FormatInt(n, 10))
-		links = append(links, "<"+c.pageURL(query)+`>; rel="`+rel+`"`)
+		if len(links) > 0 {
+			links = append(links, ", "...)
+		}
+		links = append(append(links, '<'), before...)
+		links = append(strconv.AppendInt(links, n, 10), after...)
+		links = append(append(append(links, `>; rel="`...), rel...), '"')
 	}
 	next, prev := "", ""
 	if p.Page > 1 {
@@ -160,7 +165,22 @@ func writeOffset(c *call, p pageParams, more, over bool, total int) {
 		h.Set("X-Total", strconv.Itoa(total))
 		h.Set("X-Total-Pages", strconv.FormatInt(max(pages, 1), 10))
 	}
-	h.Set("Link", strings.Join(links, ", "))
+	h.Set("Link", string(links))
+}
+
+// pageLinks is the address of this request with another query, cut where the
+// number of the page stands in it.
+func (c *call) pageLinks(query url.Values) (before, after string) {
+	// An encoded query has no other & or ?, so the mark is found where it is.
+	const mark = "page=%00"
+	query.Set("page", "\x00")
+	address := c.pageURL(query)
+	for _, sign := range []string{"&", "?"} {
+		if i := strings.LastIndex(address, sign+mark); i >= 0 {
+			return address[:i+len(sign)+len("page=")], address[i+len(sign)+len(mark):]
+		}
+	}
+	return address, "" // can not be: the mark was just written
 }
 
 // secretParams are never written into a link.

@@ -40,6 +40,13 @@ const connStatements = 200
 // whether its context has ended: some microseconds.
 const pollEvery = 1000
 
+// mapped is how many bytes of the file, from its start, are read where the
+// kernel keeps them; it is the most that SQLite allows, and what lies behind is
+// read by calls. Pages that are in nobody's cache, as the rows of a page by
+// name in a long list are, then cost half as much. The kernel can take this
+// memory back at any time, but counts it as resident, for each connection.
+const mapped = "2147418112"
+
 // openConn opens the file, which must be there.
 func openConn(path string) (*conn, error) {
 	c := &conn{tls: libc.NewTLS(), stmts: map[string]*stmt{}, ctx: context.Background()}
@@ -81,7 +88,7 @@ func (c *conn) setUp(opened int32) error {
 	if rc != sqlite3.SQLITE_OK {
 		return c.fault(rc)
 	}
-	for _, pragma := range []string{"busy_timeout(5000)", "temp_store(MEMORY)", "query_only(1)"} {
+	for _, pragma := range []string{"busy_timeout(5000)", "temp_store(MEMORY)", "query_only(1)", "mmap_size(" + mapped + ")"} {
 		s, err := c.prepare("PRAGMA " + pragma)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"svc/internal/errs"
@@ -52,6 +53,9 @@ type Query[T any] struct {
 	// CountFrom replaces From when rows are counted or passed over, where the
 	// joins of From change nothing in their number.
 	CountFrom string
+	// CountWhere, if it has conditions, replaces Where likewise: it says the
+	// same in words for which there is an index to count in.
+	CountWhere Where
 }
 
 // List runs the query for one page. A cursor that does not fit the order is
@@ -62,7 +66,7 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 	if q.Desc {
 		dir, cmp = " DESC", "<"
 	}
-	where := Where{conds: q.Where.conds, args: q.Where.args}
+	where := Where{conds: slices.Clip(q.Where.conds), args: slices.Clip(q.Where.args)}
 	if p.Keyset && p.After != nil {
 		if err := q.checkCursor(p.After); err != nil {
 			return page, err
@@ -75,9 +79,12 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 		// columns answers directly.
 		where.And("("+strings.Join(names, ", ")+") "+cmp+" "+In(len(names)), p.After...)
 	}
-	countFrom := q.CountFrom
+	countFrom, countWhere := q.CountFrom, q.CountWhere
 	if countFrom == "" {
 		countFrom = q.From
+	}
+	if len(countWhere.conds) == 0 {
+		countWhere = q.Where
 	}
 	var columns []string
 	for _, o := range q.Order {
@@ -88,7 +95,8 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 		// The rows before the page are passed over in an index, if there is
 		// one that has all that is asked about; only the page is read whole.
 		key := q.Order[len(q.Order)-1].Name
-		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+q.Where.SQL()+order+" LIMIT ? OFFSET ?)", q.Where.Args(p.Limit+1, p.Offset)...)
+		where = Where{}
+		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", countWhere.Args(p.Limit+1, p.Offset)...)
 	}
 	// One row more than asked for tells whether another page follows.
 	query := "SELECT " + q.Columns + " FROM " + q.From + where.SQL() + order + " LIMIT ?"
@@ -113,7 +121,7 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 		page.Over = page.Total > CountLimit
 		return page, nil
 	}
-	page.Total, page.Over, err = d.Total(ctx, countFrom+q.Where.SQL(), q.Where.args...)
+	page.Total, page.Over, err = d.Total(ctx, countFrom+countWhere.SQL(), countWhere.args...)
 	return page, err
 }
 

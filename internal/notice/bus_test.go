@@ -3,8 +3,8 @@ package notice_test
 import (
 	"bytes"
 	"log/slog"
-	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,9 +56,7 @@ func TestKeysOfAllKinds(t *testing.T) {
 				continue
 			}
 			send(t, there, b, key, nil)
-			if got := heard.wait(key); got != key {
-				t.Errorf("sent %q from another node, heard %q", key, got)
-			}
+			heard.wait(t, key) // from another node
 			heard.forget()
 		}
 		err := here.Tx(t.Context(), func(tx *db.Tx) error { return a.Send(t.Context(), tx, "thing", "\xff") })
@@ -83,9 +81,7 @@ func TestManyNotices(t *testing.T) {
 		send(t, there, b, strconv.Itoa(i), nil)
 		want = append(want, strconv.Itoa(i))
 	}
-	if got := heard.wait(strings.Join(want, ",")); got != strings.Join(want, ",") {
-		t.Errorf("heard %q", got)
-	}
+	heard.wait(t, strings.Join(want, ","))
 }
 
 func TestUnreadableNotice(t *testing.T) {
@@ -98,19 +94,9 @@ func TestUnreadableNotice(t *testing.T) {
 	if _, err := d.ExecContext(t.Context(), "SELECT pg_notify('svc_notice', 'what?')"); err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
-		heard.mu.Lock()
-		n := len(heard.heard)
-		heard.mu.Unlock()
-		if n > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	heard.mu.Lock()
-	defer heard.mu.Unlock()
-	if len(heard.heard) != 1 || heard.heard[0] != "" || !b.Healthy() {
-		t.Errorf("heard %q", heard.heard)
+	heard.waitOne(t, "")
+	if !b.Healthy() {
+		t.Error("not healthy")
 	}
 }
 
@@ -122,11 +108,7 @@ func TestLongLoss(t *testing.T) {
 		return // there is no connection to lose
 	}
 	src := dbtest.Postgres(t)
-	u, err := url.Parse(src.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := strings.TrimPrefix(u.Path, "/")
+	name := databaseName(t, src)
 	admin := dbtest.Source{URL: os.Getenv("TEST_POSTGRES")}.Open(t)
 	here, there := src.Open(t), src.Open(t)
 	a, heard := start(t, here)
@@ -138,8 +120,10 @@ func TestLongLoss(t *testing.T) {
 		}
 	}
 	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
-	exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = '" + name + "'")
-	until(t, "unhealthy", func() bool { return !a.Healthy() && !b.Healthy() })
+	cut(t, admin, name)
+	if !soon(func() bool { return !a.Healthy() && !b.Healthy() }) {
+		t.Fatal("healthy without a connection")
+	}
 	send(t, there, b, "missed", nil)
 	time.Sleep(300 * time.Millisecond) // several attempts
 	if a.Healthy() {
@@ -147,12 +131,10 @@ func TestLongLoss(t *testing.T) {
 	}
 	heard.forget()
 	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
-	until(t, "healthy", a.Healthy)
-	heard.mu.Lock()
-	if len(heard.heard) != 1 || heard.heard[0] != "" {
-		t.Errorf("heard %q", heard.heard)
+	if !soon(a.Healthy) {
+		t.Fatal("not healthy again")
 	}
-	heard.mu.Unlock()
+	heard.waitOne(t, "")
 	b.Stop()
 	if b.Healthy() {
 		t.Error("healthy after the end")
@@ -172,8 +154,8 @@ func TestStartAgain(t *testing.T) {
 		if err := b.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := heard.all(); got != "" || len(heard.heard) != 1 {
-			t.Errorf("heard %q at the second start", heard.heard)
+		if got := heard.list(); !slices.Equal(got, []string{""}) {
+			t.Errorf("heard %q at the second start", got)
 		}
 		heard.forget()
 		there, _ := start(t, other)
@@ -190,11 +172,7 @@ func TestStartAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, "a notice", func() bool {
-			heard.mu.Lock()
-			defer heard.mu.Unlock()
-			return len(heard.heard) == 1 && heard.heard[0] == want
-		})
+		heard.waitOne(t, want)
 	})
 }
 
@@ -220,18 +198,7 @@ func TestOwnWritesAreNoOutsideChanges(t *testing.T) {
 	}
 	wg.Wait()
 	time.Sleep(2500 * time.Millisecond)
-	heard.mu.Lock()
-	defer heard.mu.Unlock()
-	if len(heard.heard) != 0 {
-		t.Errorf("heard %q", heard.heard)
-	}
-}
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
+	if got := heard.list(); len(got) != 0 {
+		t.Errorf("heard %q", got)
 	}
 }

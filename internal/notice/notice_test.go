@@ -3,6 +3,8 @@ package notice_test
 import (
 	"errors"
 	"log/slog"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,11 +27,13 @@ func (e *ear) hear(key string) {
 	e.heard = append(e.heard, key)
 }
 
-func (e *ear) all() string {
+func (e *ear) list() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return strings.Join(e.heard, ",")
+	return slices.Clone(e.heard)
 }
+
+func (e *ear) all() string { return strings.Join(e.list(), ",") }
 
 func (e *ear) forget() {
 	e.mu.Lock()
@@ -37,15 +41,41 @@ func (e *ear) forget() {
 	e.heard = nil
 }
 
-// wait gives what was heard once it is the wanted text, or after a while.
-func (e *ear) wait(want string) string {
-	for range 500 {
-		if e.all() == want {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+// wait waits until all that was heard is the wanted text.
+func (e *ear) wait(t *testing.T, want string) {
+	t.Helper()
+	if !soon(func() bool { return e.all() == want }) {
+		t.Errorf("heard %q, want %q", e.all(), want)
 	}
-	return e.all()
+}
+
+// waitOne waits until something was heard, which must be that alone.
+func (e *ear) waitOne(t *testing.T, want string) {
+	t.Helper()
+	soon(func() bool { return len(e.list()) > 0 })
+	if got := e.list(); !slices.Equal(got, []string{want}) {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+}
+
+// soon waits for something that must come, and reports whether it did.
+func soon(f func() bool) bool {
+	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// cut ends the connections by which the nodes on a PostgreSQL database listen.
+func cut(t *testing.T, by *db.DB, name string) {
+	t.Helper()
+	_, err := by.SQL().ExecContext(t.Context(), `
+		SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = $1`, name)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func start(t *testing.T, d *db.DB) (*notice.Bus, *ear) {
@@ -125,28 +155,23 @@ func TestOtherNodes(t *testing.T) {
 			}
 		}
 		write(there, b)
-		for range 500 {
-			heardHere.mu.Lock()
-			n := len(heardHere.heard)
-			heardHere.mu.Unlock()
-			if n > 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		heardHere.mu.Lock()
-		if len(heardHere.heard) != 1 || heardHere.heard[0] != want {
-			t.Errorf("the other node heard %q, want %q", heardHere.heard, want)
-		}
-		heardHere.mu.Unlock()
+		heardHere.waitOne(t, want)
 		if got := heardThere.all(); got != "9" {
 			t.Errorf("the node itself heard %q", got)
 		}
 		write(here, a)
-		if got := heardThere.wait("9," + want); got != "9,"+want {
-			t.Errorf("the first node heard %q", got)
-		}
+		heardThere.wait(t, "9,"+want)
 	})
+}
+
+// databaseName is that of a PostgreSQL database.
+func databaseName(t *testing.T, src dbtest.Source) string {
+	t.Helper()
+	u, err := url.Parse(src.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(u.Path, "/")
 }
 
 func TestLostConnection(t *testing.T) {
@@ -158,28 +183,13 @@ func TestLostConnection(t *testing.T) {
 		here, there := src.Open(t), src.Open(t)
 		a, heard := start(t, here)
 		b, _ := start(t, there)
-		_, err := there.SQL().ExecContext(t.Context(), `
-			SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 500 {
-			if strings.HasPrefix(heard.all(), ",") && a.Healthy() && b.Healthy() {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		cut(t, there, databaseName(t, src))
 		// Once when the connection was lost, once when it was back.
-		if got := heard.all(); got != "," {
-			t.Fatalf("heard %q, want two resets", got)
-		}
-		if !a.Healthy() {
-			t.Fatal("not healthy again")
+		if !soon(func() bool { return strings.HasPrefix(heard.all(), ",") && a.Healthy() && b.Healthy() }) || heard.all() != "," {
+			t.Fatalf("heard %q, want two resets; healthy %v and %v", heard.list(), a.Healthy(), b.Healthy())
 		}
 		heard.forget()
 		send(t, there, b, "again", nil)
-		if got := heard.wait("again"); got != "again" {
-			t.Errorf("heard %q", got)
-		}
+		heard.wait(t, "again")
 	})
 }

@@ -193,8 +193,7 @@ func (s *Service) requireVerified(ctx context.Context, tx *db.Tx, u *User, field
 	if address == "" {
 		return nil
 	}
-	ok, err := exists(tx.QueryRowContext(ctx, `
-		SELECT 1 FROM emails WHERE user_id = ? AND lower(email) = lower(?) AND confirmed_at IS NOT NULL`, u.ID, address))
+	ok, err := hasConfirmed(ctx, tx, u.ID, address)
 	if err != nil {
 		return err
 	}

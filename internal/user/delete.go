@@ -86,7 +86,7 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 			return err
 		}
 	}
-	if err := db.ExecOne(ctx, tx, `UPDATE users SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL`, s.Now(), u.ID); err != nil {
+	if err := hideUser(ctx, tx, u.ID, s.Now()); err != nil {
 		return notFound(err, "User")
 	}
 	if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
@@ -107,8 +107,7 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 // requireOtherAdmin keeps the last administrator: without one, nobody could
 // make another.
 func requireOtherAdmin(ctx context.Context, q db.Q, id int64) error {
-	ok, err := exists(q.QueryRowContext(ctx, `
-		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ? LIMIT 1`, id))
+	ok, err := hasOtherAdmin(ctx, q, id)
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,8 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 		if err := tx.Lock(ctx, "users", w.UserID); err != nil {
 			return err
 		}
-		err := tx.QueryRowContext(ctx, `SELECT avatar FROM users WHERE id = ? AND deleted_at IS NOT NULL`, w.UserID).Scan(&avatar)
+		var err error
+		avatar, err = findHiddenAvatar(ctx, tx, w.UserID)
 		if errors.Is(err, db.ErrNoRows) {
 			return nil // an earlier try got this far
 		}
@@ -143,8 +143,7 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 		if err := dropFollows(ctx, tx, w.UserID); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM users WHERE id = ?`, w.UserID)
-		return err
+		return deleteUser(ctx, tx, w.UserID)
 	})
 	if err != nil {
 		return fmt.Errorf("finish deletion of user %d: %w", w.UserID, err)
@@ -153,10 +152,4 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 		return s.Blobs.Delete(ctx, s.avatars().Key(w.UserID, avatar))
 	}
 	return nil
-}
-
-func ghostID(ctx context.Context, q db.Q) (int64, error) {
-	var id int64
-	err := q.QueryRowContext(ctx, `SELECT id FROM users WHERE kind = 'ghost' ORDER BY id LIMIT 1`).Scan(&id)
-	return id, err
 }

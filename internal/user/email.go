@@ -264,6 +264,24 @@ func findUnconfirmed(ctx context.Context, q db.Q, digest string) (Email, error) 
 		WHERE e.confirmation_digest = ? AND e.confirmation_digest <> '' AND u.deleted_at IS NULL`, digest))
 }
 
+// findAddress gives the owner of an address, how he wrote it, and when he
+// confirmed it; ErrNoRows when nobody has it.
+func findAddress(ctx context.Context, q db.Q, address string) (owner int64, stored string, confirmed *time.Time, err error) {
+	err = q.QueryRowContext(ctx, `SELECT user_id, email, confirmed_at FROM emails WHERE lower(email) = lower(?)`, address).
+		Scan(&owner, &stored, db.NullTime(&confirmed))
+	return owner, stored, confirmed, err
+}
+
+func hasConfirmed(ctx context.Context, q db.Q, userID int64, address string) (bool, error) {
+	return exists(q.QueryRowContext(ctx, `
+		SELECT 1 FROM emails WHERE user_id = ? AND lower(email) = lower(?) AND confirmed_at IS NOT NULL`, userID, address))
+}
+
+func confirmAddress(ctx context.Context, q db.Q, address string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE emails SET confirmed_at = ?, confirmation_digest = '' WHERE lower(email) = lower(?)`, now, address)
+	return err
+}
+
 // insertEmail writes an address; a taken one breaks the index emails_email.
 func insertEmail(ctx context.Context, q db.Q, userID int64, address string, confirmedAt *time.Time, confirmationDigest string, now time.Time) (int64, error) {
 	var id int64

@@ -98,10 +98,9 @@ func listFollows(ctx context.Context, d *db.DB, by actor.Actor, list, of string,
 		where.And("u.state NOT IN (?, ?) OR u.id = ?", string(Banned), string(PendingApproval), by.ID)
 	}
 	return db.List(ctx, d, db.Query[*User]{
-		Columns: userColumns, From: userTables + " JOIN follows f ON u.id = " + list,
+		Columns: userColumns, From: "follows f JOIN users u ON u.id = " + list,
 		Where: where, Order: []db.Order{{Name: list}},
 		Scan: scanUser, Keys: func(u *User) []any { return []any{u.ID} },
-		CountFrom: "follows f JOIN users u ON u.id = " + list,
 	}, p)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -77,6 +78,37 @@ func TestFollow(t *testing.T) {
 		}
 		_, _, err = b.Follow(ctx, actor.Actor{}, ada.ID)
 		b.refused(err, errs.KindUnauthorized)
+	})
+}
+
+func TestLocalTime(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		winter, summer := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC), time.Date(2026, 7, 2, 23, 4, 5, 0, time.UTC)
+		ada, byAda := b.user("ada")
+		for _, c := range []struct {
+			zone           string
+			winter, summer string
+		}{
+			{"UTC", "3:04 PM", "11:04 PM"},
+			{"", "3:04 PM", "11:04 PM"},
+			{"Europe/Berlin", "4:04 PM", "1:04 AM"},
+			{"Asia/Kolkata", "8:34 PM", "4:34 AM"},
+			{"Nowhere/Atall", "3:04 PM", "11:04 PM"},
+		} {
+			_, err := b.DB.ExecContext(ctx, `UPDATE users SET timezone = ? WHERE id = ?`, c.zone, ada.ID)
+			b.ok(err)
+			for range 2 { // the second time the zone is known
+				read, err := b.Get(ctx, byAda, ada.ID, false)
+				b.ok(err)
+				for _, u := range []*User{read, {Profile: Profile{Timezone: c.zone}}} {
+					if w, s := u.LocalTime(winter), u.LocalTime(summer); w != c.winter || s != c.summer {
+						b.t.Errorf("%q: %s, %s", c.zone, w, s)
+					}
+				}
+			}
+		}
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
@@ -99,11 +98,7 @@ func (s *Service) checkChange(ctx context.Context, c Change) error {
 
 // setPrimary makes one of the user's secondary addresses the primary one.
 func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address string, skipReconfirmation bool) error {
-	var owner int64
-	var stored string
-	var confirmed *time.Time
-	err := tx.QueryRowContext(ctx, `SELECT user_id, email, confirmed_at FROM emails WHERE lower(email) = lower(?)`, address).
-		Scan(&owner, &stored, db.NullTime(&confirmed))
+	owner, stored, confirmed, err := findAddress(ctx, tx, address)
 	if err != nil || owner != u.ID {
 		if err := notFound(err, "User"); err != nil {
 			return err
@@ -113,7 +108,7 @@ func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address st
 	if confirmed == nil && skipReconfirmation {
 		now := s.Now()
 		confirmed = &now
-		if _, err := tx.ExecContext(ctx, `UPDATE emails SET confirmed_at = ?, confirmation_digest = '' WHERE lower(email) = lower(?)`, now, address); err != nil {
+		if err := confirmAddress(ctx, tx, address, now); err != nil {
 			return err
 		}
 	}
@@ -124,7 +119,7 @@ func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address st
 // setPassword stores a password that somebody else chose: the user must
 // change it at his next sign-in, and his sessions end.
 func (s *Service) setPassword(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string) error {
-	if _, err := tx.ExecContext(ctx, `UPDATE users SET password_hash = ?, failed_attempts = 0, locked_until = NULL WHERE id = ?`, hash, u.ID); err != nil {
+	if err := savePassword(ctx, tx, u.ID, hash); err != nil {
 		return err
 	}
 	u.MustChangePassword = !by.Is(u.ID)

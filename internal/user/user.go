@@ -95,6 +95,8 @@ type User struct {
 	Identities []Identity
 	Attributes []Attribute
 	Creator    *User // of CreatedBy, if he is still there
+
+	zone zone // of Timezone, if that was read from the store
 }
 
 // Profile is what a user tells of himself.
@@ -124,11 +126,26 @@ func (u *User) Locked(now time.Time) bool { return u.LockedUntil != nil && now.B
 
 // LocalTime is the time of day where the user is.
 func (u *User) LocalTime(now time.Time) string {
-	zone, err := time.LoadLocation(u.Timezone)
-	if err != nil {
-		zone = time.UTC
+	at := u.zone.at
+	if at == nil || u.zone.name != u.Timezone {
+		at = loadZone(u.Timezone).at
 	}
-	return now.In(zone).Format("3:04 PM")
+	return now.In(at).Format("3:04 PM")
+}
+
+// zone is a time zone with the name by which it was found.
+type zone struct {
+	name string
+	at   *time.Location
+}
+
+// loadZone gives UTC for a name that there is not.
+func loadZone(name string) zone {
+	at, err := time.LoadLocation(name)
+	if err != nil {
+		at = time.UTC
+	}
+	return zone{name, at}
 }
 
 // WorkInformation joins job title and organization, empty without either.

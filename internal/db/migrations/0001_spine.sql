@@ -1,11 +1,12 @@
 -- +goose Up
 
+-- A table BY_KEY lies in the order of its key, where the database can do that.
 -- Times are microseconds since 1970 (BIGINT), days are YYYY-MM-DD (TEXT), so
 -- that both databases store and order them alike.
 
 CREATE TABLE users (
   id                      AUTO_ID,
-  deleted_at              BIGINT,
+  deleted_at              BIGINT, -- first, because every list asks for it
   kind                    TEXT NOT NULL DEFAULT 'human',
   username                TEXT NOT NULL,
   name                    TEXT NOT NULL,
@@ -56,19 +57,22 @@ CREATE TABLE users (
   status_message          TEXT NOT NULL DEFAULT '',
   status_availability     TEXT NOT NULL DEFAULT 'not_set',
   status_clear_at         BIGINT,
-  followers               BIGINT NOT NULL DEFAULT 0,
+  followers               BIGINT NOT NULL DEFAULT 0, -- how many rows of follows there are
   following               BIGINT NOT NULL DEFAULT 0,
+  namespace_id            BIGINT, -- the one whose user_id is this user
   created_by              BIGINT,
   created_at              BIGINT NOT NULL,
   updated_at              BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX users_username ON users (lower(username));
 CREATE INDEX users_email ON users (lower(email));
--- Lists leave deleted users out; these hold all that a page by offset passes over.
-CREATE INDEX users_name_id ON users (name, id) WHERE deleted_at IS NULL;
-CREATE INDEX users_username_id ON users (username, id) WHERE deleted_at IS NULL;
-CREATE INDEX users_created_at_id ON users (created_at, id) WHERE deleted_at IS NULL;
-CREATE INDEX users_updated_at_id ON users (updated_at, id) WHERE deleted_at IS NULL;
+-- Lists leave deleted users out. These hold all that a page by offset passes
+-- over and that a total counts: SQLite asks for the deleted_at of each entry.
+CREATE INDEX users_alive ON users (id, deleted_at) WHERE deleted_at IS NULL;
+CREATE INDEX users_name_id ON users (name, id, deleted_at) WHERE deleted_at IS NULL;
+CREATE INDEX users_username_id ON users (username, id, deleted_at) WHERE deleted_at IS NULL;
+CREATE INDEX users_created_at_id ON users (created_at, id, deleted_at) WHERE deleted_at IS NULL;
+CREATE INDEX users_updated_at_id ON users (updated_at, id, deleted_at) WHERE deleted_at IS NULL;
 CREATE INDEX users_last_activity_on ON users (last_activity_on, id);
 CREATE INDEX users_admin ON users (id) WHERE admin;
 CREATE INDEX users_deleted ON users (id) WHERE deleted_at IS NOT NULL;
@@ -102,21 +106,20 @@ CREATE INDEX emails_user_id ON emails (user_id, id);
 CREATE INDEX emails_confirmation_digest ON emails (confirmation_digest) WHERE confirmation_digest <> '';
 
 CREATE TABLE identities (
-  id               AUTO_ID,
   user_id          BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   provider         TEXT NOT NULL,
   extern_uid       TEXT NOT NULL,
-  saml_provider_id BIGINT
-);
+  saml_provider_id BIGINT,
+  PRIMARY KEY (user_id, provider)
+) BY_KEY;
 CREATE UNIQUE INDEX identities_provider_extern_uid ON identities (provider, lower(extern_uid));
-CREATE UNIQUE INDEX identities_user_id_provider ON identities (user_id, provider);
 
 CREATE TABLE follows (
   follower_id BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   followed_id BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   created_at  BIGINT NOT NULL,
   PRIMARY KEY (follower_id, followed_id)
-);
+) BY_KEY;
 CREATE INDEX follows_followed_id ON follows (followed_id, follower_id);
 
 CREATE TABLE ssh_keys (
@@ -140,7 +143,7 @@ CREATE TABLE user_custom_attributes (
   key     TEXT NOT NULL,
   value   TEXT NOT NULL,
   PRIMARY KEY (user_id, key)
-);
+) BY_KEY;
 CREATE INDEX user_custom_attributes_key ON user_custom_attributes (key, value, user_id);
 
 CREATE TABLE access_tokens (
@@ -220,6 +223,9 @@ CREATE TABLE audit_events (
   details        TEXT NOT NULL,
   created_at     BIGINT NOT NULL
 );
+-- What a page by offset passes over: on SQLite an id is the row itself, and
+-- rows are wide. On PostgreSQL the primary key is such an index.
+SQLITE_INDEX audit_events_id ON audit_events (id);
 CREATE INDEX audit_events_entity ON audit_events (entity_type, entity_id, id);
 CREATE INDEX audit_events_author_id ON audit_events (author_id, id);
 CREATE INDEX audit_events_created_at ON audit_events (created_at, id);
