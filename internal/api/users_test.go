@@ -121,6 +121,7 @@ func TestCreateUser(t *testing.T) {
 					"last_sign_in_at":null,"current_sign_in_ip":null,"namespace_id":"<any>","bot":false}`},
 			{Name: "private commit address", Do: "GET /users?username=newbie", As: root, Status: 200, Want: `[{"commit_email":"<any>"}]`, Not: []string{`"commit_email":"new@example.org"`}},
 			{Name: "email taken", Do: "POST /users", As: root, Form: form("username", "other"), Status: 409, Want: `{"message":"Email has already been taken"}`},
+			{Name: "email and username taken", Do: "POST /users", As: root, Form: form(), Status: 409, Want: `{"message":"Email has already been taken"}`},
 			{Name: "email taken in another case", Do: "POST /users", As: root, Form: form("username", "other", "email", "NEW@example.org"), Status: 409},
 			{Name: "username taken", Do: "POST /users", As: root, Form: form("username", "NEWBIE", "email", "o@example.org"), Status: 409, Want: `{"message":"Username has already been taken"}`},
 			{Name: "nothing was left of the refused", Do: "GET /users?search=other", As: root, Status: 200, Want: `[]`},

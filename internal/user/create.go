@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -112,6 +113,13 @@ func (s *Service) newUser(by actor.Actor, n NewUser, settings setting.Settings) 
 }
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string, n NewUser) error {
+	// Of two faults clients expect to hear of the address; the indexes hold
+	// both rules.
+	if _, _, _, err := findAddress(ctx, tx, u.Email); err == nil {
+		return emailTaken()
+	} else if !errors.Is(err, db.ErrNoRows) {
+		return err
+	}
 	if err := insertUser(ctx, tx, u, hash); err != nil {
 		return err
 	}

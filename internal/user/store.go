@@ -267,7 +267,7 @@ func taken(err error) error {
 	case db.IsUnique(err, "users_username"), db.IsUnique(err, "namespaces_path"), db.IsUnique(err, "namespaces_full_path"):
 		return errs.Conflict("Username has already been taken")
 	case db.IsUnique(err, "emails_email"):
-		return errs.Conflict("Email has already been taken")
+		return emailTaken()
 	case db.IsUnique(err, "identities_provider_extern_uid"):
 		return errs.Conflict("Extern UID has already been taken")
 	}
@@ -318,3 +318,5 @@ func exists(row *db.Row) (bool, error) {
 	}
 	return err == nil, err
 }
+
+func emailTaken() *errs.Error { return errs.Conflict("Email has already been taken") }
