@@ -288,13 +288,13 @@ func TestCheckRef(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
 		"refs/heads/main": true, "refs/tags/v1.0": true, "refs/heads/a/b-c": true, "refs/heads/ü": true, "refs/x": true,
-		"refs/heads/a@b": true, "refs/heads/@": true, "refs/heads/x.locked": true,
+		"refs/heads/a@b": true, "refs/tags/@": true, "refs/heads/x.locked": true,
 		"": false, "main": false, "heads/main": false, "refs/heads/": false, "refs/heads/-x": false, "refs/heads/a/-b": false,
 		"refs/heads/..": false, "refs/heads/a..b": false, "refs/heads/a\x00b": false, "refs/heads/a\nb": false, "refs/heads/a\x7f": false,
 		"refs/heads/a.lock": false, "refs/heads/a.lock/b": false, "refs/heads/.a": false, "refs/heads/a.": false,
 		"refs/heads/a b": false, "refs/heads/a~1": false, "refs/heads/a^": false, "refs/heads/a:b": false, "refs/heads/a?": false,
 		"refs/heads/*": false, "refs/heads/[a]": false, `refs/heads/a\b`: false, "refs/heads/a@{1}": false, "refs/heads//a": false,
-		"refs/heads/HEAD": false, "refs/../config": false, "/refs/heads/x": false,
+		"refs/heads/HEAD": false, "refs/heads/@": false, "refs/../config": false, "/refs/heads/x": false,
 		"refs/heads/" + strings.Repeat("a", 4096): false, "refs/heads/" + strings.Repeat("a", 250): false,
 		"refs/heads/" + strings.Repeat("a/", 1000) + "a": false, "refs/heads/" + strings.Repeat("a", 240): true,
 	} {

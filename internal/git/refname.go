@@ -25,7 +25,7 @@ func CheckRef(name string) error {
 		return bad("git does not allow it")
 	case strings.Contains(name, "/-"):
 		return bad("a part starts with -")
-	case name == "refs/heads/HEAD":
+	case name == "refs/heads/HEAD", name == "refs/heads/@": // which is short for it
 		return bad("HEAD is no branch")
 	}
 	for part := range strings.SplitSeq(name, "/") {
