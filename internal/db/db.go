@@ -37,6 +37,8 @@ type DB struct {
 	path   string
 	url    string
 	counts overCache
+
+	watches []watch
 }
 
 type kind int
@@ -103,6 +105,13 @@ func (d *DB) Stats() map[string]sql.DBStats {
 // transaction is the only writer, and the call fails.
 func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	var res sql.Result
+	if d.watched(query) {
+		err := d.Tx(ctx, func(tx *Tx) (err error) {
+			res, err = tx.ExecContext(ctx, query, args...)
+			return err
+		})
+		return res, err
+	}
 	err := again(ctx, func() (err error) {
 		res, err = d.writer.exec(ctx, query, args)
 		return err
@@ -114,6 +123,9 @@ func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 // only reads goes to the readers, everything else to the writer.
 func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
 	writes := !reads(query)
+	if writes && d.watched(query) {
+		return nil, errors.New("a write to a table that somebody watches needs a transaction")
+	}
 	var found rows
 	err := again(ctx, func() (err error) {
 		if d.reader == nil || writes {

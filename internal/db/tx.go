@@ -20,6 +20,7 @@ type Tx struct {
 	open        *Rows // of the last query, until they are closed
 	failed      error // of the first statement that failed
 	unprepared  []string
+	wrote       []string // tables, when somebody watches
 	afterCommit []func()
 }
 
@@ -36,7 +37,6 @@ func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	if err != nil {
 		return err
 	}
-	d.writer.learn(ctx, tx.unprepared)
 	for _, after := range tx.afterCommit {
 		after()
 	}
@@ -65,7 +65,9 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	}
 	defer sqlTx.Rollback() // a no-op after the commit; undoes f's work when f panics
 	tx := &Tx{db: d, tx: sqlTx}
-	err = tx.run(f)
+	if err = tx.run(f); err == nil && tx.failed == nil {
+		err = tx.tell(ctx)
+	}
 	if errors.Is(err, sql.ErrTxDone) {
 		err = because(ctx, err) // database/sql has undone it when the context ended
 	}
@@ -82,6 +84,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if err := sqlTx.Commit(); err != nil {
 		return nil, fmt.Errorf("commit: %w", mapError(err))
 	}
+	d.writer.learn(ctx, tx.unprepared)
 	return tx, nil
 }
 
@@ -112,6 +115,7 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 		t.failed = because(ctx, err)
 		return nil, t.failed
 	}
+	t.note(query)
 	return res, nil
 }
 
@@ -132,6 +136,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 		t.failed = because(ctx, err)
 		return nil, t.failed
 	}
+	t.note(query)
 	t.open = &Rows{rows: rows, tx: t}
 	return t.open, nil
 }
@@ -163,13 +168,10 @@ func (t *Tx) statement(query string) (*statement, error) {
 	return &statement{text: query, users: 1}, nil
 }
 
-// learn prepares queries for the next transaction, if nobody wants to write
-// just now.
+// learn prepares queries for the next transaction, by one that has been
+// committed and still has its turn: where many write, nobody would find
+// another time for it.
 func (p *pool) learn(ctx context.Context, queries []string) {
-	if len(queries) == 0 || !p.turn.try() {
-		return
-	}
-	defer p.turn.give()
 	for _, query := range queries {
 		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE can not be prepared twice
 			p.stmts.release(s)

@@ -41,7 +41,9 @@ type Error struct {
 	// goes with KindInvalid or KindConflict and replaces Text.
 	Fields map[string][]string
 	// Bare says that Text stands alone: a door puts nothing before it.
-	Bare  bool
+	Bare bool
+	// Code tells programs why, where several reasons have one kind.
+	Code  string
 	cause error
 }
 
@@ -71,6 +73,13 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.cause = cause
+	return &c
+}
+
+// Coded returns a copy of e that tells programs why.
+func (e *Error) Coded(code string) *Error {
+	c := *e
+	c.Code = code
 	return &c
 }
 

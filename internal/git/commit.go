@@ -41,21 +41,23 @@ func (r Repo) commits(ctx context.Context, ids []OID) ([]*Commit, error) {
 	if len(missing) == 0 {
 		return list, nil
 	}
+	wanted := make([]OID, len(missing))
+	for n, i := range missing {
+		wanted[n] = ids[i]
+	}
 	err := r.withReader(ctx, func(p *reader) error {
-		for _, i := range missing {
-			o, err := p.read(ids[i], TypeCommit)
+		n := 0
+		return p.readAll(wanted, TypeCommit, func(o *Object) error {
+			c, err := parseCommit(o.OID, o.Content)
 			if err != nil {
-				return err
+				return fmt.Errorf("commit %s: %w: %w", o.OID, ErrCorrupt, err)
 			}
-			c, err := parseCommit(ids[i], o.Content)
-			if err != nil {
-				return fmt.Errorf("commit %s: %w: %w", ids[i], ErrCorrupt, err)
-			}
-			list[i] = c
-			r.engine.cache.put(cacheKey{scope, kindCommit, string(ids[i])}, c, 256+2*len(o.Content))
-			r.engine.cache.put(cacheKey{scope, kindInfo, string(ids[i])}, o.Info, 0)
-		}
-		return nil
+			list[missing[n]] = c
+			n++
+			r.engine.cache.put(cacheKey{scope, kindCommit, string(o.OID)}, c, 256+2*len(o.Content))
+			r.engine.cache.put(cacheKey{scope, kindInfo, string(o.OID)}, o.Info, 0)
+			return nil
+		})
 	})
 	return list, err
 }

@@ -94,9 +94,11 @@ func (r Repo) Object(ctx context.Context, id OID) (*Object, error) {
 		return v.(*Object), nil
 	}
 	var o *Object
-	err := r.withReader(ctx, func(p *reader) error {
-		info, err := p.info(string(id))
-		if err != nil {
+	err := r.withReader(ctx, func(p *reader) (err error) {
+		var info Info
+		if v, ok := r.engine.cache.get(cacheKey{r.scope(), kindInfo, string(id)}); ok {
+			info = v.(Info)
+		} else if info, err = p.info(string(id)); err != nil {
 			return err
 		}
 		if info.Size > maxParsed || info.Type == TypeBlob && info.Size > MaxObject {
@@ -118,6 +120,15 @@ func (r Repo) Object(ctx context.Context, id OID) (*Object, error) {
 type Content struct {
 	Info
 	io.ReadCloser
+}
+
+// WriteTo implements io.WriterTo: what is held in memory already is written
+// from there.
+func (c *Content) WriteTo(w io.Writer) (int64, error) {
+	if held, ok := c.ReadCloser.(io.WriterTo); ok {
+		return held.WriteTo(w)
+	}
+	return io.CopyBuffer(w, onlyReader{c.ReadCloser}, make([]byte, 64<<10))
 }
 
 // Open gives an object of any size as a stream, which ends with ctx. Of a

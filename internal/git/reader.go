@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,6 +165,48 @@ func (p *reader) read(id OID, want Type) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.wanted(head, want)
+}
+
+// questions is how many are asked at once: their text is held by the pipe, so
+// that nobody waits for the other while both write.
+const questions = 64
+
+// readAll is read for many objects, each of which is handed to do. They are
+// asked for together, which takes a turn of both processes and not one for
+// each.
+func (p *reader) readAll(ids []OID, want Type, do func(*Object) error) error {
+	for part := range slices.Chunk(ids, questions) {
+		var text strings.Builder
+		for _, id := range part {
+			text.WriteString("contents " + string(id) + "\n")
+		}
+		if _, err := io.WriteString(p.in, text.String()); err != nil {
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
+		for i, id := range part {
+			head, err := p.header(string(id))
+			var o *Object
+			if err == nil {
+				o, err = p.wanted(head, want)
+			}
+			if err == nil {
+				err = do(o)
+			}
+			if err != nil && i+1 < len(part) && !errors.Is(err, errBroken) {
+				err = unread{err}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wanted reads what follows the answer to a question, if it is of the type.
+func (p *reader) wanted(head Info, want Type) (_ *Object, err error) {
+	id := head.OID
 	switch {
 	case head.Type == want && head.Size <= maxParsed:
 		return p.content(head)

@@ -53,16 +53,58 @@ func (r Repo) lookup(name string) (OID, error) {
 	case strings.HasPrefix(name, "refs/"):
 		places = []string{""}
 	}
-	for _, place := range places {
-		id, err := r.follow(place + name)
-		if !errors.Is(err, ErrNotFound) {
-			return id, err
-		}
+	for i := range places {
+		places[i] += name
+	}
+	if id, err := r.firstOf(places); !errors.Is(err, ErrNotFound) {
+		return id, err
 	}
 	if err := r.exists(); err != nil {
 		return "", err
 	}
 	return "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
+}
+
+// firstOf reads the first of the refs that is there. Each loose file is looked
+// for before packed-refs is read, which is then asked for all of them at once.
+func (r Repo) firstOf(names []string) (OID, error) {
+	var loose OID
+	for i, name := range names {
+		id, err := r.followLoose(name)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if loose, names = id, names[:i]; i == 0 {
+			return loose, nil
+		}
+		break
+	}
+	packed, err := r.packed()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if i, ok := packed.find(name); ok {
+			return packed.refs[i].id, nil
+		}
+	}
+	if loose == "" {
+		return "", fmt.Errorf("ref %.100q: %w", names[0], ErrNotFound)
+	}
+	return loose, nil
+}
+
+// followLoose reads a ref that is a file of its own, through symbolic refs; a
+// symbolic one is one, and what it leads to may be packed.
+func (r Repo) followLoose(name string) (OID, error) {
+	id, target, err := r.readLoose(name)
+	if err != nil || target == "" {
+		return id, err
+	}
+	return r.follow(target)
 }
 
 // follow reads a ref by its full name, through symbolic refs.
@@ -80,15 +122,9 @@ func (r Repo) follow(name string) (OID, error) {
 
 // readRef reads one ref: its id, or the name that a symbolic one points to.
 func (r Repo) readRef(name string) (id OID, target string, err error) {
-	if len(name) > maxRef {
-		return "", "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
-	}
-	text, err := os.ReadFile(filepath.Join(r.path, filepath.FromSlash(name)))
-	switch {
-	case err == nil:
-		return parseRef(name, text)
-	case !notAFile(err):
-		return "", "", fmt.Errorf("read ref %.100q: %w", name, err)
+	id, target, err = r.readLoose(name)
+	if !errors.Is(err, ErrNotFound) {
+		return id, target, err
 	}
 	packed, err := r.packed()
 	if err != nil {
@@ -99,6 +135,25 @@ func (r Repo) readRef(name string) (id OID, target string, err error) {
 	}
 	return "", "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
 }
+
+// readLoose is readRef for a ref that has a file of its own.
+func (r Repo) readLoose(name string) (id OID, target string, err error) {
+	if len(name) > maxRef {
+		return "", "", errNoRef
+	}
+	text, err := os.ReadFile(r.path + "/" + filepath.FromSlash(name))
+	switch {
+	case err == nil:
+		return parseRef(name, text)
+	case notAFile(err):
+		return "", "", errNoRef
+	}
+	return "", "", fmt.Errorf("read ref %.100q: %w", name, err)
+}
+
+// errNoRef says so without a name, which the caller has: it is asked for more
+// often than it is told.
+var errNoRef = fmt.Errorf("loose ref: %w", ErrNotFound)
 
 // exists returns ErrNoRepository when there is nothing to find refs in.
 func (r Repo) exists() error {

@@ -94,7 +94,26 @@ func (q *Queue) insert(ctx context.Context, tx *db.Tx, it item, a addition) erro
 			return err
 		}
 	}
+	if !q.DB.Postgres() && a.opts.ScheduledAt.IsZero() {
+		return q.insertPlain(ctx, tx, it, a.opts)
+	}
 	_, err := q.inserter.InsertTx(ctx, tx.SQL(), it, &a.opts)
+	return err
+}
+
+// insertPlain writes the row that River would write for work that may begin at
+// once. River has SQLite read the text of its statement anew each time, within
+// a savepoint, while nobody else may write.
+func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.InsertOpts) error {
+	var now *string // the database knows better, unless the time is not the real one
+	if at := (clock{q.Now}).NowUTCOrNil(); at != nil {
+		text := at.Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
+		now = &text
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO river_job (args, created_at, kind, max_attempts, metadata, priority, queue, scheduled_at, state, tags)
+		VALUES (?, COALESCE(?, datetime('now', 'subsec')), ?, ?, json('{}'), ?, ?, COALESCE(?, datetime('now', 'subsec')), 'available', json('[]'))`,
+		[]byte(it.args), now, it.kind, o.MaxAttempts, max(o.Priority, 1), o.Queue, now)
 	return err
 }
 

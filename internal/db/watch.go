@@ -1,0 +1,79 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// watch is somebody who wants to know of writes to some tables.
+type watch struct {
+	tables []string
+	f      func(ctx context.Context, tx *Tx) error
+}
+
+// OnWrite has f called at the end of each transaction that wrote to one of the
+// tables, before it is committed: who keeps what stands in them tells others
+// there that it has changed, and misses no writer, now or later. Rows that the
+// database itself removes with others count as a write to the table of those.
+// It is called while the program is put together.
+func (d *DB) OnWrite(tables []string, f func(ctx context.Context, tx *Tx) error) {
+	d.watches = append(d.watches, watch{tables, f})
+}
+
+// watched reports whether somebody wants to know of what the statement writes.
+func (d *DB) watched(query string) bool {
+	table := written(query)
+	return table != "" && slices.ContainsFunc(d.watches, func(w watch) bool { return slices.Contains(w.tables, table) })
+}
+
+// note keeps which table a statement of the transaction wrote to.
+func (t *Tx) note(query string) {
+	if len(t.db.watches) == 0 {
+		return
+	}
+	if table := written(query); table != "" && !slices.Contains(t.wrote, table) {
+		t.wrote = append(t.wrote, table)
+	}
+}
+
+// tell calls those who want to know what the transaction wrote.
+func (t *Tx) tell(ctx context.Context) error {
+	for _, w := range t.db.watches {
+		if !slices.ContainsFunc(t.wrote, func(table string) bool { return slices.Contains(w.tables, table) }) {
+			continue
+		}
+		if err := w.f(ctx, t); err != nil {
+			return fmt.Errorf("tell of a change: %w", err)
+		}
+	}
+	return nil
+}
+
+// written is the table that a statement writes to, empty when it only reads.
+// Our statements are written by ourselves: keywords in capitals, one space
+// between them.
+func written(query string) string {
+	query = strings.TrimLeft(query, " \t\n")
+	if strings.HasPrefix(query, "SELECT ") {
+		return ""
+	}
+	for _, verb := range []string{"INSERT INTO ", "UPDATE ", "DELETE FROM "} {
+		at := 0
+		if !strings.HasPrefix(query, verb) {
+			if !strings.HasPrefix(query, "WITH ") {
+				continue
+			}
+			if at = strings.Index(query, verb); at < 0 {
+				continue
+			}
+		}
+		name := query[at+len(verb):]
+		if end := strings.IndexAny(name, " \t\n("); end >= 0 {
+			name = name[:end]
+		}
+		return name
+	}
+	return ""
+}
