@@ -23,7 +23,10 @@ help: ## list the targets
 build: ## build bin/svc, one static binary
 	go build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/svc ./cmd/svc
 
-run: build ## build and start the server; its address, and on the first start root's password and token, are printed
+# For a first look; what the environment says wins.
+run: export SVC_RUNNER ?= builtin
+run: export SVC_EXAMPLE ?= true
+run: build ## build and start the server with its own runner and an example; the first start prints root's password and token
 	bin/svc serve
 
 check: bin/tools/staticcheck ## check format, vet, staticcheck and the import rule
@@ -39,10 +42,10 @@ fuzz: ## run each fuzz test for FUZZTIME (20s)
 	scripts/fuzz $(FUZZTIME)
 
 bench: build ## run the benchmarks
-	go test -run '^$$' -bench . -skip GitLarge -timeout 60m ./bench/...
+	go test -run '^$$' -bench . -skip Large -benchtime 1x -timeout 60m ./bench/...
 
-bench-large: ## run the benchmarks on a repository of 1 GiB
-	go test -run '^$$' -bench GitLarge -timeout 60m ./bench/...
+bench-large: build ## run the benchmarks with a repository and an artifact of 1 GiB
+	go test -run '^$$' -bench Large -benchtime 1x -timeout 60m ./bench/...
 
 clean: ## remove what was built
 	rm -rf bin

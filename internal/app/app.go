@@ -31,6 +31,7 @@ import (
 	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
+	"svc/internal/signing"
 	"svc/internal/user"
 	"svc/internal/web"
 )
@@ -46,6 +47,7 @@ type App struct {
 	DB      *db.DB
 	Blobs   blob.Store
 	Keys    *secret.Keyring
+	Signing *signing.Service
 	Notices *notice.Bus
 	Queue   *queue.Queue
 	Git     *git.Engine
@@ -106,6 +108,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log})
+	a.Signing = signing.New(signing.Deps{DB: a.DB, Keys: a.Keys, Now: a.now})
 	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
 	a.Audit = audit.New(audit.Deps{DB: a.DB})
 	a.Users = user.New(user.Deps{
@@ -113,7 +116,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Now: a.now, ServiceName: a.Config.ServiceName,
 	})
 	a.Projects = project.New(project.Deps{
-		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Users: a.Users, Audit: a.Audit, Now: a.now,
+		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Now: a.now,
 		Host: a.host(), Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
 	})
 	a.Activity = activity.New(activity.Deps{DB: a.DB, Users: a.Users})
@@ -122,9 +125,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Storages: a.Config.Storages, Now: a.now,
 	})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Repos: a.Repos, Now: a.now,
-		LogDir: filepath.Join(a.Config.DataDir, "logs"),
+		LogDir: filepath.Join(a.Config.DataDir, "logs"), TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 		},
@@ -184,7 +187,7 @@ func (a *App) Close() error {
 func (a *App) doors() (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI, Signing: a.Signing,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"svc/internal/config"
+	"svc/internal/runner"
 	"svc/internal/sshd"
 	"svc/internal/user"
 )
@@ -26,6 +27,9 @@ type Server struct {
 
 	sshListener net.Listener // nil when git over SSH is turned off
 	ssh         *sshd.Server
+
+	runner  *runner.Runner // nil when there is none inside
+	builtin *builtin
 }
 
 // Listen brings the schema up to date, makes the first administrator in an
@@ -78,6 +82,11 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 	if err := s.Queue.Start(ctx); err != nil {
 		return err
 	}
+	s.seedExample(ctx, out)
+	var err error
+	if s.runner, err = s.newRunner(ctx); err != nil {
+		return err
+	}
 	metrics := newMetrics(s)
 	if err := s.newSSH(metrics); err != nil {
 		return err
@@ -104,6 +113,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.ssh != nil {
 		go func() { failed <- s.ssh.Serve(s.sshListener) }()
 	}
+	s.startRunner()
 	var cause error
 	select {
 	case cause = <-failed:
@@ -115,6 +125,7 @@ func (s *Server) Run(ctx context.Context) error {
 // stop ends in the order in which parts need each other.
 func (s *Server) stop() error {
 	s.stopping.Store(true)
+	s.stopRunner()
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.ShutdownTimeout)
 	defer cancel()
 	var faults []error

@@ -38,8 +38,12 @@ func features() []string {
 
 // platform knows no feature.
 func platform() []string {
-	return []string{"db", "git", "blob", "picture", "queue", "notice", "mail", "secret", "limit", "errs"}
+	return []string{"db", "git", "blob", "picture", "queue", "notice", "mail", "secret", "signing", "limit", "outbound", "errs"}
 }
+
+// clients speak to a server over the network, be it the one that they are a
+// part of. They import nothing of the house.
+func clients() []string { return []string{"runner"} }
 
 // wiring knows every package: the server, its command line, and the server
 // for tests.
@@ -55,8 +59,9 @@ const (
 	settings      // internal/config
 	door
 	feature
-	base  // platform
-	rules // this package
+	base   // platform
+	client // clients
+	rules  // this package
 )
 
 // place is where a package stands. A subpackage stands where its parent does.
@@ -92,6 +97,8 @@ func locate(pkg string) place {
 		p.band, p.order = feature, slices.Index(features(), unit)
 	case slices.Contains(platform(), unit):
 		p.band = base
+	case slices.Contains(clients(), unit):
+		p.band = client
 	case unit == "arch":
 		p.band = rules
 	}
@@ -103,7 +110,7 @@ func locate(pkg string) place {
 // helpers.
 func breaches(pkg string, imports, testImports []string) []string {
 	if locate(pkg).band == unknown {
-		return []string{fmt.Sprintf("%s is in no band: add it to doors, features or platform in internal/arch/rule_test.go, "+
+		return []string{fmt.Sprintf("%s is in no band: add it to doors, features, platform or clients in internal/arch/rule_test.go, "+
 			"and to the picture in docs/architecture.md", pkg)}
 	}
 	var found []string
@@ -159,6 +166,8 @@ func refusal(from, to place, test bool) string {
 		if from.band != feature && from.band != door && from.band != base {
 			return "only doors, features, platform and app import platform"
 		}
+	case client:
+		return "only app imports clients"
 	default:
 		return "nothing imports it"
 	}
@@ -203,7 +212,13 @@ func TestRule(t *testing.T) {
 		{pkg: "internal/queue", testImports: []string{"internal/db/dbtest"}},
 		{pkg: "internal/db", imports: []string{"internal/db/dbtest"}, want: "it is a package for tests only"},
 
-		{pkg: "internal/app", imports: []string{"internal/config", "internal/api", "internal/web", "internal/ci", "internal/db"}},
+		{pkg: "internal/runner", imports: []string{"internal/ci"}, want: "only doors, features and app import features"},
+		{pkg: "internal/runner", imports: []string{"internal/errs"}, want: "only doors, features, platform and app import platform"},
+		{pkg: "internal/runner", imports: []string{"internal/api"}, want: "only app imports doors"},
+		{pkg: "internal/runner", testImports: []string{"internal/app/apptest", "internal/git/gittest"}},
+		{pkg: "internal/ci", imports: []string{"internal/runner"}, want: "only app imports clients"},
+
+		{pkg: "internal/app", imports: []string{"internal/config", "internal/api", "internal/web", "internal/ci", "internal/db", "internal/runner"}},
 		{pkg: "internal/app", imports: []string{"internal/db/dbtest"}, want: "it is a package for tests only"},
 		{pkg: "internal/app/apptest", imports: []string{"internal/app", "internal/config", "internal/db/dbtest", "internal/user"}},
 		{pkg: "internal/apptest", imports: []string{"internal/app", "internal/config", "internal/db/dbtest"}},

@@ -27,26 +27,31 @@ import (
 // Config holds every setting, checked. A Config may be logged: the secrets in
 // it do not show.
 type Config struct {
-	Addr             string            // host:port of the HTTP server
-	DataDir          string            // absolute
-	ExternalURL      string            // no slash at the end; empty when not given and the port of Addr is 0
-	DatabaseURL      SecretURL         // empty: SQLite in DataDir
-	BlobURL          SecretURL         // empty: files in DataDir
-	RootPassword     Secret            // empty: generate one
-	RootToken        Secret            // empty: generate one
-	SSHAddr          string            // host:port; empty: no SSH server
-	PagesAddr        string            // host:port; empty: no Pages server
-	SMTPURL          SecretURL         // empty: no mail is sent
-	Tier             string            // free, premium or ultimate
-	Hosted           bool              // what the API reserves for the hosted service is on
-	ServiceName      string            // the name inside cookies, token prefixes and other identifiers
-	ErrorBackendName string            // the name inside the identifiers of error tracking
-	Storages         map[string]string // absolute directory by name; "default" is always there
-	Runner           string            // builtin or off
-	LogFormat        string            // auto, text or json; auto: text on a terminal, else json
-	LogLevel         slog.Level
-	ShutdownTimeout  time.Duration  // how long running requests may take to end
-	TrustedProxies   []netip.Prefix // whose X-Forwarded-* headers are believed
+	Addr              string            // host:port of the HTTP server
+	DataDir           string            // absolute
+	ExternalURL       string            // no slash at the end; empty when not given and the port of Addr is 0
+	DatabaseURL       SecretURL         // empty: SQLite in DataDir
+	BlobURL           SecretURL         // empty: files in DataDir
+	RootPassword      Secret            // empty: generate one
+	RootToken         Secret            // empty: generate one
+	SSHAddr           string            // host:port; empty: no SSH server
+	PagesAddr         string            // host:port; empty: no Pages server
+	SMTPURL           SecretURL         // empty: no mail is sent
+	Tier              string            // free, premium or ultimate
+	Hosted            bool              // what the API reserves for the hosted service is on
+	ServiceName       string            // the name inside cookies, token prefixes and other identifiers
+	ErrorBackendName  string            // the name inside the identifiers of error tracking
+	Storages          map[string]string // absolute directory by name; "default" is always there
+	Runner            string            // builtin or off
+	RunnerURL         string            // of the server whose jobs "svc runner" runs
+	RunnerToken       Secret            // of "svc runner"
+	RunnerConcurrency int               // jobs at a time; 0: the runner decides
+	RunnerDir         string            // absolute
+	Example           bool              // make an example in an empty installation
+	LogFormat         string            // auto, text or json; auto: text on a terminal, else json
+	LogLevel          slog.Level
+	ShutdownTimeout   time.Duration  // how long running requests may take to end
+	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
 }
 
 // Load merges the defaults, the configuration file, the environment (in the
@@ -92,6 +97,9 @@ func (c *Config) complete() []error {
 			c.Storages = make(map[string]string)
 		}
 		c.Storages[defaultStorage] = filepath.Join(c.DataDir, "repositories")
+	}
+	if c.RunnerDir == "" {
+		c.RunnerDir = filepath.Join(c.DataDir, "runner")
 	}
 	var faults []error
 	owner := make(map[string]string)

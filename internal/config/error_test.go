@@ -137,6 +137,8 @@ func TestErrors(t *testing.T) {
 			want: []string{`config: SVC_LOG_FORMAT: "xml" is not one of auto, text, json`}},
 		{name: "timeout without a unit", env: []string{"SVC_SHUTDOWN_TIMEOUT=30"},
 			want: []string{`config: SVC_SHUTDOWN_TIMEOUT: "30" is not a duration such as 30s or 2m`}},
+		{name: "too many jobs", env: []string{"SVC_RUNNER_CONCURRENCY=1000"},
+			want: []string{`config: SVC_RUNNER_CONCURRENCY: "1000" is not a number from 1 to 256`}},
 		{name: "timeout of nothing", env: []string{"SVC_SHUTDOWN_TIMEOUT=0s"},
 			want: []string{`config: SVC_SHUTDOWN_TIMEOUT: "0s" is not more than zero`}},
 		{name: "proxy that is a name", env: []string{"SVC_TRUSTED_PROXIES=10.0.0.1, proxy"},

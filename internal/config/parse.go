@@ -65,6 +65,27 @@ func parseDir(text string) (string, error) {
 	return filepath.Abs(text)
 }
 
+func parseDirOrNone(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	return parseDir(text)
+}
+
+// maxCount is more jobs at a time than a machine can bear.
+const maxCount = 256
+
+func parseCount(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxCount {
+		return 0, fmt.Errorf("%q is not a number from 1 to %d", text, maxCount)
+	}
+	return n, nil
+}
+
 func parseExternalURL(text string) (string, error) {
 	if text == "" {
 		return "", nil

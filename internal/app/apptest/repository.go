@@ -36,7 +36,7 @@ func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Co
 		return r
 	}
 	err = s.DB.Tx(t.Context(), func(tx *db.Tx) error {
-		return s.Projects.Pushed(t.Context(), tx, projectID, head, s.Clock.Now())
+		return s.Projects.Pushed(t.Context(), tx, projectID, head, nil, s.Clock.Now())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,165 @@
+package app
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// exampleFiles are the files of the example project, below example/.
+//
+//go:embed all:example
+var exampleFiles embed.FS
+
+// exampleSetting is the row that says how far the example has come: nothing,
+// begun or done. It is made once; who removes it does not get it again.
+const exampleSetting = "example"
+
+const (
+	exampleBegun = "begun"
+	exampleDone  = "done"
+)
+
+// seedExample makes a public group with a project whose pipeline a newcomer
+// can watch, when the operator asks for it and the installation has nothing
+// yet. What a crash cut off is completed. A server without it is as good.
+func (s *Server) seedExample(ctx context.Context, out io.Writer) {
+	if !s.Config.Example {
+		return
+	}
+	made, err := s.example(ctx)
+	if err != nil {
+		s.Log.Error("the example was not made", "error", err)
+		return
+	}
+	if made {
+		fmt.Fprintf(out, "There is a project to look at, example/hello, and its pipeline begins: %s/api/v4/projects/example%%2Fhello/pipelines\n\n",
+			s.Config.ExternalURL)
+	}
+}
+
+func (s *Server) example(ctx context.Context) (made bool, err error) {
+	state, err := s.exampleState(ctx)
+	if err != nil || state == exampleDone {
+		return false, err
+	}
+	if state == "" {
+		empty, err := s.untouched(ctx)
+		if err != nil || !empty {
+			return false, err
+		}
+		if err := s.setExample(ctx, exampleBegun); err != nil {
+			return false, err
+		}
+	}
+	root, err := s.Users.Become(ctx, actor.System(), user.RootName)
+	if err != nil {
+		return false, fmt.Errorf("the first administrator: %w", err)
+	}
+	if err := s.makeExample(ctx, root); err != nil {
+		return false, err
+	}
+	return true, s.setExample(ctx, exampleDone)
+}
+
+func (s *Server) exampleState(ctx context.Context) (string, error) {
+	var state string
+	err := s.DB.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, exampleSetting).Scan(&state)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	return state, err
+}
+
+func (s *Server) setExample(ctx context.Context, state string) error {
+	_, err := s.DB.ExecContext(ctx, `
+		INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, exampleSetting, state)
+	return err
+}
+
+// untouched tells whether nobody has used the installation: there is no
+// account but those of the first start, no group and no project.
+func (s *Server) untouched(ctx context.Context) (bool, error) {
+	few := db.Paging{Limit: 2}
+	people, err := s.Users.List(ctx, actor.System(), user.Filter{Humans: true}, user.Sort{By: "id"}, few)
+	if err != nil {
+		return false, err
+	}
+	for _, u := range people.Items {
+		if u.Username != user.RootName {
+			return false, nil
+		}
+	}
+	projects, err := s.Projects.List(ctx, actor.System(), project.Filter{}, project.Sort{By: "id"}, few)
+	if err != nil || len(projects.Items) > 0 {
+		return false, err
+	}
+	groups, err := s.Projects.Groups(ctx, actor.System(), project.GroupsFilter{AllAvailable: true}, project.Sort{By: "id"}, few)
+	return err == nil && len(groups.Items) == 0, err
+}
+
+// makeExample makes what is missing of the example.
+func (s *Server) makeExample(ctx context.Context, by actor.Actor) error {
+	public := project.Public
+	group, err := s.Projects.Group(ctx, by, "example")
+	if errs.Is(err, errs.KindNotFound) {
+		group, err = s.Projects.CreateGroup(ctx, by, project.NewGroup{
+			Name: "Example", Path: "example", Visibility: &public, Description: "Something to look at on the first day; remove it when you like.",
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("example group: %w", err)
+	}
+	hello, err := s.Projects.Get(ctx, by, "example/hello")
+	if errs.Is(err, errs.KindNotFound) {
+		about := "A small program with a test and a pipeline"
+		hello, err = s.Projects.Create(ctx, by, project.NewProject{
+			Name: "hello", NamespaceID: &group.ID, Visibility: &public, Fields: project.Fields{Description: &about},
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("example project: %w", err)
+	}
+	if hello.DefaultBranch != "" {
+		return nil
+	}
+	actions, err := exampleActions()
+	if err != nil {
+		return err
+	}
+	_, _, err = s.Repos.CreateCommit(ctx, by, project.RefTo(hello.ID), repo.NewCommit{
+		Branch: "main", Message: "Say hello\n\nA program, a test, and a pipeline that runs both.\n", Actions: actions,
+	}, false)
+	if err != nil {
+		return fmt.Errorf("example commit: %w", err)
+	}
+	return nil
+}
+
+func exampleActions() ([]repo.FileAction, error) {
+	var actions []repo.FileAction
+	err := fs.WalkDir(exampleFiles, "example", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := exampleFiles.ReadFile(path)
+		runs := strings.HasSuffix(path, ".sh")
+		actions = append(actions, repo.FileAction{
+			Kind: git.Create, Path: strings.TrimPrefix(path, "example/"), Content: text, HasContent: true, Executable: &runs,
+		})
+		return err
+	})
+	return actions, err
+}

@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// cacheTime is how long a cache is kept that no job asks for.
+const cacheTime = 30 * 24 * time.Hour
+
+// cachePath is where the cache of a project with a key lies. A key may be any
+// text, so it is not the name.
+func (j *job) cachePath(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(j.r.cacheDir(), strconv.FormatInt(j.JobInfo.ProjectID, 10), hex.EncodeToString(sum[:16])+".zip")
+}
+
+// restoreCaches unpacks the caches of the job. It may do without.
+func (j *job) restoreCaches() error {
+	for _, c := range j.Cache {
+		key := j.vars.expand(c.Key)
+		if c.Policy == "push" {
+			j.say("Cache %s is only saved by this job", key)
+			continue
+		}
+		keys := append([]string{key}, j.vars.expandAll(c.FallbackKeys)...)
+		if fallback := j.vars.get("CACHE_FALLBACK_KEY"); fallback != "" {
+			keys = append(keys, fallback)
+		}
+		if err := j.restoreCache(keys); err != nil {
+			j.warn("cache %s was not restored: %v", key, err)
+		}
+	}
+	return nil
+}
+
+// restoreCache unpacks the first of the caches that there is.
+func (j *job) restoreCache(keys []string) error {
+	for _, key := range keys {
+		path := j.cachePath(key)
+		n, err := unpack(j.main, path, j.dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		j.say("Cache %s: %d files and directories", key, n)
+		now := j.r.Now()
+		return os.Chtimes(path, now, now) // it is of use
+	}
+	j.say("There is no cache %s yet", keys[0])
+	return nil
+}
+
+// saveCaches packs the caches of the job. That something is not saved is no
+// reason to fail.
+func (j *job) saveCaches(failed bool) error {
+	var wanted []cache
+	for _, c := range j.Cache {
+		if c.Policy != "pull" && applies(c.When, failed) {
+			wanted = append(wanted, c)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return j.section("archive_cache", "Saving the cache", func() error {
+		for _, c := range wanted {
+			if err := j.saveCache(c); err != nil {
+				j.warn("cache %s was not saved: %v", j.vars.expand(c.Key), err)
+			}
+		}
+		return nil
+	})
+}
+
+func (j *job) saveCache(c cache) error {
+	key := j.vars.expand(c.Key)
+	files, err := j.collect(selection{paths: j.vars.expandAll(c.Paths), untracked: c.Untracked})
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		j.say("Cache %s: there is nothing to save", key)
+		return nil
+	}
+	path := j.cachePath(key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// Whoever reads it meanwhile has the old one.
+	temp := path + ".new-" + random(4)
+	err = pack(j.whole, j.dir, files, "zip", temp)
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	j.say("Cache %s: saved %d files and directories", key, len(files))
+	return nil
+}
+
+// pruneCache removes the caches that nobody asked for in a long time, and what
+// was left half written.
+func (r *Runner) pruneCache() {
+	oldest := r.Now().Add(-cacheTime)
+	err := filepath.WalkDir(r.cacheDir(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if filepath.Ext(path) != ".zip" || info.ModTime().Before(oldest) {
+			return os.Remove(path)
+		}
+		return nil
+	})
+	if err != nil {
+		r.Log.Warn("old caches were not removed", "error", fmt.Errorf("prune: %w", err))
+	}
+}

@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// selection says which files of the working tree are meant.
+type selection struct {
+	paths     []string
+	exclude   []string
+	untracked bool
+}
+
+// collect finds the files of a selection: paths below the working tree, with
+// slashes, in order. Nothing outside of the tree is found, whatever links lead
+// there. A pattern that fits nothing is told in the log.
+func (j *job) collect(sel selection) ([]string, error) {
+	root, err := os.OpenRoot(j.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	c := &collector{root: root, exclude: cleaned(j.dir, sel.exclude), found: map[string]bool{}}
+	for _, given := range sel.paths {
+		pattern, ok := clean(j.dir, given)
+		if !ok {
+			j.warn("%s: is not within the working tree", given)
+			continue
+		}
+		before := len(c.found)
+		if err := c.add(pattern); err != nil {
+			return nil, err
+		}
+		if n := len(c.found) - before; n > 0 {
+			j.say("%s: found %d matching files and directories", given, n)
+		} else {
+			j.warn("%s: no matching files. Is the path relative to the working tree?", given)
+		}
+	}
+	if sel.untracked {
+		before := len(c.found)
+		if err := c.addUntracked(j.dir); err != nil {
+			return nil, err
+		}
+		j.say("untracked: found %d files", len(c.found)-before)
+	}
+	list := make([]string, 0, len(c.found))
+	for name := range c.found {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// clean makes a path or pattern one below the working tree; false when it
+// leads elsewhere.
+func clean(dir, given string) (string, bool) {
+	p := filepath.ToSlash(given)
+	if path.IsAbs(p) {
+		below, ok := strings.CutPrefix(p+"/", filepath.ToSlash(dir)+"/")
+		if !ok {
+			return "", false
+		}
+		p = below
+	}
+	p = path.Clean(p)
+	return p, p != ".." && !strings.HasPrefix(p, "../") && !path.IsAbs(p) && given != ""
+}
+
+func cleaned(dir string, list []string) []string {
+	var out []string
+	for _, given := range list {
+		if p, ok := clean(dir, given); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+type collector struct {
+	root    *os.Root
+	exclude []string
+	found   map[string]bool
+}
+
+// add takes what fits a pattern; of directories, all that is in them.
+func (c *collector) add(pattern string) error {
+	start := fixed(pattern)
+	if start == pattern {
+		return c.walk(pattern, true, func(string) bool { return true }, pattern)
+	}
+	if start == "" {
+		start = "."
+	}
+	return c.walk(start, false, func(name string) bool { return match(pattern, name) }, pattern)
+}
+
+// walk goes through a directory. Once something fits, all below it is taken.
+// The repository itself is left out unless it is named: it holds the token of
+// the job.
+func (c *collector) walk(start string, all bool, fits func(string) bool, pattern string) error {
+	if _, err := c.root.Lstat(start); err != nil {
+		return nil // the pattern fits nothing
+	}
+	taken := "" // the directory in which everything is taken
+	return fs.WalkDir(c.root.FS(), start, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it went while we looked, or may not be read
+		}
+		if d.IsDir() && path.Base(name) == ".git" && path.Base(fixed(pattern)) != ".git" && !strings.Contains("/"+pattern+"/", "/.git/") {
+			return fs.SkipDir
+		}
+		within := all || taken != "" && strings.HasPrefix(name, taken+"/")
+		if !within && !fits(name) {
+			return nil
+		}
+		if !within && d.IsDir() {
+			taken = name
+		}
+		c.take(name, d.Type())
+		return nil
+	})
+}
+
+// take notes a file, unless it is excluded or of a kind that can not be
+// stored.
+func (c *collector) take(name string, kind fs.FileMode) {
+	if name == "." || kind&^(fs.ModeDir|fs.ModeSymlink) != 0 {
+		return
+	}
+	for _, pattern := range c.exclude {
+		if match(pattern, name) {
+			return
+		}
+	}
+	c.found[name] = true
+}
+
+// addUntracked takes the files that git does not know.
+func (c *collector) addUntracked(dir string) error {
+	cmd := exec.Command("git", "ls-files", "--others", "-z")
+	cmd.Dir = dir
+	list, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("list untracked files: %w", err)
+	}
+	for _, name := range bytes.Split(list, []byte{0}) {
+		if len(name) == 0 {
+			continue
+		}
+		p, ok := clean(dir, string(name))
+		if !ok {
+			continue
+		}
+		if info, err := c.root.Lstat(p); err == nil {
+			c.take(p, info.Mode().Type())
+		}
+	}
+	return nil
+}

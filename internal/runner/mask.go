@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sync"
+)
+
+// maskedText stands where a secret was.
+const maskedText = "[MASKED]"
+
+// masker hides secrets in what is written through it, also when a secret comes
+// in pieces: what could be the beginning of one is held back until it is
+// known. Wherever secrets overlap, all of them are hidden.
+type masker struct {
+	mu       sync.Mutex
+	out      io.Writer
+	phrases  [][]byte  // hidden whole
+	prefixes [][]byte  // of tokens: what follows is hidden
+	opens    [256]bool // bytes that a phrase or prefix begins with
+
+	held   []byte  // not decided yet
+	at     int64   // the place of its first byte in all that was written
+	hide   int64   // bytes before this place belong to a phrase
+	tokens []int64 // places where the secret part of a token begins
+	run    bool    // we are in the secret part of a token
+	shown  bool    // the last byte was shown, so that a mask is to be written next
+}
+
+// newMasker makes a masker that writes to out.
+func newMasker(out io.Writer, phrases, prefixes []string) *masker {
+	m := &masker{out: out, shown: true}
+	seen := map[string]bool{"": true}
+	for _, p := range phrases {
+		if !seen[p] {
+			seen[p] = true
+			m.phrases = append(m.phrases, []byte(p))
+			m.opens[p[0]] = true
+		}
+	}
+	for _, p := range prefixes {
+		if p != "" {
+			m.prefixes = append(m.prefixes, []byte(p))
+			m.opens[p[0]] = true
+		}
+	}
+	return m
+}
+
+// Write implements io.Writer.
+func (m *masker) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held = append(m.held, p...)
+	return len(p), m.pass(false)
+}
+
+// Flush writes what is held back: nothing more comes that could make a secret
+// of it.
+func (m *masker) Flush() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pass(true)
+}
+
+// pass writes the bytes whose fate is known.
+func (m *masker) pass(last bool) error {
+	var out []byte
+	n := 0
+	for ; n < len(m.held); n++ {
+		rest, at := m.held[n:], m.at+int64(n)
+		if m.opens[rest[0]] && !m.look(rest, at, last) {
+			break
+		}
+		for len(m.tokens) > 0 && m.tokens[0] <= at {
+			m.run, m.tokens = true, m.tokens[1:]
+		}
+		m.run = m.run && tokenByte(rest[0])
+		hidden := m.run || at < m.hide
+		switch {
+		case !hidden:
+			out = append(out, rest[0])
+		case m.shown:
+			out = append(out, maskedText...)
+		}
+		m.shown = !hidden
+	}
+	m.held, m.at = append(m.held[:0], m.held[n:]...), m.at+int64(n)
+	if len(out) == 0 {
+		return nil
+	}
+	_, err := m.out.Write(out)
+	return err
+}
+
+// look finds what begins at a byte; false when more has to be seen first.
+func (m *masker) look(rest []byte, at int64, last bool) bool {
+	for _, list := range [][][]byte{m.phrases, m.prefixes} {
+		for _, p := range list {
+			if !last && len(rest) < len(p) && bytes.HasPrefix(p, rest) {
+				return false
+			}
+		}
+	}
+	for _, p := range m.phrases {
+		if bytes.HasPrefix(rest, p) {
+			m.hide = max(m.hide, at+int64(len(p)))
+		}
+	}
+	for _, p := range m.prefixes {
+		if bytes.HasPrefix(rest, p) {
+			m.tokens = append(m.tokens, at+int64(len(p)))
+		}
+	}
+	if len(m.tokens) > 1 {
+		slices.Sort(m.tokens)
+	}
+	return true
+}
+
+// tokenByte tells whether a byte may be part of a token.
+func tokenByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == '.' || b == '='
+}

@@ -1,0 +1,158 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// niceness is how much jobs stand back behind the rest of the machine.
+const niceness = 10
+
+// program is a program to run for a job, in a group of processes of its own.
+type program struct {
+	path string
+	args []string
+	dir  string
+	env  []string
+	out  io.Writer
+	mark string        // that its processes carry
+	kill time.Duration // for the group to end by itself when it is told to
+}
+
+// exitError is a program that ended with another code than 0.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// run runs a program to its end. When ctx ends first, the whole group is told
+// to end, then killed, and the cause is returned. What the program leaves
+// running ends with it.
+func (p program) run(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	cmd := exec.Command(p.path, p.args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = cmd.Start()
+	_ = out.Close() // the program has it
+	if err != nil {
+		return fmt.Errorf("start %s: %w", filepath.Base(p.path), err)
+	}
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, niceness) // it may have ended already
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(p.out, in)
+		copied <- err
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	err = p.await(ctx, cmd.Process.Pid, ended)
+	// As long as the group has a process, no other group gets its number.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if lost := p.drain(in, copied); lost != nil && err == nil {
+		err = fmt.Errorf("write the log: %w", lost)
+	}
+	return err
+}
+
+// await waits for a process, and ends its group when ctx ends.
+func (p program) await(ctx context.Context, pid int, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return exited(err)
+	case <-ctx.Done():
+	}
+	_ = syscall.Kill(-pid, syscall.SIGTERM)
+	late := time.NewTimer(p.kill)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+		<-ended
+	}
+	return context.Cause(ctx)
+}
+
+func exited(err error) error {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		status := failed.Sys().(syscall.WaitStatus)
+		if status.Signaled() {
+			return &exitError{128 + int(status.Signal())} // as a shell tells it
+		}
+		return &exitError{failed.ExitCode()}
+	}
+	return err
+}
+
+// drainTime is how long processes that left the group may hold up the rest,
+// before and after they are killed.
+const drainTime = 200 * time.Millisecond
+
+// drain waits until all output was read.
+func (p program) drain(in *os.File, copied <-chan error) error {
+	for range 2 {
+		late := time.NewTimer(drainTime)
+		select {
+		case err := <-copied:
+			late.Stop()
+			return err
+		case <-late.C:
+			killMarked(p.mark)
+		}
+	}
+	_ = in.Close() // so that the copy ends
+	<-copied
+	return nil
+}
+
+// markName is the variable by which processes of a job are found that left
+// its group.
+const markName = "RUNNER_PROCESS_MARK"
+
+// killMarked kills the processes that carry a mark in their environment. It
+// does so where the system shows environments in /proc.
+func killMarked(mark string) {
+	if mark == "" {
+		return
+	}
+	entry := []byte(markName + "=" + mark)
+	// One that is about to fork is caught the next time.
+	for range 10 {
+		found := false
+		list, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			return
+		}
+		for _, path := range list {
+			environ, err := os.ReadFile(path)
+			if err != nil { // of another user, or gone
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil || pid == os.Getpid() || !bytes.Contains(environ, entry) {
+				continue
+			}
+			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+		}
+		if !found {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,265 @@
+// Package runner runs CI jobs: it asks a server for them by the protocol of
+// the public runner, runs their scripts in a shell of this machine, and sends
+// back log, artifacts and outcome. It knows the server by HTTP alone.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Deps are what a runner needs.
+type Deps struct {
+	URL string // of the server, as in http://127.0.0.1:8080
+	// CloneURL stands in for the server's own address when repositories are
+	// fetched; empty where that can be reached from here.
+	CloneURL    string
+	Token       string // of the runner
+	Dir         string // where it keeps builds and caches; nobody else may use it
+	Concurrency int    // jobs at a time; 0 stands for DefaultConcurrency
+	Environ     []string
+	Version     Version
+	Log         *slog.Logger
+	Now         func() time.Time
+	Pace        Pace
+}
+
+// Version is what the runner says of itself.
+type Version struct{ Version, Revision string }
+
+// Pace are the times that a runner keeps. A zero value stands for the usual
+// one.
+type Pace struct {
+	Poll   time.Duration // between two requests for a job that were not held
+	Ask    time.Duration // between two questions whether a job is to go on
+	Kill   time.Duration // for processes to end before they are killed
+	Grace  time.Duration // for jobs to end when the runner is to stop
+	Finish time.Duration // for the server to come back before the end of a job is given up
+	Last   time.Duration // for the end of a job to be told when the runner has to stop
+	Retry  time.Duration // before the first repetition of a request; it grows
+}
+
+func (p Pace) withDefaults() Pace {
+	set := func(d *time.Duration, usual time.Duration) {
+		if *d == 0 {
+			*d = usual
+		}
+	}
+	set(&p.Poll, 3*time.Second)
+	set(&p.Ask, 3*time.Second)
+	set(&p.Kill, 10*time.Second)
+	set(&p.Grace, 15*time.Second)
+	set(&p.Finish, time.Hour) // then the server has given the job up as well
+	set(&p.Last, 5*time.Second)
+	set(&p.Retry, 500*time.Millisecond)
+	return p
+}
+
+// DefaultConcurrency is how many jobs run at a time unless told otherwise: one
+// for each processor, but not more than a shared disk can bear.
+func DefaultConcurrency() int { return min(runtime.NumCPU(), 8) }
+
+// ErrToken says that the server does not know the runner's token.
+var ErrToken = errors.New("the server does not know the token of the runner")
+
+// Runner runs jobs.
+type Runner struct {
+	Deps
+	server *client
+	shell  shell
+	slots  chan int // of jobs that may still be begun
+	jobs   sync.WaitGroup
+}
+
+// New makes a runner and its directory.
+func New(d Deps) (*Runner, error) {
+	d.Pace = d.Pace.withDefaults()
+	if d.Concurrency <= 0 {
+		d.Concurrency = DefaultConcurrency()
+	}
+	dir, err := filepath.Abs(d.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("runner directory: %w", err)
+	}
+	d.Dir = dir
+	r := &Runner{Deps: d, slots: make(chan int, d.Concurrency)}
+	for i := range d.Concurrency {
+		r.slots <- i
+	}
+	for _, dir := range []string{r.buildsDir(), r.cacheDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("runner directory: %w", err)
+		}
+	}
+	if r.shell, err = findShell(); err != nil {
+		return nil, err
+	}
+	id, err := SystemID(d.Dir)
+	if err != nil {
+		return nil, err
+	}
+	r.server, err = newClient(d, id, r.shell.name)
+	return r, err
+}
+
+func (r *Runner) buildsDir() string { return filepath.Join(r.Dir, "builds") }
+func (r *Runner) cacheDir() string  { return filepath.Join(r.Dir, "cache") }
+
+// Run asks for jobs and runs them until ctx ends. Then it takes no more, lets
+// those that run go on for a while, and ends the rest as failures of the
+// runner. It returns ErrToken when the server does not know the runner.
+func (r *Runner) Run(ctx context.Context) error {
+	lock, err := r.claim()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	hard, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	r.recoverJobs(hard)
+	r.pruneCache()
+	err = r.verify(ctx)
+	if err == nil {
+		r.poll(ctx, hard)
+	}
+	r.await(abort)
+	return err
+}
+
+// claim makes sure that no other process works in the directory: it would
+// take our jobs for left over.
+func (r *Runner) claim() (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(r.Dir, "runner.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the runner directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("another runner works in %s", r.Dir)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// verify asks whether the token is good, for as long as the server does not
+// answer.
+func (r *Runner) verify(ctx context.Context) error {
+	wait := backoff{first: r.Pace.Retry, most: 30 * time.Second}
+	for {
+		status, err := r.server.verify(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case status == http.StatusOK:
+			r.Log.Info("runner ready", "url", r.URL, "concurrency", r.Concurrency, "shell", r.shell.name, "dir", r.Dir)
+			return nil
+		case status == http.StatusForbidden || status == http.StatusUnauthorized:
+			return ErrToken
+		case err == nil:
+			err = fmt.Errorf("status %d", status)
+		}
+		r.Log.Warn("the server does not answer the runner", "url", r.URL, "error", err)
+		if !wait.pause(ctx) {
+			return nil
+		}
+	}
+}
+
+// poll asks for jobs while there are free slots.
+func (r *Runner) poll(ctx, hard context.Context) {
+	wait := backoff{first: r.Pace.Retry, most: 30 * time.Second}
+	pruned := r.Now()
+	for {
+		if now := r.Now(); now.Sub(pruned) > 24*time.Hour {
+			pruned = now
+			r.pruneCache()
+		}
+		var slot int
+		select {
+		case slot = <-r.slots:
+		case <-ctx.Done():
+			return
+		}
+		j, again, err := r.server.request(ctx)
+		if j != nil {
+			wait.reset()
+			r.jobs.Go(func() {
+				defer func() { r.slots <- slot }()
+				r.runJob(hard, j, slot)
+			})
+			continue
+		}
+		r.slots <- slot
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			r.Log.Warn("no answer to a request for a job", "error", err)
+			if !wait.pause(ctx) {
+				return
+			}
+		case again: // the server lets us wait there
+			wait.reset()
+		default:
+			wait.reset()
+			if !pause(ctx, r.Pace.Poll) {
+				return
+			}
+		}
+	}
+}
+
+// await lets the jobs end, for a while in their own way.
+func (r *Runner) await(abort context.CancelCauseFunc) {
+	done := make(chan struct{})
+	go func() {
+		r.jobs.Wait()
+		close(done)
+	}()
+	late := time.NewTimer(r.Pace.Grace)
+	defer late.Stop()
+	select {
+	case <-done:
+		return
+	case <-late.C:
+	}
+	r.Log.Warn("jobs that did not end in time are broken off", "after", r.Pace.Grace)
+	abort(errStopped)
+	<-done
+}
+
+// pause waits; false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// backoff waits longer each time.
+type backoff struct {
+	first, most time.Duration
+	next        time.Duration
+}
+
+func (b *backoff) reset() { b.next = 0 }
+
+// pause waits; false when ctx ended first.
+func (b *backoff) pause(ctx context.Context) bool {
+	b.next = min(max(b.first, 2*b.next), b.most)
+	return pause(ctx, b.next)
+}

@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// maxPiece is how much of a log goes into one request.
+const maxPiece = 1 << 20
+
+// firstInterval is how soon the log is sent before the server has said how
+// soon it wants it.
+const firstInterval = time.Second
+
+// sender brings the log of a job to the server, and hears what becomes of the
+// job there. It is used by one goroutine at a time.
+type sender struct {
+	server *client
+	id     int64
+	token  string
+	log    *trace
+	debug  bool // the job shows more than it should
+	pace   Pace
+	tell   func(state string) // called with the state of the job
+	note   *slog.Logger
+
+	sent     int64
+	interval time.Duration
+	pieceAt  time.Time // when the last piece went
+}
+
+// errOver says that the server does not want to hear of the job any more.
+var errOver = errors.New("the job is not ours any more")
+
+// follow sends the log as it grows, until ctx ends.
+func (s *sender) follow(ctx context.Context) {
+	s.interval, s.pieceAt = firstInterval, time.Now()
+	for pause(ctx, min(s.pace.Ask, max(s.interval-time.Since(s.pieceAt), 10*time.Millisecond))) {
+		err := s.step(ctx)
+		if errors.Is(err, errOver) {
+			return
+		}
+		if err != nil && ctx.Err() == nil { // what was not sent goes with the next piece
+			s.note.Warn("the log was not sent", "error", err)
+		}
+	}
+}
+
+// step sends what there is when it is time to, else it asks what becomes of
+// the job.
+func (s *sender) step(ctx context.Context) error {
+	if time.Since(s.pieceAt) < s.interval || s.log.total().Bytesize <= s.sent {
+		said, err := s.server.update(ctx, s.id, update{Token: s.token, State: "running"})
+		if err != nil {
+			return err
+		}
+		return s.hear(said, http.StatusOK)
+	}
+	s.pieceAt = time.Now()
+	return s.catchUp(ctx)
+}
+
+// catchUp sends what the log holds now and the server does not have yet.
+func (s *sender) catchUp(ctx context.Context) error {
+	size := s.log.total().Bytesize
+	for stuck := 0; s.sent < size; {
+		text, err := s.log.read(s.sent, maxPiece)
+		if err != nil {
+			return err
+		}
+		said, err := s.server.patch(ctx, s.id, s.token, s.sent, text, s.debug)
+		if err != nil {
+			return err
+		}
+		switch said.status {
+		case http.StatusAccepted:
+			s.sent += int64(len(text))
+			stuck = 0
+		case http.StatusRequestedRangeNotSatisfiable: // the server has more or less than we thought
+			if stuck++; said.size < 0 || stuck > 5 {
+				return fmt.Errorf("send the log at %d: the server does not say where to go on", s.sent)
+			}
+			s.sent = min(said.size, size)
+		}
+		if err := s.hear(said, http.StatusAccepted, http.StatusRequestedRangeNotSatisfiable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hear takes what the server says beside its answer.
+func (s *sender) hear(h said, good ...int) error {
+	if h.interval > 0 {
+		s.interval = h.interval
+	}
+	if h.status == http.StatusForbidden {
+		s.tell("gone")
+		return errOver
+	}
+	if h.state != "" {
+		s.tell(h.state)
+	}
+	for _, status := range good {
+		if h.status == status {
+			return nil
+		}
+	}
+	return fmt.Errorf("status %d", h.status)
+}
+
+// finish brings the rest of the log and the outcome to the server. It does not
+// give up while the server is away, until ctx ends or it takes too long.
+func (s *sender) finish(ctx context.Context, u update) error {
+	ctx, cancel := context.WithTimeout(ctx, s.pace.Finish)
+	defer cancel()
+	wait := backoff{first: s.pace.Retry, most: 10 * time.Second}
+	for mismatches := 0; ; {
+		err := s.catchUp(ctx)
+		if err == nil {
+			u.Token, u.Output = s.token, nil
+			if mismatches < 3 { // we can not go on about it for ever
+				total := s.log.total()
+				u.Output = &total
+			}
+			var said said
+			if said, err = s.server.update(ctx, s.id, u); err == nil {
+				switch said.status {
+				case http.StatusOK:
+					return nil
+				case http.StatusPreconditionFailed: // the log there is not ours
+					mismatches++
+					s.sent = 0
+					continue
+				case http.StatusForbidden:
+					return errOver
+				}
+				err = fmt.Errorf("status %d", said.status)
+			}
+		}
+		if errors.Is(err, errOver) {
+			return err
+		}
+		s.note.Warn("the end of a job could not be told yet", "error", err)
+		if !wait.pause(ctx) {
+			return fmt.Errorf("tell the end of job %d: %w", s.id, err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+)
+
+// shell is the program that runs the scripts.
+type shell struct {
+	name string // bash or sh
+	path string
+}
+
+// findShell takes bash where there is one.
+func findShell() (shell, error) {
+	for _, name := range []string{"bash", "sh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return shell{name, path}, nil
+		}
+	}
+	return shell{}, errors.New("there is neither bash nor sh on this machine")
+}
+
+// script makes one script of the lines of a step. Each is shown before it is
+// run; the first that fails ends it.
+func (s shell) script(lines []string, debug bool) string {
+	var b strings.Builder
+	b.WriteString("set -e\n")
+	if s.name == "bash" {
+		b.WriteString("set -o pipefail\nset +o noclobber\n")
+	}
+	b.WriteString("ulimit -c 0 2>/dev/null || :\n") // a core is no artifact
+	b.WriteString("cd -- \"$CI_PROJECT_DIR\"\n")
+	if debug {
+		b.WriteString("set -x\n")
+	}
+	for _, line := range lines {
+		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) == "" {
+			continue
+		}
+		b.WriteString("printf '%s\\n' " + quote(green("$ "+shown(line))) + "\n")
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// shown is a command as the log shows it.
+func shown(line string) string {
+	if first, _, more := strings.Cut(line, "\n"); more {
+		return strings.TrimRight(first, "\r") + " # collapsed multi-line command"
+	}
+	return line
+}
+
+// quote makes one word of a text.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func green(text string) string  { return "\x1b[32;1m" + text + "\x1b[0;m" }
+func cyan(text string) string   { return "\x1b[36;1m" + text + "\x1b[0;m" }
+func red(text string) string    { return "\x1b[31;1m" + text + "\x1b[0;m" }
+func yellow(text string) string { return "\x1b[33;1m" + text + "\x1b[0;m" }

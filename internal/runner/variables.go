@@ -1,0 +1,169 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// variables are those of a job, by name, with what they refer to put in.
+type variables struct {
+	list  []variable
+	index map[string]int
+}
+
+// newVariables takes the variables of a job; of two of one name the last
+// counts.
+func newVariables(given []variable) *variables {
+	v := &variables{index: map[string]int{}}
+	for _, one := range given {
+		v.set(one)
+	}
+	return v
+}
+
+func (v *variables) set(one variable) {
+	if i, ok := v.index[one.Key]; ok {
+		v.list[i] = one
+		return
+	}
+	v.index[one.Key] = len(v.list)
+	v.list = append(v.list, one)
+}
+
+// add sets a variable that the runner knows.
+func (v *variables) add(key, value string) { v.set(variable{Key: key, Value: value, Raw: true}) }
+
+// get is the value of a variable, with what it refers to put in.
+func (v *variables) get(name string) string { return v.value(name, nil) }
+
+// value goes down the references; one that leads back to itself is empty.
+func (v *variables) value(name string, above []string) string {
+	i, ok := v.index[name]
+	if !ok || slices.Contains(above, name) {
+		return ""
+	}
+	one := v.list[i]
+	if one.Raw || one.File || !strings.Contains(one.Value, "$") {
+		return one.Value
+	}
+	above = append(above, name)
+	return os.Expand(one.Value, func(name string) string {
+		if name == "$" { // "$$" is a dollar sign
+			return "$"
+		}
+		return v.value(name, above)
+	})
+}
+
+// expand puts the variables into a text.
+func (v *variables) expand(text string) string {
+	if !strings.Contains(text, "$") {
+		return text
+	}
+	return os.Expand(text, func(name string) string {
+		if name == "$" {
+			return "$"
+		}
+		return v.get(name)
+	})
+}
+
+func (v *variables) expandAll(list []string) []string {
+	var out []string
+	for _, text := range list {
+		out = append(out, v.expand(text))
+	}
+	return out
+}
+
+// is tells whether a switch is on.
+func (v *variables) is(name string) bool {
+	on, err := strconv.ParseBool(v.get(name))
+	return err == nil && on
+}
+
+// duration reads a variable that gives a time, as in "5m".
+func (v *variables) duration(name string, usual time.Duration) time.Duration {
+	d, err := time.ParseDuration(v.get(name))
+	if err != nil || d <= 0 {
+		return usual
+	}
+	return d
+}
+
+// attempts reads a variable that says how often something is tried.
+func (v *variables) attempts(name string, usual int) int {
+	n, err := strconv.Atoi(v.get(name))
+	if err != nil || n < 1 || n > 10 {
+		return usual
+	}
+	return n
+}
+
+// secrets are the values that must not be seen in a log.
+func (v *variables) secrets() []string {
+	var out []string
+	for _, one := range v.list {
+		if one.Masked {
+			out = append(out, one.Value, v.get(one.Key))
+		}
+	}
+	return out
+}
+
+// environ is the environment of the scripts. Variables that are files are
+// written into dir, and the environment has their paths.
+func (v *variables) environ(base []string, dir string) ([]string, error) {
+	env := slices.Clone(base)
+	for _, one := range v.list {
+		value := v.get(one.Key)
+		if !environName(one.Key) || strings.ContainsRune(value, 0) {
+			continue // no program could be started with it
+		}
+		if one.File {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return nil, fmt.Errorf("variable %s: %w", one.Key, err)
+			}
+			path := filepath.Join(dir, one.Key)
+			if err := os.WriteFile(path, []byte(value), 0o600); err != nil {
+				return nil, fmt.Errorf("variable %s: %w", one.Key, err)
+			}
+			value = path
+		}
+		env = append(env, one.Key+"="+value)
+	}
+	return env, nil
+}
+
+// environName tells whether a shell can have a variable of the name.
+func environName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// inherited is what scripts see of the environment of the runner. The rest may
+// hold secrets: the runner can be a part of the server.
+func inherited(environ []string) []string {
+	names := []string{
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+	}
+	var out []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if slices.Contains(names, name) || strings.HasPrefix(name, "LC_") {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
