@@ -45,6 +45,23 @@ type lintJSON struct {
 	MergedYAML *string        `json:"merged_yaml"`
 	Includes   []includeJSON  `json:"includes"`
 	Jobs       *[]lintJobJSON `json:"jobs,omitempty"`
+	// Places is ours: where each of the errors stands, in their order.
+	Places []lintPlaceJSON `json:"error_locations"`
+}
+
+type lintPlaceJSON struct {
+	File   *string `json:"file"`
+	Line   *int    `json:"line"`
+	Column *int    `json:"column"`
+	Key    *string `json:"key"`
+}
+
+func toLintPlace(e *config.Error) lintPlaceJSON {
+	form := lintPlaceJSON{File: textOrNull(e.File), Key: textOrNull(e.Key)}
+	if e.Line > 0 {
+		form.Line, form.Column = &e.Line, &e.Column
+	}
+	return form
 }
 
 type includeJSON struct {
@@ -96,7 +113,7 @@ func (a *API) presentLint(r *config.LintResult, jobs bool, err error) (lintJSON,
 	}
 	form := lintJSON{
 		Valid: r.Valid(), Errors: r.Errors.Messages(), Warnings: r.Warnings.Messages(), MergedYAML: textOrNull(r.MergedYAML),
-		Includes: mapped(r.Included, a.toInclude),
+		Includes: mapped(r.Included, a.toInclude), Places: mapped(r.Errors, toLintPlace),
 	}
 	if jobs {
 		list := mapped(r.Jobs, toLintJob)

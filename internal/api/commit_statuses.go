@@ -1,7 +1,10 @@
 package api
 
 import (
-	"svc/internal/repo"
+	"strconv"
+
+	"svc/internal/ci"
+	"svc/internal/ci/flow"
 )
 
 func (a *API) commitStatusRoutes() {
@@ -22,13 +25,17 @@ type commitStatusJSON struct {
 	FinishedAt   *stamp          `json:"finished_at"`
 	AllowFailure bool            `json:"allow_failure"`
 	Coverage     *float64        `json:"coverage"`
-	PipelineID   *int64          `json:"pipeline_id"` // there are no pipelines
+	PipelineID   int64           `json:"pipeline_id"`
 	Author       *userPublicJSON `json:"author"`
 }
 
-func (a *API) toCommitStatus(c *call, of *repo.Status) commitStatusJSON {
+func (a *API) toCommitStatus(c *call, path string, of *ci.CommitStatus) commitStatusJSON {
+	target := of.TargetURL
+	if of.Job {
+		target = a.Site.URL + "/" + path + "/-/jobs/" + strconv.FormatInt(of.ID, 10)
+	}
 	form := commitStatusJSON{
-		ID: of.ID, SHA: of.SHA, Ref: of.Ref, Status: of.State, Name: of.Name, TargetURL: textOrNull(of.TargetURL), Description: textOrNull(of.Description),
+		ID: of.ID, SHA: of.SHA, Ref: of.Ref, Status: string(of.State), PipelineID: of.PipelineID, Name: of.Name, TargetURL: textOrNull(target), Description: textOrNull(of.Description),
 		CreatedAt: toStamp(of.CreatedAt), StartedAt: toStampOrNull(of.StartedAt), FinishedAt: toStampOrNull(of.FinishedAt),
 		AllowFailure: of.AllowFailure, Coverage: of.Coverage,
 	}
@@ -43,7 +50,9 @@ type commitStatusesParams struct {
 	commitParams
 	Ref     string `param:"ref" doc:"Only those of this branch or tag."`
 	Name    string `param:"name" doc:"Only those of this name."`
+	Stage   string `param:"stage" doc:"Only those of this stage; external is that of programs from outside."`
 	All     bool   `param:"all" doc:"Also those that were replaced."`
+	Of      int64  `param:"pipeline_id" doc:"Only those of this pipeline."`
 	OrderBy string `param:"order_by" enum:"id,pipeline_id" default:"id"`
 	Sort    string `param:"sort" enum:"asc,desc" default:"asc"`
 	pageParams
@@ -51,12 +60,14 @@ type commitStatusesParams struct {
 
 // listCommitStatuses: https://docs.gitlab.com/api/commits/#list-all-commit-statuses
 func (a *API) listCommitStatuses(c *call, p commitStatusesParams) (page[commitStatusJSON], error) {
-	f := repo.StatusFilter{Ref: p.Ref, Name: p.Name, All: p.All, Desc: p.Sort == "desc"}
-	list, err := a.Repos.Statuses(c, c.actor, p.Project, p.SHA, f, p.paging())
+	f := ci.StatusFilter{
+		Ref: p.Ref, Stage: p.Stage, Name: p.Name, PipelineID: p.Of, All: p.All, ByPipeline: p.OrderBy == "pipeline_id", Desc: p.Sort == "desc",
+	}
+	in, list, err := a.CI.Statuses(c, c.actor, p.Project, p.SHA, f, p.paging())
 	if err != nil {
 		return page[commitStatusJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(one *repo.Status) commitStatusJSON { return a.toCommitStatus(c, one) }), nil
+	return offsetPage(p.pageParams, list, func(one *ci.CommitStatus) commitStatusJSON { return a.toCommitStatus(c, in.FullPath, one) }), nil
 }
 
 type setCommitStatusParams struct {
@@ -67,15 +78,16 @@ type setCommitStatusParams struct {
 	TargetURL   *string  `param:"target_url" max:"255"`
 	Description *string  `param:"description" max:"255"`
 	Coverage    *float64 `param:"coverage"`
+	Pipeline    int64    `param:"pipeline_id" doc:"The pipeline that it belongs to; the newest of the commit unless given."`
 }
 
 // setCommitStatus: https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 func (a *API) setCommitStatus(c *call, p setCommitStatusParams) (commitStatusJSON, error) {
-	set, err := a.Repos.SetStatus(c, c.actor, p.Project, p.SHA, repo.NewStatus{
-		State: p.State, Ref: p.Ref, Name: p.Name, TargetURL: p.TargetURL, Description: p.Description, Coverage: p.Coverage,
+	set, err := a.CI.SetStatus(c, c.actor, p.Project, p.SHA, ci.NewStatus{
+		State: flow.Status(p.State), Ref: p.Ref, Name: p.Name, PipelineID: p.Pipeline, TargetURL: p.TargetURL, Description: p.Description, Coverage: p.Coverage,
 	})
 	if err != nil {
 		return commitStatusJSON{}, err
 	}
-	return a.toCommitStatus(c, set), nil
+	return a.toCommitStatus(c, "", set), nil
 }

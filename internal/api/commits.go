@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -20,9 +21,22 @@ func (a *API) commitRoutes() {
 	handle(a, "GET "+one+"/diff", read, a.listCommitDiff, does("List what a commit changed"))
 	handle(a, "GET "+one+"/refs", read, a.listCommitRefs, does("List the branches and tags that have a commit"))
 	handle(a, "GET "+one+"/sequence", read, a.getCommitSequence, does("Count the commits up to a commit"))
-	handle(a, "GET "+one+"/signature", read, a.getCommitSignature, does("Get the checked signature of a commit"))
-	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, forms(commitJSON{}, dryRunJSON{}), does("Put the change of a commit on a branch"))
-	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}, dryRunJSON{}), does("Undo the change of a commit on a branch"))
+	handle(a, "GET "+one+"/signature", read, a.getCommitSignature, signatures, does("Get the checked signature of a commit"))
+	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, forms(commitJSON{}), tried, unpicked, does("Put the change of a commit on a branch"))
+	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}), tried, unpicked, does("Undo the change of a commit on a branch"))
+}
+
+// What the endpoints that put a change on a branch answer beside the rest.
+var (
+	tried    = also(http.StatusOK, "It can be done; nothing has changed.", dryRunJSON{})
+	unpicked = also(http.StatusBadRequest, "It can not be done: error_code says whether lines clash (conflict) or there is nothing to change (empty).", pickFaultJSON{})
+)
+
+// pickFaultJSON is any refusal of these endpoints.
+type pickFaultJSON struct {
+	Message any    `json:"message,omitempty"`
+	Error   string `json:"error,omitempty"`
+	Code    string `json:"error_code,omitempty"`
 }
 
 // large is for endpoints whose parameters hold files.
@@ -45,9 +59,9 @@ type commitStatsJSON struct {
 // commitDetailJSON is a commit that was asked for by itself.
 type commitDetailJSON struct {
 	commitJSON
-	Status       *string   `json:"status"`
-	ProjectID    int64     `json:"project_id"`
-	LastPipeline *struct{} `json:"last_pipeline"` // there are no pipelines
+	Status       *string       `json:"status"`
+	ProjectID    int64         `json:"project_id"`
+	LastPipeline *pipelineJSON `json:"last_pipeline"`
 }
 
 func toCommit(c *call, in *project.Project, of *git.Commit) commitJSON {
@@ -74,11 +88,20 @@ func toCommitWithStats(c *call, in *project.Project, d repo.CommitDetail) commit
 	return form
 }
 
-func presentCommit(c *call, in *project.Project, d *repo.CommitDetail, err error) (commitDetailJSON, error) {
+func (a *API) presentCommit(c *call, in *project.Project, d *repo.CommitDetail, err error) (commitDetailJSON, error) {
 	if err != nil {
 		return commitDetailJSON{}, err
 	}
-	return commitDetailJSON{commitJSON: toCommitWithStats(c, in, *d), Status: textOrNull(d.Status), ProjectID: in.ID}, nil
+	form := commitDetailJSON{commitJSON: toCommitWithStats(c, in, *d), ProjectID: in.ID}
+	last, err := a.CI.CommitPipeline(c, c.actor, in, string(d.ID))
+	if err != nil {
+		return commitDetailJSON{}, err
+	}
+	if last != nil {
+		pipeline := a.toPipeline(in.FullPath, last)
+		form.Status, form.LastPipeline = &pipeline.Status, &pipeline
+	}
+	return form, nil
 }
 
 type commitsParams struct {
@@ -215,7 +238,7 @@ func (a *API) createCommit(c *call, p createCommitParams) (commitDetailJSON, err
 		return commitDetailJSON{}, err
 	}
 	in, d, err := a.Repos.CreateCommit(c, c.actor, p.Project, n, p.Stats)
-	return presentCommit(c, in, d, err)
+	return a.presentCommit(c, in, d, err)
 }
 
 type commitParams struct {
@@ -231,7 +254,7 @@ type getCommitParams struct {
 // getCommit: https://docs.gitlab.com/api/commits/#retrieve-a-commit
 func (a *API) getCommit(c *call, p getCommitParams) (commitDetailJSON, error) {
 	in, d, err := a.Repos.Commit(c, c.actor, p.Project, p.SHA, p.Stats)
-	return presentCommit(c, in, d, err)
+	return a.presentCommit(c, in, d, err)
 }
 
 type commitDiffParams struct {
@@ -298,8 +321,8 @@ func (a *API) getCommitSequence(c *call, p commitSequenceParams) (commitSequence
 }
 
 // getCommitSignature: https://docs.gitlab.com/api/commits/#retrieve-commit-signature
-func (a *API) getCommitSignature(c *call, p commitParams) (none, error) {
-	return none{}, a.Repos.Signed(c, c.actor, p.Project, p.SHA)
+func (a *API) getCommitSignature(c *call, p commitParams) (any, error) {
+	return presentSignature(a.Repos.CommitSignature(c, c.actor, p.Project, p.SHA))
 }
 
 type pickParams struct {
@@ -323,7 +346,7 @@ func presentPick(c *call, in *project.Project, made *git.Commit, err error) (any
 		return nil, err
 	}
 	if made == nil {
-		return dryRunJSON{"success"}, nil
+		return withStatus{http.StatusOK, dryRunJSON{"success"}}, nil
 	}
 	return toCommit(c, in, made), nil
 }

@@ -258,31 +258,63 @@ func emptyOf(t reflect.Type) func(at unsafe.Pointer) bool {
 
 func appendText(b []byte, at unsafe.Pointer) ([]byte, error) {
 	text := *(*string)(at)
-	if !plainText(text) {
-		return other(reflect.TypeFor[string]())(b, at)
-	}
 	b = append(b, '"')
-	b = append(b, text...)
+	done := 0 // what stands before is written
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(text[i:]); plainRune(r, size) {
+				i += size
+				continue
+			}
+		}
+		b = append(b, text[done:i]...)
+		b = appendEscape(b, text[i:i+size])
+		i += size
+		done = i
+	}
+	b = append(b, text[done:]...)
 	return append(b, '"'), nil
+}
+
+// appendEscape writes a character that can not stand in JSON as it is.
+func appendEscape(b []byte, char string) []byte {
+	const hex = "0123456789abcdef"
+	switch c := char[0]; {
+	case c == '"', c == '\\':
+		return append(b, '\\', c)
+	case c == '\n':
+		return append(b, '\\', 'n')
+	case c == '\t':
+		return append(b, '\\', 't')
+	case c == '\r':
+		return append(b, '\\', 'r')
+	case c == '\b':
+		return append(b, '\\', 'b')
+	case c == '\f':
+		return append(b, '\\', 'f')
+	case c < ' ':
+		return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
+	case len(char) == 1: // no character at all
+		return append(b, `\ufffd`...)
+	}
+	return append(b, '\\', 'u', '2', '0', '2', hex[char[2]&0xf]) // U+2028 and U+2029
+}
+
+// plainRune is true for a character that stands in JSON as it is. U+2028 and
+// U+2029 end lines in JavaScript; RuneError of one byte is no character.
+func plainRune(r rune, size int) bool {
+	return r != '\u2028' && r != '\u2029' && (r != utf8.RuneError || size > 1)
 }
 
 // plainText is true when a text stands in JSON as it is.
 func plainText(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return c >= utf8.RuneSelf && plainRunes(text[i:])
-		}
-	}
-	return true
-}
-
-func plainRunes(text string) bool {
-	for _, r := range text {
-		// U+2028 and U+2029 end lines in JavaScript; RuneError may stand for
-		// what is no character.
-		if r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError {
-			return false
-		}
-	}
-	return true
+	written, err := appendText(nil, unsafe.Pointer(&text))
+	return err == nil && string(written) == `"`+text+`"`
 }

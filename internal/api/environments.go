@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"svc/internal/ci"
 )
 
@@ -11,7 +13,21 @@ func (a *API) environmentRoutes() {
 	handle(a, "POST "+all, writeAPI, a.createEnvironment, does("Create an environment"))
 	handle(a, "PUT "+one, writeAPI, a.updateEnvironment, does("Change an environment"))
 	handle(a, "DELETE "+one, writeAPI, a.deleteEnvironment, does("Delete an environment that is stopped"))
+	handle(a, "POST "+all+"/stop_stale", writeAPI, a.stopStaleEnvironments, status(200), does("Stop the environments that nobody uses any more"))
 	handle(a, "POST "+one+"/stop", writeAPI, a.stopEnvironment, status(200), does("Stop an environment"))
+}
+
+type stopStaleParams struct {
+	projectParams
+	Before time.Time `param:"before,required" doc:"Since when nothing happened: between ten years and a week ago."`
+}
+
+// stopStaleEnvironments: https://docs.gitlab.com/api/environments/#stop-stale-environments
+func (a *API) stopStaleEnvironments(c *call, p stopStaleParams) (messageJSON, error) {
+	if err := a.CI.StopStale(c, c.actor, p.Project, p.Before); err != nil {
+		return messageJSON{}, err
+	}
+	return messageJSON{"Successfully requested stop for all stale environments"}, nil
 }
 
 type environmentsParams struct {

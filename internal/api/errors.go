@@ -16,6 +16,12 @@ type messageJSON struct {
 	Message any `json:"message"`
 }
 
+// codedJSON is the body of an error that programs tell from others of its kind.
+type codedJSON struct {
+	Message any    `json:"message"`
+	Code    string `json:"error_code"`
+}
+
 // errorJSON is the body of errors about the request itself.
 type errorJSON struct {
 	Error string `json:"error"`
@@ -125,6 +131,9 @@ func answerKind(e *errs.Error) (int, any) {
 	case errs.KindInvalid:
 		if len(e.Fields) > 0 {
 			return http.StatusBadRequest, messageJSON{e.Fields}
+		}
+		if e.Code != "" {
+			return http.StatusBadRequest, codedJSON{e.Text, e.Code}
 		}
 		if e.Bare {
 			return http.StatusBadRequest, messageJSON{e.Text}

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/project"
 )
@@ -120,13 +121,29 @@ type getGroupParams struct {
 func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	if !p.WithProjects {
 		n, err := a.Projects.Group(c, c.actor, p.Group)
-		return presentGroup(c, n, err)
+		shown, err := presentGroup(c, n, err)
+		if err == nil {
+			shown.RunnersToken, err = a.groupRunnersToken(c, n)
+		}
+		return shown, err
 	}
 	n, own, shared, err := a.Projects.GroupWithProjects(c, c.actor, p.Group)
 	if err != nil {
 		return nil, err
 	}
-	return toGroupWithProjects(c, n, own, shared, a.Now()), nil
+	token, err := a.groupRunnersToken(c, n)
+	if err != nil {
+		return nil, err
+	}
+	return toGroupWithProjects(c, n, token, own, shared, a.Now()), nil
+}
+
+// groupRunnersToken is nil for those who may not register runners there.
+func (a *API) groupRunnersToken(c *call, n *project.Namespace) (*string, error) {
+	if c.actor.Anonymous() {
+		return nil, nil
+	}
+	return a.runnersToken(c, ci.RegistrationPlace{Group: project.RefTo(n.ID)})
 }
 
 type adoptProjectParams struct {
@@ -262,6 +279,7 @@ type groupJSON struct {
 type groupDetailJSON struct {
 	groupJSON
 	SharedWithGroups []sharedGroupJSON `json:"shared_with_groups"`
+	RunnersToken     *string           `json:"runners_token,omitempty"` // for those who may register runners
 }
 
 // groupWithProjectsJSON is a group with its projects, as those see them who
@@ -279,8 +297,8 @@ type groupWithBasicJSON struct {
 	SharedProjects []projectBasicJSON `json:"shared_projects"`
 }
 
-func toGroupWithProjects(c *call, n *project.Namespace, own, shared []*project.Project, now time.Time) any {
-	group := groupDetailJSON{toGroup(c.site, n), mapped(n.Shares, toShared)}
+func toGroupWithProjects(c *call, n *project.Namespace, token *string, own, shared []*project.Project, now time.Time) any {
+	group := groupDetailJSON{groupJSON: toGroup(c.site, n), SharedWithGroups: mapped(n.Shares, toShared), RunnersToken: token}
 	basic := func(p *project.Project) projectBasicJSON { return toProjectBasic(c.site, p) }
 	if c.actor.Anonymous() {
 		return groupWithBasicJSON{group, mapped(own, basic), mapped(shared, basic)}
@@ -293,7 +311,7 @@ func presentGroup(c *call, n *project.Namespace, err error) (groupDetailJSON, er
 	if err != nil {
 		return groupDetailJSON{}, err
 	}
-	return groupDetailJSON{toGroup(c.site, n), mapped(n.Shares, toShared)}, nil
+	return groupDetailJSON{groupJSON: toGroup(c.site, n), SharedWithGroups: mapped(n.Shares, toShared)}, nil
 }
 
 func toGroup(site *Site, n *project.Namespace) groupJSON {

@@ -29,6 +29,7 @@ func TestArtifacts(t *testing.T) {
 		archive := zipped(t, map[string]string{"out/a.txt": "A", "out/page.html": "<script>", "out/deep/b.json": "{}"})
 		b.upload(j, "artifact_type=nothing", archive, 400)
 		b.upload(j, "artifact_type=trace&artifact_format=raw", archive, 400)
+		b.upload(j, "artifact_type=metadata&artifact_format=gzip", gzipped(t, "x"), 400)
 		b.upload(j, "artifact_type=archive&artifact_format=gzip", archive, 400)
 		b.upload(j, "artifact_type=archive&expire_in=whenever", archive, 400)
 		b.upload(j, "artifact_type=archive&artifact_format=zip&expire_in=2+days", archive, 201)
@@ -52,7 +53,7 @@ func TestArtifacts(t *testing.T) {
 		}
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + b.at("/jobs/%d", j.ID), As: b.owner, Status: 200, Want: fmt.Sprintf(`{"coverage":80.25,"artifacts_file":{"filename":"artifacts.zip","size":%d},
-				"artifacts":[{"file_type":"archive","file_format":"zip"},{"file_type":"junit","file_format":"gzip"},{"file_type":"trace","filename":"job.log","size":21}],"artifacts_expire_at":"<any>"}`, len(archive))},
+				"artifacts":[{"file_type":"archive","file_format":"zip"},{"file_type":"metadata","file_format":"gzip","filename":"metadata.gz"},{"file_type":"junit","file_format":"gzip"},{"file_type":"trace","filename":"job.log","size":21}],"artifacts_expire_at":"<any>"}`, len(archive))},
 			{Name: "not changed", Do: "GET " + at, As: b.owner, Header: map[string]string{"If-None-Match": got.Header.Get("ETag")}, Status: 304},
 			{Name: "others", Do: "GET " + at, As: bob, Status: 404},
 			{Name: "one file", Do: "GET " + at + "/out%2Fdeep%2Fb.json", As: b.owner, Status: 200, Want: `{}`, WantHeader: map[string]string{"Content-Disposition": "attachment; filename=b.json", "Content-Length": "2"}},
@@ -85,7 +86,7 @@ func TestArtifacts(t *testing.T) {
 		b.settled()
 		s.Check(t, apptest.Call{Do: "GET " + at, As: b.owner, Status: 404})
 		s.Check(t, apptest.Call{Name: "the log stays", Do: "GET " + b.at("/jobs/%d/trace", j.ID), As: b.owner, Status: 200})
-		if now := b.blobs(); now != blobs-2 {
+		if now := b.blobs(); now != blobs-3 {
 			t.Errorf("%d files in the store, had %d: the space was not freed", now, blobs)
 		}
 	})
@@ -127,8 +128,8 @@ func TestArtifactsExpire(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"ci_log_retention_days":1,"ci_pipeline_retention_days":30}`, Status: 200})
 		retain()
 		has("trace", jobs[0], 404)
-		if n := b.blobs(); n != 1 {
-			t.Errorf("%d files in the store, want 1", n)
+		if n := b.blobs(); n != 2 { // an archive, and the list of what is in it
+			t.Errorf("%d files in the store, want 2", n)
 		}
 		s.Clock.Move(31 * 24 * time.Hour)
 		retain()
@@ -295,8 +296,8 @@ func TestProjectGoesWithItsFiles(t *testing.T) {
 		b.upload(j, "artifact_type=archive&artifact_format=zip", zipped(t, map[string]string{"a": "A"}), 201)
 		b.update(j, 200, `{"state":"success"}`)
 		b.settled()
-		if n := b.blobs(); n != 2 {
-			t.Fatalf("%d files, want 2", n)
+		if n := b.blobs(); n != 3 {
+			t.Fatalf("%d files, want the log, the archive and what is in it", n)
 		}
 		s.Check(t, apptest.Call{Do: "DELETE " + b.at(""), As: b.owner, Status: 202})
 		b.settled()

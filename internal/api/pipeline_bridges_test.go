@@ -210,3 +210,77 @@ review: {script: [x], environment: review/one}
 		})
 	})
 }
+
+// TestBridgeFollowsPipeline brings the pipeline of a trigger job to each of its
+// ends, and back.
+func TestBridgeFollowsPipeline(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newCrew(t, s, "")
+		other := w.newProject("lib", `job: {script: [x]}`)
+		p := w.push("main", "one", map[string]string{".gitlab-ci.yml": `
+stages: [one, two]
+bound: {stage: one, trigger: {project: alice/lib, branch: main, strategy: depend}}
+last: {stage: two, script: [x]}
+`})
+		var bridges []struct {
+			Downstream struct{ ID int64 } `json:"downstream_pipeline"`
+		}
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/bridges", p), As: w.owner, Status: 200}).JSON(t, &bridges)
+		down := bridges[0].Downstream.ID
+		w.end("failed", `,"failure_reason":"script_failure"`, "job")
+		w.see(p, "failed | bound:failed last:skipped")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pipelines/%d/retry", other, down), As: w.owner, Status: 201})
+		w.settled()
+		w.see(p, "running | bound:running last:created")
+		w.end("success", "", "job")
+		w.see(p, "running | bound:success last:pending")
+
+		// A pipeline that is removed has no end to wait for.
+		q := w.push("main", "two", map[string]string{"x": "1"})
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/bridges", q), As: w.owner, Status: 200}).JSON(t, &bridges)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/pipelines/%d", other, bridges[0].Downstream.ID), As: w.owner, Status: 204})
+		w.settled()
+		w.see(q, "failed | bound:failed last:skipped")
+
+		// A commit that wants no pipeline of its push may have one that is
+		// asked for.
+		w.pushTo(other, "main", "not this [skip ci]", map[string]string{"x": "1"})
+		r := w.push("main", "three", map[string]string{"x2": "2"})
+		w.see(r, "running | bound:running last:created")
+	})
+}
+
+// TestMirrorPipeline has a job show the state of the newest pipeline of another
+// project.
+func TestMirrorPipeline(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newCrew(t, s, "")
+		other := w.newProject("lib", `job: {script: [x]}`)
+		yaml := "shown: {needs: [{pipeline: alice/lib}]}\nlast: {stage: deploy, script: [x]}\n"
+		none := w.push("main", "none", map[string]string{".gitlab-ci.yml": yaml})
+		w.see(none, "failed | last:skipped shown:failed")
+		first := w.pushTo(other, "main", "one", map[string]string{"x": "1"})
+		p := w.push("main", "one", map[string]string{"x": "1"})
+		w.see(p, "running | last:created shown:running")
+		w.sweep()
+		w.see(p, "running | last:created shown:running")
+		w.end("success", "", "job")
+		w.sweep()
+		w.see(p, "running | last:pending shown:success")
+		w.end("success", "", "last")
+
+		// What is over is shown at once, and what is removed has failed.
+		q := w.push("main", "two", map[string]string{"x2": "1"})
+		w.see(q, "running | last:pending shown:success")
+		second := w.pushTo(other, "main", "two", map[string]string{"y": "1"})
+		r := w.push("main", "three", map[string]string{"x3": "1"})
+		w.see(r, "running | last:created shown:running")
+		for _, id := range []int64{first, second} {
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/pipelines/%d", other, id), As: w.owner, Status: 204})
+		}
+		w.sweep()
+		w.see(r, "failed | last:skipped shown:failed")
+	})
+}

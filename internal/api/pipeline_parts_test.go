@@ -128,6 +128,19 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 			{Do: "GET " + one, As: w.owner, Status: 200},
 			{Do: w.at("GET", "/deployments/999999"), As: w.owner, Status: 404},
 		})
+		// What nobody uses any more is stopped on demand.
+		s.Clock.Move(40 * 24 * time.Hour)
+		stale := func(days int, status int) apptest.Call {
+			return apptest.Call{Do: "POST " + at + "/stop_stale", As: w.owner, JSON: fmt.Sprintf(`{"before":%q}`, s.Clock.Now().AddDate(0, 0, -days).Format(time.RFC3339)), Status: status}
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at, As: w.owner, JSON: `{"name":"fresh"}`, Status: 201},
+			stale(6, 400), stale(3660, 400),
+			{Do: "POST " + at + "/stop_stale", As: w.owner, Status: 400, Want: `{"error":"before is missing"}`},
+			stale(8, 200),
+			{Do: "GET " + at + "?states=stopped", As: w.owner, Status: 200, Want: `[{"name":"box"},{"name":"production"}]`},
+			{Do: "GET " + at + "?states=available", As: w.owner, Status: 200, Want: `[{"name":"fresh"}]`},
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"svc/internal/ci"
+	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/project"
 )
@@ -103,16 +104,16 @@ type createPipelineParams struct {
 	projectParams
 	Ref       string                `param:"ref,required" doc:"A branch or tag."`
 	Variables []givenVariableParams `param:"variables"`
-	Inputs    map[string]string     `param:"inputs" doc:"Values for spec:inputs of the CI file."`
+	Inputs    map[string][]string   `param:"inputs" doc:"Values for spec:inputs of the CI file; several for an array."`
 }
 
-func toInputs(given map[string]string) map[string]any {
+func toInputs(given map[string][]string) map[string]any {
 	if given == nil {
 		return nil
 	}
 	inputs := map[string]any{}
 	for key, value := range given {
-		inputs[key] = value
+		inputs[key] = config.Texts(value)
 	}
 	return inputs
 }

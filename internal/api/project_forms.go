@@ -74,6 +74,8 @@ type projectJSON struct {
 
 	SharedWithGroups []sharedGroupJSON      `json:"shared_with_groups"`
 	Permissions      projectPermissionsJSON `json:"permissions"`
+	// For those who may register runners.
+	RunnersToken *string `json:"runners_token,omitempty"`
 	// For administrators.
 	RepositoryStorage string `json:"repository_storage,omitempty"`
 }
@@ -123,13 +125,18 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 }
 
 func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
-	return projectBasicJSON{
+	form := projectBasicJSON{
 		ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path, PathWithNamespace: p.FullPath,
-		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: cmp.Or(p.DefaultBranch, repo.UsualBranch), TagList: p.Topics, Topics: p.Topics,
+		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: cmp.Or(p.DefaultBranch, p.InitialBranch, repo.UsualBranch), TagList: p.Topics, Topics: p.Topics,
 		SSHURL: sshURL(site, p.FullPath), HTTPURL: site.URL + "/" + p.FullPath + ".git", WebURL: site.URL + "/" + p.FullPath,
 		AvatarURL: pictureURL(site, "project", p.ID, p.Avatar), ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
 		Namespace: toNamespace(site, &p.Namespace),
 	}
+	if p.Readme != "" && p.DefaultBranch != "" {
+		address := site.URL + "/" + p.FullPath + "/-/blob/" + p.DefaultBranch + "/" + p.Readme
+		form.ReadmeURL = &address
+	}
+	return form
 }
 
 func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time.Time) projectJSON {

@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"time"
 
+	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -22,6 +22,7 @@ func (a *API) projectRoutes() {
 	handle(a, "GET /projects/{id}/forks", readAPI.orNobody(), a.listForks, shapes, does("List the forks of a project"))
 	handle(a, "GET /users/{user_id}/projects", readAPI.orNobody(), a.listUserProjects, shapes, does("List the projects of a user"))
 	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orNobody(), a.listStarredProjects, shapes, does("List the projects that a user has starred"))
+	handle(a, "GET /users/{user_id}/contributed_projects", readAPI.orNobody(), a.listContributedProjects, shapes, does("List the projects that a user has contributed to"))
 }
 
 // projectParams name a project.
@@ -40,6 +41,8 @@ type projectFilterParams struct {
 	Starred            bool               `param:"starred" doc:"Only projects that the caller has starred."`
 	MinAccessLevel     int64              `param:"min_access_level" enum:"10,15,20,30,40,50"`
 	Topic              []string           `param:"topic,csv" doc:"Only projects with all of these topics."`
+	TopicID            int64              `param:"topic_id" doc:"Only projects with the topic of this id."`
+	Language           string             `param:"with_programming_language" doc:"Only projects that have this language in their default branch."`
 	LastActivityAfter  *time.Time         `param:"last_activity_after"`
 	LastActivityBefore *time.Time         `param:"last_activity_before"`
 	UpdatedAfter       *time.Time         `param:"updated_after"`
@@ -59,7 +62,7 @@ type projectFilterParams struct {
 func (p *projectFilterParams) filter() project.Filter {
 	return project.Filter{
 		Archived: p.Archived, Visibility: p.Visibility, Search: p.Search, Deep: p.SearchNamespaces, Membership: p.Membership, Owned: p.Owned,
-		Starred: p.Starred, MinLevel: project.Level(p.MinAccessLevel), Topics: p.Topic,
+		Starred: p.Starred, MinLevel: project.Level(p.MinAccessLevel), Topics: p.Topic, TopicID: p.TopicID, Language: p.Language,
 		ActiveAt: [2]*time.Time{p.LastActivityAfter, p.LastActivityBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 		IDAfter: p.IDAfter, IDBefore: p.IDBefore, WithIssues: p.WithIssues, WithMergeRequests: p.WithMergeRequests, Storage: p.Storage,
 	}
@@ -127,6 +130,13 @@ func (a *API) listStarredProjects(c *call, p userProjectsParams) (page[any], err
 	})
 }
 
+// listContributedProjects: https://docs.gitlab.com/api/projects/#list-projects-a-user-has-contributed-to
+func (a *API) listContributedProjects(c *call, p userProjectsParams) (page[any], error) {
+	return a.projectList(c, &p.projectFilterParams, func(paging db.Paging) (db.Page[*project.Project], error) {
+		return a.Repos.ContributedProjects(c, c.actor, p.User, p.filter(), p.order(), paging)
+	})
+}
+
 type forksParams struct {
 	projectParams
 	projectFilterParams
@@ -153,7 +163,13 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	if c.actor.Job != nil && c.actor.Job.ProjectID != found.ID { // a job sees its own project here
 		return nil, errs.Unauthorized("")
 	}
-	return toProject(c, found, false, p.Statistics, a.Now()), nil
+	shown := toProject(c, found, false, p.Statistics, a.Now())
+	full, ok := shown.(projectJSON)
+	if !ok || c.actor.Job != nil || !c.actor.Admin && found.Access.Level() < project.Maintainer {
+		return shown, nil
+	}
+	full.RunnersToken, err = a.runnersToken(c, ci.RegistrationPlace{Project: project.RefTo(found.ID)})
+	return full, err
 }
 
 // projectFieldParams are the attributes that creation and change share.
@@ -180,7 +196,7 @@ type createProjectParams struct {
 	Path        string `param:"path" doc:"Made from the name unless given."`
 	NamespaceID *int64 `param:"namespace_id" doc:"The group or user; one's own namespace unless given."`
 	Readme      bool   `param:"initialize_with_readme" doc:"Begin with a commit that holds a README."`
-	Branch      string `param:"default_branch" doc:"The branch of that commit."`
+	Branch      string `param:"default_branch" doc:"The branch that it begins with; what its groups chose, or main, unless given."`
 	projectFieldParams
 }
 
@@ -188,16 +204,12 @@ func (createProjectParams) paramRules() []rule { return []rule{atLeastOne("name"
 
 // createProject: https://docs.gitlab.com/api/projects/#create-a-project
 func (a *API) createProject(c *call, p createProjectParams) (any, error) {
-	made, err := a.Repos.Create(c, c.actor, p.project(), p.first())
+	made, err := a.Repos.Create(c, c.actor, p.project(), p.Readme)
 	return a.presentProject(c, made, err)
 }
 
 func (p *createProjectParams) project() project.NewProject {
-	return project.NewProject{Name: p.Name, Path: p.Path, NamespaceID: p.NamespaceID, Visibility: p.Visibility, Fields: p.fields()}
-}
-
-func (p *createProjectParams) first() repo.First {
-	return repo.First{Readme: p.Readme, Branch: p.Branch}
+	return project.NewProject{Name: p.Name, Path: p.Path, NamespaceID: p.NamespaceID, Visibility: p.Visibility, Branch: p.Branch, Fields: p.fields()}
 }
 
 type createProjectForParams struct {
@@ -209,7 +221,7 @@ type createProjectForParams struct {
 func (a *API) createProjectFor(c *call, p createProjectForParams) (any, error) {
 	n := p.project()
 	n.For = &p.UserID
-	made, err := a.Repos.Create(c, c.actor, n, p.first())
+	made, err := a.Repos.Create(c, c.actor, n, p.Readme)
 	return a.presentProject(c, made, err)
 }
 

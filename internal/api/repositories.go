@@ -159,7 +159,7 @@ func (a *API) getBlob(c *call, p blobParams) (any, error) {
 			return err
 		}
 		text := base64.NewEncoder(base64.StdEncoding, w)
-		if _, err := io.CopyBuffer(text, content, make([]byte, 48<<10)); err != nil {
+		if _, err := io.Copy(text, content); err != nil {
 			return err
 		}
 		if err := text.Close(); err != nil {

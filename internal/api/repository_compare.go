@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -52,7 +51,7 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 	}
 	return a.send(c, stream{media: "application/json", size: -1, tag: tag, write: func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
-		if err := writeComparison(c, out, found, web); err != nil {
+		if err := a.writeComparison(c, out, found, web); err != nil {
 			return err
 		}
 		return out.Flush()
@@ -69,9 +68,20 @@ func compareURL(c *call, found *repo.Comparison, straight bool) string {
 
 // writeComparison writes a comparisonJSON with its commits as they are read:
 // there is no limit to their number.
-func writeComparison(c *call, out *bufio.Writer, found *repo.Comparison, web string) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
+func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison, web string) error {
+	buf := buffers.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= 1<<20 { // as in writeJSON
+			buffers.Put(buf)
+		}
+	}()
+	write := func(before string, body any) (err error) {
+		*buf, err = a.forms.appendJSON(append((*buf)[:0], before...), body)
+		if err == nil {
+			_, err = out.Write(*buf)
+		}
+		return err
+	}
 	var last *commitJSON
 	if n := len(found.Commits); n > 0 {
 		head, err := found.Read(c, found.Commits[n-1:])
@@ -81,40 +91,42 @@ func writeComparison(c *call, out *bufio.Writer, found *repo.Comparison, web str
 		one := toCommit(c, found.Project, head[0])
 		last = &one
 	}
-	fmt.Fprint(out, `{"commit":`) // out keeps its first error for Flush
-	if err := enc.Encode(last); err != nil {
+	if err := write(`{"commit":`, last); err != nil {
 		return err
 	}
-	fmt.Fprint(out, `,"commits":[`)
-	comma := ""
-	for part := range slices.Chunk(found.Commits, 200) {
+	before := `,"commits":[`
+	for part := range slices.Chunk(found.Commits, repo.ReadCommits) {
 		commits, err := found.Read(c, part)
 		if err != nil {
 			return err
 		}
 		for _, commit := range commits {
-			fmt.Fprint(out, comma)
-			if err := enc.Encode(toCommit(c, found.Project, commit)); err != nil {
+			form := toCommit(c, found.Project, commit)
+			if err := write(before, &form); err != nil {
 				return err
 			}
-			comma = ","
+			before = ","
 		}
 	}
-	fmt.Fprint(out, `],"diffs":[`)
-	comma = ""
+	if len(found.Commits) == 0 {
+		fmt.Fprint(out, before) // out keeps its first error for Flush
+	}
+	before = `],"diffs":[`
 	for _, file := range found.Diff.Files {
-		fmt.Fprint(out, comma)
-		if err := enc.Encode(toRepositoryDiff(file)); err != nil {
+		form := toRepositoryDiff(file)
+		if err := write(before, &form); err != nil {
 			return err
 		}
-		comma = ","
+		before = ","
 	}
-	address, err := encode(web)
-	if err != nil {
+	if len(found.Diff.Files) == 0 {
+		fmt.Fprint(out, before)
+	}
+	fmt.Fprintf(out, `],"compare_timeout":%t,"compare_same_ref":%t`, found.Diff.TimedOut, found.From == found.To)
+	if err := write(`,"web_url":`, web); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, `],"compare_timeout":%t,"compare_same_ref":%t,"web_url":%s}`, found.Diff.TimedOut, found.From == found.To, address)
-	return err
+	return out.WriteByte('}')
 }
 
 // repositoryCommitJSON is what every form of a commit has.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -63,13 +64,25 @@ func toFileMeta(f *repo.File) fileMetaJSON {
 // describeFile tells about a file in headers that carry the service's name.
 func describeFile(c *call, f *repo.File) {
 	m := toFileMeta(f)
-	for _, h := range []struct{ name, value string }{
-		{"Blob-Id", m.BlobID}, {"Commit-Id", m.CommitID}, {"Content-Sha256", m.SHA256}, {"Encoding", m.Encoding},
-		{"File-Name", m.FileName}, {"File-Path", m.FilePath}, {"Last-Commit-Id", m.LastCommitID}, {"Ref", m.Ref},
-		{"Size", strconv.FormatInt(m.Size, 10)}, {"Execute-Filemode", strconv.FormatBool(m.Executable)},
-	} {
-		c.w.Header().Set("X-"+c.site.Name+"-"+h.name, h.value)
+	values := [...]string{
+		m.BlobID, m.CommitID, m.SHA256, m.Encoding, m.FileName, m.FilePath, m.LastCommitID, m.Ref, strconv.FormatInt(m.Size, 10),
+		strconv.FormatBool(m.Executable),
 	}
+	h := c.w.Header()
+	for i, name := range c.site.file {
+		h[name] = values[i : i+1 : i+1]
+	}
+}
+
+// fileHeaders are the names of the headers that describeFile writes.
+func fileHeaders(service string) []string {
+	names := []string{
+		"Blob-Id", "Commit-Id", "Content-Sha256", "Encoding", "File-Name", "File-Path", "Last-Commit-Id", "Ref", "Size", "Execute-Filemode",
+	}
+	for i, name := range names {
+		names[i] = http.CanonicalHeaderKey("X-" + service + "-" + name)
+	}
+	return names
 }
 
 // getFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-file-from-a-repository
@@ -94,7 +107,7 @@ func (a *API) getFile(c *call, p getFileParams) (any, error) {
 					return err
 				}
 				text := base64.NewEncoder(base64.StdEncoding, w)
-				if _, err := io.CopyBuffer(text, content, make([]byte, 48<<10)); err != nil {
+				if _, err := io.Copy(text, content); err != nil {
 					return err
 				}
 				if err := text.Close(); err != nil {

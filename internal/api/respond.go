@@ -54,6 +54,11 @@ type (
 	none struct{}
 	// accepted is work that goes on in the background: 202.
 	accepted struct{}
+	// withStatus is a result whose status is not the usual one of its endpoint.
+	withStatus struct {
+		status int
+		value  any
+	}
 	// streamed is a body that the handler has written itself.
 	streamed struct{}
 )
@@ -82,6 +87,9 @@ func (a *API) present(c *call, e *endpoint, result any) {
 		return
 	case accepted:
 		a.writeJSON(c.w, c.r, http.StatusAccepted, messageJSON{"202 Accepted"})
+		return
+	case withStatus:
+		a.writeJSON(c.w, c.r, r.status, r.value)
 		return
 	case outcome:
 		value, same := r.outcome()

@@ -21,6 +21,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/setting"
+	"svc/internal/signing"
 	"svc/internal/user"
 )
 
@@ -42,6 +43,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	CI       *ci.Service
+	Signing  *signing.Service
 
 	Limits  *limit.Limiter
 	Site    Site
@@ -60,7 +62,8 @@ type Site struct {
 	Version  string // the compatibility level, x.y.z
 	Revision string
 
-	host string // in the URL: see New
+	host string   // in the URL: see New
+	file []string // names of headers: see New
 }
 
 // Host is the name of the machine in the external address.
@@ -95,7 +98,7 @@ type API struct {
 // New builds the API: every resource adds its routes.
 func New(d Deps) *API {
 	a := &API{Deps: d, mux: chi.NewMux()}
-	a.Site.host = hostOf(d.Site.URL)
+	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
 	a.metadataRoutes()
 	a.userRoutes()
 	a.userStateRoutes()
@@ -109,6 +112,7 @@ func New(d Deps) *API {
 	a.userAvatarRoutes()
 	a.projectRoutes()
 	a.projectActionRoutes()
+	a.projectStorageRoutes()
 	a.repositoryRoutes()
 	a.changelogRoutes()
 	a.branchRoutes()
@@ -121,6 +125,7 @@ func New(d Deps) *API {
 	a.protectedTagRoutes()
 	a.pushRuleRoutes()
 	a.languageRoutes()
+	a.topicRoutes()
 	a.projectForkRoutes()
 	a.projectPeopleRoutes()
 	a.projectAvatarRoutes()
@@ -136,6 +141,7 @@ func New(d Deps) *API {
 	a.pipelineRoutes()
 	a.jobRoutes()
 	a.ciLintRoutes()
+	a.ciTemplateRoutes()
 	a.placeVariableRoutes()
 	a.triggerRoutes()
 	a.pipelineScheduleRoutes()
@@ -151,6 +157,7 @@ func New(d Deps) *API {
 	a.clusterAgentRoutes()
 	a.testReportRoutes()
 	a.documentRoutes()
+	a.openIDRoutes()
 	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.noRoute(w, r) })
 	a.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.wrongMethod(w, r) })
 	return a
@@ -291,7 +298,7 @@ func pathNames(path string) []string {
 	return names
 }
 
-// ServeHTTP answers everything below /api.
+// ServeHTTP answers everything below /api, and what OpenIDPath names.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors(w, r)
 	if r.Method == http.MethodOptions {

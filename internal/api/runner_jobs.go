@@ -115,7 +115,7 @@ func plainStatus(c *call, code int) (streamed, error) {
 
 type appendTraceParams struct {
 	runnerJobParams
-	DebugTrace *bool `param:"debug_trace"`
+	DebugTrace bool `param:"debug_trace" doc:"The job shows every step, with the values of variables: only Developers may read the log then."`
 }
 
 // appendTrace adds to a log what a runner sends.
@@ -125,7 +125,7 @@ func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 	if err != nil {
 		return streamed{}, bodyError(err)
 	}
-	heard, err := a.CI.AppendLog(c, p.ID, p.token(c), at, text)
+	heard, err := a.CI.AppendLog(c, p.ID, p.token(c), ci.LogPatch{At: at, Text: text, Debug: p.DebugTrace})
 	tellRunner(c, heard)
 	switch {
 	case errs.Is(err, errs.KindInvalid) && noRange != nil:

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"encoding/json"
+	"maps"
 	"strconv"
 	"time"
 
@@ -156,8 +156,9 @@ type jobFeaturesJSON struct {
 	FailureReasons    []string `json:"failure_reasons"`
 }
 
-// secretAny is the settings of a secret, as the CI file has them.
-type secretAny map[string]json.RawMessage
+// secretAny is how the runner gets a secret, which differs from one place of
+// secrets to another.
+type secretAny map[string]any
 
 func toAssignment(c *call, a *ci.Assignment, now time.Time) assignmentJSON {
 	j := a.Job
@@ -179,7 +180,7 @@ func toAssignment(c *call, a *ci.Assignment, now time.Time) assignmentJSON {
 		Dependencies: mapped(a.Dependencies, func(d ci.Dependency) jobDependencyJSON {
 			return jobDependencyJSON{d.Job.ID, d.Job.Name, a.Token, artifactFileJSON{d.File.Filename, d.File.Size}}
 		}),
-		Secrets: toSecrets(j.Options.Secrets),
+		Secrets: toSecrets(a.Secrets),
 		Features: jobFeaturesJSON{
 			TraceSections: true, TokenMaskPrefixes: []string{"glrt-", c.site.Name + "pat-", c.site.Name + "cbt-", c.site.Name + "dt-"},
 			FailureReasons: ci.RunnerFailureReasons(),
@@ -256,17 +257,18 @@ func toJobCache(u ci.CacheUse) jobCacheJSON {
 	}
 }
 
-func toSecrets(list map[string]config.Secret) map[string]secretAny {
+func toSecrets(list []ci.SecretUse) map[string]secretAny {
 	if len(list) == 0 {
 		return nil
 	}
 	out := map[string]secretAny{}
-	for name, s := range list {
-		entry := secretAny{s.Provider: s.Config}
+	for _, s := range list {
+		entry := map[string]any{"server": s.Server}
+		maps.Copy(entry, s.Config)
+		out[s.Name] = secretAny{s.Provider: entry}
 		if s.File != nil {
-			entry["file"] = json.RawMessage(strconv.FormatBool(*s.File))
+			out[s.Name]["file"] = *s.File
 		}
-		out[name] = entry
 	}
 	return out
 }

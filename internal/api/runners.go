@@ -2,6 +2,7 @@ package api
 
 import (
 	"svc/internal/ci"
+	"svc/internal/errs"
 	"svc/internal/project"
 )
 
@@ -229,6 +230,16 @@ func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) 
 		return resetTokenJSON{}, err
 	}
 	return resetTokenJSON{r.Secret, toStampOrNull(r.TokenExpiresAt)}, nil
+}
+
+// runnersToken gives the registration token of a place to those who may see
+// it, nil to others.
+func (a *API) runnersToken(c *call, in ci.RegistrationPlace) (*string, error) {
+	token, err := a.CI.RegistrationToken(c, c.actor, in)
+	if errs.Is(err, errs.KindForbidden) {
+		return nil, nil
+	}
+	return textOrNull(token), err
 }
 
 func (a *API) resetRegistration(c *call, in ci.RegistrationPlace) (resetTokenJSON, error) {

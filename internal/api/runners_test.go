@@ -136,7 +136,7 @@ func TestRegistrationTokens(t *testing.T) {
 				ID    int64
 				Token string
 			}
-			s.Check(t, register(token, `,"description":"legacy","tag_list":"x,y","info":{"version":"16.0"}`, 201)).JSON(t, &made)
+			s.Check(t, register(token, `,"description":"legacy","tag_list":"x,y","system_id":"s_9","info":{"version":"16.0"}`, 201)).JSON(t, &made)
 			if strings.HasPrefix(made.Token, "glrt-") {
 				t.Errorf("the public runner takes %q for one that the API made", made.Token)
 			}

@@ -34,6 +34,8 @@ type settingsParams struct {
 	ArtifactDays            *int  `param:"ci_default_artifact_days" doc:"Days that artifacts are kept unless the job says otherwise; 0 is for ever."`
 	LogDays                 *int  `param:"ci_log_retention_days" doc:"Days that logs of finished jobs are kept; 0 is for ever."`
 	PipelineDays            *int  `param:"ci_pipeline_retention_days" doc:"Days that finished pipelines are kept; 0 is for ever."`
+	RemoteIncludes          *bool `param:"ci_remote_includes_enabled" doc:"Whether CI files may include files of other sites."`
+	AllowLocalRequests      *bool `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
 	MaxPushMegabytes        *int  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
 	DiffMaxFiles            *int  `param:"diff_max_files"`
 	DiffMaxLines            *int  `param:"diff_max_lines"`
@@ -63,6 +65,8 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.ArtifactDays, p.ArtifactDays)
 	give(&s.LogDays, p.LogDays)
 	give(&s.PipelineDays, p.PipelineDays)
+	give(&s.RemoteIncludes, p.RemoteIncludes)
+	give(&s.AllowLocalRequests, p.AllowLocalRequests)
 	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
 	give(&s.DiffMaxFiles, p.DiffMaxFiles)
 	give(&s.DiffMaxLines, p.DiffMaxLines)
@@ -109,6 +113,8 @@ type settingsJSON struct {
 	ArtifactDays            int   `json:"ci_default_artifact_days"`
 	LogDays                 int   `json:"ci_log_retention_days"`
 	PipelineDays            int   `json:"ci_pipeline_retention_days"`
+	RemoteIncludes          bool  `json:"ci_remote_includes_enabled"`
+	AllowLocalRequests      bool  `json:"allow_local_requests_from_web_hooks_and_services"`
 	MaxPushMegabytes        int   `json:"receive_max_input_size"`
 	DiffMaxFiles            int   `json:"diff_max_files"`
 	DiffMaxLines            int   `json:"diff_max_lines"`
@@ -128,6 +134,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		SessionMinutes: s.SessionMinutes, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
 		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
+		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,
 		MaxPushMegabytes: s.MaxPushMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -10,7 +9,7 @@ func (a *API) tagRoutes() {
 	read := readAPI.orNobody()
 	handle(a, "GET /projects/{id}/repository/tags", read, a.listTags, does("List the tags of a repository"))
 	handle(a, "GET /projects/{id}/repository/tags/{tag_name}", read, a.getTag, does("Get a tag"))
-	handle(a, "GET /projects/{id}/repository/tags/{tag_name}/signature", read, a.getTagSignature, does("Get the checked signature of a tag"))
+	handle(a, "GET /projects/{id}/repository/tags/{tag_name}/signature", read, a.getTagSignature, signatures, does("Get the checked signature of a tag"))
 	handle(a, "POST /projects/{id}/repository/tags", writeAPI, a.createTag, does("Create a tag"))
 	handle(a, "DELETE /projects/{id}/repository/tags/{tag_name}", writeAPI, a.deleteTag, does("Delete a tag"))
 }
@@ -81,13 +80,8 @@ func (a *API) getTag(c *call, p tagParams) (tagJSON, error) {
 }
 
 // getTagSignature: https://docs.gitlab.com/api/tags/#retrieve-the-x509-signature-of-a-tag
-//
-// Signatures are not checked, so there is none to show.
-func (a *API) getTagSignature(c *call, p tagParams) (none, error) {
-	if _, _, err := a.Repos.Tag(c, c.actor, p.Project, p.Tag); err != nil {
-		return none{}, err
-	}
-	return none{}, errs.NotFound("Signature")
+func (a *API) getTagSignature(c *call, p tagParams) (any, error) {
+	return presentSignature(a.Repos.TagSignature(c, c.actor, p.Project, p.Tag))
 }
 
 type createTagParams struct {

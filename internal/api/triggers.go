@@ -68,11 +68,11 @@ func (a *API) deleteTrigger(c *call, p triggerParams) (none, error) {
 }
 
 type triggerPipelineParams struct {
-	Project   project.Ref       `param:"id" doc:"The id or full path of the project."`
-	Token     string            `param:"token,required" secret:"true" doc:"A trigger token, or the token of a job."`
-	Ref       string            `param:"ref,required" doc:"A branch or tag."`
-	Variables map[string]string `param:"variables" doc:"Values by name."`
-	Inputs    map[string]string `param:"inputs" doc:"Values for spec:inputs of the CI file."`
+	Project   project.Ref         `param:"id" doc:"The id or full path of the project."`
+	Token     string              `param:"token,required" secret:"true" doc:"A trigger token, or the token of a job."`
+	Ref       string              `param:"ref,required" doc:"A branch or tag."`
+	Variables map[string]string   `param:"variables" doc:"Values by name."`
+	Inputs    map[string][]string `param:"inputs" doc:"Values for spec:inputs of the CI file; several for an array."`
 }
 
 // triggerPipeline: https://docs.gitlab.com/api/pipeline_triggers/#trigger-a-pipeline-with-a-token

@@ -114,9 +114,16 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id
 // cancel it. Forbidden for one that has not ended, never ran or was tried again
 // already; NotFound.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, err
+	}
 	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if !j.Retryable() {
 			return nil, errs.Forbidden("Job is not retryable")
+		}
+		if err := s.mayRollBack(ctx, tx, proj, j); err != nil {
+			return nil, err
 		}
 		again, err := s.tryAgain(ctx, tx, j, &by.ID, 0)
 		if err != nil {

@@ -43,6 +43,13 @@ func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pi
 			return nil, err
 		}
 	}
+	if p.outside {
+		more, err := findOutside(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, more...)
+	}
 	return p, s.saveOverall(ctx, tx, p, flow.Overall(jobs))
 }
 

@@ -73,22 +73,38 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 	if err := s.storeArtifact(ctx, a, u.Content); err != nil {
 		return nil, j, fmt.Errorf("store artifact: %w", err)
 	}
+	files := []*Artifact{a}
 	err = s.checkReport(ctx, a)
+	if err == nil && a.Kind == ArchiveFile {
+		var list *Artifact
+		if list, err = s.listArchive(ctx, j, a); list != nil {
+			files = append(files, list)
+		}
+	}
 	if err == nil {
-		err = s.saveArtifact(ctx, j, a)
+		err = s.saveArtifact(ctx, j, files...)
 	}
 	if errors.Is(err, errSameArtifact) {
-		return a, j, s.Blobs.Delete(ctx, a.blob)
+		return a, j, s.dropBlobs(ctx, files)
 	}
 	if err != nil {
-		return nil, j, errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), a.blob))
+		return nil, j, errors.Join(err, s.dropBlobs(context.WithoutCancel(ctx), files))
 	}
 	return a, j, nil
 }
 
+// dropBlobs removes files that no row names.
+func (s *Service) dropBlobs(ctx context.Context, files []*Artifact) error {
+	var faults []error
+	for _, a := range files {
+		faults = append(faults, s.Blobs.Delete(ctx, a.blob))
+	}
+	return errors.Join(faults...)
+}
+
 func (s *Service) newArtifact(ctx context.Context, j *Job, u *Upload) (*Artifact, error) {
 	form, known := artifactForms()[u.Kind]
-	if !known || u.Kind == TraceFile {
+	if !known || u.Kind == TraceFile || u.Kind == MetadataFile { // those are made here
 		return nil, errs.Invalid("there is no such type of artifact")
 	}
 	if u.Format == "" {
@@ -206,7 +222,9 @@ func (s *Service) checkReport(ctx context.Context, a *Artifact) error {
 // did not hear our answer sends it again.
 var errSameArtifact = errors.New("the job has this file already")
 
-func (s *Service) saveArtifact(ctx context.Context, j *Job, a *Artifact) error {
+// saveArtifact writes down a file of a job, and those that were made of it.
+func (s *Service) saveArtifact(ctx context.Context, j *Job, files ...*Artifact) error {
+	a := files[0]
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "jobs", j.ID); err != nil {
 			return err
@@ -228,8 +246,10 @@ func (s *Service) saveArtifact(ctx context.Context, j *Job, a *Artifact) error {
 		if !errs.Is(err, errs.KindNotFound) {
 			return err
 		}
-		if err := insertArtifact(ctx, tx, a); err != nil {
-			return err
+		for _, f := range files {
+			if err := insertArtifact(ctx, tx, f); err != nil {
+				return err
+			}
 		}
 		if a.Kind != ArchiveFile {
 			return nil

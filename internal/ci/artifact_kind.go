@@ -72,18 +72,6 @@ func artifactForms() map[ArtifactKind]artifactForm {
 	}
 }
 
-// ArtifactKinds are the kinds that a runner may upload.
-func ArtifactKinds() []string {
-	var names []string
-	for kind := range artifactForms() {
-		if kind != TraceFile { // the log has a way of its own
-			names = append(names, string(kind))
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // artifactUses says what a runner is to upload.
 func artifactUses(a *config.Artifacts) []ArtifactUse {
 	if a == nil {

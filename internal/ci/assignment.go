@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
@@ -36,6 +37,7 @@ type Assignment struct {
 	Dependencies    []Dependency
 	Cache           []CacheUse
 	Artifacts       []ArtifactUse
+	Secrets         []SecretUse
 }
 
 // Dependency is a job whose artifacts are downloaded first.
@@ -68,7 +70,7 @@ type ArtifactUse struct {
 func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	j := a.Job
 	if reason := unsupported(j, a.Manager); reason != "" {
-		return &unfit{reason}
+		return &unfit{reason, "This runner is too old for what the job asks for."}
 	}
 	if a.Pipeline, err = findAnyPipeline(ctx, s.DB, j.PipelineID); err != nil {
 		return err
@@ -84,6 +86,9 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 		return err
 	}
 	if err := s.prepareVariables(ctx, a); err != nil {
+		return err
+	}
+	if err := a.prepareSecrets(); err != nil {
 		return err
 	}
 	a.prepareSources()
@@ -122,7 +127,7 @@ func (s *Service) prepareDependencies(ctx context.Context, a *Assignment) error 
 		if file == nil {
 			gone := j.ErasedAt != nil || j.ArtifactsExpireAt != nil && !now.Before(*j.ArtifactsExpireAt)
 			if gone && j.Options.Artifacts != nil {
-				return &unfit{MissingDependency}
+				return &unfit{MissingDependency, fmt.Sprintf("The artifacts of the job %s (%d) are gone.", j.Name, j.ID)}
 			}
 			continue
 		}
@@ -136,7 +141,7 @@ func (s *Service) prepareDependencies(ctx context.Context, a *Assignment) error 
 func (s *Service) prepareVariables(ctx context.Context, a *Assignment) error {
 	list, err := s.jobVariables(ctx, a.Job)
 	if errs.Is(err, errs.KindInvalid) {
-		return &unfit{DataIntegrityFailure}
+		return &unfit{DataIntegrityFailure, "The variables of the job can not be read."}
 	}
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
@@ -153,6 +158,7 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment) error {
 		{Key: "CI_RUNNER_ID", Value: strconv.FormatInt(a.Runner.ID, 10), Public: true},
 		{Key: "CI_RUNNER_DESCRIPTION", Value: a.Runner.Description, Public: true, Raw: true},
 		{Key: "CI_RUNNER_TAGS", Value: tagsJSON(a.Runner.Tags), Public: true, Raw: true},
+		{Key: "CI_JOB_STARTED_AT", Value: s.Now().UTC().Format(time.RFC3339), Public: true}, // as good as now
 		{Key: "CI_JOB_TIMEOUT", Value: strconv.FormatInt(int64(a.Job.Timeout.Seconds()), 10), Public: true},
 	}
 	keys := map[string]bool{}
@@ -161,6 +167,14 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment) error {
 	}
 	list = slices.DeleteFunc(list, func(v JobVariable) bool { return keys[v.Key] })
 	a.Variables = append(own, list...)
+	tokens, err := s.idTokens(ctx, a)
+	if err != nil {
+		return fmt.Errorf("id tokens: %w", err)
+	}
+	for _, t := range tokens { // nobody is to put something else in their place
+		a.Variables = slices.DeleteFunc(a.Variables, func(v JobVariable) bool { return v.Key == t.Key })
+	}
+	a.Variables = append(a.Variables, tokens...)
 	return nil
 }
 

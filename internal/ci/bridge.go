@@ -15,7 +15,6 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/repo"
 )
 
 const (
@@ -235,87 +234,6 @@ func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, pa
 		text, err := io.ReadAll(io.LimitReader(entry, int64(limit)+1))
 		return text, errors.Join(err, entry.Close())
 	}
-}
-
-// mirrorWork lets a trigger job follow the pipeline that it made.
-type mirrorWork struct {
-	JobID int64 `json:"job_id"`
-}
-
-// Kind names the work in the queue.
-func (mirrorWork) Kind() string { return "ci_mirror" }
-
-func (s *Service) mirror(ctx context.Context, w mirrorWork) error {
-	return s.followBridge(ctx, w.JobID)
-}
-
-// followBridge brings a trigger job up to the state of its pipeline. Without a
-// strategy it has done its work when that is made.
-func (s *Service) followBridge(ctx context.Context, id int64) error {
-	j, err := findAnyJob(ctx, s.DB, id)
-	if err != nil {
-		return err
-	}
-	if j.Status != flow.Pending && j.Status != flow.Running {
-		return nil
-	}
-	down, err := s.watchedBy(ctx, j)
-	if err != nil {
-		return err
-	}
-	depends := j.Options.MirrorPipeline != "" || j.Options.Trigger != nil && j.Options.Trigger.Strategy != ""
-	switch {
-	case down == nil && j.Options.MirrorPipeline != "":
-		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnmetPrerequisites})
-	case down == nil:
-		return nil // it is still to be made
-	case down.YAMLErrors != "":
-		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
-	case !depends, down.Status == flow.Success, down.Status == flow.Skipped:
-		return s.endBridge(ctx, id, End{Status: flow.Success})
-	case down.Status == flow.Canceled:
-		return s.endBridge(ctx, id, End{Status: flow.Canceled})
-	case down.Status == flow.Failed:
-		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
-	case j.Status == flow.Pending:
-		return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
-			if j.Status != flow.Pending { // somebody else was quicker
-				return nil
-			}
-			return s.beginJob(ctx, tx, j)
-		})
-	}
-	return nil
-}
-
-// watchedBy is the pipeline that a trigger job follows; nil without one.
-func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
-	if name := j.Options.MirrorPipeline; name != "" {
-		by := actor.System()
-		if j.UserID != nil {
-			var err error
-			if by, err = s.as(ctx, *j.UserID); err != nil {
-				return nil, ignoreRefusal(err)
-			}
-		}
-		src, err := s.Repos.Source(ctx, by, project.Ref(name))
-		if err != nil {
-			return nil, ignoreRefusal(err)
-		}
-		return latestOf(ctx, s.DB, src)
-	}
-	made, err := findDownstream(ctx, s.DB, []int64{j.ID})
-	return made[j.ID], err
-}
-
-func latestOf(ctx context.Context, q db.Q, src *repo.Source) (*Pipeline, error) {
-	p, err := scanPipeline(q.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
-		src.Project.ID, src.Project.DefaultBranch))
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	return p, err
 }
 
 // endBridge ends a trigger job unless it has ended.

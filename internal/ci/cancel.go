@@ -48,6 +48,11 @@ func (s *Service) cancelJobs(ctx context.Context, tx *db.Tx, p *Pipeline, which 
 			return err
 		}
 	}
+	if p.outside && which(&Job{}) {
+		if err := cancelOutside(ctx, tx, p.ID, s.Now()); err != nil {
+			return err
+		}
+	}
 	children, err := db.All(ctx, tx, db.Value[int64], `
 		SELECT id FROM pipelines WHERE parent_id = ? AND child AND status NOT IN ('success', 'failed', 'canceled', 'skipped')`, p.ID)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/outbound"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -23,12 +24,18 @@ type making struct {
 	commit    *git.Commit
 	variables []PipelineVariable
 	inputs    map[string]any
+	skip      bool // whoever pushes wants no job run
 	// content is the configuration of a child pipeline, with the jobs of its
 	// parent whose artifacts may hold a part of it.
 	content []byte
 	parent  *Job
 	origin  *string
+	// outsider says that the variables of the project stay out of it.
+	outsider bool
 }
+
+// usualFile is where public CI configurations stand.
+const usualFile = ".gitlab-ci.yml"
 
 // errNoConfig says that the project has no CI file at the commit.
 var errNoConfig = errors.New("no CI configuration")
@@ -37,13 +44,20 @@ var errNoConfig = errors.New("no CI configuration")
 // is none.
 func (s *Service) configSource(ctx context.Context, m *making) (config.Source, error) {
 	files := &projectFiles{service: s, by: m.by, known: map[string]*repo.Source{m.src.Project.FullPath: m.src}}
-	src := config.Source{Inputs: m.inputs, Input: config.Input{
+	src := config.Source{Inputs: m.inputs, Templates: s.templates(), Input: config.Input{
 		At:     config.Place{Project: m.src.Project.FullPath, Commit: m.pipeline.SHA},
 		Files:  files,
 		Source: string(m.pipeline.Source),
 		Ref:    m.pipeline.Ref,
 		Tag:    m.pipeline.Tag,
 	}}
+	set, err := s.Settings.Current(ctx)
+	if err != nil {
+		return src, err
+	}
+	if set.RemoteIncludes {
+		src.Remote = outbound.New(set.AllowLocalRequests).Get
+	}
 	if m.content != nil {
 		src.Content = m.content
 		if m.parent != nil {
@@ -53,7 +67,7 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 	}
 	path := m.src.Project.Settings.CIConfigPath
 	if path == "" {
-		for _, usual := range []string{"." + s.Site.Name + "-ci.yml", ".gitlab-ci.yml"} {
+		for _, usual := range []string{"." + s.Site.Name + "-ci.yml", usualFile} {
 			_, err := m.src.Read(ctx, m.pipeline.SHA, usual, 0)
 			if err == nil {
 				src.Path, m.pipeline.facts.ConfigPath = usual, usual
@@ -80,7 +94,7 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 		return src, nil
 	}
 	src.Path = strings.TrimPrefix(path, "/")
-	_, err := m.src.Read(ctx, m.pipeline.SHA, src.Path, 0)
+	_, err = m.src.Read(ctx, m.pipeline.SHA, src.Path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return src, errNoConfig
 	}
@@ -97,9 +111,12 @@ func (s *Service) input(ctx context.Context, m *making, src *config.Source) erro
 		}
 	}
 	src.Input.Predefined = sc.predefined()
-	kept, err := s.keptVariables(ctx, m.src.Project, m.pipeline.Protected, "")
-	if err != nil {
-		return err
+	var kept []config.Variable
+	if !m.outsider {
+		var err error
+		if kept, err = s.keptVariables(ctx, m.src.Project, m.pipeline.Protected, ""); err != nil {
+			return err
+		}
 	}
 	src.Input.Variables = append(kept, plain(m.variables)...)
 	src.Input.Changed = func(ctx context.Context, compareTo string) ([]string, bool, error) {

@@ -332,6 +332,11 @@ func (s *Service) followDeployment(ctx context.Context, tx *db.Tx, j *Job) error
 			return err
 		}
 	}
+	if j.Status == flow.Success && j.deploys() {
+		if err := s.overtake(ctx, tx, j); err != nil {
+			return err
+		}
+	}
 	if j.Status == flow.Success { // its address may hold variables that only the job knew
 		return s.Queue.Add(ctx, tx, environmentWork{JobID: j.ID})
 	}

@@ -65,7 +65,7 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 			continue // somebody stopped it
 		}
 		if failed, ok := errors.AsType[*unfit](err); ok {
-			if err := s.failClaimed(ctx, a.Job, failed.reason); err != nil {
+			if err := s.failClaimed(ctx, a.Job, failed); err != nil {
 				return nil, err
 			}
 			continue
@@ -94,8 +94,12 @@ func (s *Service) begin(ctx context.Context, a *Assignment) (bool, error) {
 	return true, nil
 }
 
-// unfit says that a job can not be run, for a reason that its author sees.
-type unfit struct{ reason FailureReason }
+// unfit says that a job can not be run, for a reason that its author sees, and
+// more of it for the log.
+type unfit struct {
+	reason FailureReason
+	text   string
+}
 
 func (u *unfit) Error() string { return "job can not be run: " + string(u.reason) }
 
@@ -280,14 +284,19 @@ func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Pr
 	return a, nil
 }
 
-// failClaimed ends a job that a runner was to get and can not run.
-func (s *Service) failClaimed(ctx context.Context, j *Job, reason FailureReason) error {
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+// failClaimed ends a job that a runner was to get and can not run. Its log says
+// why.
+func (s *Service) failClaimed(ctx context.Context, j *Job, why *unfit) error {
+	_, err := s.logs.add(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
+	if _, there := errors.AsType[*gapError](err); err != nil && !there { // it may say so already
+		return fmt.Errorf("log of job %d: %w", j.ID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := findAnyJob(ctx, tx, j.ID)
 		if err != nil {
 			return err
 		}
-		return s.finishJob(ctx, tx, now, End{Status: flow.Failed, Reason: reason})
+		return s.finishJob(ctx, tx, now, End{Status: flow.Failed, Reason: why.reason})
 	})
 	if errs.Is(err, errs.KindConflict) || errs.Is(err, errs.KindNotFound) {
 		return nil // somebody has stopped it

@@ -172,13 +172,38 @@ func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in projec
 	})
 }
 
+// StopStale stops all environments of a project to which nothing was deployed,
+// and that nobody changed, since then. Maintainers and above may.
+func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
+	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if before.After(now.AddDate(0, 0, -7)) || before.Before(now.AddDate(-10, 0, 0)) {
+		return errs.Invalid("Invalid Date")
+	}
+	ids, err := db.All(ctx, s.DB, db.Value[int64], `
+		SELECT e.id FROM environments e WHERE e.project_id = ? AND e.state = 'available' AND e.updated_at < ?
+			AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.environment_id = e.id AND d.updated_at >= ?) ORDER BY e.id`, proj.ID, before, before)
+	if err != nil {
+		return fmt.Errorf("find stale environments of project %d: %w", proj.ID, err)
+	}
+	for _, id := range ids {
+		if _, err := s.StopEnvironment(ctx, by, in, id, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stopEnvironment sets the state and starts the job that does the work.
 func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *Environment, userID *int64, force bool) error {
 	if e.State == Stopped {
 		return nil
 	}
 	e.State, e.AutoStopAt = Stopped, nil
-	if force || e.OnStop == "" {
+	if force {
 		return nil
 	}
 	stop, err := findStopJob(ctx, tx, e)

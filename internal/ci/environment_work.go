@@ -35,6 +35,12 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 	for _, v := range list {
 		known = append(known, config.Variable{Key: v.Key, Value: v.Value})
 	}
+	// Often the job itself found out where it put what it deployed.
+	reported, err := s.reportedBy(ctx, j)
+	if err != nil {
+		return err
+	}
+	known = append(known, reported...)
 	if resolved, err := config.Resolve(known); err == nil {
 		known = resolved
 	}
@@ -118,7 +124,13 @@ func findStopJob(ctx context.Context, q db.Q, e *Environment) (*Job, error) {
 	if err != nil {
 		return nil, ignoreNotFound(err)
 	}
-	j, err := latestNamed(ctx, q, deployed.PipelineID, e.OnStop)
+	// The job says it itself: what it did for the environment otherwise may
+	// still be in the queue.
+	o := deployed.Options.Environment
+	if o == nil || o.OnStop == "" {
+		return nil, nil
+	}
+	j, err := latestNamed(ctx, q, deployed.PipelineID, o.OnStop)
 	if err != nil || j == nil || j.Status == flow.Pending || j.Status == flow.Running || j.Status == flow.Success {
 		return nil, err
 	}

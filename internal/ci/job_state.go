@@ -34,7 +34,12 @@ func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job) error {
 	if err := s.followDeployment(ctx, tx, j); err != nil {
 		return err
 	}
-	_, err := s.advance(ctx, tx, j.PipelineID)
+	// No other job waits for one to begin, and a pipeline that runs goes on
+	// running.
+	running, err := isRunning(ctx, tx, j.PipelineID)
+	if err == nil && !running {
+		_, err = s.advance(ctx, tx, j.PipelineID)
+	}
 	return err
 }
 
@@ -206,12 +211,21 @@ func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.S
 // queueJob puts a pending job where runners look; a bridge, which has none,
 // is worked off by the queue.
 func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
-	bridge, err := isBridge(ctx, tx, jobID)
+	bridge, deploys, err := kindOf(ctx, tx, jobID)
 	if err != nil {
 		return err
 	}
 	if bridge {
 		return s.Queue.Add(ctx, tx, bridgeWork{JobID: jobID}, queue.In(lane))
+	}
+	if deploys {
+		outdated, err := isOutdated(ctx, tx, jobID)
+		if err != nil {
+			return err
+		}
+		if outdated { // whether that matters is for its project to say
+			return s.Queue.Add(ctx, tx, outdatedWork{JobID: jobID}, queue.In(lane))
+		}
 	}
 	if err := insertQueued(ctx, tx, jobID, s.Now()); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (s *Service) AllowedGroups(ctx context.Context, by actor.Actor, ref project
 }
 
 // pick reads one page of a short list.
-func pick[T any](ids []int64, pg db.Paging, read func(int64) (T, error)) (db.Page[T], error) {
+func pick[K, T any](ids []K, pg db.Paging, read func(K) (T, error)) (db.Page[T], error) {
 	page := db.Page[T]{Items: []T{}, Total: len(ids)}
 	from := min(pg.Offset, len(ids))
 	to := min(from+pg.Limit, len(ids))

@@ -11,6 +11,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/secret"
 )
 
 // JobUpdate is what a runner says of its job.
@@ -62,10 +63,10 @@ func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u Jo
 	}
 	switch u.State {
 	case "success", "failed":
-		return s.endByRunner(ctx, j, u)
+		return s.endByRunner(ctx, j, token, u)
 	case "running":
 		if j.Status == flow.Pending {
-			if err := s.startByRunner(ctx, j); err != nil {
+			if err := s.startByRunner(ctx, j, token); err != nil {
 				return s.refusedFor(ctx, j, err)
 			}
 		}
@@ -83,8 +84,24 @@ func (s *Service) overFor(j *Job, u JobUpdate) (*Heard, error) {
 	return told, errs.Forbidden("Job is not running")
 }
 
-func (s *Service) startByRunner(ctx context.Context, j *Job) error {
-	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginJob(ctx, tx, j) })
+func (s *Service) startByRunner(ctx context.Context, j *Job, token string) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginHeld(ctx, tx, j, token) })
+}
+
+// beginHeld begins a job for the runner that holds its token; Conflict when it
+// was given back to the queue meanwhile, since the runner took too long.
+func (s *Service) beginHeld(ctx context.Context, tx *db.Tx, j *Job, token string) error {
+	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
+		return err
+	}
+	held, err := jobToken(ctx, tx, j.ID)
+	if err != nil {
+		return err
+	}
+	if !secret.Equal(string(held), string(digest(token))) {
+		return errs.Conflict("Job was given back")
+	}
+	return s.beginJob(ctx, tx, j)
 }
 
 // refusedFor answers a runner whose job was changed by somebody else in the
@@ -102,7 +119,7 @@ func (s *Service) refusedFor(ctx context.Context, j *Job, cause error) (*Heard, 
 
 // endByRunner ends a job as its runner says. The log is compared first: the
 // runner sends it again when it is not the same.
-func (s *Service) endByRunner(ctx context.Context, j *Job, u JobUpdate) (*Heard, error) {
+func (s *Service) endByRunner(ctx context.Context, j *Job, token string, u JobUpdate) (*Heard, error) {
 	ok, err := s.sameLog(ctx, j, u)
 	if err != nil {
 		return nil, fmt.Errorf("check log of job %d: %w", j.ID, err)
@@ -128,7 +145,7 @@ func (s *Service) endByRunner(ctx context.Context, j *Job, u JobUpdate) (*Heard,
 			return err
 		}
 		if now.Status == flow.Pending { // it ended before it said that it began
-			if err := s.beginJob(ctx, tx, now); err != nil {
+			if err := s.beginHeld(ctx, tx, now, token); err != nil {
 				return err
 			}
 		}
@@ -223,10 +240,17 @@ func (s *Service) touchJob(ctx context.Context, j *Job) error {
 // MaxPatch is how many bytes of a log a runner may send at once.
 const MaxPatch = 4 << 20
 
+// LogPatch is a piece of a log that a runner sends.
+type LogPatch struct {
+	At    int64 // where it begins; below zero when the runner does not say
+	Text  []byte
+	Debug bool // the job shows every step
+}
+
 // AppendLog adds to the log of a job what its runner sends, from a place on.
 // Forbidden when the token is another one or the job does not run, Invalid
 // when there is no place; a Gap is told when the log has another size.
-func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, at int64, p []byte) (*Heard, error) {
+func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p LogPatch) (*Heard, error) {
 	j, err := s.runnersJob(ctx, jobID, token)
 	if err != nil {
 		return nil, err
@@ -234,13 +258,18 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, at i
 	if j.Status != flow.Running && !j.Canceling {
 		return s.tellRunner(j, 0), errs.Forbidden("Job is not running")
 	}
-	if at < 0 {
+	if p.At < 0 {
 		return s.tellRunner(j, 0), errs.Invalid("the place in the log is missing")
 	}
 	if err := s.touchJob(ctx, j); err != nil {
 		return nil, err
 	}
-	size, err := s.addLog(ctx, j, at, p)
+	if p.Debug { // before somebody reads it
+		if err := s.noteDebugLog(ctx, j); err != nil {
+			return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
+		}
+	}
+	size, err := s.addLog(ctx, j, p.At, p.Text)
 	told := s.tellRunner(j, size)
 	if gap, ok := errors.AsType[*gapError](err); ok {
 		told.Gap, told.Size = true, gap.size

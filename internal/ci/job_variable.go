@@ -258,23 +258,32 @@ func (s *Service) dotenv(ctx context.Context, j *Job) ([]config.Variable, error)
 	}
 	var out []config.Variable
 	for _, d := range before {
-		blob, format, err := findReport(ctx, s.DB, d.ID, "dotenv")
-		if errors.Is(err, db.ErrNoRows) {
-			continue
-		}
+		list, err := s.reportedBy(ctx, d)
 		if err != nil {
 			return nil, err
-		}
-		list, err := s.readDotenv(ctx, blob, format)
-		if errs.Is(err, errs.KindNotFound) { // it has expired meanwhile
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("dotenv report of job %d: %w", d.ID, err)
 		}
 		out = append(out, list...)
 	}
 	return out, nil
+}
+
+// reportedBy are the variables that a job has reported itself.
+func (s *Service) reportedBy(ctx context.Context, j *Job) ([]config.Variable, error) {
+	blob, format, err := findReport(ctx, s.DB, j.ID, "dotenv")
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.readDotenv(ctx, blob, format)
+	if errs.Is(err, errs.KindNotFound) { // it has expired meanwhile
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dotenv report of job %d: %w", j.ID, err)
+	}
+	return list, nil
 }
 
 func (s *Service) readDotenv(ctx context.Context, key, format string) ([]config.Variable, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"svc/internal/actor"
@@ -151,6 +152,13 @@ func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
 	if err != nil {
 		return fmt.Errorf("runners of jobs: %w", err)
 	}
+	working, err := busyRunners(ctx, s.DB, runners)
+	if err != nil {
+		return fmt.Errorf("runners of jobs: %w", err)
+	}
+	for id, r := range ran {
+		r.Busy = working[id]
+	}
 	machines, err := byID(ctx, s.DB, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.id IN `, managers, func(m *Manager) int64 { return m.ID })
 	if err != nil {
 		return fmt.Errorf("runners of jobs: %w", err)
@@ -224,8 +232,15 @@ func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flo
 		}
 	}
 	var parts []string
-	var args []any
+	var args, last []any
+	// PostgreSQL makes a plan anew for each page, which takes longer than to
+	// read it, unless it sees how short the page is.
 	limit := p.Offset + p.Limit + 1
+	most := `LIMIT ` + strconv.Itoa(limit)
+	whole := most
+	if p.Offset > 0 { // there are too many places for a statement each
+		most, whole, last = `LIMIT ?`, `LIMIT ? OFFSET ?`, []any{p.Limit + 1, p.Offset}
+	}
 	for _, status := range scope {
 		part := `SELECT id FROM jobs WHERE project_id = ? AND bridge = FALSE AND status = ?`
 		args = append(args, projectID, string(status))
@@ -233,13 +248,15 @@ func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flo
 			part += ` AND id < ?`
 			args = append(args, p.After[0])
 		}
-		parts = append(parts, `SELECT id FROM (`+part+` ORDER BY id DESC LIMIT ?) AS s`)
-		args = append(args, limit)
+		parts = append(parts, `SELECT id FROM (`+part+` ORDER BY id DESC `+most+`) AS s`)
+		if p.Offset > 0 {
+			args = append(args, limit)
+		}
 	}
 	jobs, err := db.All(ctx, d, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.id IN (
-			SELECT id FROM (`+strings.Join(parts, " UNION ALL ")+`) AS m ORDER BY id DESC LIMIT ? OFFSET ?)
-		ORDER BY j.id DESC`, append(args, p.Limit+1, p.Offset)...)
+			SELECT id FROM (`+strings.Join(parts, " UNION ALL ")+`) AS m ORDER BY id DESC `+whole+`)
+		ORDER BY j.id DESC`, append(args, last...)...)
 	if err != nil {
 		return page, err
 	}

@@ -62,7 +62,7 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	} else if r.DryRun {
 		return &config.LintResult{Errors: config.Errors{{Message: "Reference not found"}}}, nil
 	}
-	if m.pipeline.Protected, err = src.Protected(ctx, m.pipeline.Ref, m.pipeline.Tag); err != nil {
+	if err := m.limitSight(ctx); err != nil {
 		return nil, err
 	}
 	if r.Content != nil {
@@ -70,10 +70,13 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	}
 	from, err := s.configSource(ctx, m)
 	if errors.Is(err, errNoConfig) {
-		return &config.LintResult{Errors: config.Errors{{Message: "Please provide content of .gitlab-ci.yml"}}}, nil
+		return &config.LintResult{Errors: config.Errors{{Message: "Please provide content of " + usualFile}}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
+	}
+	if r.Content != nil {
+		from.Path = usualFile // for the places of errors
 	}
 	if err := s.input(ctx, m, &from); err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
@@ -83,4 +86,17 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 		return nil, fmt.Errorf("lint: %w", err)
 	}
 	return out, nil
+}
+
+// limitSight sees to it that what a linter tells holds no variable that its
+// caller could not have a job print: those of the project are for Developers,
+// protected ones for who may run pipelines on the ref.
+func (m *making) limitSight(ctx context.Context) error {
+	m.outsider = !m.by.Admin && m.src.Project.Access.Level() < project.Developer
+	protected, err := m.src.Protected(ctx, m.pipeline.Ref, m.pipeline.Tag)
+	if err != nil || !protected {
+		return err
+	}
+	m.pipeline.Protected, err = m.src.MayRun(ctx, m.pipeline.Ref, m.pipeline.Tag)
+	return err
 }

@@ -8,10 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/zstd"
-
 	"svc/internal/actor"
-	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -29,10 +26,11 @@ type Log struct {
 func (l *Log) ETag() string { return fmt.Sprintf(`"log-%d-%d"`, l.Job.ID, l.Size) }
 
 // Log opens the log of a job, for those who see the jobs of the project.
-// NotFound when there is no such job or it has no log. Somebody watches it
+// Forbidden to those below Developer when the log shows every step, NotFound
+// when there is no such job or it has no log. Somebody watches it
 // from then on for a while, so that its runner sends more often.
 func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Log, error) {
-	_, j, err := s.seenJob(ctx, by, ref, jobID)
+	_, j, err := s.loggedJob(ctx, by, ref, jobID)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +47,38 @@ func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobI
 		return nil, errs.NotFound("")
 	}
 	return l, nil
+}
+
+// loggedJob gives a job to those who may read its log: one that shows every
+// step shows the values of variables.
+func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
+	p, j, err := s.seenJob(ctx, by, ref, jobID)
+	if err != nil || by.Admin || by.Auditor || p.Access.Level() >= project.Developer {
+		return p, j, err
+	}
+	debug, err := hasDebugLog(ctx, s.DB, j.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("log of job %d: %w", j.ID, err)
+	}
+	if debug {
+		return nil, nil, errs.Forbidden("The log shows every step, with the values of variables: only Developers may read it")
+	}
+	return p, j, nil
+}
+
+func hasDebugLog(ctx context.Context, q db.Q, jobID int64) (debug bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT debug_log FROM jobs WHERE id = ?`, jobID).Scan(&debug)
+	return debug, err
+}
+
+// noteDebugLog remembers that a log shows every step.
+func (s *Service) noteDebugLog(ctx context.Context, j *Job) error {
+	debug, err := hasDebugLog(ctx, s.DB, j.ID)
+	if err != nil || debug {
+		return err
+	}
+	_, err = s.DB.ExecContext(ctx, `UPDATE jobs SET debug_log = TRUE WHERE id = ?`, j.ID)
+	return err
 }
 
 // seenJob gives a job, no bridge, to those who see the jobs of its project.
@@ -82,7 +112,7 @@ func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 		return nil, err
 	}
 	if live != nil {
-		return &Log{j, live.size, live}, nil
+		return &Log{j, live.size, &movedLog{live: live, kept: func() (*Log, error) { return s.openKept(ctx, j) }}}, nil
 	}
 	return s.openKept(ctx, j)
 }
@@ -206,100 +236,26 @@ func (s *Service) packLog(ctx context.Context, j *Job) error {
 	defer live.Close()
 	a := &Artifact{
 		JobID: j.ID, ProjectID: j.ProjectID, Kind: TraceFile, Format: RawFormat, Filename: "job.log", Size: live.size,
-		CreatedAt: s.Now(), blob: artifactKey(j, TraceFile),
+		CreatedAt: s.Now(), blob: logKey(j),
 	}
 	// The file goes first: a row promises that it is there.
 	if err := s.pack(ctx, a.blob, live); err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertArtifact(ctx, tx, a) })
-	if err != nil {
+	if err == nil || db.IsUnique(err, "job_artifacts_job_id_kind") { // another node put the same bytes there
+		return nil
+	}
+	if _, gone := findAnyJob(ctx, s.DB, j.ID); errs.Is(gone, errs.KindNotFound) {
 		return errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), a.blob))
 	}
-	return nil
-}
-
-// pack writes what r gives into the store, compressed.
-func (s *Service) pack(ctx context.Context, key string, r io.Reader) error {
-	out, in := io.Pipe()
-	go func() {
-		z, err := zstd.NewWriter(in, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
-		if err == nil {
-			_, err = io.Copy(z, r)
-			err = errors.Join(err, z.Close())
-		}
-		in.CloseWithError(err)
-	}()
-	_, err := s.Blobs.Put(ctx, key, out, blob.Options{ContentType: "application/zstd"})
-	return errors.Join(err, out.Close())
-}
-
-// packedLog reads a log that was put away. To go to a place it reads up to
-// there; what is read from the start, as a log mostly is, costs nothing more.
-type packedLog struct {
-	ctx   context.Context
-	store blob.Store
-	key   string
-	size  int64
-	at    int64 // where the next Read is to begin
-
-	object io.Closer
-	plain  *zstd.Decoder
-	read   int64 // where plain is
-}
-
-// Read implements io.Reader.
-func (l *packedLog) Read(p []byte) (int, error) {
-	if l.at >= l.size {
-		return 0, io.EOF
-	}
-	if l.plain == nil || l.read > l.at {
-		if err := l.start(); err != nil {
-			return 0, err
-		}
-	}
-	if l.read < l.at {
-		n, err := io.CopyN(io.Discard, l.plain, l.at-l.read)
-		if l.read += n; err != nil {
-			return 0, err
-		}
-	}
-	n, err := l.plain.Read(p)
-	l.read += int64(n)
-	l.at = l.read
-	return n, err
-}
-
-func (l *packedLog) start() error {
-	if err := l.Close(); err != nil {
-		return err
-	}
-	object, err := l.store.Get(l.ctx, l.key)
-	if err != nil {
-		return err
-	}
-	l.object, l.read = object, 0
-	l.plain, err = zstd.NewReader(object, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20))
 	return err
 }
 
-// Seek implements io.Seeker.
-func (l *packedLog) Seek(offset int64, whence int) (int64, error) {
-	return seek(&l.at, l.size, offset, whence)
-}
-
-// Close implements io.Closer.
-func (l *packedLog) Close() error {
-	if l.plain != nil {
-		l.plain.Close()
-		l.plain = nil
-	}
-	if l.object == nil {
-		return nil
-	}
-	object := l.object
-	l.object = nil
-	return object.Close()
+// logKey is where a log is put away: always the same place, so that what a
+// crash cut off is written over and does not lie about.
+func logKey(j *Job) string {
+	return fmt.Sprintf("ci/%02x/%d/%d/%s", uint8(j.ID), j.ProjectID, j.ID, TraceFile)
 }
 
 // SweepLogs puts away the logs of jobs that ended without a word of their

@@ -202,6 +202,9 @@ func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, 
 	if err != nil {
 		return nil, fmt.Errorf("register runner: %w", err)
 	}
+	if n.SystemID == "" { // the machine names itself when it begins to work
+		return r, nil
+	}
 	n.Token = r.Secret
 	_, err = s.manager(ctx, r, n.Contact)
 	return r, err

@@ -55,6 +55,7 @@ type Pipeline struct {
 
 	variables string // sealed
 	facts     facts
+	outside   bool // there are commit statuses beside its jobs
 
 	// Read by Service.Pipeline and the like.
 	User *user.User

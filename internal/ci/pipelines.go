@@ -198,6 +198,11 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 			return err
 		}
 	}
+	if p.ParentJobID != nil && !p.Status.Done() { // a trigger job may wait for its end
+		if err := s.Queue.Add(ctx, tx, mirrorWork{JobID: *p.ParentJobID, Gone: true}); err != nil {
+			return err
+		}
+	}
 	return db.ExecOne(ctx, tx, `DELETE FROM pipelines WHERE id = ?`, p.ID)
 }
 

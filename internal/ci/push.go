@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"iter"
 	"strings"
 
+	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -42,7 +44,7 @@ func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	if p.By.Deploy != nil {
 		userID = p.By.Deploy.UserID
 	}
-	if userID <= 0 || p.Project.Builds == project.Disabled || hasOption(p.Options, "ci.skip") {
+	if userID <= 0 || p.Project.Builds == project.Disabled || hasOption(p.Options, "ci.no_pipeline") {
 		return nil
 	}
 	made := 0
@@ -74,17 +76,35 @@ func hasOption(options []string, name string) bool {
 // optionVariables reads -o ci.variable="NAME=value".
 func optionVariables(options []string) []PipelineVariable {
 	var list []PipelineVariable
-	for _, o := range options {
-		text, ok := strings.CutPrefix(o, "ci.variable=")
-		if !ok {
-			continue
-		}
-		key, value, ok := strings.Cut(strings.Trim(text, `"`), "=")
-		if ok && keyPattern.MatchString(key) {
+	for key, value := range optionPairs(options, "ci.variable=") {
+		if keyPattern.MatchString(key) {
 			list = append(list, PipelineVariable{Key: key, Value: value})
 		}
 	}
 	return list
+}
+
+// optionInputs reads -o ci.input="name=value".
+func optionInputs(options []string) map[string]any {
+	inputs := map[string]any{}
+	for name, value := range optionPairs(options, "ci.input=") {
+		inputs[name] = config.Texts{value}
+	}
+	return inputs
+}
+
+func optionPairs(options []string, prefix string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, o := range options {
+			text, ok := strings.CutPrefix(o, prefix)
+			if !ok {
+				continue
+			}
+			if key, value, ok := strings.Cut(strings.Trim(text, `"`), "="); ok && !yield(key, value) {
+				return
+			}
+		}
+	}
 }
 
 func (s *Service) workPush(ctx context.Context, w pushWork) error {
@@ -103,7 +123,9 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 	if strings.HasPrefix(w.Ref, git.Tags) {
 		name, tag = strings.TrimPrefix(w.Ref, git.Tags), true
 	}
-	m := &making{by: by, src: src, variables: optionVariables(w.Options), origin: &w.Origin}
+	m := &making{
+		by: by, src: src, variables: optionVariables(w.Options), inputs: optionInputs(w.Options), skip: hasOption(w.Options, "ci.skip"), origin: &w.Origin,
+	}
 	if !mayOverride(by, src.Project) {
 		m.variables = nil
 	}

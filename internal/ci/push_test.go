@@ -4,14 +4,19 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"svc/internal/ci/config"
 )
 
 func TestPushOptions(t *testing.T) {
 	t.Parallel()
-	options := []string{"ci.skip", `ci.variable="MAX=10"`, "ci.variable=TEXT=a=b", "ci.variable=no", "ci.variable=$X=1", "merge_request.create"}
+	options := []string{"ci.skip", `ci.variable="MAX=10"`, "ci.variable=TEXT=a=b", "ci.variable=no", "ci.variable=$X=1", "ci.input=size=1=2", "merge_request.create"}
 	want := []PipelineVariable{{Key: "MAX", Value: "10"}, {Key: "TEXT", Value: "a=b"}}
 	if got := optionVariables(options); !reflect.DeepEqual(got, want) {
 		t.Errorf("variables are %v", got)
+	}
+	if got := optionInputs(options); !reflect.DeepEqual(got, map[string]any{"size": config.Texts{"1=2"}}) {
+		t.Errorf("inputs are %v", got)
 	}
 	if !hasOption(options, "ci.skip") || hasOption(options, "ci") {
 		t.Error("ci.skip is not read")

@@ -167,7 +167,7 @@ func (s *Service) Managers(ctx context.Context, by actor.Actor, id int64) ([]*Ma
 		return nil, fmt.Errorf("list managers of runner %d: %w", id, err)
 	}
 	busy, err := db.All(ctx, s.DB, db.Value[int64], `
-		SELECT DISTINCT j.runner_manager_id FROM jobs j WHERE j.runner_id = ? AND j.status = 'running' AND j.runner_manager_id IS NOT NULL`, id)
+		SELECT DISTINCT +j.runner_manager_id FROM jobs j WHERE +j.runner_id = ? AND j.status = 'running' AND j.runner_manager_id IS NOT NULL`, id)
 	for _, m := range list {
 		for _, at := range busy {
 			m.Busy = m.Busy || m.ID == at

@@ -10,7 +10,6 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/secret"
 )
 
 // EnableRunner lets a project's runner take jobs of another project. The actor
@@ -96,49 +95,3 @@ func (s *Service) DisableRunner(ctx context.Context, by actor.Actor, ref project
 	}
 	return nil
 }
-
-// RegistrationPlace says where a registration token lets runners in: a group,
-// a project or, when both are empty, the whole instance.
-type RegistrationPlace struct{ Group, Project project.Ref }
-
-// ResetRegistrationToken makes a new registration token of a place, the old
-// one does not work any more. Administrators, Owners of the group, Maintainers
-// of the project.
-func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
-	var r registration
-	entity := audit.Instance()
-	switch {
-	case in.Project != "":
-		p, err := s.Projects.Require(ctx, by, in.Project, project.Maintainer)
-		if err != nil {
-			return "", err
-		}
-		r.projectID, entity = &p.ID, projectEntity(p)
-	case in.Group != "":
-		g, err := s.Projects.RequireGroup(ctx, by, in.Group, project.Owner)
-		if err != nil {
-			return "", err
-		}
-		r.groupID, entity = &g.ID, audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}
-	default:
-		if err := by.RequireAdmin(); err != nil {
-			return "", err
-		}
-	}
-	token := secret.Token(registrationPrefix)
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := replaceRegistration(ctx, tx, r, token, s.Now()); err != nil {
-			return err
-		}
-		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "ci_runners_registration_token_reset", Entity: entity, Details: audit.Details{Change: "runners_token"},
-		})
-	})
-	if err != nil {
-		return "", fmt.Errorf("reset registration token: %w", err)
-	}
-	return token, nil
-}
-
-// registrationPrefix is how the public server begins these tokens.
-const registrationPrefix = "GR1348941"

@@ -20,6 +20,7 @@ import (
 	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
+	"svc/internal/signing"
 	"svc/internal/user"
 )
 
@@ -30,6 +31,7 @@ type Deps struct {
 	Queue    *queue.Queue
 	Blobs    blob.Store
 	Keys     *secret.Keyring
+	Signing  *signing.Service
 	Notices  *notice.Bus
 	Settings *setting.Service
 	Users    *user.Service
@@ -37,7 +39,9 @@ type Deps struct {
 	Repos    *repo.Service
 	Site     Site
 	LogDir   string // for logs of running jobs, where there is one node
-	Now      func() time.Time
+	// TemplateDir is where the operator puts CI templates; it may be missing.
+	TemplateDir string
+	Now         func() time.Time
 }
 
 // Site is what jobs are told of the installation.

@@ -13,14 +13,14 @@ import (
 )
 
 const pipelineColumns = `p.id, p.project_id, p.iid, p.status, p.source, p.ref, p.tag, p.sha, p.before_sha, p.name, p.user_id, p.protected,
-	p.yaml_errors, p.stages, p.variables, p.auto_cancel, p.cancel_on_failure, p.parent_id, p.parent_job_id, p.child, p.schedule_id, p.facts, p.coverage, p.archived_at IS NOT NULL,
+	p.yaml_errors, p.stages, p.variables, p.auto_cancel, p.cancel_on_failure, p.parent_id, p.parent_job_id, p.child, p.schedule_id, p.facts, p.coverage, p.archived_at IS NOT NULL, p.outside,
 	p.created_at, p.updated_at, p.started_at, p.finished_at`
 
 func scanPipeline(s db.Scanner) (*Pipeline, error) {
 	p := &Pipeline{}
 	var stages, facts string
 	err := s.Scan(&p.ID, &p.ProjectID, &p.IID, &p.Status, &p.Source, &p.Ref, &p.Tag, &p.SHA, &p.BeforeSHA, &p.Name, &p.UserID, &p.Protected,
-		&p.YAMLErrors, &stages, &p.variables, &p.AutoCancel, &p.CancelOnFailure, &p.ParentID, &p.ParentJobID, &p.Child, &p.ScheduleID, &facts, &p.Coverage, &p.Archived,
+		&p.YAMLErrors, &stages, &p.variables, &p.AutoCancel, &p.CancelOnFailure, &p.ParentID, &p.ParentJobID, &p.Child, &p.ScheduleID, &facts, &p.Coverage, &p.Archived, &p.outside,
 		db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt), db.NullTime(&p.StartedAt), db.NullTime(&p.FinishedAt))
 	if err != nil {
 		return nil, err
@@ -82,7 +82,9 @@ func savePipelineState(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 // averageCoverage is the mean of what the jobs of a pipeline cover; nil when
 // none says so.
 func averageCoverage(ctx context.Context, q db.Q, pipelineID int64) (mean *float64, err error) {
-	err = q.QueryRowContext(ctx, `SELECT avg(coverage) FROM jobs WHERE pipeline_id = ? AND NOT retried`, pipelineID).Scan(&mean)
+	err = q.QueryRowContext(ctx, `
+		SELECT avg(a.coverage) FROM (SELECT coverage FROM jobs WHERE pipeline_id = ? AND NOT retried
+			UNION ALL SELECT coverage FROM commit_statuses WHERE pipeline_id = ? AND latest) a`, pipelineID, pipelineID).Scan(&mean)
 	return mean, err
 }
 

@@ -32,6 +32,12 @@ func startJob(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 	return err
 }
 
+// isRunning tells whether a pipeline runs.
+func isRunning(ctx context.Context, tx *db.Tx, pipelineID int64) (running bool, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT status = 'running' FROM pipelines WHERE id = ?`, pipelineID).Scan(&running)
+	return running, err
+}
+
 // saveEnd writes the end of a job by compare-and-set.
 func saveEnd(ctx context.Context, tx *db.Tx, j *Job, from flow.Status) error {
 	err := db.ExecOne(ctx, tx, `
@@ -68,9 +74,10 @@ func markRetried(ctx context.Context, tx *db.Tx, id int64) error {
 	return err
 }
 
-func isBridge(ctx context.Context, q db.Q, id int64) (bridge bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT bridge FROM jobs WHERE id = ?`, id).Scan(&bridge)
-	return bridge, err
+// kindOf tells whether a job is a bridge, and whether it has an environment.
+func kindOf(ctx context.Context, q db.Q, id int64) (bridge, deploys bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT bridge, environment_id IS NOT NULL FROM jobs WHERE id = ?`, id).Scan(&bridge, &deploys)
+	return bridge, deploys, err
 }
 
 func setScheduled(ctx context.Context, tx *db.Tx, id int64, at *time.Time) error {

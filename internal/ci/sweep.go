@@ -37,6 +37,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		s.sweepOverdue(ctx, now),
 		s.sweepStuck(ctx, now),
 		s.sweepTurns(ctx),
+		s.sweepMirrors(ctx),
 		s.stopExpired(ctx),
 	)
 }

@@ -166,7 +166,7 @@ const (
 // called with nothing, now and then, so that it finds out whether anybody
 // still listens. NotFound when there is no such job.
 func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
-	p, j, err := s.seenJob(ctx, by, ref, jobID)
+	p, j, err := s.loggedJob(ctx, by, ref, jobID)
 	if err != nil {
 		return err
 	}

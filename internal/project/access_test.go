@@ -43,7 +43,7 @@ func newService(t *testing.T, d *db.DB) *Service {
 		Hasher:   secret.NewHasher(secret.Params{Memory: 64, Time: 1, Threads: 1}, 4),
 		Settings: setting.New(setting.Deps{DB: d, Notices: notices, Now: now}),
 	})
-	return New(Deps{DB: d, Blobs: blobs, Queue: work, Users: users, Audit: audit.New(audit.Deps{DB: d}), Now: now, Host: "forge.example.com"})
+	return New(Deps{DB: d, Blobs: blobs, Queue: work, Notices: notices, Users: users, Audit: audit.New(audit.Deps{DB: d}), Now: now, Host: "forge.example.com"})
 }
 
 func newUser(t *testing.T, s *Service, name string) *user.User {

@@ -87,10 +87,14 @@ func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespa
 // replaceAvatar stores a picture and has its name saved, which gives the name
 // of the one before.
 func (s *Service) replaceAvatar(ctx context.Context, group bool, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
+	return s.shelve(ctx, s.avatars(group), id, f, remove, save)
+}
+
+func (s *Service) shelve(ctx context.Context, shelf picture.Shelf, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
 	if f == nil && !remove {
 		return nil
 	}
-	shelf, name := s.avatars(group), ""
+	name := ""
 	if f != nil {
 		// The file goes first: a row promises that its picture exists. A crash
 		// between the two leaves a file that nothing refers to.

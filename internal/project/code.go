@@ -17,7 +17,11 @@ func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Proje
 	if err != nil || opened.read {
 		return p, err
 	}
-	if p, err = s.Require(ctx, by, ref, NoAccess); err != nil {
+	p, moved, err := s.recall(ctx, by, ref)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	if p, err = admit(by, p, moved, ref, NoAccess); err != nil {
 		return nil, err
 	}
 	return p, p.readable(by)

@@ -20,6 +20,9 @@ type NewProject struct {
 	NamespaceID *int64 // that of the maker unless given
 	For         *int64 // a user whose it shall be; administrators only
 	Visibility  *Visibility
+	// Branch is what the repository begins with; the groups above, or the usual
+	// one, say so unless it is given.
+	Branch string
 	Fields
 
 	// ForkOf is the project whose repository it gets a copy of, by somebody
@@ -91,7 +94,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 	now := s.Now()
 	p := &Project{
-		Path: n.Path, Name: n.Name, Visibility: Private, Storage: defaultStorage, Import: ImportNone, ForkedFromID: n.ForkOf,
+		Path: n.Path, Name: n.Name, InitialBranch: n.Branch, Visibility: Private, Storage: defaultStorage, Import: ImportNone, ForkedFromID: n.ForkOf,
 		Issues: Enabled, Repository: Enabled, MergeRequests: Enabled, Builds: Enabled, Settings: defaultSettings(),
 		LastActivityAt: now, CreatedAt: now, UpdatedAt: now,
 	}
@@ -149,6 +152,11 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 	if err := requireFree(ctx, tx, p.FullPath); err != nil {
 		return err
 	}
+	if p.InitialBranch == "" && p.ForkedFromID == nil {
+		if p.InitialBranch, err = branchOf(ctx, tx, place.ID); err != nil {
+			return err
+		}
+	}
 	if err := insertProject(ctx, tx, p); err != nil {
 		return err
 	}
@@ -156,7 +164,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 		return err
 	}
 	if p.Topics != nil {
-		if err := saveTopics(ctx, tx, p.ID, p.Topics); err != nil {
+		if err := saveTopics(ctx, tx, p.ID, p.Topics, p.CreatedAt); err != nil {
 			return err
 		}
 	}
@@ -168,6 +176,19 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 		}
 	}
 	return s.record(ctx, tx, by, "project_created", p.entity(), audit.Target{}, audit.Details{Add: "project"})
+}
+
+// branchOf is the branch that the nearest group above chose for new projects;
+// empty when none did.
+func branchOf(ctx context.Context, q db.Q, namespaceID int64) (string, error) {
+	above, err := db.All(ctx, q, scanNamespace, `
+		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)
+	for _, n := range above {
+		if n.Settings.DefaultBranch != "" {
+			return n.Settings.DefaultBranch, nil
+		}
+	}
+	return "", err
 }
 
 // placeFor finds the namespace of a new project and asks its rules.

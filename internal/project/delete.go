@@ -85,6 +85,9 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 		return err
 	}
 	for _, r := range gone {
+		if err := saveTopics(ctx, tx, r.ID, nil, s.Now()); err != nil {
+			return err
+		}
 		if err := s.clear(ctx, tx, r.ID); err != nil {
 			return err
 		}

@@ -23,6 +23,8 @@ type Filter struct {
 	Starred    bool
 	MinLevel   Level
 	Topics     []string // all of them
+	TopicID    int64    // of a topic that they have
+	Language   string   // among those of the default branch
 	ActiveAt   [2]*time.Time
 	UpdatedAt  [2]*time.Time
 	IDAfter    int64
@@ -104,6 +106,25 @@ func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.
 	return s.list(ctx, by, w, order, p)
 }
 
+// ContributedProjects gives those of the projects, to which a user has
+// contributed, that the actor sees. NotFound as in StarredProjects.
+func (s *Service) ContributedProjects(ctx context.Context, by actor.Actor, ref user.Ref, among func(userID int64) ([]int64, error), f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
+	u, err := s.Users.Find(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Project]{}, err
+	}
+	if !user.MayReadProfile(by, u) {
+		return db.Page[*Project]{}, errs.NotFound("User")
+	}
+	ids, err := among(u.ID)
+	if err != nil || len(ids) == 0 {
+		return db.Page[*Project]{Items: []*Project{}}, err
+	}
+	w := s.where(by, f)
+	w.And(`p.id IN `+db.In(len(ids)), db.Any(ids)...)
+	return s.list(ctx, by, w, order, p)
+}
+
 // Forks gives the forks of a project that the actor sees; NotFound when he
 // does not see the project itself.
 func (s *Service) Forks(ctx context.Context, by actor.Actor, ref Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
@@ -136,6 +157,12 @@ func (s *Service) where(by actor.Actor, f Filter) db.Where {
 	}
 	for _, topic := range f.Topics {
 		w.And(`p.id IN (SELECT t.project_id FROM project_topics t WHERE lower(t.name) = lower(?))`, topic)
+	}
+	if f.TopicID != 0 {
+		w.And(`p.id IN (SELECT t.project_id FROM project_topics t JOIN topics o ON lower(o.name) = lower(t.name) WHERE o.id = ?)`, f.TopicID)
+	}
+	if f.Language != "" {
+		w.And(`p.id IN (SELECT l.project_id FROM project_languages l WHERE lower(l.name) = lower(?))`, f.Language)
 	}
 	w.Time("p.last_activity_at >= ?", f.ActiveAt[0])
 	w.Time("p.last_activity_at <= ?", f.ActiveAt[1])

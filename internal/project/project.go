@@ -13,6 +13,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/notice"
 	"svc/internal/queue"
 	"svc/internal/user"
 )
@@ -107,6 +108,8 @@ type Project struct {
 	Description   string
 	Visibility    Visibility
 	DefaultBranch string // empty until something has been pushed
+	InitialBranch string // chosen for the first push; empty is the usual one
+	Readme        string // its path in the default branch; empty without one
 	Archived      bool
 	Avatar        string
 	CreatorID     *int64
@@ -164,12 +167,13 @@ func (n *Namespace) entity() audit.Entity {
 
 // Deps are what the service needs.
 type Deps struct {
-	DB    *db.DB
-	Blobs blob.Store
-	Queue *queue.Queue
-	Users *user.Service
-	Audit *audit.Service
-	Now   func() time.Time
+	DB      *db.DB
+	Blobs   blob.Store
+	Queue   *queue.Queue
+	Notices *notice.Bus
+	Users   *user.Service
+	Audit   *audit.Service
+	Now     func() time.Time
 
 	Host     string   // of the addresses that bots get
 	Storages []string // that a project may be on; empty: not asked
@@ -180,6 +184,7 @@ type Service struct {
 	Deps
 	removers []Remover
 	branch   BranchSetter
+	known    knownProjects
 }
 
 // Remover is how a later feature takes part when projects go for good. It runs
@@ -210,6 +215,7 @@ func (s *Service) OnDefaultBranch(b BranchSetter) { s.branch = b }
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
+	s.watchProjects()
 	d.Users.GuardDelete(s.guardUser)
 	d.Users.OnDelete(s.leaveUser)
 	d.Users.OnRename(s.renameUser)

@@ -16,9 +16,13 @@ type Statistics struct {
 
 // Pushed notes in the transaction of a push that something happened in the
 // project. A branch that is not empty is the default one from now on, unless
-// there is one already.
-func (s *Service) Pushed(ctx context.Context, tx *db.Tx, id int64, branch string, at time.Time) error {
-	if err := savePushed(ctx, tx, id, branch, at); err != nil {
+// there is one already. readme is the README of that, if it was changed.
+func (s *Service) Pushed(ctx context.Context, tx *db.Tx, id int64, branch string, readme *string, at time.Time) error {
+	err := savePushed(ctx, tx, id, branch, at)
+	if err == nil && readme != nil {
+		err = saveReadme(ctx, tx, id, *readme)
+	}
+	if err != nil {
 		return fmt.Errorf("push to project %d: %w", id, err)
 	}
 	return nil
@@ -37,9 +41,27 @@ func (s *Service) Imported(ctx context.Context, id int64, branch, failure string
 	return nil
 }
 
-// Measured keeps the statistics of a project.
-func (s *Service) Measured(ctx context.Context, id int64, m Statistics) error {
-	if err := saveStatistics(ctx, s.DB, id, m, s.Now()); err != nil {
+// Contents is what is kept of the files of the default branch.
+type Contents struct {
+	Readme    string             // its path
+	Languages map[string]float64 // their shares, in percent
+}
+
+// Measured keeps the statistics of a project, and what was found in it.
+func (s *Service) Measured(ctx context.Context, id int64, m Statistics, found Contents) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", id); err != nil {
+			return err
+		}
+		if err := saveStatistics(ctx, tx, id, m, s.Now()); err != nil {
+			return err
+		}
+		if err := saveReadme(ctx, tx, id, found.Readme); err != nil {
+			return err
+		}
+		return saveLanguages(ctx, tx, id, found.Languages)
+	})
+	if err != nil {
 		return fmt.Errorf("statistics of project %d: %w", id, err)
 	}
 	return nil

@@ -3,6 +3,8 @@ package project
 import (
 	"fmt"
 	"slices"
+
+	"svc/internal/git"
 )
 
 // Feature says for whom a part of a project is there.
@@ -143,6 +145,9 @@ func (g *GroupSettings) check(wrong map[string][]string) {
 		if !slices.Contains(c.among, c.value) {
 			wrong[name] = []string{"is not included in the list"}
 		}
+	}
+	if g.DefaultBranch != "" && git.CheckRef(git.Heads+g.DefaultBranch) != nil {
+		wrong["default_branch"] = []string{"is not a valid name of a branch"}
 	}
 	if g.TwoFactorGracePeriod < 0 {
 		wrong["two_factor_grace_period"] = []string{"must be greater than or equal to 0"}

@@ -199,7 +199,7 @@ func taken(err error) error {
 	return err
 }
 
-const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.description, p.visibility, p.default_branch, p.archived,
+const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.description, p.visibility, p.default_branch, p.initial_branch, p.readme, p.archived,
 	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only, p.import_status, p.import_error,
 	p.issues_access_level, p.repository_access_level, p.merge_requests_access_level, p.builds_access_level, p.settings,
 	p.last_activity_at, p.created_at, p.updated_at,
@@ -211,7 +211,7 @@ func scanProject(s db.Scanner) (*Project, error) {
 	p := &Project{Settings: defaultSettings()}
 	n := &p.Namespace
 	var settings string
-	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.Archived,
+	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.InitialBranch, &p.Readme, &p.Archived,
 		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly, &p.Import, &p.ImportError,
 		&p.Issues, &p.Repository, &p.MergeRequests, &p.Builds, &settings,
 		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt),
@@ -260,12 +260,12 @@ func insertProject(ctx context.Context, q db.Q, p *Project) error {
 		return err
 	}
 	err = q.QueryRowContext(ctx, `
-		INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, default_branch, creator_id, storage,
+		INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, default_branch, initial_branch, creator_id, storage,
 			forked_from_id, import_status,
 			issues_access_level, repository_access_level, merge_requests_access_level, builds_access_level, settings,
 			last_activity_at, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch, p.CreatorID, p.Storage,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch, p.InitialBranch, p.CreatorID, p.Storage,
 		p.ForkedFromID, string(p.Import),
 		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(settings),
 		p.LastActivityAt, p.CreatedAt, p.UpdatedAt).Scan(&p.ID)
@@ -288,19 +288,6 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(settings),
 		p.LastActivityAt, p.UpdatedAt, p.ID)
 	return taken(notFound(err, "Project"))
-}
-
-// saveTopics replaces the topics of a project.
-func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string) error {
-	if _, err := q.ExecContext(ctx, `DELETE FROM project_topics WHERE project_id = ?`, projectID); err != nil {
-		return err
-	}
-	for i, name := range topics {
-		if _, err := q.ExecContext(ctx, `INSERT INTO project_topics (project_id, position, name) VALUES (?, ?, ?)`, projectID, i, name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // findRemoved reads what Removers are told of projects.

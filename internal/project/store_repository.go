@@ -3,6 +3,8 @@ package project
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"svc/internal/db"
@@ -13,6 +15,27 @@ func savePushed(ctx context.Context, q db.Q, id int64, branch string, at time.Ti
 		UPDATE projects SET last_activity_at = ?, default_branch = CASE WHEN default_branch = '' THEN CAST(? AS TEXT) ELSE default_branch END
 		WHERE id = ?`, at, branch, id)
 	return err
+}
+
+func saveReadme(ctx context.Context, q db.Q, id int64, path string) error {
+	_, err := q.ExecContext(ctx, `UPDATE projects SET readme = ? WHERE id = ? AND readme <> ?`, path, id, path)
+	return err
+}
+
+// saveLanguages replaces the languages of a project, which may be gone by now.
+func saveLanguages(ctx context.Context, q db.Q, id int64, shares map[string]float64) error {
+	if _, err := q.ExecContext(ctx, `DELETE FROM project_languages WHERE project_id = ?`, id); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(shares)) {
+		_, err := q.ExecContext(ctx, `
+			INSERT INTO project_languages (project_id, name, share) SELECT p.id, CAST(? AS TEXT), CAST(? AS DOUBLE PRECISION) FROM projects p WHERE p.id = ?`,
+			name, shares[name], id)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func saveImported(ctx context.Context, q db.Q, id int64, status ImportStatus, failure, branch string, at time.Time) error {

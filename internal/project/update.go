@@ -59,7 +59,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 			return err
 		}
 		if c.Topics != nil {
-			if err := saveTopics(ctx, tx, p.ID, p.Topics); err != nil {
+			if err := saveTopics(ctx, tx, p.ID, p.Topics, s.Now()); err != nil {
 				return err
 			}
 		}

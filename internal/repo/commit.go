@@ -72,7 +72,7 @@ func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.
 	if err := s.move(ctx, by, p, r, git.Update{Ref: git.Heads + n.Branch, Old: b.old, New: made.ID}); err != nil {
 		return nil, nil, err
 	}
-	d, err := s.detail(ctx, p, r, made, stats)
+	d, err := s.detail(ctx, r, made, stats)
 	return p, d, err
 }
 
@@ -290,14 +290,23 @@ func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n P
 	}
 	made, err := do(ctx, o)
 	switch {
-	case errors.Is(err, git.ErrConflict), errors.Is(err, git.ErrNothing):
-		return nil, nil, errs.Refused("Sorry, we cannot %s this commit automatically. The change may be there already, or a newer commit may have changed the same lines.", verb).Because(err)
+	case errors.Is(err, git.ErrConflict):
+		return nil, nil, unpicked(verb).Coded("conflict").Because(err)
+	case errors.Is(err, git.ErrNothing):
+		return nil, nil, unpicked(verb).Coded("empty").Because(err)
 	case err != nil:
 		return nil, nil, missing(err, "Commit")
 	case n.DryRun:
 		return p, nil, nil
 	}
 	return p, made, s.move(ctx, by, p, r, git.Update{Ref: tip.Name, Old: tip.ID, New: made.ID})
+}
+
+// unpicked refuses to put a change on a branch, in the words that clients know.
+func unpicked(verb string) *errs.Error {
+	done := map[string]string{"cherry-pick": "cherry-picked", "revert": "reverted"}[verb]
+	return errs.Refused("Sorry, we cannot %s this commit automatically. This commit may already have been %s, "+
+		"or a more recent commit may have updated some of its content.", verb, done)
 }
 
 // ending brings a message to a form that a line can follow: a trailer joins

@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,8 +30,7 @@ type CommitFilter struct {
 // CommitDetail is a commit with what was asked for beside it.
 type CommitDetail struct {
 	*git.Commit
-	Stats  *git.Stat
-	Status string // of what programs said about it; empty when none did
+	Stats *git.Stat
 }
 
 // maxSkip is more commits than any history has; git can not count much further.
@@ -123,11 +121,11 @@ func (s *Service) Commit(ctx context.Context, by actor.Actor, ref project.Ref, r
 	if err != nil {
 		return nil, nil, missing(err, "Commit")
 	}
-	d, err := s.detail(ctx, p, r, c, stats)
+	d, err := s.detail(ctx, r, c, stats)
 	return p, d, err
 }
 
-func (s *Service) detail(ctx context.Context, p *project.Project, r git.Repo, c *git.Commit, stats bool) (*CommitDetail, error) {
+func (s *Service) detail(ctx context.Context, r git.Repo, c *git.Commit, stats bool) (*CommitDetail, error) {
 	d := &CommitDetail{Commit: c}
 	if stats {
 		list, err := r.Stats(ctx, []git.OID{c.ID})
@@ -135,10 +133,6 @@ func (s *Service) detail(ctx context.Context, p *project.Project, r git.Repo, c 
 			return nil, fmt.Errorf("count lines of %s: %w", c.ID, passing(err))
 		}
 		d.Stats = &list[0]
-	}
-	var err error
-	if d.Status, err = s.statusOf(ctx, p.ID, string(c.ID)); err != nil {
-		return nil, err
 	}
 	return d, nil
 }
@@ -230,18 +224,4 @@ func (s *Service) CommitSequence(ctx context.Context, by actor.Actor, ref projec
 	}
 	n, err := r.Count(ctx, git.LogOptions{From: []string{rev}, FirstParent: firstParent})
 	return n, missing(err, "Commit")
-}
-
-// Signed asks whether a commit carries a signature, for those who read the
-// project's code: NotFound of the commit, or of the signature. Signatures are
-// not checked here, so what stands in one is not shown either.
-func (s *Service) Signed(ctx context.Context, by actor.Actor, ref project.Ref, rev string) error {
-	_, r, err := s.read(ctx, by, ref)
-	if err != nil {
-		return err
-	}
-	if _, err := r.Commit(ctx, rev); err != nil {
-		return missing(err, "Commit")
-	}
-	return errs.NotFound("Signature").Because(errors.New("signatures are not checked"))
 }

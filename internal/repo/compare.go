@@ -10,6 +10,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/setting"
 )
 
 // CompareOptions says what is compared.
@@ -54,14 +55,42 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if c.To, err = r.ResolveCommit(ctx, o.To); err != nil {
 		return nil, missing(err, "Ref")
 	}
-	c.Commits, err = c.repo.LogIDs(ctx, git.LogOptions{From: []string{string(c.To)}, Not: []string{string(c.From)}, Reverse: true})
+	settings, err := s.Settings.Current(ctx)
 	if err != nil {
-		return nil, missing(err, "Ref")
+		return nil, err
 	}
-	if err := s.diff(ctx, c, o); err != nil {
+	// Each takes a process of git, so they go at the same time.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	listed := make(chan error, 1)
+	go func() {
+		err := c.list(ctx)
+		if err != nil {
+			cancel()
+		}
+		listed <- err
+	}()
+	err = c.compare(ctx, o, settings)
+	if err != nil {
+		cancel()
+	}
+	if failed := <-listed; failed != nil && (err == nil || !errors.Is(failed, context.Canceled)) {
+		return nil, failed
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// list finds the commits and reads the first ones, which are needed first.
+func (c *Comparison) list(ctx context.Context) (err error) {
+	c.Commits, err = c.repo.LogIDs(ctx, git.LogOptions{From: []string{string(c.To)}, Not: []string{string(c.From)}, Reverse: true})
+	if err != nil {
+		return missing(err, "Ref")
+	}
+	_, err = c.Read(ctx, c.Commits[:min(len(c.Commits), ReadCommits)])
+	return err
 }
 
 // origin is the repository in which a comparison begins.
@@ -83,27 +112,26 @@ func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project
 	return origin, nil
 }
 
-func (s *Service) diff(ctx context.Context, c *Comparison, o CompareOptions) error {
-	c.Base = c.From
-	if !o.Straight {
-		base, err := c.repo.MergeBase(ctx, string(c.From), string(c.To))
-		switch {
-		case err == nil:
-			c.Base = base
-		case !errors.Is(err, git.ErrNotFound): // without one, the histories have nothing in common
-			return missing(err, "Ref")
-		}
-	}
-	settings, err := s.Settings.Current(ctx)
-	if err != nil {
-		return err
-	}
-	c.Diff, err = c.repo.Diff(ctx, git.DiffOptions{
-		From: string(c.Base), To: string(c.To), Straight: true, Unidiff: o.Unidiff,
+// compare finds the base and the differences.
+func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings setting.Settings) (err error) {
+	limits := git.DiffOptions{
+		From: string(c.From), To: string(c.To), Straight: o.Straight, Unidiff: o.Unidiff,
 		MaxFiles: settings.DiffMaxFiles, MaxLines: settings.DiffMaxLines,
-	})
-	return missing(err, "Ref")
+	}
+	c.Diff, err = c.repo.Diff(ctx, limits)
+	if errors.Is(err, git.ErrNotFound) && !o.Straight { // without a merge base, the histories have nothing in common
+		limits.Straight = true
+		c.Diff, err = c.repo.Diff(ctx, limits)
+	}
+	if err != nil {
+		return missing(err, "Ref")
+	}
+	c.Base = c.Diff.Base
+	return nil
 }
+
+// ReadCommits is how many commits are read at once.
+const ReadCommits = 200
 
 // Read reads commits of the comparison by their ids. There may be more of them
 // than memory should hold, so they are read in parts.

@@ -50,16 +50,39 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 		return nil, errs.NotFound("File")
 	}
 	f := &File{Name: entry.Name, Path: path, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", repo: r}
-	info, err := r.Info(ctx, entry.OID)
+	// The history is searched by a process of its own, so both go on at once.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	searched := make(chan error, 1)
+	go func() {
+		var err error
+		f.LastCommitID, err = lastCommit(ctx, r, string(commit), path)
+		searched <- err
+	}()
+	err = f.measure(ctx)
 	if err != nil {
-		return nil, missing(err, "File")
+		cancel()
+	}
+	if failed := <-searched; err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// measure finds what there is to tell of the content.
+func (f *File) measure(ctx context.Context) error {
+	info, err := f.repo.Info(ctx, f.BlobID)
+	if err != nil {
+		return missing(err, "File")
 	}
 	f.Size = info.Size
-	if f.SHA256, err = r.Digest(ctx, entry.OID); err != nil {
-		return nil, fmt.Errorf("digest of %s: %w", entry.OID, passing(err))
+	if f.SHA256, err = f.repo.Digest(ctx, f.BlobID); err != nil {
+		return fmt.Errorf("digest of %s: %w", f.BlobID, passing(err))
 	}
-	f.LastCommitID, err = lastCommit(ctx, r, string(commit), path)
-	return f, err
+	return nil
 }
 
 // Open gives the content as a stream.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,6 +153,14 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	if err != nil {
 		return err
 	}
+	var readme *string
+	if branch != "" && slices.Contains(refs, git.Heads+branch) {
+		path, err := readmeOf(ctx, r, git.Heads+branch)
+		if err != nil {
+			return err
+		}
+		readme = &path
+	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deletePush(ctx, tx, id)
 		if errors.Is(err, db.ErrNoRows) {
@@ -160,7 +169,7 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 		if err != nil || len(done.Changes) == 0 {
 			return err
 		}
-		if err := s.Projects.Pushed(ctx, tx, done.Project.ID, branch, done.At); err != nil {
+		if err := s.Projects.Pushed(ctx, tx, done.Project.ID, branch, readme, done.At); err != nil {
 			return err
 		}
 		for _, e := range events {

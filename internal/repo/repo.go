@@ -4,6 +4,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if p.Import == project.ImportScheduled {
 		return nil, git.Repo{}, errs.Conflict("The repository is being copied. Please try again when that is done.")
 	}
-	r, err := s.ensure(ctx, p, UsualBranch)
+	r, err := s.ensure(ctx, p)
 	return p, r, err
 }
 
@@ -93,8 +94,8 @@ func pathOf(projectID int64) string {
 	return filepath.Join("projects", fmt.Sprintf("%02x", projectID%256), strconv.FormatInt(projectID, 10)+".git")
 }
 
-// ensure makes the repository with this default branch if it is not there.
-func (s *Service) ensure(ctx context.Context, p *project.Project, branch string) (git.Repo, error) {
+// ensure makes the repository if it is not there.
+func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
 		return git.Repo{}, err
@@ -102,7 +103,7 @@ func (s *Service) ensure(ctx context.Context, p *project.Project, branch string)
 	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
-	_, err = s.Git.Init(ctx, r.Path(), branch)
+	_, err = s.Git.Init(ctx, r.Path(), cmp.Or(p.InitialBranch, UsualBranch))
 	if err != nil && !errors.Is(err, git.ErrExists) { // another request was quicker
 		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
 	}
@@ -149,5 +150,9 @@ func (s *Service) setDefaultBranch(ctx context.Context, p *project.Project, bran
 		}
 		return err
 	}
-	return r.SetDefaultBranch(ctx, branch)
+	if err := r.SetDefaultBranch(ctx, branch); err != nil {
+		return err
+	}
+	// What is kept of its files is found anew.
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addTidying(ctx, tx, p.ID) })
 }

@@ -35,7 +35,7 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	}
 	// Git takes an empty repository for a fresh one, and a missing one for a
 	// fault; a project has a repository from its first day.
-	r, err := s.ensure(ctx, p, UsualBranch)
+	r, err := s.ensure(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -79,6 +79,18 @@ func (o *Source) Find(ctx context.Context, name string) (SourceRef, error) {
 	return SourceRef{}, errs.NotFound("Reference")
 }
 
+// BranchWith finds the first branch that has a commit; NotFound.
+func (o *Source) BranchWith(ctx context.Context, commit string) (string, error) {
+	names, err := o.repo.Contains(ctx, commit, git.Heads, 1)
+	if err != nil {
+		return "", missing(err, "Commit")
+	}
+	if len(names) == 0 {
+		return "", errs.NotFound("References for commit")
+	}
+	return strings.TrimPrefix(names[0], git.Heads), nil
+}
+
 // Commit reads the commit that a revision leads to; NotFound.
 func (o *Source) Commit(ctx context.Context, rev string) (*git.Commit, error) {
 	c, err := o.repo.Commit(ctx, rev)

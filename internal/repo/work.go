@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -28,6 +30,7 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.copyFork, queue.Timeout(2*time.Hour))
 	queue.Handle(s.Queue, s.deleteMerged, queue.Timeout(time.Hour))
 	s.Queue.Every("repo_sweep", sweepAge, s.sweep)
+	s.Queue.Every("repo_drafts", draftAge, s.SweepDrafts)
 	s.Queue.Every("repo_settle_pushes", time.Minute, s.settlePushes)
 }
 
@@ -113,7 +116,55 @@ func (s *Service) measure(ctx context.Context, p *project.Project, r git.Repo) e
 		}
 		m.CommitCount = int64(n)
 	}
-	return s.Projects.Measured(ctx, p.ID, m)
+	found, err := contents(ctx, p, r)
+	if err != nil {
+		return err
+	}
+	return s.Projects.Measured(ctx, p.ID, m, found)
+}
+
+// contents looks at the files of the default branch.
+func contents(ctx context.Context, p *project.Project, r git.Repo) (project.Contents, error) {
+	var found project.Contents
+	if p.DefaultBranch == "" {
+		return found, nil
+	}
+	head := git.Heads + p.DefaultBranch
+	list, err := r.Languages(ctx, head)
+	if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+		return found, nil
+	}
+	if err != nil {
+		return found, fmt.Errorf("languages of project %d: %w", p.ID, err)
+	}
+	found.Languages = make(map[string]float64, len(list))
+	for _, l := range list {
+		found.Languages[l.Name] = l.Share
+	}
+	found.Readme, err = readmeOf(ctx, r, head)
+	return found, err
+}
+
+// readmeOf finds the README at the root of a revision; empty without one. Of
+// several the one that can be shown best is taken.
+func readmeOf(ctx context.Context, r git.Repo, rev string) (string, error) {
+	entries, err := r.Tree(ctx, git.TreeOptions{Rev: rev})
+	if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for a README: %w", passing(err))
+	}
+	best, rank := "", 100
+	for _, e := range entries {
+		name := strings.ToLower(e.Path)
+		ext := filepath.Ext(name)
+		at := slices.Index([]string{".md", ".markdown", ".mdown", ".mkd", ".adoc", ".ad", ".asciidoc", ".rst", ".org", ".textile", ".rdoc", ".creole", ".wiki", ".txt", ""}, ext)
+		if e.Type == git.TypeBlob && at >= 0 && at < rank && (name == "readme"+ext || name == "index"+ext && ext == ".md" && rank == 100) {
+			best, rank = e.Path, at
+		}
+	}
+	return best, nil
 }
 
 // removeWork removes the files of a repository whose project is gone.

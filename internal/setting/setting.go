@@ -44,6 +44,9 @@ type Settings struct {
 	ArtifactDays            int  // how long artifacts are kept that say nothing of it; 0 is for ever
 	LogDays                 int  // how long logs of finished jobs are kept; 0 is for ever
 	PipelineDays            int  // how long finished pipelines are kept; 0 is for ever
+	RemoteIncludes          bool // CI files may include files of other sites
+
+	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
 
 	// Repositories.
 	MaxPushMegabytes int // of one push; 0 is no limit
@@ -114,6 +117,8 @@ func (s *Settings) fields() []field {
 		{"ci_default_artifact_days", &s.ArtifactDays, 0, 36_500},
 		{"ci_log_retention_days", &s.LogDays, 0, 36_500},
 		{"ci_pipeline_retention_days", &s.PipelineDays, 0, 36_500},
+		{"ci_remote_includes_enabled", &s.RemoteIncludes, 0, 0},
+		{"allow_local_requests_from_web_hooks_and_services", &s.AllowLocalRequests, 0, 0},
 		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
 		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
 		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},

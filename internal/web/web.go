@@ -36,6 +36,7 @@ func New(d Deps) *Web {
 				return d.Projects.OpenAvatar(ctx, group, id, name)
 			}))
 	}
+	w.mux.HandleFunc("GET /uploads/-/system/topic/avatar/{id}/{name}", w.avatar(d.Projects.OpenTopicAvatar))
 	w.mux.HandleFunc("GET /robots.txt", w.robots)
 	w.mux.HandleFunc("GET /{$}", w.home)
 	return w

@@ -73,8 +73,9 @@ func (d *decoder) job(f field, defaults *defaults) *definition {
 // processable reads what jobs and bridges have in common.
 func (d *decoder) processable(n *node, loc string, def *definition) {
 	d.textOrTexts(n.get("extends"), attribute(loc, "extends"))
-	def.Stage = "test"
+	def.Stage, def.at = "test", def.pos
 	if s := n.get("stage"); s != nil {
+		def.at = s.pos
 		def.Stage = d.text(s, entry(loc, "stage"))
 	}
 	def.Variables = d.variables(n.get("variables"), loc+":variables", "value", "expand")

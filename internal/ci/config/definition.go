@@ -5,6 +5,7 @@ package config
 type definition struct {
 	Job  // what does not depend on the pipeline; its Variables are its own
 	pos  Pos
+	at   Pos  // of its stage
 	when When // as written, may be empty
 
 	rules    []*rule

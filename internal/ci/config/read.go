@@ -41,7 +41,8 @@ type file struct {
 	at     Place // for include:local within
 	local  bool  // at is a project whose files can be read
 	inputs map[string]*node
-	asked  Pos // the include
+	loose  map[string]bool // inputs that came as text
+	asked  Pos             // the include
 	depth  int
 }
 
@@ -65,15 +66,16 @@ func (r *reader) main() (*node, error) {
 	if strings.TrimSpace(string(content)) == "" {
 		return nil, failAt(Pos{File: name}, "", "Please provide content of %s", path.Base("/"+name))
 	}
-	inputs := map[string]*node{}
+	inputs, loose := map[string]*node{}, map[string]bool{}
 	for key, value := range r.src.Inputs {
+		_, loose[key] = value.(Texts)
 		n, err := nodeOf(value, Pos{File: name})
 		if err != nil {
 			return nil, err
 		}
 		inputs[key] = n
 	}
-	f := file{name: name, at: r.src.Input.At, local: r.src.Input.Files != nil, inputs: inputs, asked: Pos{File: name}}
+	f := file{name: name, at: r.src.Input.At, local: r.src.Input.Files != nil, inputs: inputs, loose: loose, asked: Pos{File: name}}
 	root, err := r.read(f, content)
 	if err != nil {
 		return nil, err
@@ -115,7 +117,7 @@ func (r *reader) interpolate(f file, doc *document) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := fillInputs(specs, f.inputs, f.asked)
+	values, err := fillInputs(specs, f.inputs, f.loose, f.asked)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (d *decoder) relate(def *definition, instances map[string]*definition) {
 	stages := d.config.Stages
 	def.StageIndex = slices.Index(stages, def.Stage)
 	if def.StageIndex < 0 {
-		d.complain(def, def.pos, "stage", "chosen stage %s does not exist; available stages are %s", def.Stage, strings.Join(stages, ", "))
+		d.complain(def, def.at, "stage", "chosen stage %s does not exist; available stages are %s", def.Stage, strings.Join(stages, ", "))
 		return
 	}
 	for _, name := range def.Dependencies {

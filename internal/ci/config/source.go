@@ -63,7 +63,7 @@ type Source struct {
 	Path    string
 	Content []byte
 	// Inputs are values for spec:inputs of the main file: strings, numbers,
-	// booleans and lists, as package encoding/json gives them.
+	// booleans and lists, as package encoding/json gives them, or Texts.
 	Inputs map[string]any
 	// Templates are the files of include:template; nil when there are none.
 	Templates fs.FS
@@ -75,6 +75,10 @@ type Source struct {
 	Artifact func(ctx context.Context, job, path string, limit int) ([]byte, error)
 	Limits   Limits
 }
+
+// Texts are the value of an input of which nothing is known but how it was
+// written, as in a form: the type of the input says what it is.
+type Texts []string
 
 // Included is a file that was included, in the order of reading.
 type Included struct {

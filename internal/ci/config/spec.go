@@ -142,11 +142,44 @@ func (s inputSpec) check(v *node, what string) error {
 	return nil
 }
 
-// fillInputs joins the values given with the defaults.
-func fillInputs(specs []inputSpec, given map[string]*node, at Pos) (map[string]*node, error) {
+// cast makes of a list of texts what the type of the input asks for.
+func (s inputSpec) cast(v *node) *node {
+	one := ""
+	if len(v.items) > 0 {
+		one = v.items[0].text
+	}
+	switch {
+	case s.kind == "array":
+		var list []any
+		if len(v.items) == 1 && strings.HasPrefix(one, "[") && json.Unmarshal([]byte(one), &list) == nil {
+			if made, err := nodeOf(list, v.pos); err == nil {
+				return made
+			}
+		}
+		items := make([]*node, len(v.items))
+		for i, item := range v.items {
+			k, printed := resolve(item.text)
+			items[i] = newScalar(k, printed, v.pos)
+		}
+		return newList(v.kind, items, v.pos)
+	case len(v.items) > 1:
+		return v
+	case s.kind == "string":
+		return newScalar(text, one, v.pos)
+	}
+	k, printed := resolve(one)
+	return newScalar(k, printed, v.pos)
+}
+
+// fillInputs joins the values given with the defaults; those of loose came as
+// text.
+func fillInputs(specs []inputSpec, given map[string]*node, loose map[string]bool, at Pos) (map[string]*node, error) {
 	values := make(map[string]*node, len(specs))
 	for _, s := range specs {
 		v, ok := given[s.name]
+		if loose[s.name] {
+			v = s.cast(v)
+		}
 		switch {
 		case ok:
 			if err := s.check(v, "provided"); err != nil {
@@ -182,6 +215,12 @@ func nodeOf(v any, pos Pos) (*node, error) {
 		return newScalar(null, "", pos), nil
 	case string:
 		return newScalar(text, v, pos), nil
+	case Texts:
+		items := make([]*node, len(v))
+		for i, item := range v {
+			items[i] = newScalar(text, item, pos)
+		}
+		return newList(list, items, pos), nil
 	case bool:
 		return newScalar(boolean, strconv.FormatBool(v), pos), nil
 	case int:

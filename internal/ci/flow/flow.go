@@ -32,6 +32,9 @@ var next = map[Status][]Status{
 	Running:   {Success, Failed, Canceled, Pending}, // back to pending when its runner never began
 	// What was skipped for a job that ran again may run after all.
 	Skipped: {Created},
+	// A trigger job follows its pipeline, of which jobs may be run once more.
+	Failed:   {Running},
+	Canceled: {Running},
 }
 
 // Can reports whether a job may go from one state to another.

@@ -1,0 +1,56 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+// TestDebugLog has a job show every step: who is less than a Developer may not
+// read its log, be it live or put away.
+func TestDebugLog(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], variables: {CI_DEBUG_TRACE: 'true'}}\nb: {script: [x]}\n")
+		_, bob := s.User(t, "bob")
+		_, carol := s.User(t, "carol")
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: `{"username":"bob","access_level":20}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: `{"username":"carol","access_level":30}`, Status: 201})
+		b.pipeline(b.project)
+		for _, j := range []*assigned{b.run(), b.run()} {
+			debug := j.JobInfo.Name == "a"
+			r, err := http.NewRequestWithContext(t.Context(), "PATCH", fmt.Sprintf("%s/api/v4/jobs/%d/trace?debug_trace=%t", s.URL, j.ID, debug), strings.NewReader("++ export X=secret"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("JOB-TOKEN", j.Token)
+			r.Header.Set("Content-Range", "0-17")
+			if a := s.Exchange(t, r); a.Status != 202 {
+				t.Fatalf("patch: %d %s", a.Status, a.Body)
+			}
+			refused := 200
+			if debug {
+				refused = 403
+			}
+			read := func(name string) {
+				t.Helper()
+				at := "GET " + b.at("/jobs/%d/trace", j.ID)
+				s.Table(t, []apptest.Call{
+					{Name: name + ": a Reporter", Do: at, As: bob, Status: refused},
+					{Name: name + ": a Developer", Do: at, As: carol, Status: 200},
+					{Name: name + ": an administrator", Do: at, As: root, Status: 200},
+				})
+				if debug && name != "live" { // who were let in there would wait for its end
+					s.Check(t, apptest.Call{Name: name + ": as events", Do: at, As: bob, Header: map[string]string{"Accept": "text/event-stream"}, Status: 403})
+				}
+			}
+			read("live")
+			b.update(j, 200, `{"state":"success"}`)
+			b.settled()
+			read("put away")
+		}
+	})
+}

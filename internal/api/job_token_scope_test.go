@@ -1,0 +1,73 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+// TestJobTokenScopeMatrix asks for an artifact of another project with the
+// token of a job, for every way in which the two projects can stand to each
+// other.
+func TestJobTokenScopeMatrix(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, withArtifacts)
+		g := group(t, s, b.owner, "g", "")
+		sub := group(t, s, b.owner, "sub", fmt.Sprintf(`,"parent_id":%d`, g))
+		_, mary := s.User(t, "mary")
+		s.Check(t, apptest.Call{Do: "PUT " + fmt.Sprintf("/projects/%d/transfer", b.project), As: b.owner, JSON: fmt.Sprintf(`{"namespace":%d}`, sub), Status: 200})
+		other := b.newProject("other", withArtifacts)
+		b.pipeline(other)
+		theirs := b.run()
+		b.upload(theirs, "artifact_type=archive&artifact_format=zip", zipped(t, map[string]string{"a": "A"}), 201)
+		b.update(theirs, 200, `{"state":"success"}`)
+		b.pipeline(b.project)
+		token := map[string]string{"JOB-TOKEN": b.run().Token}
+		away, scope := fmt.Sprintf("/projects/%d", other), fmt.Sprintf("/projects/%d/job_token_scope", other)
+		lists := map[string][2]string{ // how it is put on the list, and taken off
+			"nobody": {}, "project": {fmt.Sprintf(`{"target_project_id":%d}`, b.project), fmt.Sprintf("/allowlist/%d", b.project)},
+			"group above": {fmt.Sprintf(`{"target_group_id":%d}`, g), fmt.Sprintf("/groups_allowlist/%d", g)},
+			"group":       {fmt.Sprintf(`{"target_group_id":%d}`, sub), fmt.Sprintf("/groups_allowlist/%d", sub)},
+		}
+		put := func(do, body string, status int) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: do, As: b.owner, JSON: body, Status: status})
+		}
+		for _, visibility := range []string{"private", "internal", "public"} {
+			put("PUT "+away, fmt.Sprintf(`{"visibility":%q}`, visibility), 200)
+			for _, inbound := range []bool{true, false} {
+				put("PATCH "+scope, fmt.Sprintf(`{"enabled":%t}`, inbound), 204)
+				for _, home := range []bool{true, false} {
+					put("PUT "+fmt.Sprintf("/projects/%d", b.project), fmt.Sprintf(`{"ci_job_token_scope_enabled":%t}`, home), 200)
+					for listed, change := range lists {
+						if listed != "nobody" {
+							list := scope + "/allowlist"
+							if listed != "project" {
+								list = scope + "/groups_allowlist"
+							}
+							put("POST "+list, change[0], 201)
+						}
+						want := 404
+						if visibility == "public" || !home && (!inbound || listed != "nobody") {
+							want = 200
+						}
+						s.Check(t, apptest.Call{Name: fmt.Sprint(visibility, " inbound ", inbound, " at home ", home, " listed: ", listed),
+							Do: fmt.Sprintf("GET %s/jobs/%d/artifacts", away, theirs.ID), Header: token, Status: want})
+						if listed != "nobody" {
+							put("DELETE "+scope+change[1], "", 204)
+						}
+					}
+				}
+			}
+		}
+		// A list gives no role: who is no member of the other project has no
+		// business there.
+		put("PUT "+away, `{"visibility":"private"}`, 200)
+		put("PATCH "+scope, `{"enabled":false}`, 204)
+		put("POST "+fmt.Sprintf("/projects/%d/members", b.project), `{"username":"mary","access_level":40}`, 201)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pipeline", b.project), As: mary, JSON: `{"ref":"main"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET %s/jobs/%d/artifacts", away, theirs.ID), Header: map[string]string{"JOB-TOKEN": b.run().Token}, Status: 404})
+	})
+}

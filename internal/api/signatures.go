@@ -1,0 +1,51 @@
+package api
+
+import "svc/internal/repo"
+
+// signatures are the shapes of what is known of a signature.
+var signatures = forms(sshSignatureJSON{}, pgpSignatureJSON{}, x509SignatureJSON{})
+
+type signatureJSON struct {
+	Type   string `json:"signature_type"`
+	Status string `json:"verification_status"`
+	Source string `json:"commit_source"`
+}
+
+type sshSignatureJSON struct {
+	signatureJSON
+	Key *keyJSON `json:"key"`
+}
+
+// pgpSignatureJSON has nothing of a key: there are none to compare with.
+type pgpSignatureJSON struct {
+	signatureJSON
+	KeyID        *int64  `json:"gpg_key_id"`
+	PrimaryKeyID *string `json:"gpg_key_primary_keyid"`
+	UserName     *string `json:"gpg_key_user_name"`
+	UserEmail    *string `json:"gpg_key_user_email"`
+	SubkeyID     *int64  `json:"gpg_key_subkey_id"`
+}
+
+type x509SignatureJSON struct {
+	signatureJSON
+	Certificate *struct{} `json:"x509_certificate"`
+}
+
+func presentSignature(s *repo.Signature, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	base := signatureJSON{s.Kind, string(s.Status), "gitaly"} // the word that clients know
+	switch s.Kind {
+	case "PGP":
+		return pgpSignatureJSON{signatureJSON: base}, nil
+	case "X509":
+		return x509SignatureJSON{signatureJSON: base}, nil
+	}
+	form := sshSignatureJSON{signatureJSON: base}
+	if s.Key != nil {
+		key := toKey(*s.Key)
+		form.Key = &key
+	}
+	return form, nil
+}

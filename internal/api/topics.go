@@ -1,0 +1,114 @@
+package api
+
+import "svc/internal/project"
+
+func (a *API) topicRoutes() {
+	handle(a, "GET /topics", readAPI.orNobody(), a.listTopics, does("List topics"))
+	handle(a, "GET /topics/{id}", readAPI.orNobody(), a.getTopic, does("Get a topic"))
+	handle(a, "POST /topics", writeAPI, a.createTopic, files(maxAvatarUpload), does("Create a topic"))
+	handle(a, "PUT /topics/{id}", writeAPI, a.updateTopic, files(maxAvatarUpload), does("Change a topic"))
+	handle(a, "DELETE /topics/{id}", writeAPI, a.deleteTopic, does("Delete a topic"))
+	handle(a, "POST /topics/merge", writeAPI, a.mergeTopics, does("Give the projects of a topic to another one"))
+}
+
+type topicJSON struct {
+	ID             int64   `json:"id"`
+	Name           string  `json:"name"`
+	Title          string  `json:"title"`
+	Description    *string `json:"description"`
+	Projects       int64   `json:"total_projects_count"`
+	OrganizationID int64   `json:"organization_id"` // there is one
+	AvatarURL      *string `json:"avatar_url"`
+}
+
+func toTopic(site *Site, t *project.Topic) topicJSON {
+	return topicJSON{t.ID, t.Name, t.Title, textOrNull(t.Description), t.Projects, 1, pictureURL(site, "topic", t.ID, t.Avatar)}
+}
+
+func presentTopic(c *call, t *project.Topic, err error) (topicJSON, error) {
+	if err != nil {
+		return topicJSON{}, err
+	}
+	return toTopic(c.site, t), nil
+}
+
+type listTopicsParams struct {
+	Search string `param:"search" doc:"Text in the name."`
+	Unused bool   `param:"without_projects" doc:"Only topics that no project has."`
+	pageParams
+}
+
+// listTopics: https://docs.gitlab.com/api/topics/#list-topics
+func (a *API) listTopics(c *call, p listTopicsParams) (page[topicJSON], error) {
+	list, err := a.Projects.ListTopics(c, project.TopicFilter{Search: p.Search, Unused: p.Unused}, p.paging())
+	if err != nil {
+		return page[topicJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(t *project.Topic) topicJSON { return toTopic(c.site, t) }), nil
+}
+
+type topicParams struct {
+	ID int64 `param:"id"`
+}
+
+// getTopic: https://docs.gitlab.com/api/topics/#get-a-topic
+func (a *API) getTopic(c *call, p topicParams) (topicJSON, error) {
+	t, err := a.Projects.Topic(c, p.ID)
+	return presentTopic(c, t, err)
+}
+
+// topicFieldParams are what creation and change share.
+type topicFieldParams struct {
+	Description *string      `param:"description"`
+	Avatar      opt[*upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+}
+
+func (p *topicFieldParams) fields(name, title *string) project.TopicFields {
+	return project.TopicFields{
+		Name: name, Title: title, Description: p.Description, Avatar: toAvatarFile(p.Avatar.Value), RemoveAvatar: p.Avatar.Null,
+	}
+}
+
+type createTopicParams struct {
+	Name  string  `param:"name,required" doc:"What projects name it by."`
+	Title *string `param:"title" doc:"How it is shown; the name unless given."`
+	topicFieldParams
+}
+
+// createTopic: https://docs.gitlab.com/api/topics/#create-a-project-topic
+func (a *API) createTopic(c *call, p createTopicParams) (topicJSON, error) {
+	if p.Title == nil {
+		p.Title = &p.Name
+	}
+	t, err := a.Projects.CreateTopic(c, c.actor, p.fields(&p.Name, p.Title))
+	return presentTopic(c, t, err)
+}
+
+type updateTopicParams struct {
+	topicParams
+	Name  *string `param:"name" doc:"What projects name it by."`
+	Title *string `param:"title" doc:"How it is shown."`
+	topicFieldParams
+}
+
+// updateTopic: https://docs.gitlab.com/api/topics/#update-a-project-topic
+func (a *API) updateTopic(c *call, p updateTopicParams) (topicJSON, error) {
+	t, err := a.Projects.UpdateTopic(c, c.actor, p.ID, p.fields(p.Name, p.Title))
+	return presentTopic(c, t, err)
+}
+
+// deleteTopic: https://docs.gitlab.com/api/topics/#delete-a-project-topic
+func (a *API) deleteTopic(c *call, p topicParams) (none, error) {
+	return none{}, a.Projects.DeleteTopic(c, c.actor, p.ID, c.unmodifiedSince())
+}
+
+type mergeTopicsParams struct {
+	Source int64 `param:"source_topic_id,required" doc:"The topic that goes."`
+	Target int64 `param:"target_topic_id,required" doc:"The topic that stays."`
+}
+
+// mergeTopics: https://docs.gitlab.com/api/topics/#merge-topics
+func (a *API) mergeTopics(c *call, p mergeTopicsParams) (topicJSON, error) {
+	t, err := a.Projects.MergeTopics(c, c.actor, p.Source, p.Target)
+	return presentTopic(c, t, err)
+}

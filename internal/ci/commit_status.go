@@ -1,0 +1,285 @@
+package ci
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// CommitStatus is what is known of a commit: by a job, or by a program from
+// outside.
+type CommitStatus struct {
+	ID           int64
+	Job          bool // ID is that of a job
+	PipelineID   int64
+	SHA          string
+	Ref          string
+	Stage        string
+	Name         string
+	State        flow.Status
+	TargetURL    string
+	Description  string
+	Coverage     *float64
+	AllowFailure bool
+	AuthorID     *int64
+	Author       *user.User // nil for one who is gone
+	CreatedAt    time.Time
+	StartedAt    *time.Time
+	FinishedAt   *time.Time
+}
+
+// outsideStage is the stage of what programs from outside say.
+const outsideStage = "external"
+
+// StatusFilter chooses statuses; zero values choose the present state of each
+// name.
+type StatusFilter struct {
+	Ref        string
+	Stage      string
+	Name       string
+	PipelineID int64
+	All        bool // what was replaced too
+	ByPipeline bool // in the order of the pipelines
+	Desc       bool
+}
+
+// Statuses lists the statuses of a commit in the order in which they were
+// made, for those who read the project's code; jobs for those who see the
+// pipelines. NotFound.
+func (s *Service) Statuses(ctx context.Context, by actor.Actor, in project.Ref, rev string, f StatusFilter, pg db.Paging) (*project.Project, db.Page[*CommitStatus], error) {
+	src, err := s.Repos.Source(ctx, by, in)
+	if err != nil {
+		return nil, db.Page[*CommitStatus]{}, err
+	}
+	c, err := src.Commit(ctx, rev)
+	if err != nil {
+		return nil, db.Page[*CommitStatus]{}, err
+	}
+	all, err := findStatuses(ctx, s.DB, src.Project.ID, string(c.ID), f, s.readBuilds(by, src.Project) == nil)
+	if err != nil {
+		return nil, db.Page[*CommitStatus]{}, fmt.Errorf("list statuses of %s: %w", c.ID, err)
+	}
+	slices.SortStableFunc(all, func(a, b *CommitStatus) int {
+		order := cmp.Compare(a.ID, b.ID)
+		if f.ByPipeline {
+			order = cmp.Or(cmp.Compare(a.PipelineID, b.PipelineID), order)
+		}
+		if f.Desc {
+			return -order
+		}
+		return order
+	})
+	page, err := pick(all, pg, func(one *CommitStatus) (*CommitStatus, error) { return one, nil })
+	if err != nil {
+		return nil, page, err
+	}
+	return src.Project, page, s.fillStatusAuthors(ctx, page.Items...)
+}
+
+func (s *Service) fillStatusAuthors(ctx context.Context, list ...*CommitStatus) error {
+	var ids []int64
+	for _, one := range list {
+		if one.AuthorID != nil {
+			ids = append(ids, *one.AuthorID)
+		}
+	}
+	users, err := s.Users.FindAll(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("find authors: %w", err)
+	}
+	for _, one := range list {
+		if one.AuthorID != nil {
+			one.Author = users[*one.AuthorID]
+		}
+	}
+	return nil
+}
+
+// NewStatus is what is said about a commit; nil leaves what was said before.
+type NewStatus struct {
+	State       flow.Status
+	Ref         string // that of the newest pipeline of the commit, or the first branch that has it
+	Name        string // "default" unless given
+	PipelineID  int64  // the newest of the commit unless given
+	TargetURL   *string
+	Description *string
+	Coverage    *float64
+}
+
+// SetStatus says something about a commit, in its newest pipeline or, when it
+// has none, in one that is made for it. Developers and above may, where the ref
+// is protected those who may run pipelines on it. One of the same name that is
+// under way is changed, one that is over is replaced. NotFound of the commit, of
+// the pipeline, or when no branch has the commit and no ref is given.
+func (s *Service) SetStatus(ctx context.Context, by actor.Actor, in project.Ref, rev string, n NewStatus) (*CommitStatus, error) {
+	c, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	if c.Archived {
+		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
+	}
+	src, err := s.Repos.Source(ctx, by, project.RefTo(c.ID))
+	if err != nil {
+		return nil, err
+	}
+	commit, err := src.Commit(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	n.Ref = strings.TrimPrefix(strings.TrimPrefix(n.Ref, git.Heads), git.Tags)
+	if n.Name == "" {
+		n.Name = "default"
+	}
+	p, err := s.statusPipeline(ctx, by, src, string(commit.ID), n)
+	if err != nil {
+		return nil, err
+	}
+	may, err := src.MayRun(ctx, p.Ref, p.Tag)
+	if err != nil {
+		return nil, err
+	}
+	if !may {
+		return nil, errs.Forbidden("")
+	}
+	var set *CommitStatus
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		set, err = s.saveStatus(ctx, tx, by, *p, n)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set status of %s: %w", commit.ID, err)
+	}
+	return set, s.fillStatusAuthors(ctx, set)
+}
+
+// statusPipeline finds the pipeline that a status belongs to, or says how one
+// is to be made: it has no ID then.
+func (s *Service) statusPipeline(ctx context.Context, by actor.Actor, src *repo.Source, sha string, n NewStatus) (*Pipeline, error) {
+	p, err := findStatusPipeline(ctx, s.DB, src.Project.ID, sha, n.Ref, n.PipelineID)
+	if err == nil || !errors.Is(err, db.ErrNoRows) {
+		return p, err
+	}
+	if n.PipelineID != 0 {
+		return nil, errs.NotFound("Pipeline for pipeline_id, sha and ref")
+	}
+	ref, tag := n.Ref, false
+	if ref == "" {
+		if ref, err = src.BranchWith(ctx, sha); err != nil {
+			return nil, err
+		}
+	} else if found, err := src.Find(ctx, ref); err == nil {
+		tag = found.Tag
+	} else if !errs.Is(err, errs.KindNotFound) {
+		return nil, err
+	}
+	p = &Pipeline{
+		ProjectID: src.Project.ID, Status: flow.Created, Source: FromOutside, Ref: ref, Tag: tag, SHA: sha, BeforeSHA: string(git.ZeroOID),
+		Stages: []string{outsideStage}, AutoCancel: NeverCancel, CreatedAt: s.Now(), UpdatedAt: s.Now(),
+	}
+	if by.ID > 0 {
+		p.UserID = &by.ID
+	}
+	p.Protected, err = src.Protected(ctx, ref, tag)
+	return p, err
+}
+
+func (s *Service) saveStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p Pipeline, n NewStatus) (*CommitStatus, error) {
+	if p.ID == 0 {
+		// Two who come at once shall not both make a pipeline.
+		if err := tx.Lock(ctx, "projects", p.ProjectID); err != nil {
+			return nil, err
+		}
+		made, err := findStatusPipeline(ctx, tx, p.ProjectID, p.SHA, p.Ref, 0)
+		switch {
+		case err == nil:
+			p = *made
+		case !errors.Is(err, db.ErrNoRows):
+			return nil, err
+		default:
+			if err := insertPipeline(ctx, tx, &p, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := tx.Lock(ctx, "pipelines", p.ID); err != nil {
+		return nil, err
+	}
+	set, err := s.setStatus(ctx, tx, by, &p, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.ExecOne(ctx, tx, `UPDATE pipelines SET outside = TRUE WHERE id = ?`, p.ID); err != nil {
+		return nil, err
+	}
+	_, err = s.advance(ctx, tx, p.ID)
+	return set, err
+}
+
+func (s *Service) setStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p *Pipeline, n NewStatus) (*CommitStatus, error) {
+	now := s.Now()
+	was, err := findLatestStatus(ctx, tx, p.ID, n.Name)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		return nil, err
+	}
+	next := &CommitStatus{PipelineID: p.ID, SHA: p.SHA, Ref: p.Ref, Stage: outsideStage, Name: n.Name, AuthorID: &by.ID, CreatedAt: now}
+	if err == nil && (!was.State.Done() || was.State == n.State) {
+		next = was
+	} else if err == nil {
+		if err := retireStatus(ctx, tx, was.ID); err != nil {
+			return nil, err
+		}
+	}
+	next.become(n, now)
+	if next.ID != 0 {
+		return next, updateStatus(ctx, tx, next)
+	}
+	return next, insertStatus(ctx, tx, p.ProjectID, next)
+}
+
+// become takes over what was said.
+func (s *CommitStatus) become(n NewStatus, now time.Time) {
+	s.State = n.State
+	if n.TargetURL != nil {
+		s.TargetURL = *n.TargetURL
+	}
+	if n.Description != nil {
+		s.Description = *n.Description
+	}
+	if n.Coverage != nil {
+		s.Coverage = n.Coverage
+	}
+	if s.StartedAt == nil && s.State != flow.Pending {
+		s.StartedAt = &now
+	}
+	if s.FinishedAt == nil && s.State.Done() {
+		s.FinishedAt = &now
+	}
+}
+
+// CommitPipeline gives the newest pipeline of a commit to those who see the
+// pipelines of its project, which they have been given; nil when there is none,
+// and for others.
+func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *project.Project, sha string) (*Pipeline, error) {
+	if s.readBuilds(by, in) != nil {
+		return nil, nil
+	}
+	p, err := findStatusPipeline(ctx, s.DB, in.ID, sha, "", 0)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return p, err
+}

@@ -1,0 +1,66 @@
+package ci
+
+import (
+	"errors"
+	"io"
+)
+
+// movedLog reads a live log, and goes on in the one that was put away when
+// that happens meanwhile: a reader sees one log.
+type movedLog struct {
+	live *logReader
+	kept func() (*Log, error) // nil when there is none
+	now  io.ReadSeekCloser    // what is read once it has been put away
+	at   int64
+}
+
+// Read implements io.Reader.
+func (l *movedLog) Read(p []byte) (int, error) {
+	if l.now == nil {
+		n, err := l.live.Read(p)
+		l.at += int64(n)
+		if n > 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+			return n, err
+		}
+		kept, kerr := l.kept()
+		if kerr != nil {
+			return 0, kerr
+		}
+		if kept == nil { // it was removed
+			return 0, err
+		}
+		l.now = kept
+		if _, err := kept.Seek(l.at, io.SeekStart); err != nil {
+			return 0, err
+		}
+	}
+	if left := l.live.size - l.at; left < int64(len(p)) {
+		p = p[:max(left, 0)] // what was added since it was opened is not of this log
+	}
+	if len(p) == 0 {
+		return 0, io.EOF
+	}
+	n, err := l.now.Read(p)
+	l.at += int64(n)
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (l *movedLog) Seek(offset int64, whence int) (int64, error) {
+	if _, err := seek(&l.at, l.live.size, offset, whence); err != nil {
+		return 0, err
+	}
+	if l.now != nil {
+		return l.now.Seek(l.at, io.SeekStart)
+	}
+	return l.live.Seek(l.at, io.SeekStart)
+}
+
+// Close implements io.Closer.
+func (l *movedLog) Close() error {
+	err := l.live.Close()
+	if l.now != nil {
+		err = errors.Join(err, l.now.Close())
+	}
+	return err
+}

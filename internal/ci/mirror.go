@@ -1,0 +1,168 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// mirrorWork lets a trigger job follow the pipeline that it made, or tells it
+// that the pipeline is gone.
+type mirrorWork struct {
+	JobID int64 `json:"job_id"`
+	Gone  bool  `json:"gone,omitempty"`
+}
+
+// Kind names the work in the queue.
+func (mirrorWork) Kind() string { return "ci_mirror" }
+
+func (s *Service) mirror(ctx context.Context, w mirrorWork) error {
+	if w.Gone {
+		return ignoreNotFound(s.endBridge(ctx, w.JobID, End{Status: flow.Failed, Reason: UnknownFailure}))
+	}
+	return ignoreNotFound(s.followBridge(ctx, w.JobID))
+}
+
+// followBridge brings a trigger job up to the state of its pipeline. Without a
+// strategy it has done its work when that is made.
+func (s *Service) followBridge(ctx context.Context, id int64) error {
+	j, err := findAnyJob(ctx, s.DB, id)
+	if err != nil {
+		return err
+	}
+	down, err := s.watchedBy(ctx, j)
+	if err != nil {
+		return err
+	}
+	depends := j.Options.MirrorPipeline != "" || j.Options.Trigger != nil && j.Options.Trigger.Strategy != ""
+	switch {
+	case j.Status == flow.Failed, j.Status == flow.Canceled:
+		if depends && down != nil && !down.Status.Done() {
+			return s.resumeBridge(ctx, id)
+		}
+		return nil
+	case j.Status != flow.Pending && j.Status != flow.Running:
+		return nil
+	case down == nil && j.Options.MirrorPipeline != "":
+		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnmetPrerequisites})
+	case down == nil:
+		return nil // it is still to be made
+	case down.YAMLErrors != "":
+		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
+	case !depends, down.Status == flow.Success:
+		return s.endBridge(ctx, id, End{Status: flow.Success})
+	case down.Status == flow.Canceled:
+		return s.endBridge(ctx, id, End{Status: flow.Canceled})
+	case down.Status == flow.Failed, down.Status == flow.Skipped:
+		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
+	case j.Status == flow.Pending:
+		return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
+			if j.Status != flow.Pending { // somebody else was quicker
+				return nil
+			}
+			if j.Options.MirrorPipeline != "" {
+				if err := insertMirror(ctx, tx, j.ID, down.ID); err != nil {
+					return err
+				}
+			}
+			return s.beginJob(ctx, tx, j)
+		})
+	}
+	return nil
+}
+
+// resumeBridge lets a trigger job run again that had ended with its pipeline:
+// jobs of that are run once more. What was skipped for it waits again.
+func (s *Service) resumeBridge(ctx context.Context, id int64) error {
+	return s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
+		if j.Retried || !flow.Can(j.Status, flow.Running) {
+			return nil
+		}
+		err := db.ExecOne(ctx, tx, `
+			UPDATE jobs SET status = 'running', failure_reason = '', finished_at = NULL, updated_at = ? WHERE id = ? AND status = ?`,
+			s.Now(), j.ID, string(j.Status))
+		if err != nil {
+			return err
+		}
+		if err := s.reopen(ctx, tx, j); err != nil {
+			return err
+		}
+		_, err = s.advance(ctx, tx, j.PipelineID)
+		return err
+	})
+}
+
+// sweepMirrors brings jobs that follow a pipeline of another project up to its
+// end.
+func (s *Service) sweepMirrors(ctx context.Context) error {
+	ids, err := db.All(ctx, s.DB, db.Value[int64], `
+		SELECT m.job_id FROM mirror_jobs m LEFT JOIN pipelines p ON p.id = m.pipeline_id
+		WHERE p.id IS NULL OR p.status IN ('success', 'failed', 'canceled', 'skipped') ORDER BY m.job_id LIMIT ?`, sweepSize)
+	if err != nil {
+		return fmt.Errorf("sweep mirrors: %w", err)
+	}
+	for _, id := range ids {
+		if err := s.followBridge(ctx, id); err != nil {
+			return ignoreNotFound(err)
+		}
+		if _, err := s.DB.ExecContext(ctx, `DELETE FROM mirror_jobs WHERE job_id = ?`, id); err != nil {
+			return fmt.Errorf("forget mirror %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func insertMirror(ctx context.Context, tx *db.Tx, jobID, pipelineID int64) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO mirror_jobs (job_id, pipeline_id) VALUES (?, ?) ON CONFLICT (job_id) DO NOTHING`, jobID, pipelineID)
+	return err
+}
+
+// watchedBy is the pipeline that a trigger job follows; nil without one.
+func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
+	if name := j.Options.MirrorPipeline; name != "" {
+		if j.Status != flow.Pending {
+			return mirrored(ctx, s.DB, j.ID)
+		}
+		by := actor.System()
+		if j.UserID != nil {
+			var err error
+			if by, err = s.as(ctx, *j.UserID); err != nil {
+				return nil, ignoreRefusal(err)
+			}
+		}
+		src, err := s.Repos.Source(ctx, by, project.Ref(name))
+		if err != nil {
+			return nil, ignoreRefusal(err)
+		}
+		return latestOf(ctx, s.DB, src)
+	}
+	made, err := findDownstream(ctx, s.DB, []int64{j.ID})
+	return made[j.ID], err
+}
+
+// mirrored is the pipeline that a job has begun to follow; nil when that is
+// gone.
+func mirrored(ctx context.Context, q db.Q, jobID int64) (*Pipeline, error) {
+	p, err := scanPipeline(q.QueryRowContext(ctx, `
+		SELECT `+pipelineColumns+` FROM pipelines p JOIN mirror_jobs m ON m.pipeline_id = p.id WHERE m.job_id = ?`, jobID))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return p, err
+}
+
+func latestOf(ctx context.Context, q db.Q, src *repo.Source) (*Pipeline, error) {
+	p, err := scanPipeline(q.QueryRowContext(ctx, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
+		src.Project.ID, src.Project.DefaultBranch))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return p, err
+}

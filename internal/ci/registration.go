@@ -1,0 +1,176 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// RegistrationPlace says where a registration token lets runners in: a group,
+// a project or, when both are empty, the whole instance.
+type RegistrationPlace struct{ Group, Project project.Ref }
+
+// RegistrationToken gives the registration token of a place; its first one is
+// made when somebody asks for it. It is empty where the settings do not allow
+// such tokens. Administrators, Owners of the group, Maintainers of the project.
+func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
+	r, _, err := s.registrationAt(ctx, by, in)
+	if err != nil {
+		return "", err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || !settings.AllowRegistrationTokens {
+		return "", err
+	}
+	token, err := s.shownRegistration(ctx, s.DB, r)
+	if token != "" || err != nil {
+		return token, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := r.lock(ctx, tx); err != nil {
+			return err
+		}
+		if token, err = s.shownRegistration(ctx, tx, r); token != "" || err != nil {
+			return err
+		}
+		token = secret.Token(registrationPrefix)
+		return s.replaceRegistration(ctx, tx, r, token)
+	})
+	if err != nil {
+		return "", fmt.Errorf("make registration token: %w", err)
+	}
+	return token, nil
+}
+
+// ResetRegistrationToken makes a new registration token of a place, the old
+// one does not work any more. Administrators, Owners of the group, Maintainers
+// of the project.
+func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
+	r, entity, err := s.registrationAt(ctx, by, in)
+	if err != nil {
+		return "", err
+	}
+	token := secret.Token(registrationPrefix)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := r.lock(ctx, tx); err != nil {
+			return err
+		}
+		if err := s.replaceRegistration(ctx, tx, r, token); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "ci_runners_registration_token_reset", Entity: entity, Details: audit.Details{Change: "runners_token"},
+		})
+	})
+	if err != nil {
+		return "", fmt.Errorf("reset registration token: %w", err)
+	}
+	return token, nil
+}
+
+// registrationPrefix is how the public server begins these tokens.
+const registrationPrefix = "GR1348941"
+
+// registration is where a registration token lets a runner in.
+type registration struct {
+	projectID *int64
+	groupID   *int64
+}
+
+// registrationAt gives a place to those who may register runners there.
+func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in RegistrationPlace) (r registration, entity audit.Entity, err error) {
+	switch {
+	case in.Project != "":
+		p, err := s.Projects.Require(ctx, by, in.Project, project.Maintainer)
+		if err != nil {
+			return r, entity, err
+		}
+		return registration{projectID: &p.ID}, projectEntity(p), nil
+	case in.Group != "":
+		g, err := s.Projects.RequireGroup(ctx, by, in.Group, project.Owner)
+		if err != nil {
+			return r, entity, err
+		}
+		return registration{groupID: &g.ID}, audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}, nil
+	}
+	return r, audit.Instance(), by.RequireAdmin()
+}
+
+// lock holds the place, so that it gets one token.
+func (r registration) lock(ctx context.Context, tx *db.Tx) error {
+	switch {
+	case r.projectID != nil:
+		return tx.Lock(ctx, "projects", *r.projectID)
+	case r.groupID != nil:
+		return tx.Lock(ctx, "namespaces", *r.groupID)
+	}
+	return nil // that of the instance is only ever replaced
+}
+
+// where is the condition that finds the token of the place.
+func (r registration) where() (string, []any) {
+	switch {
+	case r.projectID != nil:
+		return "project_id = ?", []any{*r.projectID}
+	case r.groupID != nil:
+		return "namespace_id = ?", []any{*r.groupID}
+	}
+	return "project_id IS NULL AND namespace_id IS NULL", nil
+}
+
+// sealedAt is the place of the sealed token.
+func (r registration) sealedAt() string {
+	at := "runner_registration_tokens/sealed/"
+	switch {
+	case r.projectID != nil:
+		return at + "project/" + strconv.FormatInt(*r.projectID, 10)
+	case r.groupID != nil:
+		return at + "group/" + strconv.FormatInt(*r.groupID, 10)
+	}
+	return at + "instance"
+}
+
+// shownRegistration reads the token of a place; empty when there is none that
+// can be shown.
+func (s *Service) shownRegistration(ctx context.Context, q db.Q, r registration) (string, error) {
+	where, args := r.where()
+	var sealed string
+	err := q.QueryRowContext(ctx, `SELECT sealed FROM runner_registration_tokens WHERE `+where+` ORDER BY id DESC LIMIT 1`, args...).Scan(&sealed)
+	if errors.Is(err, db.ErrNoRows) || err == nil && sealed == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("registration token: %w", err)
+	}
+	token, err := s.Keys.Open(sealed, r.sealedAt())
+	if err != nil {
+		return "", fmt.Errorf("registration token: %w", err)
+	}
+	return string(token), nil
+}
+
+// replaceRegistration makes a token the only one of its place.
+func (s *Service) replaceRegistration(ctx context.Context, tx *db.Tx, r registration, token string) error {
+	where, args := r.where()
+	if _, err := tx.ExecContext(ctx, `DELETE FROM runner_registration_tokens WHERE `+where, args...); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO runner_registration_tokens (project_id, namespace_id, digest, sealed, created_at) VALUES (?, ?, ?, ?, ?)`,
+		r.projectID, r.groupID, digest(token), s.Keys.Seal([]byte(token), r.sealedAt()), s.Now())
+	return err
+}
+
+func findRegistration(ctx context.Context, q db.Q, token string) (r registration, found bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT project_id, namespace_id FROM runner_registration_tokens WHERE digest = ?`, digest(token)).Scan(&r.projectID, &r.groupID)
+	if errors.Is(err, db.ErrNoRows) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}

@@ -1,0 +1,90 @@
+package ci
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// ownTemplates are those that every installation has.
+//
+//go:embed templates
+var ownTemplates embed.FS
+
+// templateSuffix ends the file of a template, as include:template names it.
+const templateSuffix = ".gitlab-ci.yml"
+
+// Template is a CI file that others start from, or include.
+type Template struct {
+	Key     string // the path of its file without the end
+	Content string
+}
+
+// Templates lists all templates in the order of their keys, without their
+// content; for everybody.
+func (s *Service) Templates(ctx context.Context, pg db.Paging) (db.Page[Template], error) {
+	keys := map[string]bool{}
+	for _, in := range s.templates() {
+		err := fs.WalkDir(in, ".", func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) && path == "." {
+				return fs.SkipAll // the operator has made no folder
+			}
+			if key, ok := strings.CutSuffix(path, templateSuffix); err == nil && ok && !d.IsDir() && key != "" {
+				keys[key] = true
+			}
+			return errors.Join(err, ctx.Err())
+		})
+		if err != nil {
+			return db.Page[Template]{}, fmt.Errorf("list CI templates: %w", err)
+		}
+	}
+	return pick(slices.Sorted(maps.Keys(keys)), pg, func(key string) (Template, error) { return Template{Key: key}, nil })
+}
+
+// Template gives one template; for everybody. NotFound.
+func (s *Service) Template(_ context.Context, key string) (Template, error) {
+	content, err := fs.ReadFile(s.templates(), key+templateSuffix)
+	if !fs.ValidPath(key) || errors.Is(err, fs.ErrNotExist) {
+		return Template{}, errs.NotFound("gitlab_ci_yml")
+	}
+	if err != nil {
+		return Template{}, fmt.Errorf("read CI template %s: %w", key, err)
+	}
+	return Template{key, string(bytes.ToValidUTF8(content, []byte("\uFFFD")))}, nil
+}
+
+// layers are folders of which the first that has a file gives it.
+type layers []fs.FS
+
+// templates are those of the operator and our own.
+func (s *Service) templates() layers {
+	own, err := fs.Sub(ownTemplates, "templates")
+	if err != nil {
+		panic(err) // the name is good
+	}
+	if s.TemplateDir == "" {
+		return layers{own}
+	}
+	return layers{os.DirFS(s.TemplateDir), own}
+}
+
+// Open implements fs.FS.
+func (l layers) Open(name string) (fs.File, error) {
+	for _, in := range l {
+		f, err := in.Open(name)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}

@@ -1,0 +1,107 @@
+package project
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+)
+
+// topic is the notice that something has changed by which projects are found
+// and opened. It concerns all of them: a group opens what is below it.
+const topic = "project"
+
+const (
+	// knownTTL bounds how long a known project is believed even if no notice
+	// of a change arrives.
+	knownTTL = time.Minute
+	// knownMax bounds what is known: about 2 KiB each.
+	knownMax = 4000
+)
+
+// knownKey is who asked for what, on a day: memberships end with one.
+type knownKey struct {
+	user int64
+	ref  Ref
+	day  string
+}
+
+// knownProjects are the projects that were found last, each with what the one
+// who asked is in it. Whether he may read it is asked anew each time.
+type knownProjects struct {
+	mu      sync.RWMutex
+	found   map[knownKey]knownProject
+	dropped int // how often all was dropped
+}
+
+type knownProject struct {
+	project Project
+	loaded  time.Time
+}
+
+// watchProjects drops what is known when a row changes that it came from,
+// whoever changes it.
+func (s *Service) watchProjects() {
+	s.Notices.Subscribe(topic, func(string) { s.known.drop() })
+	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "users"}
+	s.DB.OnWrite(tables, func(ctx context.Context, tx *db.Tx) error { return s.Notices.Send(ctx, tx, topic, "all") })
+}
+
+// recall is findByRef and access for a project that is only to be read. It is
+// the caller's own.
+func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref) (p *Project, moved bool, err error) {
+	now := s.Now()
+	key := knownKey{by.ID, ref, s.today()}
+	drops := -1 // so that nothing is kept
+	if s.Notices.Healthy() {
+		var have bool
+		if p, drops, have = s.known.get(key, now); have {
+			return p, false, nil
+		}
+	}
+	p, moved, err = findByRef(ctx, s.DB, ref)
+	if err != nil {
+		return nil, false, err
+	}
+	if p.Access, err = s.access(ctx, s.DB, by, p); err != nil {
+		return nil, false, err
+	}
+	if !moved {
+		s.known.put(key, knownProject{*p, now}, drops)
+	}
+	return p, moved, nil
+}
+
+// get gives a copy of what is known, and else what put needs.
+func (k *knownProjects) get(key knownKey, now time.Time) (p *Project, drops int, have bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	found, have := k.found[key]
+	if !have || now.Sub(found.loaded) >= knownTTL {
+		return nil, k.dropped, false
+	}
+	return &found.project, 0, true
+}
+
+// put keeps a project unless something was dropped since it was read: then it
+// may be old already.
+func (k *knownProjects) put(key knownKey, p knownProject, drops int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.dropped != drops {
+		return
+	}
+	if k.found == nil || len(k.found) >= knownMax {
+		k.found = map[knownKey]knownProject{}
+	}
+	k.found[key] = p
+}
+
+func (k *knownProjects) drop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.found = nil
+	k.dropped++
+}

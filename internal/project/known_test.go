@@ -1,0 +1,100 @@
+package project
+
+import (
+	"testing"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+)
+
+// TestKnown asks for a project over and over, so that it is known, while
+// everything changes that decides who reads it.
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		p := newPlot(t, d)
+		if err := p.Notices.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Notices.Stop)
+		ctx := t.Context()
+		bob := newUser(t, p.Service, "bob")
+		by := actor.Actor{ID: bob.ID, Username: "bob"}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		reads := func(when string, want bool) {
+			t.Helper()
+			for range 3 {
+				if _, err := p.ReadCode(ctx, by, RefTo(p.inside.ID)); (err == nil) != want {
+					t.Errorf("%s: %v, want %t", when, err, want)
+				}
+			}
+		}
+		inGroup, there := Place{Ref: RefTo(p.group.ID), Group: true}, Place{Ref: RefTo(p.inside.ID)}
+
+		reads("at first", false)
+		_, err := p.AddMember(ctx, p.by, inGroup, NewMember{UserID: bob.ID, Level: Reporter})
+		must(err)
+		reads("as a member of the group", true)
+		must(p.RemoveMember(ctx, p.by, inGroup, bob.ID, false))
+		reads("after he left the group", false)
+		_, err = p.AddMember(ctx, p.by, there, NewMember{UserID: bob.ID, Level: Reporter, ExpiresAt: "2026-03-06"})
+		must(err)
+		reads("as a member for two days", true)
+		p.later(3 * 24 * time.Hour)
+		reads("after two days", false)
+
+		_, err = p.AddMember(ctx, p.by, inGroup, NewMember{UserID: bob.ID, Level: Owner})
+		must(err)
+		first, err := p.ReadCode(ctx, by, "g/inside")
+		must(err)
+		first.Path = "changed by who has it"
+		again, err := p.ReadCode(ctx, by, "g/inside")
+		must(err)
+		if again.Path != "inside" || again.Access.Level() != Owner || len(p.known.found) == 0 {
+			t.Errorf("known as %q, %v; %d known", again.Path, again.Access, len(p.known.found))
+		}
+		path := "other"
+		_, err = p.Update(ctx, by, RefTo(p.inside.ID), Change{Path: &path})
+		must(err)
+		if _, err := p.ReadCode(ctx, by, "g/inside"); err == nil {
+			t.Error("found where it was")
+		}
+		if again, err = p.ReadCode(ctx, by, "g/other"); err != nil || again.Path != path {
+			t.Errorf("%v, %v", again, err)
+		}
+		must(p.Delete(ctx, by, RefTo(p.inside.ID), nil))
+		reads("after it is gone", false)
+	})
+}
+
+// What was read before something changed is not kept after it.
+func TestKnownLate(t *testing.T) {
+	t.Parallel()
+	k := &knownProjects{}
+	key, now := knownKey{user: 1, ref: "1"}, time.Unix(1, 0)
+	_, drops, _ := k.get(key, now)
+	k.drop()
+	k.put(key, knownProject{loaded: now}, drops)
+	if _, _, have := k.get(key, now); have {
+		t.Error("kept what may be old")
+	}
+	_, drops, _ = k.get(key, now)
+	k.put(key, knownProject{loaded: now}, drops)
+	if _, _, have := k.get(key, now.Add(knownTTL-1)); !have {
+		t.Error("not kept")
+	}
+	if _, _, have := k.get(key, now.Add(knownTTL)); have {
+		t.Error("kept too long")
+	}
+	k.drop()
+	if k.put(key, knownProject{loaded: now}, -1); len(k.found) > 0 {
+		t.Error("kept though notices may be missed")
+	}
+}

@@ -1,0 +1,104 @@
+package project
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const topicColumns = `t.id, t.name, t.title, t.description, t.avatar, t.projects, t.created_at, t.updated_at`
+
+func scanTopic(s db.Scanner) (*Topic, error) {
+	var t Topic
+	err := s.Scan(&t.ID, &t.Name, &t.Title, &t.Description, &t.Avatar, &t.Projects, db.Time(&t.CreatedAt), db.Time(&t.UpdatedAt))
+	return &t, err
+}
+
+func findTopic(ctx context.Context, q db.Q, id int64) (*Topic, error) {
+	t, err := scanTopic(q.QueryRowContext(ctx, `SELECT `+topicColumns+` FROM topics t WHERE t.id = ?`, id))
+	return t, notFound(err, "Topic")
+}
+
+func listTopics(ctx context.Context, d *db.DB, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
+	var w db.Where
+	if f.Search != "" {
+		w.And(`fold(t.name) LIKE ? ESCAPE '\'`, db.Like(f.Search))
+	}
+	if f.Unused {
+		w.And("t.projects = 0")
+	}
+	return db.List(ctx, d, db.Query[*Topic]{
+		Columns: topicColumns, From: "topics t", Where: w, Order: []db.Order{{Name: "t.projects"}, {Name: "t.id"}}, Desc: true, Scan: scanTopic,
+		Keys: func(t *Topic) []any { return []any{t.Projects, t.ID} },
+	}, p)
+}
+
+func insertTopic(ctx context.Context, q db.Q, t *Topic) error {
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO topics (name, title, description, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		t.Name, t.Title, t.Description, t.CreatedAt, t.UpdatedAt).Scan(&t.ID)
+	return topicTaken(err)
+}
+
+func saveTopic(ctx context.Context, q db.Q, t *Topic) error {
+	return topicTaken(db.ExecOne(ctx, q, `UPDATE topics SET name = ?, title = ?, description = ?, updated_at = ? WHERE id = ?`,
+		t.Name, t.Title, t.Description, t.UpdatedAt, t.ID))
+}
+
+func topicTaken(err error) error {
+	if db.IsUnique(err, "topics_name") {
+		return errs.InvalidField("name", hasBeenTaken)
+	}
+	return err
+}
+
+// renameTopic gives the projects of a topic another name for it.
+func renameTopic(ctx context.Context, q db.Q, from, to string) error {
+	_, err := q.ExecContext(ctx, `UPDATE project_topics SET name = ? WHERE lower(name) = lower(?)`, to, from)
+	return err
+}
+
+// saveTopics replaces the topics of a project. One that nobody had is made;
+// others keep the name that they have.
+func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, at time.Time) error {
+	touched, err := db.All(ctx, q, db.Value[string], `SELECT name FROM project_topics WHERE project_id = ?`, projectID)
+	if err != nil {
+		return err
+	}
+	if _, err := q.ExecContext(ctx, `DELETE FROM project_topics WHERE project_id = ?`, projectID); err != nil {
+		return err
+	}
+	for i, name := range topics {
+		_, err := q.ExecContext(ctx, `INSERT INTO topics (name, title, created_at, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT (lower(name)) DO NOTHING`, name, name, at, at)
+		if err != nil {
+			return err
+		}
+		_, err = q.ExecContext(ctx, `
+			INSERT INTO project_topics (project_id, position, name)
+			SELECT CAST(? AS BIGINT), CAST(? AS BIGINT), t.name FROM topics t WHERE lower(t.name) = lower(?)`, projectID, i, name)
+		if err != nil {
+			return err
+		}
+	}
+	return countTopics(ctx, q, append(touched, topics...)...)
+}
+
+// countTopics counts the projects of topics anew.
+func countTopics(ctx context.Context, q db.Q, names ...string) error {
+	for i, name := range names {
+		names[i] = strings.ToLower(name)
+	}
+	slices.Sort(names) // two that count the same topics lock them in the same order
+	for _, name := range slices.Compact(names) {
+		_, err := q.ExecContext(ctx, `
+			UPDATE topics SET projects = (SELECT count(*) FROM project_topics p WHERE lower(p.name) = lower(topics.name)) WHERE lower(name) = lower(?)`, name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

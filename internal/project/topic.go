@@ -1,0 +1,251 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/picture"
+)
+
+// Topic is a subject that projects have. One is made when the first project
+// names it; administrators say more about it.
+type Topic struct {
+	ID          int64
+	Name        string // what projects name it by, whatever its case
+	Title       string
+	Description string
+	Avatar      string
+	Projects    int64 // how many have it
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// TopicFilter chooses topics.
+type TopicFilter struct {
+	Search string // in the name
+	Unused bool   // only those that no project has
+}
+
+// ListTopics gives topics to everybody, those that most projects have first.
+func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
+	page, err := listTopics(ctx, s.DB, f, p)
+	if err != nil {
+		return page, fmt.Errorf("list topics: %w", err)
+	}
+	return page, nil
+}
+
+// Topic gives one topic to everybody; NotFound.
+func (s *Service) Topic(ctx context.Context, id int64) (*Topic, error) {
+	return findTopic(ctx, s.DB, id)
+}
+
+// TopicFields are the attributes of a topic; nil leaves what there is.
+type TopicFields struct {
+	Name         *string
+	Title        *string
+	Description  *string
+	Avatar       *picture.File
+	RemoveAvatar bool // when there is no new one
+}
+
+// CreateTopic lets administrators make a topic. Invalid when the name is taken.
+func (s *Service) CreateTopic(ctx context.Context, by actor.Actor, f TopicFields) (*Topic, error) {
+	t := &Topic{CreatedAt: s.Now(), UpdatedAt: s.Now()}
+	if err := s.checkTopic(by, t, f); err != nil {
+		return nil, err
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertTopic(ctx, tx, t); err != nil {
+			return err
+		}
+		return s.recordTopic(ctx, tx, by, t, "topic_created", audit.Details{Add: "topic"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create topic: %w", err)
+	}
+	return s.setTopicAvatar(ctx, t.ID, f)
+}
+
+// UpdateTopic lets administrators change a topic; its projects have the new
+// name at once. NotFound; Invalid when the name is taken.
+func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f TopicFields) (*Topic, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "topics", id); err != nil {
+			return err
+		}
+		t, err := findTopic(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		was := *t
+		if err := s.checkTopic(by, t, f); err != nil {
+			return err
+		}
+		t.UpdatedAt = s.Now()
+		if err := saveTopic(ctx, tx, t); err != nil {
+			return err
+		}
+		if t.Name != was.Name {
+			if err := renameTopic(ctx, tx, was.Name, t.Name); err != nil {
+				return err
+			}
+		}
+		return s.recordTopic(ctx, tx, by, t, "topic_updated", audit.Details{Change: "topic", From: was.Name, To: t.Name})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update topic %d: %w", id, err)
+	}
+	return s.setTopicAvatar(ctx, id, f)
+}
+
+// checkTopic applies fields to a topic.
+func (s *Service) checkTopic(by actor.Actor, t *Topic, f TopicFields) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	set(&t.Name, f.Name)
+	set(&t.Title, f.Title)
+	set(&t.Description, f.Description)
+	t.Name, t.Title = strings.TrimSpace(t.Name), strings.TrimSpace(t.Title)
+	wrong := map[string][]string{}
+	for name, c := range map[string]struct {
+		text string
+		most int
+	}{"name": {t.Name, 255}, "title": {t.Title, 255}, "description": {t.Description, 1024}} {
+		switch {
+		case c.text == "" && name != "description":
+			wrong[name] = []string{"can't be blank"}
+		case len([]rune(c.text)) > c.most:
+			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", c.most)}
+		}
+	}
+	if strings.ContainsAny(t.Name, "\r\n\v\f") {
+		wrong["name"] = []string{"has characters that are not allowed"}
+	}
+	if err := invalid(wrong); err != nil {
+		return err
+	}
+	return f.Avatar.Check()
+}
+
+// DeleteTopic lets administrators remove a topic, from its projects too.
+// NotFound; Precondition when it has changed since.
+func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	var t *Topic
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if t, err = findTopic(ctx, tx, id); err != nil {
+			return err
+		}
+		if changedSince(t.UpdatedAt, unmodifiedSince) {
+			return errs.Precondition("")
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM project_topics WHERE lower(name) = lower(?)`, t.Name); err != nil {
+			return err
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM topics WHERE id = ?`, id); err != nil {
+			return notFound(err, "Topic")
+		}
+		return s.recordTopic(ctx, tx, by, t, "topic_deleted", audit.Details{Remove: "topic"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete topic %d: %w", id, err)
+	}
+	s.topicAvatars().Drop(ctx, id, t.Avatar)
+	return nil
+}
+
+// MergeTopics lets administrators give the projects of one topic to another,
+// and remove the first. NotFound; Invalid for one and the same.
+func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int64) (*Topic, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	if from == to {
+		return nil, errs.Refused("The source topic and the target topic are identical.")
+	}
+	var source *Topic
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if source, err = findTopic(ctx, tx, from); err != nil {
+			return err
+		}
+		target, err := findTopic(ctx, tx, to)
+		if err != nil {
+			return err
+		}
+		// A project that has both keeps the one.
+		_, err = tx.ExecContext(ctx, `
+			DELETE FROM project_topics WHERE lower(name) = lower(?) AND project_id IN (SELECT o.project_id FROM project_topics o WHERE lower(o.name) = lower(?))`,
+			source.Name, target.Name)
+		if err != nil {
+			return err
+		}
+		if err := renameTopic(ctx, tx, source.Name, target.Name); err != nil {
+			return err
+		}
+		if err := db.ExecOne(ctx, tx, `DELETE FROM topics WHERE id = ?`, from); err != nil {
+			return notFound(err, "Topic")
+		}
+		if err := countTopics(ctx, tx, target.Name); err != nil {
+			return err
+		}
+		return s.recordTopic(ctx, tx, by, target, "topic_merged", audit.Details{Change: "topic", From: source.Name, To: target.Name})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("merge topic %d into %d: %w", from, to, err)
+	}
+	s.topicAvatars().Drop(ctx, from, source.Avatar)
+	return findTopic(ctx, s.DB, to)
+}
+
+// setTopicAvatar gives a topic a picture that has been checked, or takes away
+// the one that it has, and gives the topic as it is then.
+func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (*Topic, error) {
+	err := s.shelve(ctx, s.topicAvatars(), id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+			t, err := findTopic(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			was = t.Avatar
+			return db.ExecOne(ctx, tx, `UPDATE topics SET avatar = ? WHERE id = ?`, name, id)
+		})
+		return was, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("avatar of topic %d: %w", id, err)
+	}
+	return findTopic(ctx, s.DB, id)
+}
+
+// OpenTopicAvatar opens the picture of a topic for anybody who knows its name;
+// the caller closes it. NotFound unless the name is that of the present one.
+func (s *Service) OpenTopicAvatar(ctx context.Context, id int64, name string) (*blob.Object, error) {
+	t, err := findTopic(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" || t.Avatar != name {
+		return nil, errs.NotFound("Avatar")
+	}
+	return s.topicAvatars().Open(ctx, id, name)
+}
+
+func (s *Service) topicAvatars() picture.Shelf { return picture.Shelf{Blobs: s.Blobs, Owner: "topic"} }
+
+func (s *Service) recordTopic(ctx context.Context, tx *db.Tx, by actor.Actor, t *Topic, kind string, d audit.Details) error {
+	return s.record(ctx, tx, by, kind, audit.Instance(), audit.Target{Type: "Projects::Topic", ID: t.ID, Details: t.Name}, d)
+}
