@@ -22,6 +22,7 @@ func TestCLI(t *testing.T) {
 		c.refused(t, "Impossible to create object (409: Email has already been taken)",
 			"user", "create", "--username", "other", "--name", "Other", "--email", "ada@example.org", "--password", password)
 		cliHosting(t, c, id)
+		cliPipelines(t, c)
 		same(t, "output of delete", c.run(t, "user", "delete", "--id", id), "")
 		c.refused(t, "Impossible to get object (404: 404 User Not Found)", "user", "get", "--id", id)
 	})

@@ -54,6 +54,16 @@ func run(t *testing.T, s *apptest.Server, dir string) {
 			"readonly":  command{s}.readOnly,
 			"whole":     command{s}.whole,
 			"sh":        command{s}.sh,
+			"runner":    command{s}.runner,
+			"take":      command{s}.take,
+			"work":      command{s}.work,
+			"fail":      command{s}.fail,
+			"variable":  command{s}.variable,
+			"pipeline":  command{s}.pipeline,
+			"log":       command{s}.log,
+			"tick":      command{s}.tick,
+			"let":       command{s}.let,
+			"is":        command{s}.is,
 		},
 		RequireUniqueNames: true,
 	})
@@ -62,6 +72,7 @@ func run(t *testing.T, s *apptest.Server, dir string) {
 // setup gives a script an environment of its own: nothing of the machine's
 // configuration reaches its programs.
 func setup(s *apptest.Server, e *testscript.Env) error {
+	e.Values["runner"] = &runner{}
 	for name, value := range map[string]string{
 		"HOME": e.WorkDir, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C",
 		"GIT_AUTHOR_NAME": "Ann Author", "GIT_AUTHOR_EMAIL": "ann@example.org",
@@ -118,6 +129,7 @@ func (c command) as(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: as NAME")
 	}
 	name, work := args[0], ts.Getenv("WORK")
+	ts.Setenv("me", name)
 	ts.Setenv("HTTP", c.URL)
 	if token := ts.Getenv(name + "_token"); token != "" {
 		ts.Setenv("HTTP", "http://"+ts.Getenv(name)+":"+token+"@"+c.Addr())
@@ -134,28 +146,34 @@ func (c command) api(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf(`usage: api NAME "METHOD /path" STATUS [JSON]`)
 	}
-	method, path, _ := strings.Cut(args[1], " ")
 	body := ""
 	if len(args) == 4 {
 		body = args[3]
 	}
+	status, text := c.exchange(ts, args[0], args[1], body)
+	fmt.Fprintln(ts.Stdout(), string(text))
+	if fmt.Sprint(status) != args[2] {
+		ts.Fatalf("%s: status %d, want %s: %s", args[1], status, args[2], text)
+	}
+}
+
+// exchange sends a request below /api/v4 for an account, or for root.
+func (c command) exchange(ts *testscript.TestScript, name, do, body string) (status int, answer []byte) {
+	method, path, _ := strings.Cut(do, " ")
 	r, err := http.NewRequest(method, c.URL+"/api/v4"+path, strings.NewReader(body))
 	ts.Check(err)
 	r.Header.Set("Content-Type", "application/json")
-	token := ts.Getenv(args[0] + "_token")
-	if args[0] == "root" {
+	token := ts.Getenv(name + "_token")
+	if name == "root" {
 		token = apptest.RootToken
 	}
 	r.Header.Set("PRIVATE-TOKEN", token)
 	res, err := http.DefaultClient.Do(r)
 	ts.Check(err)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
+	answer, err = io.ReadAll(res.Body)
 	ts.Check(err)
-	fmt.Fprintln(ts.Stdout(), string(text))
-	if fmt.Sprint(res.StatusCode) != args[2] {
-		ts.Fatalf("%s: status %d, want %s: %s", args[1], res.StatusCode, args[2], text)
-	}
+	return res.StatusCode, answer
 }
 
 // deployKey NAME PROJECT read|write adds a deploy key to a project.

@@ -1,0 +1,351 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+)
+
+// crashCI has stages and needs, a job that is tried again, one that may fail,
+// and artifacts that another job reads.
+const crashCI = `
+stages: [build, test, deploy]
+compile: {stage: build, script: [x], artifacts: {paths: [out.txt]}}
+warn: {stage: build, script: [x], allow_failure: {exit_codes: 3}}
+unit: {stage: test, needs: [compile], script: [x]}
+flaky: {stage: test, script: [x], dependencies: [], retry: 1}
+deploy: {stage: deploy, script: [x], dependencies: [compile]}
+`
+
+// What becomes of the jobs, each try of them in the order of the names.
+const (
+	goodEnd = "success | compile:success deploy:success flaky:failed flaky:success unit:success warn:failed"
+	badEnd  = "failed | compile:success deploy:skipped flaky:failed flaky:success unit:failed warn:failed"
+)
+
+const (
+	crashPipelines = 50
+	crashRunners   = 6
+	crashAnswers   = 35 // of a pipeline that goes through, about
+)
+
+// TestKilledPipelines kills the server at random points of fifty pipelines
+// that runners work off meanwhile: every job ends in the right state with a
+// whole log, none is run twice, and nothing is left over. SVC_TEST_SEED
+// repeats a run as far as that goes, SVC_TEST_KILLS makes it longer.
+func TestKilledPipelines(t *testing.T) {
+	t.Parallel()
+	seed, kills := number("SVC_TEST_SEED", time.Now().UnixNano()), int(number("SVC_TEST_KILLS", 5))
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		t.Logf("SVC_TEST_SEED=%d SVC_TEST_KILLS=%d", seed, kills)
+		random := rand.New(rand.NewPCG(uint64(seed), 2))
+		data := t.TempDir()
+		env := []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + src.URL}
+		address, process := serve(t, env)
+		d := source(src, env).Open(t)
+		c := &crash{fleet: &fleet{runs: map[int64]*jobRun{}, first: map[int64]int64{}}, db: d, made: map[string]bool{}}
+		c.address.Store(&address)
+		c.losing.Store(true)
+		c.prepare(t, address)
+
+		ctx, stop := context.WithCancel(t.Context())
+		var busy, makers sync.WaitGroup
+		for n := range crashRunners {
+			busy.Go(func() { c.work(ctx, n) })
+		}
+		for n := range 2 {
+			makers.Go(func() { c.make(ctx, n) })
+		}
+		for kill := range kills {
+			// Anywhere in its share of the whole, whatever goes on there.
+			at := int64((float64(kill) + random.Float64()) * crashPipelines * crashAnswers / float64(kills))
+			for c.answers.Load() < at && c.open(t) > 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(time.Duration(random.IntN(20_000)) * time.Microsecond)
+			c.losing.Store(kill < kills-1) // what is lost is found again after the next
+			if err := process.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = process.Wait()
+			c.letPass(t)
+			address, process = serve(t, env)
+			c.address.Store(&address)
+		}
+		makers.Wait()
+		c.drain(t, data)
+		stop()
+		busy.Wait()
+		c.check(t, address)
+		kept := c.count(t, `SELECT count(*) FROM job_artifacts`)
+		t.Logf("%d jobs of %d pipelines, %d answers, %d pieces of logs had come in unheard, %d files kept and %d without an owner",
+			len(c.runs), c.pipelines(t), c.answers.Load(), c.resent, kept, filesBelow(t, filepath.Join(data, "blobs", "objects", "ci"))-kept)
+		end(t, process)
+	})
+}
+
+func number(name string, otherwise int64) int64 {
+	if n, err := strconv.ParseInt(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+func end(t *testing.T, process *exec.Cmd) {
+	t.Helper()
+	if err := process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// crash is a project whose pipelines are made, and worked off by the fleet.
+type crash struct {
+	*fleet
+	db      *db.DB
+	project string // path of the API
+
+	makes sync.Mutex
+	made  map[string]bool // branches that were acknowledged; whether they have been
+	asked int
+}
+
+// prepare makes the project, its CI file and the runner.
+func (c *crash) prepare(t *testing.T, address string) {
+	t.Helper()
+	c.project = fmt.Sprintf("/projects/%d", makeProject(t, address, "busy"))
+	api := address + "/api/v4"
+	file, err := json.Marshal(map[string]any{"branch": "main", "commit_message": "[skip ci]", "actions": []any{
+		map[string]string{"action": "create", "file_path": ".gitlab-ci.yml", "content": crashCI},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := ask(t.Context(), "POST", api+c.project+"/repository/commits", string(file)); status != http.StatusCreated {
+		t.Fatalf("commit: %d %s", status, text)
+	}
+	status, text := ask(t.Context(), "POST", api+"/user/runners", `{"runner_type":"instance_type"}`)
+	var made struct{ Token string }
+	if err := json.Unmarshal([]byte(text), &made); err != nil || status != http.StatusCreated {
+		t.Fatalf("runner: %d %s %v", status, text, err)
+	}
+	c.token = made.Token
+}
+
+// make has pipelines made, four by asking for one and the fifth by a push,
+// until fifty were acknowledged. One in three is to fail.
+func (c *crash) make(ctx context.Context, number int) {
+	for i := 0; ctx.Err() == nil; i++ {
+		c.makes.Lock()
+		enough := c.asked >= crashPipelines
+		if !enough {
+			c.asked++
+		}
+		c.makes.Unlock()
+		if enough {
+			return
+		}
+		for try := 0; ctx.Err() == nil; try++ {
+			fate := []string{"good", "good", "bad"}[i%3]
+			path, body := "/pipeline", fmt.Sprintf(`{"ref":"main","variables":[{"key":"FATE","value":%q}]}`, fate)
+			branch := ""
+			if i%5 == 4 {
+				branch = fmt.Sprintf("m%d-%d-%d-%s", number, i, try, fate)
+				path, body = "/repository/commits", fmt.Sprintf(`{"branch":%q,"start_branch":"main","commit_message":"go","actions":[{"action":"create","file_path":"f","content":"x"}]}`, branch)
+			}
+			status, text := ask(ctx, "POST", *c.address.Load()+"/api/v4"+c.project+path, body)
+			if status == http.StatusCreated {
+				c.makes.Lock()
+				c.made[branch] = true
+				c.makes.Unlock()
+				break
+			}
+			if status != 0 && status < 500 && ctx.Err() == nil {
+				c.fault("make a pipeline: %d %s", status, text)
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// letPass lets the server have been away for minutes: what it gave to runners
+// whose answer was lost is overdue then, and other nodes believe it dead.
+func (c *crash) letPass(t *testing.T) {
+	t.Helper()
+	const away = 5 * time.Minute
+	statements := []string{
+		fmt.Sprintf(`UPDATE jobs SET claimed_at = claimed_at - %d WHERE claimed_at IS NOT NULL`, away.Microseconds()),
+		`UPDATE river_job SET scheduled_at = datetime(scheduled_at, '-5 minutes') WHERE state IN ('scheduled', 'retryable')`,
+	}
+	if c.db.Postgres() {
+		statements[1] = `UPDATE river_job SET scheduled_at = scheduled_at - INTERVAL '5 minutes' WHERE state IN ('scheduled', 'retryable')`
+		statements = append(statements,
+			`UPDATE river_client SET updated_at = updated_at - INTERVAL '5 minutes'`,
+			`UPDATE river_leader SET elected_at = elected_at - INTERVAL '5 minutes', expires_at = expires_at - INTERVAL '5 minutes'`)
+	}
+	for _, text := range statements {
+		if err := c.db.Tx(t.Context(), func(tx *db.Tx) error { _, err := tx.ExecContext(t.Context(), text); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// open counts the pipelines that go on, or are still to be made.
+func (c *crash) open(t *testing.T) int {
+	t.Helper()
+	c.makes.Lock()
+	n := crashPipelines - c.asked
+	c.makes.Unlock()
+	return n + c.count(t, `SELECT count(*) FROM pipelines WHERE finished_at IS NULL`)
+}
+
+func (c *crash) pipelines(t *testing.T) int { return c.count(t, `SELECT count(*) FROM pipelines`) }
+
+func (c *crash) count(t *testing.T, query string, args ...any) int {
+	t.Helper()
+	var n int
+	if err := c.db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// drain waits until all is done: pipelines, work of the queue, live logs. One
+// may make another, so that all must be none at once.
+func (c *crash) drain(t *testing.T, data string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		left := map[string]int{
+			"pipelines that go on": c.open(t),
+			"jobs in the queue":    c.count(t, `SELECT count(*) FROM job_queue`),
+			"claims":               c.count(t, `SELECT count(*) FROM jobs WHERE claimed_at IS NOT NULL AND status = 'pending'`),
+			"work":                 c.count(t, `SELECT count(*) FROM river_job WHERE kind <> 'queue.every' AND state NOT IN ('completed', 'cancelled')`),
+			"pieces of live logs":  c.count(t, `SELECT count(*) FROM log_chunks`),
+			"files of live logs":   filesBelow(t, filepath.Join(data, "logs")),
+		}
+		maps.DeleteFunc(left, func(_ string, n int) bool { return n == 0 })
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("it does not come to an end: %v are left", left)
+			return
+		}
+	}
+}
+
+func filesBelow(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			n++
+		}
+		if os.IsNotExist(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// check compares everything with what it should have become.
+func (c *crash) check(t *testing.T, address string) {
+	t.Helper()
+	for _, fault := range c.faults {
+		t.Error(fault)
+	}
+	rows, err := db.All(t.Context(), c.db, scanCrashed, `
+		SELECT p.id, p.ref, p.status, j.id, j.name, j.status FROM pipelines p LEFT JOIN jobs j ON j.pipeline_id = p.id WHERE p.status <> 'skipped' ORDER BY p.id, j.name, j.id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, refs := map[int64]string{}, map[string]int{}
+	for _, r := range rows {
+		if ends[r.pipeline] == "" {
+			ends[r.pipeline] = r.status + " |"
+			refs[r.ref]++
+		}
+		ends[r.pipeline] += " " + r.name + ":" + r.state
+		c.checkJob(t, address, r)
+	}
+	for id, got := range ends {
+		if got != goodEnd && got != badEnd {
+			t.Errorf("pipeline %d ended as\n\t%s", id, got)
+		}
+	}
+	for branch := range c.made {
+		if branch != "" && refs[branch] != 1 {
+			t.Errorf("%d pipelines were made of the push to %s", refs[branch], branch)
+		}
+	}
+	if refs["main"] < crashPipelines*4/5 {
+		t.Errorf("%d pipelines of main", refs["main"])
+	}
+	known := make([]int64, 0, len(rows))
+	for _, r := range rows {
+		known = append(known, r.job)
+	}
+	for id, run := range c.runs {
+		if !slices.Contains(known, id) {
+			t.Errorf("job %d %s is not there any more", id, run.name)
+		}
+	}
+}
+
+type crashed struct {
+	pipeline, job            int64
+	ref, status, name, state string
+}
+
+func scanCrashed(s db.Scanner) (r crashed, err error) {
+	err = s.Scan(&r.pipeline, &r.ref, &r.status, &r.job, &r.name, &r.state)
+	return r, err
+}
+
+// checkJob compares a job and its log with what its runner was told.
+func (c *crash) checkJob(t *testing.T, address string, r crashed) {
+	t.Helper()
+	run := c.runs[r.job]
+	if r.state == "skipped" {
+		if run != nil {
+			t.Errorf("job %d %s was run and is skipped", r.job, r.name)
+		}
+		return
+	}
+	if run == nil || run.state != r.state {
+		t.Errorf("job %d %s is %s, but its runner knows %+v", r.job, r.name, r.state, run)
+		return
+	}
+	at := fmt.Sprintf("%s/api/v4%s/jobs/%d", address, c.project, r.job)
+	if status, text := ask(t.Context(), "GET", at+"/trace", ""); status != http.StatusOK || text != run.log {
+		t.Errorf("log of job %d %s: %d, %d bytes of %d", r.job, r.name, status, len(text), len(run.log))
+	}
+	if r.name != "compile" {
+		return
+	}
+	if status, text := ask(t.Context(), "GET", at+"/artifacts/out.txt", ""); status != http.StatusOK || strings.TrimSpace(text) != artifactOf(r.job) {
+		t.Errorf("artifacts of job %d: %d %q", r.job, status, text)
+	}
+}
