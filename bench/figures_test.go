@@ -4,6 +4,14 @@
 // against a bare server, or the same list with few rows, measured in turns
 // within one run. A run ends with a table of all figures and fails when one is
 // beyond its limit.
+//
+// "make bench" measures everything on SQLite, with TEST_POSTGRES set to the URL
+// of a server also the lists on PostgreSQL; "make bench-large" measures memory
+// with a repository and an artifact of 1 GiB. Repositories and runners are
+// measured on the real server: in this process, where caches can be dropped
+// for what is asked first, and as the built program where memory and processor
+// time are counted. A part is chosen as usual: -bench 'Git$/warm', -bench
+// CI/drain.
 package bench
 
 import (

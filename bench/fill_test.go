@@ -84,7 +84,7 @@ func fill(b testing.TB, d *db.DB, statements []statement) {
 	}
 	restore()
 	if d.Postgres() { // does it by itself, but some time later; nobody does it on SQLite
-		if _, err := d.SQL().ExecContext(b.Context(), "ANALYZE"); err != nil {
+		if _, err := d.SQL().ExecContext(b.Context(), "VACUUM ANALYZE"); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -104,7 +104,7 @@ func dropIndexes(b testing.TB, d *db.DB) (restore func()) {
 	indexes, err := db.All(b.Context(), d, func(s db.Scanner) (x index, err error) {
 		err = s.Scan(&x.name, &x.text)
 		return x, err
-	}, list+`('users', 'namespaces', 'emails', 'identities', 'audit_events')`)
+	}, list+`('users', 'namespaces', 'emails', 'identities', 'audit_events', 'pipelines', 'jobs', 'job_queue')`)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,35 +2,33 @@ package bench
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"svc/internal/app"
 	"svc/internal/git"
 	"svc/internal/git/gittest"
 )
 
-// BenchmarkGit measures what the git engine promises, beside git doing the
-// same, on a repository of 20,000 commits and 5,000 files. Where the engine is
-// asked over HTTP it is by a handler that does nothing else.
+// BenchmarkGit measures what the server promises about repositories, beside
+// git doing the same, on a repository of 20,000 commits and 5,000 files that
+// was pushed to a project.
 func BenchmarkGit(b *testing.B) {
 	t := &table{}
-	g := gittest.Generate(b, gittest.Large)
-	e := newEngine(b)
-	r := e.Repo(g.Path)
-	// As it is on a server that takes care of it.
-	if _, err := r.Housekeep(b.Context(), git.HousekeepOptions{Now: time.Now(), Full: true}); err != nil {
-		b.Fatal(err)
-	}
-	b.Run("read", func(b *testing.B) { gitReads(b, t, r, g) })
-	b.Run("warm", func(b *testing.B) { gitWarm(b, t, r) })
-	b.Run("archive", func(b *testing.B) { gitArchives(b, t, r, g) })
-	b.Run("transfer", func(b *testing.B) { gitTransfers(b, t, e, r) })
+	p := newPushed(b, gittest.Generate(b, gittest.Large))
+	b.Run("read", func(b *testing.B) { gitReads(b, t, p) })
+	b.Run("warm", func(b *testing.B) { gitWarm(b, t, p) })
+	b.Run("archive", func(b *testing.B) { gitArchives(b, t, p) })
+	b.Run("transfer", func(b *testing.B) { gitTransfers(b, t, p) })
 	t.finish(b)
 }
 
@@ -47,157 +45,94 @@ func (t *table) finish(b *testing.B) {
 	}
 }
 
-func newEngine(b testing.TB) *git.Engine {
+// pushed is a project whose repository was pushed, on a server of its own.
+type pushed struct {
+	server *app.Server
+	site
+	// repo is its repository, where git is asked too, and what the server
+	// knows of it can be dropped.
+	repo git.Repo
+}
+
+// newPushed pushes a repository and has the server take care of it, as it does
+// in the background some time later.
+func newPushed(b testing.TB, g *gittest.Repo) *pushed {
 	b.Helper()
-	e, err := git.New(git.Deps{Spool: filepath.Join(b.TempDir(), "spool")})
+	s := serve(b, "")
+	p := &pushed{server: s, site: newSite(b, s.Addr())}
+	g.Git("push", "-q", p.remote(), "main")
+	found, err := filepath.Glob(filepath.Join(s.Config.Storages["default"], "projects", "*", "*.git"))
+	if err != nil || len(found) != 1 {
+		b.Fatalf("repositories %v: %v", found, err)
+	}
+	p.repo = s.Git.Repo(found[0])
+	_, err = p.repo.Housekeep(b.Context(), git.HousekeepOptions{Now: time.Now(), Full: true})
+	for errors.Is(err, git.ErrBusy) { // the server itself is at it
+		_, err = p.repo.Housekeep(b.Context(), git.HousekeepOptions{Now: time.Now(), Full: true})
+	}
+	check(b, err)
+	return p
+}
+
+// site is a server with a project of root's.
+type site struct {
+	addr    string
+	name    string
+	project int64
+	client  *http.Client
+}
+
+func newSite(b testing.TB, addr string) site {
+	b.Helper()
+	return newNamedSite(b, addr, "bench")
+}
+
+func newNamedSite(b testing.TB, addr, name string) site {
+	b.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
+	b.Cleanup(transport.CloseIdleConnections)
+	s := site{addr: addr, name: name, client: &http.Client{Transport: transport}}
+	var made struct{ ID int64 }
+	check(b, s.post("projects", `{"name":"`+name+`"}`, &made))
+	s.project = made.ID
+	return s
+}
+
+// remote is the address of the project for git.
+func (s site) remote() string {
+	return "http://root:" + rootToken + "@" + s.addr + "/root/" + s.name + ".git"
+}
+
+// address is that of something of the project in the API.
+func (s site) address(path string) string {
+	return fmt.Sprintf("http://%s/api/v4/projects/%d/%s", s.addr, s.project, path)
+}
+
+// size reads something of the project to its end and gives its length.
+func (s site) size(path string) (int, error) {
+	var n counter
+	_, err := get(s.client, s.address(path), rootToken, &n)
+	return int(n), err
+}
+
+// post makes something by the API and reads the answer.
+func (s site) post(path, body string, into any) error {
+	q, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/api/v4/"+path, strings.NewReader(body))
 	if err != nil {
-		b.Fatal(err)
+		return err
 	}
-	b.Cleanup(e.Close)
-	return e
-}
-
-// duel runs what git does and what we do in turns.
-type duel struct {
-	rounds int
-	before func() // is not timed
-	git    func()
-	ours   func()
-	again  float64 // how much what we do may take when it is repeated; 0 is not promised
-}
-
-// run gives the shortest times, in seconds: what else the machine does adds to
-// the others.
-func (d duel) run() (theirs, ours float64) {
-	timed := func(f func()) float64 {
-		if d.before != nil {
-			d.before()
-		}
-		began := time.Now()
-		f()
-		return time.Since(began).Seconds()
-	}
-	var a, z []float64
-	for range d.rounds {
-		a = append(a, timed(d.git))
-		z = append(z, timed(d.ours))
-	}
-	return slices.Min(a), slices.Min(z)
-}
-
-// figure runs a duel and keeps its result.
-func (d duel) figure(b *testing.B, t *table, name, against string, limit float64) {
-	b.Helper()
-	var theirs, ours float64
-	add := func(b *testing.B, name string, limit float64) {
-		t.add(b, figure{
-			name: name, measured: ours / theirs, limit: limit, unit: "of " + against,
-			note: fmt.Sprintf("%.2f of %.2f ms, the best of %d", ours*1e3, theirs*1e3, d.rounds),
-		})
-	}
-	b.Run(name, func(b *testing.B) {
-		for b.Loop() {
-			theirs, ours = d.run()
-		}
-		add(b, name, limit)
-	})
-	if d.again == 0 {
-		return
-	}
-	b.Run(name+", again", func(b *testing.B) {
-		d.ours()
-		for b.Loop() {
-			_, ours = duel{rounds: d.rounds, git: func() {}, ours: d.ours}.run()
-		}
-		add(b, name+", again", d.again)
-	})
-}
-
-// runGit gives a function that runs git in a repository.
-func runGit(b testing.TB, g *gittest.Repo, args ...string) func() {
-	return func() {
-		cmd := gittest.Command(g.Path, args...)
-		cmd.Stdout = io.Discard
-		if err := cmd.Run(); err != nil {
-			b.Fatalf("git %v: %v", args, err)
-		}
-	}
-}
-
-func check(b testing.TB, err error) {
-	b.Helper()
+	q.Header.Set("PRIVATE-TOKEN", rootToken)
+	q.Header.Set("Content-Type", "application/json")
+	res, err := s.client.Do(q)
 	if err != nil {
-		b.Fatal(err)
+		return err
 	}
-}
-
-// gitReads compares single answers, the first time and again.
-func gitReads(b *testing.B, t *table, r git.Repo, g *gittest.Repo) {
-	ctx := context.Background()
-	blob := func() {
-		e, err := r.Entry(ctx, "main", gittest.Path(7))
-		check(b, err)
-		_, err = r.Object(ctx, e.OID)
-		check(b, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusCreated {
+		return fmt.Errorf("POST %s: %s %s: %w", path, res.Status, text, err)
 	}
-	duel{60, r.Forget, runGit(b, g, "cat-file", "blob", "main:"+gittest.Path(7)), blob, 0}.
-		figure(b, t, "first read of a blob, nobody has read the repository", "git cat-file", 1.2)
-	next := 0
-	duel{60, func() { next = (next + 17) % gittest.Large.Files }, runGit(b, g, "cat-file", "blob", "main:"+gittest.Path(7)), func() {
-		e, err := r.Entry(ctx, "main", gittest.Path(next))
-		check(b, err)
-		_, err = r.Object(ctx, e.OID)
-		check(b, err)
-	}, 0}.figure(b, t, "first read of a blob", "git cat-file", 1.2)
-
-	g.Git("update-ref", "refs/heads/close", "main~100")
-	g.Git("update-ref", "refs/heads/far", "main~5000")
-	// No answers are known, but the repository is being read, as it is on a
-	// server that is asked for a comparison.
-	cold := func() {
-		r.Forget()
-		_, err := r.Entry(ctx, "main", "")
-		check(b, err)
-	}
-	for _, c := range []struct {
-		name   string
-		rounds int
-		args   []string
-		ours   func() error
-		first  float64
-		again  float64
-	}{
-		{"compare of 100 commits", 15, []string{"diff", "close...main"}, func() error {
-			_, err := r.Diff(ctx, git.DiffOptions{From: "close", To: "main"})
-			return err
-		}, 1.2, 0.05},
-		{"contributors", 3, []string{"log", "--numstat", "--no-merges", "--find-renames", "main"}, func() error {
-			_, err := r.Contributors(ctx, "main")
-			return err
-		}, 1.2, 0.05},
-		{"merge base", 30, []string{"merge-base", "far", "main"}, func() error {
-			_, err := r.MergeBase(ctx, "far", "main")
-			return err
-		}, 1.2, 0.05},
-		{"list of 20 commits", 30, []string{"log", "-20", "main"}, func() error {
-			_, err := r.Log(ctx, git.LogOptions{From: []string{"main"}, Limit: 20})
-			return err
-		}, 2, 0},
-	} {
-		duel{c.rounds, cold, runGit(b, g, c.args...), func() { check(b, c.ours()) }, c.again}.figure(b, t, c.name, "git "+c.args[0], c.first)
-	}
-}
-
-// gitArchives compares archives.
-func gitArchives(b *testing.B, t *table, r git.Repo, g *gittest.Repo) {
-	archive := func() {
-		var n counter
-		check(b, r.Archive(context.Background(), &n, git.ArchiveOptions{Rev: "main", Format: git.TarGz}))
-		if n < mebi {
-			b.Fatalf("an archive of %d bytes", n)
-		}
-	}
-	duel{7, r.Forget, runGit(b, g, "archive", "--format=tar.gz", "main"), archive, 0.1}.figure(b, t, "archive tar.gz", "git archive", 0.7)
+	return json.Unmarshal(text, into)
 }
 
 // counter counts what is written to it.
@@ -208,12 +143,137 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestDuel(t *testing.T) {
+func check(b testing.TB, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// read gives a function that reads something of the project, at least so many
+// bytes.
+func (p *pushed) read(b testing.TB, path string, least int) func() {
+	return func() {
+		if n, err := p.size(path); err != nil || n < least {
+			b.Fatalf("%s: %d bytes: %v", path, n, err)
+		}
+	}
+}
+
+// git gives a function that runs git in the repository.
+func (p *pushed) git(b testing.TB, args ...string) func() {
+	return func() {
+		cmd := gittest.Command(p.repo.Path(), args...)
+		cmd.Stdout = io.Discard
+		if err := cmd.Run(); err != nil {
+			b.Fatalf("git %v: %v", args, err)
+		}
+	}
+}
+
+// filePath is the endpoint that gives a file of the generated repository.
+func filePath(n int) string {
+	return "repository/files/" + url.PathEscape(gittest.Path(n)) + "/raw?ref=main"
+}
+
+// gitReads compares single answers, the first time and again.
+func gitReads(b *testing.B, t *table, p *pushed) {
+	g := gittest.At(b, p.repo.Path())
+	blobs := strings.Fields(g.Git("ls-tree", "-r", "--format=%(objectname)", "main"))
+	catFile := p.git(b, "cat-file", "blob", blobs[7])
+	next := 0
+	other := func() { next = (next + 17) % len(blobs) }
+	blob := func() { p.read(b, "repository/blobs/"+blobs[next]+"/raw", 1000)() }
+	duel{60, p.repo.Forget, catFile, blob, 0}.figure(b, t, "first read of a blob, nobody has read the repository", "git cat-file", 1.2)
+	duel{60, other, catFile, blob, 0}.figure(b, t, "first read of a blob", "git cat-file", 1.2)
+	// With a file its last commit is told, for which git searches the history.
+	file := func() { p.read(b, filePath(next), 1000)() }
+	duel{60, other, func() {
+		catFile()
+		p.git(b, "log", "-1", "--format=%H", "main", "--", gittest.Path(next))()
+	}, file, 0}.figure(b, t, "first read of a file", "git cat-file and git log -1", 1.2)
+
+	g.Git("update-ref", "refs/heads/close", "main~100")
+	g.Git("update-ref", "refs/heads/far", "main~5000")
+	// No answers are known, but the repository is being read, as it is on a
+	// server that is asked for a comparison.
+	cold := func() {
+		p.repo.Forget()
+		p.read(b, "repository/tree", 100)()
+	}
+	for _, c := range []struct {
+		name   string
+		rounds int
+		args   []string
+		path   string
+		least  int
+		first  float64
+		again  float64
+	}{
+		{"compare of 100 commits", 15, []string{"diff", "close...main"}, "repository/compare?from=close&to=main", 50_000, 1.2, 0.05},
+		{"contributors", 3, []string{"log", "--numstat", "--no-merges", "--find-renames", "main"}, "repository/contributors", 1000, 1.2, 0.05},
+		{"merge base", 30, []string{"merge-base", "far", "main"}, "repository/merge_base?refs[]=far&refs[]=main", 100, 1.2, 0.05},
+		{"list of 20 commits", 30, []string{"log", "-20", "main"}, "repository/commits?ref_name=main&per_page=20", 5000, 2, 0},
+	} {
+		duel{c.rounds, cold, p.git(b, c.args...), p.read(b, c.path, c.least), c.again}.figure(b, t, c.name, "git "+c.args[0], c.first)
+	}
+}
+
+// gitArchives compares archives.
+func gitArchives(b *testing.B, t *table, p *pushed) {
+	duel{7, p.repo.Forget, p.git(b, "archive", "--format=tar.gz", "main"), p.read(b, "repository/archive.tar.gz?sha=main", mebi), 0.1}.
+		figure(b, t, "archive tar.gz", "git archive", 0.7)
+}
+
+// gitWarm compares reads of what is known with the least that the server
+// answers.
+func gitWarm(b *testing.B, t *table, p *pushed) {
+	version := newLeanLoad(b, "http://"+p.addr+"/api/v4/version", rootToken)
+	blob := gittest.Run(b, p.repo.Path(), "rev-parse", "main:"+gittest.Path(7))
+	for _, c := range []struct{ name, path string }{
+		{"page of a tree", "repository/tree?ref=main&path=dir03%2Fsub04&per_page=20"},
+		{"small file", filePath(7)},
+		{"small blob", "repository/blobs/" + blob},
+		{"small blob, raw", "repository/blobs/" + blob + "/raw"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			ours := newLeanLoad(b, p.address(c.path), rootToken)
+			ours.run(b, requestRound)
+			version.run(b, requestRound)
+			var ratios, rates, versions []float64
+			for b.Loop() {
+				for range requestRounds {
+					base, rate := version.run(b, requestRound), ours.run(b, requestRound)
+					ratios, rates, versions = append(ratios, rate/base), append(rates, rate), append(versions, base)
+				}
+			}
+			t.add(b, figure{
+				name: "warm " + c.name, measured: median(ratios), limit: 0.5, atLeast: true, unit: "of GET /version",
+				note: fmt.Sprintf("%.0f of %.0f requests/s", median(rates), median(versions)),
+			})
+		})
+	}
+}
+
+// What is measured is what was pushed.
+func TestPushed(t *testing.T) {
 	t.Parallel()
-	var order bytes.Buffer
-	note := func(s string) func() { return func() { order.WriteString(s) } }
-	theirs, ours := duel{2, note("-"), note("g"), note("o"), 0}.run()
-	if order.String() != "-g-o-g-o" || theirs < 0 || ours < 0 {
-		t.Errorf("%q, %v, %v", order.String(), theirs, ours)
+	g := gittest.Generate(t, gittest.Size{Commits: 120, Files: 50})
+	p := newPushed(t, g)
+	var file bytes.Buffer
+	_, err := get(p.client, p.address(filePath(7)), rootToken, &file)
+	if err != nil || strings.TrimSpace(file.String()) != g.Git("cat-file", "blob", "main:"+gittest.Path(7)) {
+		t.Errorf("%v: %.100q", err, file.String())
+	}
+	if seconds, _ := fetchAll(t, p, 3); seconds <= 0 {
+		t.Errorf("%v s", seconds)
+	}
+	dir := filepath.Join(t.TempDir(), "clone")
+	gittest.Run(t, "", "clone", "-q", p.remote(), dir)
+	if got := gittest.Run(t, dir, "rev-parse", "HEAD"); got != g.Tip("main") {
+		t.Errorf("cloned %s", got)
+	}
+	if n, err := p.size("repository/nothing"); err == nil {
+		t.Errorf("%d bytes of nothing", n)
 	}
 }

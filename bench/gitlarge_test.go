@@ -2,18 +2,13 @@ package bench
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,59 +24,56 @@ func BenchmarkGitLarge(b *testing.B) {
 	began := time.Now()
 	g := generateLarge(b, 1024)
 	b.Logf("made 1 GiB in %v", time.Since(began).Round(time.Second))
-	r := newEngine(b).Repo(g.Path)
-	url := serveGit(b, r)
-	refs, err := r.Refs(context.Background(), git.RefOptions{})
-	check(b, err)
-	body := cloneRequest(refs)
+	tip := g.Tip("main")
 	b.Run("memory", func(b *testing.B) {
 		var growth []float64
 		for b.Loop() {
-			r.Forget()
-			largeClient(b, url, body, false) // connections, pools
-			r.Forget()
-			debug.FreeOSMemory()
-			before := ownMemory(b)
-			peak := watchMemory(b)
+			dir, addr := b.TempDir(), freeAddr(b)
+			p := start(b, dir, addr)
+			s := newSite(b, addr)
+			g.Git("push", "-q", s.remote(), "main")
+			p.stop(b) // what it keeps of the push is of no account here
+			p = start(b, dir, addr)
+			_, err := s.size("repository/tree") // connections, pools
+			check(b, err)
+			before := p.resident(b)
+			peak := p.watch(b)
 			var wg sync.WaitGroup
 			for i := range clients {
-				wg.Go(func() { largeClient(b, url, body, i == 0) })
+				wg.Go(func() { largeClient(b, s, tip, i == 0) })
 			}
 			wg.Wait()
 			growth = append(growth, (peak()-before)/mebi)
+			p.stop(b)
 		}
 		t.add(b, figure{
 			name: "memory for 8 clients of 1 GiB", measured: median(growth), limit: 64, unit: "MiB",
-			note: "clone, archive and compare; the clients are in the same process",
+			note: "clone, archive and compare",
 		})
 	})
 	t.finish(b)
 }
 
 // largeClient clones, gets an archive and compares.
-func largeClient(b testing.TB, url string, body []byte, real bool) {
+func largeClient(b testing.TB, s site, tip string, real bool) {
 	if real {
 		dir := filepath.Join(b.TempDir(), "clone")
-		cmd := gittest.Command("", "clone", "-q", "--bare", url+"/repo.git", dir)
+		cmd := gittest.Command("", "clone", "-q", "--bare", s.remote(), dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Errorf("clone: %v: %s", err, out)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			b.Error(err)
 		}
-	} else if size, err := fetch(url, body); err != nil || size < 1<<30 {
+	} else if size, err := s.fetch(cloneRequest([]git.Ref{{ID: git.OID(tip)}})); err != nil || size < 1<<30 {
 		b.Errorf("a clone of %d bytes: %v", size, err)
 	}
-	for path, least := range map[string]int64{"/archive": 1 << 30, "/compare": 1000} {
-		res, err := http.Get(url + path)
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		n, err := io.Copy(io.Discard, res.Body)
-		res.Body.Close()
-		if err != nil || n < least {
-			b.Errorf("%s: %d bytes: %v", path, n, err)
+	for _, want := range []struct {
+		path  string
+		least int
+	}{{"repository/archive.tar.gz?sha=main", 1 << 30}, {"repository/compare?from=main~1&to=main", 1000}} {
+		if n, err := s.size(want.path); err != nil || n < want.least {
+			b.Errorf("%s: %d bytes: %v", want.path, n, err)
 		}
 	}
 }
@@ -111,58 +103,6 @@ func generateLarge(b testing.TB, files int) *gittest.Repo {
 	}()
 	gittest.RunInput(b, g.Path, out, "-c", "core.compression=0", "-c", "pack.compression=0", "fast-import", "--quiet", "--depth=0")
 	return g
-}
-
-// ownMemory is the resident memory of this process, in bytes.
-func ownMemory(b testing.TB) float64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	check(b, err)
-	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
-	check(b, err)
-	return float64(pages * os.Getpagesize())
-}
-
-// watchMemory notes the most memory that this process has until the function
-// that it gives is called.
-func watchMemory(b testing.TB) (peak func() float64) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	most := ownMemory(b)
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-end:
-				return
-			case <-tick.C:
-				most = max(most, ownMemory(b))
-			}
-		}
-	}()
-	return func() float64 {
-		close(end)
-		<-ended
-		return most
-	}
-}
-
-func TestWatchMemory(t *testing.T) {
-	t.Parallel()
-	before := ownMemory(t)
-	peak := watchMemory(t)
-	// Not from the heap: that may have room which is resident already.
-	held, err := syscall.Mmap(-1, 0, 100*mebi, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	check(t, err)
-	for i := 0; i < len(held); i += 4096 {
-		held[i] = 1
-	}
-	time.Sleep(50 * time.Millisecond)
-	grown := peak() - before
-	check(t, syscall.Munmap(held))
-	if grown < 50*mebi { // others may give memory back meanwhile
-		t.Errorf("grown by %.0f bytes", grown)
-	}
 }
 
 func TestGenerateLarge(t *testing.T) {

@@ -87,23 +87,30 @@ func pagesOn(b *testing.B, t *table, on string, newDatabase func() string) {
 			b.Run(l.name+"/"+c.name, func(b *testing.B) {
 				short := newWalk(b, servers[c.rows], c.paths(c.rows))
 				long := newWalk(b, servers[manyRows], c.paths(manyRows))
-				short.read(b) // prepares statements
-				long.read(b)
-				var ratios, before, after []float64
-				for b.Loop() {
-					for range pageRounds {
-						x, y := short.read(b), long.read(b)
-						ratios, before, after = append(ratios, y/x), append(before, x), append(after, y)
-					}
-				}
-				t.add(b, figure{
-					name: fmt.Sprintf("%s, %s (%s)", l.name, c.name, on), measured: median(ratios), limit: c.most,
-					unit: fmt.Sprintf("× at %d rows", c.rows),
-					note: fmt.Sprintf("%.2f ms, %.2f ms at %d", median(before), median(after), manyRows),
+				comparePages(b, t, short, long, figure{
+					name: fmt.Sprintf("%s, %s (%s)", l.name, c.name, on), limit: c.most, unit: fmt.Sprintf("× at %d rows", c.rows),
 				})
 			})
 		}
 	}
+}
+
+// comparePages reads pages of a short and of a long list in turns and completes
+// the figure.
+func comparePages(b *testing.B, t *table, short, long *walk, f figure) {
+	b.Helper()
+	short.read(b) // prepares statements
+	long.read(b)
+	var ratios, before, after []float64
+	for b.Loop() {
+		for range pageRounds {
+			x, y := short.read(b), long.read(b)
+			ratios, before, after = append(ratios, y/x), append(before, x), append(after, y)
+		}
+	}
+	f.measured = median(ratios)
+	f.note = fmt.Sprintf("%.2f ms, %.2f ms at %d", median(before), median(after), manyRows)
+	t.add(b, f)
 }
 
 // walk reads pages one after the other, and from the first again at the end.

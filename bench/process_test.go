@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"net/http"
@@ -74,7 +73,7 @@ type server struct {
 	took time.Duration // from its start until it was ready
 }
 
-func start(b *testing.B, dir, addr string) *server {
+func start(b testing.TB, dir, addr string) *server {
 	b.Helper()
 	log, err := os.Create(dir + "/log")
 	if err != nil {
@@ -82,7 +81,10 @@ func start(b *testing.B, dir, addr string) *server {
 	}
 	defer log.Close()
 	p := &server{cmd: exec.Command(binary, "serve")}
-	p.cmd.Env = []string{"SVC_ADDR=" + addr, "SVC_DATA_DIR=" + dir + "/data", "SVC_SSH_ADDR=off", "SVC_RUNNER=off", "PATH=" + os.Getenv("PATH")}
+	p.cmd.Env = []string{
+		"SVC_ADDR=" + addr, "SVC_DATA_DIR=" + dir + "/data", "SVC_ROOT_TOKEN=" + rootToken, "SVC_SSH_ADDR=off", "SVC_RUNNER=off",
+		"PATH=" + os.Getenv("PATH"),
+	}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	begin := time.Now()
 	if err := p.cmd.Start(); err != nil {
@@ -110,7 +112,7 @@ func ready(addr string) bool {
 	return res.StatusCode == http.StatusOK
 }
 
-func (p *server) stop(b *testing.B) {
+func (p *server) stop(b testing.TB) {
 	b.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -122,28 +124,83 @@ func (p *server) stop(b *testing.B) {
 }
 
 // resident is the memory of the process, in bytes, as the kernel counts it.
-func (p *server) resident(b *testing.B) float64 {
+func (p *server) resident(b testing.TB) float64 {
 	b.Helper()
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(text, "kB")))
-			if err != nil {
-				b.Fatal(err)
+	n, err := resident(p.cmd.Process.Pid)
+	check(b, err)
+	return n
+}
+
+// watch notes the most memory that the process has until the function that it
+// gives is called.
+func (p *server) watch(b testing.TB) (peak func() float64) {
+	b.Helper()
+	return watchMemory(b, p.cmd.Process.Pid)
+}
+
+func watchMemory(b testing.TB, pid int) (peak func() float64) {
+	b.Helper()
+	most, err := resident(pid)
+	check(b, err)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for err == nil {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				var now float64
+				now, err = resident(pid)
+				most = max(most, now)
 			}
-			return float64(n) * 1024
 		}
+	}()
+	return func() float64 {
+		b.Helper()
+		close(end)
+		<-ended
+		check(b, err)
+		return most
 	}
-	b.Fatal("the kernel does not tell the memory of the process")
-	return 0
+}
+
+func resident(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	field := strings.Fields(string(text))
+	if len(field) < 2 {
+		return 0, fmt.Errorf("the kernel tells %q about the memory of the process", text)
+	}
+	pages, err := strconv.Atoi(field[1])
+	return float64(pages * os.Getpagesize()), err
+}
+
+// spent is the processor time of the process, in seconds.
+func (p *server) spent(b testing.TB) float64 {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	check(b, err)
+	_, rest, _ := strings.Cut(string(text), ") ")
+	field := strings.Fields(rest)
+	if len(field) < 13 {
+		b.Fatalf("the kernel tells %q about the time of the process", text)
+	}
+	ticks := 0
+	for _, f := range field[11:13] { // in user mode, in the kernel
+		n, err := strconv.Atoi(f)
+		check(b, err)
+		ticks += n
+	}
+	return float64(ticks) / 100 // a tick is that long for every program
 }
 
 // freeAddr is an address that nobody listens on just now.
-func freeAddr(b *testing.B) string {
+func freeAddr(b testing.TB) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,4 +208,23 @@ func freeAddr(b *testing.B) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+func TestWatchMemory(t *testing.T) {
+	t.Parallel()
+	before, err := resident(os.Getpid())
+	check(t, err)
+	peak := watchMemory(t, os.Getpid())
+	// Not from the heap: that may have room which is resident already.
+	held, err := syscall.Mmap(-1, 0, 100*mebi, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	check(t, err)
+	for i := 0; i < len(held); i += 4096 {
+		held[i] = 1
+	}
+	time.Sleep(50 * time.Millisecond)
+	grown := peak() - before
+	check(t, syscall.Munmap(held))
+	if grown < 50*mebi { // others may give memory back meanwhile
+		t.Errorf("grown by %.0f bytes", grown)
+	}
 }

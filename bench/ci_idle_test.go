@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	waitingRunners = 1000
+	// arrival is how long they are given to come, and waitingTime how long they
+	// are watched: longer than a request is held.
+	arrival     = 5 * time.Second
+	waitingTime = 60 * time.Second
+)
+
+// idleRunners measures a server that does nothing but hold the requests of
+// runners.
+func idleRunners(b *testing.B, t *table) {
+	var share, grown []float64
+	for b.Loop() {
+		addr := freeAddr(b)
+		p := start(b, b.TempDir(), addr)
+		s := newSite(b, addr)
+		r := s.newRunner(b, s.client)
+		_, err := r.request() // for the cursor
+		check(b, err)
+		time.Sleep(idle)
+		before := p.resident(b)
+		transport := &http.Transport{MaxIdleConnsPerHost: waitingRunners}
+		end := make(chan struct{})
+		var wg sync.WaitGroup
+		for range waitingRunners {
+			one := &runner{addr: addr, client: &http.Client{Transport: transport}, token: r.token, cursor: r.cursor}
+			wg.Go(func() {
+				for {
+					_, err := one.request()
+					select {
+					case <-end:
+						return
+					default:
+					}
+					if err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(arrival)
+		peak, spent, began := p.watch(b), p.spent(b), time.Now()
+		time.Sleep(waitingTime)
+		share = append(share, (p.spent(b)-spent)/time.Since(began).Seconds()*100)
+		grown = append(grown, (peak()-before)/mebi)
+		close(end)
+		p.stop(b)
+		wg.Wait()
+		transport.CloseIdleConnections()
+	}
+	name := fmt.Sprintf("%d idle runners, ", waitingRunners)
+	t.add(b, figure{name: name + "processor", measured: median(share), limit: 5, unit: "% of a core"})
+	t.add(b, figure{name: name + "memory", measured: median(grown), limit: 64, unit: "MiB"})
+}

@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"svc/internal/git/gittest"
+)
+
+// pipelineFile makes one job for each push.
+const pipelineFile = `test:
+  script:
+    - make
+    - make test
+`
+
+// pushPipeline pushes a change to the project, which makes a pipeline of one
+// job.
+func (s site) pushPipeline(b testing.TB, serial int) {
+	b.Helper()
+	g := gittest.New(b)
+	g.Commit(gittest.Commit{Message: fmt.Sprintf("Change number %d\n", serial), Changes: []gittest.Change{
+		{Path: ".gitlab-ci.yml", Content: pipelineFile}, {Path: "serial", Content: fmt.Sprint(serial)},
+	}})
+	g.Git("push", "-q", "--force", s.remote(), fmt.Sprintf("main:refs/heads/b%d", serial))
+}
+
+// runner is a simulated runner: it sends what the public runner sends.
+type runner struct {
+	addr   string
+	client *http.Client
+	token  string
+	cursor string // of its last request; with it the next may be held
+}
+
+// newRunner makes a runner of the instance.
+func (s site) newRunner(b testing.TB, client *http.Client) *runner {
+	b.Helper()
+	var made struct{ Token string }
+	check(b, s.post("user/runners", `{"runner_type":"instance_type"}`, &made))
+	return &runner{addr: s.addr, client: client, token: made.Token}
+}
+
+// job is what a runner needs of its job.
+type job struct {
+	ID    int64
+	Token string
+}
+
+// call sends a request and gives the body of the answer, whose status must be
+// one of those.
+func (r *runner) call(method, path string, header http.Header, body io.Reader, ok ...int) (*http.Response, []byte, error) {
+	q, err := http.NewRequest(method, "http://"+r.addr+"/api/v4/"+path, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Header = header
+	res, err := r.client.Do(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, status := range ok {
+		if res.StatusCode == status {
+			return res, text, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%s %s: %s: %.200s", method, path, res.Status, text)
+}
+
+func jsonType() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+// request asks for a job, nil when there is none.
+func (r *runner) request() (*job, error) {
+	body := fmt.Sprintf(`{"token":%q,"last_update":%q,"system_id":"s_bench","info":{"name":"bench","version":"17.11.0","platform":"linux",
+		"architecture":"amd64","executor":"shell","features":{"two_phase_job_commit":true,"trace_checksum":true,"trace_size":true,
+		"upload_multiple_artifacts":true,"refspecs":true,"masking":true,"cancelable":true}}}`, r.token, r.cursor)
+	res, text, err := r.call(http.MethodPost, "jobs/request", jsonType(), strings.NewReader(body), http.StatusCreated, http.StatusNoContent)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode == http.StatusNoContent {
+		r.cursor = res.Header.Get("X-GitLab-Last-Update")
+		return nil, nil
+	}
+	var j job
+	return &j, json.Unmarshal(text, &j)
+}
+
+// state tells how a job goes, with the checksum of its log at the end.
+func (r *runner) state(j *job, state string, log []byte) error {
+	body := fmt.Sprintf(`{"token":%q,"state":%q,"output":{"checksum":"crc32:%08x","bytesize":%d}}`, j.Token, state, crc32.ChecksumIEEE(log), len(log))
+	_, _, err := r.call(http.MethodPut, fmt.Sprintf("jobs/%d", j.ID), jsonType(), strings.NewReader(body), http.StatusOK)
+	return err
+}
+
+// trace sends a part of the log.
+func (r *runner) trace(j *job, at int, part []byte) error {
+	header := http.Header{
+		"Job-Token": {j.Token}, "Content-Type": {"text/plain"}, "Content-Range": {fmt.Sprintf("%d-%d", at, at+len(part)-1)},
+	}
+	_, _, err := r.call(http.MethodPatch, fmt.Sprintf("jobs/%d/trace", j.ID), header, bytes.NewReader(part), http.StatusAccepted)
+	return err
+}
+
+const (
+	tracePatches = 4
+	tracePatch   = 16 << 10
+)
+
+// run does with a job all that is measured of it.
+func (r *runner) run(j *job, log []byte) error {
+	if err := r.state(j, "running", nil); err != nil {
+		return err
+	}
+	for i := range tracePatches {
+		if err := r.trace(j, i*tracePatch, log[i*tracePatch:(i+1)*tracePatch]); err != nil {
+			return err
+		}
+	}
+	return r.state(j, "success", log)
+}
+
+// await asks until there is a job.
+func (r *runner) await() (*job, error) {
+	for range 100 {
+		if j, err := r.request(); j != nil || err != nil {
+			return j, err
+		}
+	}
+	return nil, errors.New("no job came")
+}
+
+// sampleLog is a log as jobs write them.
+func sampleLog(size int) []byte {
+	var b bytes.Buffer
+	for n := 0; b.Len() < size; n++ {
+		fmt.Fprintf(&b, "2026-11-15T08:%02d:%02d.%06dZ 00O compiled package %d of %d in %d ms\n", n/60%60, n%60, n*7919%1000000, n, n*31%977, n*104729%5003)
+	}
+	return b.Bytes()[:size]
+}
+
+// What is simulated is what a runner does.
+func TestRunner(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, serve(t, "").Addr())
+	r := s.newRunner(t, s.client)
+	if j, err := r.request(); j != nil || err != nil || r.cursor == "" {
+		t.Fatalf("%v, %v, %q", j, err, r.cursor)
+	}
+	s.pushPipeline(t, 1)
+	j, err := r.await()
+	check(t, err)
+	log := sampleLog(tracePatches * tracePatch)
+	check(t, r.run(j, log))
+	var kept bytes.Buffer
+	if _, err := get(s.client, s.address(fmt.Sprintf("jobs/%d/trace", j.ID)), rootToken, &kept); err != nil || !bytes.Equal(kept.Bytes(), log) {
+		t.Errorf("a log of %d bytes: %v", kept.Len(), err)
+	}
+	var text bytes.Buffer
+	if _, err := get(s.client, s.address("jobs"), rootToken, &text); err != nil || !strings.Contains(text.String(), `"status":"success"`) {
+		t.Errorf("%v: %s", err, text.String())
+	}
+	if err := r.state(j, "failed", nil); err == nil {
+		t.Error("a job that has ended was changed")
+	}
+}
