@@ -90,6 +90,16 @@ func Record(ctx context.Context, tx *db.Tx, e Event) error {
 	return nil
 }
 
+// ProjectsOf gives the projects to which a user has contributed since then, by
+// his newest acts. Who may know is for the caller to ask.
+func (s *Service) ProjectsOf(ctx context.Context, userID int64, since time.Time) ([]int64, error) {
+	ids, err := findContributed(ctx, s.DB, userID, since)
+	if err != nil {
+		return nil, fmt.Errorf("projects of user %d: %w", userID, err)
+	}
+	return ids, nil
+}
+
 // leaveUser gives the acts of a user who goes to the ghost; with a hard
 // deletion they go along.
 func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
