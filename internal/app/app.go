@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/limit"
+	"svc/internal/mail"
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -49,6 +51,7 @@ type App struct {
 	Notices *notice.Bus
 	Queue   *queue.Queue
 	Git     *git.Engine
+	Mail    *mail.Sender
 
 	Settings *setting.Service
 	Audit    *audit.Service
@@ -106,11 +109,16 @@ func (a *App) open(ctx context.Context, o Options) error {
 	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log})
+	a.Mail = mail.New(mail.Deps{
+		URL: string(a.Config.SMTPURL), Queue: a.Queue, Keys: a.Keys, Log: a.Log, Now: a.now,
+		Name: a.Config.ServiceName, Host: cmp.Or(a.host(), "localhost"),
+	})
+	a.Mail.Site = a.Config.ExternalURL
 	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
 	a.Audit = audit.New(audit.Deps{DB: a.DB})
 	a.Users = user.New(user.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Keys: a.Keys,
-		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Now: a.now, ServiceName: a.Config.ServiceName,
+		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Mail: a.Mail, Now: a.now, ServiceName: a.Config.ServiceName,
 	})
 	a.Projects = project.New(project.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Users: a.Users, Audit: a.Audit, Now: a.now,
