@@ -18,9 +18,11 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/limit"
+	"svc/internal/oauth"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/setting"
+	"svc/internal/signing"
 	"svc/internal/user"
 )
 
@@ -42,6 +44,8 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	CI       *ci.Service
+	Signing  *signing.Service
+	OAuth    *oauth.Service
 
 	Limits  *limit.Limiter
 	Site    Site
@@ -150,7 +154,10 @@ func New(d Deps) *API {
 	a.jobTokenScopeRoutes()
 	a.clusterAgentRoutes()
 	a.testReportRoutes()
+	a.applicationRoutes()
 	a.documentRoutes()
+	a.openIDRoutes()
+	a.oauthRoutes()
 	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.noRoute(w, r) })
 	a.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.wrongMethod(w, r) })
 	return a
@@ -291,8 +298,12 @@ func pathNames(path string) []string {
 	return names
 }
 
-// ServeHTTP answers everything below /api.
+// ServeHTTP answers everything below /api, and what OpenIDPath names.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if OpenIDPath(r.URL.Path) {
+		a.serveOAuth(w, r)
+		return
+	}
 	cors(w, r)
 	if r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusNoContent)

@@ -28,11 +28,13 @@ import (
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/notice"
+	"svc/internal/oauth"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
+	"svc/internal/signing"
 	"svc/internal/user"
 	"svc/internal/web"
 )
@@ -48,6 +50,7 @@ type App struct {
 	DB      *db.DB
 	Blobs   blob.Store
 	Keys    *secret.Keyring
+	Signing *signing.Service
 	Notices *notice.Bus
 	Queue   *queue.Queue
 	Git     *git.Engine
@@ -60,6 +63,7 @@ type App struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	CI       *ci.Service
+	OAuth    *oauth.Service
 
 	now   func() time.Time
 	claim *os.File // locks the data directory
@@ -114,6 +118,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Name: a.Config.ServiceName, Host: cmp.Or(a.host(), "localhost"),
 	})
 	a.Mail.Site = a.Config.ExternalURL
+	a.Signing = signing.New(signing.Deps{DB: a.DB, Keys: a.Keys, Now: a.now})
 	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
 	a.Audit = audit.New(audit.Deps{DB: a.DB})
 	a.Users = user.New(user.Deps{
@@ -136,6 +141,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 		},
+	})
+	a.OAuth = oauth.New(oauth.Deps{
+		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
+		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
 	})
 	return nil
 }
@@ -193,6 +202,7 @@ func (a *App) doors() (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI,
+		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"svc/internal/api"
 )
 
 // handler joins the doors: who answers which path, and what every answer has
@@ -24,7 +26,7 @@ func (s *Server) handler(metrics *metrics) http.Handler {
 		server: s, metrics: metrics,
 		route: func(r *http.Request) http.Handler {
 			switch path := r.URL.Path; {
-			case strings.HasPrefix(path, "/api/"):
+			case strings.HasPrefix(path, "/api/"), api.OpenIDPath(path):
 				return rest
 			case strings.HasPrefix(path, "/-/"):
 				return health

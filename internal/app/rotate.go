@@ -21,6 +21,7 @@ func (a *App) sealed() []sealedColumn {
 		{"jobs", "variables"},
 		{"pipeline_triggers", "token"},
 		{"pipeline_schedules", "variables"},
+		{"signing_keys", "sealed"},
 	}
 }
 

@@ -38,7 +38,7 @@ func features() []string {
 
 // platform knows no feature.
 func platform() []string {
-	return []string{"db", "git", "blob", "picture", "queue", "notice", "mail", "secret", "limit", "errs"}
+	return []string{"db", "git", "blob", "picture", "queue", "notice", "mail", "secret", "signing", "limit", "errs"}
 }
 
 // wiring knows every package: the server, its command line, and the server

@@ -187,6 +187,7 @@ type Service struct {
 	movers   []Mover
 	guards   []Guard
 	renamers []Renamer
+	lenders  []Lender
 	actors   actorCache
 }
 

@@ -1,0 +1,200 @@
+// Package signing keeps the keys with which the installation signs tokens that
+// others check: JSON Web Tokens by RS256, and the set of public keys that goes
+// with them.
+package signing
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"sync"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/secret"
+)
+
+// Algorithm is how tokens are signed, as JSON Web Tokens name it.
+const Algorithm = "RS256"
+
+// keyBits is the size of the keys.
+const keyBits = 2048
+
+// Deps are what the service needs.
+type Deps struct {
+	DB   *db.DB
+	Keys *secret.Keyring
+	Now  func() time.Time
+}
+
+// Service signs. The first key is made when it is needed, and is then the
+// installation's: it lies in the database, sealed.
+type Service struct {
+	Deps
+
+	mu  sync.Mutex
+	own *key // the newest that this node has seen
+}
+
+// New makes the service.
+func New(d Deps) *Service { return &Service{Deps: d} }
+
+// PublicKey is a key by which others check what was signed, in the form of a
+// JSON Web Key.
+type PublicKey struct {
+	Type      string `json:"kty"`
+	ID        string `json:"kid"`
+	Use       string `json:"use"`
+	Algorithm string `json:"alg"`
+	Modulus   string `json:"n"`
+	Exponent  string `json:"e"`
+}
+
+// PublicKeys are all keys that signed something, the newest first.
+func (s *Service) PublicKeys(ctx context.Context) ([]PublicKey, error) {
+	keys, err := s.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []PublicKey
+	for _, k := range keys {
+		out = append(out, toPublic(&k.private.PublicKey, k.id))
+	}
+	return out, nil
+}
+
+// Sign makes a token of claims, which are a JSON object.
+func (s *Service) Sign(ctx context.Context, claims any) (string, error) {
+	k, err := s.newest(ctx)
+	if err != nil {
+		return "", err
+	}
+	head, err := json.Marshal(map[string]string{"alg": Algorithm, "kid": k.id, "typ": "JWT"})
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	text := encode(head) + "." + encode(body)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, k.private, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return text + "." + encode(signature), nil
+}
+
+// key is a key with the name that tokens call it by.
+type key struct {
+	id      string
+	private *rsa.PrivateKey
+}
+
+// newest gives the key that signs, and makes it when there is none.
+func (s *Service) newest(ctx context.Context) (*key, error) {
+	s.mu.Lock()
+	k := s.own
+	s.mu.Unlock()
+	if k != nil {
+		return k, nil
+	}
+	keys, err := s.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own = keys[0]
+	return s.own, nil
+}
+
+// all gives the keys, the newest first, and makes the first one when there is
+// none. Two nodes may do so at once: then there are two keys, and both are
+// good.
+func (s *Service) all(ctx context.Context) ([]*key, error) {
+	keys, err := s.read(ctx)
+	if err != nil || len(keys) > 0 {
+		return keys, err
+	}
+	if err := s.add(ctx); err != nil {
+		return nil, fmt.Errorf("make signing key: %w", err)
+	}
+	return s.read(ctx)
+}
+
+func (s *Service) read(ctx context.Context) ([]*key, error) {
+	keys, err := db.All(ctx, s.DB, s.scan, `SELECT kid, sealed FROM signing_keys ORDER BY id DESC`)
+	if err != nil {
+		return nil, fmt.Errorf("read signing keys: %w", err)
+	}
+	return keys, nil
+}
+
+func (s *Service) scan(row db.Scanner) (*key, error) {
+	var id, sealed string
+	if err := row.Scan(&id, &sealed); err != nil {
+		return nil, err
+	}
+	raw, err := s.Keys.Open(sealed, place(id))
+	if err != nil {
+		return nil, fmt.Errorf("signing key %s: %w", id, err)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(raw)
+	if err != nil {
+		return nil, fmt.Errorf("signing key %s: %w", id, err)
+	}
+	private, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return nil, errors.New("signing key " + id + " is not an RSA key")
+	}
+	return &key{id, private}, nil
+}
+
+func (s *Service) add(ctx context.Context) error {
+	private, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return err
+	}
+	id, err := thumbprint(&private.PublicKey)
+	if err != nil {
+		return err
+	}
+	sealed := s.Keys.Seal(raw, place(id))
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO signing_keys (kid, sealed, created_at) VALUES (?, ?, ?)`, id, sealed, s.Now())
+		return err
+	})
+}
+
+func place(id string) string { return "signing_keys/sealed/" + id }
+
+// thumbprint names a key after itself: RFC 7638.
+func thumbprint(k *rsa.PublicKey) (string, error) {
+	p := toPublic(k, "")
+	text, err := json.Marshal(map[string]string{"e": p.Exponent, "kty": p.Type, "n": p.Modulus}) // in this order
+	sum := sha256.Sum256(text)
+	return encode(sum[:]), err
+}
+
+func toPublic(k *rsa.PublicKey, id string) PublicKey {
+	return PublicKey{
+		Type: "RSA", ID: id, Use: "sig", Algorithm: Algorithm,
+		Modulus: encode(k.N.Bytes()), Exponent: encode(big.NewInt(int64(k.E)).Bytes()),
+	}
+}
+
+func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
