@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/limit"
 	"svc/internal/mail"
+	"svc/internal/oauth"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/secret"
@@ -27,6 +28,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Settings *setting.Service
+	OAuth    *oauth.Service
 	Mail     *mail.Sender
 	Keys     *secret.Keyring
 	Limits   *limit.Limiter
@@ -68,6 +70,8 @@ func New(d Deps) *Web {
 	w.profilePages()
 	w.securityPages()
 	w.credentialPages()
+	w.applicationPages()
+	w.oauthPages()
 	w.router.NotFound(w.handler("place", anybody, w.place))
 	w.router.MethodNotAllowed(w.handler("place", anybody, w.place))
 	return w
