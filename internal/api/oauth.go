@@ -247,7 +247,7 @@ func oauthForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 func clientOf(r *http.Request, values url.Values) (id, secret string, err error) {
 	id, secret = values.Get("client_id"), values.Get("client_secret")
 	user, password, ok := r.BasicAuth()
-	if !ok {
+	if !ok || user == "" && password == "" { // some libraries send an empty one for no client
 		return id, secret, nil
 	}
 	// They are encoded before they are joined: RFC 6749, section 2.3.1.

@@ -323,12 +323,14 @@ func TestOAuthPassword(t *testing.T) {
 		}
 		s.Table(t, []apptest.Call{
 			{Name: "without a client", Do: "POST //oauth/token", Form: login("alice"), Status: 200, Want: `{"access_token":"<any>","token_type":"bearer","expires_in":7200,"scope":"api","created_at":"<any>"}`, Not: []string{"refresh_token", "id_token"}},
+			{Name: "with an empty client", Do: "POST //oauth/token", Header: basic("", ""), Form: login("alice"), Status: 200},
 			{Name: "by address", Do: "POST //oauth/token", Form: login("alice@example.org"), Status: 200},
 			{Name: "by JSON", Do: "POST //oauth/token", JSON: `{"grant_type":"password","username":"alice","password":"a good password"}`, Status: 200},
 			{Name: "with a client", Do: "POST //oauth/token", Header: basic(c.UID, c.Secret), Form: login("alice"), Status: 200, Want: `{"scope":"api"}`, Not: []string{"refresh_token"}},
 			{Name: "with a client, to sign in", Do: "POST //oauth/token", Header: basic(c.UID, c.Secret), Form: login("alice", "scope", "openid"), Status: 200, Want: `{"scope":"openid","id_token":"<any>"}`},
 			{Name: "with a public client", Do: "POST //oauth/token", Form: login("alice", "client_id", public.UID), Status: 200},
 			{Name: "with a client without its secret", Do: "POST //oauth/token", Form: login("alice", "client_id", c.UID), Status: 401, Want: `{"error":"invalid_client"}`},
+			{Name: "with a secret alone", Do: "POST //oauth/token", Header: basic("", c.Secret), Form: login("alice"), Status: 401, Want: `{"error":"invalid_client"}`},
 			{Name: "with a wrong client", Do: "POST //oauth/token", Header: basic(c.UID, "x"), Form: login("alice"), Status: 401, Want: `{"error":"invalid_client"}`},
 			{Name: "more than the client has", Do: "POST //oauth/token", Header: basic(small.UID, small.Secret), Form: login("alice"), Status: 400, Want: `{"error":"invalid_scope"}`},
 		})
