@@ -146,7 +146,7 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p := groupView{Group: n, Parents: crumbs(n.FullPath, n.FullName), Search: v.param("search"), Tab: v.param("tab"), SignedIn: v.session != nil}
+	p := groupView{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Search: v.param("search"), Tab: v.param("tab"), SignedIn: v.session != nil}
 	if v.session != nil {
 		level, err := w.Projects.LevelIn(v, v.actor, n.ID)
 		if err != nil {
@@ -177,6 +177,9 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 	p.Pager = v.pager(more)
 	return v.show(p)
 }
+
+// above leaves out the last step.
+func above(list []crumb) []crumb { return list[:len(list)-1] }
 
 // crumbs are the steps to a group: the names of all above it, and its own.
 func crumbs(fullPath, fullName string) []crumb {

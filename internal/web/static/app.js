@@ -50,6 +50,9 @@
   tick();
   setInterval(tick, 60000);
 
+  // On a phone the list of settings is a strip: the present one is in sight.
+  document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
   // One menu at a time; a click elsewhere or Escape closes it.
   const closeMenus = (but) => { for (const m of $$("details.menu[open]")) if (m !== but) m.open = false; };
   document.addEventListener("click", (e) => closeMenus(e.target.closest("details.menu")));
