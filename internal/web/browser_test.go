@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/mail/mailtest"
 )
 
@@ -155,5 +154,5 @@ func (p answer) leads(to string) answer {
 func mailed(t *testing.T) (apptest.Option, *mailtest.Server) {
 	t.Helper()
 	m := mailtest.Start(t)
-	return func(c *config.Config) { c.SMTPURL = config.SecretURL(m.URL()) }, m
+	return apptest.Mail(m.URL()), m
 }

@@ -10,7 +10,6 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/setting"
 	"svc/internal/user"
@@ -85,7 +84,7 @@ func TestCookie(t *testing.T) {
 
 func TestSecureCookie(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, dbtest.SQLite(t), func(c *config.Config) { c.ExternalURL = "https://forge.example.org" })
+	s := apptest.Start(t, dbtest.SQLite(t), apptest.ExternalURL("https://forge.example.org"))
 	p := newBrowser(t, s).get("/users/sign_in").want(200)
 	if !strings.Contains(p.header.Get("Set-Cookie"), "Secure") || p.header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("under HTTPS: %v", p.header)
