@@ -155,6 +155,17 @@ func TestProjects(t *testing.T) {
 		guest.get("/analysis/engine/-/tree/none").want(404)
 		guest.get("/analysis/engine/-/nothing").want(404)
 
+		guest.get("/explore/").leads("/explore")
+		guest.get("/analysis/engine/").leads("/analysis/engine")
+		guest.get("//evil.example/").leads("/")
+		r, err := http.NewRequestWithContext(t.Context(), "HEAD", s.URL+"/explore", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := guest.send(r).want(200); p.body != "" || p.header.Get("Content-Length") == "" {
+			t.Errorf("HEAD gives %q with %v", p.body, p.header)
+		}
+
 		b.submit("/analysis/engine", "/analysis/engine/-/star").leads("/analysis/engine")
 		b.get("/analysis/engine").want(200, "Unstar")
 		b.get("/dashboard/projects?starred=1").want(200, "Engine")

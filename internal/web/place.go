@@ -32,8 +32,11 @@ func (w *Web) place(v *visit) error {
 	if before, action, found := strings.Cut(path, "/-/"); found {
 		return w.action(v, project.Ref(before), action)
 	}
-	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
+	if v.r.Method != http.MethodGet {
 		return errs.NotFound("")
+	}
+	if strings.HasSuffix(v.r.URL.Path, "/") {
+		return v.redirect(local(strings.TrimRight(v.r.URL.EscapedPath(), "/")))
 	}
 	if !strings.Contains(path, "/") {
 		err := w.group(v, project.Ref(path))
@@ -57,15 +60,11 @@ func (w *Web) place(v *visit) error {
 
 func (w *Web) action(v *visit, ref project.Ref, rest string) error {
 	name, argument, _ := strings.Cut(rest, "/")
-	method := v.r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	do := w.projectActions()[method+" "+name]
+	do := w.projectActions()[v.r.Method+" "+name]
 	if do == nil {
 		return errs.NotFound("")
 	}
-	if method == http.MethodPost && v.session == nil {
+	if v.r.Method == http.MethodPost && v.session == nil {
 		return v.askToSignIn()
 	}
 	return do(v, ref, argument)

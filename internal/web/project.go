@@ -363,9 +363,7 @@ func (w *Web) raw(v *visit, ref project.Ref, rest string) error {
 		head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
 	}
 	v.w.WriteHeader(http.StatusOK)
-	if v.r.Method != http.MethodHead {
-		_, _ = io.Copy(v.w, content)
-	}
+	_, _ = io.Copy(v.w, content)
 	return nil
 }
 

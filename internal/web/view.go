@@ -104,9 +104,7 @@ func (v *visit) render(status int, c content) error {
 	// A page shows what this person may see, and tokens of forms.
 	h.Set("Cache-Control", "no-store")
 	v.w.WriteHeader(status)
-	if v.r.Method != http.MethodHead {
-		_, _ = b.WriteTo(v.w)
-	}
+	_, _ = b.WriteTo(v.w)
 	return nil
 }
 

@@ -77,8 +77,16 @@ func New(d Deps) *Web {
 	return w
 }
 
-// ServeHTTP implements http.Handler.
-func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.router.ServeHTTP(rw, r) }
+// ServeHTTP implements http.Handler. HEAD is GET whose body the server leaves
+// out.
+func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		get := *r
+		get.Method = http.MethodGet
+		r = &get
+	}
+	w.router.ServeHTTP(rw, r)
+}
 
 // secure reports whether users come by HTTPS.
 func (w *Web) secure() bool { return len(w.Site.URL) > 8 && w.Site.URL[:8] == "https://" }
