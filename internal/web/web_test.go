@@ -34,7 +34,7 @@ func contents() []content {
 		groupView{Group: g, Tab: "projects", Projects: []*project.Project{p}, MayAdd: true, MayNest: true, SignedIn: true},
 		groupView{Group: g, Tab: "members", Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
 		groupView{Group: g, Tab: "subgroups"}, groupView{Group: g, Search: "x"}, groupView{Group: g, Tab: "members"}, groupView{Group: g, Tab: "projects"},
-		treePage{head: h, Overview: true, Ref: "main", Entries: []git.Entry{{Name: "a", Path: "a", Type: git.TypeTree}, {Name: "b", Path: "b", Type: git.TypeBlob}, {Name: "c", Type: git.TypeCommit}},
+		treePage{head: h, Overview: true, Ref: "main", Entries: []entry{{git.Entry{Name: "a", Path: "a", Type: git.TypeTree}, commit}, {git.Entry{Name: "b", Path: "b", Type: git.TypeBlob}, nil}, {git.Entry{Name: "c", Type: git.TypeCommit}, commit}},
 			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", More: true},
 		treePage{head: h, Overview: true, MayPush: true}, treePage{head: h, Overview: true, Hidden: true, Ref: "main"},
 		blobPage{head: h, Ref: "main", Path: "a/b", Steps: steps("a/b"), File: &repo.File{Size: 3}, Commit: commit, Code: "x", Lines: 1},
@@ -59,7 +59,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, c := range contents() {
+	for _, c := range append(contents(), oauthContents()...) {
 		seen[c.view()] = true
 		for _, u := range []*user.User{nil, {ID: 2, Username: "eve", Name: "Eve"}} {
 			v := &visit{web: w, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), session: &user.Session{CSRF: "token"}}
