@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"html/template"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -67,7 +67,7 @@ type treePage struct {
 	Ref       string
 	Path      string
 	Steps     []crumb // of the path
-	Entries   []git.Entry
+	Entries   []entry
 	More      bool
 	Commit    *git.Commit // the newest that touched this directory
 	Branches  []string
@@ -76,6 +76,12 @@ type treePage struct {
 	ReadmeAt  string
 	Hidden    bool // the code is not for this person
 	MayPush   bool
+}
+
+// entry is a line of a directory.
+type entry struct {
+	git.Entry
+	Last *git.Commit // the newest that touched it; nil when that is not known
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -137,30 +143,18 @@ func bars(list []git.Language) []bar {
 	return bars
 }
 
-// fillTree reads the directory, its newest commit and its README.
+// fillTree reads the directory, its newest commits and its README.
 func (w *Web) fillTree(v *visit, p *treePage) error {
-	ref := project.RefTo(p.Project.ID)
-	page, err := w.Repos.Tree(v, v.actor, ref, repo.TreeOptions{Ref: p.Ref, Path: p.Path, Limit: maxEntries})
+	view, err := w.Repos.Browse(v, v.actor, project.RefTo(p.Project.ID), p.Ref, p.Path, maxEntries)
 	if err != nil {
 		return err
 	}
-	p.Entries, p.More = page.Entries, page.More
-	_, commits, err := w.Repos.Commits(v, v.actor, ref, repo.CommitFilter{Ref: p.Ref, Path: p.Path}, db.Paging{Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(commits.Items) > 0 {
-		p.Commit = commits.Items[0].Commit
-	}
-	_, branches, err := w.Repos.Branches(v, v.actor, ref, repo.RefFilter{Order: repo.ByUpdated, Desc: true}, db.Paging{Limit: 50})
-	if err != nil {
-		return err
-	}
-	for _, b := range branches.Items {
-		p.Branches = append(p.Branches, b.Name)
+	p.More, p.Commit, p.Branches = view.More, view.Newest, view.Branches
+	for _, e := range view.Entries {
+		p.Entries = append(p.Entries, entry{e, view.Last[e.Name]})
 	}
 	p.Steps = steps(p.Path)
-	return w.readme(v, p)
+	return w.readme(v, p, view)
 }
 
 func steps(at string) []crumb {
@@ -176,27 +170,29 @@ func steps(at string) []crumb {
 // maxReadme is the most of a README that is shown.
 const maxReadme = 256 << 10
 
-func (w *Web) readme(v *visit, p *treePage) error {
-	for _, e := range p.Entries {
+// readme renders the README of a directory, if it has one. A text that has
+// been rendered for the same place is not rendered again.
+func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
+	for _, e := range view.Entries {
 		name := strings.ToLower(e.Name)
 		if e.Type != git.TypeBlob || strings.TrimSuffix(name, path.Ext(name)) != "readme" {
 			continue
 		}
-		at := e.Name
-		if p.Path != "" {
-			at = p.Path + "/" + e.Name
+		at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
+		key := rendering{at, e.Name, e.OID}
+		html, ok := w.rendered.get(key)
+		if !ok {
+			text, err := view.Text(v, e, maxReadme)
+			if err != nil || len(text) == 0 || bytes.IndexByte(text, 0) >= 0 {
+				return err
+			}
+			if html, err = renderText(e.Name, strings.ToValidUTF8(string(text), "\uFFFD"), at); err != nil {
+				return err
+			}
+			w.rendered.put(key, html)
 		}
-		f, err := w.Repos.File(v, v.actor, project.RefTo(p.Project.ID), at, p.Ref)
-		if err != nil {
-			return err
-		}
-		text, err := readText(v, f, maxReadme)
-		if err != nil || text == "" {
-			return err
-		}
-		p.ReadmeAt = at
-		p.Readme, err = renderText(at, text, spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path})
-		return err
+		p.ReadmeAt, p.Readme = strings.TrimPrefix(p.Path+"/"+e.Name, "/"), html
+		return nil
 	}
 	return nil
 }

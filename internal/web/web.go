@@ -53,12 +53,13 @@ type Web struct {
 	assets   *assets
 	views    *views
 	pages    []route
+	rendered *texts
 	visitors []byte // key of the CSRF tokens of those who have not signed in
 }
 
 // New builds the routes.
 func New(d Deps) *Web {
-	w := &Web{Deps: d, router: chi.NewRouter(), assets: loadAssets(), visitors: d.Keys.Derive("web visitors")}
+	w := &Web{Deps: d, router: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), visitors: d.Keys.Derive("web visitors")}
 	w.views = w.parseViews()
 	w.assetRoutes()
 	w.pictureRoutes()
