@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,8 +23,9 @@ const rootToken = "svcpat-root-of-the-bench-server"
 // default: a JSON line for each request, which goes nowhere.
 func serve(b testing.TB, databaseURL string) *app.Server {
 	b.Helper()
+	dir := b.TempDir()
 	cfg := config.Config{
-		Addr: "127.0.0.1:0", DataDir: b.TempDir(), Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
+		Addr: "127.0.0.1:0", DataDir: dir, Storages: map[string]string{"default": filepath.Join(dir, "repositories")}, Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
 		DatabaseURL: config.SecretURL(databaseURL), RootPassword: "correct horse battery", RootToken: rootToken,
 		Runner: "off", LogFormat: "json", LogLevel: slog.LevelInfo, ShutdownTimeout: 10 * time.Second,
 	}

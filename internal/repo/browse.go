@@ -72,6 +72,12 @@ func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, re
 	return v, nil
 }
 
+// Languages measures the languages of the revision, the largest first.
+func (v *View) Languages(ctx context.Context) ([]git.Language, error) {
+	list, err := v.repo.Languages(ctx, string(v.CommitID))
+	return list, missing(err, "Ref")
+}
+
 // Text gives the content of one of the entries, which is small: nil for one
 // that is over the limit or no file.
 func (v *View) Text(ctx context.Context, e git.Entry, limit int64) ([]byte, error) {

@@ -66,8 +66,8 @@ type treePage struct {
 	Overview  bool
 	Ref       string
 	Path      string
-	Steps     []crumb // of the path
-	Entries   []entry
+	Steps     []crumb       // of the path
+	Table     template.HTML // of the entries
 	More      bool
 	Commit    *git.Commit // the newest that touched this directory
 	Branches  []string
@@ -76,12 +76,6 @@ type treePage struct {
 	ReadmeAt  string
 	Hidden    bool // the code is not for this person
 	MayPush   bool
-}
-
-// entry is a line of a directory.
-type entry struct {
-	git.Entry
-	Last *git.Commit // the newest that touched it; nil when that is not known
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -122,11 +116,6 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		p.Ref = "" // what was there is gone
 		return v.show(p)
 	}
-	list, err := w.Repos.Languages(v, v.actor, project.RefTo(h.Project.ID))
-	if err != nil && !errs.Is(err, errs.KindUnavailable) {
-		return err
-	}
-	p.Languages = bars(list)
 	return v.show(p)
 }
 
@@ -150,10 +139,21 @@ func (w *Web) fillTree(v *visit, p *treePage) error {
 		return err
 	}
 	p.More, p.Commit, p.Branches = view.More, view.Newest, view.Branches
-	for _, e := range view.Entries {
-		p.Entries = append(p.Entries, entry{e, view.Last[e.Name]})
+	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
+	key := rendering{at, "", view.CommitID}
+	var ok bool
+	if p.Table, ok = w.rendered.get(key); !ok {
+		p.Table = w.fileTable(at, view)
+		w.rendered.put(key, p.Table)
 	}
 	p.Steps = steps(p.Path)
+	if p.Overview {
+		list, err := view.Languages(v)
+		if err != nil && !errs.Is(err, errs.KindUnavailable) {
+			return err
+		}
+		p.Languages = bars(list)
+	}
 	return w.readme(v, p, view)
 }
 
@@ -218,13 +218,14 @@ func readText(v *visit, f *repo.File, most int64) (string, error) {
 }
 
 // split tells the name of a branch, tag or commit from the path behind it:
-// both may have slashes, so the longest name that there is wins.
+// both may have slashes. Git has no branch a beside a branch a/b, so the
+// shortest name that there is is the one.
 func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, err error) {
 	parts := strings.Split(strings.Trim(text, "/"), "/")
 	if parts[0] == "" {
 		return "", "", errs.NotFound("")
 	}
-	for n := min(len(parts), 8); n > 0; n-- {
+	for n := 1; n <= min(len(parts), 8); n++ {
 		rev, at = strings.Join(parts[:n], "/"), strings.Join(parts[n:], "/")
 		_, _, err = w.Repos.Commit(v, v.actor, ref, rev, false)
 		if !errs.Is(err, errs.KindNotFound) && !errs.Is(err, errs.KindInvalid) {

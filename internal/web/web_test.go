@@ -34,7 +34,7 @@ func contents() []content {
 		groupView{Group: g, Tab: "projects", Projects: []*project.Project{p}, MayAdd: true, MayNest: true, SignedIn: true},
 		groupView{Group: g, Tab: "members", Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
 		groupView{Group: g, Tab: "subgroups"}, groupView{Group: g, Search: "x"}, groupView{Group: g, Tab: "members"}, groupView{Group: g, Tab: "projects"},
-		treePage{head: h, Overview: true, Ref: "main", Entries: []entry{{git.Entry{Name: "a", Path: "a", Type: git.TypeTree}, commit}, {git.Entry{Name: "b", Path: "b", Type: git.TypeBlob}, nil}, {git.Entry{Name: "c", Type: git.TypeCommit}, commit}},
+		treePage{head: h, Overview: true, Ref: "main", Table: "<tr></tr>",
 			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", More: true},
 		treePage{head: h, Overview: true, MayPush: true}, treePage{head: h, Overview: true, Hidden: true, Ref: "main"},
 		blobPage{head: h, Ref: "main", Path: "a/b", Steps: steps("a/b"), File: &repo.File{Size: 3}, Commit: commit, Code: "x", Lines: 1},
@@ -168,6 +168,26 @@ func TestMarkdown(t *testing.T) {
 	html, err := renderText("README.txt", "<b>&", at)
 	if err != nil || html != "<pre>&lt;b&gt;&amp;</pre>" {
 		t.Errorf("plain text becomes %q, %v", html, err)
+	}
+}
+
+// TestFileTable lists entries of every kind, with names that are markup.
+func TestFileTable(t *testing.T) {
+	t.Parallel()
+	w := &Web{assets: loadAssets()}
+	html := string(w.fileTable(spot{project: "g/p", ref: "a/b"}, &repo.View{
+		Entries: []git.Entry{{Name: "<u>", Path: "<u>", Type: git.TypeTree}, {Name: "a b", Path: "a b&amp", Type: git.TypeBlob}, {Name: "c", Path: "c", Type: git.TypeCommit}},
+		Last:    map[string]*git.Commit{"a b": {Title: `"<u>`, Committer: git.Signature{When: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}}},
+	}))
+	for _, want := range []string{
+		`href="/g/p/-/tree/a/b/%3Cu%3E"`, "&lt;u&gt;</span>", `href="/g/p/-/blob/a/b/a%20b&amp;amp"`, `title="&#34;&lt;u&gt;"`, `datetime="2026-03-04T05:06:07Z"`, "4 Mar 2026",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the table lacks %q: %s", want, html)
+		}
+	}
+	if strings.Contains(html, "<u>") || strings.Count(html, "<tr") != 3 || strings.Count(html, "href=\"/g") != 2 {
+		t.Errorf("the table: %s", html)
 	}
 }
 
