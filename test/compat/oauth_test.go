@@ -107,7 +107,7 @@ func xOAuth2(t *testing.T, s *server, root *gitlab.Client, b *browser) {
 	if _, err := config.TokenSource(t.Context(), &old).Token(); errorCode(err) != "invalid_grant" {
 		t.Errorf("the old refresh token again: %v", err)
 	}
-	c, err = gitlab.NewOAuthClient(next.AccessToken, gitlab.WithBaseURL(s.url))
+	c, err = gitlab.NewAuthSourceClient(gitlab.OAuthTokenSource{TokenSource: oauth2.StaticTokenSource(next)}, gitlab.WithBaseURL(s.url))
 	if err != nil {
 		t.Fatal(err)
 	}
