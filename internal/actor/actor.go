@@ -23,6 +23,9 @@ type Actor struct {
 	Scopes []string
 	// TokenID is the access token that was used, 0 for other credentials.
 	TokenID int64
+	// LentID is the OAuth access token by which an application acts for the
+	// user, 0 for other credentials.
+	LentID int64
 
 	// Deploy is the deploy token or key that was used instead of an account.
 	// It opens repositories and nothing else: everywhere else the actor is

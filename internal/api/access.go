@@ -187,7 +187,7 @@ func (a *API) sudo(c *call) error {
 	if !c.actor.Admin {
 		return errs.Forbidden("Must be admin to use sudo")
 	}
-	if c.actor.TokenID == 0 {
+	if c.actor.TokenID == 0 && c.actor.LentID == 0 {
 		return errs.Forbidden("Must be authenticated using an OAuth or personal access token to use sudo")
 	}
 	if !c.actor.Has("sudo") {

@@ -7,6 +7,7 @@ type specified struct {
 	method string
 	path   string
 	root   bool
+	page   bool // of the web door
 }
 
 const (
@@ -113,7 +114,7 @@ var specification = []specified{
 	{area: areaAudit, method: "GET", path: "/projects/{id}/audit_events"},
 	{area: areaAudit, method: "GET", path: "/projects/{id}/audit_events/{audit_event_id}"},
 
-	{area: areaOAuth, method: "GET", path: "/oauth/authorize", root: true},
+	{area: areaOAuth, method: "GET", path: "/oauth/authorize", root: true, page: true},
 	{area: areaOAuth, method: "POST", path: "/oauth/token", root: true},
 	{area: areaOAuth, method: "POST", path: "/oauth/revoke", root: true},
 	{area: areaOAuth, method: "GET", path: "/oauth/token/info", root: true},

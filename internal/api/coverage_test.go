@@ -57,7 +57,8 @@ func lostRoutes(text string, a *API) []string {
 	var lost []string
 	for _, m := range coverageLine.FindAllStringSubmatch(text, -1) {
 		path, inAPI := strings.CutPrefix(m[2], prefix)
-		if !strings.Contains(m[0], "| planned |") && !a.routes(specified{method: m[1], path: path, root: !inAPI}) {
+		page := slices.ContainsFunc(specification, func(s specified) bool { return s.page && s.method == m[1] && s.path == m[2] })
+		if !strings.Contains(m[0], "| planned |") && !a.routes(specified{method: m[1], path: path, root: !inAPI, page: page}) {
 			lost = append(lost, m[1]+" "+m[2])
 		}
 	}
@@ -67,6 +68,9 @@ func lostRoutes(text string, a *API) []string {
 // routes tells whether an endpoint has a route. Below the API it must stand in
 // the table as itself: /groups/{id} is not /groups/import.
 func (a *API) routes(s specified) bool {
+	if s.root && s.page {
+		return true // its own tests show that it is
+	}
 	if s.root {
 		return a.mux.Match(chi.NewRouteContext(), s.method, pathParam.ReplaceAllString(s.path, "1"))
 	}

@@ -2,46 +2,89 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
+	"svc/internal/oauth"
 	"svc/internal/signing"
 )
 
+// The addresses of OpenID Connect and of OAuth 2.0 that are no pages. They
+// stand beside the API.
 const (
 	discoveryPath = "/.well-known/openid-configuration"
+	metadataPath  = "/.well-known/oauth-authorization-server"
 	keysPath      = "/oauth/discovery/keys"
+	tokenPath     = "/oauth/token"
+	tokenInfoPath = "/oauth/token/info"
+	revokePath    = "/oauth/revoke"
+	userInfoPath  = "/oauth/userinfo"
+	devicePath    = "/oauth/authorize_device"
 )
 
-// OpenIDPath tells whether a path is one by which others learn how to check
-// the tokens that we sign. They stand beside the API.
-func OpenIDPath(path string) bool { return path == discoveryPath || path == keysPath }
+// OpenIDPath tells whether a path is one of OpenID Connect or OAuth 2.0 that
+// programs use.
+func OpenIDPath(path string) bool {
+	switch path {
+	case discoveryPath, metadataPath, keysPath, tokenPath, tokenInfoPath, revokePath, userInfoPath, devicePath:
+		return true
+	}
+	return false
+}
 
 func (a *API) openIDRoutes() {
-	for path, h := range map[string]http.HandlerFunc{discoveryPath: a.discovery, keysPath: a.signingKeys} {
+	for path, h := range map[string]http.HandlerFunc{discoveryPath: a.discovery, metadataPath: a.discovery, keysPath: a.signingKeys} {
 		a.mux.Get(path, h)
 		a.mux.Head(path, h)
 	}
 }
 
-// discoveryJSON is what OpenID Connect Discovery 1.0 asks for.
+// discoveryJSON is what OpenID Connect Discovery 1.0 and RFC 8414 ask for.
 type discoveryJSON struct {
-	Issuer            string   `json:"issuer"`
-	KeysURI           string   `json:"jwks_uri"`
-	ResponseTypes     []string `json:"response_types_supported"`
-	SubjectTypes      []string `json:"subject_types_supported"`
-	SigningAlgorithms []string `json:"id_token_signing_alg_values_supported"`
-	Claims            []string `json:"claims_supported"`
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
+	UserInfoEndpoint      string   `json:"userinfo_endpoint"`
+	KeysURI               string   `json:"jwks_uri"`
+	Scopes                []string `json:"scopes_supported"`
+	ResponseTypes         []string `json:"response_types_supported"`
+	ResponseModes         []string `json:"response_modes_supported"`
+	GrantTypes            []string `json:"grant_types_supported"`
+	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
+	RevocationAuthMethods []string `json:"revocation_endpoint_auth_methods_supported"`
+	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
+	SubjectTypes          []string `json:"subject_types_supported"`
+	SigningAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
+	ClaimTypes            []string `json:"claim_types_supported"`
+	Prompts               []string `json:"prompt_values_supported"`
+	Claims                []string `json:"claims_supported"`
+	RequestObjects        bool     `json:"request_parameter_supported"`
+	RequestURIs           bool     `json:"request_uri_parameter_supported"`
 }
 
-// discovery says where the keys are:
+// discovery says what there is and where the keys are, for those who sign in
+// and for those who check the tokens of CI jobs:
+// https://docs.gitlab.com/integration/openid_connect_provider/
 // https://docs.gitlab.com/ci/secrets/id_token_authentication/
 func (a *API) discovery(w http.ResponseWriter, r *http.Request) {
+	site := a.Site.URL
+	methods := []string{"client_secret_basic", "client_secret_post", "none"}
+	scopes := []string{}
+	for _, s := range oauth.Scopes() {
+		scopes = append(scopes, s.Name)
+	}
+	ofJobs := []string{
+		"nbf", "jti", "namespace_id", "namespace_path", "project_id", "project_path", "user_id", "user_login", "pipeline_id", "pipeline_source",
+		"job_id", "ref", "ref_type", "ref_protected", "environment", "runner_id", "sha",
+	}
 	a.writeJSON(w, r, http.StatusOK, discoveryJSON{
-		Issuer: a.Site.URL, KeysURI: a.Site.URL + keysPath, ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"},
-		SigningAlgorithms: []string{signing.Algorithm},
-		Claims: []string{
-			"iss", "sub", "aud", "exp", "iat", "nbf", "jti", "namespace_id", "namespace_path", "project_id", "project_path", "user_id", "user_login",
-			"pipeline_id", "pipeline_source", "job_id", "ref", "ref_type", "ref_protected", "environment", "runner_id", "sha",
-		},
+		Issuer: site, AuthorizationEndpoint: site + "/oauth/authorize", TokenEndpoint: site + tokenPath, RevocationEndpoint: site + revokePath,
+		UserInfoEndpoint: site + userInfoPath, KeysURI: site + keysPath, Scopes: scopes,
+		ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
+		GrantTypes:       []string{"authorization_code", "password", "refresh_token"},
+		TokenAuthMethods: methods, RevocationAuthMethods: methods, ChallengeMethods: []string{"S256"},
+		SubjectTypes: []string{"public"}, SigningAlgorithms: []string{signing.Algorithm}, ClaimTypes: []string{"normal"},
+		Prompts: []string{"none", "consent"}, Claims: slices.Concat(a.OAuth.ClaimNames(), ofJobs),
 	})
 }
 

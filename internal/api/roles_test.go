@@ -220,7 +220,7 @@ func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
 // TestRoles sends a good request to every endpoint as every kind of caller.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles)
+	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage

@@ -18,6 +18,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/limit"
+	"svc/internal/oauth"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/setting"
@@ -44,6 +45,7 @@ type Deps struct {
 	Repos    *repo.Service
 	CI       *ci.Service
 	Signing  *signing.Service
+	OAuth    *oauth.Service
 
 	Limits  *limit.Limiter
 	Site    Site
@@ -156,8 +158,10 @@ func New(d Deps) *API {
 	a.jobTokenScopeRoutes()
 	a.clusterAgentRoutes()
 	a.testReportRoutes()
+	a.applicationRoutes()
 	a.documentRoutes()
 	a.openIDRoutes()
+	a.oauthRoutes()
 	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.noRoute(w, r) })
 	a.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.wrongMethod(w, r) })
 	return a
@@ -300,6 +304,10 @@ func pathNames(path string) []string {
 
 // ServeHTTP answers everything below /api, and what OpenIDPath names.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if OpenIDPath(r.URL.Path) {
+		a.serveOAuth(w, r)
+		return
+	}
 	cors(w, r)
 	if r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusNoContent)

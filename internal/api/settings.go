@@ -25,6 +25,8 @@ type settingsParams struct {
 	MaxLoginAttempts        *int  `param:"max_login_attempts"`
 	UnlockMinutes           *int  `param:"failed_login_attempts_unlock_period_in_minutes"`
 	SessionMinutes          *int  `param:"session_expire_delay" doc:"Minutes."`
+	SignUpEnabled           *bool `param:"signup_enabled" doc:"Whether people may make an account for themselves."`
+	SignUpApproval          *bool `param:"require_admin_approval_after_user_signup" doc:"Whether such an account waits for an administrator."`
 	MaxTokenLifetimeDays    *int  `param:"max_personal_access_token_lifetime" doc:"Days."`
 	ImpersonationEnabled    *bool `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
 	MaxInstanceVariables    *int  `param:"max_instance_variables"`
@@ -56,6 +58,8 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.MaxLoginAttempts, p.MaxLoginAttempts)
 	give(&s.UnlockMinutes, p.UnlockMinutes)
 	give(&s.SessionMinutes, p.SessionMinutes)
+	give(&s.SignUpEnabled, p.SignUpEnabled)
+	give(&s.SignUpApproval, p.SignUpApproval)
 	give(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
 	give(&s.ImpersonationEnabled, p.ImpersonationEnabled)
 	give(&s.MaxInstanceVariables, p.MaxInstanceVariables)
@@ -104,6 +108,8 @@ type settingsJSON struct {
 	MaxLoginAttempts        int   `json:"max_login_attempts"`
 	UnlockMinutes           int   `json:"failed_login_attempts_unlock_period_in_minutes"`
 	SessionMinutes          int   `json:"session_expire_delay"`
+	SignUpEnabled           bool  `json:"signup_enabled"`
+	SignUpApproval          bool  `json:"require_admin_approval_after_user_signup"`
 	MaxTokenLifetimeDays    int   `json:"max_personal_access_token_lifetime"`
 	ImpersonationEnabled    bool  `json:"impersonation_enabled"`
 	MaxInstanceVariables    int   `json:"max_instance_variables"`
@@ -131,7 +137,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		ID: 1, DefaultProjectsLimit: s.DefaultProjectsLimit, CanCreateGroup: s.CanCreateGroup,
 		DefaultExternal: s.DefaultExternal, DefaultToPrivateProfile: s.DefaultToPrivateProfile,
 		MinimumPasswordLength: s.MinimumPasswordLength, MaxLoginAttempts: s.MaxLoginAttempts, UnlockMinutes: s.UnlockMinutes,
-		SessionMinutes: s.SessionMinutes, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
+		SessionMinutes: s.SessionMinutes, SignUpEnabled: s.SignUpEnabled, SignUpApproval: s.SignUpApproval, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
 		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
 		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,9 @@ import (
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/limit"
+	"svc/internal/mail"
 	"svc/internal/notice"
+	"svc/internal/oauth"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -51,6 +54,7 @@ type App struct {
 	Notices *notice.Bus
 	Queue   *queue.Queue
 	Git     *git.Engine
+	Mail    *mail.Sender
 
 	Settings *setting.Service
 	Audit    *audit.Service
@@ -59,6 +63,7 @@ type App struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	CI       *ci.Service
+	OAuth    *oauth.Service
 
 	now   func() time.Time
 	claim *os.File // locks the data directory
@@ -108,12 +113,17 @@ func (a *App) open(ctx context.Context, o Options) error {
 	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log})
+	a.Mail = mail.New(mail.Deps{
+		URL: string(a.Config.SMTPURL), Queue: a.Queue, Keys: a.Keys, Log: a.Log, Now: a.now,
+		Name: a.Config.ServiceName, Host: cmp.Or(a.host(), "localhost"),
+	})
+	a.Mail.Site = a.Config.ExternalURL
 	a.Signing = signing.New(signing.Deps{DB: a.DB, Keys: a.Keys, Now: a.now})
 	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
 	a.Audit = audit.New(audit.Deps{DB: a.DB})
 	a.Users = user.New(user.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Keys: a.Keys,
-		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Now: a.now, ServiceName: a.Config.ServiceName,
+		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Mail: a.Mail, Now: a.now, ServiceName: a.Config.ServiceName,
 	})
 	a.Projects = project.New(project.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Now: a.now,
@@ -131,6 +141,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 		},
+	})
+	a.OAuth = oauth.New(oauth.Deps{
+		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
+		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
 	})
 	return nil
 }
@@ -187,7 +201,8 @@ func (a *App) Close() error {
 func (a *App) doors() (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI, Signing: a.Signing,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI,
+		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
@@ -196,5 +211,12 @@ func (a *App) doors() (*api.API, *web.Web) {
 		},
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
-	return rest, web.New(web.Deps{Users: a.Users, Projects: a.Projects, Log: a.Log})
+	pages := web.New(web.Deps{
+		Users: a.Users, Projects: a.Projects, Repos: a.Repos, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
+		Site: web.Site{
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: Compatibility,
+		},
+	})
+	return rest, pages
 }

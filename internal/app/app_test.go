@@ -30,7 +30,7 @@ func TestHealth(t *testing.T) {
 			{Do: "GET //-/readiness", Status: 200, Want: `{"status":"ok","checks":{"database":"ok","blobs":"ok"}}`},
 			{Do: "GET //-/health", Status: 200},
 			{Do: "GET //-/nothing", Status: 404},
-			{Do: "GET //", Status: 302, WantHeader: map[string]string{"Location": "/api/v4/docs"}},
+			{Do: "GET //", Status: 303, WantHeader: map[string]string{"Location": "/explore"}},
 			{Do: "GET //robots.txt", Status: 200},
 			{Do: "GET //nothing", Status: 404},
 			{Do: "GET //uploads/-/system/user/avatar/1/none.png", Status: 404},

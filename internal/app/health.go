@@ -11,6 +11,9 @@ import (
 // as gone for a load balancer.
 const checkTimeout = 5 * time.Second
 
+// watched are the paths that health answers.
+var watched = map[string]bool{"/-/liveness": true, "/-/health": true, "/-/readiness": true, "/-/metrics": true}
+
 // health answers the questions of those who watch the server.
 func (s *Server) health(m *metrics) http.Handler {
 	mux := http.NewServeMux()

@@ -28,7 +28,7 @@ func (s *Server) handler(metrics *metrics) http.Handler {
 			switch path := r.URL.Path; {
 			case strings.HasPrefix(path, "/api/"), api.OpenIDPath(path):
 				return rest
-			case strings.HasPrefix(path, "/-/"):
+			case watched[path]:
 				return health
 			case repositories.Serves(r):
 				return repositories

@@ -70,7 +70,7 @@ func settings() []setting {
 			help:  "serve Pages sites on `host:port`, or off (checked, but nothing uses it yet)",
 			field: at(func(c *Config) *string { return &c.PagesAddr }, parseAddrOrOff)},
 		{key: "smtp_url", defNote: "no mail is sent",
-			help:  "the `URL` of the mail server, smtp://user:password@host:port, or smtps:// for TLS from the start (checked, but nothing uses it yet)",
+			help:  "the `URL` of the mail server, smtp://user:password@host:port, or smtps:// for TLS from the start; ?from=address names the sender",
 			field: at(func(c *Config) *SecretURL { return &c.SMTPURL }, parseSMTPURL)},
 		{key: "tier", def: "ultimate",
 			help:  "offer what belongs to this `tier`: free, premium or ultimate",

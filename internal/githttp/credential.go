@@ -118,7 +118,7 @@ func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 }
 
 func (x *exchange) tokenLike(password string) bool {
-	return strings.HasPrefix(password, x.Name+"pat-") || strings.HasPrefix(password, x.Name+"dt-")
+	return strings.HasPrefix(password, x.Name+"pat-") || strings.HasPrefix(password, x.Name+"dt-") || strings.HasPrefix(password, x.Name+"oat-")
 }
 
 // remoteIP is the address that the request came from. The server has put the

@@ -31,6 +31,8 @@ type Settings struct {
 	MaxLoginAttempts      int // wrong passwords before an account is locked
 	UnlockMinutes         int // how long it stays locked
 	SessionMinutes        int // how long an idle session lives
+	SignUpEnabled         bool
+	SignUpApproval        bool // who signs up waits for an administrator
 
 	// Tokens.
 	MaxTokenLifetimeDays int
@@ -74,6 +76,7 @@ func Default() Settings {
 		MaxLoginAttempts:        10,
 		UnlockMinutes:           10,
 		SessionMinutes:          7 * 24 * 60,
+		SignUpApproval:          true,
 		MaxTokenLifetimeDays:    365,
 		ImpersonationEnabled:    true,
 		MaxInstanceVariables:    100,
@@ -108,6 +111,8 @@ func (s *Settings) fields() []field {
 		{"max_login_attempts", &s.MaxLoginAttempts, 1, 1000},
 		{"failed_login_attempts_unlock_period_in_minutes", &s.UnlockMinutes, 1, maxCount},
 		{"session_expire_delay", &s.SessionMinutes, 1, maxCount},
+		{"signup_enabled", &s.SignUpEnabled, 0, 0},
+		{"require_admin_approval_after_user_signup", &s.SignUpApproval, 0, 0},
 		{"max_personal_access_token_lifetime", &s.MaxTokenLifetimeDays, 1, 400},
 		{"impersonation_enabled", &s.ImpersonationEnabled, 0, 0},
 		{"max_instance_variables", &s.MaxInstanceVariables, 0, 10_000},

@@ -33,13 +33,37 @@ const (
 // account that it opens.
 type credential struct {
 	token  Token
+	lent   *LentToken // instead of token
 	actor  actor.Actor
 	state  State
 	active string // last_activity_on
 	loaded time.Time
 }
 
-// Authenticate gives the actor behind a personal or impersonation token.
+// LentToken is a token by which a later feature lets a program act for a user.
+type LentToken struct {
+	ID        int64 // becomes the LentID of the actor
+	UserID    int64
+	Scopes    []string
+	ExpiresAt time.Time
+	Revoked   bool
+}
+
+// Lender finds a token of a later feature by its digest: ErrNoRows when it has
+// none. When one is revoked, the feature calls Forget in that transaction.
+type Lender func(ctx context.Context, q db.Q, digest string) (*LentToken, error)
+
+// OnToken registers a Lender; it is called while the program is put together.
+func (s *Service) OnToken(l Lender) { s.lenders = append(s.lenders, l) }
+
+// Forget makes every node forget what it knows of the user's credentials once
+// the transaction is committed.
+func (s *Service) Forget(ctx context.Context, tx *db.Tx, userID int64) error {
+	return s.dropActor(ctx, tx, userID)
+}
+
+// Authenticate gives the actor behind a personal or impersonation token, or
+// one of a later feature.
 // Unauthorized when the token is unknown, revoked, expired or not accepted by
 // the settings; Forbidden when the account may not be used.
 func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Actor, error) {
@@ -51,12 +75,8 @@ func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Act
 	if err != nil {
 		return actor.Actor{}, fmt.Errorf("authenticate: %w", err)
 	}
-	if !c.token.Active(now) {
-		reason := "Token is expired."
-		if c.token.RevokedAt != nil {
-			reason = "Token was revoked."
-		}
-		return actor.Actor{}, errs.Unauthorized(reason)
+	if err := c.usable(now); err != nil {
+		return actor.Actor{}, err
 	}
 	if c.token.Kind == Impersonation {
 		settings, err := s.Settings.Current(ctx)
@@ -76,6 +96,21 @@ func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Act
 	by := c.actor
 	by.IP = ip
 	return by, nil
+}
+
+// usable refuses a token that has ended.
+func (c *credential) usable(now time.Time) error {
+	active, revoked := c.token.Active(now), c.token.RevokedAt != nil
+	if c.lent != nil {
+		active, revoked = !c.lent.Revoked && now.Before(c.lent.ExpiresAt), c.lent.Revoked
+	}
+	switch {
+	case active:
+		return nil
+	case revoked:
+		return errs.Unauthorized("Token was revoked.")
+	}
+	return errs.Unauthorized("Token is expired.")
 }
 
 // refusal is the error that credentials of an account in this state get.
@@ -109,7 +144,7 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 		return actor.Actor{}, err
 	}
 	as := toActor(u, by.IP)
-	as.Scopes, as.TokenID, as.Behind = by.Scopes, 0, &by
+	as.Scopes, as.Behind = by.Scopes, &by
 	return as, nil
 }
 
@@ -126,7 +161,7 @@ func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error
 	if err := s.noteActivity(ctx, c.actor.ID, c.active, now); err != nil {
 		return err
 	}
-	if c.token.LastUsedAt != nil && now.Sub(*c.token.LastUsedAt) < tokenTouch {
+	if c.lent != nil || c.token.LastUsedAt != nil && now.Sub(*c.token.LastUsedAt) < tokenTouch {
 		return nil
 	}
 	if err := touchToken(ctx, s.DB, c.token.ID, now); err != nil {
@@ -150,19 +185,31 @@ func (s *Service) noteActivity(ctx context.Context, userID int64, last string, n
 // credential reads a token and its account, from memory when it can.
 func (s *Service) credential(ctx context.Context, digest string, now time.Time) (*credential, error) {
 	if !s.Notices.Healthy() {
-		return findCredential(ctx, s.DB, digest)
+		return s.findCredential(ctx, digest)
 	}
 	if c := s.actors.get(digest, now); c != nil {
 		return c, nil
 	}
 	drops := s.actors.drops()
-	c, err := findCredential(ctx, s.DB, digest)
+	c, err := s.findCredential(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
 	c.loaded = now
 	s.actors.put(digest, c, drops)
 	return c, nil
+}
+
+// findCredential looks among our own tokens, then among those of others.
+func (s *Service) findCredential(ctx context.Context, digest string) (*credential, error) {
+	c, err := findCredential(ctx, s.DB, digest)
+	for i := 0; i < len(s.lenders) && errors.Is(err, db.ErrNoRows); i++ {
+		var lent *LentToken
+		if lent, err = s.lenders[i](ctx, s.DB, digest); err == nil {
+			c, err = findLent(ctx, s.DB, lent)
+		}
+	}
+	return c, err
 }
 
 // dropActor makes every node forget what it knows of the user's credentials
@@ -252,6 +299,20 @@ func findCredential(ctx context.Context, q db.Q, digest string) (*credential, er
 		return nil, err
 	}
 	a.Scopes, a.TokenID = c.token.Scopes, c.token.ID
+	return &c, nil
+}
+
+func findLent(ctx context.Context, q db.Q, lent *LentToken) (*credential, error) {
+	c := credential{lent: lent}
+	a := &c.actor
+	err := q.QueryRowContext(ctx, `
+		SELECT u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
+		FROM users u WHERE u.id = ? AND u.deleted_at IS NULL`, lent.UserID).
+		Scan(&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
+	if err != nil {
+		return nil, err
+	}
+	a.Scopes, a.LentID = lent.Scopes, lent.ID
 	return &c, nil
 }
 

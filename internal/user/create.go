@@ -123,8 +123,16 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 	if err := insertUser(ctx, tx, u, hash); err != nil {
 		return err
 	}
-	if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, "", u.CreatedAt); err != nil {
+	token, digest := "", ""
+	if u.ConfirmedAt == nil {
+		token = secret.Token("")
+		digest = secret.Digest(token)
+	}
+	if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, digest, u.CreatedAt); err != nil {
 		return taken(err)
+	}
+	if err := s.welcome(ctx, tx, u, token, n.ResetPassword); err != nil {
+		return err
 	}
 	if err := s.apply(ctx, tx, u, n.Fields); err != nil {
 		return err
@@ -133,6 +141,19 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 		return err
 	}
 	return s.record(ctx, tx, by, u, "user_created", audit.Details{Add: "user", Message: "User " + u.Username + " created"})
+}
+
+// welcome writes to a new user: to set his password, which confirms the
+// address as well, or to confirm it.
+func (s *Service) welcome(ctx context.Context, tx *db.Tx, u *User, token string, reset bool) error {
+	switch {
+	case reset:
+		return s.postReset(ctx, tx, u, "An administrator made an account for you. Your username is "+u.Username+".",
+			"Later you can ask for another link on the page where you sign in.")
+	case token != "":
+		return s.postConfirmation(ctx, tx, u.Name, u.Email, token)
+	}
+	return nil
 }
 
 // apply sets the given attributes and checks them against what the user has.

@@ -126,6 +126,11 @@ func (s *Service) addEmail(ctx context.Context, by actor.Actor, userID int64, n 
 		if err != nil {
 			return err
 		}
+		if e.Token != "" {
+			if err := s.postConfirmation(ctx, tx, u.Name, e.Address, e.Token); err != nil {
+				return err
+			}
+		}
 		return s.recordOf(ctx, tx, by, u, "email_created", e.target(), audit.Details{Add: "email", Message: "Email created"})
 	})
 	if err != nil {

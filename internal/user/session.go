@@ -26,6 +26,11 @@ type Session struct {
 	// Token is the value of the cookie. Only SignIn gives it; the database
 	// holds its digest.
 	Token string
+	// Remember says that the cookie is to outlive the browser. Only SignIn
+	// gives it.
+	Remember bool
+	// User is whose session it is. Only Service.Session gives it.
+	User *User
 }
 
 const (
@@ -63,6 +68,7 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 	if err := s.noteActivity(ctx, u.ID, u.LastActivityOn, now); err != nil {
 		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
 	}
+	session.User = u
 	return toActor(u, ip), session, nil
 }
 

@@ -27,7 +27,11 @@ type SignInRequest struct {
 }
 
 // TwoFactorRequired says that the password was right and a code is needed.
-type TwoFactorRequired struct{}
+type TwoFactorRequired struct {
+	// Ticket is what FinishSignIn takes with the code, instead of login and
+	// password. Only SignIn gives it.
+	Ticket string
+}
 
 // Error gives the text for logs.
 func (TwoFactorRequired) Error() string { return "two-factor code required" }
@@ -58,12 +62,17 @@ func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User,
 		return nil, nil, err
 	}
 	if a.user.TwoFactorEnabled && r.Code == "" {
-		return nil, nil, TwoFactorRequired{}
+		return nil, nil, TwoFactorRequired{Ticket: s.halfway(a, r)}
 	}
+	return s.openSession(ctx, settings, a, r)
+}
+
+// openSession is the part of signing in that follows the password.
+func (s *Service) openSession(ctx context.Context, settings setting.Settings, a *account, r SignInRequest) (*Session, *User, error) {
 	session := newSession(a.user.ID, r, settings, s.Now())
 	var u *User
 	wrongCode := false
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		var err error
 		if u, err = s.enter(ctx, tx, a, r); err != nil {
 			return err
@@ -272,6 +281,9 @@ func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Set
 		if err := s.record(ctx, tx, by, u, "user_access_locked", audit.Details{Message: "User access locked"}); err != nil {
 			return err
 		}
+		if err := s.postUnlock(ctx, tx, u); err != nil {
+			return err
+		}
 	}
 	return saveFailures(ctx, tx, u.ID, failed, until)
 }
@@ -355,6 +367,6 @@ func newSession(userID int64, r SignInRequest, settings setting.Settings, now ti
 	}
 	return &Session{
 		UserID: userID, Token: secret.Token(""), CSRF: secret.Token(""), IP: r.IP, UserAgent: clip(r.UserAgent, 255),
-		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(life),
+		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(life), Remember: r.Remember,
 	}
 }

@@ -242,20 +242,29 @@ func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 	if err := saveOTP(ctx, tx, u.ID, o.sealed, &now, step); err != nil {
 		return nil, err
 	}
-	if err := deleteRecoveryCodes(ctx, tx, u.ID); err != nil {
+	codes, err := s.newCodes(ctx, tx, u.ID)
+	if err != nil {
 		return nil, err
-	}
-	codes := make([]string, recoveryCodes)
-	for i := range codes {
-		codes[i] = newRecoveryCode()
-		if err := insertRecoveryCode(ctx, tx, u.ID, recoveryDigest(codes[i])); err != nil {
-			return nil, err
-		}
 	}
 	if err := s.record(ctx, tx, by, u, "user_enable_two_factor", audit.Details{Message: "Enabled two-factor authentication"}); err != nil {
 		return nil, err
 	}
 	return codes, s.dropActor(ctx, tx, u.ID)
+}
+
+// newCodes replaces the recovery codes of a user.
+func (s *Service) newCodes(ctx context.Context, tx *db.Tx, userID int64) ([]string, error) {
+	if err := deleteRecoveryCodes(ctx, tx, userID); err != nil {
+		return nil, err
+	}
+	codes := make([]string, recoveryCodes)
+	for i := range codes {
+		codes[i] = newRecoveryCode()
+		if err := insertRecoveryCode(ctx, tx, userID, recoveryDigest(codes[i])); err != nil {
+			return nil, err
+		}
+	}
+	return codes, nil
 }
 
 // useCode uses up a code or recovery code; false when it is wrong or was used

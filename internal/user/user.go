@@ -15,6 +15,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/mail"
 	"svc/internal/notice"
 	"svc/internal/queue"
 	"svc/internal/secret"
@@ -173,6 +174,7 @@ type Deps struct {
 	Settings *setting.Service
 	Keys     *secret.Keyring
 	Hasher   *secret.Hasher
+	Mail     *mail.Sender // nil: no letters
 	Now      func() time.Time
 
 	// ServiceName starts personal access tokens: svcpat-….
@@ -185,6 +187,7 @@ type Service struct {
 	movers   []Mover
 	guards   []Guard
 	renamers []Renamer
+	lenders  []Lender
 	actors   actorCache
 }
 

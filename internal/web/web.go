@@ -1,15 +1,24 @@
-// Package web is the door for browsers.
+// Package web is the door for browsers: pages made on the server, the forms on
+// them, and the few files that they need.
+//
+// The pages stand in tables (method, path, who may, handler) at the top of the
+// file that has their handlers; what is common to all of them is in page.go.
 package web
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"strconv"
+	"time"
 
-	"svc/internal/blob"
-	"svc/internal/errs"
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/limit"
+	"svc/internal/mail"
+	"svc/internal/oauth"
 	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/secret"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -17,68 +26,68 @@ import (
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
+	Repos    *repo.Service
+	Settings *setting.Service
+	OAuth    *oauth.Service
+	Mail     *mail.Sender
+	Keys     *secret.Keyring
+	Limits   *limit.Limiter
 	Log      *slog.Logger
+	Now      func() time.Time
+	Site     Site
+}
+
+// Site is what pages tell of the installation.
+type Site struct {
+	URL     string // without a slash at the end
+	Name    string
+	SSHHost string
+	SSHPort string // empty: no git over SSH
+	Version string
 }
 
 // Web serves pages.
 type Web struct {
 	Deps
-	mux *http.ServeMux
+	router   *chi.Mux
+	assets   *assets
+	views    *views
+	pages    []route
+	rendered *texts
+	visitors []byte // key of the CSRF tokens of those who have not signed in
 }
 
 // New builds the routes.
 func New(d Deps) *Web {
-	w := &Web{Deps: d, mux: http.NewServeMux()}
-	w.mux.HandleFunc("GET /uploads/-/system/user/avatar/{id}/{name}", w.avatar(d.Users.OpenAvatar))
-	for owner, group := range map[string]bool{"project": false, "group": true} {
-		w.mux.HandleFunc("GET /uploads/-/system/"+owner+"/avatar/{id}/{name}",
-			w.avatar(func(ctx context.Context, id int64, name string) (*blob.Object, error) {
-				return d.Projects.OpenAvatar(ctx, group, id, name)
-			}))
-	}
-	w.mux.HandleFunc("GET /uploads/-/system/topic/avatar/{id}/{name}", w.avatar(d.Projects.OpenTopicAvatar))
-	w.mux.HandleFunc("GET /robots.txt", w.robots)
-	w.mux.HandleFunc("GET /{$}", w.home)
+	w := &Web{Deps: d, router: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), visitors: d.Keys.Derive("web visitors")}
+	w.views = w.parseViews()
+	w.assetRoutes()
+	w.pictureRoutes()
+	w.homePages()
+	w.signInPages()
+	w.passwordPages()
+	w.registrationPages()
+	w.newPages()
+	w.profilePages()
+	w.securityPages()
+	w.credentialPages()
+	w.applicationPages()
+	w.oauthPages()
+	w.router.NotFound(w.handler("place", anybody, w.place))
+	w.router.MethodNotAllowed(w.handler("place", anybody, w.place))
 	return w
 }
 
-// ServeHTTP implements http.Handler.
-func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.mux.ServeHTTP(rw, r) }
-
-// home leads to what there is to see.
-func (w *Web) home(rw http.ResponseWriter, r *http.Request) {
-	http.Redirect(rw, r, "/api/v4/docs", http.StatusFound)
-}
-
-func (w *Web) robots(rw http.ResponseWriter, _ *http.Request) {
-	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = rw.Write([]byte("User-agent: *\nDisallow: /api/\nDisallow: /-/\n"))
-}
-
-// avatar serves a picture to anybody who knows its name. Each upload has a
-// name of its own, so that it may be kept for ever.
-func (w *Web) avatar(open func(ctx context.Context, id int64, name string) (*blob.Object, error)) http.HandlerFunc {
-	return func(rw http.ResponseWriter, r *http.Request) {
-		id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-		if err != nil {
-			http.NotFound(rw, r)
-			return
-		}
-		picture, err := open(r.Context(), id, r.PathValue("name"))
-		if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindInvalid) {
-			http.NotFound(rw, r)
-			return
-		}
-		if err != nil {
-			w.Log.ErrorContext(r.Context(), "open avatar", "path", r.URL.Path, "error", err)
-			http.Error(rw, "The picture can not be read now.", http.StatusInternalServerError)
-			return
-		}
-		defer picture.Close()
-		h := rw.Header()
-		h.Set("Content-Type", picture.ContentType)
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-		http.ServeContent(rw, r, "", picture.ModTime, picture)
+// ServeHTTP implements http.Handler. HEAD is GET whose body the server leaves
+// out.
+func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		get := *r
+		get.Method = http.MethodGet
+		r = &get
 	}
+	w.router.ServeHTTP(rw, r)
 }
+
+// secure reports whether users come by HTTPS.
+func (w *Web) secure() bool { return len(w.Site.URL) > 8 && w.Site.URL[:8] == "https://" }

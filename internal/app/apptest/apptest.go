@@ -71,6 +71,12 @@ func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
 // ServiceName sets the service's own name.
 func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
 
+// Mail names the mail server: see mailtest.
+func Mail(url string) Option { return func(c *config.Config) { c.SMTPURL = config.SecretURL(url) } }
+
+// ExternalURL sets the address under which users reach the server.
+func ExternalURL(url string) Option { return func(c *config.Config) { c.ExternalURL = url } }
+
 // Each runs f against a fresh server per kind of database.
 func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()

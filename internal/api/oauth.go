@@ -1,0 +1,338 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/limit"
+	"svc/internal/oauth"
+)
+
+// maxOAuthBody is far more than the parameters of OAuth need.
+const maxOAuthBody = 64 << 10
+
+func (a *API) oauthRoutes() {
+	a.mux.Post(tokenPath, a.giveTokens)
+	a.mux.Post(revokePath, a.revokeTokens)
+	a.mux.Get(tokenInfoPath, a.tokenInfo)
+	a.mux.Get(userInfoPath, a.userInfo)
+	a.mux.Post(userInfoPath, a.userInfo)
+	a.mux.Post(devicePath, a.noDevices)
+}
+
+// preflights are the methods of the addresses that pages of other origins may
+// ask about before they use them.
+var preflights = map[string]string{tokenPath: "POST", revokePath: "POST", userInfoPath: "GET, POST"}
+
+// serveOAuth answers what OpenIDPath names. Pages of other origins may use it,
+// with tokens and client credentials, never with cookies; of headers they may
+// send those that carry credentials and the type of the body, and no other.
+func (a *API) serveOAuth(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h["Vary"] = varyOrigin
+	if to, ok := w.(routed); ok {
+		to.SetRoute(r.URL.Path)
+	}
+	if r.Header.Get("Origin") != "" && r.URL.Path != devicePath {
+		h.Set("Access-Control-Allow-Origin", "*")
+	}
+	methods, preflight := preflights[r.URL.Path]
+	if r.Method == http.MethodOptions && preflight {
+		h.Set("Access-Control-Allow-Methods", methods)
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+		h.Set("Access-Control-Max-Age", "7200")
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	r.URL.RawPath = r.URL.EscapedPath()
+	a.mux.ServeHTTP(w, r)
+}
+
+// tokenRate is how often passwords may be tried for a login from one address.
+func tokenRate() limit.Rate {
+	return limit.Rate{Name: "oauth_token", Requests: 10, Period: time.Minute}
+}
+
+type tokensJSON struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int64  `json:"expires_in"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+	Scope        string `json:"scope"`
+	CreatedAt    int64  `json:"created_at"`
+	IDToken      string `json:"id_token,omitempty"`
+}
+
+// giveTokens: https://docs.gitlab.com/api/oauth2/
+func (a *API) giveTokens(w http.ResponseWriter, r *http.Request) {
+	values, err := oauthForm(w, r)
+	if err != nil {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	request := oauth.TokenRequest{
+		GrantType: values.Get("grant_type"), Code: values.Get("code"), RedirectURI: values.Get("redirect_uri"), Verifier: values.Get("code_verifier"),
+		RefreshToken: values.Get("refresh_token"), Username: values.Get("username"), Password: values.Get("password"), Scope: values.Get("scope"),
+		IP: remoteIP(r),
+	}
+	if request.ClientID, request.ClientSecret, err = clientOf(r, values); err != nil {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	if request.GrantType == "password" {
+		decision := a.Limits.Allow(request.IP+" "+strings.ToLower(request.Username), tokenRate())
+		decision.Headers(w.Header())
+		if !decision.OK {
+			a.refuseOAuth(w, r, errThrottled)
+			return
+		}
+	}
+	t, err := a.OAuth.Exchange(r.Context(), request)
+	if err != nil {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	a.writeOAuth(w, r, http.StatusOK, tokensJSON{
+		AccessToken: t.AccessToken, TokenType: "bearer", ExpiresIn: int64(oauth.TokenLife / time.Second), RefreshToken: t.RefreshToken,
+		Scope: strings.Join(t.Scopes, " "), CreatedAt: t.CreatedAt.Unix(), IDToken: t.IDToken,
+	})
+}
+
+// revokeTokens: https://docs.gitlab.com/api/oauth2/#revoke-a-token
+func (a *API) revokeTokens(w http.ResponseWriter, r *http.Request) {
+	values, err := oauthForm(w, r)
+	if err != nil {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	id, secret, err := clientOf(r, values)
+	if err == nil {
+		err = a.OAuth.Revoke(r.Context(), id, secret, values.Get("token"))
+	}
+	if err != nil {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	a.writeOAuth(w, r, http.StatusOK, struct{}{})
+}
+
+type tokenInfoJSON struct {
+	ResourceOwnerID  int64                 `json:"resource_owner_id"`
+	Scope            []string              `json:"scope"`
+	ExpiresIn        int64                 `json:"expires_in"`
+	Application      *tokenApplicationJSON `json:"application"`
+	CreatedAt        int64                 `json:"created_at"`
+	Scopes           []string              `json:"scopes"`             // deprecated: scope
+	ExpiresInSeconds int64                 `json:"expires_in_seconds"` // deprecated: expires_in
+}
+
+type tokenApplicationJSON struct {
+	UID string `json:"uid"`
+}
+
+// tokenInfo: https://docs.gitlab.com/api/oauth2/#retrieve-the-token-information
+func (a *API) tokenInfo(w http.ResponseWriter, r *http.Request) {
+	info, err := a.OAuth.Info(r.Context(), bearerOf(r, nil), remoteIP(r))
+	if err != nil {
+		a.refuseToken(w, r, err)
+		return
+	}
+	left := int64(info.ExpiresAt.Sub(a.Now()) / time.Second)
+	form := tokenInfoJSON{
+		ResourceOwnerID: info.UserID, Scope: info.Scopes, ExpiresIn: left, CreatedAt: info.CreatedAt.Unix(), Scopes: info.Scopes, ExpiresInSeconds: left,
+	}
+	if info.Application != "" {
+		form.Application = &tokenApplicationJSON{info.Application}
+	}
+	a.writeOAuth(w, r, http.StatusOK, form)
+}
+
+// userInfo: https://docs.gitlab.com/integration/openid_connect_provider/
+func (a *API) userInfo(w http.ResponseWriter, r *http.Request) {
+	var values url.Values
+	if r.Method == http.MethodPost {
+		var err error
+		if values, err = oauthForm(w, r); err != nil {
+			a.refuseOAuth(w, r, err)
+			return
+		}
+	}
+	by, err := a.Users.Authenticate(r.Context(), bearerOf(r, values), remoteIP(r))
+	if err != nil {
+		a.refuseToken(w, r, err)
+		return
+	}
+	if to, ok := w.(routed); ok {
+		to.SetUser(by.Username)
+	}
+	claims, err := a.OAuth.UserInfo(r.Context(), by)
+	if errs.Is(err, errs.KindForbidden) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="`+a.Site.Name+`", error="insufficient_scope", scope="openid"`)
+		a.writeOAuth(w, r, http.StatusForbidden, scopeJSON{"insufficient_scope", "The token needs the scope openid.", "openid"})
+		return
+	}
+	if err != nil {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	a.writeOAuth(w, r, http.StatusOK, claims)
+}
+
+// noDevices says that the device authorization grant is not there.
+func (a *API) noDevices(w http.ResponseWriter, r *http.Request) {
+	a.writeOAuth(w, r, http.StatusNotFound, oauthErrorJSON{oauth.UnsupportedGrant, "The device authorization grant is not supported."})
+}
+
+// bearerOf finds the token of a request: RFC 6750.
+func bearerOf(r *http.Request, values url.Values) string {
+	if scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(rest)
+	}
+	if token := values.Get("access_token"); token != "" {
+		return token
+	}
+	return queryValue(r.URL.RawQuery, "access_token")
+}
+
+// oauthForm reads the parameters of a request from its body alone: what is in
+// the address is written into the logs of others. A parameter that is there
+// twice is refused.
+func oauthForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxOAuthBody)
+	unreadable := &oauth.Error{Code: oauth.InvalidRequest, Description: "The body can not be read."}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	values := url.Values{}
+	switch kind {
+	case "application/json":
+		var object map[string]any
+		body, err := io.ReadAll(r.Body)
+		if err != nil || len(body) > 0 && json.Unmarshal(body, &object) != nil {
+			return nil, unreadable
+		}
+		for name, value := range object {
+			if text, ok := value.(string); ok {
+				values.Set(name, text)
+			} else if value != nil {
+				return nil, unreadable
+			}
+		}
+	case "multipart/form-data":
+		if err := r.ParseMultipartForm(maxOAuthBody); err != nil {
+			return nil, unreadable
+		}
+		values = r.MultipartForm.Value
+	default:
+		if err := r.ParseForm(); err != nil {
+			return nil, unreadable
+		}
+		values = r.PostForm
+	}
+	for name, list := range values {
+		if len(list) > 1 {
+			return nil, &oauth.Error{Code: oauth.InvalidRequest, Description: "The request has the parameter " + name + " more than once."}
+		}
+	}
+	return values, nil
+}
+
+// clientOf finds the credentials of the client, in the header or in the body,
+// not in both.
+func clientOf(r *http.Request, values url.Values) (id, secret string, err error) {
+	id, secret = values.Get("client_id"), values.Get("client_secret")
+	user, password, ok := r.BasicAuth()
+	if !ok || user == "" && password == "" { // some libraries send an empty one for no client
+		return id, secret, nil
+	}
+	// They are encoded before they are joined: RFC 6749, section 2.3.1.
+	user, errUser := url.QueryUnescape(user)
+	password, errPassword := url.QueryUnescape(password)
+	if errUser != nil || errPassword != nil || user == "" {
+		return "", "", &oauth.Error{Code: oauth.InvalidClient, Description: "The client credentials in the header can not be read."}
+	}
+	if id != "" && id != user || secret != "" && secret != password {
+		return "", "", &oauth.Error{Code: oauth.InvalidRequest, Description: "The client credentials are sent in two ways that differ."}
+	}
+	return user, password, nil
+}
+
+// oauthErrorJSON is the body of errors as RFC 6749 has it.
+type oauthErrorJSON struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// tokenErrorJSON is the body of an answer to a token that does not work.
+type tokenErrorJSON struct {
+	oauthErrorJSON
+	State string `json:"state"`
+}
+
+// refuseToken answers a request whose token does not work.
+func (a *API) refuseToken(w http.ResponseWriter, r *http.Request, err error) {
+	if !errs.Is(err, errs.KindUnauthorized) && !errs.Is(err, errs.KindForbidden) {
+		a.refuseOAuth(w, r, err)
+		return
+	}
+	text := "The access token is invalid"
+	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind == errs.KindUnauthorized {
+		switch {
+		case strings.Contains(e.Text, "expired"):
+			text = "The access token expired"
+		case strings.Contains(e.Text, "revoked"):
+			text = "The access token was revoked"
+		}
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="`+a.Site.Name+`", error="invalid_token", error_description="`+text+`"`)
+	a.writeOAuth(w, r, http.StatusUnauthorized, tokenErrorJSON{oauthErrorJSON{"invalid_token", text}, "unauthorized"})
+}
+
+// refuseOAuth answers with an error of the protocol. Faults are logged.
+func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
+	if refused, ok := errors.AsType[*oauth.Error](err); ok {
+		code := http.StatusBadRequest
+		switch refused.Code {
+		case oauth.InvalidClient:
+			code = http.StatusUnauthorized
+			scheme := "Bearer"
+			if _, _, ok := r.BasicAuth(); ok { // a page that did not try Basic must not make the browser ask
+				scheme = "Basic"
+			}
+			w.Header().Set("WWW-Authenticate", scheme+` realm="`+a.Site.Name+`", error="invalid_client"`)
+		case oauth.UnauthorizedClient:
+			code = http.StatusForbidden
+		}
+		a.writeOAuth(w, r, code, oauthErrorJSON{refused.Code, refused.Description})
+		return
+	}
+	if errors.Is(err, errThrottled) {
+		a.writeOAuth(w, r, http.StatusTooManyRequests, oauthErrorJSON{"temporarily_unavailable", "There were too many requests. Try again later."})
+		return
+	}
+	if r.Context().Err() != nil {
+		return // the caller has gone
+	}
+	a.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	a.writeOAuth(w, r, http.StatusInternalServerError, oauthErrorJSON{"server_error", "Something went wrong on the server."})
+}
+
+// writeOAuth writes an answer that nobody may keep.
+func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, code int, body any) {
+	text, err := a.forms.appendJSON(nil, body)
+	if err != nil {
+		a.Log.ErrorContext(r.Context(), "encode answer", "error", err)
+		code, text = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)
+	}
+	h := w.Header()
+	h["Content-Type"] = jsonHeader
+	h.Set("Cache-Control", "no-store")
+	h.Set("Pragma", "no-cache")
+	w.WriteHeader(code)
+	_, _ = w.Write(text) // the client may be gone
+}

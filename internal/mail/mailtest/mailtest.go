@@ -1,0 +1,263 @@
+// Package mailtest is a mail server for tests: it takes every letter, and
+// shows them.
+package mailtest
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net"
+	"net/http/httptest"
+	"net/mail"
+	"net/textproto"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Letter is what arrived.
+type Letter struct {
+	From, To string // of the envelope
+	Header   mail.Header
+	Subject  string
+	Text     string
+	HTML     string
+}
+
+// Link finds the first address in the text that contains part.
+func (l Letter) Link(t testing.TB, part string) string {
+	t.Helper()
+	for _, link := range regexp.MustCompile(`https?://\S+`).FindAllString(l.Text, -1) {
+		if strings.Contains(link, part) {
+			return link
+		}
+	}
+	t.Fatalf("the letter has no link with %q: %s", part, l.Text)
+	return ""
+}
+
+// Server listens on a port of its own until the test ends.
+type Server struct {
+	// Password, if set, is asked of the user "forge", over TLS only.
+	Password string
+	// Trust is how a client knows the certificate of this server.
+	Trust *tls.Config
+
+	own *tls.Config
+
+	listener net.Listener
+	mu       sync.Mutex
+	letters  []Letter
+	refusals []string // answers to the next letters, before any is taken
+	arrived  chan struct{}
+}
+
+// Start starts a server.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewTLSServer(nil) // it has a certificate that is good for a test
+	defer web.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	s := &Server{
+		listener: l, arrived: make(chan struct{}, 1000),
+		Trust: &tls.Config{RootCAs: roots, ServerName: "example.com"}, own: &tls.Config{Certificates: web.TLS.Certificates},
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.talk(c)
+		}
+	}()
+	return s
+}
+
+// URL is the value of smtp_url for this server.
+func (s *Server) URL() string {
+	if s.Password != "" {
+		return "smtp://forge:" + s.Password + "@" + s.listener.Addr().String()
+	}
+	return "smtp://" + s.listener.Addr().String() + "?from=forge@example.org"
+}
+
+// Refuse answers the next attempts to deliver a letter with these lines.
+func (s *Server) Refuse(lines ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusals = append(s.refusals, lines...)
+}
+
+// Letters gives all that have arrived.
+func (s *Server) Letters() []Letter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Letter(nil), s.letters...)
+}
+
+// Wait gives the next letter to the address that has not been waited for.
+func (s *Server) Wait(t testing.TB, to string) Letter {
+	t.Helper()
+	end := time.After(20 * time.Second)
+	for {
+		s.mu.Lock()
+		for i, l := range s.letters {
+			if l.To == to {
+				s.letters = append(s.letters[:i:i], s.letters[i+1:]...)
+				s.mu.Unlock()
+				return l
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.arrived:
+		case <-end:
+			t.Fatalf("no letter to %s has arrived", to)
+		}
+	}
+}
+
+func (s *Server) talk(c net.Conn) {
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	r := bufio.NewReader(c)
+	say := func(format string, args ...any) { fmt.Fprintf(c, format+"\r\n", args...) }
+	say("220 mail.example.org ready")
+	var l Letter
+	known, safe := s.Password == "", false
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		line = strings.TrimRight(line, "\r\n")
+		verb, rest, _ := strings.Cut(line, " ")
+		switch strings.ToUpper(verb) {
+		case "EHLO", "HELO":
+			switch {
+			case s.Password == "":
+				say("250-mail.example.org\r\n250 8BITMIME")
+			case safe:
+				say("250-mail.example.org\r\n250 AUTH PLAIN")
+			default:
+				say("250-mail.example.org\r\n250 STARTTLS")
+			}
+		case "STARTTLS":
+			say("220 go on")
+			c, safe = tls.Server(c, s.own), true
+			r = bufio.NewReader(c)
+		case "AUTH":
+			_, given, _ := strings.Cut(rest, " ")
+			text, _ := base64.StdEncoding.DecodeString(given)
+			if known = string(text) == "\x00forge\x00"+s.Password; !known {
+				say("535 wrong password")
+				continue
+			}
+			say("235 welcome")
+		case "MAIL":
+			if !known {
+				say("530 sign in first")
+				continue
+			}
+			l = Letter{From: address(rest)}
+			say("250 ok")
+		case "RCPT":
+			if refusal := s.refusal(); refusal != "" {
+				say("%s", refusal)
+				continue
+			}
+			l.To = address(rest)
+			say("250 ok")
+		case "DATA":
+			say("354 go on")
+			body, err := textproto.NewReader(r).ReadDotBytes()
+			if err != nil {
+				return
+			}
+			if err := l.read(body); err != nil {
+				say("554 %v", err)
+				continue
+			}
+			s.mu.Lock()
+			s.letters = append(s.letters, l)
+			s.mu.Unlock()
+			s.arrived <- struct{}{}
+			say("250 taken")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 ok")
+		}
+	}
+}
+
+func (s *Server) refusal() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.refusals) == 0 {
+		return ""
+	}
+	first := s.refusals[0]
+	s.refusals = s.refusals[1:]
+	return first
+}
+
+func address(argument string) string {
+	_, rest, _ := strings.Cut(argument, "<")
+	found, _, _ := strings.Cut(rest, ">")
+	return found
+}
+
+func (l *Letter) read(body []byte) error {
+	m, err := mail.ReadMessage(strings.NewReader(string(body)))
+	if err != nil {
+		return err
+	}
+	l.Header = m.Header
+	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
+		return err
+	}
+	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	parts := multipart.NewReader(m.Body, params["boundary"])
+	for {
+		p, err := parts.NextRawPart()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var from io.Reader = p
+		if p.Header.Get("Content-Transfer-Encoding") == "quoted-printable" {
+			from = quotedprintable.NewReader(p)
+		}
+		text, err := io.ReadAll(from)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
+			l.HTML = string(text)
+		} else {
+			l.Text = string(text)
+		}
+	}
+}

@@ -1,0 +1,314 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// Application is a program that may ask users to act for them.
+type Application struct {
+	ID           int64
+	UID          string // the client_id
+	Name         string
+	RedirectURIs []string
+	Scopes       []string // the most that it may ask for
+	Confidential bool     // it can keep a secret
+	Trusted      bool     // users are not asked
+	Disabled     bool     // nothing is given to it
+	OwnerID      *int64   // nil: it belongs to the installation
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+
+	Secret string // set by Create and RenewSecret, and only there
+
+	digest string // of the secret
+}
+
+// NewApplication is what an application is made of.
+type NewApplication struct {
+	Name         string
+	RedirectURIs string // one per line
+	Scopes       []string
+	Confidential bool
+	Trusted      bool // for those of the installation only
+}
+
+// Create makes an application of the installation. Administrators only;
+// Invalid when it can not be as asked.
+func (s *Service) Create(ctx context.Context, by actor.Actor, n NewApplication) (*Application, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	return s.create(ctx, by, nil, n)
+}
+
+// CreateOwn makes an application of the actor himself. It is never trusted.
+func (s *Service) CreateOwn(ctx context.Context, by actor.Actor, n NewApplication) (*Application, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	n.Trusted = false
+	return s.create(ctx, by, &by.ID, n)
+}
+
+func (s *Service) create(ctx context.Context, by actor.Actor, owner *int64, n NewApplication) (*Application, error) {
+	app := &Application{
+		UID: secret.Token(""), OwnerID: owner, Confidential: n.Confidential, Trusted: n.Trusted, CreatedAt: s.Now(), UpdatedAt: s.Now(),
+	}
+	if err := app.set(n.Name, n.RedirectURIs, n.Scopes); err != nil {
+		return nil, err
+	}
+	s.newSecret(app)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertApplication(ctx, tx, app); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, app, "oauth_application_created", audit.Details{Add: "oauth_application", Message: "OAuth application added"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create application: %w", err)
+	}
+	return app, nil
+}
+
+func (s *Service) newSecret(app *Application) {
+	app.Secret = secret.Token(s.ServiceName + "oas-")
+	app.digest = secret.Digest(app.Secret)
+}
+
+// set takes over what people write, once it has been checked.
+func (a *Application) set(name, redirects string, scopes []string) error {
+	a.Name = strings.TrimSpace(name)
+	if a.Name == "" {
+		return errs.InvalidField("name", "can't be blank")
+	}
+	if len(a.Name) > 255 {
+		return errs.InvalidField("name", "is too long (maximum is 255 characters)")
+	}
+	var err error
+	if a.RedirectURIs, err = parseRedirects(redirects); err != nil {
+		return err
+	}
+	a.Scopes = scopeList(strings.Join(scopes, " "))
+	if len(a.Scopes) == 0 {
+		return errs.InvalidField("scopes", "can't be blank")
+	}
+	if !slices.ContainsFunc(a.Scopes, func(scope string) bool { return !known(scope) }) {
+		return nil
+	}
+	return errs.InvalidField("scopes", "doesn't match configured on the server.")
+}
+
+// Change is what may be changed of an application; nil keeps what is.
+type Change struct {
+	Name         *string
+	RedirectURIs *string
+	Scopes       []string
+	Confidential *bool
+	Trusted      *bool // administrators only
+	Disabled     *bool // administrators only
+}
+
+// Update changes an application: its owner may, and administrators those of
+// the installation; NotFound for anybody else. Tokens of one that is disabled
+// end at once, and so do those with a scope that it no longer has.
+func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change) (*Application, error) {
+	if !by.Admin && (c.Trusted != nil || c.Disabled != nil) {
+		return nil, errs.Forbidden("")
+	}
+	return s.change(ctx, by, id, func(tx *db.Tx, app *Application) error {
+		was := *app
+		if err := app.apply(c); err != nil {
+			return err
+		}
+		if app.Disabled && !was.Disabled || !within(was.Scopes, app.Scopes) {
+			if err := s.endAll(ctx, tx, app.ID); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, by, app, "oauth_application_updated", audit.Details{Change: "oauth_application", Message: "OAuth application changed"})
+	})
+}
+
+func (a *Application) apply(c Change) error {
+	name, redirects, scopes := a.Name, strings.Join(a.RedirectURIs, "\n"), a.Scopes
+	if c.Name != nil {
+		name = *c.Name
+	}
+	if c.RedirectURIs != nil {
+		redirects = *c.RedirectURIs
+	}
+	if c.Scopes != nil {
+		scopes = c.Scopes
+	}
+	for to, value := range map[*bool]*bool{&a.Confidential: c.Confidential, &a.Trusted: c.Trusted, &a.Disabled: c.Disabled} {
+		if value != nil {
+			*to = *value
+		}
+	}
+	a.Trusted = a.Trusted && a.OwnerID == nil
+	return a.set(name, redirects, scopes)
+}
+
+// RenewSecret gives an application another secret; the old one is void. Who
+// may: see Update.
+func (s *Service) RenewSecret(ctx context.Context, by actor.Actor, id int64) (*Application, error) {
+	return s.change(ctx, by, id, func(tx *db.Tx, app *Application) error {
+		s.newSecret(app)
+		return s.record(ctx, tx, by, app, "oauth_application_secret_renewed", audit.Details{Change: "secret", Message: "OAuth application secret renewed"})
+	})
+}
+
+// change runs f on an application that the actor may change, and saves it.
+func (s *Service) change(ctx context.Context, by actor.Actor, id int64, f func(tx *db.Tx, app *Application) error) (*Application, error) {
+	var app *Application
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if app, err = s.own(ctx, tx, by, id); err != nil {
+			return err
+		}
+		if err := f(tx, app); err != nil {
+			return err
+		}
+		app.UpdatedAt = s.Now()
+		return saveApplication(ctx, tx, app)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change application %d: %w", id, err)
+	}
+	return app, nil
+}
+
+// Delete removes an application; all that it was given ends at once. Who may:
+// see Update.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		app, err := s.own(ctx, tx, by, id)
+		if err != nil {
+			return err
+		}
+		if err := s.endAll(ctx, tx, app.ID); err != nil {
+			return err
+		}
+		if err := deleteApplication(ctx, tx, app.ID); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, app, "oauth_application_deleted", audit.Details{Remove: "oauth_application", Message: "OAuth application removed"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete application %d: %w", id, err)
+	}
+	return nil
+}
+
+// Application gives one application; who may: see Update.
+func (s *Service) Application(ctx context.Context, by actor.Actor, id int64) (*Application, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	app, err := findApplication(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	return app, app.require(by)
+}
+
+// own reads an application that the actor may change, and locks it.
+func (s *Service) own(ctx context.Context, tx *db.Tx, by actor.Actor, id int64) (*Application, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if err := tx.Lock(ctx, "oauth_applications", id); err != nil {
+		return nil, err
+	}
+	app, err := findApplication(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	return app, app.require(by)
+}
+
+// require refuses everybody but the owner; administrators are the owner of
+// what belongs to the installation.
+func (a *Application) require(by actor.Actor) error {
+	if a.OwnerID == nil && by.Admin || a.OwnerID != nil && by.Is(*a.OwnerID) {
+		return nil
+	}
+	return errs.NotFound("Application")
+}
+
+// Applications lists those of the installation, the oldest first.
+// Administrators only.
+func (s *Service) Applications(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Application], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[*Application]{}, err
+	}
+	var where db.Where
+	where.And("a.owner_id IS NULL")
+	return listApplications(ctx, s.DB, where, p)
+}
+
+// OwnApplications lists those of the actor.
+func (s *Service) OwnApplications(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Application], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Application]{}, err
+	}
+	var where db.Where
+	where.And("a.owner_id = ?", by.ID)
+	return listApplications(ctx, s.DB, where, p)
+}
+
+// record writes an audit event about an application: at its owner, or at the
+// installation.
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, app *Application, kind string, d audit.Details) error {
+	entity := audit.Instance()
+	if app.OwnerID != nil {
+		entity = audit.Entity{Type: audit.UserEntity, ID: *app.OwnerID, Path: by.Username}
+	}
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: entity, Target: audit.Target{Type: "OauthApplication", ID: app.ID, Details: app.Name}, Details: d,
+	})
+}
+
+// endAll revokes all that was given to an application.
+func (s *Service) endAll(ctx context.Context, tx *db.Tx, id int64) error {
+	users, err := usersOf(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := revokeOf(ctx, tx, id, s.Now()); err != nil {
+		return err
+	}
+	for _, userID := range users {
+		if err := s.Users.Forget(ctx, tx, userID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave takes part in the deletion of a user: his applications go with him,
+// and what others allowed them.
+func (s *Service) leave(ctx context.Context, tx *db.Tx, userID, _ int64, _ bool) error {
+	ids, err := applicationsOf(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := s.endAll(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := deleteApplication(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

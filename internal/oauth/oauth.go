@@ -1,0 +1,148 @@
+// Package oauth lets programs of others act for users: applications, what
+// users allowed them, and the tokens that came of it, by OAuth 2.0 (RFC 6749,
+// 7009, 7636, 8252) and OpenID Connect.
+package oauth
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/signing"
+	"svc/internal/user"
+)
+
+const (
+	// codeLife is how long an authorization code can be exchanged.
+	codeLife = 10 * time.Minute
+	// TokenLife is how long an access token works.
+	TokenLife = 2 * time.Hour
+	// idTokenLife is how long an id_token says that somebody has signed in.
+	idTokenLife = 2 * time.Minute
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Signing  *signing.Service
+	Users    *user.Service
+	Projects *project.Service
+	Now      func() time.Time
+
+	URL         string // of the installation: the issuer of tokens
+	ServiceName string // starts secrets and tokens
+}
+
+// Service is the applications and their tokens.
+type Service struct{ Deps }
+
+// New makes the service. From then on its access tokens open accounts.
+func New(d Deps) *Service {
+	s := &Service{d}
+	s.Users.OnToken(findLent)
+	s.Users.OnDelete(s.leave)
+	s.Queue.Every("oauth_purge", time.Hour, s.Purge)
+	return s
+}
+
+// Error is a refusal in the words of the protocol. Redirect is where the
+// browser carries it; empty when the client or its address can not be trusted,
+// or when there is no browser.
+type Error struct {
+	Code        string
+	Description string
+	Redirect    string
+}
+
+// Error gives the text for logs.
+func (e *Error) Error() string { return e.Code + ": " + e.Description }
+
+// The codes of RFC 6749, and those of OpenID Connect.
+const (
+	InvalidRequest       = "invalid_request"
+	InvalidClient        = "invalid_client"
+	InvalidGrant         = "invalid_grant"
+	InvalidScope         = "invalid_scope"
+	UnauthorizedClient   = "unauthorized_client"
+	AccessDenied         = "access_denied"
+	UnsupportedGrant     = "unsupported_grant_type"
+	UnsupportedResponse  = "unsupported_response_type"
+	RequestNotSupported  = "request_not_supported"
+	LoginRequired        = "login_required"
+	ConsentRequired      = "consent_required"
+	textInvalidClient    = "Client authentication failed: the client is unknown, or its credentials are wrong."
+	textInvalidGrant     = "The provided authorization grant is invalid, expired or revoked, does not match the redirect URI of the authorization request, or was issued to another client."
+	textInvalidPassword  = "The login or password is wrong, or the account can not be used in this way."
+	textInvalidScope     = "The requested scope is unknown, or the application does not have it."
+	textMissingParameter = "The request lacks the parameter "
+)
+
+func refuse(code, description string) *Error { return &Error{Code: code, Description: description} }
+
+func missing(name string) *Error { return refuse(InvalidRequest, textMissingParameter+name+".") }
+
+// Scope is something that an application may be allowed to do.
+type Scope struct {
+	Name  string
+	Title string // for people
+	Text  string
+}
+
+// Scopes are all that there are.
+func Scopes() []Scope {
+	return []Scope{
+		{"api", "Access the API on your behalf", "Read and write everything that you can: groups, projects, repositories, pipelines and settings."},
+		{"read_api", "Read the API", "Read everything that you can, and change nothing."},
+		{"read_user", "Read your personal information", "Your profile, and what others tell of themselves."},
+		{"create_runner", "Create runners", "Add runners to your projects and groups."},
+		{"manage_runner", "Manage runners", "Change and remove runners of your projects and groups."},
+		{"k8s_proxy", "Reach clusters", "Call Kubernetes through the agents that you may use."},
+		{"read_repository", "Read repositories", "Clone and fetch private projects by git over HTTP."},
+		{"write_repository", "Write repositories", "Push to your projects by git over HTTP."},
+		{"sudo", "Act as any user", "Perform API actions as any user of the installation, if you are an administrator."},
+		{"admin_mode", "Administer", "Use what administrators may, where that must be asked for."},
+		{"openid", "Sign in with your account", "Know who you are, and which groups you are in."},
+		{"profile", "Read your public profile", "Your name, username and picture."},
+		{"email", "Read your email address", "The primary address of your account."},
+	}
+}
+
+func known(scope string) bool {
+	return slices.ContainsFunc(Scopes(), func(s Scope) bool { return s.Name == scope })
+}
+
+// scopeList reads scopes that are separated by spaces; double ones are left
+// out.
+func scopeList(text string) []string {
+	var list []string
+	for _, scope := range strings.Fields(text) {
+		if !slices.Contains(list, scope) {
+			list = append(list, scope)
+		}
+	}
+	return list
+}
+
+// within reports whether every scope is one of the allowed.
+func within(scopes, allowed []string) bool {
+	for _, scope := range scopes {
+		if !slices.Contains(allowed, scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error, thing string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(thing)
+	}
+	return err
+}

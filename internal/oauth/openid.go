@@ -1,0 +1,182 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// maxGroups bounds the groups that are told of a user.
+const maxGroups = 10_000
+
+// Claims are what OpenID Connect tells of a user, by their names there.
+type Claims map[string]any
+
+// ClaimNames are the names of all claims of an id_token and of UserInfo.
+func (s *Service) ClaimNames() []string {
+	return []string{
+		"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name", "nickname", "preferred_username", "email", "email_verified",
+		"website", "profile", "picture", "groups", "groups_direct", s.roleClaim("owner"), s.roleClaim("maintainer"), s.roleClaim("developer"),
+	}
+}
+
+// UserInfo tells an application of the user who let it act for him, which the
+// scope openid allows: Forbidden without.
+func (s *Service) UserInfo(ctx context.Context, by actor.Actor) (Claims, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if by.Scopes == nil || !by.Has("openid") {
+		return nil, errs.Forbidden("The token needs the scope openid.")
+	}
+	u, err := s.account(ctx, by.ID)
+	if err != nil {
+		return nil, err
+	}
+	groups, direct, err := s.groups(ctx, u.ID)
+	if err != nil {
+		return nil, fmt.Errorf("groups of user: %w", err)
+	}
+	c := s.person(u, by.Scopes)
+	c["groups"] = paths(groups, func(*project.Namespace) bool { return true })
+	for name, level := range map[string]project.Level{"owner": project.Owner, "maintainer": project.Maintainer, "developer": project.Developer} {
+		if list := paths(groups, func(n *project.Namespace) bool { return direct[n.ID] == level }); len(list) > 0 {
+			c[s.roleClaim(name)] = list
+		}
+	}
+	return c, nil
+}
+
+// roleClaim is the claim of the groups in which a user has a role. It carries
+// the name of the service, as a name in the space of an organization.
+func (s *Service) roleClaim(role string) string {
+	return "https://" + s.ServiceName + ".org/claims/groups/" + role
+}
+
+// groups gives the groups that a user is in, also by those above, and the
+// level that he was given himself in each.
+func (s *Service) groups(ctx context.Context, userID int64) ([]*project.Namespace, map[int64]project.Level, error) {
+	in := project.GroupsFilter{MinLevel: project.Minimal}
+	all, err := s.Projects.Groups(ctx, actor.Actor{ID: userID}, in, project.Sort{By: "id"}, db.Paging{Limit: maxGroups})
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := s.Projects.Memberships(ctx, actor.System(), userID, "Namespace", db.Paging{Limit: maxGroups})
+	if err != nil {
+		return nil, nil, err
+	}
+	direct := make(map[int64]project.Level, len(own.Items))
+	for _, m := range own.Items {
+		direct[m.Source] = m.Level
+	}
+	return all.Items, direct, nil
+}
+
+func paths(groups []*project.Namespace, choose func(*project.Namespace) bool) []string {
+	list := []string{}
+	for _, n := range groups {
+		if choose(n) {
+			list = append(list, n.FullPath)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// person are the claims of the user himself. His address is told with the
+// scope email; without it only the one that he shows to everybody.
+func (s *Service) person(u *user.User, scopes []string) Claims {
+	c := Claims{
+		"sub": strconv.FormatInt(u.ID, 10), "name": u.Name, "nickname": u.Username, "preferred_username": u.Username,
+		"profile": s.URL + "/" + u.Username,
+	}
+	switch {
+	case slices.Contains(scopes, "email"):
+		c["email"], c["email_verified"] = u.Email, u.ConfirmedAt != nil
+	case u.PublicEmail != "":
+		c["email"], c["email_verified"] = u.PublicEmail, true // only a confirmed one can be public
+	}
+	if u.WebsiteURL != "" {
+		c["website"] = u.WebsiteURL
+	}
+	if u.Avatar != "" {
+		c["picture"] = fmt.Sprintf("%s/uploads/-/system/user/avatar/%d/%s", s.URL, u.ID, url.PathEscape(u.Avatar))
+	}
+	return c
+}
+
+// idToken says to an application who has signed in: OpenID Connect Core,
+// section 2. Programs that were given a password have no application, and get
+// none.
+func (s *Service) idToken(ctx context.Context, app *Application, u *user.User, m *minted, nonce string) (string, error) {
+	if app == nil {
+		return "", nil
+	}
+	groups, direct, err := s.groups(ctx, u.ID)
+	if err != nil {
+		return "", err
+	}
+	c := s.person(u, m.Scopes)
+	c["groups_direct"] = paths(groups, func(n *project.Namespace) bool { return direct[n.ID] > project.NoAccess })
+	c["iss"], c["aud"] = s.URL, app.UID
+	c["iat"], c["exp"] = m.CreatedAt.Unix(), m.CreatedAt.Add(idTokenLife).Unix()
+	c["auth_time"] = m.grant.authenticatedAt.Unix()
+	c["at_hash"] = halfHash(m.AccessToken)
+	if nonce != "" {
+		c["nonce"] = nonce
+	}
+	return s.Signing.Sign(ctx, c)
+}
+
+// halfHash is the left half of a SHA-256, by which an id_token is tied to the
+// access token beside it.
+func halfHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:sha256.Size/2])
+}
+
+// Info is what a token says of itself.
+type Info struct {
+	UserID      int64
+	Scopes      []string
+	ExpiresAt   time.Time
+	Application string // the client_id; empty without an application
+	CreatedAt   time.Time
+}
+
+// Info gives what is known of an access token that works: Unauthorized when it
+// does not, or is of another kind.
+func (s *Service) Info(ctx context.Context, text, ip string) (*Info, error) {
+	by, err := s.Users.Authenticate(ctx, text, ip)
+	if errs.Is(err, errs.KindForbidden) || err == nil && by.LentID == 0 {
+		return nil, errs.Unauthorized("")
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := findToken(ctx, s.DB, `t.digest = ?`, secret.Digest(text))
+	if err != nil {
+		return nil, fmt.Errorf("find token: %w", err)
+	}
+	info := &Info{UserID: by.ID, Scopes: t.scopes, ExpiresAt: t.expiresAt, CreatedAt: t.createdAt}
+	if t.grant.applicationID != nil {
+		app, err := findApplication(ctx, s.DB, *t.grant.applicationID)
+		if err != nil {
+			return nil, err
+		}
+		info.Application = app.UID
+	}
+	return info, nil
+}

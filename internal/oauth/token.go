@@ -1,0 +1,334 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// refreshLife is how long a refresh token waits to be used.
+const refreshLife = 180 * 24 * time.Hour
+
+// TokenRequest are the parameters of a request for tokens. An empty secret is
+// none.
+type TokenRequest struct {
+	GrantType    string
+	ClientID     string
+	ClientSecret string
+	Code         string
+	RedirectURI  string
+	Verifier     string
+	RefreshToken string
+	Username     string
+	Password     string
+	Scope        string
+
+	IP string
+}
+
+// Tokens are what a client is given.
+type Tokens struct {
+	AccessToken  string
+	RefreshToken string // empty for a password
+	IDToken      string // with the scope openid
+	Scopes       []string
+	CreatedAt    time.Time
+}
+
+// Exchange gives tokens for a code, a refresh token or a password. Anybody may
+// call it; its refusals are *Error.
+func (s *Service) Exchange(ctx context.Context, r TokenRequest) (*Tokens, error) {
+	switch r.GrantType {
+	case "":
+		return nil, missing("grant_type")
+	case "authorization_code":
+		return s.exchangeCode(ctx, r)
+	case "refresh_token":
+		return s.refresh(ctx, r)
+	case "password":
+		return s.exchangePassword(ctx, r)
+	case "urn:ietf:params:oauth:grant-type:device_code":
+		return nil, refuse(UnsupportedGrant, "The device authorization grant is not supported.")
+	}
+	return nil, refuse(UnsupportedGrant, "The grant type must be authorization_code, refresh_token or password.")
+}
+
+// client finds the application of a request. A secret that was sent must be
+// right; proven says that one was.
+func (s *Service) client(ctx context.Context, id, text string) (app *Application, proven bool, err error) {
+	app, err = findByUID(ctx, s.DB, id)
+	if errs.Is(err, errs.KindNotFound) || err == nil && app.Disabled {
+		return nil, false, refuse(InvalidClient, textInvalidClient)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("find client: %w", err)
+	}
+	if text == "" {
+		return app, false, nil
+	}
+	if !secret.Equal(secret.Digest(text), app.digest) {
+		return nil, false, refuse(InvalidClient, textInvalidClient)
+	}
+	return app, true, nil
+}
+
+func (s *Service) exchangeCode(ctx context.Context, r TokenRequest) (*Tokens, error) {
+	app, proven, err := s.client(ctx, r.ClientID, r.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Code == "":
+		return nil, missing("code")
+	case r.RedirectURI == "":
+		return nil, missing("redirect_uri")
+	}
+	c, err := findCode(ctx, s.DB, secret.Digest(r.Code))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find code: %w", err)
+	}
+	g := &c.grant
+	if g.applicationID == nil || *g.applicationID != app.ID || g.revokedAt != nil {
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	}
+	if c.usedAt != nil {
+		return nil, s.replayed(ctx, g, r.IP, "An authorization code was used twice")
+	}
+	switch {
+	case c.challenge == "" && !proven:
+		return nil, refuse(InvalidClient, textInvalidClient)
+	case !s.Now().Before(c.expiresAt), r.RedirectURI != g.redirectURI:
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	case c.challenge == "" && r.Verifier != "", c.challenge != "" && !verifies(c.challenge, r.Verifier):
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	}
+	made, err := s.mint(ctx, app, g, g.scopes, g.nonce)
+	if err != nil {
+		return nil, err
+	}
+	return s.give(ctx, made, r.IP, "An authorization code was used twice", func(tx *db.Tx) error {
+		return useCode(ctx, tx, c.id, s.Now())
+	})
+}
+
+func (s *Service) refresh(ctx context.Context, r TokenRequest) (*Tokens, error) {
+	app, proven, err := s.client(ctx, r.ClientID, r.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	if r.RefreshToken == "" {
+		return nil, missing("refresh_token")
+	}
+	old, err := findRefresh(ctx, s.DB, secret.Digest(r.RefreshToken))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find refresh token: %w", err)
+	}
+	g := &old.grant
+	switch {
+	case g.applicationID == nil, *g.applicationID != app.ID, g.revokedAt != nil:
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	case !g.pkce && !proven:
+		return nil, refuse(InvalidClient, textInvalidClient)
+	case old.revokedAt != nil:
+		return nil, s.replayed(ctx, g, r.IP, "A refresh token was used twice")
+	case s.Now().Sub(old.createdAt) >= refreshLife, r.RedirectURI != "" && r.RedirectURI != g.redirectURI:
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	}
+	scopes := old.scopes
+	if r.Scope != "" {
+		if scopes = scopeList(r.Scope); len(scopes) == 0 || !within(scopes, g.scopes) {
+			return nil, refuse(InvalidScope, textInvalidScope)
+		}
+	}
+	made, err := s.mint(ctx, app, g, scopes, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.give(ctx, made, r.IP, "A refresh token was used twice", func(tx *db.Tx) error {
+		return revokeToken(ctx, tx, old.id, s.Now())
+	})
+}
+
+// minted are tokens that nobody has yet.
+type minted struct {
+	Tokens
+	grant *grant
+}
+
+// mint makes tokens for a user who may still have them. What takes long or can
+// fail is done here, so that nothing is used up when it does.
+func (s *Service) mint(ctx context.Context, app *Application, g *grant, scopes []string, nonce string) (*minted, error) {
+	u, err := s.account(ctx, g.userID)
+	if err != nil {
+		return nil, err
+	}
+	m := &minted{grant: g, Tokens: Tokens{
+		AccessToken: secret.Token(s.ServiceName + "oat-"), RefreshToken: secret.Token(s.ServiceName + "ort-"), Scopes: scopes, CreatedAt: s.Now(),
+	}}
+	if slices.Contains(scopes, "openid") {
+		if m.IDToken, err = s.idToken(ctx, app, u, m, nonce); err != nil {
+			return nil, fmt.Errorf("make id token: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// account gives the user behind a grant, if his account may be used.
+func (s *Service) account(ctx context.Context, id int64) (*user.User, error) {
+	u, err := s.Users.Find(ctx, actor.System(), user.Ref(strconv.FormatInt(id, 10)))
+	if errs.Is(err, errs.KindNotFound) || err == nil && u.State != user.Active {
+		return nil, refuse(InvalidGrant, textInvalidGrant)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find user of grant: %w", err)
+	}
+	return u, nil
+}
+
+// give stores tokens in place of what they were given for, which spend uses
+// up. When that has been used up by another request meanwhile, it was used
+// twice.
+func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend func(tx *db.Tx) error) (*Tokens, error) {
+	var refused *Error
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		refused = nil
+		if err := tx.Lock(ctx, "oauth_grants", m.grant.id); err != nil {
+			return err
+		}
+		if err := touchGrant(ctx, tx, m.grant.id, m.CreatedAt); errors.Is(err, db.ErrNoRows) {
+			refused = refuse(InvalidGrant, textInvalidGrant) // it was revoked, or its application is gone
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := spend(tx); errors.Is(err, db.ErrNoRows) {
+			refused = refuse(InvalidGrant, textInvalidGrant)
+			return s.endFamily(ctx, tx, m.grant, ip, story)
+		} else if err != nil {
+			return err
+		}
+		if err := insertToken(ctx, tx, m); err != nil {
+			return err
+		}
+		return s.Users.Forget(ctx, tx, m.grant.userID)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("give tokens: %w", err)
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return &m.Tokens, nil
+}
+
+// replayed ends the whole family of what was used a second time: somebody has
+// a stolen copy, and nobody can tell who.
+func (s *Service) replayed(ctx context.Context, g *grant, ip, story string) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.endFamily(ctx, tx, g, ip, story) })
+	if err != nil {
+		return fmt.Errorf("end replayed grant %d: %w", g.id, err)
+	}
+	return refuse(InvalidGrant, textInvalidGrant)
+}
+
+func (s *Service) endFamily(ctx context.Context, tx *db.Tx, g *grant, ip, story string) error {
+	if err := revokeGrant(ctx, tx, g.id, s.Now()); errors.Is(err, db.ErrNoRows) {
+		return nil // it has ended before
+	} else if err != nil {
+		return err
+	}
+	by := actor.System()
+	by.IP = ip
+	err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: "oauth_grant_replayed", Entity: audit.Entity{Type: audit.UserEntity, ID: g.userID, Path: g.username},
+		Target: audit.Target{Type: "OauthGrant", ID: g.id, Details: g.application}, Details: audit.Details{Message: story},
+	})
+	if err != nil {
+		return err
+	}
+	return s.Users.Forget(ctx, tx, g.userID)
+}
+
+// exchangePassword is for programs that are trusted with the password itself;
+// an application may say who it is. There is no refresh token: the program can
+// ask again.
+func (s *Service) exchangePassword(ctx context.Context, r TokenRequest) (*Tokens, error) {
+	var app *Application
+	allowed := user.Scopes()
+	if r.ClientID != "" || r.ClientSecret != "" {
+		var proven bool
+		var err error
+		if app, proven, err = s.client(ctx, r.ClientID, r.ClientSecret); err != nil {
+			return nil, err
+		}
+		if app.Confidential && !proven {
+			return nil, refuse(InvalidClient, textInvalidClient)
+		}
+		allowed = app.Scopes
+	}
+	if r.Username == "" {
+		return nil, missing("username")
+	}
+	if r.Password == "" {
+		return nil, missing("password")
+	}
+	scopes := scopeList(r.Scope)
+	if len(scopes) == 0 {
+		scopes = []string{"api"}
+	}
+	if !within(scopes, allowed) {
+		return nil, refuse(InvalidScope, textInvalidScope)
+	}
+	by, err := s.Users.CheckPassword(ctx, r.Username, r.Password, r.IP)
+	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
+		// Whatever the reason is, it is not told: that would say whether the
+		// password was right.
+		return nil, refuse(InvalidGrant, textInvalidPassword)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.givePassword(ctx, app, by, scopes)
+}
+
+func (s *Service) givePassword(ctx context.Context, app *Application, by actor.Actor, scopes []string) (*Tokens, error) {
+	now := s.Now()
+	g := &grant{userID: by.ID, scopes: scopes, authenticatedAt: now, createdAt: now, usedAt: now}
+	if app != nil {
+		g.applicationID = &app.ID
+	}
+	made, err := s.mint(ctx, app, g, scopes, "")
+	if err != nil {
+		return nil, err
+	}
+	made.RefreshToken = ""
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertGrant(ctx, tx, g); err != nil {
+			return err
+		}
+		return insertToken(ctx, tx, made)
+	})
+	if db.IsForeignKey(err) { // the application or the user is gone
+		return nil, refuse(InvalidGrant, textInvalidPassword)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("give tokens: %w", err)
+	}
+	return &made.Tokens, nil
+}

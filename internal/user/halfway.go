@@ -1,0 +1,79 @@
+package user
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// halfwayLife is how long somebody may look for his authenticator.
+const halfwayLife = 10 * time.Minute
+
+// halfwayPlace ties the sealed ticket to its use.
+const halfwayPlace = "sign_in/halfway"
+
+// halfwayTicket is somebody whose password was right. It is bound to that
+// password: when it changes, he begins anew.
+type halfwayTicket struct {
+	UserID   int64     `json:"user"`
+	Password string    `json:"password"` // digest of the hash
+	Remember bool      `json:"remember"`
+	Until    time.Time `json:"until"`
+}
+
+func (s *Service) halfway(a *account, r SignInRequest) string {
+	// Numbers, texts and times always encode.
+	text, _ := json.Marshal(halfwayTicket{a.user.ID, secret.Digest(a.hash), r.Remember, s.Now().Add(halfwayLife)})
+	return s.Keys.Seal(text, halfwayPlace)
+}
+
+// FinishSignIn is the second step of SignIn, for one who has the ticket of
+// TwoFactorRequired; the request gives the code and nothing else that counts.
+// Gone when he has to begin anew, Unauthorized when the code is wrong, which
+// counts like a wrong password.
+func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInRequest) (*Session, *User, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	late := errs.Gone("Your sign-in took too long. Please start again.")
+	text, err := s.Keys.Open(ticket, halfwayPlace)
+	if err != nil {
+		return nil, nil, late.Because(err)
+	}
+	var h halfwayTicket
+	if err := json.Unmarshal(text, &h); err != nil || !s.Now().Before(h.Until) {
+		return nil, nil, late
+	}
+	u, err := findUser(ctx, s.DB, h.UserID)
+	if err != nil {
+		return nil, nil, late.Because(err)
+	}
+	a := &account{user: u}
+	if a.hash, err = passwordHash(ctx, s.DB, u.ID); err != nil {
+		return nil, nil, fmt.Errorf("finish sign-in: %w", err)
+	}
+	if !secret.Equal(secret.Digest(a.hash), h.Password) {
+		return nil, nil, late
+	}
+	a.rehashed = a.hash
+	if err := u.mayEnter(); err != nil {
+		return nil, nil, err
+	}
+	if r.Code == "" {
+		return nil, nil, errs.Unauthorized("Invalid two-factor code.")
+	}
+	r.Login, r.Remember = u.Username, h.Remember
+	return s.openSession(ctx, settings, a, r)
+}
+
+func passwordHash(ctx context.Context, q db.Q, userID int64) (string, error) {
+	var hash string
+	err := q.QueryRowContext(ctx, `SELECT password_hash FROM users WHERE id = ?`, userID).Scan(&hash)
+	return hash, notFound(err, "User")
+}

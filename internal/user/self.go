@@ -1,0 +1,206 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// SelfChange is what a user changes of what he tells of himself; nil leaves
+// it.
+type SelfChange struct {
+	Name *string
+
+	Bio, Location, PublicEmail, CommitEmail *string
+	LinkedIn, Twitter, Discord, WebsiteURL  *string
+	Organization, JobTitle, Pronouns        *string
+	PrivateProfile                          *bool
+}
+
+// UpdateSelf lets the actor change what he tells of himself. Invalid when a
+// value is refused.
+func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) (*User, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	wrong := map[string][]string{}
+	if c.Name != nil {
+		checkName(wrong, *c.Name)
+	}
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	return s.change(ctx, by.ID, func(tx *db.Tx, u *User) error {
+		was := *u
+		set(&u.Name, c.Name)
+		err := s.apply(ctx, tx, u, Fields{
+			Bio: c.Bio, Location: c.Location, PublicEmail: c.PublicEmail, CommitEmail: c.CommitEmail,
+			LinkedIn: c.LinkedIn, Twitter: c.Twitter, Discord: c.Discord, WebsiteURL: c.WebsiteURL,
+			Organization: c.Organization, JobTitle: c.JobTitle, Pronouns: c.Pronouns, PrivateProfile: c.PrivateProfile,
+		})
+		if err != nil {
+			return err
+		}
+		return s.recordChanges(ctx, tx, by, &was, u)
+	})
+}
+
+// SetOwnPrimary makes one of the actor's confirmed addresses the one that
+// letters go to. NotFound when he has no such address, Invalid when it is not
+// confirmed.
+func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int64) (*User, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	return s.change(ctx, by.ID, func(tx *db.Tx, u *User) error {
+		e, err := findEmail(ctx, tx, u.ID, emailID)
+		if err != nil {
+			return err
+		}
+		if e.ConfirmedAt == nil {
+			return errs.InvalidField("email", "must be confirmed first")
+		}
+		was := *u
+		u.Email, u.ConfirmedAt = e.Address, e.ConfirmedAt
+		return s.recordChanges(ctx, tx, by, &was, u)
+	})
+}
+
+// ChangePassword lets the actor set a password of his own, who gives the
+// present one. His other sessions end; the one given goes on. Invalid when the
+// present one is wrong, which counts like a failed sign-in, or the new one is
+// refused.
+func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, password string, keepSession int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	wrong := map[string][]string{}
+	checkPassword(wrong, password, settings.MinimumPasswordLength)
+	if password != "" && password == present {
+		wrong["password"] = []string{"must differ from the present one"}
+	}
+	if err := invalid(wrong); err != nil {
+		return err
+	}
+	if err := s.checkOwn(ctx, by, present); err != nil {
+		return err
+	}
+	hash, err := s.Hasher.Hash(ctx, password)
+	if err != nil {
+		return fmt.Errorf("change password: %w", err)
+	}
+	_, err = s.change(ctx, by.ID, func(tx *db.Tx, u *User) error {
+		if err := savePassword(ctx, tx, u.ID, hash); err != nil {
+			return err
+		}
+		u.MustChangePassword = false
+		if err := deleteOtherSessions(ctx, tx, u.ID, keepSession); err != nil {
+			return err
+		}
+		if err := dropTickets(ctx, tx, u.ID, setPasswordTicket); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, u, "user_password_updated", audit.Details{Change: "password"})
+	})
+	return err
+}
+
+// checkOwn asks the actor for his password again. Invalid when it is wrong.
+func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string) error {
+	_, err := s.checkLogin(ctx, by.Username, password, by.IP)
+	if errs.Is(err, errs.KindUnauthorized) {
+		return errs.InvalidField("current_password", "is wrong").Because(err)
+	}
+	return err
+}
+
+// RevokeOtherSessions ends all sessions of the actor but one.
+func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep int64) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	return deleteOtherSessions(ctx, s.DB, by.ID, keep)
+}
+
+func deleteOtherSessions(ctx context.Context, q db.Q, userID, keep int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM sessions WHERE user_id = ? AND id <> ?`, userID, keep)
+	return err
+}
+
+// adminScopes are of no use to others, who could be led to believe otherwise.
+func adminScopes() []string { return []string{"sudo", "admin_mode"} }
+
+// OwnScopes are the scopes that the actor's tokens may carry.
+func OwnScopes(by actor.Actor) []string {
+	if by.Admin {
+		return Scopes()
+	}
+	return slices.DeleteFunc(Scopes(), func(scope string) bool { return slices.Contains(adminScopes(), scope) })
+}
+
+// CreatePersonalToken makes a token for the actor himself, who must have
+// signed in: a token can not make another, Forbidden. Invalid when a scope is
+// not his to give.
+func (s *Service) CreatePersonalToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if by.Scopes != nil || by.TokenID != 0 || by.Behind != nil {
+		return nil, errs.Forbidden("Only somebody who has signed in can make a token.")
+	}
+	for _, scope := range n.Scopes {
+		if !slices.Contains(OwnScopes(by), scope) {
+			return nil, errs.InvalidField("scopes", "can only contain available scopes")
+		}
+	}
+	return s.createToken(ctx, by, by.ID, Personal, n)
+}
+
+// RenewRecoveryCodes gives the actor new recovery codes, who gives his
+// password again; the old ones stop to work. Invalid when the password is
+// wrong or two-factor authentication is off.
+func (s *Service) RenewRecoveryCodes(ctx context.Context, by actor.Actor, password string) ([]string, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if err := s.checkOwn(ctx, by, password); err != nil {
+		return nil, err
+	}
+	var codes []string
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		u, err := lockUser(ctx, tx, by.ID)
+		if err != nil {
+			return err
+		}
+		if !u.TwoFactorEnabled {
+			return errs.Invalid("Two-factor authentication is not enabled for this user")
+		}
+		if codes, err = s.newCodes(ctx, tx, u.ID); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, u, "user_recovery_codes_generated", audit.Details{Message: "Generated new recovery codes"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("renew recovery codes: %w", err)
+	}
+	return codes, nil
+}
+
+// RecoveryCodesLeft counts the actor's recovery codes that were not used.
+func (s *Service) RecoveryCodesLeft(ctx context.Context, by actor.Actor) (int, error) {
+	if err := by.RequireUser(); err != nil {
+		return 0, err
+	}
+	var n int
+	err := s.DB.QueryRowContext(ctx, `SELECT count(*) FROM recovery_codes WHERE user_id = ?`, by.ID).Scan(&n)
+	return n, err
+}

@@ -1,0 +1,42 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// SignUp makes an account for somebody who asks for it himself. NotFound
+// unless the settings let people sign up; Invalid when a value is refused or
+// taken. Where the settings ask for approval, the account waits for it.
+func (s *Service) SignUp(ctx context.Context, n NewUser, ip string) (*User, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !settings.SignUpEnabled {
+		return nil, errs.NotFound("")
+	}
+	// Only these come from the person: all else is for administrators.
+	n = NewUser{Email: n.Email, Name: n.Name, Username: n.Username, Password: n.Password}
+	if err := n.check(settings); err != nil {
+		return nil, err
+	}
+	hash, err := s.Hasher.Hash(ctx, n.Password)
+	if err != nil {
+		return nil, fmt.Errorf("sign up: %w", err)
+	}
+	by := actor.Actor{IP: ip}
+	u := s.newUser(by, n, settings)
+	if settings.SignUpApproval {
+		u.State = PendingApproval
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, by, u, hash, n) })
+	if err != nil {
+		return nil, fmt.Errorf("sign up: %w", err)
+	}
+	return u, nil
+}

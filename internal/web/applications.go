@@ -1,0 +1,229 @@
+package web
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/oauth"
+)
+
+// The two places where applications are kept.
+const (
+	ownApplications   = "/-/user_settings/applications"
+	adminApplications = "/admin/applications"
+)
+
+func (w *Web) applicationPages() {
+	for _, base := range []string{ownApplications, adminApplications} {
+		s := shelf{w, base}
+		w.page("GET "+base, signedIn, s.list)
+		w.page("POST "+base, signedIn, s.create)
+		w.page("GET "+base+"/{id}", signedIn, s.one)
+		w.page("POST "+base+"/{id}", signedIn, s.update)
+		w.page("POST "+base+"/{id}/renew", signedIn, s.renew)
+		w.page("POST "+base+"/{id}/delete", signedIn, s.delete)
+	}
+	w.page("POST "+ownApplications+"/authorized/{id}/revoke", signedIn, w.revokeAuthorization)
+}
+
+// shelf is one of the places: the user's own, or the installation's.
+type shelf struct {
+	*Web
+	base string
+}
+
+func (s shelf) admin() bool { return s.base == adminApplications }
+
+// guard refuses those who are not administrators, as if there were no such
+// page.
+func (s shelf) guard(v *visit) error {
+	if s.admin() && !v.actor.Admin {
+		return errs.NotFound("")
+	}
+	return nil
+}
+
+type applicationsPage struct {
+	Base       string
+	Admin      bool
+	Form       form
+	Scopes     []scope
+	Apps       []*oauth.Application
+	Authorized []oauth.Authorization
+	Pager      pager
+}
+
+func (applicationsPage) view() string  { return "applications" }
+func (applicationsPage) title() string { return "Applications" }
+
+func (s shelf) list(v *visit) error {
+	return s.showList(v, filled("confidential", "1"))
+}
+
+func (s shelf) showList(v *visit, f form) error {
+	if err := s.guard(v); err != nil {
+		return err
+	}
+	f.only("name", "redirect_uri", "scopes")
+	p := applicationsPage{Base: s.base, Admin: s.admin(), Form: f, Scopes: applicationScopes()}
+	var page db.Page[*oauth.Application]
+	var err error
+	if s.admin() {
+		page, err = s.OAuth.Applications(v, v.actor, v.paging())
+	} else if page, err = s.OAuth.OwnApplications(v, v.actor, v.paging()); err == nil {
+		p.Authorized, err = s.OAuth.Authorizations(v, v.actor)
+	}
+	if err != nil {
+		return err
+	}
+	p.Apps, p.Pager = page.Items, v.pager(page.More)
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func applicationScopes() []scope {
+	var list []scope
+	for _, s := range oauth.Scopes() {
+		list = append(list, scope{s.Name, s.Text})
+	}
+	return list
+}
+
+func (s shelf) create(v *visit) error {
+	if err := s.guard(v); err != nil {
+		return err
+	}
+	n := oauth.NewApplication{
+		Name: v.text("name"), RedirectURIs: v.text("redirect_uri"), Scopes: v.r.PostForm["scopes"],
+		Confidential: v.text("confidential") != "", Trusted: v.text("trusted") != "",
+	}
+	create := s.OAuth.CreateOwn
+	if s.admin() {
+		create = s.OAuth.Create
+	}
+	app, err := create(v, v.actor, n)
+	if err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return s.showList(v, f)
+	}
+	return s.show(v, app, formOf(app))
+}
+
+type applicationPage struct {
+	Base   string
+	Admin  bool
+	App    *oauth.Application // with its secret just after that was made
+	Form   form
+	Scopes []scope
+}
+
+func (applicationPage) view() string    { return "application" }
+func (p applicationPage) title() string { return p.App.Name }
+
+// formOf shows an application as it is.
+func formOf(app *oauth.Application) form {
+	f := filled("name", app.Name, "redirect_uri", strings.Join(app.RedirectURIs, "\n"))
+	f.Values["scopes"] = app.Scopes
+	for name, on := range map[string]bool{"confidential": app.Confidential, "trusted": app.Trusted, "disabled": app.Disabled} {
+		if on {
+			f.Values.Set(name, "1")
+		}
+	}
+	return f
+}
+
+func (s shelf) show(v *visit, app *oauth.Application, f form) error {
+	f.only("name", "redirect_uri", "scopes")
+	p := applicationPage{s.base, s.admin(), app, f, applicationScopes()}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+// find gives the application of the address, if it is in this place.
+func (s shelf) find(v *visit) (*oauth.Application, error) {
+	if err := s.guard(v); err != nil {
+		return nil, err
+	}
+	id, err := v.id()
+	if err != nil {
+		return nil, err
+	}
+	app, err := s.OAuth.Application(v, v.actor, id)
+	if err == nil && s.admin() != (app.OwnerID == nil) {
+		return nil, errs.NotFound("Application")
+	}
+	return app, err
+}
+
+func (s shelf) one(v *visit) error {
+	app, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	return s.show(v, app, formOf(app))
+}
+
+func (s shelf) update(v *visit) error {
+	app, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	name, redirects, confidential := v.text("name"), v.text("redirect_uri"), v.text("confidential") != ""
+	c := oauth.Change{Name: &name, RedirectURIs: &redirects, Scopes: append([]string{}, v.r.PostForm["scopes"]...), Confidential: &confidential}
+	if s.admin() {
+		trusted, disabled := v.text("trusted") != "", v.text("disabled") != ""
+		c.Trusted, c.Disabled = &trusted, &disabled
+	}
+	if _, err := s.OAuth.Update(v, v.actor, app.ID, c); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return s.show(v, app, f)
+	}
+	return v.done("The application has been saved.", s.base+"/"+strconv.FormatInt(app.ID, 10))
+}
+
+func (s shelf) renew(v *visit) error {
+	app, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	if app, err = s.OAuth.RenewSecret(v, v.actor, app.ID); err != nil {
+		return err
+	}
+	return s.show(v, app, formOf(app))
+}
+
+func (s shelf) delete(v *visit) error {
+	app, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	if err := s.OAuth.Delete(v, v.actor, app.ID); err != nil {
+		return err
+	}
+	return v.done("The application has been removed.", s.base)
+}
+
+func (w *Web) revokeAuthorization(v *visit) error {
+	id, err := strconv.ParseInt(chi.URLParam(v.r, "id"), 10, 64) // 0 stands for programs that have the password
+	if err != nil || id < 0 {
+		return errs.NotFound("")
+	}
+	if err := w.OAuth.RevokeAuthorization(v, v.actor, id); err != nil {
+		return err
+	}
+	return v.done("It can no longer use your account.", ownApplications)
+}

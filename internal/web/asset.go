@@ -1,0 +1,99 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+)
+
+//go:embed static
+var static embed.FS
+
+// assets are the files that pages need. Each has a hash of its content in its
+// name, so that browsers may keep it for ever.
+type assets struct {
+	names  map[string]string // app.css -> app-1f2e3d4c.css
+	byName map[string]asset
+}
+
+type asset struct {
+	kind string
+	text []byte
+	gzip []byte // empty when that would be longer
+}
+
+func loadAssets() *assets {
+	a := &assets{names: map[string]string{}, byName: map[string]asset{}}
+	entries, err := static.ReadDir("static")
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	for _, e := range entries {
+		text, err := static.ReadFile("static/" + e.Name())
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(text)
+		ext := path.Ext(e.Name())
+		name := strings.TrimSuffix(e.Name(), ext) + "-" + hex.EncodeToString(sum[:4]) + ext
+		a.names[e.Name()] = name
+		a.byName[name] = asset{
+			kind: map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[ext],
+			text: text, gzip: compress(text),
+		}
+	}
+	return a
+}
+
+func compress(text []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one that there is
+	_, _ = z.Write(text)                                  // memory takes everything
+	_ = z.Close()
+	if b.Len() >= len(text) {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// path is where a file is found. A name that there is not is a mistake in a
+// template, which the tests find.
+func (a *assets) path(name string) string { return "/assets/" + a.names[name] }
+
+func (w *Web) assetRoutes() {
+	w.router.Get("/assets/{name}", w.asset)
+	w.router.Get("/favicon.ico", func(rw http.ResponseWriter, r *http.Request) {
+		http.Redirect(rw, r, w.assets.path("favicon.svg"), http.StatusFound)
+	})
+	w.router.Get("/robots.txt", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = rw.Write([]byte("User-agent: *\nDisallow: /api/\nDisallow: /-/\nDisallow: /users/\nDisallow: /*/-/\n"))
+	})
+}
+
+func (w *Web) asset(rw http.ResponseWriter, r *http.Request) {
+	a, ok := w.assets.byName[chi.URLParam(r, "name")]
+	if !ok {
+		http.NotFound(rw, r)
+		return
+	}
+	h := rw.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	text := a.text
+	if len(a.gzip) > 0 && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		text = a.gzip
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = rw.Write(text)
+}

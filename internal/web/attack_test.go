@@ -1,0 +1,178 @@
+package web_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/db/dbtest"
+	"svc/internal/limit"
+	"svc/internal/user"
+	"svc/internal/web"
+)
+
+func cookies(name, value string) []*http.Cookie { return []*http.Cookie{{Name: name, Value: value}} }
+
+// routes are the pages of the tables.
+func routes(s *apptest.Server) map[string]bool {
+	return web.New(web.Deps{
+		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Settings: s.Settings, Keys: s.Keys, Limits: limit.New(limit.Deps{Now: s.Clock.Now}), Now: s.Clock.Now,
+	}).Routes()
+}
+
+// TestForgery sends every form of every table as a page of somebody else
+// would: without the token, with a wrong one, and with that of another
+// session.
+func TestForgery(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t))
+	s.User(t, "ada")
+	s.User(t, "eve")
+	guest, ada, eve := newBrowser(t, s), newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+	guest.get("/users/sign_in") // has a cookie
+	foreign := eve.get("/").token()
+	n := 0
+	for route := range routes(s) {
+		method, path, _ := strings.Cut(route, " ")
+		if method != "POST" {
+			continue
+		}
+		n++
+		path = strings.ReplaceAll(path, "{id}", "1")
+		for _, token := range []string{"", "x", foreign} {
+			for _, b := range []*browser{guest, ada, newBrowser(t, s)} {
+				form := url.Values{"login": {"ada"}, "password": {password}}
+				if token != "" {
+					form.Set("authenticity_token", token)
+				}
+				b.post(path, form).want(422, "The page was too old")
+			}
+		}
+	}
+	for _, path := range []string{"/ada/p/-/star", "/ada/p/-/unstar"} {
+		ada.post(path, nil).want(422)
+	}
+	if n < 20 {
+		t.Errorf("only %d forms were tried", n)
+	}
+	if got := len(sessions(t, s, "ada")); got != 1 {
+		t.Errorf("%d sessions, want one", got)
+	}
+}
+
+func sessions(t *testing.T, s *apptest.Server, username string) []user.Session {
+	t.Helper()
+	u, err := s.Users.Find(t.Context(), actor.System(), user.Ref(username))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Users.Sessions(t.Context(), actor.Actor{ID: u.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestGuests visits every page without having signed in: those that need it
+// lead to the sign-in page, and all hold the browser to the same rules.
+func TestGuests(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t))
+	for route, needs := range routes(s) {
+		method, path, _ := strings.Cut(route, " ")
+		if method != "GET" {
+			continue
+		}
+		p := newBrowser(t, s).get(strings.ReplaceAll(path, "{id}", "1"))
+		if needs && !strings.HasPrefix(p.header.Get("Location"), "/users/sign_in") {
+			t.Errorf("%s: status %d", route, p.status)
+		}
+		if p.status >= 500 {
+			t.Errorf("%s: status %d", route, p.status)
+		}
+		policy := p.header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") ||
+			p.header.Get("X-Frame-Options") != "DENY" || p.header.Get("Referrer-Policy") == "" || p.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: headers %v", route, p.header)
+		}
+	}
+}
+
+// bad is a name that a careless page would run.
+const bad = `<script>alert(1)</script><img src=x onerror=alert(2)>"'`
+
+// TestMarkup gives everything that people name a name that is markup.
+func TestMarkup(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t))
+	id, token := s.User(t, "ada")
+	name := bad
+	if _, err := s.Users.Update(t.Context(), actor.System(), id, user.Change{Name: &name, Fields: user.Fields{Bio: &name, Location: &name, Organization: &name}}); err != nil {
+		t.Fatal(err)
+	}
+	call := func(do string, form url.Values) {
+		t.Helper()
+		s.Check(t, apptest.Call{Do: do, As: token, Form: form, Status: 201})
+	}
+	call("POST /groups", url.Values{"name": {"G"}, "path": {"g"}, "description": {bad}, "visibility": {"public"}})
+	call("POST /projects", url.Values{"name": {"P"}, "path": {"p"}, "description": {bad}, "visibility": {"public"}, "topics": {`<script>alert(3)</script>`}})
+	file := `<img src=x onerror=alert(4)>.md`
+	for _, path := range []string{"README.md", file, "<u>/x.go"} {
+		call("POST /projects/ada%2Fp/repository/files/"+url.PathEscape(path), url.Values{"branch": {"main"}, "commit_message": {bad}, "encoding": {"base64"},
+			"content": {base64.StdEncoding.EncodeToString([]byte(bad + "\n\n[x](javascript:alert(5))\n"))}})
+	}
+	call("POST /projects/ada%2Fp/repository/branches", url.Values{"branch": {"<u>onerror=1"}, "ref": {"main"}})
+	call("POST /user/keys", url.Values{"title": {bad}, "key": {"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0TEbHAhLAlxmO0mO0mO0mO0mO0mO0mO0mO0mO0mO0m"}})
+	b := newBrowser(t, s).signIn("ada", password)
+	tag := regexp.MustCompile(`<(script>|img src="?x|u>)|="javascript:|<[a-z][^>]*\sonerror=`)
+	quoted := regexp.MustCompile(`"[^"<>]*"`)
+	for _, path := range []string{
+		"/", "/explore", "/ada", "/g", "/g?tab=members", "/ada/p", "/ada/p/-/tree/main", "/ada/p/-/tree/main/" + url.PathEscape("<u>"),
+		"/ada/p/-/blob/main/" + url.PathEscape(file), "/ada/p/-/blob/main/" + url.PathEscape("<u>") + "/x.go",
+		"/ada/p/-/tree/" + url.PathEscape("<u>onerror=1"),
+		"/-/user_settings/profile", "/-/user_settings/ssh_keys", "/explore?search=" + url.QueryEscape(bad), "/g?search=" + url.QueryEscape(bad), "/" + url.PathEscape(bad),
+	} {
+		p := b.get(path)
+		if p.status != 200 && p.status != 404 || p.status == 404 && !strings.Contains(path, "script") {
+			t.Errorf("%s: status %d", path, p.status)
+		}
+		if found := tag.FindString(quoted.ReplaceAllString(p.body, `""`)); found != "" {
+			t.Errorf("%s has %q", path, found)
+		}
+	}
+	raw := b.get("/ada/p/-/raw/main/README.md").want(200)
+	if kind := raw.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || !strings.Contains(raw.header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("a raw file comes as %s under %s", kind, raw.header.Get("Content-Security-Policy"))
+	}
+}
+
+// TestHidden keeps what somebody may not see from him: there is no difference
+// from what is not there.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t))
+	_, ada := s.User(t, "ada")
+	s.User(t, "eve")
+	s.Check(t, apptest.Call{Do: "POST /groups", As: ada, Status: 201, Form: url.Values{"name": {"Hidden"}, "path": {"hidden"}}})
+	s.Check(t, apptest.Call{Do: "POST /projects", As: ada, Status: 201, Form: url.Values{"name": {"Secret"}, "path": {"secret"}, "initialize_with_readme": {"true"}}})
+	guest, eve, owner := newBrowser(t, s), newBrowser(t, s).signIn("eve", password), newBrowser(t, s).signIn("ada", password)
+	for _, path := range []string{"/hidden", "/ada/secret", "/ada/secret/-/tree/main", "/ada/secret/-/blob/main/README.md", "/ada/secret/-/raw/main/README.md"} {
+		owner.get(path).want(200)
+		for _, b := range []*browser{guest, eve} {
+			b.get(path).want(404, "Page not found").not("Secret", "Hidden")
+		}
+	}
+	for _, b := range []*browser{guest, eve} {
+		b.get("/explore").want(200).not("Secret")
+		b.get("/explore/groups").want(200).not("Hidden")
+		b.get("/ada").want(200).not("Secret")
+	}
+	guest.get("/nothing/here/-/tree/main").want(404)
+	guest.get("/1").want(404) // an id is no path
+	guest.get("/ghost").want(404)
+}

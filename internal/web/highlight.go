@@ -1,0 +1,98 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/lexers"
+)
+
+// highlight colours a file, line by line: each line has an anchor, whose
+// number the stylesheet counts.
+func highlight(name, source string) (template.HTML, int, error) {
+	lines, err := tokens(name, "", source)
+	if err != nil {
+		return "", 0, err
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		fmt.Fprintf(&b, `<a id="L%d" href="#L%d"></a>`, i+1, i+1)
+		writeTokens(&b, line)
+	}
+	return template.HTML(b.String()), len(lines), nil
+}
+
+// colour writes code without anchors.
+func colour(w io.Writer, name, language, source string) error {
+	lines, err := tokens(name, language, source)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		writeTokens(w, line)
+	}
+	return nil
+}
+
+// maxColoured is the most that is taken apart; more is shown as it is.
+const maxColoured = 256 << 10
+
+func tokens(name, language, source string) ([][]chroma.Token, error) {
+	lexer := lexers.Get(language)
+	if language == "" || lexer == nil {
+		lexer = lexers.Match(name)
+	}
+	if lexer == nil || len(source) > maxColoured {
+		lexer = lexers.Fallback
+	}
+	it, err := chroma.Coalesce(lexer).Tokenise(nil, source)
+	if err != nil {
+		return nil, fmt.Errorf("highlight: %w", err)
+	}
+	return chroma.SplitTokensIntoLines(it.Tokens()), nil
+}
+
+func writeTokens(w io.Writer, line []chroma.Token) {
+	for _, t := range line {
+		text := template.HTMLEscapeString(t.Value)
+		if class := className(t.Type); class != "" && strings.TrimSpace(t.Value) != "" {
+			_, _ = fmt.Fprintf(w, `<span class="%s">%s</span>`, class, text)
+			continue
+		}
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// className is the class of a kind of token, or of the kind that it is one
+// of. Plain text has none, and few kinds look different from it.
+func className(t chroma.TokenType) string {
+	switch {
+	case t.InCategory(chroma.Comment):
+		return "c"
+	case t.InCategory(chroma.Keyword):
+		if t == chroma.KeywordType {
+			return "kt"
+		}
+		return "k"
+	case t.InSubCategory(chroma.LiteralString):
+		return "s"
+	case t.InSubCategory(chroma.LiteralNumber):
+		return "m"
+	case t == chroma.NameFunction, t == chroma.NameFunctionMagic:
+		return "nf"
+	case t == chroma.NameTag, t == chroma.NameBuiltin, t == chroma.NameClass, t == chroma.NameDecorator:
+		return "nt"
+	case t == chroma.NameAttribute, t == chroma.NameConstant, t == chroma.NameVariable:
+		return "na"
+	case t == chroma.GenericDeleted:
+		return "gd"
+	case t == chroma.GenericInserted:
+		return "gi"
+	case t == chroma.GenericHeading, t == chroma.GenericSubheading:
+		return "gh"
+	}
+	return ""
+}

@@ -1,0 +1,158 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+func (w *Web) newPages() {
+	w.page("GET /projects/new", signedIn, w.newProjectForm)
+	w.page("POST /projects", signedIn, w.createProject)
+	w.page("GET /groups/new", signedIn, w.newGroupForm)
+	w.page("POST /groups", signedIn, w.createGroup)
+}
+
+type newProjectPage struct {
+	Form   form
+	Places []*project.Namespace
+}
+
+func (newProjectPage) view() string  { return "new_project" }
+func (newProjectPage) title() string { return "New project" }
+
+func (w *Web) newProjectForm(v *visit) error {
+	place := v.param("namespace_id")
+	if place == "" {
+		place = strconv.FormatInt(v.session.User.NamespaceID, 10)
+	}
+	return w.showNewProject(v, filled("namespace_id", place, "visibility", "private", "readme", "1"))
+}
+
+func (w *Web) showNewProject(v *visit, f form) error {
+	places, err := w.Projects.Namespaces(v, v.actor, project.NamespaceFilter{}, db.Paging{Limit: 200})
+	if err != nil {
+		return err
+	}
+	p := newProjectPage{Form: f}
+	for _, n := range places.Items { // administrators see those of other users as well
+		if n.Kind == project.GroupNamespace || n.ID == v.session.User.NamespaceID {
+			p.Places = append(p.Places, n)
+		}
+	}
+	f.only("name", "path", "description", "namespace_id", "visibility")
+	p.Form = f
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) createProject(v *visit) error {
+	f := v.sent()
+	place, err := strconv.ParseInt(v.text("namespace_id"), 10, 64)
+	if err != nil {
+		f.Errors = map[string][]string{"namespace_id": {"is not a place"}}
+		return w.showNewProject(v, f)
+	}
+	visibility, description := project.Visibility(v.text("visibility")), v.text("description")
+	if !known(visibility) {
+		f.Errors = map[string][]string{"visibility": {"is not one of these"}}
+		return w.showNewProject(v, f)
+	}
+	made, err := w.Repos.Create(v, v.actor, project.NewProject{
+		Name: v.text("name"), Path: v.text("path"), NamespaceID: &place, Visibility: &visibility,
+		Fields: project.Fields{Description: &description},
+	}, v.text("readme") != "")
+	if err != nil {
+		if err := f.refusedInPlace(err, "namespace_id"); err != nil {
+			return err
+		}
+		f.move("visibility_level", "visibility")
+		return w.showNewProject(v, f)
+	}
+	return v.done(fmt.Sprintf("The project %s has been made.", made.Name), "/"+made.FullPath)
+}
+
+func known(v project.Visibility) bool {
+	return v == project.Private || v == project.Internal || v == project.Public
+}
+
+// refusedInPlace is refused, where a place that one may not use counts as a
+// mistake in the field that names it.
+func (f *form) refusedInPlace(err error, name string) error {
+	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
+		e, _ := errors.AsType[*errs.Error](err)
+		text := "is not a place where you may do that"
+		if e.Kind == errs.KindForbidden && e.Text != "" {
+			text = e.Text
+		}
+		f.Errors = map[string][]string{name: {text}}
+		return nil
+	}
+	return f.refused(err)
+}
+
+// move puts what is wrong with one name beside the field of another.
+func (f *form) move(from, to string) {
+	if wrong, ok := f.Errors[from]; ok {
+		f.Errors[to] = append(f.Errors[to], wrong...)
+		delete(f.Errors, from)
+	}
+}
+
+type newGroupPage struct {
+	Form   form
+	Places []*project.Namespace
+}
+
+func (newGroupPage) view() string  { return "new_group" }
+func (newGroupPage) title() string { return "New group" }
+
+func (w *Web) newGroupForm(v *visit) error {
+	return w.showNewGroup(v, filled("parent_id", v.param("parent_id"), "visibility", "private"))
+}
+
+func (w *Web) showNewGroup(v *visit, f form) error {
+	places, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{MinLevel: project.Maintainer}, project.Sort{By: "path"}, db.Paging{Limit: 200})
+	if err != nil {
+		return err
+	}
+	f.only("name", "path", "description", "parent_id", "visibility")
+	p := newGroupPage{Form: f, Places: places.Items}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) createGroup(v *visit) error {
+	f := v.sent()
+	visibility := project.Visibility(v.text("visibility"))
+	if !known(visibility) {
+		f.Errors = map[string][]string{"visibility": {"is not one of these"}}
+		return w.showNewGroup(v, f)
+	}
+	n := project.NewGroup{Name: v.text("name"), Path: v.text("path"), Description: v.text("description"), Visibility: &visibility}
+	if text := v.text("parent_id"); text != "" {
+		parent, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			f.Errors = map[string][]string{"parent_id": {"is not a group"}}
+			return w.showNewGroup(v, f)
+		}
+		n.ParentID = &parent
+	}
+	made, err := w.Projects.CreateGroup(v, v.actor, n)
+	if err != nil {
+		if err := f.refusedInPlace(err, "parent_id"); err != nil {
+			return err
+		}
+		f.move("visibility_level", "visibility")
+		return w.showNewGroup(v, f)
+	}
+	return v.done(fmt.Sprintf("The group %s has been made.", made.Name), "/"+made.FullPath)
+}

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"svc/internal/oauth"
+	"svc/internal/user"
+)
+
+func (w *Web) oauthPages() {
+	w.page("GET /oauth/authorize", anybody, w.consentPage)
+	w.page("POST /oauth/authorize", signedIn, w.consent)
+}
+
+// consentPage asks a user whether an application may act for him.
+type consentPage struct {
+	App    *oauth.Application
+	Owner  *user.User // nil: the installation
+	Scopes []oauth.Scope
+	To     string     // where the browser goes then, for people
+	Fields []hidden   // the request, which the form repeats
+	User   *user.User // who is asked
+}
+
+type hidden struct{ Name, Value string }
+
+func (consentPage) view() string    { return "oauth_consent" }
+func (p consentPage) title() string { return "Authorize " + p.App.Name }
+
+// consentPage answers an application that wants to be let in. What is wrong
+// with its request is told to it only if we know that it is there; and only
+// after the user has signed in, so that no link to us leads strangers
+// somewhere else at once.
+func (w *Web) consentPage(v *visit) error {
+	values, err := url.ParseQuery(v.r.URL.RawQuery)
+	if err != nil {
+		v.problem(http.StatusBadRequest, "This link is broken", "Please go back to the application and try again.")
+		return nil
+	}
+	r, err := w.OAuth.Begin(v, values)
+	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Redirect != "" && v.session == nil && values.Get("prompt") != "none" {
+		return v.askToSignIn()
+	}
+	if err != nil {
+		return v.refuseApplication(err)
+	}
+	if v.session == nil {
+		if r.Silent() {
+			return v.leave(r.NoLogin().Redirect)
+		}
+		return v.askToSignIn()
+	}
+	ask, err := w.OAuth.Ask(v, v.actor, v.session.CreatedAt, r)
+	if err != nil {
+		return v.refuseApplication(err)
+	}
+	if !ask {
+		to, err := w.OAuth.Approve(v, v.actor, v.session.CreatedAt, r)
+		if err != nil {
+			return v.refuseApplication(err)
+		}
+		return v.leave(to)
+	}
+	return w.askConsent(v, r, values)
+}
+
+func (w *Web) askConsent(v *visit, r *oauth.Request, values url.Values) error {
+	p := consentPage{App: r.Application, To: place(r.RedirectURI), User: v.session.User}
+	for _, s := range oauth.Scopes() {
+		if slices.Contains(r.Scopes, s.Name) {
+			p.Scopes = append(p.Scopes, s)
+		}
+	}
+	for name, list := range values {
+		p.Fields = append(p.Fields, hidden{name, list[0]})
+	}
+	slices.SortFunc(p.Fields, func(a, b hidden) int { return strings.Compare(a.Name, b.Name) })
+	if owner := r.Application.OwnerID; owner != nil {
+		found, err := w.Users.FindAll(v, []int64{*owner})
+		if err != nil {
+			return err
+		}
+		p.Owner = found[*owner]
+	}
+	// Browsers hold also the answer to a form to this: it leads away.
+	h := v.w.Header()
+	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "form-action 'self'", "form-action 'self' "+source(r.RedirectURI), 1))
+	return v.show(p)
+}
+
+// place is where an address leads, for people.
+func place(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Host == "" {
+		scheme, _, _ := strings.Cut(uri, ":")
+		return "the application " + scheme + " on your device"
+	}
+	return u.Host
+}
+
+// source is an address as a Content-Security-Policy names it. It has no form
+// for hosts in brackets, nor for programs on the device: there it is the
+// scheme.
+func source(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || strings.Contains(u.Host, "[") {
+		return u.Scheme + ":"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// consent takes the answer of the user.
+func (w *Web) consent(v *visit) error {
+	values := url.Values{}
+	for name, list := range v.r.PostForm {
+		if name != "authenticity_token" && name != "decision" {
+			values[name] = list
+		}
+	}
+	r, err := w.OAuth.Begin(v, values)
+	if err != nil {
+		return v.refuseApplication(err)
+	}
+	if v.text("decision") != "allow" {
+		return v.leave(r.Deny())
+	}
+	to, err := w.OAuth.Approve(v, v.actor, v.session.CreatedAt, r)
+	if err != nil {
+		return v.refuseApplication(err)
+	}
+	return v.leave(to)
+}
+
+// refuseApplication answers for a refusal: by sending it to the application
+// when that may be told, else on a page.
+func (v *visit) refuseApplication(err error) error {
+	refused, ok := errors.AsType[*oauth.Error](err)
+	if !ok {
+		return err
+	}
+	if refused.Redirect != "" {
+		return v.leave(refused.Redirect)
+	}
+	v.problem(http.StatusBadRequest, "This application can not be let in", refused.Description)
+	return nil
+}
+
+// leavingPage leads on to an application.
+type leavingPage struct {
+	To    template.URL // one that its application has registered
+	Place string
+}
+
+func (leavingPage) view() string  { return "oauth_leaving" }
+func (leavingPage) title() string { return "Signed in" }
+
+// leave sends the browser to an application. When it came by the form of the
+// sign-in page, whose policy lets answers lead nowhere but to us, a page
+// stands in between.
+func (v *visit) leave(to string) error {
+	v.w.Header().Set("Referrer-Policy", "no-referrer")
+	from, err := url.Parse(v.r.Referer())
+	if err == nil && v.r.Method == http.MethodGet && from.Host == v.r.Host && strings.HasPrefix(from.Path, "/users/") {
+		return v.show(leavingPage{To: template.URL(to), Place: place(to)})
+	}
+	return v.redirect(to)
+}

@@ -1,0 +1,219 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// access says for whom a page is. What he may do there is for the feature to
+// say.
+type access int
+
+const (
+	anybody    access = iota
+	signedIn          // others sign in first
+	visitor           // those who have not signed in; others are led home
+	unfinished        // like signedIn, also while the password has to be changed
+)
+
+// route is a line of the tables of pages.
+type route struct {
+	method, path string
+	who          access
+}
+
+// page adds a page: "GET /users/sign_in".
+func (w *Web) page(pattern string, who access, do func(*visit) error) {
+	method, path, _ := strings.Cut(pattern, " ")
+	w.pages = append(w.pages, route{method, path, who})
+	w.router.Method(method, path, w.handler(path, who, do))
+}
+
+// visit is one request: its context, who asks, and the ways to answer.
+type visit struct {
+	context.Context
+	web     *Web
+	w       http.ResponseWriter
+	r       *http.Request
+	actor   actor.Actor
+	session *user.Session // nil for one who has not signed in
+	visitor string        // value of the visitor's cookie
+	flash   *flash        // to be shown on this page
+}
+
+// handler is what every page has in common.
+func (w *Web) handler(name string, who access, do func(*visit) error) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		v := &visit{Context: r.Context(), web: w, w: rw, r: r}
+		w.headers(rw.Header())
+		if to, ok := rw.(interface{ SetRoute(string) }); ok {
+			to.SetRoute(name)
+		}
+		if err := v.serve(who, do); err != nil {
+			v.fail(err)
+		}
+	}
+}
+
+func (v *visit) serve(who access, do func(*visit) error) error {
+	if err := v.recognise(); err != nil {
+		return err
+	}
+	v.flash = v.takeFlash()
+	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
+		if err := v.checkForm(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case who == visitor && v.session != nil:
+		return v.redirect("/")
+	case (who == signedIn || who == unfinished) && v.session == nil:
+		return v.askToSignIn()
+	case v.session != nil && v.session.User.MustChangePassword && who != unfinished:
+		return v.redirect("/-/user_settings/password/edit")
+	}
+	return do(v)
+}
+
+// headers hold the browser to what pages of ours need: no other host, no
+// script or style in the page itself, no frame around it.
+func (w *Web) headers(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Vary", "Cookie")
+	if w.secure() {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// askToSignIn leads to the sign-in page, and from there back.
+func (v *visit) askToSignIn() error {
+	if v.r.Method != http.MethodGet {
+		return v.redirect("/users/sign_in")
+	}
+	return v.redirect("/users/sign_in?return_to=" + url.QueryEscape(v.r.URL.RequestURI()))
+}
+
+// redirect answers with another page, which is got by GET.
+func (v *visit) redirect(to string) error {
+	v.w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// local is a path on this installation that may be redirected to; anything
+// else becomes the start page. Browsers take \ for /, and leave out tabs and
+// line ends.
+func local(path string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") ||
+		strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\t\r\n") {
+		return "/"
+	}
+	return path
+}
+
+// ip is where the request came from. The server has put the client's there
+// when it came through a proxy that is trusted.
+func (v *visit) ip() string {
+	if at, err := netip.ParseAddrPort(v.r.RemoteAddr); err == nil {
+		return at.Addr().Unmap().String()
+	}
+	return v.r.RemoteAddr
+}
+
+// param is a value of the query.
+func (v *visit) param(name string) string { return v.r.URL.Query().Get(name) }
+
+// pageNumber is the page of a list that is asked for, from 1.
+func (v *visit) pageNumber() int {
+	n, err := strconv.Atoi(v.param("page"))
+	if err != nil {
+		return 1
+	}
+	return min(max(n, 1), 1000)
+}
+
+// throttled is the refusal of one who asks too often.
+type throttled struct{}
+
+// Error gives the text for logs.
+func (throttled) Error() string { return "too many requests" }
+
+// fail answers for an error. Here and nowhere else errors become statuses.
+func (v *visit) fail(err error) {
+	if moved, ok := errors.AsType[*project.Moved](err); ok && v.r.Method == http.MethodGet {
+		http.Redirect(v.w, v.r, movedTo(v.r, moved), http.StatusMovedPermanently)
+		return
+	}
+	e, _ := errors.AsType[*errs.Error](err)
+	switch {
+	case errors.As(err, &throttled{}):
+		v.problem(http.StatusTooManyRequests, "Too many tries", "Please wait a minute, then try again.")
+	case e == nil:
+		v.web.Log.ErrorContext(v, "page", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
+		v.problem(http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the server has the reason.")
+	case e.Kind == errs.KindUnauthorized && v.session == nil:
+		_ = v.askToSignIn() // a redirect does not fail
+	case e.Kind == errs.KindNotFound, e.Kind == errs.KindUnauthorized:
+		v.problem(http.StatusNotFound, "Page not found", "There is nothing here, or it is not for you to see.")
+	case e.Kind == errs.KindForbidden:
+		v.problem(http.StatusForbidden, "Not allowed", textOr(e, "You may see this, but not do it."))
+	case e.Kind == errs.KindTooLarge:
+		v.problem(http.StatusRequestEntityTooLarge, "Too large", textOr(e, "That is more than fits here."))
+	case e.Kind == errs.KindUnavailable:
+		v.problem(http.StatusServiceUnavailable, "Not available now", textOr(e, "Please try again in a while."))
+	case e.Kind == errs.KindConflict:
+		v.problem(http.StatusConflict, "That does not fit", textOr(e, "Something else stands in the way."))
+	default:
+		v.problem(http.StatusUnprocessableEntity, "That can not be done", textOr(e, "Please check what you sent."))
+	}
+}
+
+func textOr(e *errs.Error, otherwise string) string {
+	if text := sentence(e); text != "" {
+		return text
+	}
+	return otherwise
+}
+
+// movedTo is the address of the same page of a thing under its new path.
+func movedTo(r *http.Request, m *project.Moved) string {
+	to := url.URL{Path: "/" + m.Path + strings.TrimPrefix(r.URL.Path, "/"+string(m.From)), RawQuery: r.URL.RawQuery}
+	return to.String()
+}
+
+// problemPage says that something can not be shown or done.
+type problemPage struct {
+	Status int
+	Head   string
+	Text   string
+	Public bool // nobody has signed in
+}
+
+func (problemPage) view() string    { return "problem" }
+func (p problemPage) title() string { return p.Head }
+
+func (v *visit) problem(status int, head, text string) {
+	if status == http.StatusTooManyRequests && v.w.Header().Get("Retry-After") == "" {
+		v.w.Header().Set("Retry-After", "60")
+	}
+	if err := v.render(status, problemPage{Status: status, Head: head, Text: text, Public: v.session == nil}); err != nil {
+		v.web.Log.ErrorContext(v, "error page", "error", err)
+		http.Error(v.w, head, status)
+	}
+}

@@ -1,0 +1,245 @@
+package web
+
+import (
+	"context"
+
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+func (w *Web) passwordPages() {
+	w.page("GET /users/password/new", visitor, w.forgotForm)
+	w.page("POST /users/password", visitor, w.forgot)
+	w.page("GET /users/password/edit", visitor, w.resetForm)
+	w.page("POST /users/password/edit", visitor, w.reset)
+	w.page("GET /users/unlock/new", visitor, w.lockedForm)
+	w.page("POST /users/unlock/new", visitor, w.locked)
+	w.page("GET /users/unlock", anybody, w.unlockForm)
+	w.page("POST /users/unlock", anybody, w.unlock)
+	w.page("GET /users/confirmation/new", anybody, w.unconfirmedForm)
+	w.page("POST /users/confirmation/new", anybody, w.unconfirmed)
+	w.page("GET /users/confirmation", anybody, w.confirmForm)
+	w.page("POST /users/confirmation", anybody, w.confirm)
+}
+
+// askPage asks for a login or an address, to which a letter goes.
+type askPage struct {
+	Form               form
+	Head, Text, Button string
+	Label, Action      string
+	Auto               string
+}
+
+func (askPage) view() string    { return "ask" }
+func (p askPage) title() string { return p.Head }
+
+func forgotPage(f form) askPage {
+	return askPage{
+		Form: f, Head: "Forgot your password?", Text: "Enter your username or email address, and we send you a link to set a new password.",
+		Button: "Send the link", Label: "Username or email", Action: "/users/password", Auto: "username",
+	}
+}
+
+func lockedPage(f form) askPage {
+	return askPage{
+		Form: f, Head: "Locked out?", Text: "After too many failed sign-ins an account is locked for a while. We can send its owner a link to unlock it at once.",
+		Button: "Send the link", Label: "Username or email", Action: "/users/unlock/new", Auto: "username",
+	}
+}
+
+func unconfirmedPage(f form) askPage {
+	return askPage{
+		Form: f, Head: "Confirm your email address", Text: "Enter the address that waits to be confirmed, and we send the link again.",
+		Button: "Send the link", Label: "Email", Action: "/users/confirmation/new", Auto: "email",
+	}
+}
+
+func (w *Web) forgotForm(v *visit) error { return v.show(forgotPage(filled())) }
+func (w *Web) lockedForm(v *visit) error { return v.show(lockedPage(filled())) }
+func (w *Web) unconfirmedForm(v *visit) error {
+	return v.show(unconfirmedPage(filled("login", v.param("email"))))
+}
+
+func (w *Web) forgot(v *visit) error { return w.ask(v, forgotPage, w.Users.AskPasswordReset) }
+func (w *Web) locked(v *visit) error { return w.ask(v, lockedPage, w.Users.AskUnlock) }
+func (w *Web) unconfirmed(v *visit) error {
+	return w.ask(v, unconfirmedPage, w.Users.AskConfirmation)
+}
+
+// ask has a letter sent, if there is somebody to send it to. The answer is
+// the same if there is nobody.
+func (w *Web) ask(v *visit, page func(form) askPage, send func(ctx context.Context, login string) error) error {
+	login := v.text("login")
+	if err := v.throttle("letter", login); err != nil {
+		return err
+	}
+	if login == "" {
+		f := v.sent()
+		f.Errors = map[string][]string{"login": {"can't be blank"}}
+		return v.again(page(f))
+	}
+	if err := send(v, login); err != nil {
+		return err
+	}
+	if !w.Mail.Enabled() {
+		v.tell("bad", "This installation can not send mail. Please ask an administrator.")
+		return v.redirect("/users/sign_in")
+	}
+	return v.done("If there is such an account, a letter is on its way. Please look into your mail.", "/users/sign_in")
+}
+
+type resetPage struct {
+	Form  form
+	Token string
+	Least int
+}
+
+func (resetPage) view() string  { return "reset" }
+func (resetPage) title() string { return "Set a new password" }
+
+func (w *Web) resetForm(v *visit) error {
+	token := v.param("reset_password_token")
+	if err := w.Users.CheckReset(v, token); err != nil {
+		return w.oldLink(v, err, "/users/password/new")
+	}
+	return w.showReset(v, filled(), token)
+}
+
+func (w *Web) showReset(v *visit, f form, token string) error {
+	settings, err := w.Settings.Current(v)
+	if err != nil {
+		return err
+	}
+	p := resetPage{Form: f, Token: token, Least: settings.MinimumPasswordLength}
+	if len(f.Errors) > 0 {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+// oldLink leads from a link that does not work any more to where there is
+// another.
+func (w *Web) oldLink(v *visit, err error, to string) error {
+	if !errs.Is(err, errs.KindInvalid) {
+		return err
+	}
+	v.tell("bad", "The link was used before, or is too old. Please ask for a new one.")
+	return v.redirect(to)
+}
+
+func (w *Web) reset(v *visit) error {
+	if err := v.throttle("reset", ""); err != nil {
+		return err
+	}
+	token, password := v.text("reset_password_token"), v.r.PostForm.Get("password")
+	f := filled()
+	if password != v.r.PostForm.Get("password_confirmation") {
+		f.Errors = map[string][]string{"password_confirmation": {"is not the same"}}
+		return w.showReset(v, f, token)
+	}
+	_, err := w.Users.TakeReset(v, token, password, v.ip())
+	if err != nil {
+		if refused := f.refused(err); refused != nil || len(f.Errors) == 0 {
+			return w.oldLink(v, err, "/users/password/new")
+		}
+		return w.showReset(v, f, token)
+	}
+	return v.done("Your password has been set. You can sign in with it now.", "/users/sign_in")
+}
+
+// pressPage asks to press a button: programs that look through mail follow
+// links, but press nothing.
+type pressPage struct {
+	Head, Text, Button string
+	Action, Name       string
+	Token              string
+}
+
+func (pressPage) view() string    { return "press" }
+func (p pressPage) title() string { return p.Head }
+
+func (w *Web) unlockForm(v *visit) error {
+	return v.show(pressPage{
+		Head: "Unlock your account", Text: "Press the button, then sign in.", Button: "Unlock my account",
+		Action: "/users/unlock", Name: "unlock_token", Token: v.param("unlock_token"),
+	})
+}
+
+func (w *Web) unlock(v *visit) error {
+	if err := w.Users.TakeUnlock(v, v.text("unlock_token"), v.ip()); err != nil {
+		return w.oldLink(v, err, "/users/unlock/new")
+	}
+	return v.done("Your account is unlocked. You can sign in now.", "/users/sign_in")
+}
+
+func (w *Web) confirmForm(v *visit) error {
+	return v.show(pressPage{
+		Head: "Confirm your email address", Text: "One more press, and the address is yours.", Button: "Confirm the address",
+		Action: "/users/confirmation", Name: "confirmation_token", Token: v.param("confirmation_token"),
+	})
+}
+
+func (w *Web) confirm(v *visit) error {
+	if _, err := w.Users.ConfirmEmail(v, v.text("confirmation_token")); err != nil {
+		return w.oldLink(v, err, "/users/confirmation/new")
+	}
+	to := "/users/sign_in"
+	if v.session != nil {
+		to = "/-/user_settings/emails"
+	}
+	return v.done("Your email address is confirmed.", to)
+}
+
+func (w *Web) registrationPages() {
+	w.page("GET /users/sign_up", visitor, w.signUpForm)
+	w.page("POST /users/sign_up", visitor, w.signUp)
+}
+
+type signUpPage struct {
+	Form  form
+	Least int
+}
+
+func (signUpPage) view() string  { return "sign_up" }
+func (signUpPage) title() string { return "Sign up" }
+
+func (w *Web) signUpForm(v *visit) error { return w.showSignUp(v, filled()) }
+
+func (w *Web) showSignUp(v *visit, f form) error {
+	settings, err := w.Settings.Current(v)
+	if err != nil {
+		return err
+	}
+	if !settings.SignUpEnabled {
+		return errs.NotFound("")
+	}
+	p := signUpPage{Form: f, Least: settings.MinimumPasswordLength}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) signUp(v *visit) error {
+	if err := v.throttle("sign_up", ""); err != nil {
+		return err
+	}
+	u, err := w.Users.SignUp(v, user.NewUser{
+		Name: v.text("name"), Username: v.text("username"), Email: v.text("email"), Password: v.r.PostForm.Get("password"),
+	}, v.ip())
+	if err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showSignUp(v, f)
+	}
+	text := "Your account has been made. You can sign in now."
+	if u.State == user.PendingApproval {
+		text = "Your account has been made. An administrator has to approve it before you can sign in."
+	}
+	if w.Mail.Enabled() {
+		text += " A letter is on its way, to confirm your address."
+	}
+	return v.done(text, "/users/sign_in")
+}

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// The cookies. All but theme are for the server alone.
+func (w *Web) sessionCookie() string { return "_" + w.Site.Name + "_session" }
+func (w *Web) visitorCookie() string { return "_" + w.Site.Name + "_visitor" }
+func (w *Web) halfwayCookie() string { return "_" + w.Site.Name + "_halfway" }
+func (w *Web) flashCookie() string   { return "_" + w.Site.Name + "_flash" }
+
+const (
+	// longLife is how long a browser may keep a cookie; the server ends the
+	// session before that.
+	longLife = 400 * 24 * time.Hour
+	// maxForm is more than any form has, with a picture in it.
+	maxForm = 1 << 20
+)
+
+// setCookie gives the browser a cookie; life 0 is until it is closed, less
+// takes it away.
+func (v *visit) setCookie(name, value, path string, life time.Duration) {
+	http.SetCookie(v.w, &http.Cookie{
+		Name: name, Value: value, Path: path, MaxAge: int(life / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.web.secure(),
+	})
+}
+
+func (v *visit) cookie(name string) string {
+	c, err := v.r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// recognise finds out who asks. A cookie that is no longer good counts as
+// none, and is taken away.
+func (v *visit) recognise() error {
+	v.actor.IP = v.ip()
+	v.visitor = v.cookie(v.web.visitorCookie())
+	token := v.cookie(v.web.sessionCookie())
+	if token == "" {
+		return nil
+	}
+	by, session, err := v.web.Users.Session(v, token, v.ip())
+	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
+		v.setCookie(v.web.sessionCookie(), "", "/", -time.Second)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.actor, v.session = by, session
+	if to, ok := v.w.(interface{ SetUser(string) }); ok {
+		to.SetUser(by.Username)
+	}
+	return nil
+}
+
+// enter gives the browser a session that was opened just now. What it had
+// before ends: nobody who planted a cookie shares the new session.
+func (v *visit) enter(s *user.Session) error {
+	if old := v.cookie(v.web.sessionCookie()); old != "" {
+		if err := v.web.Users.SignOut(v, old); err != nil {
+			return err
+		}
+	}
+	var life time.Duration
+	if s.Remember {
+		life = longLife
+	}
+	v.setCookie(v.web.sessionCookie(), s.Token, "/", life)
+	v.setCookie(v.web.visitorCookie(), "", "/", -time.Second)
+	v.setCookie(v.web.halfwayCookie(), "", "/users", -time.Second)
+	return nil
+}
+
+// csrf is what every form of this page repeats. For one who has signed in it
+// belongs to the session; for others it is derived from a cookie, which they
+// get with the first page that has a form.
+func (v *visit) csrf() string {
+	if v.session != nil {
+		return v.session.CSRF
+	}
+	if v.visitor == "" {
+		v.visitor = secret.Token("")
+		v.setCookie(v.web.visitorCookie(), v.visitor, "/", 0)
+	}
+	return v.web.visitorToken(v.visitor)
+}
+
+func (w *Web) visitorToken(visitor string) string {
+	mac := hmac.New(sha256.New, w.visitors)
+	mac.Write([]byte(visitor))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// checkForm reads a form, and refuses one that does not come from a page of
+// ours: Invalid, so that somebody whose session has ended meanwhile learns
+// what to do.
+func (v *visit) checkForm() error {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	parse := v.r.ParseForm
+	if kind, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		parse = func() error { return v.r.ParseMultipartForm(maxForm) }
+	}
+	if err := parse(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return errs.TooLarge("A form may hold 1 MiB.")
+		}
+		return errs.Invalid("The form can not be read.").Because(err)
+	}
+	given := v.r.Header.Get("X-Csrf-Token")
+	if given == "" {
+		given = v.r.PostForm.Get("authenticity_token")
+	}
+	want := ""
+	switch {
+	case v.session != nil:
+		want = v.session.CSRF
+	case v.visitor != "":
+		want = v.web.visitorToken(v.visitor)
+	}
+	if want == "" || !secret.Equal(given, want) {
+		return errs.Invalid("The page was too old, or came from somewhere else. Please go back, load it again, and repeat what you did.")
+	}
+	return nil
+}
+
+// flash is a message that the next page shows.
+type flash struct {
+	Kind string `json:"kind"` // ok or bad
+	Text string `json:"text"`
+}
+
+// tell has the next page show a message. It is no place for secrets.
+func (v *visit) tell(kind, text string) {
+	b, _ := json.Marshal(flash{kind, text}) // texts always encode
+	v.setCookie(v.web.flashCookie(), base64.RawURLEncoding.EncodeToString(b), "/", time.Minute)
+}
+
+// done says that something worked, and goes on.
+func (v *visit) done(text, to string) error {
+	v.tell("ok", text)
+	return v.redirect(to)
+}
+
+func (v *visit) takeFlash() *flash {
+	value := v.cookie(v.web.flashCookie())
+	if value == "" {
+		return nil
+	}
+	v.setCookie(v.web.flashCookie(), "", "/", -time.Second)
+	var f flash
+	b, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || json.Unmarshal(b, &f) != nil || f.Text == "" {
+		return nil
+	}
+	if f.Kind != "ok" {
+		f.Kind = "bad"
+	}
+	return &f
+}

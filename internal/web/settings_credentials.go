@@ -1,0 +1,165 @@
+package web
+
+import (
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+func (w *Web) credentialPages() {
+	w.page("GET /-/user_settings/ssh_keys", signedIn, w.keysPage)
+	w.page("POST /-/user_settings/ssh_keys", signedIn, w.addKey)
+	w.page("POST /-/user_settings/ssh_keys/{id}/delete", signedIn, w.deleteKey)
+	w.page("GET /-/user_settings/personal_access_tokens", signedIn, w.tokensPage)
+	w.page("POST /-/user_settings/personal_access_tokens", signedIn, w.createToken)
+	w.page("POST /-/user_settings/personal_access_tokens/{id}/revoke", signedIn, w.revokeToken)
+}
+
+type keysPage struct {
+	Form form
+	Keys []user.Key
+}
+
+func (keysPage) view() string  { return "settings_keys" }
+func (keysPage) title() string { return "SSH keys" }
+
+func (w *Web) keysPage(v *visit) error { return w.showKeys(v, filled()) }
+
+func (w *Web) showKeys(v *visit, f form) error {
+	page, err := w.Users.OwnKeys(v, v.actor, allOf())
+	if err != nil {
+		return err
+	}
+	f.only("title", "key", "expires_at")
+	p := keysPage{Form: f, Keys: page.Items}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) addKey(v *visit) error {
+	n := user.NewKey{Title: v.text("title"), Key: v.text("key")}
+	f := v.sent()
+	if day := v.text("expires_at"); day != "" {
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			f.Errors = map[string][]string{"expires_at": {"is not a day"}}
+			return w.showKeys(v, f)
+		}
+		n.ExpiresAt = &at
+	}
+	if _, err := w.Users.AddOwnKey(v, v.actor, n); err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showKeys(v, f)
+	}
+	return v.done("The key has been added.", "/-/user_settings/ssh_keys")
+}
+
+func (w *Web) deleteKey(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	if err := w.Users.DeleteOwnKey(v, v.actor, id); err != nil {
+		return err
+	}
+	return v.done("The key has been removed.", "/-/user_settings/ssh_keys")
+}
+
+type tokensPage struct {
+	Form   form
+	Tokens []user.Token
+	Scopes []scope
+	Made   *user.Token // with its secret, just after it was made
+	Last   string      // the last day that a token may work
+	First  string
+}
+
+type scope struct{ Name, Text string }
+
+func (tokensPage) view() string  { return "settings_tokens" }
+func (tokensPage) title() string { return "Access tokens" }
+
+// scopeTexts say what the scopes are good for.
+func scopeTexts() map[string]string {
+	return map[string]string{
+		"api":              "Everything that you can do, by the API and by git over HTTP.",
+		"read_api":         "Read everything that you see, by the API.",
+		"read_user":        "Read your profile, and other people's.",
+		"create_runner":    "Make runners.",
+		"manage_runner":    "Look after runners.",
+		"k8s_proxy":        "Reach clusters through their agents.",
+		"read_repository":  "Clone and fetch by git over HTTP.",
+		"write_repository": "Clone, fetch and push by git over HTTP.",
+		"sudo":             "Act as any other user, by the API.",
+		"admin_mode":       "Administrate, by the API, where that has to be turned on.",
+		"openid":           "Tell who you are, by OpenID Connect.",
+		"profile":          "Read your profile, by OpenID Connect.",
+		"email":            "Read your email address, by OpenID Connect.",
+	}
+}
+
+func (w *Web) tokensPage(v *visit) error {
+	f := filled("expires_at", w.Now().UTC().AddDate(0, 0, 30).Format(time.DateOnly))
+	return w.showTokens(v, f, nil)
+}
+
+func (w *Web) showTokens(v *visit, f form, made *user.Token) error {
+	page, err := w.Users.Tokens(v, v.actor, user.TokenFilter{UserID: v.actor.ID, State: "active"}, allOf())
+	if err != nil {
+		return err
+	}
+	settings, err := w.Settings.Current(v)
+	if err != nil {
+		return err
+	}
+	f.only("name", "expires_at", "scopes")
+	now := w.Now().UTC()
+	p := tokensPage{Form: f, Tokens: page.Items, Made: made,
+		First: now.AddDate(0, 0, 1).Format(time.DateOnly), Last: now.AddDate(0, 0, settings.MaxTokenLifetimeDays).Format(time.DateOnly)}
+	texts := scopeTexts()
+	for _, name := range user.OwnScopes(v.actor) {
+		p.Scopes = append(p.Scopes, scope{name, texts[name]})
+	}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) createToken(v *visit) error {
+	t, err := w.Users.CreatePersonalToken(v, v.actor, user.NewToken{
+		Name: v.text("name"), Description: v.text("description"), Scopes: v.r.PostForm["scopes"], ExpiresAt: v.text("expires_at"),
+	})
+	if err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showTokens(v, f, nil)
+	}
+	return w.showTokens(v, filled("expires_at", w.Now().UTC().AddDate(0, 0, 30).Format(time.DateOnly)), t)
+}
+
+func (w *Web) revokeToken(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	// Administrators can revoke anybody's: here only one's own is meant.
+	t, err := w.Users.Token(v, v.actor, id)
+	if err != nil {
+		return err
+	}
+	if !v.actor.Is(t.UserID) {
+		return errs.NotFound("")
+	}
+	if err := w.Users.RevokeToken(v, v.actor, id, nil); err != nil {
+		return err
+	}
+	return v.done("The token has been revoked.", "/-/user_settings/personal_access_tokens")
+}

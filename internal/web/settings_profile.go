@@ -1,0 +1,228 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/picture"
+	"svc/internal/user"
+)
+
+func (w *Web) profilePages() {
+	w.page("GET /-/user_settings", signedIn, func(v *visit) error { return v.redirect("/-/user_settings/profile") })
+	w.page("GET /-/user_settings/profile", signedIn, w.profileForm)
+	w.page("POST /-/user_settings/profile", signedIn, w.saveProfile)
+	w.page("POST /-/user_settings/avatar", signedIn, w.saveAvatar)
+	w.page("POST /-/user_settings/avatar/delete", signedIn, w.removeAvatar)
+	w.page("GET /-/user_settings/emails", signedIn, w.emailsPage)
+	w.page("POST /-/user_settings/emails", signedIn, w.addEmail)
+	w.page("POST /-/user_settings/emails/{id}/primary", signedIn, w.primaryEmail)
+	w.page("POST /-/user_settings/emails/{id}/delete", signedIn, w.deleteEmail)
+	w.page("POST /-/user_settings/emails/{id}/resend", signedIn, w.resendEmail)
+	w.page("POST /-/user_settings/confirmation", signedIn, w.resendOwn)
+}
+
+// id is the number in the path. One that is none names nothing.
+func (v *visit) id() (int64, error) {
+	id, err := strconv.ParseInt(chi.URLParam(v.r, "id"), 10, 64)
+	if err != nil {
+		return 0, errs.NotFound("")
+	}
+	return id, nil
+}
+
+// allOf is a page of what nobody has so much of that he needs another page.
+func allOf() db.Paging { return db.Paging{Limit: 200} }
+
+type profilePage struct {
+	Form   form
+	User   *user.User
+	Emails []string // confirmed
+}
+
+func (profilePage) view() string  { return "settings_profile" }
+func (profilePage) title() string { return "Profile" }
+
+// profileFields are what the form shows.
+func profileFields() []string {
+	return []string{"name", "pronouns", "bio", "location", "job_title", "organization", "website_url", "linkedin", "twitter", "discord",
+		"public_email", "private_profile"}
+}
+
+func (w *Web) profileForm(v *visit) error {
+	u := v.session.User
+	private := ""
+	if u.PrivateProfile {
+		private = "1"
+	}
+	return w.showProfile(v, filled("name", u.Name, "pronouns", u.Pronouns, "bio", u.Bio, "location", u.Location, "job_title", u.JobTitle,
+		"organization", u.Organization, "website_url", u.WebsiteURL, "linkedin", u.LinkedIn, "twitter", u.Twitter, "discord", u.Discord,
+		"public_email", u.PublicEmail, "private_profile", private))
+}
+
+func (w *Web) showProfile(v *visit, f form) error {
+	page, err := w.Users.OwnEmails(v, v.actor, allOf())
+	if err != nil {
+		return err
+	}
+	p := profilePage{Form: f, User: v.session.User}
+	if p.User.ConfirmedAt != nil {
+		p.Emails = append(p.Emails, p.User.Email)
+	}
+	for _, e := range page.Items {
+		if e.ConfirmedAt != nil {
+			p.Emails = append(p.Emails, e.Address)
+		}
+	}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) saveProfile(v *visit) error {
+	at := func(name string) *string {
+		text := v.text(name)
+		return &text
+	}
+	private := v.text("private_profile") != ""
+	_, err := w.Users.UpdateSelf(v, v.actor, user.SelfChange{
+		Name: at("name"), Pronouns: at("pronouns"), Bio: at("bio"), Location: at("location"), JobTitle: at("job_title"),
+		Organization: at("organization"), WebsiteURL: at("website_url"), LinkedIn: at("linkedin"), Twitter: at("twitter"),
+		Discord: at("discord"), PublicEmail: at("public_email"), PrivateProfile: &private,
+	})
+	if err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		f.only(profileFields()...)
+		return w.showProfile(v, f)
+	}
+	return v.done("Your profile has been saved.", "/-/user_settings/profile")
+}
+
+func (w *Web) saveAvatar(v *visit) error {
+	file, head, err := v.r.FormFile("avatar")
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		v.tell("bad", "Please choose a picture first.")
+		return v.redirect("/-/user_settings/profile")
+	}
+	if err != nil {
+		return errs.Invalid("The picture can not be read.").Because(err)
+	}
+	defer file.Close()
+	_, err = w.Users.SetAvatar(v, v.actor, v.actor.ID, &picture.File{Name: head.Filename, Data: file})
+	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.KindInvalid {
+		v.tell("bad", strings.TrimPrefix(sentence(refused), "Avatar "))
+		return v.redirect("/-/user_settings/profile")
+	}
+	if err != nil {
+		return err
+	}
+	return v.done("Your new picture is in place.", "/-/user_settings/profile")
+}
+
+func (w *Web) removeAvatar(v *visit) error {
+	if _, err := w.Users.RemoveAvatar(v, v.actor, v.actor.ID); err != nil {
+		return err
+	}
+	return v.done("Your picture has been removed.", "/-/user_settings/profile")
+}
+
+type emailsPage struct {
+	Form   form
+	User   *user.User
+	Emails []user.Email
+}
+
+func (emailsPage) view() string  { return "settings_emails" }
+func (emailsPage) title() string { return "Emails" }
+
+func (w *Web) emailsPage(v *visit) error { return w.showEmails(v, filled()) }
+
+func (w *Web) showEmails(v *visit, f form) error {
+	page, err := w.Users.OwnEmails(v, v.actor, allOf())
+	if err != nil {
+		return err
+	}
+	p := emailsPage{Form: f, User: v.session.User, Emails: page.Items}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) addEmail(v *visit) error {
+	if err := v.throttle("letter", v.text("email")); err != nil {
+		return err
+	}
+	if _, err := w.Users.AddOwnEmail(v, v.actor, v.text("email")); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showEmails(v, f)
+	}
+	text := "The address has been added. A letter is on its way, to confirm it."
+	if !w.Mail.Enabled() {
+		text = "The address has been added. It can not be confirmed: this installation can not send mail."
+	}
+	return v.done(text, "/-/user_settings/emails")
+}
+
+func (w *Web) primaryEmail(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Users.SetOwnPrimary(v, v.actor, id); err != nil {
+		return err
+	}
+	return v.done("Letters go to this address from now on.", "/-/user_settings/emails")
+}
+
+func (w *Web) deleteEmail(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	if err := w.Users.DeleteOwnEmail(v, v.actor, id); err != nil {
+		return err
+	}
+	return v.done("The address has been removed.", "/-/user_settings/emails")
+}
+
+func (w *Web) resendEmail(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	e, err := w.Users.OwnEmail(v, v.actor, id)
+	if err != nil {
+		return err
+	}
+	return w.resend(v, e.Address)
+}
+
+func (w *Web) resendOwn(v *visit) error { return w.resend(v, v.session.User.Email) }
+
+func (w *Web) resend(v *visit, address string) error {
+	if err := v.throttle("letter", address); err != nil {
+		return err
+	}
+	if err := w.Users.AskConfirmation(v, address); err != nil {
+		return err
+	}
+	if !w.Mail.Enabled() {
+		v.tell("bad", "This installation can not send mail. Please ask an administrator.")
+		return v.redirect("/-/user_settings/emails")
+	}
+	return v.done("A letter to "+address+" is on its way.", "/-/user_settings/emails")
+}

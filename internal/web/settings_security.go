@@ -1,0 +1,240 @@
+package web
+
+import (
+	"html/template"
+	"strings"
+
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+func (w *Web) securityPages() {
+	w.page("GET /-/user_settings/password/edit", unfinished, w.passwordForm)
+	w.page("POST /-/user_settings/password", unfinished, w.changePassword)
+	w.page("GET /-/user_settings/two_factor", signedIn, w.twoFactorPage)
+	w.page("POST /-/user_settings/two_factor/start", signedIn, w.startTwoFactor)
+	w.page("POST /-/user_settings/two_factor/enable", signedIn, w.enableTwoFactor)
+	w.page("POST /-/user_settings/two_factor/disable", signedIn, w.disableTwoFactor)
+	w.page("POST /-/user_settings/two_factor/codes", signedIn, w.renewCodes)
+	w.page("GET /-/user_settings/active_sessions", signedIn, w.sessionsPage)
+	w.page("POST /-/user_settings/active_sessions/{id}/revoke", signedIn, w.revokeSession)
+	w.page("POST /-/user_settings/active_sessions/revoke", signedIn, w.revokeOthers)
+}
+
+type passwordPage struct {
+	Form   form
+	Least  int
+	Forced bool
+}
+
+func (passwordPage) view() string  { return "settings_password" }
+func (passwordPage) title() string { return "Password" }
+
+func (w *Web) passwordForm(v *visit) error { return w.showPassword(v, filled()) }
+
+func (w *Web) showPassword(v *visit, f form) error {
+	settings, err := w.Settings.Current(v)
+	if err != nil {
+		return err
+	}
+	p := passwordPage{Form: f, Least: settings.MinimumPasswordLength, Forced: v.session.User.MustChangePassword}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) changePassword(v *visit) error {
+	if err := v.throttle("password", v.actor.Username); err != nil {
+		return err
+	}
+	f := filled()
+	password := v.r.PostForm.Get("password")
+	if password != v.r.PostForm.Get("password_confirmation") {
+		f.Errors = map[string][]string{"password_confirmation": {"is not the same"}}
+		return w.showPassword(v, f)
+	}
+	err := w.Users.ChangePassword(v, v.actor, v.r.PostForm.Get("current_password"), password, v.session.ID)
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showPassword(v, f)
+	}
+	return v.done("Your password has been changed. Your other sessions have ended.", "/")
+}
+
+type twoFactorPage struct {
+	Form    form
+	Enabled bool
+	Left    int           // recovery codes
+	Secret  string        // while it is set up
+	QR      template.HTML // likewise
+	Codes   []string      // shown once
+}
+
+func (twoFactorPage) view() string  { return "settings_two_factor" }
+func (twoFactorPage) title() string { return "Two-factor authentication" }
+
+func (w *Web) twoFactorPage(v *visit) error { return w.showTwoFactor(v, filled()) }
+
+func (w *Web) showTwoFactor(v *visit, f form) error {
+	p := twoFactorPage{Form: f, Enabled: v.session.User.TwoFactorEnabled}
+	var err error
+	if p.Enabled {
+		if p.Left, err = w.Users.RecoveryCodesLeft(v, v.actor); err != nil {
+			return err
+		}
+	}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+// startTwoFactor shows a new secret. It is in this answer and nowhere else.
+func (w *Web) startTwoFactor(v *visit) error {
+	e, err := w.Users.StartTwoFactor(v, v.actor, w.Site.Name)
+	if err != nil {
+		return err
+	}
+	return w.showEnrollment(v, filled(), e)
+}
+
+func (w *Web) showEnrollment(v *visit, f form, e *user.Enrollment) error {
+	p := twoFactorPage{Form: f, Secret: spaced(e.Secret)}
+	var err error
+	if p.QR, err = drawQR(e.URL); err != nil {
+		return err
+	}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+// spaced puts a secret into groups that are easy to type.
+func spaced(text string) string {
+	var groups []string
+	for len(text) > 4 {
+		groups, text = append(groups, text[:4]), text[4:]
+	}
+	return strings.Join(append(groups, text), " ")
+}
+
+func (w *Web) enableTwoFactor(v *visit) error {
+	if err := v.throttle("two_factor", v.actor.Username); err != nil {
+		return err
+	}
+	codes, err := w.Users.EnableTwoFactor(v, v.actor, v.text("code"))
+	if errs.Is(err, errs.KindInvalid) {
+		// The secret is not shown twice: a wrong code may mean that it never
+		// reached the authenticator, so there is a new one.
+		e, err := w.Users.StartTwoFactor(v, v.actor, w.Site.Name)
+		if err != nil {
+			return err
+		}
+		f := filled()
+		f.Errors = map[string][]string{"code": {"was wrong. Please remove the entry from your authenticator and scan this new code"}}
+		return w.showEnrollment(v, f, e)
+	}
+	if err != nil {
+		return err
+	}
+	return v.show(twoFactorPage{Form: filled(), Enabled: true, Left: len(codes), Codes: codes})
+}
+
+func (w *Web) disableTwoFactor(v *visit) error {
+	if err := v.throttle("password", v.actor.Username); err != nil {
+		return err
+	}
+	if err := w.Users.DisableOwnTwoFactor(v, v.actor, v.r.PostForm.Get("current_password")); err != nil {
+		f := filled()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		f.only()
+		return w.showTwoFactor(v, f)
+	}
+	return v.done("Two-factor authentication is off.", "/-/user_settings/two_factor")
+}
+
+func (w *Web) renewCodes(v *visit) error {
+	if err := v.throttle("password", v.actor.Username); err != nil {
+		return err
+	}
+	codes, err := w.Users.RenewRecoveryCodes(v, v.actor, v.r.PostForm.Get("current_password"))
+	if err != nil {
+		f := filled()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		f.only()
+		return w.showTwoFactor(v, f)
+	}
+	return v.show(twoFactorPage{Form: filled(), Enabled: true, Left: len(codes), Codes: codes})
+}
+
+type sessionsPage struct {
+	Sessions []sessionRow
+}
+
+type sessionRow struct {
+	user.Session
+	Browser string
+	Phone   bool
+	Current bool
+}
+
+func (sessionsPage) view() string  { return "settings_sessions" }
+func (sessionsPage) title() string { return "Active sessions" }
+
+func (w *Web) sessionsPage(v *visit) error {
+	list, err := w.Users.Sessions(v, v.actor)
+	if err != nil {
+		return err
+	}
+	var p sessionsPage
+	for _, s := range list {
+		name, phone := browserOf(s.UserAgent)
+		p.Sessions = append(p.Sessions, sessionRow{Session: s, Browser: name, Phone: phone, Current: s.ID == v.session.ID})
+	}
+	return v.show(p)
+}
+
+// browserOf tells browsers and systems apart as far as a person would: what
+// they say of themselves names several.
+func browserOf(agent string) (name string, phone bool) {
+	browser, system := "Unknown browser", ""
+	for _, b := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {
+		if strings.Contains(agent, b[0]) {
+			browser = b[1]
+			break
+		}
+	}
+	for _, s := range [][2]string{{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Mac OS", "macOS"}, {"Linux", "Linux"}} {
+		if strings.Contains(agent, s[0]) {
+			system = " on " + s[1]
+			break
+		}
+	}
+	return browser + system, strings.Contains(agent, "Mobile") || strings.Contains(agent, "Android") || strings.Contains(agent, "iPhone")
+}
+
+func (w *Web) revokeSession(v *visit) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	if err := w.Users.RevokeSession(v, v.actor, id); err != nil {
+		return err
+	}
+	return v.done("The session has ended.", "/-/user_settings/active_sessions")
+}
+
+func (w *Web) revokeOthers(v *visit) error {
+	if err := w.Users.RevokeOtherSessions(v, v.actor, v.session.ID); err != nil {
+		return err
+	}
+	return v.done("All other sessions have ended.", "/-/user_settings/active_sessions")
+}

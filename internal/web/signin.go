@@ -1,0 +1,144 @@
+package web
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/limit"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+func (w *Web) signInPages() {
+	w.page("GET /users/sign_in", visitor, w.signInForm)
+	w.page("POST /users/sign_in", visitor, w.signIn)
+	w.page("GET /users/sign_in/code", visitor, w.codeForm)
+	w.page("POST /users/sign_in/code", visitor, w.code)
+	w.page("POST /users/sign_out", unfinished, w.signOut)
+}
+
+// Rates of what strangers may try: for one login from one address, and for
+// all of them from it.
+func loginRate(name string) limit.Rate {
+	return limit.Rate{Name: name, Requests: 10, Period: time.Minute}
+}
+
+func addressRate(name string) limit.Rate {
+	return limit.Rate{Name: name + "_address", Requests: 100, Period: time.Minute}
+}
+
+// throttle refuses one who tries too often.
+func (v *visit) throttle(name, login string) error {
+	one := v.web.Limits.Allow(v.ip()+" "+strings.ToLower(login), loginRate(name))
+	one.Headers(v.w.Header())
+	if !one.OK {
+		return throttled{}
+	}
+	if all := v.web.Limits.Allow(v.ip(), addressRate(name)); !all.OK {
+		all.Headers(v.w.Header())
+		return throttled{}
+	}
+	return nil
+}
+
+type signInPage struct {
+	Form     form
+	ReturnTo string
+	Resend   bool // the address may not be confirmed
+}
+
+func (signInPage) view() string  { return "sign_in" }
+func (signInPage) title() string { return "Sign in" }
+
+func (w *Web) signInForm(v *visit) error {
+	return v.show(signInPage{Form: filled(), ReturnTo: local(v.param("return_to"))})
+}
+
+func (w *Web) signIn(v *visit) error {
+	login := v.text("login")
+	if err := v.throttle("sign_in", login); err != nil {
+		return err
+	}
+	to := local(v.text("return_to"))
+	session, _, err := w.Users.SignIn(v, user.SignInRequest{
+		Login: login, Password: v.r.PostForm.Get("password"), IP: v.ip(), UserAgent: v.r.UserAgent(), Remember: v.text("remember_me") != "",
+	})
+	if half, ok := errors.AsType[user.TwoFactorRequired](err); ok {
+		v.setCookie(w.halfwayCookie(), half.Ticket, "/users", 10*time.Minute)
+		return v.redirect("/users/sign_in/code?return_to=" + url.QueryEscape(to))
+	}
+	if refusal := entryRefusal(err); refusal != "" {
+		f := v.sent()
+		f.Error = refusal
+		return v.again(signInPage{Form: f, ReturnTo: to, Resend: strings.Contains(login, "@")})
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.enter(session); err != nil {
+		return err
+	}
+	return v.redirect(to)
+}
+
+// entryRefusal is what somebody is told who is not let in; empty for an error
+// of another kind.
+func entryRefusal(err error) string {
+	e, ok := errors.AsType[*errs.Error](err)
+	if ok && (e.Kind == errs.KindUnauthorized || e.Kind == errs.KindForbidden) {
+		return e.Text
+	}
+	return ""
+}
+
+type codePage struct {
+	Form     form
+	ReturnTo string
+}
+
+func (codePage) view() string  { return "code" }
+func (codePage) title() string { return "Two-factor authentication" }
+
+func (w *Web) codeForm(v *visit) error {
+	if v.cookie(w.halfwayCookie()) == "" {
+		return v.redirect("/users/sign_in")
+	}
+	return v.show(codePage{Form: filled(), ReturnTo: local(v.param("return_to"))})
+}
+
+func (w *Web) code(v *visit) error {
+	ticket := v.cookie(w.halfwayCookie())
+	if err := v.throttle("sign_in_code", secret.Digest(ticket)); err != nil {
+		return err
+	}
+	to := local(v.text("return_to"))
+	session, _, err := w.Users.FinishSignIn(v, ticket, user.SignInRequest{Code: v.text("code"), IP: v.ip(), UserAgent: v.r.UserAgent()})
+	if errs.Is(err, errs.KindGone) {
+		v.setCookie(w.halfwayCookie(), "", "/users", -time.Second)
+		v.tell("bad", "Your sign-in took too long. Please start again.")
+		return v.redirect("/users/sign_in?return_to=" + url.QueryEscape(to))
+	}
+	if refusal := entryRefusal(err); refusal != "" {
+		f := filled()
+		f.Errors = map[string][]string{"code": {strings.TrimSuffix(refusal, ".")}}
+		return v.again(codePage{Form: f, ReturnTo: to})
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.enter(session); err != nil {
+		return err
+	}
+	return v.redirect(to)
+}
+
+func (w *Web) signOut(v *visit) error {
+	if err := w.Users.SignOut(v, v.cookie(w.sessionCookie())); err != nil {
+		return err
+	}
+	v.setCookie(w.sessionCookie(), "", "/", -time.Second)
+	return v.done("You have signed out.", "/users/sign_in")
+}

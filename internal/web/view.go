@@ -1,0 +1,253 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// content is what a page shows: a struct of its own for each template.
+type content interface {
+	view() string  // name of the template
+	title() string // for the tab of the browser
+}
+
+// views are the templates, parsed once.
+type views struct {
+	byName map[string]*template.Template
+}
+
+// parts are templates that others use.
+const parts = "templates/parts"
+
+func (w *Web) parseViews() *views {
+	base := template.Must(template.New("").Funcs(w.funcs()).ParseFS(templates, parts+"/*.html"))
+	set := &views{byName: map[string]*template.Template{}}
+	files, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+		set.byName[name] = template.Must(template.Must(base.Clone()).ParseFS(templates, file))
+	}
+	return set
+}
+
+// frame is what the layout needs beside the content.
+type frame struct {
+	Site     *Site
+	Title    string
+	User     *user.User // nil for one who has not signed in
+	Flash    *flash
+	Theme    string // dark, light, or empty for that of the system
+	Path     string // of this page
+	Now      time.Time
+	SignUp   bool
+	NoMail   bool
+	Unproven bool // the address of the user is not confirmed
+	Page     content
+
+	visit *visit
+}
+
+// Token is what every form repeats. Only a page that has a form asks for it:
+// others need no cookie.
+func (f frame) Token() string { return f.visit.csrf() }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// render answers with a page.
+func (v *visit) render(status int, c content) error {
+	t := v.web.views.byName[c.view()]
+	if t == nil {
+		return fmt.Errorf("there is no template %q", c.view())
+	}
+	settings, err := v.web.Settings.Current(v)
+	if err != nil {
+		return err
+	}
+	f := frame{
+		Site: &v.web.Site, Title: c.title(), visit: v, Flash: v.flash, Path: v.r.URL.Path, Now: v.web.Now(),
+		SignUp: settings.SignUpEnabled, NoMail: !v.web.Mail.Enabled(), Page: c,
+	}
+	if v.session != nil {
+		f.User = v.session.User
+		f.Unproven = f.User.ConfirmedAt == nil
+	}
+	if theme := v.cookie("theme"); theme == "dark" || theme == "light" {
+		f.Theme = theme
+	}
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	if err := t.ExecuteTemplate(b, "layout", f); err != nil {
+		return fmt.Errorf("render %s: %w", c.view(), err)
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	// A page shows what this person may see, and tokens of forms.
+	h.Set("Cache-Control", "no-store")
+	v.w.WriteHeader(status)
+	_, _ = b.WriteTo(v.w)
+	return nil
+}
+
+// show answers with a page that all is well with.
+func (v *visit) show(c content) error { return v.render(http.StatusOK, c) }
+
+// again answers with the page of a form that was refused.
+func (v *visit) again(c content) error { return v.render(http.StatusUnprocessableEntity, c) }
+
+func (w *Web) funcs() template.FuncMap {
+	return template.FuncMap{
+		"asset": w.assets.path,
+		"icon":  w.icon,
+		"ago":   w.ago,
+		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"day":   func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+		"field": newField, "kind": fieldKind, "hint": fieldHint, "auto": fieldAuto, "place": fieldPlace, "rows": fieldRows,
+		"needed": fieldNeeded, "first": fieldFirst,
+		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
+		"plural": plural,
+		"words":  words,
+		"bytes":  byteSize,
+		"link":   pathTo,
+		"level":  func(l project.Level) string { return l.String() },
+		"short":  func(id any) string { return shortID(fmt.Sprint(id)) },
+		"count":  func(list []string) int { return len(list) },
+		"initial": func(s string) string {
+			for _, r := range s {
+				return strings.ToUpper(string(r))
+			}
+			return "?"
+		},
+		"in": func(list []string, s string) bool {
+			for _, e := range list {
+				if e == s {
+					return true
+				}
+			}
+			return false
+		},
+	}
+}
+
+// icon draws one of our pictures. They are decoration: what a button does is
+// said in words.
+func (w *Web) icon(name string) template.HTML {
+	return template.HTML(`<svg class="icon" aria-hidden="true"><use href="` + w.assets.path("icons.svg") + `#` + template.HTMLEscapeString(name) + `"/></svg>`)
+}
+
+// ago says how long ago something was. The script keeps it up to date.
+func (w *Web) ago(t any) string {
+	var at time.Time
+	switch t := t.(type) {
+	case time.Time:
+		at = t
+	case *time.Time:
+		if t == nil {
+			return "never"
+		}
+		at = *t
+	}
+	d := w.Now().Sub(at)
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return plural(int(d/time.Minute), "minute") + " ago"
+	case d < 24*time.Hour:
+		return plural(int(d/time.Hour), "hour") + " ago"
+	case d < 30*24*time.Hour:
+		return plural(int(d/(24*time.Hour)), "day") + " ago"
+	case d < 365*24*time.Hour:
+		return plural(int(d/(30*24*time.Hour)), "month") + " ago"
+	}
+	return plural(int(d/(365*24*time.Hour)), "year") + " ago"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func byteSize(n int64) string {
+	switch {
+	case n < 1<<10:
+		return plural(int(n), "byte")
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+func shortID(id string) string { return id[:min(8, len(id))] }
+
+// portrait is the picture of a person or a thing, or a letter in its stead.
+type portrait struct {
+	Name, URL, Size string
+	Hue             int64
+}
+
+func face(name, kind string, id int64, file string) portrait {
+	p := portrait{Name: name, Hue: id % 8}
+	if file != "" {
+		p.URL = fmt.Sprintf("/uploads/-/system/%s/avatar/%d/%s", kind, id, file)
+	}
+	return p
+}
+
+func userFace(u *user.User) portrait          { return face(u.Name, "user", u.ID, u.Avatar) }
+func projectFace(p *project.Project) portrait { return face(p.Name, "project", p.ID, p.Avatar) }
+func groupFace(n *project.Namespace) portrait { return face(n.Name, "group", n.ID, n.Avatar) }
+func faceSize(size string, p portrait) portrait {
+	p.Size = size
+	return p
+}
+
+// pager leads to the pages of a list before and after.
+type pager struct{ Before, After string }
+
+// perPage is how many rows a list shows.
+const perPage = 20
+
+func (v *visit) paging() db.Paging {
+	return db.Paging{Limit: perPage, Offset: (v.pageNumber() - 1) * perPage}
+}
+
+func (v *visit) pager(more bool) pager {
+	at := func(n int) string {
+		q := v.r.URL.Query()
+		q.Set("page", strconv.Itoa(n))
+		return "?" + q.Encode()
+	}
+	var p pager
+	n := v.pageNumber()
+	if n > 1 {
+		p.Before = at(n - 1)
+	}
+	if more {
+		p.After = at(n + 1)
+	}
+	return p
+}

@@ -1,0 +1,244 @@
+package web
+
+import (
+	"io/fs"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// contents are all pages, with something in each.
+func contents() []content {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	u := &user.User{ID: 1, Username: "ada", Name: "Ada", Email: "ada@example.org", ConfirmedAt: &now, CreatedAt: now}
+	u.WebsiteURL, u.PublicEmail = "https://example.org", "ada@example.org"
+	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Description: "d", Visibility: project.Public, DefaultBranch: "main",
+		Topics: []string{"t"}, LastActivityAt: now, Namespace: project.Namespace{FullPath: "g", FullName: "G"}}
+	g := &project.Namespace{ID: 1, Name: "G", FullPath: "g", FullName: "G", Visibility: project.Private, Description: "d"}
+	h := head{Project: p, Parents: crumbs("g", "G"), Tab: "overview", User: true, HTTP: "http://example.org/g/p.git", SSH: "git@example.org:g/p.git"}
+	commit := &git.Commit{ID: "0123456789", Title: "t", Author: git.Signature{Name: "Ada", When: now}, Committer: git.Signature{When: now}}
+	bad := form{Errors: map[string][]string{"name": {"is wrong"}, "code": {"is wrong"}, "visibility": {"is wrong"}, "path": {"x"}}, Error: "no"}
+	return []content{
+		problemPage{Status: 404, Head: "h", Text: "t", Public: true}, problemPage{Status: 500},
+		signInPage{Form: bad, Resend: true}, codePage{Form: bad}, forgotPage(bad), resetPage{Form: bad}, pressPage{}, signUpPage{Form: bad},
+		listPage{Projects: []*project.Project{p}}, listPage{Groups: []*project.Namespace{g}, OfGroups: true}, listPage{Filtered: true},
+		listPage{Own: true, User: true}, listPage{Own: true, Starred: true}, listPage{Own: true, OfGroups: true}, listPage{},
+		newProjectPage{Form: bad, Places: []*project.Namespace{g}}, newGroupPage{Form: bad, Places: []*project.Namespace{g}},
+		profileView{User: u, Whole: true, Self: true, Projects: []*project.Project{p}}, profileView{User: u},
+		groupView{Group: g, Tab: "projects", Projects: []*project.Project{p}, MayAdd: true, MayNest: true, SignedIn: true},
+		groupView{Group: g, Tab: "members", Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
+		groupView{Group: g, Tab: "subgroups"}, groupView{Group: g, Search: "x"}, groupView{Group: g, Tab: "members"}, groupView{Group: g, Tab: "projects"},
+		treePage{head: h, Overview: true, Ref: "main", Table: "<tr></tr>",
+			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", More: true},
+		treePage{head: h, Overview: true, MayPush: true}, treePage{head: h, Overview: true, Hidden: true, Ref: "main"},
+		blobPage{head: h, Ref: "main", Path: "a/b", Steps: steps("a/b"), File: &repo.File{Size: 3}, Commit: commit, Code: "x", Lines: 1},
+		blobPage{head: h, File: &repo.File{}, Image: true}, blobPage{head: h, File: &repo.File{}, TooLarge: true}, blobPage{head: h, File: &repo.File{}, Binary: true},
+		profilePage{Form: bad, User: u, Emails: []string{u.Email}}, emailsPage{Form: bad, User: u, Emails: []user.Email{{Address: "x@example.org", CreatedAt: now}, {ConfirmedAt: &now}}},
+		passwordPage{Form: bad}, passwordPage{Forced: true},
+		twoFactorPage{}, twoFactorPage{Enabled: true}, twoFactorPage{QR: "<svg></svg>", Form: bad}, twoFactorPage{Codes: []string{"a-b"}},
+		sessionsPage{Sessions: []sessionRow{{Browser: "x", Current: true}, {Phone: true}}},
+		keysPage{Form: bad, Keys: []user.Key{{Title: "t", CreatedAt: now, LastUsedAt: &now, ExpiresAt: &now}}}, keysPage{},
+		tokensPage{Form: bad, Made: &user.Token{Secret: "s"}, Tokens: []user.Token{{Name: "n", Scopes: []string{"api"}, LastUsedAt: &now, ExpiresAt: "2027-01-01"}}, Scopes: []scope{{"api", "t"}}}, tokensPage{},
+	}
+}
+
+// TestViews renders each page, signed in and not: no template stumbles, none
+// is without a page, and none uses an icon that is not drawn.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	w := &Web{assets: loadAssets(), Deps: Deps{Now: func() time.Time { return time.Unix(1e9, 0) }, Site: Site{Name: "svc"}}}
+	w.views = w.parseViews()
+	icons, err := static.ReadFile("static/icons.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range append(contents(), oauthContents()...) {
+		seen[c.view()] = true
+		for _, u := range []*user.User{nil, {ID: 2, Username: "eve", Name: "Eve"}} {
+			v := &visit{web: w, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), session: &user.Session{CSRF: "token"}}
+			var b strings.Builder
+			f := frame{Site: &w.Site, Title: c.title(), User: u, Flash: &flash{"ok", "done"}, Page: c, visit: v, NoMail: true, SignUp: true, Unproven: u != nil}
+			if err := w.views.byName[c.view()].ExecuteTemplate(&b, "layout", f); err != nil {
+				t.Errorf("%s: %v", c.view(), err)
+				continue
+			}
+			html := b.String()
+			for rest := html; ; {
+				_, after, found := strings.Cut(rest, ".svg#")
+				if !found {
+					break
+				}
+				name, tail, _ := strings.Cut(after, `"`)
+				if !strings.Contains(string(icons), `<symbol id="`+name+`"`) {
+					t.Errorf("%s: there is no icon %q", c.view(), name)
+				}
+				rest = tail
+			}
+			for _, bad := range []string{" style=", "<script>", " onclick=", "ZgotmplZ", "/assets/\"", "<no value>"} {
+				if strings.Contains(html, bad) {
+					t.Errorf("%s: the page has %q", c.view(), bad)
+				}
+			}
+			if forms, tokens := strings.Count(html, `method="post"`), strings.Count(html, `name="authenticity_token" value="token"`); forms != tokens {
+				t.Errorf("%s: %d forms, %d tokens", c.view(), forms, tokens)
+			}
+		}
+	}
+	files, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html"); !seen[name] {
+			t.Errorf("no page of the test uses %s", file)
+		}
+	}
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/":                             "/",
+		"/g/p?a=b#c":                    "/g/p?a=b#c",
+		"":                              "/",
+		"g/p":                           "/",
+		"//evil.example":                "/",
+		"///evil.example":               "/",
+		`/\evil.example`:                "/",
+		`\\evil.example`:                "/",
+		"/\t/evil.example":              "/",
+		"/\n/evil.example":              "/",
+		"https://evil.example":          "/",
+		"https:evil.example":            "/",
+		"javascript:alert(1)":           "/",
+		"/%2f/evil.example":             "/%2f/evil.example", // a path on this host
+		"http://svc@evil.example/":      "/",
+		"/users/sign_in?return_to=//e.": "/users/sign_in?return_to=//e.",
+	} {
+		if got := local(path); got != want {
+			t.Errorf("local(%q) is %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestMarkdown tries what people put into texts to run a script of theirs.
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	at := spot{project: "g/p", ref: "feature/x", dir: "docs"}
+	for source, want := range map[string]string{
+		"# A head":                             `<h1 id="user-content-a-head">A head</h1>`,
+		"[a](other.md#b)":                      `href="/g/p/-/blob/feature/x/docs/other.md#user-content-b"`,
+		"[a](/top.md)":                         `href="/g/p/-/blob/feature/x/top.md"`,
+		"[a](../../../etc)":                    `href="/g/p/-/blob/feature/x/etc"`,
+		"![a](b%20c.png)":                      `src="/g/p/-/raw/feature/x/docs/b%20c.png"`,
+		"[a](#b)":                              `href="#user-content-b"`,
+		"[a](https://example.org)":             `rel="nofollow noreferrer"`,
+		"```go\nfunc f() {}\n```":              `<span class="k">func</span>`,
+		"<script>alert(1)</script>":            "",
+		"<img src=x onerror=alert(1)>":         `<img src="x">`,
+		"[a](javascript:alert(1))":             "a",
+		"<a href=javascript:alert(1)>":         "",
+		"<iframe src=//e></iframe>":            "",
+		"<p style='position:fixed'>x":          "<p>x",
+		"<form action=//e><input></form>":      "",
+		"<svg><script>alert(1)</script></svg>": "",
+		"<div class='skip card'>x</div>":       "x",
+		"[a](data:text/html,x)":                "a",
+	} {
+		html, err := renderText("README.md", source, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(html), want) {
+			t.Errorf("%q becomes %q, want %q in it", source, html, want)
+		}
+		for _, bad := range []string{"<script", "javascript:", "onerror", "<iframe", "<form", "style=", "data:", "skip card"} {
+			if strings.Contains(string(html), bad) {
+				t.Errorf("%q becomes %q", source, html)
+			}
+		}
+	}
+	html, err := renderText("README.txt", "<b>&", at)
+	if err != nil || html != "<pre>&lt;b&gt;&amp;</pre>" {
+		t.Errorf("plain text becomes %q, %v", html, err)
+	}
+}
+
+// TestFileTable lists entries of every kind, with names that are markup.
+func TestFileTable(t *testing.T) {
+	t.Parallel()
+	w := &Web{assets: loadAssets()}
+	html := string(w.fileTable(spot{project: "g/p", ref: "a/b"}, &repo.View{
+		Entries: []git.Entry{{Name: "<u>", Path: "<u>", Type: git.TypeTree}, {Name: "a b", Path: "a b&amp", Type: git.TypeBlob}, {Name: "c", Path: "c", Type: git.TypeCommit}},
+		Last:    map[string]*git.Commit{"a b": {Title: `"<u>`, Committer: git.Signature{When: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}}},
+	}))
+	for _, want := range []string{
+		`href="/g/p/-/tree/a/b/%3Cu%3E"`, "&lt;u&gt;</span>", `href="/g/p/-/blob/a/b/a%20b&amp;amp"`, `title="&#34;&lt;u&gt;"`, `datetime="2026-03-04T05:06:07Z"`, "4 Mar 2026",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the table lacks %q: %s", want, html)
+		}
+	}
+	if strings.Contains(html, "<u>") || strings.Count(html, "<tr") != 3 || strings.Count(html, "href=\"/g") != 2 {
+		t.Errorf("the table: %s", html)
+	}
+}
+
+func TestHighlight(t *testing.T) {
+	t.Parallel()
+	html, lines, err := highlight("x.go", "package x\n\n// <script>\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `<a id="L1" href="#L1"></a><span class="k">package</span> x` + "\n" + `<a id="L2" href="#L2"></a>` + "\n" +
+		`<a id="L3" href="#L3"></a><span class="c">// &lt;script&gt;</span>` + "\n"
+	if lines != 3 || string(html) != want {
+		t.Errorf("%d lines: %s", lines, html)
+	}
+}
+
+func FuzzRenderText(f *testing.F) {
+	f.Add("# a\n<b onclick=x>[c](d)")
+	f.Fuzz(func(t *testing.T, source string) {
+		html, err := renderText("x.md", source, spot{project: "g/p", ref: "main"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(html), "<script") {
+			t.Errorf("%q becomes %q", source, html)
+		}
+	})
+}
+
+func TestQR(t *testing.T) {
+	t.Parallel()
+	svg, err := drawQR("otpauth://totp/svc:ada@example.org?secret=JBSWY3DPEHPK3PXP&issuer=svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The corner squares are seven wide, behind a margin of four.
+	if !strings.Contains(string(svg), "M4 4h7v1h-7z") || strings.Contains(string(svg), "style") {
+		t.Errorf("not a code: %.200s", svg)
+	}
+}
+
+func TestBrowserOf(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]string{
+		"Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0":                                         "Firefox on Linux",
+		"Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120 Safari/537.36 Edg/120":          "Edge on Windows",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605 (KHTML, like Gecko) Mobile Safari/604.1": "Safari on iPhone",
+		"": "Unknown browser",
+	} {
+		if got, _ := browserOf(agent); got != want {
+			t.Errorf("%q is %q, want %q", agent, got, want)
+		}
+	}
+}

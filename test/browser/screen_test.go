@@ -1,0 +1,199 @@
+package browser
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// TestScreens looks at the main pages in both colours and two widths: none is
+// wider than the screen, no control is without a name, and the pictures are
+// kept when SVC_SCREENSHOTS says where.
+func TestScreens(t *testing.T) {
+	s, c := start(t), launch(t)
+	s.fill(t)
+	guest, ada := c.open(t, s), c.open(t, s)
+	ada.signIn("ada", password)
+	for _, p := range []struct {
+		name, path string
+		as         *tab
+	}{
+		{"sign-in", "/users/sign_in", guest},
+		{"explore", "/explore", guest},
+		{"missing", "/nobody/nothing", guest},
+		{"dashboard", "/", ada},
+		{"group", "/analysis", ada},
+		{"members", "/analysis?tab=members", ada},
+		{"project", "/analysis/engine", ada},
+		{"tree", "/analysis/engine/-/tree/main/cmd", ada},
+		{"blob", "/analysis/engine/-/blob/main/cmd/engine/main.go", ada},
+		{"empty", "/analysis/empty", ada},
+		{"user", "/ada", ada},
+		{"new-project", "/projects/new", ada},
+		{"profile", "/-/user_settings/profile", ada},
+		{"emails", "/-/user_settings/emails", ada},
+		{"two-factor", "/-/user_settings/two_factor", ada},
+		{"sessions", "/-/user_settings/active_sessions", ada},
+		{"keys", "/-/user_settings/ssh_keys", ada},
+		{"tokens", "/-/user_settings/personal_access_tokens", ada},
+	} {
+		for _, width := range []int64{1280, 390} {
+			for _, theme := range []string{"light", "dark"} {
+				// The layout does not depend on the colours: without pictures
+				// one of them is enough.
+				if os.Getenv("SVC_SCREENSHOTS") == "" && (theme == "dark") != (width == 390) {
+					continue
+				}
+				name := fmt.Sprintf("%s-%s-%d", p.name, theme, width)
+				p.as.t = t
+				p.as.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+				p.as.visit(p.path)
+				p.as.look(name)
+				p.as.shoot(name)
+			}
+		}
+	}
+}
+
+// look checks what a page must not do.
+func (b *tab) look(name string) {
+	b.t.Helper()
+	var wide int
+	var nameless, twice []string
+	b.do(
+		chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide),
+		chromedp.Evaluate(`[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter(e =>
+			!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.length || e.querySelector?.("img[alt]:not([alt=''])")) && !e.closest(".source, .prose")).map(e => e.outerHTML)`, &nameless),
+		chromedp.Evaluate(`[...document.querySelectorAll("[id]")].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`, &twice),
+	)
+	if wide > 0 {
+		b.t.Errorf("%s is %d pixels too wide", name, wide)
+	}
+	if len(nameless) > 0 {
+		b.t.Errorf("%s has controls without a name: %q", name, nameless)
+	}
+	if len(twice) > 0 {
+		b.t.Errorf("%s has ids twice: %q", name, twice)
+	}
+}
+
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("SVC_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	var picture []byte
+	b.do(chromedp.FullScreenshot(&picture, 100))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fill makes people, groups and projects that look like something.
+func (s *server) fill(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"ada", "charles", "mary"} {
+		s.user(t, name)
+	}
+	ada := id(t, s, "ada")
+	s.call(t, "PUT", "/users/"+ada, url.Values{"bio": {"Notes on engines that weave algebra."}, "location": {"London"}, "job_title": {"Analyst"}, "organization": {"Analytical Society"}})
+	s.call(t, "POST", "/groups", url.Values{"name": {"Analysis"}, "path": {"analysis"}, "visibility": {"public"}, "description": {"Engines, tables and the notes about them."}})
+	s.call(t, "POST", "/groups/analysis/members", url.Values{"user_id": {ada}, "access_level": {"50"}})
+	s.call(t, "POST", "/groups/analysis/members", url.Values{"user_id": {id(t, s, "charles")}, "access_level": {"40"}})
+	s.call(t, "POST", "/groups/analysis/members", url.Values{"user_id": {id(t, s, "mary")}, "access_level": {"20"}})
+	place := groupID(t, s)
+	for _, p := range [][3]string{
+		{"Engine", "A machine that follows written instructions.", "public"},
+		{"Tables", "Numbers of Bernoulli, computed and checked.", "internal"},
+		{"Empty", "", "private"},
+	} {
+		s.call(t, "POST", "/projects", url.Values{"name": {p[0]}, "namespace_id": {place}, "description": {p[1]}, "visibility": {p[2]}, "topics": {"mathematics,engine"}})
+	}
+	s.commit(t, "README.md", readme)
+	s.commit(t, "cmd/engine/main.go", mainGo)
+	s.commit(t, "script/run.py", "import sys\n\n\ndef main() -> int:\n    return 0\n\n\nsys.exit(main())\n")
+	s.commit(t, "Makefile", "build:\n\tgo build ./...\n")
+}
+
+func groupID(t *testing.T, s *server) string {
+	t.Helper()
+	body := s.call(t, "GET", "/groups/analysis", nil)
+	var n string
+	if _, err := fmt.Sscanf(body, `{"id":%s`, &n); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range n {
+		if r < '0' || r > '9' {
+			return n[:i]
+		}
+	}
+	return n
+}
+
+func (s *server) commit(t *testing.T, path, text string) {
+	t.Helper()
+	s.call(t, "POST", "/projects/analysis%2Fengine/repository/files/"+url.QueryEscape(path), url.Values{
+		"branch": {"main"}, "commit_message": {"Add " + path}, "encoding": {"base64"}, "content": {base64.StdEncoding.EncodeToString([]byte(text))},
+	})
+}
+
+const readme = `# Engine
+
+A machine that follows *written* instructions. It reads them from [cards](cmd/engine/main.go).
+
+## Use
+
+` + "```go" + `
+// Run follows the instructions on the cards.
+func Run(cards []string) error {
+	for i, card := range cards {
+		fmt.Println(i, "card", card)
+	}
+	return nil
+}
+` + "```" + `
+
+| Part  | Holds            | State |
+| ----- | ---------------- | ----- |
+| Store | numbers          | works |
+| Mill  | the one at work  | works |
+
+- [x] weave flowers
+- [ ] weave algebra
+
+> The engine has no pretensions to originate anything.
+`
+
+const mainGo = `// Command engine follows instructions.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+type card struct {
+	Name  string
+	Value int64
+}
+
+func main() {
+	cards := []card{{"add", 1}, {"subtract", 2}}
+	for _, c := range cards {
+		if c.Value > 1 {
+			fmt.Fprintf(os.Stdout, "%s %d\n", c.Name, c.Value)
+		}
+	}
+}
+`

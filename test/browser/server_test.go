@@ -1,0 +1,264 @@
+// Package browser uses the pages as people do: a real Chromium against the
+// real binary. It is a module of its own, so that what drives the browser is
+// no dependency of the product.
+//
+// SVC_SCREENSHOTS names a directory that pictures of the main pages are
+// written to, light and dark, for desktop and phone.
+package browser
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	rootToken    = "svcpat-browser-root-token-0123456789"
+	rootPassword = "browser root password"
+	password     = "browser user password"
+)
+
+// server is a running binary with a database of its own.
+type server struct{ url string }
+
+// start starts the binary and waits until it is ready.
+func start(t *testing.T) *server {
+	t.Helper()
+	path := os.Getenv("SVC_TEST_BINARY")
+	if path == "" {
+		path = filepath.Join("..", "..", "bin", "svc")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &output{}
+	cmd := exec.Command(path, "serve")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "SVC_") }),
+		"SVC_ADDR=127.0.0.1:0", "SVC_DATA_DIR="+t.TempDir(), "SVC_SSH_ADDR=127.0.0.1:0", "SVC_ROOT_TOKEN="+rootToken,
+		"SVC_ROOT_PASSWORD="+rootPassword, "SVC_LOG_FORMAT=json")
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("the server does not start, run make build: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended badly: %v", err)
+		}
+		if text := out.String(); t.Failed() || strings.Contains(text, `"level":"ERROR"`) {
+			t.Errorf("server log:\n%s", text)
+		}
+	})
+	listens := regexp.MustCompile(`listens on (http://[^\s"]+)`)
+	for range 300 {
+		if m := listens.FindStringSubmatch(out.String()); m != nil {
+			if res, err := http.Get(m[1] + "/-/readiness"); err == nil && res.StatusCode == http.StatusOK {
+				res.Body.Close()
+				return &server{strings.TrimSuffix(m[1], "/")}
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("the server is not ready: %s", out)
+	return nil
+}
+
+// call uses the API as root, to set things up, and gives the answer.
+func (s *server) call(t *testing.T, method, path string, form url.Values) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v4"+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Private-Token", rootToken)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	if res.StatusCode >= 400 {
+		t.Fatalf("%s %s: %s: %s", method, path, res.Status, body)
+	}
+	return string(body)
+}
+
+// user makes an account.
+func (s *server) user(t *testing.T, name string) {
+	t.Helper()
+	s.call(t, "POST", "/users", url.Values{
+		"username": {name}, "name": {strings.ToUpper(name[:1]) + name[1:]}, "email": {name + "@example.org"}, "password": {password}, "skip_confirmation": {"true"},
+	})
+}
+
+// chromium is one browser; open gives profiles of their own in it.
+type chromium struct{ ctx context.Context }
+
+func launch(t *testing.T) *chromium {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("Chromium is missing, run scripts/setup: %v", err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return &chromium{ctx}
+}
+
+// tab is a page of a profile. What the browser complains of, a breach of the
+// content security policy above all, fails the test.
+type tab struct {
+	t   *testing.T
+	s   *server
+	ctx context.Context
+}
+
+func (c *chromium) open(t *testing.T, s *server) *tab {
+	t.Helper()
+	// A profile of its own needs a window of its own in a browser without a
+	// screen.
+	var id target.ID
+	err := chromedp.Run(c.ctx, chromedp.ActionFunc(func(ctx context.Context) error {
+		ctx = cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser)
+		profile, err := target.CreateBrowserContext().WithDisposeOnDetach(true).Do(ctx)
+		if err != nil {
+			return err
+		}
+		id, err = target.CreateTarget("about:blank").WithBrowserContextID(profile).WithNewWindow(true).Do(ctx)
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(c.ctx, chromedp.WithTargetID(id))
+	t.Cleanup(cancel)
+	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(stop)
+	chromedp.ListenTarget(ctx, func(e any) {
+		switch e := e.(type) {
+		case *runtime.EventExceptionThrown:
+			t.Errorf("a script failed: %s", e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			// The statuses that tests ask for are no news.
+			if e.Entry.Level == log.LevelError && e.Entry.Source != log.SourceNetwork {
+				t.Errorf("the browser complains: %s", e.Entry.Text)
+			}
+		}
+	})
+	b := &tab{t, s, ctx}
+	b.do(log.Enable(), emulation.SetDeviceMetricsOverride(1280, 800, 1, false))
+	return b
+}
+
+func (b *tab) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		var at, text string
+		_ = chromedp.Run(b.ctx, chromedp.Location(&at), chromedp.Text("main", &text, chromedp.ByQuery, chromedp.AtLeast(0)))
+		b.t.Fatalf("%v at %s: %s", err, at, text)
+	}
+}
+
+func (b *tab) visit(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.s.url+path), chromedp.WaitReady("main", chromedp.ByQuery))
+}
+
+// press presses what the selector finds and waits for the next page.
+func (b *tab) press(selector string) {
+	b.t.Helper()
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(selector, chromedp.ByQuery)); err != nil {
+		b.t.Fatalf("press %s: %v", selector, err)
+	}
+	b.do(chromedp.WaitReady("main", chromedp.ByQuery))
+}
+
+func (b *tab) fill(selector, text string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(`document.querySelector(`+strconv.Quote(selector)+`).value = ""`, nil), chromedp.SendKeys(selector, text, chromedp.ByQuery))
+}
+
+func (b *tab) path() string {
+	b.t.Helper()
+	var at string
+	b.do(chromedp.Location(&at))
+	u, err := url.Parse(at)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return u.Path
+}
+
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	var text string
+	b.do(chromedp.Text(selector, &text, chromedp.ByQuery))
+	return strings.TrimSpace(text)
+}
+
+func (b *tab) wantPath(want string) {
+	b.t.Helper()
+	if got := b.path(); got != want {
+		b.t.Fatalf("at %s, want %s: %s", got, want, b.text("main"))
+	}
+}
+
+func (b *tab) wantText(want string) {
+	b.t.Helper()
+	if got := b.text("main"); !strings.Contains(got, want) {
+		b.t.Fatalf("the page does not say %q: %s", want, got)
+	}
+}
+
+func (b *tab) signIn(login, password string) {
+	b.t.Helper()
+	b.visit("/users/sign_in")
+	b.fill("#login", login)
+	b.fill("#password", password)
+	b.press("main form button")
+}
+
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
