@@ -17,7 +17,7 @@ type View struct {
 	More     bool
 	// Last is the newest commit that touched each entry, by its name.
 	Last map[string]*git.Commit
-	// Newest is the newest of those.
+	// Newest is the newest that touched the directory.
 	Newest   *git.Commit
 	Branches []string // by name, up to a hundred
 
@@ -56,6 +56,11 @@ func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, re
 	}
 	if v.Last, err = r.LastCommits(ctx, string(v.CommitID), path, names); err != nil {
 		return nil, fmt.Errorf("last commits of %.100q: %w", path, passing(err))
+	}
+	if strings.Trim(path, "/") == "" { // every commit touches the root
+		if v.Newest, err = r.Commit(ctx, string(v.CommitID)); err != nil {
+			return nil, missing(err, "Commit")
+		}
 	}
 	for _, c := range v.Last {
 		if v.Newest == nil || c.Committer.When.After(v.Newest.Committer.When) {
