@@ -32,7 +32,7 @@ run: build ## build and start the server with its own runner and an example; the
 check: bin/tools/staticcheck ## check format, vet, staticcheck and the import rule
 	scripts/check
 
-test: setup build tools ## install what is missing and run all tests, with -race, on SQLite and PostgreSQL
+test: setup build tools ## install what is missing and run all tests, on SQLite with -race and on PostgreSQL
 	scripts/with-postgres scripts/test
 
 test-short: ## run the quick tests on SQLite only
