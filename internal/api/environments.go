@@ -23,11 +23,8 @@ type stopStaleParams struct {
 }
 
 // stopStaleEnvironments: https://docs.gitlab.com/api/environments/#stop-stale-environments
-func (a *API) stopStaleEnvironments(c *call, p stopStaleParams) (messageJSON, error) {
-	if err := a.CI.StopStale(c, c.actor, p.Project, p.Before); err != nil {
-		return messageJSON{}, err
-	}
-	return messageJSON{"Successfully requested stop for all stale environments"}, nil
+func (a *API) stopStaleEnvironments(c *call, p stopStaleParams) (successJSON, error) {
+	return successJSON{"Successfully requested stop for all stale environments"}, a.CI.StopStale(c, c.actor, p.Project, p.Before)
 }
 
 type environmentsParams struct {

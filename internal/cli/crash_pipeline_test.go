@@ -60,7 +60,7 @@ func TestKilledPipelines(t *testing.T) {
 		address, process := serve(t, env)
 		d := source(src, env).Open(t)
 		c := &crash{fleet: &fleet{runs: map[int64]*jobRun{}, first: map[int64]int64{}}, db: d, made: map[string]bool{}}
-		c.address.Store(&address)
+		c.lives(address)
 		c.losing.Store(true)
 		c.prepare(t, address)
 
@@ -86,7 +86,7 @@ func TestKilledPipelines(t *testing.T) {
 			_ = process.Wait()
 			c.letPass(t)
 			address, process = serve(t, env)
-			c.address.Store(&address)
+			c.lives(address)
 		}
 		makers.Wait()
 		c.drain(t, data)

@@ -59,6 +59,9 @@ type lease struct {
 
 var errLeft = errors.New("the job is not the runner's any more")
 
+// lives tells where the server is now.
+func (f *fleet) lives(address string) { f.address.Store(&address) }
+
 func (f *fleet) fault(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
