@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/ci"
 	"svc/internal/project"
 )
 
@@ -25,7 +26,20 @@ func (a *API) presentProject(c *call, p *project.Project, err error) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return toProject(c, p, false, false, a.Now()), nil
+	return a.wholeProject(c, p, false)
+}
+
+// wholeProject is the form of a project for one who looks at it alone: who may
+// register runners there sees the token for that.
+func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, error) {
+	shown := toProject(c, p, false, statistics, a.Now())
+	full, ok := shown.(projectJSON)
+	if !ok || c.actor.Job != nil || !c.actor.Admin && p.Access.Level() < project.Maintainer {
+		return shown, nil
+	}
+	var err error
+	full.RunnersToken, err = a.runnersToken(c, ci.RegistrationPlace{Project: project.RefTo(p.ID)})
+	return full, err
 }
 
 // archiveProject: https://docs.gitlab.com/api/projects/#archive-a-project

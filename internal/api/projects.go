@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -163,13 +162,7 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	if c.actor.Job != nil && c.actor.Job.ProjectID != found.ID { // a job sees its own project here
 		return nil, errs.Unauthorized("")
 	}
-	shown := toProject(c, found, false, p.Statistics, a.Now())
-	full, ok := shown.(projectJSON)
-	if !ok || c.actor.Job != nil || !c.actor.Admin && found.Access.Level() < project.Maintainer {
-		return shown, nil
-	}
-	full.RunnersToken, err = a.runnersToken(c, ci.RegistrationPlace{Project: project.RefTo(found.ID)})
-	return full, err
+	return a.wholeProject(c, found, p.Statistics)
 }
 
 // projectFieldParams are the attributes that creation and change share.
@@ -238,10 +231,7 @@ func (a *API) updateProject(c *call, p updateProjectParams) (any, error) {
 	change := project.Change{Name: p.Name, Path: p.Path, Visibility: p.Visibility, Fields: p.fields()}
 	change.DefaultBranch = p.DefaultBranch
 	made, err := a.Projects.Update(c, c.actor, p.Project, change)
-	if err != nil {
-		return nil, err
-	}
-	return toProject(c, made, false, false, a.Now()), nil
+	return a.presentProject(c, made, err)
 }
 
 // deleteProject: https://docs.gitlab.com/api/projects/#delete-a-project

@@ -97,7 +97,7 @@ func goPicks(t *testing.T, h *hosting) {
 	same(t, "reverted", []string{reverted.Title, reverted.Message}, []string{`Revert "fix it"`, "Revert \"fix it\"\n\nThis reverts commit " + picked.ID + "\n"})
 	ask(h.ada.RepositoryFiles.GetFile(p.ID, "fix.txt", &gitlab.GetFileOptions{Ref: new("main")})).missing(t)
 	ask(h.ada.Commits.RevertCommit(p.ID, picked.ID, &gitlab.RevertCommitOptions{Branch: new("main")})).
-		refused(t, http.StatusBadRequest, "{message: Sorry, we cannot revert this commit automatically. The change may be there already, or a newer commit may have changed the same lines.}")
+		refused(t, http.StatusBadRequest, "{error_code: empty}, {message: Sorry, we cannot revert this commit automatically. This commit may already have been reverted, or a more recent commit may have updated some of its content.}")
 }
 
 func goCommitNotes(t *testing.T, h *hosting) {
