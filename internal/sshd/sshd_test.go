@@ -165,7 +165,9 @@ func TestSessions(t *testing.T) {
 			t.Error("a port was forwarded back")
 		}
 
-		// Ten at once, not more.
+		// Ten at once, not more. A slot is given back a little after its session
+		// has ended for the client, hence the new connections.
+		c = connect(t, s, signer)
 		var open []*ssh.Session
 		for range 10 {
 			session, err := c.NewSession()
@@ -180,7 +182,7 @@ func TestSessions(t *testing.T) {
 		for _, session := range open {
 			session.Close()
 		}
-		c = connect(t, s, signer) // on the other one they are given back a little later
+		c = connect(t, s, signer)
 
 		// What the key opens is asked for each command, not once.
 		keys, err := s.Users.OwnKeys(t.Context(), actor.Actor{ID: id, Username: "alice"}, firstPage())
