@@ -151,8 +151,8 @@ func (s *Service) DeletePipeline(ctx context.Context, by actor.Actor, in project
 		if err != nil {
 			return err
 		}
-		if unmodifiedSince != nil && p.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
-			return errs.Precondition("")
+		if err := errs.ChangedSince(p.UpdatedAt, unmodifiedSince); err != nil {
+			return err
 		}
 		if err := s.removePipeline(ctx, tx, p); err != nil {
 			return err

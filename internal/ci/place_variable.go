@@ -167,8 +167,8 @@ func (s *Service) DeleteVariable(ctx context.Context, by actor.Actor, place proj
 			if err != nil {
 				return err
 			}
-			if at.Truncate(time.Second).After(*unmodifiedSince) {
-				return errs.Precondition("")
+			if err := errs.ChangedSince(at, unmodifiedSince); err != nil {
+				return err
 			}
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM ci_variables WHERE id = ?`, v.ID); err != nil {

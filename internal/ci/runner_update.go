@@ -82,8 +82,8 @@ func (s *Service) DeleteRunner(ctx context.Context, by actor.Actor, id int64, un
 			return errs.Forbidden("Runner associated with more than one project")
 		}
 	}
-	if unmodifiedSince != nil && r.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
-		return errs.Precondition("")
+	if err := errs.ChangedSince(r.UpdatedAt, unmodifiedSince); err != nil {
+		return err
 	}
 	return s.removeRunner(ctx, by, r)
 }

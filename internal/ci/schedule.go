@@ -164,8 +164,8 @@ func (s *Service) DeleteSchedule(ctx context.Context, by actor.Actor, in project
 		if !mayEdit(by, proj, sch) {
 			return errs.Forbidden("")
 		}
-		if unmodifiedSince != nil && sch.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
-			return errs.Precondition("")
+		if err := errs.ChangedSince(sch.UpdatedAt, unmodifiedSince); err != nil {
+			return err
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM pipeline_schedules WHERE id = ?`, id); err != nil {
 			return notFound(err, "Pipeline Schedule")

@@ -134,8 +134,8 @@ func (s *Service) DeleteTrigger(ctx context.Context, by actor.Actor, in project.
 		if err != nil {
 			return err
 		}
-		if unmodifiedSince != nil && t.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
-			return errs.Precondition("")
+		if err := errs.ChangedSince(t.UpdatedAt, unmodifiedSince); err != nil {
+			return err
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM pipeline_triggers WHERE id = ?`, id); err != nil {
 			return notFound(err, "Trigger")

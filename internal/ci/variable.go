@@ -183,8 +183,8 @@ func (s *Service) DeleteInstanceVariable(ctx context.Context, by actor.Actor, ke
 			if err != nil {
 				return err
 			}
-			if at.Truncate(time.Second).After(*unmodifiedSince) {
-				return errs.Precondition("")
+			if err := errs.ChangedSince(at, unmodifiedSince); err != nil {
+				return err
 			}
 		}
 		if err := deleteVariable(ctx, tx, v.ID); err != nil {

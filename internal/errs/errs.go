@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Kind says what sort of refusal an Error is.
@@ -116,6 +117,16 @@ func Conflict(format string, args ...any) *Error { return newError(KindConflict,
 // Precondition says that the thing changed since the caller looked at it.
 func Precondition(format string, args ...any) *Error {
 	return newError(KindPrecondition, format, args)
+}
+
+// ChangedSince is a Precondition when a thing changed after the caller looked
+// at it, and nil otherwise, also when he does not say when that was. HTTP tells
+// times in whole seconds.
+func ChangedSince(changed time.Time, looked *time.Time) error {
+	if looked == nil || !changed.Truncate(time.Second).After(*looked) {
+		return nil
+	}
+	return Precondition("")
 }
 
 // Unprocessable refuses well-formed input that can not be worked off.

@@ -183,8 +183,8 @@ func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place P
 	if err != nil {
 		return err
 	}
-	if changedSince(t.CreatedAt, unmodifiedSince) {
-		return errs.Precondition("")
+	if err := errs.ChangedSince(t.CreatedAt, unmodifiedSince); err != nil {
+		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		changed, err := s.Users.RevokeBotToken(ctx, tx, &t.Token)

@@ -35,8 +35,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifie
 	if err != nil {
 		return err
 	}
-	if changedSince(found.UpdatedAt, unmodifiedSince) {
-		return errs.Precondition("")
+	if err := errs.ChangedSince(found.UpdatedAt, unmodifiedSince); err != nil {
+		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		// The suffix keeps the path of what is going apart from what may come.
@@ -58,10 +58,6 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifie
 }
 
 func deletedSuffix(id int64) string { return fmt.Sprintf("-deleted-%d", id) }
-
-func changedSince(at time.Time, since *time.Time) bool {
-	return since != nil && at.Truncate(time.Second).After(*since)
-}
 
 // finishDelete removes the rows of a project; what refers to them goes along.
 func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
@@ -108,8 +104,8 @@ func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmo
 	if err != nil {
 		return err
 	}
-	if changedSince(found.UpdatedAt, unmodifiedSince) {
-		return errs.Precondition("")
+	if err := errs.ChangedSince(found.UpdatedAt, unmodifiedSince); err != nil {
+		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "namespaces", found.ID); err != nil {

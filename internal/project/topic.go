@@ -150,8 +150,8 @@ func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unm
 		if t, err = findTopic(ctx, tx, id); err != nil {
 			return err
 		}
-		if changedSince(t.UpdatedAt, unmodifiedSince) {
-			return errs.Precondition("")
+		if err := errs.ChangedSince(t.UpdatedAt, unmodifiedSince); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM project_topics WHERE lower(name) = lower(?)`, t.Name); err != nil {
 			return err

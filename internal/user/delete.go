@@ -48,8 +48,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, hard boo
 	if err != nil {
 		return err
 	}
-	if unmodifiedSince != nil && u.UpdatedAt.Truncate(time.Second).After(*unmodifiedSince) {
-		return errs.Precondition("")
+	if err := errs.ChangedSince(u.UpdatedAt, unmodifiedSince); err != nil {
+		return err
 	}
 	if u.Internal() {
 		return errs.Conflict("User cannot be removed.")

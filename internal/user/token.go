@@ -321,8 +321,8 @@ func (s *Service) RevokeSelfToken(ctx context.Context, by actor.Actor) error {
 }
 
 func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifiedSince *time.Time) error {
-	if unmodifiedSince != nil && t.CreatedAt.Truncate(time.Second).After(*unmodifiedSince) {
-		return errs.Precondition("")
+	if err := errs.ChangedSince(t.CreatedAt, unmodifiedSince); err != nil {
+		return err
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := revokeToken(ctx, tx, t.ID, s.Now())
