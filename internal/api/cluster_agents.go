@@ -2,7 +2,6 @@ package api
 
 import (
 	"svc/internal/ci"
-	"svc/internal/project"
 )
 
 func (a *API) clusterAgentRoutes() {
@@ -20,30 +19,15 @@ type agentsParams struct {
 
 // agentJSON is an agent.
 type agentJSON struct {
-	ID            int64            `json:"id"`
-	Name          string           `json:"name"`
-	ConfigProject agentProjectJSON `json:"config_project"`
-	CreatedAt     stamp            `json:"created_at"`
-	CreatedBy     *int64           `json:"created_by_user_id"`
-}
-
-// agentProjectJSON is the project that has the configuration of an agent.
-type agentProjectJSON struct {
-	ID                int64   `json:"id"`
-	Description       *string `json:"description"`
-	Name              string  `json:"name"`
-	NameWithNamespace string  `json:"name_with_namespace"`
-	Path              string  `json:"path"`
-	PathWithNamespace string  `json:"path_with_namespace"`
-	CreatedAt         stamp   `json:"created_at"`
-}
-
-func toAgentProject(p *project.Project) agentProjectJSON {
-	return agentProjectJSON{p.ID, textOrNull(p.Description), p.Name, p.FullName(), p.Path, p.FullPath, toStamp(p.CreatedAt)}
+	ID            int64           `json:"id"`
+	Name          string          `json:"name"`
+	ConfigProject projectNameJSON `json:"config_project"`
+	CreatedAt     stamp           `json:"created_at"`
+	CreatedBy     *int64          `json:"created_by_user_id"`
 }
 
 func toAgent(a *ci.Agent) agentJSON {
-	return agentJSON{a.ID, a.Name, toAgentProject(a.Project), toStamp(a.CreatedAt), a.CreatedBy}
+	return agentJSON{a.ID, a.Name, toProjectName(a.Project), toStamp(a.CreatedAt), a.CreatedBy}
 }
 
 // listAgents: https://docs.gitlab.com/api/cluster_agents/#list-the-agents-for-a-project
@@ -97,8 +81,8 @@ type (
 		User          agentUserJSON       `json:"user"`
 	}
 	allowedAgentJSON struct {
-		ID            int64            `json:"id"`
-		ConfigProject agentProjectJSON `json:"config_project"`
+		ID            int64           `json:"id"`
+		ConfigProject projectNameJSON `json:"config_project"`
 	}
 	idJSON struct {
 		ID int64 `json:"id"`
@@ -128,7 +112,7 @@ func (a *API) allowedAgents(c *call, _ jobTokenParam) (allowedAgentsJSON, error)
 		return allowedAgentsJSON{}, err
 	}
 	out := allowedAgentsJSON{
-		AllowedAgents: mapped(found.Agents, func(g *ci.Agent) allowedAgentJSON { return allowedAgentJSON{g.ID, toAgentProject(g.Project)} }),
+		AllowedAgents: mapped(found.Agents, func(g *ci.Agent) allowedAgentJSON { return allowedAgentJSON{g.ID, toProjectName(g.Project)} }),
 		Job:           idJSON{found.Job.ID}, Pipeline: idJSON{found.Job.PipelineID},
 		Project: allowedProjectsJSON{found.Project.ID, mapped(found.Groups, func(id int64) idJSON { return idJSON{id} })},
 	}

@@ -149,19 +149,8 @@ type projectDeployKeyJSON struct {
 // instanceDeployKeyJSON is a key with the projects that it opens.
 type instanceDeployKeyJSON struct {
 	deployKeyJSON
-	ProjectsWithWriteAccess    []keyProjectJSON `json:"projects_with_write_access"`
-	ProjectsWithReadonlyAccess []keyProjectJSON `json:"projects_with_readonly_access"`
-}
-
-// keyProjectJSON is what is shown of a project that a key opens.
-type keyProjectJSON struct {
-	ID                int64   `json:"id"`
-	Description       *string `json:"description"`
-	Name              string  `json:"name"`
-	NameWithNamespace string  `json:"name_with_namespace"`
-	Path              string  `json:"path"`
-	PathWithNamespace string  `json:"path_with_namespace"`
-	CreatedAt         stamp   `json:"created_at"`
+	ProjectsWithWriteAccess    []projectNameJSON `json:"projects_with_write_access"`
+	ProjectsWithReadonlyAccess []projectNameJSON `json:"projects_with_readonly_access"`
 }
 
 func toDeployKey(k project.DeployKey) deployKeyJSON {
@@ -183,17 +172,13 @@ func presentDeployKey(k *project.DeployKey, err error) (projectDeployKeyJSON, er
 }
 
 func toInstanceDeployKey(k project.DeployKey) instanceDeployKeyJSON {
-	form := instanceDeployKeyJSON{toDeployKey(k), []keyProjectJSON{}, []keyProjectJSON{}}
+	form := instanceDeployKeyJSON{toDeployKey(k), []projectNameJSON{}, []projectNameJSON{}}
 	for _, o := range k.Projects {
 		to := &form.ProjectsWithReadonlyAccess
 		if o.CanPush {
 			to = &form.ProjectsWithWriteAccess
 		}
-		p := o.Project
-		*to = append(*to, keyProjectJSON{
-			ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path,
-			PathWithNamespace: p.FullPath, CreatedAt: toStamp(p.CreatedAt),
-		})
+		*to = append(*to, toProjectName(o.Project))
 	}
 	return form
 }

@@ -11,29 +11,38 @@ import (
 	"svc/internal/repo"
 )
 
+// projectNameJSON is what is shown of a project beside something else.
+type projectNameJSON struct {
+	ID                int64   `json:"id"`
+	Description       *string `json:"description"`
+	Name              string  `json:"name"`
+	NameWithNamespace string  `json:"name_with_namespace"`
+	Path              string  `json:"path"`
+	PathWithNamespace string  `json:"path_with_namespace"`
+	CreatedAt         stamp   `json:"created_at"`
+}
+
+func toProjectName(p *project.Project) projectNameJSON {
+	return projectNameJSON{p.ID, textOrNull(p.Description), p.Name, p.FullName(), p.Path, p.FullPath, toStamp(p.CreatedAt)}
+}
+
 // projectBasicJSON is what anybody sees of a project who sees it at all.
 type projectBasicJSON struct {
-	ID                int64                  `json:"id"`
-	Description       *string                `json:"description"`
-	Name              string                 `json:"name"`
-	NameWithNamespace string                 `json:"name_with_namespace"`
-	Path              string                 `json:"path"`
-	PathWithNamespace string                 `json:"path_with_namespace"`
-	CreatedAt         stamp                  `json:"created_at"`
-	DefaultBranch     string                 `json:"default_branch"` // while there is none, the one that clients are to begin with
-	TagList           []string               `json:"tag_list"`       // deprecated
-	Topics            []string               `json:"topics"`
-	SSHURL            string                 `json:"ssh_url_to_repo"`
-	HTTPURL           string                 `json:"http_url_to_repo"`
-	WebURL            string                 `json:"web_url"`
-	ReadmeURL         *string                `json:"readme_url"`
-	ForksCount        int64                  `json:"forks_count"`
-	AvatarURL         *string                `json:"avatar_url"`
-	StarCount         int64                  `json:"star_count"`
-	LastActivityAt    stamp                  `json:"last_activity_at"`
-	Visibility        string                 `json:"visibility"`
-	Namespace         namespaceJSON          `json:"namespace"`
-	Statistics        *projectStatisticsJSON `json:"statistics,omitempty"`
+	projectNameJSON
+	DefaultBranch  string                 `json:"default_branch"` // while there is none, the one that clients are to begin with
+	TagList        []string               `json:"tag_list"`       // deprecated
+	Topics         []string               `json:"topics"`
+	SSHURL         string                 `json:"ssh_url_to_repo"`
+	HTTPURL        string                 `json:"http_url_to_repo"`
+	WebURL         string                 `json:"web_url"`
+	ReadmeURL      *string                `json:"readme_url"`
+	ForksCount     int64                  `json:"forks_count"`
+	AvatarURL      *string                `json:"avatar_url"`
+	StarCount      int64                  `json:"star_count"`
+	LastActivityAt stamp                  `json:"last_activity_at"`
+	Visibility     string                 `json:"visibility"`
+	Namespace      namespaceJSON          `json:"namespace"`
+	Statistics     *projectStatisticsJSON `json:"statistics,omitempty"`
 }
 
 // projectStatisticsJSON are counts of what a project holds.
@@ -126,8 +135,7 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 
 func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
 	form := projectBasicJSON{
-		ID: p.ID, Description: textOrNull(p.Description), Name: p.Name, NameWithNamespace: p.FullName(), Path: p.Path, PathWithNamespace: p.FullPath,
-		CreatedAt: toStamp(p.CreatedAt), DefaultBranch: cmp.Or(p.DefaultBranch, p.InitialBranch, repo.UsualBranch), TagList: p.Topics, Topics: p.Topics,
+		projectNameJSON: toProjectName(p), DefaultBranch: cmp.Or(p.DefaultBranch, p.InitialBranch, repo.UsualBranch), TagList: p.Topics, Topics: p.Topics,
 		SSHURL: sshURL(site, p.FullPath), HTTPURL: site.URL + "/" + p.FullPath + ".git", WebURL: site.URL + "/" + p.FullPath,
 		AvatarURL: pictureURL(site, "project", p.ID, p.Avatar), ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
 		Namespace: toNamespace(site, &p.Namespace),

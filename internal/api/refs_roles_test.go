@@ -93,17 +93,7 @@ var refRoles = func() map[string]role {
 		if r.code {
 			place = " /projects/{code}"
 		}
-		row := role{do: method + place + r.path, json: r.json, nobody: 401, user: r.ok, admin: r.ok, readAPI: 403, readUser: 403}
-		if r.open {
-			row.nobody = r.ok
-		}
-		if r.need > project.NoAccess {
-			row.user = 403
-		}
-		if method == "GET" {
-			row.readAPI = r.ok
-		}
-		rows[endpoint] = row
+		rows[endpoint] = publicRole(method, place+r.path, r.json, r.open, r.need, r.ok)
 	}
 	return rows
 }()

@@ -217,6 +217,22 @@ func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
 	return all
 }
 
+// publicRole is what the callers of TestRoles get in a public place where they
+// are no members: ok, or the refusal of what needs a level there.
+func publicRole(method, path, body string, open bool, need project.Level, ok int) role {
+	r := role{do: method + path, json: body, nobody: 401, user: ok, admin: ok, readAPI: 403, readUser: 403}
+	if open {
+		r.nobody = ok
+	}
+	if need > project.NoAccess {
+		r.user = 403
+	}
+	if method == "GET" {
+		r.readAPI = ok
+	}
+	return r
+}
+
 // TestRoles sends a good request to every endpoint as every kind of caller.
 func TestRoles(t *testing.T) {
 	t.Parallel()

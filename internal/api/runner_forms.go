@@ -78,14 +78,8 @@ type runnerDetailJSON struct {
 
 // runnerProjectJSON is a project that a runner serves.
 type runnerProjectJSON struct {
-	ID                int64   `json:"id"`
-	Description       *string `json:"description"`
-	Name              string  `json:"name"`
-	NameWithNamespace string  `json:"name_with_namespace"`
-	Path              string  `json:"path"`
-	PathWithNamespace string  `json:"path_with_namespace"`
-	CreatedAt         stamp   `json:"created_at"`
-	WebURL            string  `json:"web_url"`
+	projectNameJSON
+	WebURL string `json:"web_url"`
 }
 
 // runnerGroupJSON is the group that a runner serves.
@@ -116,9 +110,7 @@ func (a *API) toRunnerDetail(c *call, r *ci.Runner) runnerDetailJSON {
 }
 
 func toRunnerProject(site *Site, p *project.Project) runnerProjectJSON {
-	return runnerProjectJSON{
-		p.ID, textOrNull(p.Description), p.Name, p.FullName(), p.Path, p.FullPath, toStamp(p.CreatedAt), site.URL + "/" + p.FullPath,
-	}
+	return runnerProjectJSON{toProjectName(p), site.URL + "/" + p.FullPath}
 }
 
 // managerJSON is a machine of a runner.
