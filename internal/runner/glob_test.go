@@ -49,7 +49,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("*a*a*a*a*a*b", strings.Repeat("a", 200))
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if len(pattern) > 200 || len(name) > 400 {
-			t.Skip()
+			return
 		}
 		done := make(chan bool, 1)
 		go func() {

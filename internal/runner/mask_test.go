@@ -85,7 +85,7 @@ func FuzzMasker(f *testing.F) {
 	f.Add("xyxyxyx", "xyx", "yx", "x", 2)
 	f.Fuzz(func(t *testing.T, text, one, two, prefix string, size int) {
 		if size < 1 || size > 64 || len(text) > 2000 {
-			t.Skip()
+			return
 		}
 		phrases, prefixes := []string{one, two}, []string{prefix}
 		got := masked(t, phrases, prefixes, text, size)
