@@ -52,26 +52,3 @@ CREATE TABLE commit_comments (
 );
 CREATE INDEX commit_comments_project_id ON commit_comments (project_id, sha, id);
 CREATE INDEX commit_comments_author_id ON commit_comments (author_id);
-
--- What programs from outside found out about a commit. Of the rows with one
--- sha, ref and name only the newest is the present state.
-CREATE TABLE commit_statuses (
-  id            AUTO_ID,
-  project_id    BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
-  sha           TEXT NOT NULL,
-  ref           TEXT NOT NULL,
-  name          TEXT NOT NULL,
-  status        TEXT NOT NULL,
-  target_url    TEXT NOT NULL DEFAULT '',
-  description   TEXT NOT NULL DEFAULT '',
-  coverage      DOUBLE PRECISION,
-  allow_failure BOOLEAN NOT NULL DEFAULT FALSE,
-  latest        BOOLEAN NOT NULL DEFAULT TRUE,
-  author_id     BIGINT REFERENCES users (id) ON DELETE SET NULL,
-  created_at    BIGINT NOT NULL,
-  started_at    BIGINT,
-  finished_at   BIGINT
-);
-CREATE INDEX commit_statuses_project_id ON commit_statuses (project_id, sha, id);
-CREATE UNIQUE INDEX commit_statuses_project_id_sha_ref_name ON commit_statuses (project_id, sha, ref, name) WHERE latest;
-CREATE INDEX commit_statuses_author_id ON commit_statuses (author_id);

@@ -3,7 +3,6 @@
 -- What programs from outside found out about a commit. It belongs to a
 -- pipeline, which is made for it when the commit has none. Of the rows with one
 -- pipeline and name only the newest is the present state.
-DROP TABLE commit_statuses;
 CREATE TABLE commit_statuses (
   id            AUTO_ID,
   project_id    BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
