@@ -43,7 +43,7 @@ func TestForgery(t *testing.T) {
 			continue
 		}
 		n++
-		path = strings.ReplaceAll(path, "{id}", "1")
+		path = strings.NewReplacer("{id}", "1", "{project}", "ada/p", "{group}", "g", "*", "x").Replace(path)
 		for _, token := range []string{"", "x", foreign} {
 			for _, b := range []*browser{guest, ada, newBrowser(t, s)} {
 				form := url.Values{"login": {"ada"}, "password": {password}}

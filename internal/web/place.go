@@ -1,9 +1,13 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+
+	"github.com/go-chi/chi/v5"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -11,26 +15,78 @@ import (
 	"svc/internal/user"
 )
 
-// projectActions are the pages below a project: what stands behind "/-/".
-func (w *Web) projectActions() map[string]func(*visit, project.Ref, string) error {
-	return map[string]func(*visit, project.Ref, string) error{
-		"GET tree":    w.tree,
-		"GET blob":    w.blob,
-		"GET raw":     w.raw,
-		"POST star":   w.star,
-		"POST unstar": w.unstar,
-	}
+// projectPage adds a page below a project: "GET tree/*" is what stands behind
+// "/-/" there.
+func (w *Web) projectPage(pattern string, who access, do func(*visit, project.Ref) error) {
+	w.below(w.projectPages, "/{project}", pattern, who, do)
 }
 
-// place finds what a path names that no table has: a user, a group, a project
-// or a page of a project.
+// groupPage adds a page below a group: "GET settings" is /groups/x/-/settings.
+func (w *Web) groupPage(pattern string, who access, do func(*visit, project.Ref) error) {
+	w.below(w.groupPages, "/groups/{group}", pattern, who, do)
+}
+
+func (w *Web) below(table *chi.Mux, place, pattern string, who access, do func(*visit, project.Ref) error) {
+	method, path, _ := strings.Cut(pattern, " ")
+	name := place + "/-/" + path
+	w.pages = append(w.pages, route{method, name, who})
+	table.Method(method, "/"+path, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		place := r.Context().Value(placeKey{}).(project.Ref)
+		w.handler(name, who, func(v *visit) error { return do(v, place) })(rw, r)
+	}))
+}
+
+// placeKey is where a request keeps the project or group whose page it wants.
+type placeKey struct{}
+
+// splitPlace tells the path of a project or group from the page of it.
+func splitPlace(path string) (place, page string, found bool) {
+	return strings.Cut(strings.Trim(path, "/"), "/-/")
+}
+
+// findPlace serves what no table has: pages of a project or a group, and
+// those themselves.
+func (w *Web) findPlace(rw http.ResponseWriter, r *http.Request) {
+	place, page, found := splitPlace(r.URL.Path)
+	if !found || !validPath(place) {
+		w.handler("place", anybody, w.place)(rw, r)
+		return
+	}
+	table := w.projectPages
+	if group, ok := strings.CutPrefix(place, "groups/"); ok {
+		place, table = group, w.groupPages
+	}
+	ctx := context.WithValue(r.Context(), placeKey{}, project.Ref(place))
+	// A table of its own matches what is behind "/-/", with what it takes from
+	// the path as parameters of its own.
+	routes := chi.NewRouteContext()
+	routes.RoutePath = "/" + page
+	table.ServeHTTP(rw, r.WithContext(context.WithValue(ctx, chi.RouteCtxKey, routes)))
+}
+
+// noPage answers for a page that no table has.
+func (w *Web) noPage() http.HandlerFunc {
+	return w.handler("place", anybody, func(*visit) error { return errs.NotFound("") })
+}
+
+// rest is what the * of a page's pattern stands for.
+func (v *visit) rest() string { return chi.URLParam(v.r, "*") }
+
+// number is a number in the path of a page; what is none is not found.
+func (v *visit) number(name string) (int64, error) {
+	n, err := strconv.ParseInt(chi.URLParam(v.r, name), 10, 64)
+	if err != nil || n < 1 {
+		return 0, errs.NotFound("")
+	}
+	return n, nil
+}
+
+// place finds what a path names that no table has: a user, a group or a
+// project.
 func (w *Web) place(v *visit) error {
 	path := strings.Trim(v.r.URL.Path, "/")
 	if path == "" || !validPath(path) {
 		return errs.NotFound("")
-	}
-	if before, action, found := strings.Cut(path, "/-/"); found {
-		return w.action(v, project.Ref(before), action)
 	}
 	if v.r.Method != http.MethodGet {
 		return errs.NotFound("")
@@ -58,22 +114,10 @@ func (w *Web) place(v *visit) error {
 	return w.group(v, project.Ref(path))
 }
 
-func (w *Web) action(v *visit, ref project.Ref, rest string) error {
-	name, argument, _ := strings.Cut(rest, "/")
-	do := w.projectActions()[v.r.Method+" "+name]
-	if do == nil {
-		return errs.NotFound("")
-	}
-	if v.r.Method == http.MethodPost && v.session == nil {
-		return v.askToSignIn()
-	}
-	return do(v, ref, argument)
-}
-
 // validPath refuses what can be no path of ours before the database is asked.
 // A number would be taken for an id.
 func validPath(path string) bool {
-	return len(path) < 4096 && !strings.ContainsRune(path, 0) && strings.Trim(strings.SplitN(path, "/-/", 2)[0], "0123456789") != ""
+	return len(path) < 4096 && !strings.ContainsRune(path, 0) && strings.Trim(path, "0123456789") != ""
 }
 
 // pathTo joins the parts of an address below a project, each as it must be

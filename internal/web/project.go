@@ -22,6 +22,14 @@ import (
 
 func isMoved(err error) (*project.Moved, bool) { return errors.AsType[*project.Moved](err) }
 
+func (w *Web) filePages() {
+	w.projectPage("GET tree/*", anybody, w.tree)
+	w.projectPage("GET blob/*", anybody, w.blob)
+	w.projectPage("GET raw/*", anybody, w.raw)
+	w.projectPage("POST star", signedIn, w.star)
+	w.projectPage("POST unstar", signedIn, w.unstar)
+}
+
 // head is what every page of a project begins with.
 type head struct {
 	Project *project.Project
@@ -235,13 +243,13 @@ func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, err
 	return "", "", err
 }
 
-func (w *Web) tree(v *visit, ref project.Ref, rest string) error {
+func (w *Web) tree(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "files")
 	if err != nil {
 		return err
 	}
 	p := treePage{head: h}
-	if p.Ref, p.Path, err = w.split(v, project.RefTo(h.Project.ID), rest); err != nil {
+	if p.Ref, p.Path, err = w.split(v, project.RefTo(h.Project.ID), v.rest()); err != nil {
 		return err
 	}
 	if err := w.fillTree(v, &p); err != nil {
@@ -272,14 +280,14 @@ func (p blobPage) title() string { return p.Path + " · " + p.Project.FullName()
 // maxBlob is the largest file that a page shows.
 const maxBlob = 512 << 10
 
-func (w *Web) blob(v *visit, ref project.Ref, rest string) error {
+func (w *Web) blob(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "files")
 	if err != nil {
 		return err
 	}
 	p := blobPage{head: h, Plain: v.param("plain") == "1"}
 	in := project.RefTo(h.Project.ID)
-	if p.Ref, p.Path, err = w.split(v, in, rest); err != nil {
+	if p.Ref, p.Path, err = w.split(v, in, v.rest()); err != nil {
 		return err
 	}
 	if p.File, err = w.Repos.File(v, v.actor, in, p.Path, p.Ref); err != nil {
@@ -322,13 +330,13 @@ func imageKind(name string) string {
 
 // raw gives the content of a file, in a form that no browser takes for a page
 // of ours.
-func (w *Web) raw(v *visit, ref project.Ref, rest string) error {
+func (w *Web) raw(v *visit, ref project.Ref) error {
 	h, err := w.Projects.Require(v, v.actor, ref, project.NoAccess)
 	if err != nil {
 		return err
 	}
 	in := project.RefTo(h.ID)
-	rev, at, err := w.split(v, in, rest)
+	rev, at, err := w.split(v, in, v.rest())
 	if err != nil {
 		return err
 	}
@@ -364,7 +372,7 @@ func (w *Web) raw(v *visit, ref project.Ref, rest string) error {
 	return nil
 }
 
-func (w *Web) star(v *visit, ref project.Ref, _ string) error {
+func (w *Web) star(v *visit, ref project.Ref) error {
 	p, _, err := w.Projects.Star(v, v.actor, ref)
 	if err != nil {
 		return err
@@ -372,7 +380,7 @@ func (w *Web) star(v *visit, ref project.Ref, _ string) error {
 	return v.redirect("/" + p.FullPath)
 }
 
-func (w *Web) unstar(v *visit, ref project.Ref, _ string) error {
+func (w *Web) unstar(v *visit, ref project.Ref) error {
 	p, _, err := w.Projects.Unstar(v, v.actor, ref)
 	if err != nil {
 		return err

@@ -49,17 +49,19 @@ type Site struct {
 // Web serves pages.
 type Web struct {
 	Deps
-	router   *chi.Mux
-	assets   *assets
-	views    *views
-	pages    []route
-	rendered *texts
-	visitors []byte // key of the CSRF tokens of those who have not signed in
+	router *chi.Mux
+	// Pages below a project or group, by what stands behind "/-/".
+	projectPages, groupPages *chi.Mux
+	assets                   *assets
+	views                    *views
+	pages                    []route
+	rendered                 *texts
+	visitors                 []byte // key of the CSRF tokens of those who have not signed in
 }
 
 // New builds the routes.
 func New(d Deps) *Web {
-	w := &Web{Deps: d, router: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), visitors: d.Keys.Derive("web visitors")}
+	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), visitors: d.Keys.Derive("web visitors")}
 	w.views = w.parseViews()
 	w.assetRoutes()
 	w.pictureRoutes()
@@ -73,8 +75,13 @@ func New(d Deps) *Web {
 	w.credentialPages()
 	w.applicationPages()
 	w.oauthPages()
-	w.router.NotFound(w.handler("place", anybody, w.place))
-	w.router.MethodNotAllowed(w.handler("place", anybody, w.place))
+	w.filePages()
+	w.router.NotFound(w.findPlace)
+	w.router.MethodNotAllowed(w.findPlace)
+	for _, table := range []*chi.Mux{w.projectPages, w.groupPages} {
+		table.NotFound(w.noPage())
+		table.MethodNotAllowed(w.noPage())
+	}
 	return w
 }
 
