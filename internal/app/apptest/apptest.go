@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,7 +119,7 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	s.learn(t)
+	s.learn(t, cfg)
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil && !strings.Contains(err.Error(), "Server closed") {
@@ -128,51 +129,47 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 			t.Errorf("close: %v", err)
 		}
 		if t.Failed() {
-			t.Logf("server log:\n%s", s.log)
+			// The queue's own steps would hide what failed.
+			lines := strings.Split(s.log.String(), "\n")
+			t.Logf("server log:\n%s", strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"level":"DEBUG"`) }), "\n"))
 		}
 	})
 	return s
 }
 
-// learn reads the server's own description of its answers.
-func (s *Server) learn(t testing.TB) {
+// learn reads the server's own description of its answers. Making it, reading
+// it and compiling its schemas takes longer than most tests, so servers that
+// describe themselves alike share what was learned from the first of them.
+func (s *Server) learn(t testing.TB, cfg config.Config) {
 	t.Helper()
-	res, err := http.Get(s.URL + "/api/v4/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	document, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The address of the server is in the document, and nothing else of it
-	// differs between servers of the same tier.
-	document = bytes.ReplaceAll(document, []byte(s.URL), []byte("http://svc.example"))
-	if s.oracle, err = oracleFor(document); err != nil {
+	said := description{cfg.Tier, cfg.Hosted, cfg.ServiceName, cfg.ErrorBackendName}
+	learned, _ := oracles.LoadOrStore(said, sync.OnceValues(func() (*apitest.Oracle, error) {
+		res, err := http.Get(s.URL + "/api/v4/openapi.json")
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		document, err := io.ReadAll(res.Body)
+		if err != nil {
+			return nil, err
+		}
+		return apitest.NewOracle(document)
+	}))
+	var err error
+	if s.oracle, err = learned.(func() (*apitest.Oracle, error))(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Reading the document and compiling its schemas takes longer than most
-// tests, so servers that describe themselves alike share an oracle.
-var oracles = struct {
-	sync.Mutex
-	known map[string]*apitest.Oracle
-}{known: map[string]*apitest.Oracle{}}
-
-func oracleFor(document []byte) (*apitest.Oracle, error) {
-	oracles.Lock()
-	defer oracles.Unlock()
-	if o := oracles.known[string(document)]; o != nil {
-		return o, nil
-	}
-	o, err := apitest.NewOracle(document)
-	if err == nil {
-		oracles.known[string(document)] = o
-	}
-	return o, err
+// description is all that the document of one server may differ in from that
+// of another, but for its own address.
+type description struct {
+	tier          string
+	hosted        bool
+	name, backend string
 }
+
+var oracles sync.Map // by description: func() (*apitest.Oracle, error)
 
 // User makes an account and a token for it with the scopes, api unless given.
 func (s *Server) User(t testing.TB, username string, scopes ...string) (id int64, token string) {
