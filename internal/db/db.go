@@ -39,6 +39,12 @@ type DB struct {
 	counts overCache
 
 	watches []watch
+
+	// Of SQLite: whose turn it is to write, the group that is open, and its
+	// statements.
+	turn   *turn
+	group  *group
+	points points
 }
 
 type kind int
@@ -97,7 +103,10 @@ func (d *DB) Stats() map[string]sql.DBStats {
 	if d.kind == postgresKind {
 		return map[string]sql.DBStats{"postgres": d.writer.db.Stats()}
 	}
-	return map[string]sql.DBStats{"writer": d.writer.db.Stats(), "reader": d.reader.stats()}
+	writer := d.writer.db.Stats()
+	writer.WaitCount += d.turn.waits.Load()
+	writer.WaitDuration += time.Duration(d.turn.waited.Load())
+	return map[string]sql.DBStats{"writer": writer, "reader": d.reader.stats()}
 }
 
 // ExecContext runs a statement outside any transaction. It must not be called
@@ -105,7 +114,7 @@ func (d *DB) Stats() map[string]sql.DBStats {
 // transaction is the only writer, and the call fails.
 func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	var res sql.Result
-	if d.watched(query) {
+	if d.kind == sqliteKind || d.watched(query) {
 		err := d.Tx(ctx, func(tx *Tx) (err error) {
 			res, err = tx.ExecContext(ctx, query, args...)
 			return err
@@ -128,9 +137,12 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 	}
 	var found rows
 	err := again(ctx, func() (err error) {
-		if d.reader == nil || writes {
+		switch {
+		case d.reader == nil:
 			found, err = d.writer.query(ctx, query, args)
-		} else {
+		case writes:
+			found, err = d.writeRows(ctx, query, args)
+		default:
 			found, err = d.reader.query(ctx, query, args)
 		}
 		return err
@@ -139,6 +151,17 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 		return nil, err
 	}
 	return &Rows{rows: found, writes: writes}, nil
+}
+
+// writeRows runs a statement on SQLite that writes and gives rows. It is
+// committed when they have been read, by itself.
+func (d *DB) writeRows(ctx context.Context, query string, args []any) (rows, error) {
+	if err := d.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer d.turn.give()
+	d.settle(ctx)
+	return d.writer.query(ctx, query, args)
 }
 
 // QueryRowContext is QueryContext for at most one row.

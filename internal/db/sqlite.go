@@ -42,9 +42,12 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	// reader opens the file.
 	d.writer.db = sql.OpenDB(connector{drv, dsn(path, "immediate", append(common, "journal_mode(WAL)", "wal_autocheckpoint(4000)"))})
 	d.writer.db.SetMaxOpenConns(1)
-	d.writer.turn = newTurn()
+	d.turn = newTurn()
 	d.reader = newReader(path)
-	err = again(ctx, func() error { return mapError(d.writer.db.PingContext(ctx)) })
+	err = again(ctx, func() (err error) {
+		d.points, err = preparePoints(ctx, d.writer.db)
+		return mapError(err)
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
 	}

@@ -16,16 +16,11 @@ const maxStatements = 500
 // pool is a sql.DB with its prepared statements.
 type pool struct {
 	db     *sql.DB
-	rebind bool  // ? becomes $1; statements are prepared by pgx, not here
-	turn   *turn // whose turn it is to write; nil where all may at once
+	rebind bool // ? becomes $1; statements are prepared by pgx, not here
 	stmts  statements
 }
 
 func (p *pool) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
-	if err := p.turn.take(ctx); err != nil {
-		return nil, err
-	}
-	defer p.turn.give()
 	s, err := p.statement(ctx, query)
 	if err != nil {
 		return nil, err
@@ -41,10 +36,6 @@ func (p *pool) exec(ctx context.Context, query string, args []any) (sql.Result, 
 }
 
 func (p *pool) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	if err := p.turn.take(ctx); err != nil {
-		return nil, err
-	}
-	defer p.turn.give()
 	s, err := p.statement(ctx, query)
 	if err != nil {
 		return nil, err

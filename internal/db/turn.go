@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/errs"
@@ -13,8 +14,13 @@ import (
 
 // turn lets one write after the other to SQLite, in the order in which they
 // came. The pool of database/sql, which has one connection there, would wake
-// any of those that wait. A nil turn lets all go at once.
-type turn struct{ free chan struct{} }
+// any of those that wait.
+type turn struct {
+	free chan struct{}
+
+	waits  atomic.Int64 // how often somebody had to wait
+	waited atomic.Int64 // for how long altogether, in nanoseconds
+}
 
 func newTurn() *turn {
 	t := &turn{free: make(chan struct{}, 1)}
@@ -30,9 +36,12 @@ var errNested = errors.New("the database is written to inside a transaction: use
 
 // take waits until it is the caller's turn, who must give it back.
 func (t *turn) take(ctx context.Context) error {
-	if t == nil || t.try() {
+	if t.try() {
 		return nil
 	}
+	began := time.Now()
+	t.waits.Add(1)
+	defer func() { t.waited.Add(int64(time.Since(began))) }()
 	timer := time.NewTimer(nestedAfter)
 	defer timer.Stop()
 	for waited := time.Duration(0); ; {
@@ -64,11 +73,7 @@ func (t *turn) try() bool {
 	}
 }
 
-func (t *turn) give() {
-	if t != nil {
-		t.free <- struct{}{}
-	}
-}
+func (t *turn) give() { t.free <- struct{}{} }
 
 // insideTx reports whether the calling goroutine runs the function of a
 // transaction. It walks the stack, so it is asked only after a wait.

@@ -17,8 +17,9 @@ import (
 type Tx struct {
 	db          *DB
 	tx          *sql.Tx
-	open        *Rows // of the last query, until they are closed
-	failed      error // of the first statement that failed
+	ctx         context.Context // whose end undoes it
+	open        *Rows           // of the last query, until they are closed
+	failed      error           // of the first statement that failed
 	unprepared  []string
 	wrote       []string // tables, when somebody watches
 	afterCommit []func()
@@ -26,8 +27,8 @@ type Tx struct {
 
 // Tx runs f in a transaction and commits it when f returns nil. On SQLite it
 // is the only writer while f runs, so f must be short and touch the database
-// only, through its Tx. f may run again when another transaction stood in the
-// way.
+// only, through its Tx; those that write at the same time are committed
+// together. f may run again when another transaction stood in the way.
 func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	var tx *Tx
 	err := again(ctx, func() (err error) {
@@ -45,10 +46,9 @@ func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 
 // attempt runs the transaction once.
 func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
-	if err := d.writer.turn.take(ctx); err != nil {
-		return nil, err
+	if d.kind == sqliteKind {
+		return d.joined(ctx, f)
 	}
-	defer d.writer.turn.give()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 		return nil, fmt.Errorf("begin: %w", because(ctx, err))
 	}
 	defer sqlTx.Rollback() // a no-op after the commit; undoes f's work when f panics
-	tx := &Tx{db: d, tx: sqlTx}
+	tx := &Tx{db: d, tx: sqlTx, ctx: ctx}
 	if err = tx.run(f); err == nil && tx.failed == nil {
 		err = tx.tell(ctx)
 	}
@@ -84,7 +84,6 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if err := sqlTx.Commit(); err != nil {
 		return nil, fmt.Errorf("commit: %w", mapError(err))
 	}
-	d.writer.learn(ctx, tx.unprepared)
 	return tx, nil
 }
 
@@ -154,6 +153,9 @@ func (t *Tx) statement(query string) (*statement, error) {
 	if t.failed != nil {
 		return nil, fmt.Errorf("an earlier statement of the transaction has failed: %w", t.failed)
 	}
+	if err := t.ctx.Err(); err != nil { // also when the statement has another context
+		return nil, err
+	}
 	if t.open != nil {
 		return nil, errors.New("the rows of the transaction's last query are still open")
 	}
@@ -168,9 +170,8 @@ func (t *Tx) statement(query string) (*statement, error) {
 	return &statement{text: query, users: 1}, nil
 }
 
-// learn prepares queries for the next transaction, by one that has been
-// committed and still has its turn: where many write, nobody would find
-// another time for it.
+// learn prepares queries for the next transaction, by who has committed and
+// still has the turn: where many write, nobody would find another time for it.
 func (p *pool) learn(ctx context.Context, queries []string) {
 	for _, query := range queries {
 		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE can not be prepared twice

@@ -158,7 +158,7 @@ func TestTxWhoseContextEnds(t *testing.T) {
 			},
 			func(tx *db.Tx, ctx context.Context) error { return nil },
 			func(tx *db.Tx, ctx context.Context) error { // another context does not help
-				for { // database/sql undoes the transaction in the background
+				for { // on PostgreSQL database/sql undoes it in the background
 					if _, err := tx.ExecContext(t.Context(), "UPDATE settings SET value = 'b'"); err != nil {
 						return err
 					}

@@ -1,0 +1,172 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+)
+
+// crowd lets many transactions wait for the one that runs first, so that they
+// become parts of its group. It gives their errors.
+func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
+	t.Helper()
+	var wg sync.WaitGroup
+	found := make([]error, len(parts))
+	waits := func() int64 { return d.Stats()["writer"].WaitCount }
+	before := waits()
+	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
+	free := make(chan struct{})
+	for i, f := range parts {
+		wg.Go(func() {
+			found[i] = d.Tx(t.Context(), func(tx *db.Tx) error {
+				if i == 0 {
+					begin()
+					<-free
+				}
+				return f(tx)
+			})
+		})
+		if i == 0 {
+			<-begun
+			continue
+		}
+		for waits()-before < int64(i) { // the order of the queue is that of the parts
+			time.Sleep(time.Millisecond)
+		}
+	}
+	close(free)
+	wg.Wait()
+	return found
+}
+
+func insert(name string) func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
+		_, err := tx.ExecContext(context.Background(), "INSERT INTO settings VALUES (?, '')", name)
+		return err
+	}
+}
+
+// TestGroup commits many at once, but for those that fail.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	refused := errors.New("refused")
+	var parts []func(tx *db.Tx) error
+	inner := map[*sql.Tx]bool{}
+	for i := range 9 {
+		parts = append(parts, func(tx *db.Tx) error {
+			inner[tx.SQL()] = true
+			if err := insert(fmt.Sprint("a", i))(tx); err != nil {
+				return err
+			}
+			switch i % 3 {
+			case 1:
+				return refused
+			case 2:
+				_ = insert("a0")(tx) // there is one: the transaction can only be undone
+			}
+			return nil
+		})
+	}
+	for i, err := range crowd(t, d, parts) {
+		_, taken := errors.AsType[*db.ConstraintError](err)
+		if ok := err == nil; ok != (i%3 == 0) || errors.Is(err, refused) != (i%3 == 1) || taken != (i%3 == 2) {
+			t.Errorf("part %d: %v", i, err)
+		}
+	}
+	if n := count(t, d, "settings"); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+	if len(inner) != 1 {
+		t.Errorf("%d commits", len(inner))
+	}
+}
+
+// TestGroupWithoutItsFirst goes on when the first part of a group fails.
+func TestGroupWithoutItsFirst(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	found := crowd(t, d, []func(tx *db.Tx) error{
+		func(tx *db.Tx) error { return errors.Join(insert("a")(tx), errors.New("refused")) },
+		insert("b"), insert("c"),
+	})
+	if found[0] == nil || found[1] != nil || found[2] != nil || count(t, d, "settings") != 2 {
+		t.Error(found)
+	}
+}
+
+// TestGroupIsLost undoes the whole transaction in its midst, as SQLite itself
+// does on some faults: all but the one at fault run again.
+func TestGroupIsLost(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	found := crowd(t, d, []func(tx *db.Tx) error{
+		insert("a"), insert("b"),
+		func(tx *db.Tx) error {
+			_, err := tx.SQL().Exec("ROLLBACK")
+			return errors.Join(err, errors.New("refused"))
+		},
+		insert("c"),
+	})
+	if found[0] != nil || found[1] != nil || found[2] == nil || found[3] != nil || count(t, d, "settings") != 3 {
+		t.Error(found)
+	}
+}
+
+// TestGroupAndPanic leaves the writer free for others.
+func TestGroupAndPanic(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	panics := func(tx *db.Tx) error { panic("at " + fmt.Sprint(insert("p")(tx))) }
+	for _, parts := range [][]func(tx *db.Tx) error{{panics}, {insert("a"), panics, insert("b")}} {
+		var wg sync.WaitGroup
+		for _, f := range parts {
+			wg.Go(func() {
+				defer func() { _ = recover() }()
+				if err := d.Tx(t.Context(), f); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	must(t, d, "INSERT INTO settings VALUES ('c', '')")
+	if n := count(t, d, "settings"); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// TestGroupAndRows writes by a statement that gives rows while a group is
+// open: both are kept.
+func TestGroupAndRows(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			name := fmt.Sprint("a", i)
+			if i%2 == 0 {
+				if err := d.Tx(t.Context(), insert(name)); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var back string
+			if err := d.QueryRowContext(t.Context(), "INSERT INTO settings VALUES (?, '') RETURNING key", name).Scan(&back); err != nil || back != name {
+				t.Error(back, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := count(t, d, "settings"); n != 40 {
+		t.Errorf("%d rows", n)
+	}
+}
