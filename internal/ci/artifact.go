@@ -288,10 +288,16 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.JobOpens(ctx, by, project.RefTo(j.ProjectID)); err != nil {
-		if errs.KindOf(err) != 0 {
-			return nil, errs.Forbidden("").Because(err)
+	p, err := s.JobOpens(ctx, by, project.RefTo(j.ProjectID))
+	if err == nil && p.ID != by.Job.ProjectID { // the jobs of one project share what they make
+		if err = s.readBuilds(by, p); err == nil {
+			err = s.readArtifacts(by, p, j)
 		}
+	}
+	if errs.KindOf(err) != 0 {
+		return nil, errs.Forbidden("").Because(err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.openArchive(ctx, j)

@@ -72,20 +72,25 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	if reason := unsupported(j, a.Manager); reason != "" {
 		return &unfit{reason, "This runner is too old for what the job asks for."}
 	}
-	if a.Pipeline, err = findAnyPipeline(ctx, s.DB, j.PipelineID); err != nil {
+	sc, err := s.sceneOf(ctx, j.PipelineID)
+	if err != nil {
 		return err
 	}
-	a.Artifacts = artifactUses(j.Options.Artifacts)
+	a.Pipeline, a.Artifacts = sc.pipeline, artifactUses(j.Options.Artifacts)
 	if a.RootNamespaceID, err = rootNamespace(ctx, s.DB, a.Project.NamespaceID); err != nil {
 		return err
 	}
 	if a.RunningShared, err = runningShared(ctx, s.DB, a.Project.ID); err != nil {
 		return err
 	}
-	if err := s.prepareDependencies(ctx, a); err != nil {
+	deps, err := s.dependenciesOf(ctx, j, sc)
+	if err != nil {
+		return fmt.Errorf("dependencies: %w", err)
+	}
+	if err := s.prepareDependencies(a, deps); err != nil {
 		return err
 	}
-	if err := s.prepareVariables(ctx, a); err != nil {
+	if err := s.prepareVariables(ctx, a, sc, deps); err != nil {
 		return err
 	}
 	if err := a.prepareSecrets(); err != nil {
@@ -108,22 +113,10 @@ func unsupported(j *Job, m *Manager) FailureReason {
 	return ""
 }
 
-func (s *Service) prepareDependencies(ctx context.Context, a *Assignment) error {
-	jobs, err := s.dependenciesOf(ctx, a.Job)
-	if err != nil {
-		return fmt.Errorf("dependencies: %w", err)
-	}
-	var ids []int64
-	for _, j := range jobs {
-		ids = append(ids, j.ID)
-	}
-	files, err := findArchives(ctx, s.DB, ids)
-	if err != nil {
-		return fmt.Errorf("dependencies: %w", err)
-	}
+func (s *Service) prepareDependencies(a *Assignment, deps []dependency) error {
 	now := s.Now()
-	for _, j := range jobs {
-		file := files[j.ID]
+	for _, d := range deps {
+		j, file := d.job, d.archive
 		if file == nil {
 			gone := j.ErasedAt != nil || j.ArtifactsExpireAt != nil && !now.Before(*j.ArtifactsExpireAt)
 			if gone && j.Options.Artifacts != nil {
@@ -138,8 +131,8 @@ func (s *Service) prepareDependencies(ctx context.Context, a *Assignment) error 
 
 // prepareVariables adds to the variables of a job those that belong to its
 // token and its runner.
-func (s *Service) prepareVariables(ctx context.Context, a *Assignment) error {
-	list, err := s.jobVariables(ctx, a.Job)
+func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene, deps []dependency) error {
+	list, err := s.jobVariables(ctx, a.Job, sc, deps)
 	if errs.Is(err, errs.KindInvalid) {
 		return &unfit{DataIntegrityFailure, "The variables of the job can not be read."}
 	}

@@ -83,7 +83,7 @@ func (s *Service) trigger(ctx context.Context, j *Job) error {
 	if err := s.checkChain(ctx, sc.pipeline, j); err != nil {
 		return err
 	}
-	list, err := s.jobVariables(ctx, j)
+	list, err := s.readVariables(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, pa
 func (s *Service) endBridge(ctx context.Context, id int64, end End) error {
 	return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
 		if j.Status == flow.Pending {
-			if err := s.beginJob(ctx, tx, j); err != nil {
+			if err := s.beginJob(ctx, tx, j, nil); err != nil {
 				return err
 			}
 		}

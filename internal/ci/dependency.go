@@ -15,9 +15,36 @@ import (
 	"svc/internal/project"
 )
 
+// dependency is a job whose artifacts another one gets.
+type dependency struct {
+	job     *Job
+	archive *Artifact // nil when there is none
+	dotenv  *Artifact // the variables that it has reported, nil as well
+}
+
 // dependenciesOf gives the jobs whose artifacts a job downloads, in the order of
 // the pipeline, then those of other pipelines.
-func (s *Service) dependenciesOf(ctx context.Context, j *Job) ([]*Job, error) {
+func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *scene) ([]dependency, error) {
+	jobs, err := s.dependencyJobs(ctx, j, sc)
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	var ids []int64
+	for _, d := range jobs {
+		ids = append(ids, d.ID)
+	}
+	files, err := findHandedOn(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+	}
+	var found []dependency
+	for _, d := range jobs {
+		found = append(found, dependency{d, files[handedOn{d.ID, ArchiveFile}], files[handedOn{d.ID, "dotenv"}]})
+	}
+	return found, nil
+}
+
+func (s *Service) dependencyJobs(ctx context.Context, j *Job, sc *scene) ([]*Job, error) {
 	found, err := s.ownDependencies(ctx, j)
 	if err != nil {
 		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
@@ -26,7 +53,7 @@ func (s *Service) dependenciesOf(ctx context.Context, j *Job) ([]*Job, error) {
 		if !need.Artifacts {
 			continue
 		}
-		other, err := s.crossDependency(ctx, j, need)
+		other, err := s.crossDependency(ctx, j, sc, need)
 		if err != nil {
 			return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
 		}
@@ -69,11 +96,7 @@ func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
 
 // crossDependency finds a job of another pipeline: nil when there is none that
 // the one who started this job may see.
-func (s *Service) crossDependency(ctx context.Context, j *Job, need config.CrossNeed) (*Job, error) {
-	sc, err := s.sceneOf(ctx, j.PipelineID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need config.CrossNeed) (*Job, error) {
 	given, err := s.pipelineVariables(sc.pipeline)
 	if err != nil {
 		return nil, err
@@ -176,10 +199,4 @@ func latestSuccess(ctx context.Context, q db.Q, projectID int64, ref, name strin
 		return nil, err
 	}
 	return latestNamed(ctx, q, id, name)
-}
-
-// findReport finds where a report of a job lies.
-func findReport(ctx context.Context, q db.Q, jobID int64, kind string) (blob, format string, err error) {
-	err = q.QueryRowContext(ctx, `SELECT blob, format FROM job_artifacts WHERE job_id = ? AND kind = ?`, jobID, kind).Scan(&blob, &format)
-	return blob, format, err
 }

@@ -64,7 +64,12 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 			}
 			continue // somebody stopped it
 		}
-		if failed, ok := errors.AsType[*unfit](err); ok {
+		failed, ok := errors.AsType[*unfit](err)
+		if kind := errs.KindOf(err); !ok && kind != 0 && kind != errs.KindUnavailable {
+			// A refusal stays one: the job would come back for ever.
+			failed, ok = &unfit{UnmetPrerequisites, "What the job needs is not there any more."}, true
+		}
+		if ok {
 			if err := s.failClaimed(ctx, a.Job, failed); err != nil {
 				return nil, err
 			}
@@ -84,7 +89,7 @@ func (s *Service) begin(ctx context.Context, a *Assignment) (bool, error) {
 	if a.Manager.Info.Features["two_phase_job_commit"] {
 		return true, nil
 	}
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginJob(ctx, tx, a.Job) })
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginJob(ctx, tx, a.Job, digest(a.Token)) })
 	if errs.Is(err, errs.KindConflict) {
 		return false, nil
 	}
@@ -144,7 +149,7 @@ func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment
 				refused[c.projectID] = true
 				continue
 			}
-			a, err := s.claimFrom(ctx, r, m, p, c.set)
+			a, err := s.claimFrom(ctx, r, m, p, c)
 			if a != nil || err != nil {
 				s.turn.Store(c.projectID)
 				return a, err
@@ -224,7 +229,7 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 		return nil, err
 	}
 	switch {
-	case p.Archived, p.Builds == project.Disabled,
+	case p.Archived, p.Builds == project.Disabled, p.Repository == project.Disabled,
 		r.Kind == InstanceRunner && !p.Settings.SharedRunnersEnabled,
 		r.Kind == GroupRunner && !p.Settings.GroupRunnersEnabled:
 		return nil, nil
@@ -233,12 +238,8 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 }
 
 // claimFrom takes the oldest job of a project that nobody else takes.
-func (s *Service) claimFrom(ctx context.Context, r *Runner, m *Manager, p *project.Project, set int64) (*Assignment, error) {
-	for after := int64(0); ; {
-		ids, err := waitingJobs(ctx, s.DB, set, p.ID, r.ProtectedOnly, after, jobsAtOnce)
-		if err != nil {
-			return nil, fmt.Errorf("look for jobs: %w", err)
-		}
+func (s *Service) claimFrom(ctx context.Context, r *Runner, m *Manager, p *project.Project, c candidate) (*Assignment, error) {
+	for ids := []int64{c.oldest}; ; {
 		for _, id := range ids {
 			if !s.taken.take(id) {
 				continue // somebody beside us is about to have it
@@ -249,10 +250,13 @@ func (s *Service) claimFrom(ctx context.Context, r *Runner, m *Manager, p *proje
 				return a, err
 			}
 		}
-		if len(ids) < jobsAtOnce {
+		var err error
+		if ids, err = waitingJobs(ctx, s.DB, c.set, p.ID, r.ProtectedOnly, ids[len(ids)-1], jobsAtOnce); err != nil {
+			return nil, fmt.Errorf("look for jobs: %w", err)
+		}
+		if len(ids) == 0 {
 			return nil, nil
 		}
-		after = ids[len(ids)-1]
 	}
 }
 
@@ -269,7 +273,7 @@ func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Pr
 			return err
 		}
 		j, at := a.Job, s.Now()
-		if r.MaximumTimeout != nil {
+		if r.MaximumTimeout != nil { // of this runner; the job keeps its own
 			j.Timeout = min(j.Timeout, seconds(*r.MaximumTimeout))
 		}
 		j.RunnerID, j.ManagerID, j.ClaimedAt, j.HeardAt = &r.ID, &m.ID, &at, &at

@@ -165,11 +165,34 @@ func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in proj
 
 // StopEnvironment stops an environment, for Developers and above: starts the
 // job that stops it if the last deployment names one, unless force says that
-// none is to be run. NotFound.
+// none is to be run. Forbidden to those who may not run jobs on the ref of that
+// job; NotFound.
 func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Environment, error) {
+	if !force {
+		if err := s.mayStop(ctx, by, in, id); err != nil {
+			return nil, err
+		}
+	}
 	return s.changeEnvironment(ctx, by, in, id, "environment_stopped", audit.Details{Change: "state", To: string(Stopped)}, func(tx *db.Tx, e *Environment) error {
 		return s.stopEnvironment(ctx, tx, e, &by.ID, force)
 	})
+}
+
+// mayStop refuses one who may not start the job that stops an environment.
+func (s *Service) mayStop(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
+	c, err := s.control(ctx, by, in)
+	if err != nil {
+		return err
+	}
+	e, err := findEnvironment(ctx, s.DB, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	stop, err := findStopJob(ctx, s.DB, e)
+	if err != nil || stop == nil {
+		return err
+	}
+	return c.ref(ctx, stop.Ref, stop.Tag)
 }
 
 // StopStale stops all environments of a project to which nothing was deployed,

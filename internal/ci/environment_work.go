@@ -27,7 +27,7 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 	if o == nil || j.EnvironmentID == nil {
 		return nil
 	}
-	list, err := s.jobVariables(ctx, j)
+	list, err := s.readVariables(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,11 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		known = append(known, config.Variable{Key: v.Key, Value: v.Value})
 	}
 	// Often the job itself found out where it put what it deployed.
-	reported, err := s.reportedBy(ctx, j)
+	own, err := findHandedOn(ctx, s.DB, []int64{j.ID})
+	if err != nil {
+		return err
+	}
+	reported, err := s.reported(ctx, own[handedOn{j.ID, "dotenv"}])
 	if err != nil {
 		return err
 	}

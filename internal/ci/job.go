@@ -10,13 +10,22 @@ import (
 	"svc/internal/user"
 )
 
+// Standing is where a job stands: all that most calls of its runner ask for.
+type Standing struct {
+	ID            int64
+	PipelineID    int64
+	Status        flow.Status
+	Canceling     bool // canceled, and its runner may still finish
+	EnvironmentID *int64
+	ClaimedAt     *time.Time // a runner got it and has not begun yet
+	HeardAt       *time.Time // its runner was heard of last
+}
+
 // Job is one piece of work of a pipeline. A bridge is a job that makes another
 // pipeline instead of being run.
 type Job struct {
-	ID            int64
+	Standing
 	ProjectID     int64
-	PipelineID    int64
-	Status        flow.Status
 	Bridge        bool
 	Retried       bool // there is a newer try
 	Name          string
@@ -36,21 +45,17 @@ type Job struct {
 	Timeout       time.Duration
 
 	ResourceGroupID *int64
-	EnvironmentID   *int64
 	RunnerID        *int64
 	ManagerID       *int64
 
 	FailureReason FailureReason
 	ExitCode      *int64
 	Coverage      *float64
-	Canceling     bool // canceled, and its runner may still finish
 
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
 	QueuedAt          *time.Time
-	ClaimedAt         *time.Time // a runner got it and has not begun yet
 	StartedAt         *time.Time
-	HeardAt           *time.Time // its runner was heard of last
 	FinishedAt        *time.Time
 	ScheduledAt       *time.Time
 	ErasedAt          *time.Time

@@ -2,6 +2,7 @@ package ci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,16 +19,19 @@ type End struct {
 	Reason   FailureReason
 	ExitCode *int64
 	Coverage *float64
+
+	token []byte // digest: only the job of this runner ends
 }
 
-// beginJob says that a runner has begun with a job that it was given:
-// Conflict when the job is not pending any more.
-func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job) error {
+// beginJob says that the one who holds a token has begun with a job that he was
+// given: Conflict when the job is not pending any more, or somebody else's. A
+// bridge has no token.
+func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte) error {
 	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
 		return err
 	}
 	at := s.Now()
-	if err := startJob(ctx, tx, j.ID, at); err != nil {
+	if err := startJob(ctx, tx, j.ID, token, at); err != nil {
 		return err
 	}
 	j.Status, j.StartedAt, j.HeardAt, j.ClaimedAt, j.UpdatedAt = flow.Running, &at, &at, nil, at
@@ -91,10 +95,12 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 			j.AllowFailure = true
 		}
 	}
-	if err := saveEnd(ctx, tx, j, from); err != nil {
-		return err
+	if from == flow.Pending { // before the job: a runner that takes it has the same order
+		if err := deleteQueued(ctx, tx, j.ID); err != nil {
+			return err
+		}
 	}
-	if err := deleteQueued(ctx, tx, j.ID); err != nil {
+	if err := saveEnd(ctx, tx, j, from, end.token); err != nil {
 		return err
 	}
 	if !j.Canceling { // else what it holds is free when its runner has finished
@@ -159,10 +165,11 @@ func (s *Service) another(ctx context.Context, tx *db.Tx, old *Job, userID *int6
 	old.Retried = true
 	at := s.Now()
 	j := &Job{
-		ProjectID: old.ProjectID, PipelineID: old.PipelineID, Status: flow.Created, Bridge: old.Bridge, Name: old.Name, Stage: old.Stage,
+		Standing:  Standing{PipelineID: old.PipelineID, Status: flow.Created, EnvironmentID: old.EnvironmentID},
+		ProjectID: old.ProjectID, Bridge: old.Bridge, Name: old.Name, Stage: old.Stage,
 		StageIndex: old.StageIndex, When: old.When, AllowFailure: old.Options.AllowFailure, Needs: old.Needs, Ref: old.Ref, Tag: old.Tag,
 		Protected: old.Protected, Interruptible: old.Interruptible, UserID: userID, TagSetID: old.TagSetID, Attempt: attempt, RetryOf: &old.ID,
-		Timeout: old.Timeout, ResourceGroupID: old.ResourceGroupID, EnvironmentID: old.EnvironmentID, CreatedAt: at, UpdatedAt: at,
+		Timeout: old.Timeout, ResourceGroupID: old.ResourceGroupID, CreatedAt: at, UpdatedAt: at,
 		Options: old.Options,
 	}
 	if err := insertJob(ctx, tx, j); err != nil {
@@ -227,10 +234,19 @@ func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 			return s.Queue.Add(ctx, tx, outdatedWork{JobID: jobID}, queue.In(lane))
 		}
 	}
-	if err := insertQueued(ctx, tx, jobID, s.Now()); err != nil {
+	return s.offer(ctx, tx, jobID)
+}
+
+// offer puts a job where runners look, and wakes those that could take it.
+func (s *Service) offer(ctx context.Context, tx *db.Tx, jobID int64) error {
+	c, err := insertQueued(ctx, tx, jobID, s.Now())
+	if errors.Is(err, db.ErrNoRows) { // it is there already
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	return s.jobQueued(ctx, tx, jobID)
+	return s.Notices.Send(ctx, tx, topicQueued, c.key())
 }
 
 // setAlarm says when a delayed job begins.

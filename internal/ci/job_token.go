@@ -42,7 +42,7 @@ func (s *Service) JobActor(ctx context.Context, token, ip string) (actor.Actor, 
 // holdsToken tells whether the token of a job works: from the moment that a
 // runner has the job until its end. A canceled job may be let finish in its
 // runner's own way.
-func (j *Job) holdsToken() bool {
+func (j *Standing) holdsToken() bool {
 	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
 }
 
@@ -53,22 +53,24 @@ func findJobByToken(ctx context.Context, q db.Q, token string) (*Job, error) {
 	return scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.token_digest = ?`, digest(token)))
 }
 
-// jobToken gives the digest of the token of a job, empty when no runner has
-// had it.
-func jobToken(ctx context.Context, q db.Q, id int64) (held []byte, err error) {
-	err = q.QueryRowContext(ctx, `SELECT token_digest FROM jobs WHERE id = ?`, id).Scan(&held)
-	return held, err
-}
-
-// runnersJob gives a job to the runner that has it: Forbidden for every other
-// token, also when there is no such job, because a proxy can make up a 404.
-func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*Job, error) {
-	held, err := jobToken(ctx, s.DB, jobID)
-	if errors.Is(err, db.ErrNoRows) || err == nil && (len(held) == 0 || !secret.Equal(string(held), string(digest(token)))) {
+// held tells where a job stands to the runner that has it: Forbidden for every
+// other token, also when there is no such job, because a proxy can make up a
+// 404.
+func (s *Service) held(ctx context.Context, jobID int64, token string) (*heldJob, error) {
+	h, err := findHeld(ctx, s.DB, jobID)
+	if errors.Is(err, db.ErrNoRows) || err == nil && (len(h.token) == 0 || !secret.Equal(string(h.token), string(digest(token)))) {
 		return nil, errs.Forbidden("")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find job %d: %w", jobID, err)
+	}
+	return h, nil
+}
+
+// runnersJob gives the whole job to its runner, as held does.
+func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*Job, error) {
+	if _, err := s.held(ctx, jobID, token); err != nil {
+		return nil, err
 	}
 	return findAnyJob(ctx, s.DB, jobID)
 }

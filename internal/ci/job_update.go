@@ -11,7 +11,6 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/secret"
 )
 
 // JobUpdate is what a runner says of its job.
@@ -37,13 +36,13 @@ type Heard struct {
 	Gap bool
 }
 
-func (s *Service) tellRunner(j *Job, size int64) *Heard {
+func (s *Service) tellRunner(j *Standing, size int64) *Heard {
 	return &Heard{Status: j.runnerStatus(), Size: size, Interval: s.updateInterval(j.ID)}
 }
 
 // runnerStatus is the state as runners know it: they are told when somebody
 // stopped a job that they may still tidy up after.
-func (j *Job) runnerStatus() string {
+func (j *Standing) runnerStatus() string {
 	if j.Canceling {
 		return "canceling"
 	}
@@ -54,29 +53,29 @@ func (j *Job) runnerStatus() string {
 // ended. Forbidden when the token is another one, or the job is not the
 // runner's any more; what the job is then is told beside.
 func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u JobUpdate) (*Heard, error) {
-	j, err := s.runnersJob(ctx, jobID, token)
+	h, err := s.held(ctx, jobID, token)
 	if err != nil {
 		return nil, err
 	}
-	if !j.holdsToken() {
-		return s.overFor(j, u)
+	if !h.holdsToken() {
+		return s.overFor(&h.Standing, u)
 	}
 	switch u.State {
 	case "success", "failed":
-		return s.endByRunner(ctx, j, token, u)
+		return s.endByRunner(ctx, h, u)
 	case "running":
-		if j.Status == flow.Pending {
-			if err := s.startByRunner(ctx, j, token); err != nil {
-				return s.refusedFor(ctx, j, err)
+		if h.Status == flow.Pending {
+			if err := s.startByRunner(ctx, h); err != nil {
+				return s.refusedFor(ctx, jobID, err)
 			}
 		}
 	}
-	return s.tellRunner(j, 0), s.touchJob(ctx, j)
+	return s.tellRunner(&h.Standing, 0), s.touchJob(ctx, &h.Standing)
 }
 
 // overFor answers a runner whose job has ended. One that says again what it
 // said before did not hear us.
-func (s *Service) overFor(j *Job, u JobUpdate) (*Heard, error) {
+func (s *Service) overFor(j *Standing, u JobUpdate) (*Heard, error) {
 	told := s.tellRunner(j, 0)
 	if j.Status.Done() && u.State == string(j.Status) {
 		return told, nil
@@ -84,48 +83,51 @@ func (s *Service) overFor(j *Job, u JobUpdate) (*Heard, error) {
 	return told, errs.Forbidden("Job is not running")
 }
 
-func (s *Service) startByRunner(ctx context.Context, j *Job, token string) error {
-	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.beginHeld(ctx, tx, j, token) })
-}
-
-// beginHeld begins a job for the runner that holds its token; Conflict when it
-// was given back to the queue meanwhile, since the runner took too long.
-func (s *Service) beginHeld(ctx context.Context, tx *db.Tx, j *Job, token string) error {
-	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
-		return err
-	}
-	held, err := jobToken(ctx, tx, j.ID)
-	if err != nil {
-		return err
-	}
-	if !secret.Equal(string(held), string(digest(token))) {
-		return errs.Conflict("Job was given back")
-	}
-	return s.beginJob(ctx, tx, j)
+// startByRunner begins a job for the runner that holds its token; Conflict when
+// it was given back to the queue meanwhile, since the runner took too long.
+func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		j := &Job{Standing: h.Standing}
+		if j.EnvironmentID != nil { // what is deployed where is told as well
+			var err error
+			if j, err = findAnyJob(ctx, tx, h.ID); err != nil {
+				return err
+			}
+		}
+		if err := s.beginJob(ctx, tx, j, h.token); err != nil {
+			return err
+		}
+		h.Standing = j.Standing
+		return nil
+	})
 }
 
 // refusedFor answers a runner whose job was changed by somebody else in the
 // same moment.
-func (s *Service) refusedFor(ctx context.Context, j *Job, cause error) (*Heard, error) {
+func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*Heard, error) {
 	if !errs.Is(cause, errs.KindConflict) {
-		return nil, fmt.Errorf("update job %d: %w", j.ID, cause)
+		return nil, fmt.Errorf("update job %d: %w", jobID, cause)
 	}
-	now, err := findAnyJob(ctx, s.DB, j.ID)
+	now, err := findHeld(ctx, s.DB, jobID)
 	if err != nil {
-		return nil, err
+		return nil, notFound(err, "Job")
 	}
-	return s.tellRunner(now, 0), errs.Forbidden("Job is not running").Because(cause)
+	return s.tellRunner(&now.Standing, 0), errs.Forbidden("Job is not running").Because(cause)
 }
 
 // endByRunner ends a job as its runner says. The log is compared first: the
 // runner sends it again when it is not the same.
-func (s *Service) endByRunner(ctx context.Context, j *Job, token string, u JobUpdate) (*Heard, error) {
+func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Heard, error) {
+	j, err := findAnyJob(ctx, s.DB, h.ID)
+	if err != nil {
+		return nil, err
+	}
 	ok, err := s.sameLog(ctx, j, u)
 	if err != nil {
 		return nil, fmt.Errorf("check log of job %d: %w", j.ID, err)
 	}
 	if !ok {
-		told := s.tellRunner(j, 0)
+		told := s.tellRunner(&j.Standing, 0)
 		told.Mismatch = true
 		return told, nil
 	}
@@ -139,27 +141,37 @@ func (s *Service) endByRunner(ctx context.Context, j *Job, token string, u JobUp
 	if end.Coverage, err = s.coverage(ctx, j); err != nil {
 		return nil, fmt.Errorf("coverage of job %d: %w", j.ID, err)
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		now, err := findAnyJob(ctx, tx, j.ID)
-		if err != nil {
-			return err
+	for fresh := true; ; fresh = false {
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.endHeld(ctx, tx, j, h.token, end) })
+		if !fresh || !errs.Is(err, errs.KindConflict) {
+			break
 		}
-		if now.Status == flow.Pending { // it ended before it said that it began
-			if err := s.beginHeld(ctx, tx, now, token); err != nil {
-				return err
-			}
+		// It was canceled, or given to another runner, since we read it.
+		if j, err = findAnyJob(ctx, s.DB, h.ID); err != nil {
+			break
 		}
-		if err := s.finishJob(ctx, tx, now, end); err != nil {
-			return err
-		}
-		j = now
-		return nil
-	})
+	}
 	if err != nil {
-		return s.refusedFor(ctx, j, err)
+		return s.refusedFor(ctx, h.ID, err)
 	}
 	s.watched.changed(j.ID)
-	return s.tellRunner(j, 0), nil
+	return s.tellRunner(&j.Standing, 0), nil
+}
+
+// endHeld ends a job for the runner that holds its token.
+func (s *Service) endHeld(ctx context.Context, tx *db.Tx, read *Job, token []byte, end End) error {
+	j := *read                    // it may be done again
+	if j.Status == flow.Pending { // it ended before it said that it began
+		if err := s.beginJob(ctx, tx, &j, token); err != nil {
+			return err
+		}
+	}
+	end.token = token
+	if err := s.finishJob(ctx, tx, &j, end); err != nil {
+		return err
+	}
+	*read = j
+	return nil
 }
 
 // sameLog compares the log with what the runner says of it. Where bytes are
@@ -224,10 +236,11 @@ func RunnerFailureReasons() []string {
 }
 
 // heardTouch is how exact it is known when the runner of a job was heard of.
-const heardTouch = time.Minute
+// It is far below the time after which a silent runner is given up.
+const heardTouch = 10 * time.Minute
 
 // touchJob notes that the runner of a job was heard of.
-func (s *Service) touchJob(ctx context.Context, j *Job) error {
+func (s *Service) touchJob(ctx context.Context, j *Standing) error {
 	now := s.Now()
 	if j.HeardAt != nil && now.Sub(*j.HeardAt) < heardTouch {
 		return nil
@@ -251,10 +264,11 @@ type LogPatch struct {
 // Forbidden when the token is another one or the job does not run, Invalid
 // when there is no place; a Gap is told when the log has another size.
 func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p LogPatch) (*Heard, error) {
-	j, err := s.runnersJob(ctx, jobID, token)
+	h, err := s.held(ctx, jobID, token)
 	if err != nil {
 		return nil, err
 	}
+	j := &h.Standing
 	if j.Status != flow.Running && !j.Canceling {
 		return s.tellRunner(j, 0), errs.Forbidden("Job is not running")
 	}
@@ -264,12 +278,12 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 	if err := s.touchJob(ctx, j); err != nil {
 		return nil, err
 	}
-	if p.Debug { // before somebody reads it
-		if err := s.noteDebugLog(ctx, j); err != nil {
+	if p.Debug && !h.debugLog { // before somebody reads it
+		if err := s.noteDebugLog(ctx, j.ID); err != nil {
 			return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 		}
 	}
-	size, err := s.addLog(ctx, j, p.At, p.Text)
+	size, err := s.addLog(ctx, j.ID, p.At, p.Text)
 	told := s.tellRunner(j, size)
 	if gap, ok := errors.AsType[*gapError](err); ok {
 		told.Gap, told.Size = true, gap.size

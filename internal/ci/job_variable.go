@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -28,8 +27,8 @@ type JobVariable struct {
 
 // jobVariables are what a job sees, without what only its token opens; of two
 // of one name there is only the one that counts.
-func (s *Service) jobVariables(ctx context.Context, j *Job) ([]JobVariable, error) {
-	list, err := s.variablesOf(ctx, j)
+func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
+	list, err := s.variablesOf(ctx, j, sc, deps)
 	if err != nil {
 		return nil, fmt.Errorf("variables of job %d: %w", j.ID, err)
 	}
@@ -46,14 +45,24 @@ func (s *Service) jobVariables(ctx context.Context, j *Job) ([]JobVariable, erro
 	return out, nil
 }
 
-// variablesOf gives all variables of a job, from the weakest to the strongest.
-func (s *Service) variablesOf(ctx context.Context, j *Job) ([]JobVariable, error) {
+// readVariables reads what jobVariables needs first.
+func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, error) {
 	sc, err := s.sceneOf(ctx, j.PipelineID)
 	if err != nil {
 		return nil, err
 	}
+	deps, err := s.dependenciesOf(ctx, j, sc)
+	if err != nil {
+		return nil, err
+	}
+	return s.jobVariables(ctx, j, sc, deps)
+}
+
+// variablesOf gives all variables of a job, from the weakest to the strongest.
+func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
 	var env *Environment
 	if j.EnvironmentID != nil {
+		var err error
 		if env, err = findEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID); err != nil && !errs.Is(err, errs.KindNotFound) {
 			return nil, err
 		}
@@ -72,11 +81,13 @@ func (s *Service) variablesOf(ctx context.Context, j *Job) ([]JobVariable, error
 	open(sc.predefined())
 	open(sc.job(j, env))
 	open(j.Options.Variables)
-	reported, err := s.dotenv(ctx, j)
-	if err != nil {
-		return nil, err
+	for _, d := range deps {
+		reported, err := s.reported(ctx, d.dotenv)
+		if err != nil {
+			return nil, err
+		}
+		secret(reported)
 	}
-	secret(reported)
 	name := ""
 	if j.Options.Environment != nil {
 		name = j.Options.Environment.Name
@@ -250,38 +261,17 @@ const (
 	maxDotenvVariables = 150
 )
 
-// dotenv are the variables that jobs before this one have reported.
-func (s *Service) dotenv(ctx context.Context, j *Job) ([]config.Variable, error) {
-	before, err := s.dependenciesOf(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	var out []config.Variable
-	for _, d := range before {
-		list, err := s.reportedBy(ctx, d)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, list...)
-	}
-	return out, nil
-}
-
-// reportedBy are the variables that a job has reported itself.
-func (s *Service) reportedBy(ctx context.Context, j *Job) ([]config.Variable, error) {
-	blob, format, err := findReport(ctx, s.DB, j.ID, "dotenv")
-	if errors.Is(err, db.ErrNoRows) {
+// reported reads the variables of a report, if there is one.
+func (s *Service) reported(ctx context.Context, a *Artifact) ([]config.Variable, error) {
+	if a == nil {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.readDotenv(ctx, blob, format)
+	list, err := s.readDotenv(ctx, a.blob, string(a.Format))
 	if errs.Is(err, errs.KindNotFound) { // it has expired meanwhile
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dotenv report of job %d: %w", j.ID, err)
+		return nil, fmt.Errorf("dotenv report of job %d: %w", a.JobID, err)
 	}
 	return list, nil
 }

@@ -72,12 +72,8 @@ func hasDebugLog(ctx context.Context, q db.Q, jobID int64) (debug bool, err erro
 }
 
 // noteDebugLog remembers that a log shows every step.
-func (s *Service) noteDebugLog(ctx context.Context, j *Job) error {
-	debug, err := hasDebugLog(ctx, s.DB, j.ID)
-	if err != nil || debug {
-		return err
-	}
-	_, err = s.DB.ExecContext(ctx, `UPDATE jobs SET debug_log = TRUE WHERE id = ?`, j.ID)
+func (s *Service) noteDebugLog(ctx context.Context, jobID int64) error {
+	_, err := s.DB.ExecContext(ctx, `UPDATE jobs SET debug_log = TRUE WHERE id = ?`, jobID)
 	return err
 }
 
@@ -145,29 +141,26 @@ func cutNotice(limit int64) []byte {
 
 // addLog adds what a runner sent to a log. It gives the size that the runner
 // is to know of: what is over the limit counts, though it is not kept.
-func (s *Service) addLog(ctx context.Context, j *Job, at int64, p []byte) (int64, error) {
+func (s *Service) addLog(ctx context.Context, jobID, at int64, p []byte) (int64, error) {
 	limit, err := s.logLimit(ctx)
 	if err != nil {
 		return 0, err
 	}
-	size, err := s.logs.size(ctx, j.ID)
-	if err != nil {
-		return 0, err
-	}
-	if size > limit { // it was cut
-		return at + int64(len(p)), nil
-	}
 	end := at + int64(len(p))
-	if end > limit {
+	if end > limit { // only then it may have been cut
+		size, err := s.logs.size(ctx, jobID)
+		if err != nil || size > limit {
+			return end, err
+		}
 		if at > limit {
 			return size, &gapError{size}
 		}
 		p = append(bytes.Clone(p[:limit-at]), cutNotice(limit)...)
 	}
-	if size, err = s.logs.add(ctx, j.ID, at, p); err != nil {
+	if size, err := s.logs.add(ctx, jobID, at, p); err != nil {
 		return size, err
 	}
-	s.watched.changed(j.ID)
+	s.watched.changed(jobID)
 	return end, nil
 }
 

@@ -1,11 +1,13 @@
 package ci
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"sort"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -33,37 +35,51 @@ const (
 // pack writes what r gives into the store, compressed.
 func (s *Service) pack(ctx context.Context, key string, r io.Reader) error {
 	out, in := io.Pipe()
-	go func() { in.CloseWithError(packFrames(in, r)) }()
+	go func() { in.CloseWithError(s.packer.frames(in, r)) }()
 	_, err := s.Blobs.Put(ctx, key, out, blob.Options{ContentType: "application/zstd"})
 	return errors.Join(err, out.Close())
 }
 
-func packFrames(w io.Writer, r io.Reader) error {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(frameSize))
+// packer compresses frames, for all who pack a log at the same time; what it
+// needs for it is made once.
+type packer struct {
+	once sync.Once
+	z    *zstd.Encoder
+	err  error
+}
+
+func (p *packer) encoder() (*zstd.Encoder, error) {
+	p.once.Do(func() {
+		p.z, p.err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(frameSize))
+	})
+	return p.z, p.err
+}
+
+func (p *packer) frames(w io.Writer, r io.Reader) error {
+	z, err := p.encoder()
 	if err != nil {
 		return err
 	}
-	defer z.Reset(nil) // Close would write one more frame
 	var list []byte
 	n := uint32(0)
-	for {
-		sink := &countingWriter{w: w}
-		z.Reset(sink)
-		size, err := io.CopyN(z, r, frameSize)
-		if err != nil && err != io.EOF {
+	var plain bytes.Buffer
+	var packed []byte
+	for end := false; !end; {
+		plain.Reset()
+		size, err := io.CopyN(&plain, r, frameSize)
+		if end = err == io.EOF; err != nil && !end {
 			return err
 		}
-		if size > 0 || n == 0 {
-			if err := z.Close(); err != nil {
-				return err
-			}
-			list = binary.LittleEndian.AppendUint32(list, uint32(sink.n))
-			list = binary.LittleEndian.AppendUint32(list, uint32(size))
-			n++
-		}
-		if err == io.EOF {
+		if size == 0 && n > 0 {
 			break
 		}
+		packed = z.EncodeAll(plain.Bytes(), packed[:0])
+		if _, err := w.Write(packed); err != nil {
+			return err
+		}
+		list = binary.LittleEndian.AppendUint32(list, uint32(len(packed)))
+		list = binary.LittleEndian.AppendUint32(list, uint32(size))
+		n++
 	}
 	head := binary.LittleEndian.AppendUint32(nil, listMagic)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(list)+footerSize))
@@ -72,18 +88,6 @@ func packFrames(w io.Writer, r io.Reader) error {
 	list = binary.LittleEndian.AppendUint32(list, footerMagic)
 	_, err = w.Write(append(head, list...))
 	return err
-}
-
-type countingWriter struct {
-	w io.Writer
-	n int64
-}
-
-// Write implements io.Writer.
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // frame is where a frame begins: in the log, and in the file.

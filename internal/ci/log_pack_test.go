@@ -128,12 +128,12 @@ func TestPackedLogEnd(t *testing.T) {
 // frames lie within the file and in their order.
 func FuzzReadFrames(f *testing.F) {
 	var packed bytes.Buffer
-	if err := packFrames(&packed, bytes.NewReader(randomText(2*frameSize+1))); err != nil {
+	if err := (&packer{}).frames(&packed, bytes.NewReader(randomText(2*frameSize+1))); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(packed.Bytes()[packed.Len()-100:])
 	var small bytes.Buffer
-	if err := packFrames(&small, bytes.NewReader([]byte("x"))); err != nil {
+	if err := (&packer{}).frames(&small, bytes.NewReader([]byte("x"))); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(small.Bytes())

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -38,6 +40,12 @@ type RunnerInfo struct {
 	Executor     string          `json:"executor,omitempty"`
 	Shell        string          `json:"shell,omitempty"`
 	Features     map[string]bool `json:"features,omitempty"`
+}
+
+func (i *RunnerInfo) equal(other *RunnerInfo) bool {
+	a, b := *i, *other
+	a.Features, b.Features = nil, nil
+	return reflect.DeepEqual(a, b) && maps.Equal(i.Features, other.Features)
 }
 
 // Status tells whether the machine is there.
@@ -122,9 +130,9 @@ func (s *Service) manager(ctx context.Context, r *Runner, c Contact) (*Manager, 
 	if err != nil {
 		return nil, err
 	}
-	was, err := json.Marshal(m.Info)
-	if err != nil {
-		return nil, err
+	same := c.Info == nil || m.Info.equal(c.Info)
+	if m.ID != 0 && m.IP == c.IP && same && m.ContactedAt != nil && at.Sub(*m.ContactedAt) < contactTouch {
+		return m, nil
 	}
 	if c.Info != nil {
 		m.Info = *c.Info
@@ -135,9 +143,6 @@ func (s *Service) manager(ctx context.Context, r *Runner, c Contact) (*Manager, 
 	}
 	if len(now) > maxInfo {
 		return nil, errs.Invalid("info is too long")
-	}
-	if m.ID != 0 && m.IP == c.IP && string(was) == string(now) && m.ContactedAt != nil && at.Sub(*m.ContactedAt) < contactTouch {
-		return m, nil
 	}
 	m.IP, m.ContactedAt = c.IP, &at
 	return m, s.DB.Tx(ctx, func(tx *db.Tx) error { return saveManager(ctx, tx, m, string(now)) })

@@ -71,7 +71,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 					return err
 				}
 			}
-			return s.beginJob(ctx, tx, j)
+			return s.beginJob(ctx, tx, j, nil)
 		})
 	}
 	return nil

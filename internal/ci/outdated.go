@@ -43,10 +43,7 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 		if outdated && p.Settings.CIForwardDeploymentEnabled {
 			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: UnmetPrerequisites})
 		}
-		if err := insertQueued(ctx, tx, j.ID, s.Now()); err != nil {
-			return err
-		}
-		return s.jobQueued(ctx, tx, j.ID)
+		return s.offer(ctx, tx, j.ID)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -230,12 +229,5 @@ func (v *Variable) inScope(environment string) bool {
 	if v.Scope == "" || v.Scope == "*" {
 		return true
 	}
-	if environment == "" {
-		return false
-	}
-	parts := strings.Split(v.Scope, "*")
-	for i, p := range parts {
-		parts[i] = regexp.QuoteMeta(p)
-	}
-	return regexp.MustCompile(`^` + strings.Join(parts, `.*`) + `$`).MatchString(environment)
+	return environment != "" && scopeCovers(v.Scope, environment)
 }

@@ -16,6 +16,7 @@ type side struct {
 	turn    atomic.Int64 // the project that was served last
 	watched *watchers
 	logs    liveLog
+	packer  packer // of logs that are put away
 }
 
 // serveRunners takes on the part of the service that faces runners.

@@ -128,7 +128,10 @@ func (s *Service) renewRunner(ctx context.Context, by actor.Actor, r *Runner, pr
 		if err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, by, r, in, "ci_runner_token_reset", audit.Details{Change: "token"})
+		if err := s.recordRunner(ctx, tx, by, r, in, "ci_runner_token_reset", audit.Details{Change: "token"}); err != nil {
+			return err
+		}
+		return s.runnerChanged(ctx, tx, r.ID) // a request with the old one may be held
 	})
 	if err != nil {
 		return fmt.Errorf("reset token of runner %d: %w", r.ID, err)

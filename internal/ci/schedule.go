@@ -74,7 +74,7 @@ func (s *Service) Schedule(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, err
 	}
-	if mayEdit(by, proj, sch) {
+	if keepsSchedule(by, proj, sch) {
 		if sch.Variables, err = s.scheduleVariables(sch); err != nil {
 			return nil, err
 		}
@@ -129,10 +129,10 @@ func (s *Service) CreateSchedule(ctx context.Context, by actor.Actor, in project
 	return sch, s.fillSchedules(ctx, []*Schedule{sch})
 }
 
-// UpdateSchedule changes a schedule, for its owner and Maintainers. NotFound;
-// Forbidden; Invalid.
+// UpdateSchedule changes a schedule, for its owner. NotFound; Forbidden;
+// Invalid.
 func (s *Service) UpdateSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, c ScheduleChange) (*Schedule, error) {
-	return s.changeSchedule(ctx, by, in, id, audit.Details{Change: "pipeline schedule"}, func(proj *project.Project, sch *Schedule) error {
+	return s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "pipeline schedule"}, func(proj *project.Project, sch *Schedule) error {
 		return s.applySchedule(ctx, by, proj, sch, c)
 	})
 }
@@ -143,7 +143,7 @@ func (s *Service) TakeSchedule(ctx context.Context, by actor.Actor, in project.R
 	if _, err := s.Projects.Require(ctx, by, in, project.Maintainer); err != nil {
 		return nil, err
 	}
-	return s.changeSchedule(ctx, by, in, id, audit.Details{Change: "owner", To: by.Username}, func(_ *project.Project, sch *Schedule) error {
+	return s.changeSchedule(ctx, by, in, id, keepsSchedule, audit.Details{Change: "owner", To: by.Username}, func(_ *project.Project, sch *Schedule) error {
 		sch.OwnerID = &by.ID
 		return nil
 	})
@@ -161,7 +161,7 @@ func (s *Service) DeleteSchedule(ctx context.Context, by actor.Actor, in project
 		if err != nil {
 			return err
 		}
-		if !mayEdit(by, proj, sch) {
+		if !keepsSchedule(by, proj, sch) {
 			return errs.Forbidden("")
 		}
 		if err := errs.ChangedSince(sch.UpdatedAt, unmodifiedSince); err != nil {
@@ -212,12 +212,12 @@ func (s *Service) PlaySchedule(ctx context.Context, by actor.Actor, in project.R
 }
 
 // SetScheduleVariable adds a variable to a schedule, or changes one when must
-// says that it is there; for its owner and Maintainers. NotFound; Invalid.
+// says that it is there; for its owner. NotFound; Forbidden; Invalid.
 func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, v PipelineVariable, must bool) (*PipelineVariable, error) {
 	if err := checkVariables([]PipelineVariable{v}); err != nil {
 		return nil, err
 	}
-	_, err := s.changeSchedule(ctx, by, in, id, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
+	_, err := s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
 		list, err := s.scheduleVariables(sch)
 		if err != nil {
 			return err
@@ -242,11 +242,11 @@ func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in pr
 	return &v, err
 }
 
-// DeleteScheduleVariable removes a variable of a schedule, for its owner and
-// Maintainers; NotFound.
+// DeleteScheduleVariable removes a variable of a schedule, for its owner;
+// NotFound; Forbidden.
 func (s *Service) DeleteScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, key string) (*PipelineVariable, error) {
 	var gone PipelineVariable
-	_, err := s.changeSchedule(ctx, by, in, id, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
+	_, err := s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
 		list, err := s.scheduleVariables(sch)
 		if err != nil {
 			return err
@@ -264,8 +264,8 @@ func (s *Service) DeleteScheduleVariable(ctx context.Context, by actor.Actor, in
 
 // changeSchedule reads a schedule under a lock, has it changed by those who may,
 // and saves and records it.
-func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, d audit.Details,
-	change func(*project.Project, *Schedule) error) (*Schedule, error) {
+func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, may func(actor.Actor, *project.Project, *Schedule) bool,
+	d audit.Details, change func(*project.Project, *Schedule) error) (*Schedule, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project
 	if err != nil {
 		return nil, err
 	}
-	if !mayEdit(by, proj, sch) {
+	if !may(by, proj, sch) {
 		return nil, errs.Forbidden("")
 	}
 	was := sch.UpdatedAt
@@ -302,12 +302,17 @@ func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project
 	return sch, s.fillSchedules(ctx, []*Schedule{sch})
 }
 
-// mayEdit tells whether somebody may change a schedule.
-func mayEdit(by actor.Actor, p *project.Project, sch *Schedule) bool {
-	if by.Admin || p.Access.Level() >= project.Maintainer {
-		return true
-	}
-	return sch.OwnerID != nil && by.Is(*sch.OwnerID) && p.Access.Level() >= project.Developer
+// keepsSchedule tells whether somebody may see all of a schedule, delete it and
+// make it his own.
+func keepsSchedule(by actor.Actor, p *project.Project, sch *Schedule) bool {
+	return p.Access.Level() >= project.Maintainer || ownsSchedule(by, p, sch)
+}
+
+// ownsSchedule tells whether somebody may change a schedule: its pipelines run
+// in the name of its owner, so nobody else says what they do. Maintainers make
+// it their own first.
+func ownsSchedule(by actor.Actor, p *project.Project, sch *Schedule) bool {
+	return by.Admin || sch.OwnerID != nil && by.Is(*sch.OwnerID) && p.Access.Level() >= project.Developer
 }
 
 // applySchedule sets what is given, and says what can not be.

@@ -26,15 +26,19 @@ func insertArtifact(ctx context.Context, tx *db.Tx, a *Artifact) error {
 		a.JobID, a.ProjectID, string(a.Kind), string(a.Format), a.Filename, a.Size, a.SHA256, a.blob, a.ExpiresAt, a.CreatedAt).Scan(&a.ID)
 }
 
-// findArchives gives the archives of jobs, by job.
-func findArchives(ctx context.Context, q db.Q, jobs []int64) (map[int64]*Artifact, error) {
-	found := map[int64]*Artifact{}
-	if len(jobs) == 0 {
-		return found, nil
-	}
-	list, err := db.All(ctx, q, scanArtifact, `SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.kind = 'archive' AND a.job_id IN `+db.In(len(jobs)), db.Any(jobs)...)
+// handedOn names a file that jobs hand on to later ones.
+type handedOn struct {
+	job  int64
+	kind ArtifactKind
+}
+
+// findHandedOn gives the archives and the reported variables of jobs.
+func findHandedOn(ctx context.Context, q db.Q, jobs []int64) (map[handedOn]*Artifact, error) {
+	found := map[handedOn]*Artifact{}
+	list, err := db.All(ctx, q, scanArtifact, `
+		SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.kind IN ('archive', 'dotenv') AND a.job_id IN `+db.In(len(jobs)), db.Any(jobs)...)
 	for _, a := range list {
-		found[a.JobID] = a
+		found[handedOn{a.JobID, a.Kind}] = a
 	}
 	return found, err
 }

@@ -28,10 +28,10 @@ const stepProjects = `
 		SELECT (SELECT MIN(q.project_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id > w.project_id) FROM w WHERE w.project_id IS NOT NULL
 	) SELECT w.project_id, ` + projectLoad + ` FROM w WHERE w.project_id IS NOT NULL`
 
-// projectLoad is how many jobs of a project run, and the oldest ones that
-// wait: each is one step in an index.
+// projectLoad is how many jobs of a project run, up to a thousand, and the
+// oldest ones that wait: each of these is one step in an index.
 const projectLoad = `
-	(SELECT COUNT(*) FROM jobs j WHERE j.status = 'running' AND j.project_id = w.project_id),
+	(SELECT COUNT(*) FROM (SELECT 1 FROM jobs j WHERE j.status = 'running' AND j.project_id = w.project_id LIMIT 1000) r),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = TRUE),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = FALSE)`
 
@@ -92,9 +92,9 @@ func waitingJobs(ctx context.Context, q db.Q, set, projectID int64, protectedOnl
 // saveClaim writes who has a job, as long as it is pending.
 func saveClaim(ctx context.Context, tx *db.Tx, j *Job, token []byte, at time.Time) error {
 	return db.ExecOne(ctx, tx, `
-		UPDATE jobs SET runner_id = ?, runner_manager_id = ?, token_digest = ?, claimed_at = ?, heard_at = ?, timeout = ?, updated_at = ?
+		UPDATE jobs SET runner_id = ?, runner_manager_id = ?, token_digest = ?, claimed_at = ?, heard_at = ?, updated_at = ?
 		WHERE id = ? AND status = 'pending'`,
-		j.RunnerID, j.ManagerID, token, at, at, int64(j.Timeout/time.Second), at, j.ID)
+		j.RunnerID, j.ManagerID, token, at, at, at, j.ID)
 }
 
 // dropClaim takes a job away from a runner that has not begun with it.

@@ -47,6 +47,21 @@ func scanJob(s db.Scanner) (*Job, error) {
 	return j, nil
 }
 
+// heldJob is what is asked of a job with the token of its runner.
+type heldJob struct {
+	Standing
+	token    []byte // digest, empty when no runner has had it
+	debugLog bool
+}
+
+func findHeld(ctx context.Context, q db.Q, id int64) (*heldJob, error) {
+	h := &heldJob{}
+	err := q.QueryRowContext(ctx, `
+		SELECT id, pipeline_id, status, canceling, environment_id, claimed_at, heard_at, token_digest, debug_log FROM jobs WHERE id = ?`, id).
+		Scan(&h.ID, &h.PipelineID, &h.Status, &h.Canceling, &h.EnvironmentID, db.NullTime(&h.ClaimedAt), db.NullTime(&h.HeardAt), &h.token, &h.debugLog)
+	return h, err
+}
+
 func findJob(ctx context.Context, q db.Q, projectID, id int64) (*Job, error) {
 	j, err := scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.id = ? AND j.project_id = ?`, id, projectID))
 	if errors.Is(err, db.ErrNoRows) {
@@ -86,11 +101,11 @@ func tagSet(ctx context.Context, tx *db.Tx, tags []string) (id int64, err error)
 	return id, err
 }
 
-// insertQueued puts a pending job where runners look.
-func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `
+// insertQueued puts a pending job where runners look, and says whom to call.
+func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) (c call, err error) {
+	err = tx.QueryRowContext(ctx, `
 		INSERT INTO job_queue (job_id, project_id, tag_set_id, protected, queued_at)
 		SELECT j.id, j.project_id, j.tag_set_id, j.protected, CAST(? AS BIGINT) FROM jobs j WHERE j.id = ?
-		ON CONFLICT (job_id) DO NOTHING`, at, jobID)
-	return err
+		ON CONFLICT (job_id) DO NOTHING RETURNING project_id, tag_set_id, protected`, at, jobID).Scan(&c.project, &c.tags, &c.protected)
+	return c, err
 }

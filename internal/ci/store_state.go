@@ -22,10 +22,16 @@ func findAnyPipeline(ctx context.Context, q db.Q, id int64) (*Pipeline, error) {
 	return p, notFound(err, "Pipeline")
 }
 
-func startJob(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	err := db.ExecOne(ctx, tx, `
-		UPDATE jobs SET status = 'running', started_at = ?, heard_at = ?, claimed_at = NULL, updated_at = ? WHERE id = ? AND status = 'pending'`,
-		at, at, at, id)
+// startJob writes that a job runs, by compare-and-set: of a job that was given
+// to a runner the token decides.
+func startJob(ctx context.Context, tx *db.Tx, id int64, token []byte, at time.Time) error {
+	query, args := `
+		UPDATE jobs SET status = 'running', started_at = ?, heard_at = ?, claimed_at = NULL, updated_at = ?
+		WHERE id = ? AND status = 'pending'`, []any{at, at, at, id}
+	if token != nil {
+		query, args = query+` AND token_digest = ?`, append(args, token)
+	}
+	err := db.ExecOne(ctx, tx, query, args...)
 	if errors.Is(err, db.ErrNoRows) {
 		return errs.Conflict("Job is not pending")
 	}
@@ -38,12 +44,17 @@ func isRunning(ctx context.Context, tx *db.Tx, pipelineID int64) (running bool, 
 	return running, err
 }
 
-// saveEnd writes the end of a job by compare-and-set.
-func saveEnd(ctx context.Context, tx *db.Tx, j *Job, from flow.Status) error {
-	err := db.ExecOne(ctx, tx, `
+// saveEnd writes the end of a job by compare-and-set; with a token only that of
+// the runner that has it.
+func saveEnd(ctx context.Context, tx *db.Tx, j *Job, from flow.Status, token []byte) error {
+	query, args := `
 		UPDATE jobs SET status = ?, failure_reason = ?, exit_code = ?, coverage = ?, allow_failure = ?, canceling = ?, finished_at = ?,
 			claimed_at = NULL, scheduled_at = NULL, updated_at = ? WHERE id = ? AND status = ?`,
-		string(j.Status), string(j.FailureReason), j.ExitCode, j.Coverage, j.AllowFailure, j.Canceling, j.FinishedAt, j.UpdatedAt, j.ID, string(from))
+		[]any{string(j.Status), string(j.FailureReason), j.ExitCode, j.Coverage, j.AllowFailure, j.Canceling, j.FinishedAt, j.UpdatedAt, j.ID, string(from)}
+	if token != nil {
+		query, args = query+` AND token_digest = ?`, append(args, token)
+	}
+	err := db.ExecOne(ctx, tx, query, args...)
 	if errors.Is(err, db.ErrNoRows) {
 		return errs.Conflict("Job is no longer %s", from)
 	}

@@ -95,10 +95,7 @@ func (s *Service) giveBack(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.Status != flow.Pending || j.ClaimedAt == nil || j.ClaimedAt.After(s.Now().Add(-claimTime)) {
 		return nil
 	}
-	err := db.ExecOne(ctx, tx, `
-		UPDATE jobs SET claimed_at = NULL, runner_id = NULL, runner_manager_id = NULL, token_digest = NULL, updated_at = ?
-		WHERE id = ? AND status = 'pending'`, s.Now(), j.ID)
-	if err != nil {
+	if err := dropClaim(ctx, tx, j.ID, s.Now()); err != nil {
 		return err
 	}
 	return s.queueJob(ctx, tx, j.ID)

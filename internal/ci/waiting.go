@@ -133,12 +133,15 @@ func (s *Service) listen() {
 	// A runner that was changed is answered, and comes back as it is now.
 	s.Notices.Subscribe(topicRunner, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
-		s.waiting.rouse(id)
+		for _, c := range s.waiting.rouse(id) {
+			s.waiting.tell(c, s.knownTags)
+		}
 	})
 }
 
-// rouse wakes all requests of a runner; 0 is all runners.
-func (w *waiting) rouse(runnerID int64) {
+// rouse ends all requests of a runner; 0 is all runners. It gives the calls
+// that they were about to follow, for others.
+func (w *waiting) rouse(runnerID int64) (calls []call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.list {
@@ -146,11 +149,17 @@ func (w *waiting) rouse(runnerID int64) {
 			continue
 		}
 		select {
-		case at.wake <- call{everybody: true}:
+		case c := <-at.wake:
+			calls = append(calls, c)
 		default:
 		}
+		at.wake <- call{everybody: true} // there is room: who sends has the lock
 	}
+	return calls
 }
+
+// key is the call as notices carry it.
+func (c call) key() string { return fmt.Sprintf("%d %d %t", c.project, c.tags, c.protected) }
 
 func parseCall(key string) (c call, ok bool) {
 	n, err := fmt.Sscanf(key, "%d %d %t", &c.project, &c.tags, &c.protected)
@@ -204,26 +213,35 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 		}
 	}
 	s.waiting.add(at)
+	var called []call // what it was called for and has not looked at since
 	defer func() {
 		s.waiting.remove(at)
 		select {
-		case c := <-at.wake: // it was called and goes: another one must come
-			s.waiting.tell(c, s.knownTags)
+		case c := <-at.wake:
+			called = append(called, c)
 		default:
+		}
+		for _, c := range called { // another one must come
+			s.waiting.tell(c, s.knownTags)
 		}
 	}()
 	timer := time.NewTimer(hold)
 	defer timer.Stop()
 	for {
 		found, err := look(ctx)
-		if found != nil || err != nil {
-			return found, err
+		if err != nil {
+			return nil, err
+		}
+		called = nil
+		if found != nil {
+			return found, nil
 		}
 		select {
 		case c := <-at.wake:
 			if c.everybody {
 				return nil, nil
 			}
+			called = append(called, c)
 		case <-timer.C:
 			return nil, nil
 		case <-s.waiting.closed:

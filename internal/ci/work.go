@@ -1,11 +1,8 @@
 package ci
 
 import (
-	"context"
-	"fmt"
 	"time"
 
-	"svc/internal/db"
 	"svc/internal/queue"
 )
 
@@ -29,14 +26,3 @@ func (s *Service) handleWork() {
 // topicQueued is the notice that a job waits for a runner; its key has the
 // project, the set of tags and whether the ref is protected.
 const topicQueued = "ci_queued"
-
-// jobQueued wakes the runners that could take a job.
-func (s *Service) jobQueued(ctx context.Context, tx *db.Tx, jobID int64) error {
-	var projectID, tags int64
-	var protected bool
-	err := tx.QueryRowContext(ctx, `SELECT project_id, tag_set_id, protected FROM job_queue WHERE job_id = ?`, jobID).Scan(&projectID, &tags, &protected)
-	if err != nil {
-		return err
-	}
-	return s.Notices.Send(ctx, tx, topicQueued, fmt.Sprintf("%d %d %t", projectID, tags, protected))
-}
