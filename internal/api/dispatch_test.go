@@ -51,8 +51,13 @@ tagged: {script: [x], tags: [linux, big]}
 		b.take(b.runner, 204, "")
 		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"shared_runners_enabled":true}`, Status: 200})
 		// The runner's own limit of time wins over that of the job.
+		var given struct{ ID int64 }
 		short := runner(root, `{"runner_type":"instance_type","maximum_timeout":700}`)
-		s.Check(t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q}`, short), Status: 201, Want: `{"runner_info":{"timeout":700},"job_info":{"name":"plain"}}`})
+		s.Check(t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q}`, short), Status: 201, Want: `{"runner_info":{"timeout":700},"job_info":{"name":"plain"}}`}).JSON(t, &given)
+		// It stays with the runner: another one has the time that the job asks for.
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/cancel", given.ID), As: b.owner, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/retry", given.ID), As: b.owner, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q}`, b.runner), Status: 201, Want: `{"runner_info":{"timeout":3600},"job_info":{"name":"plain"}}`})
 	})
 }
 
@@ -116,7 +121,9 @@ func TestClaimIsGivenBack(t *testing.T) {
 			t.Fatalf("the job was not given back: %+v", second)
 		}
 		b.update(first, 403, `{"state":"running"}`)
+		b.update(first, 403, `{"state":"success"}`)
 		b.update(second, 200, `{"state":"running"}`)
+		b.update(first, 403, `{"state":"success"}`)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
 )
 
 const withArtifacts = `
@@ -271,10 +272,22 @@ none: {script: [x], artifacts: {paths: [a], access: none}}
 		get("developer", "", 401)
 		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"public_jobs":false}`, Status: 200})
 		get("all", "", 401)
+		// Nor does the job of somebody else get them, in whose project nobody is.
+		_, dave := s.User(t, "dave")
+		away := newProject(t, s, dave, "away", "")
+		s.Repository(t, away, gittest.Commit{Changes: file(".gitlab-ci.yml", "x: {script: [x]}")})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pipeline?ref=main", away), As: dave, Status: 201})
+		foreign := b.run()
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /jobs/%d/artifacts?token=%s", jobs["all"], foreign.Token), Status: 403})
+		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"public_jobs":true}`, Status: 200})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /jobs/%d/artifacts?token=%s", jobs["all"], foreign.Token), Status: 200})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /jobs/%d/artifacts?token=%s", jobs["developer"], foreign.Token), Status: 403})
+		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"public_jobs":false}`, Status: 200})
+		b.update(foreign, 200, `{"state":"success"}`)
 		s.Check(t, apptest.Call{Name: "nor the tests", Do: "GET " + b.at("/pipelines/%d/test_report", pipeline), Status: 401})
 		var runners []struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "GET /runners/all", As: root, Status: 200}).JSON(t, &runners)
-		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /runners/%d/jobs?sort=asc", runners[0].ID), As: root, Status: 200, Want: fmt.Sprintf(`[{"id":%d},{"id":%d},{"id":%d}]`, jobs["all"], jobs["developer"], jobs["none"])})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /runners/%d/jobs?sort=asc", runners[0].ID), As: root, Status: 200, Want: fmt.Sprintf(`[{"id":%d},{"id":%d},{"id":%d},{"id":%d}]`, jobs["all"], jobs["developer"], jobs["none"], foreign.ID)})
 
 		s.Check(t, apptest.Call{Name: "all of the project", Do: "DELETE " + b.at("/artifacts"), As: b.owner, Status: 202})
 		b.settled()

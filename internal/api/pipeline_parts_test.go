@@ -101,6 +101,15 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 		w.act(w.job(p, "live"), "retry", 201, "")
 		w.end("success", "", "live")
 		w.see(p, "success | halt:manual live:success review:success")
+		// Who may not run jobs on main does not start the one that stops it.
+		bobID, bob := s.User(t, "bob")
+		member(t, s, w.owner, w.project, bobID, 30)
+		s.Table(t, []apptest.Call{
+			{Do: w.at("POST", "/protected_branches?name=main"), As: w.owner, Status: 201},
+			{Do: fmt.Sprintf("POST %s/%d/stop", at, review), As: bob, Status: 403},
+			{Do: fmt.Sprintf("GET %s/%d", at, review), As: bob, Status: 200, Want: `{"state":"available"}`},
+			{Do: w.at("DELETE", "/protected_branches/main"), As: w.owner, Status: 204},
+		})
 		// Its time comes: the job that stops it runs.
 		s.Clock.Move(49 * time.Hour)
 		w.sweep()
@@ -194,6 +203,8 @@ func TestPipelineSchedules(t *testing.T) {
 		w := newCrew(t, s, `a: {script: [x], rules: [{if: $CI_PIPELINE_SOURCE == "schedule"}]}`)
 		bobID, bob := s.User(t, "bob")
 		member(t, s, w.owner, w.project, bobID, 30)
+		carolID, carol := s.User(t, "carol")
+		member(t, s, w.owner, w.project, carolID, 40)
 		s.Check(t, apptest.Call{Do: w.at("POST", "/protected_branches?name=main"), As: w.owner, Status: 201})
 		at := w.bench.at("/pipeline_schedules")
 		var made struct{ ID int64 }
@@ -214,6 +225,15 @@ func TestPipelineSchedules(t *testing.T) {
 			{Do: "DELETE " + one, As: bob, Status: 403},
 			{Do: "POST " + one + "/take_ownership", As: bob, Status: 403},
 			{Do: "POST " + one + "/play", As: bob, Status: 403}, // main is protected
+			// Its pipelines run in the name of alice: another Maintainer takes it over first.
+			{Do: "GET " + one, As: carol, Status: 200, Want: `{"variables":[{"key":"NIGHT"}]}`},
+			{Do: "PUT " + one + "?active=false", As: carol, Status: 403},
+			{Do: "PUT " + one + "/variables/NIGHT", As: carol, JSON: `{"value":"3"}`, Status: 403},
+			{Do: "POST " + one + "/take_ownership", As: carol, Status: 201, Want: `{"owner":{"username":"carol"}}`},
+			{Do: "PUT " + one + "?description=mine", As: carol, Status: 200},
+			{Do: "PUT " + one + "?description=nightly", As: w.owner, Status: 403},
+			{Do: "POST " + one + "/take_ownership", As: w.owner, Status: 201},
+			{Do: "PUT " + one + "?description=nightly", As: w.owner, Status: 200},
 		})
 		s.Clock.Move(25 * time.Hour)
 		if err := s.CI.RunSchedules(t.Context()); err != nil {
