@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/blob"
 	"svc/internal/git/gittest"
 )
 
@@ -118,11 +119,28 @@ func TestArtifactsExpire(t *testing.T) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/%s", j.ID, path), As: b.owner, Status: status})
 		}
+		// What a crash left in the middle of an upload: a file that no row of a
+		// job names.
+		const cut = "ci/00/1/1/archive-cut"
+		if _, err := s.Blobs.Put(t.Context(), cut, strings.NewReader("half"), blob.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO job_uploads (blob, created_at) VALUES (?, ?)`, cut, s.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		files := b.blobs()
 		s.Clock.Move(12 * time.Hour)
 		retain()
 		has("artifacts", jobs[0], 200)
+		if n := b.blobs(); n != files {
+			t.Errorf("%d files of %d are left: what may still come was removed", n, files)
+		}
 		s.Clock.Move(24 * time.Hour)
 		retain()
+		if o, err := s.Blobs.Get(t.Context(), cut); err == nil {
+			o.Close()
+			t.Error("the half file is still there")
+		}
 		has("artifacts", jobs[0], 404)
 		has("artifacts", jobs[1], 200) // of the newest successful pipeline
 		has("trace", jobs[0], 200)

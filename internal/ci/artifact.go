@@ -70,11 +70,13 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 	if err != nil {
 		return nil, j, err
 	}
-	if err := s.storeArtifact(ctx, a, u.Content); err != nil {
-		return nil, j, fmt.Errorf("store artifact: %w", err)
-	}
 	files := []*Artifact{a}
-	err = s.checkReport(ctx, a)
+	if err = s.storeArtifact(ctx, a, u.Content); err != nil {
+		err = fmt.Errorf("store artifact: %w", err)
+	}
+	if err == nil {
+		err = s.checkReport(ctx, a)
+	}
 	if err == nil && a.Kind == ArchiveFile {
 		var list *Artifact
 		if list, err = s.listArchive(ctx, j, a); list != nil {
@@ -97,9 +99,33 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 func (s *Service) dropBlobs(ctx context.Context, files []*Artifact) error {
 	var faults []error
 	for _, a := range files {
-		faults = append(faults, s.Blobs.Delete(ctx, a.blob))
+		faults = append(faults, s.dropUpload(ctx, a.blob))
 	}
 	return errors.Join(faults...)
+}
+
+func (s *Service) dropUpload(ctx context.Context, blob string) error {
+	if err := s.Blobs.Delete(ctx, blob); err != nil {
+		return fmt.Errorf("remove %s: %w", blob, err)
+	}
+	return forgetUpload(ctx, s.DB, blob)
+}
+
+// uploadTime is how long a file may take to come.
+const uploadTime = 24 * time.Hour
+
+// sweepUploads removes what a crash left of files that were being sent.
+func (s *Service) sweepUploads(ctx context.Context) error {
+	left, err := findUploads(ctx, s.DB, s.Now().Add(-uploadTime), removedAtOnce)
+	if err != nil {
+		return fmt.Errorf("sweep uploads: %w", err)
+	}
+	for _, blob := range left {
+		if err := s.dropUpload(ctx, blob); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Service) newArtifact(ctx context.Context, j *Job, u *Upload) (*Artifact, error) {
@@ -171,7 +197,11 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// storeArtifact writes a file of which no row tells yet.
 func (s *Service) storeArtifact(ctx context.Context, a *Artifact, content io.Reader) error {
+	if err := insertUpload(ctx, s.DB, a.blob, a.CreatedAt); err != nil {
+		return err
+	}
 	sum := sha256.New()
 	size, err := s.Blobs.Put(ctx, a.blob, io.TeeReader(content, sum), blob.Options{})
 	if err != nil {
@@ -247,6 +277,9 @@ func (s *Service) saveArtifact(ctx context.Context, j *Job, files ...*Artifact) 
 			return err
 		}
 		for _, f := range files {
+			if err := deleteUpload(ctx, tx, f.blob); err != nil {
+				return err
+			}
 			if err := insertArtifact(ctx, tx, f); err != nil {
 				return err
 			}

@@ -264,7 +264,7 @@ func (s *Service) dropPipeline(ctx context.Context, id int64) error {
 // Retain removes what is older than jobs and settings allow. The queue does it
 // now and then.
 func (s *Service) Retain(ctx context.Context) error {
-	for _, do := range []func(context.Context) error{s.expireArtifacts, s.expireLogs, s.expirePipelines} {
+	for _, do := range []func(context.Context) error{s.sweepUploads, s.expireArtifacts, s.expireLogs, s.expirePipelines} {
 		if err := do(ctx); err != nil {
 			return err
 		}

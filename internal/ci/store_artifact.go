@@ -2,8 +2,11 @@ package ci
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"svc/internal/db"
+	"svc/internal/errs"
 )
 
 const artifactColumns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
@@ -75,4 +78,29 @@ func artifactBlobs(ctx context.Context, q db.Q, jobs []int64, logs bool) ([]stri
 		query += ` AND kind <> 'trace'`
 	}
 	return db.All(ctx, q, db.Value[string], query, db.Any(jobs)...)
+}
+
+func insertUpload(ctx context.Context, q db.Q, blob string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `INSERT INTO job_uploads (blob, created_at) VALUES (?, ?)`, blob, at)
+	return err
+}
+
+// deleteUpload says that a file has come: Conflict when it took so long that it
+// was removed.
+func deleteUpload(ctx context.Context, tx *db.Tx, blob string) error {
+	err := db.ExecOne(ctx, tx, `DELETE FROM job_uploads WHERE blob = ?`, blob)
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.Conflict("The upload took too long")
+	}
+	return err
+}
+
+func forgetUpload(ctx context.Context, q db.Q, blob string) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM job_uploads WHERE blob = ?`, blob)
+	return err
+}
+
+// findUploads are files that have been under way since before a time.
+func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `SELECT blob FROM job_uploads WHERE created_at < ? ORDER BY created_at LIMIT ?`, before, limit)
 }

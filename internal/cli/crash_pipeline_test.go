@@ -94,8 +94,12 @@ func TestKilledPipelines(t *testing.T) {
 		busy.Wait()
 		c.check(t, address)
 		kept := c.count(t, `SELECT count(*) FROM job_artifacts`)
+		cut := filesBelow(t, filepath.Join(data, "blobs", "objects", "ci")) - kept
 		t.Logf("%d jobs of %d pipelines, %d answers, %d pieces of logs had come in unheard, %d files kept and %d without an owner",
-			len(c.runs), c.pipelines(t), c.answers.Load(), c.resent, kept, filesBelow(t, filepath.Join(data, "blobs", "objects", "ci"))-kept)
+			len(c.runs), c.pipelines(t), c.answers.Load(), c.resent, kept, cut)
+		if listed := c.count(t, `SELECT count(*) FROM job_uploads`); cut > listed {
+			t.Errorf("%d files without an owner, but only %d are to be swept", cut, listed)
+		}
 		end(t, process)
 	})
 }

@@ -348,3 +348,11 @@ CREATE TABLE cluster_agents (
   created_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX cluster_agents_project_id_name ON cluster_agents (project_id, name);
+
+-- Files that are being sent: a row goes when another one names the file, so
+-- that what a crash leaves behind is found.
+CREATE TABLE job_uploads (
+  blob       TEXT PRIMARY KEY,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX job_uploads_created_at ON job_uploads (created_at);
