@@ -1,0 +1,230 @@
+package joblog
+
+import (
+	"bytes"
+	"container/list"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Window is some lines of a log.
+type Window struct {
+	From     int       // the first of them, counted from 1
+	Lines    []string  // as HTML
+	Total    int       // how many the log has
+	Rev      int       // of the sections: it grows when they change
+	Sections []Section // all that there are
+}
+
+// MaxLines is the most lines of a window.
+const MaxLines = 500
+
+// Shelf remembers where the lines of logs are, of those that were looked at
+// last. It is safe for concurrent use.
+type Shelf struct {
+	mu    sync.Mutex
+	known map[int64]*list.Element
+	order *list.List // the one that was used last first
+	limit int        // of bytes, about
+	total int
+}
+
+// shelved is the index of one log; its lock is held while the log is read.
+type shelved struct {
+	mu   sync.Mutex
+	key  int64
+	cost int
+	x    index
+}
+
+// NewShelf makes a shelf that takes about so many bytes.
+func NewShelf(limit int) *Shelf {
+	return &Shelf{known: map[int64]*list.Element{}, order: list.New(), limit: limit}
+}
+
+// Tail stands for the last lines of a log.
+const Tail = -1
+
+// Window gives count lines of the log of a key from a line on, counted from 1,
+// or the last ones. The first look at a log reads it through once, without
+// keeping it.
+func (s *Shelf) Window(key int64, log io.ReadSeeker, size int64, from, count int) (Window, error) {
+	one := s.of(key)
+	one.mu.Lock()
+	err := one.x.follow(log, size)
+	if err != nil {
+		one.x = index{}
+	}
+	w := Window{Total: one.x.total(), Rev: one.x.sections.rev, Sections: append([]Section(nil), one.x.sections.list...)}
+	count = min(max(count, 1), MaxLines)
+	if from == Tail {
+		from = w.Total - count + 1
+	}
+	w.From = min(max(from, 1), max(w.Total, 1))
+	start := one.x.before(w.From - 1)
+	cost := one.x.cost()
+	one.mu.Unlock()
+	s.settle(one, cost)
+	if err != nil {
+		return Window{}, err
+	}
+	if _, err := log.Seek(start.at, io.SeekStart); err != nil {
+		return Window{}, err
+	}
+	w.Lines, err = render(io.LimitReader(log, size-start.at), start, w.From-1, min(count, w.Total-w.From+1))
+	return w, err
+}
+
+// of gives the index of a log.
+func (s *Shelf) of(key int64) *shelved {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := s.known[key]; at != nil {
+		s.order.MoveToFront(at)
+		return at.Value.(*shelved)
+	}
+	one := &shelved{key: key}
+	s.known[key] = s.order.PushFront(one)
+	return one
+}
+
+// settle notes what an index takes, and forgets others for it.
+func (s *Shelf) settle(one *shelved, cost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[one.key] == nil || s.known[one.key].Value != one {
+		return // it was forgotten meanwhile
+	}
+	s.total += cost - one.cost
+	one.cost = cost
+	for s.total > s.limit && s.order.Len() > 1 {
+		last := s.order.Remove(s.order.Back()).(*shelved)
+		delete(s.known, last.key)
+		s.total -= last.cost
+	}
+}
+
+// render makes HTML of count lines from the line first on, both counted from
+// 0; r stands at the place start.
+func render(r io.Reader, start mark, first, count int) ([]string, error) {
+	out := make([]string, 0, max(count, 0))
+	in := newLines(r)
+	style := start.style
+	var t screen
+	var b strings.Builder
+	for n := start.line; len(out) < count; n++ {
+		line, _, err := in.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n < first {
+			style = carry(style, line)
+			continue
+		}
+		rest, _ := markers(line)
+		t.clear()
+		t.style = style
+		t.feed(bytes.TrimSuffix(rest, []byte("\n")))
+		style = t.style
+		b.Reset()
+		t.html(&b)
+		out = append(out, b.String())
+	}
+	return out, nil
+}
+
+// End gives the last lines of a log without looking at the others: their
+// numbers are not known, nor what colour they began in.
+func End(log io.ReadSeeker, size int64, count int) ([]string, error) {
+	const most = 32 << 10
+	from := max(size-most, 0)
+	if _, err := log.Seek(from, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(log, most))
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 { // the first line is not whole
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			text = text[i+1:]
+		}
+	}
+	all := bytes.SplitAfter(bytes.TrimRight(text, "\r\n "), []byte("\n"))
+	all = all[max(len(all)-count, 0):]
+	return render(bytes.NewReader(bytes.Join(all, nil)), mark{}, 0, count)
+}
+
+// Found is what a search has found.
+type Found struct {
+	Lines []int // their numbers, from 1
+	More  bool  // there are more
+}
+
+// Search finds the lines that hold a text, whatever the case of its letters.
+// It reads the log through, and stops at the most that are wanted.
+func Search(log io.ReadSeeker, size int64, text string, most int) (Found, error) {
+	var found Found
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return found, err
+	}
+	want := foldCase(nil, []byte(text))
+	if len(want) == 0 {
+		return found, nil
+	}
+	in := newLines(io.LimitReader(log, size))
+	var t screen
+	var plain, folded []byte
+	for n := 1; ; n++ {
+		line, _, err := in.next()
+		if err == io.EOF {
+			return found, nil
+		}
+		if err != nil {
+			return found, err
+		}
+		shown := line
+		if bytes.ContainsAny(line, "\x1b\r\b\t") {
+			rest, _ := markers(line)
+			t.clear()
+			t.feed(rest)
+			plain = t.text(plain[:0])
+			shown = plain
+		}
+		folded = foldCase(folded[:0], shown)
+		if !bytes.Contains(folded, want) {
+			continue
+		}
+		if len(found.Lines) == most {
+			found.More = true
+			return found, nil
+		}
+		found.Lines = append(found.Lines, n)
+	}
+}
+
+// foldCase makes small letters of all.
+func foldCase(into, p []byte) []byte {
+	for len(p) > 0 {
+		c := p[0]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			into = append(into, c+'a'-'A')
+		case c < utf8.RuneSelf:
+			into = append(into, c)
+		default:
+			r, n := utf8.DecodeRune(p)
+			into = utf8.AppendRune(into, unicode.ToLower(r))
+			p = p[n:]
+			continue
+		}
+		p = p[1:]
+	}
+	return into
+}
