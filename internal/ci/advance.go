@@ -50,7 +50,10 @@ func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pi
 		}
 		jobs = append(jobs, more...)
 	}
-	return p, s.saveOverall(ctx, tx, p, flow.Overall(jobs))
+	if err := s.saveOverall(ctx, tx, p, flow.Overall(jobs)); err != nil {
+		return nil, err
+	}
+	return p, s.changed(ctx, tx, p)
 }
 
 // enter moves a job that waited for others, does what its new state asks for,

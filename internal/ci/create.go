@@ -84,7 +84,7 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 			}
 		}
 		if p.Status.Done() {
-			return s.told(ctx, tx, p)
+			return errors.Join(s.told(ctx, tx, p), s.changed(ctx, tx, p))
 		}
 		now, err := s.advance(ctx, tx, p.ID)
 		if err != nil {
@@ -203,11 +203,15 @@ type NewPipeline struct {
 // and above, where the ref is protected for those who may push to it or merge
 // into it. Invalid with all that keeps it from being made.
 func (s *Service) CreatePipeline(ctx context.Context, by actor.Actor, in project.Ref, n NewPipeline) (*project.Project, *Pipeline, error) {
+	return s.createPipeline(ctx, by, in, n, FromAPI)
+}
+
+func (s *Service) createPipeline(ctx context.Context, by actor.Actor, in project.Ref, n NewPipeline, source Source) (*project.Project, *Pipeline, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := s.propose(ctx, by, proj, n, FromAPI)
+	m, err := s.propose(ctx, by, proj, n, source)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -41,9 +41,13 @@ func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte)
 	// No other job waits for one to begin, and a pipeline that runs goes on
 	// running.
 	running, err := isRunning(ctx, tx, j.PipelineID)
-	if err == nil && !running {
-		_, err = s.advance(ctx, tx, j.PipelineID)
+	if err != nil {
+		return err
 	}
+	if running {
+		return s.changedAt(ctx, tx, j.ProjectID, j.PipelineID)
+	}
+	_, err = s.advance(ctx, tx, j.PipelineID)
 	return err
 }
 
@@ -127,6 +131,9 @@ func (s *Service) settleCanceled(ctx context.Context, tx *db.Tx, j *Job, end End
 		return err
 	}
 	if err := s.Queue.Add(ctx, tx, logWork{JobID: j.ID}); err != nil {
+		return err
+	}
+	if err := s.changedAt(ctx, tx, j.ProjectID, j.PipelineID); err != nil {
 		return err
 	}
 	return s.release(ctx, tx, j)

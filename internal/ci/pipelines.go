@@ -203,6 +203,9 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 			return err
 		}
 	}
+	if err := s.changed(ctx, tx, p); err != nil {
+		return err
+	}
 	return db.ExecOne(ctx, tx, `DELETE FROM pipelines WHERE id = ?`, p.ID)
 }
 

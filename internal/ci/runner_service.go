@@ -15,13 +15,14 @@ type side struct {
 	taken   taking
 	turn    atomic.Int64 // the project that was served last
 	watched *watchers
+	changes *changes
 	logs    liveLog
 	packer  packer // of logs that are put away
 }
 
 // serveRunners takes on the part of the service that faces runners.
 func (s *Service) serveRunners() {
-	s.waiting, s.watched = newWaiting(), newWatchers()
+	s.waiting, s.watched, s.changes = newWaiting(), newWatchers(), newChanges()
 	s.tagSets.known = map[int64][]string{}
 	s.taken.jobs = map[int64]struct{}{}
 	s.logs = &logFiles{dir: s.LogDir}
@@ -30,6 +31,7 @@ func (s *Service) serveRunners() {
 	}
 	s.listen()
 	s.listenWatched()
+	s.listenChanged()
 	s.Projects.OnRemove(s.forgetProjects)
 	queue.Handle(s.Queue, s.keepLog, queue.Timeout(time.Hour))
 	queue.Handle(s.Queue, s.removeFiles)

@@ -46,8 +46,8 @@ type file struct {
 	depth  int
 }
 
-// main reads the configuration with all its includes.
-func (r *reader) main() (*node, error) {
+// content is that of the main file.
+func (r *reader) content() ([]byte, error) {
 	name := r.src.Path
 	content := r.src.Content
 	if content == nil {
@@ -65,6 +65,16 @@ func (r *reader) main() (*node, error) {
 	}
 	if strings.TrimSpace(string(content)) == "" {
 		return nil, failAt(Pos{File: name}, "", "Please provide content of %s", path.Base("/"+name))
+	}
+	return content, nil
+}
+
+// main reads the configuration with all its includes.
+func (r *reader) main() (*node, error) {
+	name := r.src.Path
+	content, err := r.content()
+	if err != nil {
+		return nil, err
 	}
 	inputs, loose := map[string]*node{}, map[string]bool{}
 	for key, value := range r.src.Inputs {

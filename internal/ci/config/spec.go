@@ -17,6 +17,8 @@ type inputSpec struct {
 	fill    *node  // the default; nil when a value must be given
 	options []*node
 	regex   string
+	// description is for a form that starts a pipeline.
+	description string
 }
 
 // readSpec reads the header of a file.
@@ -64,6 +66,9 @@ func readInput(f field) (inputSpec, error) {
 	}
 	if unknown, pos := unknownKey(n, "default", "description", "options", "regex", "type"); unknown != "" {
 		return s, failAt(pos, key, "%s config contains unknown keys: %s", key, unknown)
+	}
+	if d := n.get("description"); d != nil && d.kind == text {
+		s.description = d.text
 	}
 	if t := n.get("type"); t != nil {
 		if !slices.Contains([]string{"string", "number", "boolean", "array"}, t.text) {

@@ -1,0 +1,176 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/project"
+)
+
+// topicChanged is the notice that something in a pipeline has changed; its key
+// has the project and the pipeline.
+const topicChanged = "ci_changed"
+
+const (
+	// changePause is the least time between two words to one who follows
+	// pipelines.
+	changePause = time.Second
+	// changeBeat is how often one who follows pipelines hears that nothing
+	// has changed, and is asked whether he still may.
+	changeBeat = 25 * time.Second
+)
+
+// changes wakes those who follow pipelines.
+type changes struct {
+	mu       sync.Mutex
+	projects map[int64]map[*follower]struct{}
+}
+
+// follower is one who follows the pipelines of a project, or one of them.
+type follower struct {
+	pipeline int64 // 0 is all
+	wake     chan struct{}
+}
+
+func newChanges() *changes { return &changes{projects: map[int64]map[*follower]struct{}{}} }
+
+func (c *changes) follow(projectID, pipelineID int64) (f *follower, stop func()) {
+	f = &follower{pipelineID, make(chan struct{}, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.projects[projectID] == nil {
+		c.projects[projectID] = map[*follower]struct{}{}
+	}
+	c.projects[projectID][f] = struct{}{}
+	return f, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.projects[projectID], f)
+		if len(c.projects[projectID]) == 0 {
+			delete(c.projects, projectID)
+		}
+	}
+}
+
+// tell wakes those who follow a pipeline; without a project it is all.
+func (c *changes) tell(projectID, pipelineID int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, followers := range c.projects {
+		if projectID != 0 && id != projectID {
+			continue
+		}
+		for f := range followers {
+			if projectID != 0 && f.pipeline != 0 && f.pipeline != pipelineID {
+				continue
+			}
+			select {
+			case f.wake <- struct{}{}:
+			default: // it is awake already
+			}
+		}
+	}
+}
+
+func (s *Service) listenChanged() {
+	s.Notices.Subscribe(topicChanged, func(key string) {
+		in, id, _ := strings.Cut(key, " ")
+		projectID, err := strconv.ParseInt(in, 10, 64)
+		if err != nil {
+			projectID = 0 // everything may have changed
+		}
+		pipelineID, _ := strconv.ParseInt(id, 10, 64)
+		s.changes.tell(projectID, pipelineID)
+	})
+}
+
+// changed tells, once the transaction is through, that something in a pipeline
+// has changed; those who see it from above are told as well.
+func (s *Service) changed(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+	if up := p.facts.Upstream; up != nil {
+		if err := s.changedAt(ctx, tx, up.ProjectID, up.PipelineID); err != nil {
+			return err
+		}
+	}
+	return s.changedAt(ctx, tx, p.ProjectID, p.ID)
+}
+
+func (s *Service) changedAt(ctx context.Context, tx *db.Tx, projectID, pipelineID int64) error {
+	return s.Notices.Send(ctx, tx, topicChanged, fmt.Sprintf("%d %d", projectID, pipelineID))
+}
+
+// FollowPipelines calls tell when something in the pipelines of a project has
+// changed, or in one of them, for those who see them, until the context ends or
+// tell fails. It waits a little between two calls, however much happens. Now
+// and then it calls with false: nothing has changed, but somebody may have gone.
+// NotFound; Forbidden also when the actor loses sight of them.
+func (s *Service) FollowPipelines(ctx context.Context, by actor.Actor, in project.Ref, pipelineID int64, tell func(changed bool) error) error {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return err
+	}
+	if pipelineID != 0 {
+		if _, err := findPipeline(ctx, s.DB, proj.ID, pipelineID); err != nil {
+			return err
+		}
+	}
+	f, stop := s.changes.follow(proj.ID, pipelineID)
+	defer stop()
+	// What happened before it was followed is not missed.
+	if err := tell(false); err != nil {
+		return err
+	}
+	for {
+		changed, err := s.awaitChange(ctx, f.wake)
+		if err != nil {
+			return nil // it is over
+		}
+		if !changed {
+			if _, err := s.seePipelines(ctx, by, in); err != nil {
+				return err
+			}
+		}
+		if err := tell(changed); err != nil {
+			return err
+		}
+		if changed && !s.pause(ctx, changePause) {
+			return nil
+		}
+	}
+}
+
+// awaitChange waits until somebody is woken or has not heard of us for long; an
+// error says that nobody listens any more.
+func (s *Service) awaitChange(ctx context.Context, wake <-chan struct{}) (bool, error) {
+	beat := time.NewTimer(changeBeat)
+	defer beat.Stop()
+	select {
+	case <-wake:
+		return true, nil
+	case <-beat.C:
+		return false, nil
+	case <-s.watched.closed:
+		return false, context.Canceled
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// pause waits; false says that it is over.
+func (s *Service) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.watched.closed:
+	case <-ctx.Done():
+	}
+	return false
+}

@@ -1,0 +1,254 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Stage is what the jobs of a stage make of it.
+type Stage struct {
+	Name   string
+	Status flow.Status
+	Jobs   int
+}
+
+// PipelineRow is a pipeline as a list shows it.
+type PipelineRow struct {
+	*Pipeline
+	Commit *git.Commit // nil when it is gone
+	Along  []Stage     // its stages that have jobs, in their order
+}
+
+// Sees tells whether somebody sees the pipelines of a project that he has been
+// given.
+func (s *Service) Sees(by actor.Actor, p *project.Project) bool { return s.readBuilds(by, p) == nil }
+
+// PipelineRows is Pipelines with what a list shows of each: its commit, its
+// stages, and who started it.
+func (s *Service) PipelineRows(ctx context.Context, by actor.Actor, in project.Ref, f PipelineFilter, pg db.Paging) (db.Page[*PipelineRow], error) {
+	var page db.Page[*PipelineRow]
+	proj, found, err := s.Pipelines(ctx, by, in, f, pg)
+	if err != nil {
+		return page, err
+	}
+	page.More = found.More
+	page.Items, err = s.rows(ctx, proj, found.Items)
+	return page, err
+}
+
+func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipeline) ([]*PipelineRow, error) {
+	if err := s.fillPipelines(ctx, list); err != nil {
+		return nil, err
+	}
+	var ids []int64
+	var commits []string
+	for _, p := range list {
+		ids, commits = append(ids, p.ID), append(commits, p.SHA)
+	}
+	stages, err := findStages(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("stages of pipelines: %w", err)
+	}
+	known, err := s.commits(ctx, proj.ID, commits)
+	if err != nil {
+		return nil, fmt.Errorf("commits of pipelines: %w", err)
+	}
+	rows := make([]*PipelineRow, 0, len(list))
+	for _, p := range list {
+		rows = append(rows, &PipelineRow{Pipeline: p, Commit: known[p.SHA], Along: stages[p.ID]})
+	}
+	return rows, nil
+}
+
+// commits gives those that there still are.
+func (s *Service) commits(ctx context.Context, projectID int64, ids []string) (map[string]*git.Commit, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
+	if err != nil {
+		return nil, err
+	}
+	return src.Commits(ctx, ids)
+}
+
+// Graph is a pipeline with its jobs and those that it is tied to.
+type Graph struct {
+	*PipelineRow
+	Jobs []*Job // without those that were tried again, stage by stage
+	More bool   // there are more of them
+	// Upstream is the pipeline whose trigger job made it, for those who see
+	// it, and UpstreamPath its project.
+	Upstream     *Pipeline
+	UpstreamPath string
+}
+
+// maxGraph is how many jobs a graph has.
+const maxGraph = 200
+
+// PipelineGraph gives a pipeline with its jobs, the downstream pipelines that
+// the actor sees among them, to those who see it; NotFound.
+func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Graph, error) {
+	proj, p, err := s.Pipeline(ctx, by, in, id)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.rows(ctx, proj, []*Pipeline{p})
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{PipelineRow: rows[0]}
+	if g.Jobs, err = findGraph(ctx, s.DB, id, maxGraph+1); err != nil {
+		return nil, fmt.Errorf("jobs of pipeline %d: %w", id, err)
+	}
+	if len(g.Jobs) > maxGraph {
+		g.Jobs, g.More = g.Jobs[:maxGraph], true
+	}
+	var bridges []int64
+	for _, j := range g.Jobs {
+		if j.Pipeline = p; j.Bridge {
+			bridges = append(bridges, j.ID)
+		}
+	}
+	made, err := findDownstream(ctx, s.DB, bridges)
+	if err != nil {
+		return nil, fmt.Errorf("downstream of pipeline %d: %w", id, err)
+	}
+	for _, j := range g.Jobs {
+		if made[j.ID] == nil {
+			continue
+		}
+		if j.Downstream, j.DownstreamPath, err = s.seenElsewhere(ctx, by, made[j.ID]); err != nil {
+			return nil, err
+		}
+	}
+	if up := p.facts.Upstream; up != nil {
+		above, err := findPipeline(ctx, s.DB, up.ProjectID, up.PipelineID)
+		if errs.Is(err, errs.KindNotFound) {
+			return g, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if g.Upstream, g.UpstreamPath, err = s.seenElsewhere(ctx, by, above); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// seenElsewhere gives a pipeline with the path of its project, nothing when
+// the actor does not see it.
+func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline) (*Pipeline, string, error) {
+	proj, err := s.seePipelines(ctx, by, project.RefTo(p.ProjectID))
+	if err != nil {
+		return nil, "", ignoreRefusal(err)
+	}
+	return p, proj.FullPath, nil
+}
+
+// Attempts gives the jobs of the name of one in its pipeline, the newest
+// first, to those who see it: what was tried, and tried again.
+func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, j *Job) ([]*Job, error) {
+	if _, err := s.seePipelines(ctx, by, in); err != nil {
+		return nil, err
+	}
+	return findAttempts(ctx, s.DB, j.PipelineID, j.Name)
+}
+
+// CommitPipelines gives the newest pipelines of commits, by commit, to those
+// who see the pipelines of the project, which they have been given; nothing to
+// others.
+func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *project.Project, commits []string) (map[string]*Pipeline, error) {
+	if len(commits) == 0 || !s.Sees(by, in) {
+		return nil, nil
+	}
+	found, err := findNewest(ctx, s.DB, in.ID, commits)
+	if err != nil {
+		return nil, fmt.Errorf("pipelines of commits: %w", err)
+	}
+	return found, nil
+}
+
+// DayStats are the pipelines that began on one day.
+type DayStats struct {
+	Day                    time.Time
+	Success, Failed, Other int
+	Took                   time.Duration // those that ended, on average
+}
+
+// PipelineStats counts the pipelines of the last days, today's last, for those
+// who see them; Invalid for more than a year.
+func (s *Service) PipelineStats(ctx context.Context, by actor.Actor, in project.Ref, days int) ([]DayStats, error) {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	if days < 1 || days > 366 {
+		return nil, errs.Invalid("A chart has up to 366 days")
+	}
+	today := s.Now().UTC().Truncate(24 * time.Hour)
+	list := make([]DayStats, days)
+	for i := range list {
+		list[i].Day = today.AddDate(0, 0, i-days+1)
+	}
+	counts, err := countDays(ctx, s.DB, proj.ID, list[0].Day)
+	if err != nil {
+		return nil, fmt.Errorf("pipelines by day: %w", err)
+	}
+	took, ended := make([]time.Duration, days), make([]int, days)
+	for _, c := range counts {
+		i := int(c.day.Sub(list[0].Day) / (24 * time.Hour))
+		if i < 0 || i >= days {
+			continue
+		}
+		switch c.status {
+		case flow.Success:
+			list[i].Success += c.n
+		case flow.Failed:
+			list[i].Failed += c.n
+		default:
+			list[i].Other += c.n
+		}
+		took[i], ended[i] = took[i]+c.took, ended[i]+c.ended
+	}
+	for i, n := range ended {
+		if n > 0 {
+			list[i].Took = took[i] / time.Duration(n)
+		}
+	}
+	return list, nil
+}
+
+// MayRun tells whether somebody may act on the pipelines and jobs of a ref.
+func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, ref string, tag bool) (bool, error) {
+	c, err := s.control(ctx, by, in)
+	if err == nil {
+		err = c.ref(ctx, ref, tag)
+	}
+	return err == nil, ignoreRefusal(err)
+}
+
+// EnvironmentRows is Environments with the last deployment of each.
+func (s *Service) EnvironmentRows(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, pg db.Paging) (db.Page[*Environment], error) {
+	page, err := s.Environments(ctx, by, in, f, pg)
+	if err != nil {
+		return page, err
+	}
+	last, err := findLastDeployments(ctx, s.DB, page.Items)
+	if err != nil {
+		return page, fmt.Errorf("last deployments: %w", err)
+	}
+	for _, d := range last {
+		d.Environment.Last = d
+	}
+	return page, s.fillDeployments(ctx, last)
+}

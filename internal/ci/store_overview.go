@@ -1,0 +1,125 @@
+package ci
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+)
+
+// findStages gives the stages of pipelines, by pipeline. Jobs that are alike
+// are one row, however many they are.
+func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Stage, error) {
+	found := map[int64][]Stage{}
+	if len(pipelines) == 0 {
+		return found, nil
+	}
+	type group struct {
+		pipeline int64
+		stage    string
+		jobs     int
+		job      flow.Job
+	}
+	groups, err := db.All(ctx, q, func(s db.Scanner) (group, error) {
+		var g group
+		err := s.Scan(&g.pipeline, &g.job.Stage, &g.stage, &g.job.Status, &g.job.When, &g.job.AllowFailure, &g.jobs)
+		return g, err
+	}, `SELECT pipeline_id, stage_index, stage, status, run_when, allow_failure, count(*) FROM jobs
+		WHERE NOT retried AND pipeline_id IN `+db.In(len(pipelines))+`
+		GROUP BY pipeline_id, stage_index, stage, status, run_when, allow_failure ORDER BY pipeline_id, stage_index, stage`, db.Any(pipelines)...)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(groups); {
+		first := groups[i]
+		one := Stage{Name: first.stage}
+		var jobs []flow.Job
+		for ; i < len(groups) && groups[i].pipeline == first.pipeline && groups[i].stage == first.stage; i++ {
+			one.Jobs += groups[i].jobs
+			jobs = append(jobs, groups[i].job)
+		}
+		if one.Status = flow.Overall(jobs); one.Status == flow.Skipped {
+			// What nobody needs to start has not been skipped yet.
+			for _, j := range jobs {
+				if j.Status == flow.Manual {
+					one.Status = flow.Manual
+				}
+			}
+		}
+		found[first.pipeline] = append(found[first.pipeline], one)
+	}
+	return found, nil
+}
+
+// findGraph gives the jobs of a pipeline, bridges too, without those that were
+// tried again, stage by stage.
+func findGraph(ctx context.Context, q db.Q, pipelineID int64, most int) ([]*Job, error) {
+	return db.All(ctx, q, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipelineID, most)
+}
+
+// findAttempts gives the last jobs of a name in a pipeline, the newest first.
+func findAttempts(ctx context.Context, q db.Q, pipelineID int64, name string) ([]*Job, error) {
+	return db.All(ctx, q, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? ORDER BY j.id DESC LIMIT 20`, pipelineID, name)
+}
+
+// findNewest gives the newest pipeline of each commit.
+func findNewest(ctx context.Context, q db.Q, projectID int64, commits []string) (map[string]*Pipeline, error) {
+	args := []any{projectID}
+	for _, id := range commits {
+		args = append(args, id)
+	}
+	list, err := db.All(ctx, q, scanPipeline, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
+			SELECT max(n.id) FROM pipelines n WHERE n.project_id = ? AND NOT n.child AND n.sha IN `+db.In(len(commits))+` GROUP BY n.sha)`, args...)
+	found := map[string]*Pipeline{}
+	for _, p := range list {
+		found[p.SHA] = p
+	}
+	return found, err
+}
+
+// dayCount is how many pipelines of a state began on a day, and how long those
+// took that have ended.
+type dayCount struct {
+	day    time.Time
+	status flow.Status
+	n      int
+	ended  int
+	took   time.Duration
+}
+
+// countDays counts the pipelines of a project since a day. What began since
+// then was changed since then, and for that there is an index.
+func countDays(ctx context.Context, q db.Q, projectID int64, since time.Time) ([]dayCount, error) {
+	return db.All(ctx, q, func(s db.Scanner) (dayCount, error) {
+		var c dayCount
+		var day, took int64
+		err := s.Scan(&day, &c.status, &c.n, &c.ended, &took)
+		c.day, c.took = time.Unix(day*86400, 0).UTC(), time.Duration(took)*time.Microsecond
+		return c, err
+	}, `SELECT created_at / 86400000000, status, count(*), count(finished_at - started_at), CAST(COALESCE(sum(finished_at - started_at), 0) AS BIGINT)
+		FROM pipelines WHERE project_id = ? AND updated_at >= ? AND created_at >= ? AND NOT child
+		GROUP BY created_at / 86400000000, status`, projectID, since, since)
+}
+
+// findLastDeployments gives the last deployment that succeeded of each
+// environment.
+func findLastDeployments(ctx context.Context, q db.Q, of []*Environment) ([]*Deployment, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	byID, ids := map[int64]*Environment{}, []int64{}
+	for _, e := range of {
+		byID[e.ID], ids = e, append(ids, e.ID)
+	}
+	list, err := db.All(ctx, q, scanDeployment, `
+		SELECT `+deploymentColumns+` FROM deployments d WHERE d.id IN (
+			SELECT max(l.id) FROM deployments l WHERE l.status = 'success' AND l.environment_id IN `+db.In(len(ids))+` GROUP BY l.environment_id)`, db.Any(ids)...)
+	for _, d := range list {
+		d.Environment = byID[d.EnvironmentID]
+	}
+	return list, err
+}
