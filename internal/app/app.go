@@ -212,7 +212,7 @@ func (a *App) doors() (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Repos: a.Repos, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Repos: a.Repos, CI: a.CI, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: Compatibility,

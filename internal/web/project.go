@@ -37,6 +37,7 @@ type head struct {
 	Tab     string
 	Starred bool
 	User    bool // somebody has signed in
+	Builds  bool // he sees the pipelines
 	HTTP    string
 	SSH     string
 }
@@ -48,7 +49,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	}
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
-		HTTP: w.Site.URL + "/" + p.FullPath + ".git",
+		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p),
 	}
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
@@ -78,6 +79,7 @@ type treePage struct {
 	Table     template.HTML // of the entries
 	More      bool
 	Commit    *git.Commit // the newest that touched this directory
+	CI        *ciStatus   // of that commit; nil without a pipeline
 	Branches  []string
 	Languages []bar
 	Readme    template.HTML
@@ -147,6 +149,13 @@ func (w *Web) fillTree(v *visit, p *treePage) error {
 		return err
 	}
 	p.More, p.Commit, p.Branches = view.More, view.Newest, view.Branches
+	if p.Commit != nil {
+		newest, err := w.CI.CommitPipeline(v, v.actor, p.Project, string(p.Commit.ID))
+		if err != nil {
+			return err
+		}
+		p.CI = stateOf(p.Project, newest)
+	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
 	key := rendering{at, "", view.CommitID}
 	var ok bool

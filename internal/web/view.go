@@ -126,11 +126,12 @@ func (w *Web) funcs() template.FuncMap {
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"plural": plural,
 		"words":  words,
-		"bytes":  byteSize,
-		"link":   pathTo,
-		"level":  func(l project.Level) string { return l.String() },
-		"short":  func(id any) string { return shortID(fmt.Sprint(id)) },
-		"count":  func(list []string) int { return len(list) },
+		"state":  newState, "took": tookText, "until": w.until, "percent": percent, "weblink": webAddress, "pair": newPair, "refs": newRefs,
+		"bytes": byteSize,
+		"link":  pathTo,
+		"level": func(l project.Level) string { return l.String() },
+		"short": func(id any) string { return shortID(fmt.Sprint(id)) },
+		"count": func(list []string) int { return len(list) },
 		"initial": func(s string) string {
 			for _, r := range s {
 				return strings.ToUpper(string(r))

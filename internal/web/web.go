@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/ci"
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/oauth"
@@ -20,6 +21,7 @@ import (
 	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/user"
+	"svc/internal/web/joblog"
 )
 
 // Deps are what the pages need.
@@ -27,6 +29,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Repos    *repo.Service
+	CI       *ci.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
 	Mail     *mail.Sender
@@ -56,12 +59,14 @@ type Web struct {
 	views                    *views
 	pages                    []route
 	rendered                 *texts
+	logs                     *joblog.Shelf
 	visitors                 []byte // key of the CSRF tokens of those who have not signed in
 }
 
 // New builds the routes.
 func New(d Deps) *Web {
 	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), visitors: d.Keys.Derive("web visitors")}
+	w.logs = joblog.NewShelf(maxLogIndex)
 	w.views = w.parseViews()
 	w.assetRoutes()
 	w.pictureRoutes()
@@ -76,6 +81,11 @@ func New(d Deps) *Web {
 	w.applicationPages()
 	w.oauthPages()
 	w.filePages()
+	w.pipelinePages()
+	w.jobPages()
+	w.artifactPages()
+	w.schedulePages()
+	w.environmentPages()
 	w.router.NotFound(w.findPlace)
 	w.router.MethodNotAllowed(w.findPlace)
 	for _, table := range []*chi.Mux{w.projectPages, w.groupPages} {

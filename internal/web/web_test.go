@@ -3,6 +3,7 @@ package web
 import (
 	"io/fs"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, c := range append(contents(), oauthContents()...) {
+	for _, c := range slices.Concat(contents(), oauthContents(), ciContents()) {
 		seen[c.view()] = true
 		for _, u := range []*user.User{nil, {ID: 2, Username: "eve", Name: "Eve"}} {
 			v := &visit{web: w, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), session: &user.Session{CSRF: "token"}}

@@ -105,6 +105,61 @@
   // Choosing another branch goes there.
   for (const s of $$("select[data-go]")) s.addEventListener("change", () => { location.href = s.value; });
 
+  // Another row of fields.
+  document.addEventListener("click", (e) => {
+    const b = e.target.closest("[data-add-row]");
+    if (!b) return;
+    const rows = b.closest("form").querySelector("[data-rows]"), row = rows.lastElementChild.cloneNode(true);
+    for (const f of $$("input, textarea", row)) f.value = "";
+    rows.append(row);
+    row.querySelector("input").focus();
+  });
+  for (const b of $$("[data-add-row]")) b.hidden = false;
+
+  // Parts of a page that change while one looks: the server says when, and the
+  // page is got again. Nothing is taken from under somebody's hands.
+  let getting = false, again = false;
+  const refresh = async () => {
+    if (getting) { again = true; return; }
+    getting = true;
+    try {
+      const res = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (res.ok && !res.redirected) {
+        const fresh = new DOMParser().parseFromString(await res.text(), "text/html");
+        for (const part of $$("[data-part]")) {
+          const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
+          if (!now || part.querySelector("details[open], input:focus, textarea:focus, button:disabled")) continue;
+          const all = () => [...$$("a, button", part)], at = all().indexOf(document.activeElement);
+          part.replaceChildren(...now.childNodes);
+          if (at >= 0) all()[at]?.focus({ preventScroll: true });
+        }
+        tick();
+      }
+    } catch { /* the next word of the server tries again */ }
+    getting = false;
+    if (again) { again = false; setTimeout(refresh, 1000); }
+  };
+
+  // listen follows the events of an address while the page is in sight: a
+  // browser has only a few connections for all its pages.
+  const listen = (address, on) => {
+    let from = null, over = false, wait = 1000, timer = 0;
+    const close = () => { clearTimeout(timer); from?.close(); from = null; };
+    const open = () => {
+      if (from || over || document.hidden) return;
+      from = new EventSource(address());
+      from.onopen = () => { wait = 1000; };
+      // The browser comes again by itself, unless the server refused.
+      from.onerror = () => { if (from?.readyState === EventSource.CLOSED) { close(); timer = setTimeout(open, wait); wait = Math.min(wait * 2, 60000); } };
+      for (const [name, f] of Object.entries(on)) from.addEventListener(name, (e) => f(JSON.parse(e.data)));
+    };
+    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else { open(); if (!over) refresh(); } });
+    addEventListener("pagehide", close);
+    open();
+    return () => { over = true; close(); };
+  };
+  for (const e of $$("[data-events]")) listen(() => e.dataset.events, { changed: refresh });
+
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.
   const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new" };
   let after = 0;
@@ -129,5 +184,198 @@
   for (const b of $$("[data-show-keys]")) {
     b.hidden = false;
     b.addEventListener("click", () => document.querySelector("dialog[data-keys]").showModal());
+  }
+
+  // The log of a job. It may have millions of lines, so only those in sight
+  // are in the page: the others are got from the server when they are wanted.
+  const box = document.querySelector("[data-log]"), term = box?.querySelector("[data-lines]");
+  if (term) showLog(box, term);
+
+  function showLog(box, term) {
+    const url = box.dataset.log, height = 20, chunk = 200, most = 8e6; // most: browsers know no taller element
+    const known = new Map(), asked = new Set(); // chunks of lines
+    let total = +box.dataset.total, rev = -1, sections = [], folded = new Set(), hidden = [], heads = new Map();
+    let here = 0, hits = [], hit = -1, follow = !("done" in box.dataset), top = -1, due = 0;
+    const spacer = document.createElement("div"), pane = document.createElement("div");
+    pane.className = "pane";
+    term.classList.add("whole");
+    term.replaceChildren(spacer, pane);
+    for (const e of $$("[data-more], [data-found]", box)) e.remove();
+
+    const line = (n) => known.get(Math.floor((n - 1) / chunk))?.[(n - 1) % chunk];
+    const keep = (from, lines) => lines.forEach((html, i) => {
+      const n = from + i - 1, c = Math.floor(n / chunk), list = known.get(c) || [];
+      list[n % chunk] = html;
+      known.delete(c); // the one that was used last stands last
+      known.set(c, list);
+      if (known.size > 60) known.delete(known.keys().next().value);
+    });
+    const take = (j) => {
+      if (j.sections) {
+        const old = new Set(sections.map((s) => s.start));
+        sections = j.sections;
+        for (const s of sections) if (s.collapsed && !old.has(s.start)) folded.add(s.start);
+        fold();
+      }
+      rev = j.rev;
+      if (j.total < total) known.clear(); // it is another log
+      total = j.total;
+      keep(j.from, j.lines);
+    };
+
+    // Rows are the lines that no folded section hides.
+    const fold = () => {
+      heads = new Map(sections.map((s) => [s.start, s]));
+      hidden = [];
+      for (const s of sections) {
+        const from = s.start + 1, to = s.end || total;
+        if (!folded.has(s.start) || to < from) continue;
+        const last = hidden.at(-1);
+        if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+        else hidden.push([from, to]);
+      }
+    };
+    const rows = () => total - hidden.reduce((n, [from, to]) => n + to - from + 1, 0);
+    const lineOf = (row) => { let n = row + 1; for (const [from, to] of hidden) { if (n < from) break; n += to - from + 1; } return n; };
+    const rowOf = (n) => { let row = n - 1; for (const [from, to] of hidden) { if (n < from) break; row -= Math.min(n, to) - from + 1; } return row; };
+
+    const sight = () => Math.max(Math.floor(term.clientHeight / height), 1);
+    const tall = () => Math.min(rows() * height, most);
+    const scaled = () => rows() * height > most;
+    const firstRow = () => {
+      const room = tall() - term.clientHeight;
+      if (!scaled()) return Math.floor(term.scrollTop / height);
+      return Math.round(Math.min(term.scrollTop / room, 1) * (rows() - sight()));
+    };
+    const goRow = (row) => {
+      const to = Math.min(Math.max(row, 0), Math.max(rows() - sight(), 0));
+      term.scrollTop = scaled() ? to / (rows() - sight()) * (tall() - term.clientHeight) : to * height;
+      draw();
+    };
+    const goLine = (n) => {
+      here = Math.min(Math.max(n, 1), Math.max(total, 1));
+      for (const s of sections) if (folded.has(s.start) && here > s.start && here <= (s.end || total)) folded.delete(s.start);
+      fold();
+      follow = false;
+      size();
+      goRow(rowOf(here) - Math.floor(sight() / 3));
+    };
+
+    const size = () => {
+      spacer.style.height = `${tall()}px`;
+      term.style.height = `min(70vh, ${Math.max(rows(), 3) * height}px)`;
+    };
+    const draw = () => {
+      const count = rows(), spare = scaled() ? 0 : 15, first = Math.max(firstRow() - spare, 0), end = Math.min(firstRow() + sight() + 2 + spare, count);
+      let html = "", missing = new Set();
+      for (let row = first; row < end; row++) {
+        const n = lineOf(row), text = line(n), s = heads.get(n);
+        if (text === undefined) missing.add(Math.floor((n - 1) / chunk));
+        const open = s && (s.end || total) > n;
+        html += `<div class="l${s ? " sec" : ""}${n === here ? " here" : ""}${n === hits[hit] ? " hit" : ""}" id="L${n}">`
+          + (open ? `<button class="toggle" type="button" data-fold="${n}" aria-expanded="${!folded.has(n)}" aria-label="Fold the section"></button>` : "")
+          + `<a href="#L${n}">${n}</a><span>${text === undefined ? "…" : text}</span>${s?.took ? `<span class="time">${s.took}</span>` : ""}</div>`;
+      }
+      pane.innerHTML = count ? html : `<div class="l none"><span>${"done" in box.dataset ? "There is no log." : "Nothing has been written yet."}</span></div>`;
+      for (const e of $$("[data-fg]", pane)) e.style.color = e.dataset.fg;
+      for (const e of $$("[data-bg]", pane)) e.style.backgroundColor = e.dataset.bg;
+      pane.style.transform = `translateY(${scaled() ? Math.min(term.scrollTop, tall() - (end - first) * height) : first * height}px)`;
+      button.setAttribute("aria-pressed", follow);
+      clearTimeout(due);
+      if (missing.size) due = setTimeout(() => { for (const c of missing) get(c); }, known.size ? 60 : 0);
+    };
+    const get = async (c) => {
+      if (asked.has(c)) return;
+      asked.add(c);
+      try {
+        const res = await fetch(`${url}?from=${c * chunk + 1}&count=${chunk}&rev=${rev}`);
+        if (res.ok) { take(await res.json()); change(); }
+      } finally { asked.delete(c); }
+    };
+    // change draws what is new, and stays at the end if one follows it.
+    const change = () => {
+      size();
+      if (follow) goRow(rows()); else draw();
+    };
+
+    const button = box.querySelector("[data-follow]"), upward = box.querySelector("[data-top]");
+    for (const b of [button, upward]) b.hidden = false;
+    button.addEventListener("click", () => { follow = !follow; if (follow) goRow(rows()); draw(); });
+    upward.addEventListener("click", () => { follow = false; goRow(0); });
+    let frame = 0;
+    term.addEventListener("scroll", () => {
+      if (term.scrollTop < top - 2) follow = false;
+      else if (term.scrollTop + term.clientHeight >= tall() - 2 && !("done" in box.dataset)) follow = true;
+      top = term.scrollTop;
+      frame ||= requestAnimationFrame(() => { frame = 0; draw(); });
+    });
+    // Where a pixel is more than a line, the wheel and the keys count lines.
+    const step = (e, lines) => { if (scaled()) { e.preventDefault(); follow &&= lines > 0; goRow(firstRow() + lines); } };
+    term.addEventListener("wheel", (e) => { if (e.deltaY && !e.ctrlKey) step(e, Math.sign(e.deltaY) * Math.max(Math.round(Math.abs(e.deltaY) / height), 1)); }, { passive: false });
+    term.addEventListener("keydown", (e) => {
+      const by = { ArrowDown: 1, ArrowUp: -1, PageDown: sight() - 1, PageUp: 1 - sight() }[e.key];
+      if (by) step(e, by);
+    });
+    term.addEventListener("click", (e) => {
+      const n = +e.target.dataset?.fold, a = e.target.closest("a[href^='#L']");
+      if (n) {
+        if (!folded.delete(n)) folded.add(n);
+        fold();
+        size();
+        draw();
+      } else if (a) {
+        e.preventDefault();
+        here = +a.hash.slice(2);
+        history.replaceState(null, "", a.hash);
+        draw();
+      }
+    });
+    addEventListener("hashchange", () => { if (/^#L\d+$/.test(location.hash)) goLine(+location.hash.slice(2)); });
+    addEventListener("resize", () => draw());
+
+    // Search: the server finds the lines, one walks among them.
+    const form = box.querySelector("form[role=search]"), said = box.querySelector("[data-hits]"), next = box.querySelector("[data-next]"), prev = box.querySelector("[data-prev]");
+    let sought = "";
+    const walk = (by) => {
+      if (!hits.length) return;
+      hit = (hit + by + hits.length) % hits.length;
+      said.textContent = `${hit + 1} of ${hits.length}${form.dataset.more ? "+" : ""}`;
+      goLine(hits[hit]);
+    };
+    const seek = async (q) => {
+      const res = await fetch(`${url}/search?q=${encodeURIComponent(q)}`);
+      if (!res.ok) return;
+      const j = await res.json();
+      sought = q;
+      [hits, hit] = [j.lines, -1];
+      form.dataset.more = j.more ? "1" : "";
+      next.hidden = prev.hidden = !hits.length;
+      if (hits.length) walk(1); else { said.textContent = q ? "No line has it" : ""; draw(); }
+    };
+    form.addEventListener("submit", (e) => {
+      e.preventDefault();
+      const q = form.q.value.trim();
+      if (q === sought && hits.length) walk(1); else seek(q);
+    });
+    next.addEventListener("click", () => walk(1));
+    prev.addEventListener("click", () => walk(-1));
+
+    const begin = async () => {
+      const m = location.hash.match(/^#L(\d+)$/), at = m ? +m[1] : +new URLSearchParams(location.search).get("from");
+      const res = await fetch(`${url}?from=${at ? Math.max(at - 100, 1) : -1}&count=${chunk}&rev=-1`);
+      if (!res.ok) return;
+      take(await res.json());
+      fold();
+      size();
+      if (at) goLine(at); else goRow(rows());
+      if (form.q.value.trim()) seek(form.q.value.trim());
+      if ("done" in box.dataset) return;
+      const stop = listen(() => `${url}/events?total=${total}&rev=${rev}`, {
+        log: (j) => { take(j); fold(); change(); },
+        changed: refresh,
+        end: () => { box.dataset.done = ""; stop(); draw(); refresh(); },
+      });
+    };
+    begin();
   }
 })();

@@ -1,0 +1,177 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"svc/internal/ci"
+	"svc/internal/project"
+)
+
+func (w *Web) artifactPages() {
+	w.projectPage("GET jobs/{id}/artifacts/browse", anybody, w.browseArtifacts)
+	w.projectPage("GET jobs/{id}/artifacts/browse/*", anybody, w.browseArtifacts)
+	w.projectPage("GET jobs/{id}/artifacts/file/*", anybody, w.artifactFile)
+	w.projectPage("GET jobs/{id}/artifacts/raw/*", anybody, w.rawArtifact)
+	w.projectPage("GET jobs/{id}/artifacts/download", anybody, w.downloadArtifacts)
+	w.projectPage("POST jobs/{id}/artifacts/keep", signedIn, w.keepArtifacts)
+	w.projectPage("POST jobs/{id}/artifacts/delete", signedIn, w.deleteArtifacts)
+}
+
+// artifactsPage is a directory of the archive of a job.
+type artifactsPage struct {
+	ciHead
+	*ci.ArtifactDir
+	Path  string
+	Steps []crumb
+}
+
+func (artifactsPage) view() string { return "artifacts" }
+func (p artifactsPage) title() string {
+	return fmt.Sprintf("Artifacts of %s (#%d) · %s", p.Job.Name, p.Job.ID, p.Project.FullName())
+}
+
+func (w *Web) browseArtifacts(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	h, err := w.ciHead(v, ref, "jobs")
+	if err != nil {
+		return err
+	}
+	p := artifactsPage{ciHead: h, Path: strings.Trim(v.rest(), "/")}
+	p.Steps = steps(p.Path)
+	if p.ArtifactDir, err = w.CI.ArtifactTree(v, v.actor, h.in(), id, p.Path); err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// artifactPage is a file of the archive of a job.
+type artifactPage struct {
+	ciHead
+	ID       int64
+	Path     string
+	Steps    []crumb
+	Size     int64
+	Code     template.HTML
+	Image    bool
+	Binary   bool
+	TooLarge bool
+}
+
+func (artifactPage) view() string    { return "artifact" }
+func (p artifactPage) title() string { return p.Path + " · " + p.Project.FullName() }
+
+// maxArtifact is the largest file of an archive that a page shows: its size is
+// that of the page.
+const maxArtifact = 128 << 10
+
+func (w *Web) artifactFile(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	h, err := w.ciHead(v, ref, "jobs")
+	if err != nil {
+		return err
+	}
+	p := artifactPage{ciHead: h, ID: id, Path: strings.Trim(v.rest(), "/")}
+	p.Steps = steps(p.Path)
+	f, err := w.CI.ArtifactEntry(v, v.actor, h.in(), id, p.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	p.Size, p.Image = f.Size, imageKind(p.Path) != ""
+	if p.TooLarge = f.Size > maxArtifact; p.TooLarge || p.Image {
+		return v.show(p)
+	}
+	// The archive may say less of its size than it is.
+	b, err := io.ReadAll(io.LimitReader(f, maxArtifact))
+	if err != nil {
+		return err
+	}
+	if p.Binary = strings.ContainsRune(string(b), 0); !p.Binary {
+		if p.Code, _, err = highlight(p.Path, strings.ToValidUTF8(string(b), "\uFFFD")); err != nil {
+			return err
+		}
+	}
+	return v.show(p)
+}
+
+// rawArtifact gives a file of an archive, in a form that no browser takes for
+// a page of ours: a job may have written anything.
+func (w *Web) rawArtifact(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	f, err := w.CI.ArtifactEntry(v, v.actor, ref, id, strings.Trim(v.rest(), "/"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := v.w.Header()
+	kind, how := imageKind(f.Name), "inline"
+	if kind == "" {
+		kind, how = "application/octet-stream", "attachment"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": f.Name}))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "private, max-age=60")
+	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
+	v.w.WriteHeader(http.StatusOK)
+	if n, err := io.Copy(v.w, f); err != nil || n != f.Size {
+		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+	}
+	return nil
+}
+
+func (w *Web) downloadArtifacts(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	f, err := w.CI.Archive(v, v.actor, ref, id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := v.w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", f.ETag)
+	http.ServeContent(v.w, v.r, "", f.ModTime, f)
+	return nil
+}
+
+func (w *Web) keepArtifacts(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	if _, err := w.CI.KeepArtifacts(v, v.actor, ref, id); err != nil {
+		return err
+	}
+	return w.doneWith(v, ref, "The artifacts are kept.", "jobs/%d", id)
+}
+
+func (w *Web) deleteArtifacts(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	if err := w.CI.DeleteArtifacts(v, v.actor, ref, id); err != nil {
+		return err
+	}
+	return w.doneWith(v, ref, "The artifacts have been deleted.", "jobs/%d", id)
+}

@@ -1,0 +1,222 @@
+package web_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+const ciFile = `
+variables:
+  TARGET: {value: staging, description: Where to, options: [staging, production]}
+  PLAIN: x
+stages: [build, test, deploy]
+build:
+  stage: build
+  tags: [linux]
+  script: [make]
+  artifacts: {paths: [out], expire_in: 1 week}
+unit:
+  stage: test
+  needs: [build]
+  script: [make test]
+lint:
+  stage: test
+  script: [make lint]
+deploy:
+  stage: deploy
+  script: [make deploy]
+  when: manual
+  environment: {name: production, url: "https://example.org/app"}
+`
+
+// window is what the script gets of a log.
+type window struct {
+	From, Total, Rev int
+	Lines            []string
+	Sections         []struct {
+		Name       string
+		Start, End int
+		Took       string
+	}
+}
+
+// TestPipelinePages goes through a pipeline as people do: starts it by the
+// form, looks at its pages while a runner works, and presses the buttons.
+func TestPipelinePages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st := newStage(t, s, ciFile)
+		const at = "/ada/p/-"
+		b := newBrowser(t, s).signIn("ada", password)
+		b.get(at+"/pipelines").want(200, "No pipelines yet")
+		b.get(at+"/pipelines/new").want(200, `id="described_TARGET"`, "Where to", "<option selected>staging", "<option>production").not("described_PLAIN")
+		b.get(at+"/pipelines/new?ref=none").want(200, "Reference not found")
+		b.submit(at+"/pipelines/new", at+"/pipelines", "ref", "main", "variable_key", "1 2", "variable_value", "x").want(422, "can contain only letters")
+		b.submit(at+"/pipelines/new", at+"/pipelines", "ref", "main", "described_TARGET", "production", "variable_key", "MORE", "variable_value", "42", "variable_key", "", "variable_value", "").want(303)
+		st.idle()
+		var list []struct{ ID int64 }
+		st.api("GET /projects/%d/pipelines?source=web", 200, nil).JSON(t, &list)
+		id := list[0].ID
+		page := fmt.Sprintf("%s/pipelines/%d", at, id)
+		b.get(page+"/variables").want(200, "TARGET", "production", "MORE", "42")
+		b.get(at+"/pipelines").want(200, "First", page, "st-pending", `data-events="`+at+`/pipelines/events"`, `title="build: Pending"`, page+"/cancel")
+		b.get(at+"/pipelines?status=failed").want(200, "Nothing found")
+		b.get(at+"/pipelines?status=pending&source=web&ref=main&username=ada").want(200, page)
+		b.get(at+"/pipelines?username=nobody").want(200, "Nothing found")
+		b.get(page).want(200, `<svg class="needs"`, "unit, needs build", "<h3 title=\"deploy\">")
+		b.get("/ada/p").want(200, `class="st st-pending" href="`+page+`"`)
+
+		build := st.take()
+		job := fmt.Sprintf("%s/jobs/%d", at, build.ID)
+		b.get(job).want(200, "Nothing has been written yet", job+"/cancel").not(job + "/retry")
+		log := "section_start:100:step\r\x1b[0KStep\n\x1b[31mred <b>\x1b[0m\nsection_end:103:step\r\x1b[0K\nlast line"
+		st.write(build, 0, log)
+		b.get(job).want(200, `<span class="f1 ">red &lt;b&gt;</span>`, `id="L2"`, "last line")
+		w := read[window](b.get(job + "/log?from=1&count=2"))
+		if w.Total != 4 || len(w.Lines) != 2 || w.Lines[0] != "Step" || len(w.Sections) != 1 || w.Sections[0].Took != "00:03" || w.Sections[0].End != 3 {
+			t.Errorf("window %+v", w)
+		}
+		if w = read[window](b.get(fmt.Sprintf("%s/log?from=-1&count=1&rev=%d", job, w.Rev))); w.From != 4 || w.Lines[0] != "last line" || w.Sections != nil {
+			t.Errorf("the end %+v", w)
+		}
+		found := read[struct{ Lines []int }](b.get(job + "/log/search?q=RED"))
+		if fmt.Sprint(found.Lines) != "[2]" {
+			t.Errorf("found %v", found.Lines)
+		}
+		b.get(job+"?q=last").want(200, `href="?from=4#L4"`)
+		if raw := b.get(job + "/raw?download=1").want(200); raw.body != log || !strings.HasPrefix(raw.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("raw %q %v", raw.body, raw.header)
+		}
+		st.upload(build, "artifact_type=archive&artifact_format=zip&expire_in=1+week", zipped(t, "out/a.txt", "hello", "out/deep/b.go", "package b\n", "out/c.bin", "\x00\x01"))
+		st.end(build, "success")
+		b.get(job).want(200, "They are removed in 6 days", job+"/artifacts/keep", job+"/retry", job+"/erase", "linux")
+		b.get(job+"/log?from=1").want(200, "Step") // from where it was put away
+		b.get(job+"/artifacts/browse").want(200, job+"/artifacts/browse/out", "3 files")
+		b.get(job+"/artifacts/browse/out").want(200, job+"/artifacts/browse/out/deep", job+"/artifacts/file/out/a.txt", "5 bytes")
+		b.get(job + "/artifacts/browse/none").want(404)
+		b.get(job+"/artifacts/file/out/deep/b.go").want(200, "package")
+		b.get(job+"/artifacts/file/out/c.bin").want(200, "No text")
+		b.get(job + "/artifacts/file/out/none").want(404)
+		if raw := b.get(job + "/artifacts/raw/out/a.txt").want(200); raw.body != "hello" || raw.header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("artifact %q %v", raw.body, raw.header)
+		}
+		b.get(job + "/artifacts/download").want(200)
+		b.submit(job, job+"/artifacts/keep").leads(job)
+		b.get(job).want(200, "They are kept", "The artifacts are kept")
+
+		for range 2 {
+			r := st.take()
+			if r.Info.Name == "unit" {
+				st.write(r, 0, "about to fail\n\x1b[31mboom\x1b[0m\n")
+				st.upload(r, "artifact_type=junit&artifact_format=gzip", gzipped(t, `<testsuite><testcase name="works" classname="C" time="0.5"/><testcase name="breaks" classname="C"><failure>want &lt;1&gt;</failure></testcase></testsuite>`))
+				st.end(r, "failed")
+				continue
+			}
+			st.end(r, "success")
+		}
+		b.get(page).want(200, "st-failed", page+"/retry", page+"/failures", page+"/delete")
+		b.get(page+"/failures").want(200, "about to fail", `<span class="f1 ">boom</span>`)
+		b.get(page+"/test_report").want(200, "works", "breaks", "want &lt;1&gt;", "<b>2</b> tests")
+		b.get(page+"/builds").want(200, "unit", "lint", "build")
+		b.submit(page, page+"/retry").leads(page)
+		again := fmt.Sprintf("%s/jobs/%d", at, st.job(id, "unit"))
+		b.get(again).want(200, "Attempts", "It waits for a runner")
+		st.end(st.take(), "success")
+		deploy := fmt.Sprintf("%s/jobs/%d", at, st.job(id, "deploy"))
+		b.get(deploy).want(200, "Start with variables")
+		b.submit(deploy, deploy+"/play", "variable_key", "WHO", "variable_value", "me").leads(deploy)
+		b.submit(deploy, deploy+"/play").want(422, "Unplayable")
+		st.end(st.take(), "success")
+		b.get(deploy).want(200, "production")
+		b.get(at+"/environments").want(200, "production", `href="https://example.org/app"`, "ada")
+		b.get(at+"/pipelines/charts?days=30").want(200, "<b>1</b> passed", `<rect class="ok"`)
+		if svg := b.get(at+"/badges/main/pipeline.svg").want(200, ">passed<"); svg.header.Get("Content-Type") != "image/svg+xml; charset=utf-8" {
+			t.Errorf("badge %v", svg.header)
+		}
+		b.get(at+"/badges/none/coverage.svg").want(200, ">unknown<")
+		b.get(at + "/badges/main/other.svg").want(404)
+		b.get(at + "/pipelines/latest?ref=main").leads(page)
+		b.submit(job, job+"/retry").want(303)
+		b.submit(again, job+"/erase").leads(job)
+		b.get(job).want(200, "were erased")
+		b.get(job + "/artifacts/browse").want(404)
+		b.submit(page, page+"/cancel").leads(page)
+		b.submit(page, page+"/delete").leads(at + "/pipelines")
+		b.get(page).want(404)
+		b.get(at + "/pipelines/0").want(404)
+		b.get(at + "/jobs/999999").want(404)
+	})
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write([]byte(text))
+	if err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestSchedulePages makes, changes, runs and removes a schedule.
+func TestSchedulePages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st := newStage(t, s, ciFile)
+		const at = "/ada/p/-/pipeline_schedules"
+		b := newBrowser(t, s).signIn("ada", password)
+		b.get(at).want(200, "No schedules")
+		b.submit(at+"/new", at, "description", "", "cron", "nonsense", "cron_timezone", "UTC", "ref", "main").want(422, "can&#39;t be blank", "wrong")
+		b.submit(at+"/new", at, "description", "Nightly", "cron", "0 4 * * *", "cron_timezone", "UTC", "ref", "main", "active", "1",
+			"variable_key", "A", "variable_value", "1", "variable_key", "B", "variable_value", "two").leads(at)
+		var list []struct{ ID int64 }
+		st.api("GET /projects/%d/pipeline_schedules", 200, nil).JSON(t, &list)
+		one := fmt.Sprintf("%s/%d", at, list[0].ID)
+		b.get(at).want(200, "Nightly", "0 4 * * *", one+"/edit", "never run")
+		b.get(one+"/edit").want(200, `value="A"`, ">two</textarea>")
+		b.submit(one+"/edit", one, "description", "Weekly", "cron", "0 4 * * 1", "cron_timezone", "UTC", "ref", "dev", "variable_key", "B", "variable_value", "three", "variable_key", "B", "variable_value", "four").want(422, "duplicate")
+		b.submit(one+"/edit", one, "description", "Weekly", "cron", "0 4 * * 1", "cron_timezone", "UTC", "ref", "dev", "variable_key", "B", "variable_value", "three").leads(at)
+		b.get(at).want(200, "Weekly", "Off", "dev")
+		b.get(one+"/edit").want(200, ">three</textarea>").not(`value="A"`)
+		b.submit(at, one+"/play").leads(at)
+		st.idle()
+		b.get(at).want(200, "st-pending")
+		b.submit(at, one+"/delete").leads(at)
+		b.get(at).want(200, "No schedules")
+	})
+}
+
+// TestLintPage checks the file of the project, and any other.
+func TestLintPage(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, sqlite(t))
+	newStage(t, s, ciFile)
+	const at = "/ada/p/-/ci/lint"
+	b := newBrowser(t, s).signIn("ada", password)
+	b.get(at).want(200, "The configuration is good: 4 jobs", "make deploy")
+	b.submit(at, at, "content", "a: {script: [x], stage: nowhere}").want(200, "note bad", "nowhere")
+	b.submit(at, at, "content", "a: {script: ['<b>']}", "dry_run", "1", "ref", "main").want(200, "note ok", "&lt;b&gt;")
+	newBrowser(t, s).get(at).want(200, "The configuration is good").not("<textarea")
+}
+
+// TestRunForm asks for the inputs of a file.
+func TestRunForm(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, sqlite(t))
+	st := newStage(t, s, "spec:\n  inputs:\n    level: {type: number, description: How much, default: 3}\n    place: {options: [here, there]}\n---\na:\n  script:\n    - echo $[[ inputs.place ]] $[[ inputs.level ]]\n")
+	const at = "/ada/p/-/pipelines"
+	b := newBrowser(t, s).signIn("ada", password)
+	b.get(at+"/new").want(200, "How much", `value="3"`, "<option>there", "must be given")
+	b.submit(at+"/new", at, "ref", "main", "input_level", "much", "input_place", "here").want(422, "level")
+	b.submit(at+"/new", at, "ref", "main", "input_level", "7", "input_place", "there").want(303)
+	st.idle()
+	if r := st.take(); r.Info.Name != "a" {
+		t.Errorf("job %+v", r)
+	}
+}

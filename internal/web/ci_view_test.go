@@ -1,0 +1,115 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/ci/config"
+	"svc/internal/ci/flow"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/user"
+	"svc/internal/web/joblog"
+)
+
+// ciContents are the pages of pipelines, with something in each.
+func ciContents() []content {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	id, share := int64(1), 12.5
+	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
+	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Visibility: project.Public, DefaultBranch: "main", Namespace: project.Namespace{FullPath: "g", FullName: "G"}}
+	h := ciHead{head: head{Project: p, Parents: crumbs("g", "G"), Tab: "pipelines", User: true, Builds: true}, Base: "/g/p/-", May: true, at: now}
+	commit := &git.Commit{ID: "0123456789", Title: "t"}
+	pipeline := &ci.Pipeline{ID: 1, Ref: "main", SHA: "0123456789", Source: ci.FromPush, Status: flow.Failed, User: u, UserID: &id, CreatedAt: now, StartedAt: &now, FinishedAt: &now, Coverage: &share, YAMLErrors: "e", Archived: true}
+	row := &ci.PipelineRow{Pipeline: pipeline, Commit: commit, Along: []ci.Stage{{Name: "test", Status: flow.Manual, Jobs: 1}}}
+	job := func(name string, status flow.Status, needs ...flow.Need) *ci.Job {
+		return &ci.Job{Standing: ci.Standing{ID: 1, PipelineID: 1, Status: status, EnvironmentID: &id}, Name: name, Stage: "test", Ref: "main", Tag: true, Needs: needs, User: u, Commit: commit, Project: p, Pipeline: &ci.Pipeline{}, CreatedAt: now,
+			StartedAt: &now, QueuedAt: &now, Coverage: &share, AllowFailure: true, Retried: true, Timeout: time.Hour, ScheduledAt: &now, ErasedAt: &now, ExitCode: &id,
+			FailureReason: ci.ScriptFailure, Runner: &ci.Runner{ID: 1}, Options: config.Job{Tags: []string{"x", "y"}, ResourceGroup: "r", Environment: &config.Environment{Name: "production"}}}
+	}
+	failed, manual, bridge, running := job("a", flow.Failed), job("b", flow.Manual, flow.Need{Name: "a"}), job("c", flow.Success), job("d", flow.Running)
+	bridge.Bridge, bridge.Downstream, bridge.DownstreamPath = true, pipeline, "g/other"
+	graph := &ci.Graph{PipelineRow: row, Jobs: []*ci.Job{failed, manual, bridge, running}, More: true, Upstream: pipeline, UpstreamPath: "g/above"}
+	page := func(tab string) pipelinePage {
+		return pipelinePage{ciHead: h, Graph: graph, Shows: tab, MayRun: true, MaySee: true, MayDelete: true, Failed: 1}
+	}
+	whole, failures, tests, variables, list := page("graph"), page("failures"), page("tests"), page("variables"), page("jobs")
+	whole.Columns = columns(graph.Jobs)
+	whole.Lines = drawNeeds(whole.Columns)
+	failures.Failures = []failure{{Job: failed}, {Job: manual, Log: nil}}
+	tests.Report = &ci.TestReport{Counts: ci.TestCounts{Total: 1}, Suites: []*ci.TestSuite{{Name: "s", Fault: "f", Cases: []ci.TestCase{{Status: ci.TestFailed, Output: "o", File: "f"}, {Status: ci.TestSkipped}}}}}
+	tests.Suites = suites(tests.Report)
+	variables.Variables, list.List = []ci.PipelineVariable{{Key: "K", Value: "v", Type: ci.File}}, graph.Jobs
+	done := *pipeline
+	done.Status = flow.Canceled
+	environment := &ci.Environment{ID: 1, Name: "production", State: ci.Stopping, ExternalURL: "https://example.org", AutoStopAt: &now, Description: "d",
+		Last: &ci.Deployment{Ref: "main", SHA: "0123456789", User: u, Job: failed}}
+	archive := &ci.Artifact{Kind: ci.ArchiveFile, Size: 1, ExpiresAt: &now}
+	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
+	full.fit(true)
+	own := jobPage{ciHead: h, Job: failed, Log: full, Attempts: graph.Jobs, Archive: archive, Reports: []*ci.Artifact{archive}, MayRun: true, MayErase: true, MayKeep: true, MayDelete: true, MayRead: true}
+	schedule := scheduleRow{Schedule: &ci.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: pipeline}, MayEdit: true, MayOwn: true, MayDrop: true}
+	wrong := form{Values: map[string][]string{"ref": {"gone"}}, Errors: map[string][]string{"cron": {"x"}}, Error: "no"}
+	stats := []ci.DayStats{{Day: now, Success: 3, Failed: 2, Other: 1, Took: time.Minute}, {Day: now}}
+	lintErrors := config.Errors{{Message: "m"}}
+	return []content{
+		pipelinesPage{ciHead: h, Rows: []*ci.PipelineRow{row, {Pipeline: &ci.Pipeline{}}, {Pipeline: &done}}, Statuses: []flow.Status{flow.Running}, Sources: []ci.Source{ci.FromAPI}}, pipelinesPage{ciHead: h}, pipelinesPage{ciHead: h, Filtered: true},
+		whole, failures, tests, variables, list, page("jobs"), page("variables"), pipelinePage{ciHead: h, Graph: &ci.Graph{PipelineRow: &ci.PipelineRow{Pipeline: &done}}, Shows: "graph", MayRun: true},
+		pipelinePage{ciHead: h, Graph: graph, Shows: "tests", Report: &ci.TestReport{}},
+		jobsPage{ciHead: h, Jobs: graph.Jobs, Statuses: []flow.Status{flow.Running}, Status: "running"}, jobsPage{ciHead: h},
+		own, jobPage{ciHead: h, Job: manual, MayRun: true, Rows: []ci.PipelineVariable{{}}, MayRead: true}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
+		jobPage{ciHead: h, Job: job("x", flow.Pending)}, jobPage{ciHead: h, Job: job("x", flow.Created)},
+		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Archive: archive, Entries: []ci.ArtifactItem{{Name: "d", Dir: true}, {Name: "f"}}, More: true}, Path: "a/b", Steps: steps("a/b")},
+		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Archive: archive}},
+		artifactPage{ciHead: h, Path: "a/b", Steps: steps("a/b"), Code: "x", Size: 1}, artifactPage{ciHead: h, Image: true}, artifactPage{ciHead: h, Binary: true}, artifactPage{ciHead: h, TooLarge: true}, artifactPage{ciHead: h},
+		runPage{ciHead: h, Form: wrong, Fault: "f", Ref: "gone", Branches: []string{"main"}, Tags: []string{"v1"}, Rows: []ci.PipelineVariable{{}}, Asks: &ci.PipelineForm{MaySet: true,
+			Variables: []config.DefaultVariable{{Description: "d", Options: []string{"x"}}, {Description: "d"}}, Inputs: []config.FormInput{{Name: "n", Needed: true}, {Name: "o", Options: []string{"x"}}}}},
+		schedulesPage{ciHead: h, Schedules: []scheduleRow{schedule, {Schedule: &ci.Schedule{}}}}, schedulesPage{ciHead: h},
+		schedulePage{ciHead: h, Form: wrong, Branches: []string{"main"}, Rows: []ci.PipelineVariable{{Type: ci.File}}}, schedulePage{ciHead: h, ID: 1},
+		environmentsPage{ciHead: h, Environments: []*ci.Environment{environment, {State: ci.Stopped}}}, environmentsPage{ciHead: h, Stopped: true},
+		environmentPage{ciHead: h, Environment: environment, Deployments: []*ci.Deployment{environment.Last, {User: u, SHA: "x"}}}, environmentPage{ciHead: h, Environment: environment},
+		chartsPage{ciHead: h, Days: 7, Total: 1, Counts: drawBars(stats, func(d ci.DayStats) []piece { return []piece{{"ok", float64(d.Success), "passed"}} }, func(float64) string { return "x" })}, chartsPage{ciHead: h},
+		lintPage{ciHead: h, Ref: "main", Own: true, Result: &config.LintResult{Jobs: []config.LintJob{{Name: "j", Script: []string{"x"}, Tags: []string{"t"}, Environment: "e"}}, Warnings: lintErrors}},
+		lintPage{ciHead: h, Result: &config.LintResult{Errors: lintErrors}}, lintPage{ciHead: h},
+	}
+}
+
+func TestTook(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-1: "0 ms", 50 * time.Millisecond: "50 ms", 1500 * time.Millisecond: "1.5 s", 42 * time.Second: "42 s", 61 * time.Second: "1 min 1 s", 3*time.Hour + 5*time.Minute: "3 h 5 min",
+	} {
+		if got := tookText(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestFit keeps the lines of a page within its size, whatever they are.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		lines       []string
+		from, total int
+		tail        bool
+		first, n    int
+		before, aft int
+	}{
+		{[]string{"a", "b"}, 1, 2, true, 1, 2, 0, 0},
+		{[]string{"a", "b"}, 401, 402, true, 401, 2, 251, 0},
+		{[]string{"a", "b"}, 1, 402, false, 1, 2, 0, 3},
+		{[]string{long, long, long, long, long, long}, 1, 6, true, 3, 4, 1, 0},
+		{[]string{long, long, long, long, long, long}, 1, 6, false, 1, 4, 0, 5},
+		{[]string{strings.Repeat("x", pageHTML)}, 9, 9, true, 9, 1, 1, 0},
+		{nil, 1, 0, true, 1, 0, 0, 0},
+	} {
+		p := logPart{Window: joblog.Window{From: c.from, Total: c.total, Lines: c.lines}}
+		p.fit(c.tail)
+		if p.From != c.first || len(p.Rows) != c.n || p.Before != c.before || p.After != c.aft {
+			t.Errorf("%d lines from %d: %d from %d, before %d, after %d", len(c.lines), c.from, len(p.Rows), p.From, p.Before, p.After)
+		}
+	}
+}

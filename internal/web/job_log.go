@@ -1,0 +1,284 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/web/joblog"
+)
+
+const (
+	// maxLogIndex is about the memory that is spent on knowing where the
+	// lines of logs are: a log of 200 MiB takes less than one of it.
+	maxLogIndex = 16 << 20
+	// pageLines is how many lines of a log are in the page itself, and
+	// pageHTML how much of it they may be.
+	pageLines = 150
+	pageHTML  = 24 << 10
+	// maxFound is how many lines a search gives.
+	maxFound = 1000
+)
+
+// firstLines are the lines of a log that its page shows: the last ones, those
+// around a place, or what was searched for.
+func (w *Web) firstLines(v *visit, p *jobPage) (logPart, error) {
+	part := logPart{Done: p.Status.Done() && !p.Canceling, Query: strings.TrimSpace(v.param("q"))}
+	l, err := w.CI.Log(v, v.actor, p.in(), p.ID)
+	if errs.Is(err, errs.KindNotFound) {
+		return part, nil
+	}
+	if err != nil {
+		return part, err
+	}
+	defer l.Close()
+	part.Size = l.Size
+	from := joblog.Tail
+	if n, err := strconv.Atoi(v.param("from")); err == nil {
+		from = max(n, 1)
+	}
+	if part.Window, err = w.logs.Window(p.ID, l, l.Size, from, pageLines); err != nil {
+		return part, err
+	}
+	part.fit(from == joblog.Tail)
+	if part.Query != "" {
+		part.Found, err = joblog.Search(l, l.Size, part.Query, 100)
+	}
+	return part, err
+}
+
+// fit leaves out what makes the page too long: the lines before its last ones,
+// or those behind its first.
+func (p *logPart) fit(tail bool) {
+	room, first, last := pageHTML, 0, len(p.Lines)
+	for i := range p.Lines {
+		at := i
+		if tail {
+			at = len(p.Lines) - 1 - i
+		}
+		if room -= len(p.Lines[at]) + 60; room < 0 && i > 0 {
+			if first, last = 0, at; tail {
+				first, last = at+1, len(p.Lines)
+			}
+			break
+		}
+	}
+	p.Lines = p.Lines[first:last]
+	p.From += first
+	for i, line := range p.Lines {
+		p.Rows = append(p.Rows, logRow{p.From + i, template.HTML(line)}) // joblog escapes
+	}
+	if p.From > 1 {
+		p.Before = max(p.From-pageLines, 1)
+	}
+	if end := p.From + len(p.Lines); end <= p.Total {
+		p.After = end
+	}
+}
+
+// logJSON is a window of a log for the script.
+type logJSON struct {
+	From     int              `json:"from"`
+	Total    int              `json:"total"`
+	Lines    []string         `json:"lines"`
+	Rev      int              `json:"rev"`
+	Sections []joblog.Section `json:"sections,omitempty"` // when they are not those of the script
+}
+
+// window reads lines of a log; a job without a log has none.
+func (w *Web) window(v *visit, ref project.Ref, id int64, from, count, rev int) (logJSON, error) {
+	out := logJSON{From: 1, Lines: []string{}}
+	l, err := w.CI.Log(v, v.actor, ref, id)
+	if errs.Is(err, errs.KindNotFound) {
+		// Without a job there is no log either.
+		_, err = w.CI.Job(v, v.actor, ref, id)
+		return out, err
+	}
+	if err != nil {
+		return out, err
+	}
+	defer l.Close()
+	got, err := w.logs.Window(id, l, l.Size, from, count)
+	if err != nil {
+		return out, err
+	}
+	out = logJSON{From: got.From, Total: got.Total, Lines: got.Lines, Rev: got.Rev}
+	if got.Rev != rev {
+		out.Sections = got.Sections
+	}
+	return out, nil
+}
+
+// count is a number in the query, or what stands for it.
+func (v *visit) count(name string, otherwise int) int {
+	n, err := strconv.Atoi(v.param(name))
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// logWindow gives lines of a log to the script: as many as it shows, however
+// long the log is.
+func (w *Web) logWindow(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	out, err := w.window(v, ref, id, max(v.count("from", 1), joblog.Tail), v.count("count", 200), v.count("rev", -1))
+	if err != nil {
+		return err
+	}
+	return v.json(out)
+}
+
+// json answers a script.
+func (v *visit) json(value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	_, _ = v.w.Write(text)
+	return nil
+}
+
+// searchLog gives the numbers of the lines that hold a text.
+func (w *Web) searchLog(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	l, err := w.CI.Log(v, v.actor, ref, id)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	found, err := joblog.Search(l, l.Size, strings.TrimSpace(v.param("q")), maxFound)
+	if err != nil {
+		return err
+	}
+	if found.Lines == nil {
+		found.Lines = []int{}
+	}
+	return v.json(map[string]any{"lines": found.Lines, "more": found.More})
+}
+
+// rawLog gives a log as it is.
+func (w *Web) rawLog(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	l, err := w.CI.Log(v, v.actor, ref, id)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	h := v.w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", l.ETag())
+	if v.param("download") != "" {
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fmt.Sprintf("%d.log", id)}))
+	}
+	http.ServeContent(v.w, v.r, "", time.Time{}, l)
+	return nil
+}
+
+// followLog sends the new lines of a log as they are written ("log"), that
+// something has changed in the pipeline ("changed"), and that the job is over
+// ("end"). It is one answer, because a browser has only a few for all pages.
+func (w *Web) followLog(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	j, err := w.CI.Job(v, v.actor, ref, id)
+	if err != nil {
+		return err
+	}
+	out := &logEvents{events: v.events(), web: w, ref: ref, id: id, known: max(v.count("total", 1), 1), rev: v.count("rev", -1)}
+	at := int64(0)
+	if l, err := w.CI.Log(v, v.actor, ref, id); err == nil {
+		at = l.Size
+		_ = l.Close()
+	} else if !errs.Is(err, errs.KindNotFound) {
+		return err
+	}
+	if err := out.lines(); err != nil {
+		return out.end(err)
+	}
+	ctx, cancel := context.WithCancel(v)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// It ends with the log, which tells why.
+		_ = w.CI.FollowPipelines(ctx, v.actor, ref, j.PipelineID, out.changed)
+	}()
+	err = w.CI.FollowLog(ctx, v.actor, ref, id, at, out.take)
+	cancel()
+	<-done
+	return out.end(err)
+}
+
+// logEvents sends the lines of a log.
+type logEvents struct {
+	*events
+	web   *Web
+	ref   project.Ref
+	id    int64
+	known int // the last line that the script has, which may not be whole
+	rev   int
+	dirty bool // there is more
+}
+
+// take is told of what was written. It comes in pieces, of which the last one
+// is short: then the lines are sent.
+func (e *logEvents) take(part ci.LogPart) error {
+	const piece = 64 << 10
+	if len(part.Bytes) > 0 {
+		e.dirty = true
+	}
+	if e.dirty && len(part.Bytes) < piece {
+		if err := e.lines(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case part.End != "":
+		return e.send("end", map[string]string{"status": string(part.End)})
+	case len(part.Bytes) == 0:
+		return e.send("", nil)
+	}
+	return nil
+}
+
+// lines sends those that are new. When they are more than a script can want at
+// once, the last of them: it gets the others when it shows them.
+func (e *logEvents) lines() error {
+	e.dirty = false
+	got, err := e.web.window(e.v, e.ref, e.id, e.known, joblog.MaxLines, e.rev)
+	if err != nil {
+		return err
+	}
+	if got.From+len(got.Lines) <= got.Total {
+		if got, err = e.web.window(e.v, e.ref, e.id, joblog.Tail, joblog.MaxLines, e.rev); err != nil {
+			return err
+		}
+	}
+	e.known, e.rev = max(got.Total, 1), got.Rev
+	return e.send("log", got)
+}

@@ -1,0 +1,205 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"svc/internal/ci"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+func (w *Web) schedulePages() {
+	w.projectPage("GET pipeline_schedules", anybody, w.schedules)
+	w.projectPage("GET pipeline_schedules/new", signedIn, w.newSchedule)
+	w.projectPage("POST pipeline_schedules", signedIn, w.createSchedule)
+	w.projectPage("GET pipeline_schedules/{id}/edit", signedIn, w.editSchedule)
+	w.projectPage("POST pipeline_schedules/{id}", signedIn, w.updateSchedule)
+	w.projectPage("POST pipeline_schedules/{id}/play", signedIn, w.playSchedule)
+	w.projectPage("POST pipeline_schedules/{id}/take_ownership", signedIn, w.takeSchedule)
+	w.projectPage("POST pipeline_schedules/{id}/delete", signedIn, w.deleteSchedule)
+}
+
+// schedulesPage is the list of schedules.
+type schedulesPage struct {
+	ciHead
+	Schedules []scheduleRow
+	Pager     pager
+}
+
+// scheduleRow is a schedule with what one may do with it.
+type scheduleRow struct {
+	*ci.Schedule
+	RefName string
+	MayEdit bool // it runs in his name
+	MayOwn  bool
+	MayDrop bool
+}
+
+func (schedulesPage) view() string    { return "schedules" }
+func (p schedulesPage) title() string { return "Schedules · " + p.Project.FullName() }
+
+func (w *Web) schedules(v *visit, ref project.Ref) error {
+	h, err := w.ciHead(v, ref, "schedules")
+	if err != nil {
+		return err
+	}
+	found, err := w.CI.Schedules(v, v.actor, h.in(), nil, v.paging())
+	if err != nil {
+		return err
+	}
+	p := schedulesPage{ciHead: h, Pager: v.pager(found.More)}
+	for _, s := range found.Items {
+		mine := s.OwnerID != nil && v.actor.Is(*s.OwnerID)
+		keeper := v.level(h.Project) >= project.Maintainer
+		p.Schedules = append(p.Schedules, scheduleRow{
+			Schedule: s, RefName: shortRef(s.Ref), MayEdit: h.May && (mine || v.actor.Admin), MayOwn: h.May && keeper && !mine, MayDrop: h.May && (mine || keeper),
+		})
+	}
+	return v.show(p)
+}
+
+// shortRef is the name of a branch or tag without its place.
+func shortRef(full string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
+}
+
+// schedulePage is the form of a schedule.
+type schedulePage struct {
+	ciHead
+	ID       int64 // 0 is a new one
+	Form     form
+	Branches []string
+	Tags     []string
+	Rows     []ci.PipelineVariable
+}
+
+func (schedulePage) view() string { return "schedule" }
+func (p schedulePage) title() string {
+	if p.ID == 0 {
+		return "New schedule · " + p.Project.FullName()
+	}
+	return "Edit a schedule · " + p.Project.FullName()
+}
+
+// refChoice is a list of branches and tags to choose from, for the part
+// "refselect".
+type refChoice struct {
+	Ref            string
+	Branches, Tags []string
+}
+
+func newRefs(f form, branches, tags []string) refChoice {
+	return refChoice{f.Get("ref"), branches, tags}
+}
+
+func (w *Web) newSchedule(v *visit, ref project.Ref) error {
+	return w.showSchedule(v, ref, 0, filled("cron", "0 4 * * *", "cron_timezone", "UTC", "active", "1"), nil)
+}
+
+func (w *Web) showSchedule(v *visit, ref project.Ref, id int64, f form, rows []ci.PipelineVariable) error {
+	h, err := w.ciHead(v, ref, "schedules")
+	if err != nil {
+		return err
+	}
+	if !h.May {
+		return errs.Forbidden("")
+	}
+	f.only("description", "cron", "cron_timezone", "ref")
+	p := schedulePage{ciHead: h, ID: id, Form: f, Rows: append(slices.Clone(rows), ci.PipelineVariable{})}
+	if p.Branches, p.Tags, err = w.refNames(v, h.in()); err != nil {
+		return err
+	}
+	if p.Form.Get("ref") == "" {
+		p.Form.Values.Set("ref", h.Project.DefaultBranch)
+	}
+	if len(f.Errors) > 0 || f.Error != "" {
+		return v.again(p)
+	}
+	return v.show(p)
+}
+
+func (w *Web) editSchedule(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	s, err := w.CI.Schedule(v, v.actor, ref, id)
+	if err != nil {
+		return err
+	}
+	if !v.actor.Admin && (s.OwnerID == nil || !v.actor.Is(*s.OwnerID)) {
+		return errs.Forbidden("It runs in the name of somebody else. Take it over first.")
+	}
+	f := filled("description", s.Description, "cron", s.Cron, "cron_timezone", s.Timezone, "ref", shortRef(s.Ref))
+	if s.Active {
+		f.Values.Set("active", "1")
+	}
+	return w.showSchedule(v, ref, id, f, s.Variables)
+}
+
+// scheduleChange is what the form says.
+func (v *visit) scheduleChange() ci.ScheduleChange {
+	description, ref, cron, zone, active := v.text("description"), v.text("ref"), v.text("cron"), v.text("cron_timezone"), v.text("active") == "1"
+	return ci.ScheduleChange{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}
+}
+
+func (w *Web) createSchedule(v *visit, ref project.Ref) error {
+	s, err := w.CI.CreateSchedule(v, v.actor, ref, v.scheduleChange())
+	if err != nil {
+		return w.scheduleAgain(v, ref, 0, err)
+	}
+	if err := w.CI.SetScheduleVariables(v, v.actor, ref, s.ID, v.pairs()); err != nil {
+		return w.scheduleAgain(v, ref, s.ID, err)
+	}
+	return w.doneWith(v, ref, "The schedule has been made.", "pipeline_schedules")
+}
+
+func (w *Web) updateSchedule(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	if _, err := w.CI.UpdateSchedule(v, v.actor, ref, id, v.scheduleChange()); err != nil {
+		return w.scheduleAgain(v, ref, id, err)
+	}
+	if err := w.CI.SetScheduleVariables(v, v.actor, ref, id, v.pairs()); err != nil {
+		return w.scheduleAgain(v, ref, id, err)
+	}
+	return w.doneWith(v, ref, "The schedule has been changed.", "pipeline_schedules")
+}
+
+// scheduleAgain shows the form with what is wrong.
+func (w *Web) scheduleAgain(v *visit, ref project.Ref, id int64, fault error) error {
+	f := v.sent()
+	if err := f.refused(fault); err != nil {
+		return err
+	}
+	return w.showSchedule(v, ref, id, f, v.pairs())
+}
+
+func (w *Web) playSchedule(v *visit, ref project.Ref) error {
+	return w.onSchedule(v, ref, "The pipeline of the schedule begins.", func(id int64) error { return w.CI.PlaySchedule(v, v.actor, ref, id) })
+}
+
+func (w *Web) takeSchedule(v *visit, ref project.Ref) error {
+	return w.onSchedule(v, ref, "The schedule is yours now.", func(id int64) error {
+		_, err := w.CI.TakeSchedule(v, v.actor, ref, id)
+		return err
+	})
+}
+
+func (w *Web) deleteSchedule(v *visit, ref project.Ref) error {
+	return w.onSchedule(v, ref, "The schedule has been deleted.", func(id int64) error { return w.CI.DeleteSchedule(v, v.actor, ref, id, nil) })
+}
+
+func (w *Web) onSchedule(v *visit, ref project.Ref, text string, do func(id int64) error) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	if err := do(id); err != nil {
+		return err
+	}
+	return w.doneWith(v, ref, text, "pipeline_schedules")
+}

@@ -1,0 +1,152 @@
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/ci/flow"
+	"svc/internal/project"
+)
+
+// ciStatus is the state of a pipeline or a job, for the part "cistatus".
+type ciStatus struct {
+	Status string
+	URL    string // where it leads to; empty for nowhere
+}
+
+// newState makes one in a template.
+func newState(status any, url string) ciStatus { return ciStatus{fmt.Sprint(status), url} }
+
+// Word is what people call the state.
+func (s ciStatus) Word() string {
+	switch flow.Status(s.Status) {
+	case flow.Success:
+		return "Passed"
+	case flow.Waiting:
+		return "Waiting"
+	case flow.Scheduled:
+		return "Delayed"
+	}
+	return words(s.Status)
+}
+
+// Icon is the name of its picture.
+func (s ciStatus) Icon() string {
+	switch flow.Status(s.Status) {
+	case flow.Success, flow.Failed, flow.Running, flow.Canceled, flow.Skipped, flow.Manual:
+		return "s-" + s.Status
+	case flow.Scheduled:
+		return "clock"
+	}
+	return "s-pending"
+}
+
+// stateOf is the state of a pipeline with the way to it; nothing for nil.
+func stateOf(in *project.Project, p *ci.Pipeline) *ciStatus {
+	if p == nil {
+		return nil
+	}
+	return &ciStatus{string(p.Status), fmt.Sprintf("/%s/-/pipelines/%d", in.FullPath, p.ID)}
+}
+
+// tookText says how long something took, in two units.
+func tookText(d any) string {
+	var t time.Duration
+	switch d := d.(type) {
+	case time.Duration:
+		t = d
+	case *time.Duration:
+		if d == nil {
+			return ""
+		}
+		t = *d
+	case float64: // seconds
+		t = time.Duration(d * float64(time.Second))
+	}
+	switch t = max(t, 0); {
+	case t < 100*time.Millisecond:
+		return fmt.Sprintf("%d ms", t.Milliseconds())
+	case t < 10*time.Second:
+		return fmt.Sprintf("%.1f s", t.Seconds())
+	case t < time.Minute:
+		return fmt.Sprintf("%d s", int(t.Seconds()))
+	case t < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(t.Minutes()), int(t.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(t.Hours()), int(t.Minutes())%60)
+}
+
+// percent is a share in words.
+func percent(n *float64) string { return fmt.Sprintf("%.1f %%", *n) }
+
+// until says how long it is until something happens.
+func (w *Web) until(t time.Time) string {
+	d := t.Sub(w.Now())
+	switch {
+	case d <= 0:
+		return "now"
+	case d < time.Minute:
+		return "in less than a minute"
+	case d < time.Hour:
+		return "in " + plural(int(d/time.Minute), "minute")
+	case d < 48*time.Hour:
+		return "in " + plural(int(d/time.Hour), "hour")
+	}
+	return "in " + plural(int(d/(24*time.Hour)), "day")
+}
+
+// level is what somebody may do in a project; administrators may all.
+func (v *visit) level(p *project.Project) project.Level {
+	if v.actor.Admin {
+		return project.Owner
+	}
+	return p.Access.Level()
+}
+
+// ciHead is what the pages of the tab of pipelines begin with.
+type ciHead struct {
+	head
+	Part string // which of them
+	Base string // "/group/project/-"
+	May  bool   // run pipelines somewhere
+	at   time.Time
+}
+
+func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
+	h, err := w.head(v, ref, "pipelines")
+	if err != nil {
+		return ciHead{}, err
+	}
+	may := v.session != nil && v.level(h.Project) >= project.Developer && !h.Project.Archived
+	return ciHead{head: h, Part: part, Base: "/" + h.Project.FullPath + "/-", May: may, at: w.Now()}, nil
+}
+
+// in names the project for the feature.
+func (h ciHead) in() project.Ref { return project.RefTo(h.Project.ID) }
+
+// pairs reads the variables of a form: the fields of one name belong to those
+// of the other, in their order. Rows without a name are left out.
+func (v *visit) pairs() []ci.PipelineVariable {
+	var list []ci.PipelineVariable
+	values, kinds := v.r.PostForm["variable_value"], v.r.PostForm["variable_type"]
+	for i, key := range v.r.PostForm["variable_key"] {
+		if key == "" || i >= len(values) {
+			continue
+		}
+		one := ci.PipelineVariable{Key: key, Value: values[i], Type: ci.EnvVar}
+		if i < len(kinds) && kinds[i] == string(ci.File) {
+			one.Type = ci.File
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Lasted is how long a job ran, up to now if it does.
+func (h ciHead) Lasted(j *ci.Job) string { return tookText(j.Duration(h.at)) }
+
+// pair gives a part of a template two things.
+type pair struct{ A, B any }
+
+func newPair(a, b any) pair { return pair{a, b} }
