@@ -249,3 +249,14 @@ func BenchmarkIndex(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSearch looks through the same for what is not there.
+func BenchmarkSearch(b *testing.B) {
+	text := []byte(strings.Repeat("\x1b[0;33mwarning\x1b[0m: something that is of no use was found in line 123 of a file\n", 100_000))
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := Search(bytes.NewReader(text), int64(len(text)), "nothing like it", 10); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

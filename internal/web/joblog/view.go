@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -180,7 +179,7 @@ func Search(log io.ReadSeeker, size int64, text string, most int) (Found, error)
 	}
 	in := newLines(io.LimitReader(log, size))
 	var t screen
-	var plain, folded []byte
+	var shown []byte
 	for n := 1; ; n++ {
 		line, _, err := in.next()
 		if err == io.EOF {
@@ -189,16 +188,8 @@ func Search(log io.ReadSeeker, size int64, text string, most int) (Found, error)
 		if err != nil {
 			return found, err
 		}
-		shown := line
-		if bytes.ContainsAny(line, "\x1b\r\b\t") {
-			rest, _ := markers(line)
-			t.clear()
-			t.feed(rest)
-			plain = t.text(plain[:0])
-			shown = plain
-		}
-		folded = foldCase(folded[:0], shown)
-		if !bytes.Contains(folded, want) {
+		shown = t.plain(shown[:0], line)
+		if !bytes.Contains(shown, want) {
 			continue
 		}
 		if len(found.Lines) == most {
@@ -209,22 +200,56 @@ func Search(log io.ReadSeeker, size int64, text string, most int) (Found, error)
 	}
 }
 
-// foldCase makes small letters of all.
-func foldCase(into, p []byte) []byte {
-	for len(p) > 0 {
-		c := p[0]
-		switch {
-		case c >= 'A' && c <= 'Z':
-			into = append(into, c+'a'-'A')
-		case c < utf8.RuneSelf:
-			into = append(into, c)
-		default:
-			r, n := utf8.DecodeRune(p)
-			into = utf8.AppendRune(into, unicode.ToLower(r))
-			p = p[n:]
-			continue
+// plain gives the text of a line in small letters. Most lines need no
+// terminal for that.
+func (t *screen) plain(into, line []byte) []byte {
+	if simple(line) {
+		for {
+			at := indexEscape(line)
+			if at < 0 {
+				return foldCase(into, line)
+			}
+			into = foldCase(into, line[:at])
+			_, _, n := sequence(line[at:])
+			line = line[at+n:]
 		}
-		p = p[1:]
+	}
+	rest, _ := markers(line)
+	t.clear()
+	t.feed(rest)
+	return foldCase(into, t.text(nil))
+}
+
+// simple tells whether nothing on a line is written over: what is read is what
+// is shown.
+func simple(line []byte) bool {
+	if bytes.IndexByte(line, '\r') >= 0 || bytes.IndexByte(line, '\b') >= 0 || bytes.IndexByte(line, '\t') >= 0 {
+		return false
+	}
+	for {
+		at := indexEscape(line)
+		if at < 0 {
+			return true
+		}
+		_, final, n := sequence(line[at:])
+		if final == 'K' || final == 'G' || final == 'C' || final == 'D' {
+			return false
+		}
+		line = line[at+n:]
+	}
+}
+
+// foldCase adds p in small letters.
+func foldCase(into, p []byte) []byte {
+	from := len(into)
+	into = append(into, p...)
+	for i, c := range into[from:] {
+		if c >= utf8.RuneSelf {
+			return append(into[:from+i], bytes.ToLower(p[i:])...)
+		}
+		if c-'A' <= 'Z'-'A' {
+			into[from+i] = c | 0x20
+		}
 	}
 	return into
 }
