@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -75,6 +76,9 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 			return err
 		}
 	}
+	if !isText(v.r.URL.Query()) || !isText(v.r.PostForm) {
+		return errs.Invalid("That is not text.")
+	}
 	switch {
 	case who == visitor && v.session != nil:
 		return v.redirect("/")
@@ -84,6 +88,19 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 		return v.redirect("/-/user_settings/password/edit")
 	}
 	return do(v)
+}
+
+// isText reports whether all that was sent is text: no database keeps what is
+// not, and some refuse to look for it.
+func isText(values url.Values) bool {
+	for name, list := range values {
+		for _, value := range list {
+			if text := name + value; !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // headers hold the browser to what pages of ours need: no other host, no
