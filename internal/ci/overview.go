@@ -228,13 +228,32 @@ func (s *Service) PipelineStats(ctx context.Context, by actor.Actor, in project.
 	return list, nil
 }
 
-// MayRun tells whether somebody may act on the pipelines and jobs of a ref.
-func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, ref string, tag bool) (bool, error) {
+// RunRef is a branch or tag on which pipelines run.
+type RunRef struct {
+	Name string
+	Tag  bool
+}
+
+// MayRun tells on which of some refs somebody may act on pipelines and jobs.
+func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, refs ...RunRef) (map[RunRef]bool, error) {
 	c, err := s.control(ctx, by, in)
-	if err == nil {
-		err = c.ref(ctx, ref, tag)
+	if err != nil || c.project.Archived {
+		return nil, ignoreRefusal(err)
 	}
-	return err == nil, ignoreRefusal(err)
+	src, err := s.Repos.Source(ctx, by, project.RefTo(c.project.ID))
+	if err != nil {
+		return nil, ignoreRefusal(err)
+	}
+	may := map[RunRef]bool{}
+	for _, r := range refs {
+		if _, asked := may[r]; asked {
+			continue
+		}
+		if may[r], err = src.MayRun(ctx, r.Name, r.Tag); err != nil {
+			return nil, err
+		}
+	}
+	return may, nil
 }
 
 // EnvironmentRows is Environments with the last deployment of each.

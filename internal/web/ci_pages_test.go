@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -68,6 +69,11 @@ func TestPipelinePages(t *testing.T) {
 		b.get(at+"/pipelines?status=failed").want(200, "Nothing found")
 		b.get(at+"/pipelines?status=pending&source=web&ref=main&username=ada").want(200, page)
 		b.get(at+"/pipelines?username=nobody").want(200, "Nothing found")
+		for _, odd := range []string{"ref=%00", "username=%00%ff", "status=%ff", "source=%00", "sha=%00", "page=-1"} {
+			if p := b.get(at + "/pipelines?" + odd); p.status >= 500 {
+				t.Errorf("%s: %d", odd, p.status)
+			}
+		}
 		b.get(page).want(200, `<svg class="needs"`, "unit, needs build", "<h3 title=\"deploy\">")
 		b.get("/ada/p").want(200, `class="st st-pending" href="`+page+`"`)
 
@@ -219,4 +225,41 @@ func TestRunForm(t *testing.T) {
 	if r := st.take(); r.Info.Name != "a" {
 		t.Errorf("job %+v", r)
 	}
+}
+
+// TestDownstreamPages shows pipelines that others have made: a child to all
+// who see its parent, one of another project to those who see that.
+func TestDownstreamPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st := newStage(t, s, "other:\n  trigger: {project: ada/secret}\nchild:\n  trigger: {include: [{local: child.yml}]}\n")
+		st.s.Check(t, apptest.Call{Do: "POST /projects", As: st.owner, Form: url.Values{"name": {"Secret"}, "path": {"secret"}}, Status: 201})
+		file := func(project, path, text string) {
+			t.Helper()
+			st.s.Check(t, apptest.Call{Do: "POST /projects/" + project + "/repository/files/" + path, As: st.owner, Status: 201,
+				Form: url.Values{"branch": {"main"}, "commit_message": {"Add it [skip ci]"}, "content": {text}}})
+			st.idle()
+		}
+		file("ada%2Fsecret", ".gitlab-ci.yml", "hush: {script: [x]}")
+		file("ada%2Fp", "child.yml", "grow: {script: [x]}")
+		id := st.pipeline("main")
+		page := fmt.Sprintf("/ada/p/-/pipelines/%d", id)
+		var bridges []struct {
+			Name       string
+			Downstream struct{ ID int64 } `json:"downstream_pipeline"`
+		}
+		st.api(fmt.Sprintf("GET /projects/%%d/pipelines/%d/bridges", id), 200, nil).JSON(t, &bridges)
+		at := map[string]string{}
+		for _, b := range bridges {
+			at[b.Name] = map[string]string{"other": "/ada/secret", "child": "/ada/p"}[b.Name] + fmt.Sprintf("/-/pipelines/%d", b.Downstream.ID)
+		}
+		owner, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s)
+		owner.get(page).want(200, `href="`+at["other"]+`"`, `href="`+at["child"]+`"`)
+		guest.get(page).want(200, `href="`+at["child"]+`"`).not("secret")
+		owner.get(at["other"]).want(200, "hush", `Started by <a href="`+page+`"`)
+		guest.get(at["other"]).want(404)
+		guest.get(at["child"]).want(200, "grow", `Started by <a href="`+page+`"`)
+		owner.get("/ada/p/-/pipelines?source=parent_pipeline").want(200, at["child"])
+		owner.get("/ada/p/-/pipelines").want(200).not(at["child"])
+	})
 }

@@ -77,6 +77,12 @@ func TestPipelineRoles(t *testing.T) {
 			}
 		}
 
+		other := st.pipeline("main") // where Developers may not
+		for _, page := range []string{"pipelines", fmt.Sprintf("pipelines/%d", other), "jobs?status=pending", fmt.Sprintf("jobs/%d", st.job(other, "a"))} {
+			browsers["developer"].get("/ada/p/-/" + page).want(200).not("/cancel\"")
+			browsers["maintainer"].get("/ada/p/-/"+page).want(200, "/cancel\"")
+		}
+
 		st.api("PUT /projects/%d", 200, url.Values{"public_jobs": {"false"}})
 		for _, page := range pages {
 			look("for members", page, members)

@@ -20,7 +20,7 @@ func ciContents() []content {
 	id, share := int64(1), 12.5
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Visibility: project.Public, DefaultBranch: "main", Namespace: project.Namespace{FullPath: "g", FullName: "G"}}
-	h := ciHead{head: head{Project: p, Parents: crumbs("g", "G"), Tab: "pipelines", User: true, Builds: true}, Base: "/g/p/-", May: true, at: now}
+	h := ciHead{head: head{Project: p, Parents: crumbs("g", "G"), Tab: "pipelines", User: true, Builds: true}, Base: "/g/p/-", May: true, at: now, runs: map[ci.RunRef]bool{{Name: "main"}: true, {Name: "main", Tag: true}: true}}
 	commit := &git.Commit{ID: "0123456789", Title: "t"}
 	pipeline := &ci.Pipeline{ID: 1, Ref: "main", SHA: "0123456789", Source: ci.FromPush, Status: flow.Failed, User: u, UserID: &id, CreatedAt: now, StartedAt: &now, FinishedAt: &now, Coverage: &share, YAMLErrors: "e", Archived: true}
 	row := &ci.PipelineRow{Pipeline: pipeline, Commit: commit, Along: []ci.Stage{{Name: "test", Status: flow.Manual, Jobs: 1}}}

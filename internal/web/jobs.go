@@ -55,6 +55,13 @@ func (w *Web) jobs(v *visit, ref project.Ref) error {
 		return err
 	}
 	p.Jobs, p.Pager = found.Items, v.pager(found.More)
+	var refs []ci.RunRef
+	for _, j := range p.Jobs {
+		refs = append(refs, ci.RunRef{Name: j.Ref, Tag: j.Tag})
+	}
+	if err := p.ask(v, refs...); err != nil {
+		return err
+	}
 	return v.show(p)
 }
 
@@ -142,15 +149,16 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-func (w *Web) mayOnJob(v *visit, p *jobPage) (err error) {
+func (w *Web) mayOnJob(v *visit, p *jobPage) error {
 	if !p.May {
 		return nil
 	}
 	level := v.level(p.Project)
 	p.MayKeep, p.MayDelete = true, level >= project.Maintainer
-	if p.MayRun, err = w.CI.MayRun(v, v.actor, p.in(), p.Ref, p.Tag); err != nil {
+	if err := p.ask(v, ci.RunRef{Name: p.Ref, Tag: p.Tag}); err != nil {
 		return err
 	}
+	p.MayRun = p.MayOn(p.Ref, p.Tag)
 	p.MayErase = p.MayRun && p.Status.Done() && p.Status != flow.Skipped && p.ErasedAt == nil &&
 		(level >= project.Maintainer || p.UserID != nil && v.actor.Is(*p.UserID))
 	return nil

@@ -94,7 +94,8 @@ func (w *Web) mayOn(v *visit, p *pipelinePage) (err error) {
 	level := v.level(p.Project)
 	p.MayDelete = level >= project.Owner
 	p.MaySee = level >= project.Maintainer || p.UserID != nil && v.actor.Is(*p.UserID)
-	p.MayRun, err = w.CI.MayRun(v, v.actor, p.in(), p.Ref, p.Tag)
+	err = p.ask(v, ci.RunRef{Name: p.Ref, Tag: p.Tag})
+	p.MayRun = p.MayOn(p.Ref, p.Tag)
 	return err
 }
 

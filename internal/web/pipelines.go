@@ -69,6 +69,13 @@ func (w *Web) pipelines(v *visit, ref project.Ref) error {
 		return err
 	}
 	p.Rows, p.Pager = found.Items, v.pager(found.More)
+	var refs []ci.RunRef
+	for _, r := range p.Rows {
+		refs = append(refs, ci.RunRef{Name: r.Ref, Tag: r.Tag})
+	}
+	if err := p.ask(v, refs...); err != nil {
+		return err
+	}
 	return v.show(p)
 }
 

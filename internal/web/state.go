@@ -111,6 +111,7 @@ type ciHead struct {
 	Base string // "/group/project/-"
 	May  bool   // run pipelines somewhere
 	at   time.Time
+	runs map[ci.RunRef]bool
 }
 
 func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
@@ -120,6 +121,17 @@ func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
 	}
 	may := v.session != nil && v.level(h.Project) >= project.Developer && !h.Project.Archived
 	return ciHead{head: h, Part: part, Base: "/" + h.Project.FullPath + "/-", May: may, at: w.Now()}, nil
+}
+
+// MayOn tells whether somebody may act on what runs on a ref.
+func (h ciHead) MayOn(ref string, tag bool) bool { return h.runs[ci.RunRef{Name: ref, Tag: tag}] }
+
+// ask finds out on which refs somebody may act, who may at all.
+func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
+	if h.May {
+		h.runs, err = v.web.CI.MayRun(v, v.actor, h.in(), refs...)
+	}
+	return err
 }
 
 // in names the project for the feature.

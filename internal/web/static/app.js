@@ -51,7 +51,7 @@
   setInterval(tick, 60000);
 
   // On a phone the list of settings is a strip: the present one is in sight.
-  document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  document.querySelector(".side [aria-current], .links [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
   // One menu at a time; a click elsewhere or Escape closes it.
   const closeMenus = (but) => { for (const m of $$("details.menu[open]")) if (m !== but) m.open = false; };
