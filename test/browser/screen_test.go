@@ -43,21 +43,27 @@ func TestScreens(t *testing.T) {
 		{"keys", "/-/user_settings/ssh_keys", ada},
 		{"tokens", "/-/user_settings/personal_access_tokens", ada},
 	} {
-		for _, width := range []int64{1280, 390} {
-			for _, theme := range []string{"light", "dark"} {
-				// The layout does not depend on the colours: without pictures
-				// one of them is enough.
-				if os.Getenv("SVC_SCREENSHOTS") == "" && (theme == "dark") != (width == 390) {
-					continue
-				}
-				name := fmt.Sprintf("%s-%s-%d", p.name, theme, width)
-				p.as.t = t
-				p.as.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
-					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
-				p.as.visit(p.path)
-				p.as.look(name)
-				p.as.shoot(name)
+		p.as.t = t
+		p.as.screens(p.name, p.path)
+	}
+}
+
+// screens looks at a page in both colours and two widths.
+func (b *tab) screens(name, path string) {
+	b.t.Helper()
+	for _, width := range []int64{1280, 390} {
+		for _, theme := range []string{"light", "dark"} {
+			// The layout does not depend on the colours: without pictures
+			// one of them is enough.
+			if os.Getenv("SVC_SCREENSHOTS") == "" && (theme == "dark") != (width == 390) {
+				continue
 			}
+			name := fmt.Sprintf("%s-%s-%d", name, theme, width)
+			b.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+			b.visit(path)
+			b.look(name)
+			b.shoot(name)
 		}
 	}
 }

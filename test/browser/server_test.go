@@ -41,8 +41,9 @@ const (
 // server is a running binary with a database of its own.
 type server struct{ url string }
 
-// start starts the binary and waits until it is ready.
-func start(t *testing.T) *server {
+// start starts the binary, with more settings if wanted, and waits until it is
+// ready.
+func start(t *testing.T, more ...string) *server {
 	t.Helper()
 	path := os.Getenv("SVC_TEST_BINARY")
 	if path == "" {
@@ -57,6 +58,7 @@ func start(t *testing.T) *server {
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "SVC_") }),
 		"SVC_ADDR=127.0.0.1:0", "SVC_DATA_DIR="+t.TempDir(), "SVC_SSH_ADDR=127.0.0.1:0", "SVC_ROOT_TOKEN="+rootToken,
 		"SVC_ROOT_PASSWORD="+rootPassword, "SVC_LOG_FORMAT=json")
+	cmd.Env = append(cmd.Env, more...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("the server does not start, run make build: %v", err)
