@@ -17,7 +17,7 @@ func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Proje
 	if err != nil || opened.read {
 		return p, err
 	}
-	p, moved, err := s.recall(ctx, by, ref)
+	p, moved, err := s.recall(ctx, by, ref, false)
 	if err != nil {
 		return nil, fmt.Errorf("find project: %w", err)
 	}

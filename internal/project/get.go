@@ -35,15 +35,45 @@ func (s *Service) details(ctx context.Context, list ...*Project) error {
 	if len(list) == 0 {
 		return nil
 	}
-	byID := make(map[int64]*Project, len(list))
+	if err := s.topicsAndForks(ctx, list...); err != nil {
+		return err
+	}
 	var ids, owners []int64
 	for _, p := range list {
-		p.Topics = []string{}
-		byID[p.ID] = p
 		ids = append(ids, p.ID)
 		if owner := p.Namespace.UserID; owner != nil && !slices.Contains(owners, *owner) {
 			owners = append(owners, *owner)
 		}
+	}
+	statistics, err := findStatistics(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		p.Statistics = statistics[p.ID]
+	}
+	if len(owners) == 0 {
+		return nil
+	}
+	users, err := s.Users.FindAll(ctx, owners)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if p.Namespace.UserID != nil {
+			p.Owner = users[*p.Namespace.UserID]
+		}
+	}
+	return nil
+}
+
+func (s *Service) topicsAndForks(ctx context.Context, list ...*Project) error {
+	byID := make(map[int64]*Project, len(list))
+	var ids []int64
+	for _, p := range list {
+		p.Topics = []string{}
+		byID[p.ID] = p
+		ids = append(ids, p.ID)
 	}
 	type topic struct {
 		id   int64
@@ -71,25 +101,6 @@ func (s *Service) details(ctx context.Context, list ...*Project) error {
 	}
 	for _, c := range forks {
 		byID[c.id].Forks = c.forks
-	}
-	statistics, err := findStatistics(ctx, s.DB, ids)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		p.Statistics = statistics[p.ID]
-	}
-	if len(owners) == 0 {
-		return nil
-	}
-	users, err := s.Users.FindAll(ctx, owners)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		if p.Namespace.UserID != nil {
-			p.Owner = users[*p.Namespace.UserID]
-		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -23,9 +24,10 @@ const (
 
 // knownKey is who asked for what, on a day: memberships end with one.
 type knownKey struct {
-	user int64
-	ref  Ref
-	day  string
+	user  int64
+	ref   Ref
+	day   string
+	whole bool // with what stands beside the row
 }
 
 // knownProjects are the projects that were found last, each with what the one
@@ -45,15 +47,26 @@ type knownProject struct {
 // whoever changes it.
 func (s *Service) watchProjects() {
 	s.Notices.Subscribe(topic, func(string) { s.known.drop() })
-	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "users"}
+	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "users", "project_topics"}
 	s.DB.OnWrite(tables, func(ctx context.Context, tx *db.Tx) error { return s.Notices.Send(ctx, tx, topic, "all") })
 }
 
-// recall is findByRef and access for a project that is only to be read. It is
-// the caller's own.
-func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref) (p *Project, moved bool, err error) {
+// Glance gives a project to those who see it, as pages show it: with topics
+// and the number of forks, but without what else Get finds. It must not be
+// changed. The errors are those of Get.
+func (s *Service) Glance(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
+	p, moved, err := s.recall(ctx, by, ref, true)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	return admit(by, p, moved, ref, NoAccess)
+}
+
+// recall is findByRef and access for a project that is only to be read, with
+// topics and forks if it is wanted whole.
+func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole bool) (p *Project, moved bool, err error) {
 	now := s.Now()
-	key := knownKey{by.ID, ref, s.today()}
+	key := knownKey{by.ID, ref, s.today(), whole}
 	drops := -1 // so that nothing is kept
 	if s.Notices.Healthy() {
 		var have bool
@@ -67,6 +80,11 @@ func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref) (p *Proje
 	}
 	if p.Access, err = s.access(ctx, s.DB, by, p); err != nil {
 		return nil, false, err
+	}
+	if whole {
+		if err := s.topicsAndForks(ctx, p); err != nil {
+			return nil, false, err
+		}
 	}
 	if !moved {
 		s.known.put(key, knownProject{*p, now}, drops)

@@ -35,7 +35,6 @@ type head struct {
 	Project *project.Project
 	Parents []crumb
 	Tab     string
-	Starred bool
 	User    bool // somebody has signed in
 	Builds  bool // he sees the pipelines
 	HTTP    string
@@ -43,7 +42,7 @@ type head struct {
 }
 
 func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
-	p, err := w.Projects.Get(v, v.actor, ref)
+	p, err := w.Projects.Glance(v, v.actor, ref)
 	if err != nil {
 		return head{}, err
 	}
@@ -54,10 +53,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
 	}
-	if h.User {
-		h.Starred, err = w.Projects.HasStarred(v, v.actor, p.ID)
-	}
-	return h, err
+	return h, nil
 }
 
 func sshAddress(site Site, path string) string {
@@ -86,6 +82,7 @@ type treePage struct {
 	ReadmeAt  string
 	Hidden    bool // the code is not for this person
 	MayPush   bool
+	Starred   bool
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -112,6 +109,9 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := treePage{head: h, Overview: true, Ref: h.Project.DefaultBranch, MayPush: v.actor.Admin || h.Project.Access.Level() >= project.Developer}
+	if p.Starred, err = w.Projects.HasStarred(v, v.actor, h.Project.ID); err != nil {
+		return err
+	}
 	if p.Ref == "" {
 		return v.show(p)
 	}

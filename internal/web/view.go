@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,17 +37,43 @@ type views struct {
 const parts = "templates/parts"
 
 func (w *Web) parseViews() *views {
-	base := template.Must(template.New("").Funcs(w.funcs()).ParseFS(templates, parts+"/*.html"))
+	base := template.New("").Funcs(w.funcs())
+	for _, file := range templateFiles(parts) {
+		template.Must(base.Parse(w.source(file)))
+	}
 	set := &views{byName: map[string]*template.Template{}}
-	files, err := fs.Glob(templates, "templates/*.html")
+	for _, file := range templateFiles("templates") {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+		set.byName[name] = template.Must(template.Must(base.Clone()).Parse(w.source(file)))
+	}
+	return set
+}
+
+func templateFiles(dir string) []string {
+	files, err := fs.Glob(templates, dir+"/*.html")
 	if err != nil {
 		panic(err) // they are part of the program
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
-		set.byName[name] = template.Must(template.Must(base.Clone()).ParseFS(templates, file))
+	return files
+}
+
+// constant is a picture or a file that a template names itself.
+var constant = regexp.MustCompile(`\{\{(icon|asset) "([\w.-]+)"\}\}`)
+
+// source is the text of a template. What is the same on every page is put in
+// here: a function that is called by a template costs more than most queries.
+func (w *Web) source(file string) string {
+	text, err := templates.ReadFile(file)
+	if err != nil {
+		panic(err) // it is part of the program
 	}
-	return set
+	return constant.ReplaceAllStringFunc(string(text), func(call string) string {
+		found := constant.FindStringSubmatch(call)
+		if found[1] == "icon" {
+			return string(w.icon(found[2]))
+		}
+		return w.assets.path(found[2])
+	})
 }
 
 // frame is what the layout needs beside the content.
@@ -56,6 +84,7 @@ type frame struct {
 	Flash    *flash
 	Theme    string // dark, light, or empty for that of the system
 	Path     string // of this page
+	Links    template.HTML
 	Now      time.Time
 	SignUp   bool
 	NoMail   bool
@@ -89,6 +118,7 @@ func (v *visit) render(status int, c content) error {
 		f.User = v.session.User
 		f.Unproven = f.User.ConfirmedAt == nil
 	}
+	f.Links = mainLinks(f.Path, f.User != nil)
 	if theme := v.cookie("theme"); theme == "dark" || theme == "light" {
 		f.Theme = theme
 	}
@@ -108,6 +138,24 @@ func (v *visit) render(status int, c content) error {
 	return nil
 }
 
+// mainLinks are those of the bar on top, which has them twice.
+func mainLinks(path string, user bool) template.HTML {
+	var b strings.Builder
+	add := func(name string, to ...string) {
+		b.WriteString(`<a href="` + to[0] + `"`)
+		if slices.Contains(to, path) {
+			b.WriteString(` aria-current="page"`)
+		}
+		b.WriteString(">" + name + "</a>\n")
+	}
+	if user {
+		add("Projects", "/dashboard/projects", "/", "/dashboard")
+		add("Groups", "/dashboard/groups")
+	}
+	add("Explore", "/explore", "/explore/projects", "/explore/groups")
+	return template.HTML(b.String())
+}
+
 // show answers with a page that all is well with.
 func (v *visit) show(c content) error { return v.render(http.StatusOK, c) }
 
@@ -118,26 +166,22 @@ func (w *Web) funcs() template.FuncMap {
 	return template.FuncMap{
 		"asset": w.assets.path,
 		"icon":  w.icon,
-		"ago":   w.ago,
+		"ago":   func(t time.Time) string { return ago(w.Now().Sub(t)) },
+		"since": w.since,
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"day":   func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 		"field": newField, "kind": fieldKind, "hint": fieldHint, "auto": fieldAuto, "place": fieldPlace, "rows": fieldRows,
 		"needed": fieldNeeded, "first": fieldFirst,
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
-		"plural": plural,
-		"words":  words,
-		"state":  newState, "took": tookText, "until": w.until, "percent": percent, "weblink": webAddress, "pair": newPair, "refs": newRefs,
+		"portrait": drawFace,
+		"plural":   plural,
+		"words":    words,
+		"state":    newState, "took": tookText, "until": w.until, "percent": percent, "weblink": webAddress, "pair": newPair, "refs": newRefs,
 		"bytes": byteSize,
 		"link":  pathTo,
 		"level": func(l project.Level) string { return l.String() },
 		"short": func(id any) string { return shortID(fmt.Sprint(id)) },
 		"count": func(list []string) int { return len(list) },
-		"initial": func(s string) string {
-			for _, r := range s {
-				return strings.ToUpper(string(r))
-			}
-			return "?"
-		},
 		"in": func(list []string, s string) bool {
 			for _, e := range list {
 				if e == s {
@@ -155,8 +199,8 @@ func (w *Web) icon(name string) template.HTML {
 	return template.HTML(`<svg class="icon" aria-hidden="true"><use href="` + w.assets.path("icons.svg") + `#` + template.HTMLEscapeString(name) + `"/></svg>`)
 }
 
-// ago says how long ago something was. The script keeps it up to date.
-func (w *Web) ago(t any) string {
+// since says how long ago something was. The script keeps it up to date.
+func (w *Web) since(t any) template.HTML {
 	var at time.Time
 	switch t := t.(type) {
 	case time.Time:
@@ -167,7 +211,11 @@ func (w *Web) ago(t any) string {
 		}
 		at = *t
 	}
-	d := w.Now().Sub(at)
+	stamp := at.UTC().Format(time.RFC3339)
+	return template.HTML(`<time datetime="` + stamp + `" data-ago title="` + stamp + `">` + ago(w.Now().Sub(at)) + "</time>")
+}
+
+func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return "just now"
@@ -216,6 +264,20 @@ func face(name, kind string, id int64, file string) portrait {
 		p.URL = fmt.Sprintf("/uploads/-/system/%s/avatar/%d/%s", kind, id, file)
 	}
 	return p
+}
+
+// drawFace draws a portrait. Lists have one in each row, so it is done without
+// a template.
+func drawFace(p portrait) template.HTML {
+	inner := "?"
+	for _, r := range p.Name {
+		inner = template.HTMLEscapeString(strings.ToUpper(string(r)))
+		break
+	}
+	if p.URL != "" {
+		inner = `<img src="` + template.HTMLEscapeString(pathTo(p.URL)) + `" alt="" loading="lazy">`
+	}
+	return template.HTML(`<span class="face ` + template.HTMLEscapeString(p.Size) + ` h` + strconv.FormatInt(p.Hue, 10) + `" aria-hidden="true">` + inner + "</span>")
 }
 
 func userFace(u *user.User) portrait          { return face(u.Name, "user", u.ID, u.Avatar) }
