@@ -98,6 +98,31 @@ func (r Repo) IsAncestor(ctx context.Context, of, descendant string) (bool, erro
 	return is, nil
 }
 
+// Distance counts the commits that only one of two revisions has: how far the
+// second is ahead of the first, and behind it. It returns ErrBadRevision and
+// ErrNotFound.
+func (r Repo) Distance(ctx context.Context, from, to string) (ahead, behind int, err error) {
+	ids, err := r.resolveAll(ctx, []string{from, to})
+	if err != nil || ids[0] == ids[1] {
+		return 0, 0, err
+	}
+	args := []string{"rev-list", "--count", "--left-right", "--end-of-options", ids[0] + "..." + ids[1], "--"}
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
+	if v, ok := r.engine.cache.get(key); ok {
+		counts := v.([2]int)
+		return counts[1], counts[0], nil
+	}
+	out, err := r.output(ctx, command{args: args})
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := fmt.Sscan(string(out), &behind, &ahead); err != nil {
+		return 0, 0, fmt.Errorf("git rev-list: answer %.50q: %w", out, err)
+	}
+	r.engine.cache.put(key, [2]int{behind, ahead}, 0)
+	return ahead, behind, nil
+}
+
 // Contains gives the refs below a place from which a commit can be reached, in
 // the order of their names, at most limit of them; 0 is all.
 func (r Repo) Contains(ctx context.Context, rev, place string, limit int) ([]string, error) {

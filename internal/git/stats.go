@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Stat counts the lines that a commit changed.
@@ -111,7 +112,13 @@ type Contributor struct {
 	Email   string
 	Commits int
 	Stat
+	// Weeks is how many commits are of each week, by the author's clock,
+	// counted from 1970. It must not be changed.
+	Weeks map[int64]int
 }
+
+// Week is what Weeks counts in.
+const Week = 7 * 24 * time.Hour
 
 // contributions is the sum of a history.
 type contributions struct {
@@ -150,6 +157,9 @@ func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, erro
 		return nil, err
 	}
 	size := 200 * len(sum.by)
+	for _, c := range sum.by {
+		size += 32 * len(c.Weeks)
+	}
 	r.engine.cache.put(key, sum, size)
 	r.engine.cache.put(latest, sum, size)
 	return sum.list(), nil
@@ -158,7 +168,7 @@ func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, erro
 func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributions) (*contributions, error) {
 	sum := &contributions{tip: tip, by: map[string]Contributor{}}
 	// The zero byte can be in no header, so no author can forge a line.
-	args := []string{"log", "--no-merges", "--numstat", "--find-renames", "--encoding=UTF-8", "--format=%x00%an%x00%ae", "--end-of-options", string(tip)}
+	args := []string{"log", "--no-merges", "--numstat", "--find-renames", "--encoding=UTF-8", "--format=%x00%at%x00%an%x00%ae", "--end-of-options", string(tip)}
 	if before != nil {
 		args = append(args, "^"+string(before.tip))
 	}
@@ -166,8 +176,9 @@ func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributio
 	err := r.run(ctx, command{args: append(args, "--")}, func(out io.Reader) error {
 		return eachLine(out, func(line string) error {
 			if head, ok := strings.CutPrefix(line, "\x00"); ok {
-				name, email, _ := strings.Cut(head, "\x00")
-				mail = sum.add(decode([]byte(name), ""), decode([]byte(email), ""))
+				at, who, _ := strings.Cut(head, "\x00")
+				name, email, _ := strings.Cut(who, "\x00")
+				mail = sum.add(decode([]byte(name), ""), decode([]byte(email), ""), at)
 			} else if s, ok := parseNumstat(line); ok {
 				c := sum.by[mail]
 				c.Stat = c.Stat.plus(s)
@@ -186,14 +197,17 @@ func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributio
 }
 
 // add counts a commit.
-func (s *contributions) add(name, email string) (mail string) {
+func (s *contributions) add(name, email, at string) (mail string) {
 	mail = strings.ToLower(email)
 	c, ok := s.by[mail]
 	if !ok {
-		c.Name, c.Email = name, email
+		c.Name, c.Email, c.Weeks = name, email, map[int64]int{}
 		s.order = append(s.order, mail)
 	}
 	c.Commits++
+	if seconds, err := strconv.ParseInt(at, 10, 64); err == nil && seconds > 0 {
+		c.Weeks[seconds/int64(Week/time.Second)]++
+	}
 	s.by[mail] = c
 	return mail
 }
@@ -204,8 +218,11 @@ func (s *contributions) join(older *contributions) {
 		o := older.by[mail]
 		c, ok := s.by[mail]
 		if !ok {
-			c.Name, c.Email = o.Name, o.Email
+			c.Name, c.Email, c.Weeks = o.Name, o.Email, map[int64]int{}
 			s.order = append(s.order, mail)
+		}
+		for week, n := range o.Weeks {
+			c.Weeks[week] += n
 		}
 		c.Commits += o.Commits
 		c.Stat = c.Stat.plus(o.Stat)

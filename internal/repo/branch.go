@@ -44,6 +44,32 @@ func (s *Service) Branches(ctx context.Context, by actor.Actor, ref project.Ref,
 	return p, page, err
 }
 
+// Distance is how many commits a branch has that the default branch has not,
+// and the other way round.
+type Distance struct{ Ahead, Behind int }
+
+// Distances compares branches with the default branch, for those who read the
+// project's code. Branches that are not there are left out.
+func (s *Service) Distances(ctx context.Context, by actor.Actor, ref project.Ref, names []string) (map[string]Distance, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]Distance{}
+	for _, name := range names {
+		var d Distance
+		d.Ahead, d.Behind, err = r.Distance(ctx, git.Heads+p.DefaultBranch, git.Heads+name)
+		if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compare branches: %w", passing(err))
+		}
+		found[name] = d
+	}
+	return found, nil
+}
+
 // Branch gives one branch, for those who read the project's code; NotFound
 // when there is none of the name.
 func (s *Service) Branch(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Branch, error) {

@@ -19,7 +19,8 @@ type CommitFilter struct {
 	All         bool   // of all refs
 	Path        string
 	Follow      bool // the path beyond renames
-	Author      string
+	Author      string // a part of the name or address
+	Message     string // a part of it
 	Since       time.Time
 	Until       time.Time
 	FirstParent bool
@@ -80,7 +81,7 @@ func (s *Service) Commits(ctx context.Context, by actor.Actor, ref project.Ref, 
 
 func (f CommitFilter) options(pg db.Paging) git.LogOptions {
 	o := git.LogOptions{
-		All: f.All, Follow: f.Follow, Author: f.Author, Since: sinceEpoch(f.Since), Until: sinceEpoch(f.Until), FirstParent: f.FirstParent,
+		All: f.All, Follow: f.Follow, Author: f.Author, Message: f.Message, Since: sinceEpoch(f.Since), Until: sinceEpoch(f.Until), FirstParent: f.FirstParent,
 		Skip: pg.Offset, Limit: pg.Limit + 1,
 	}
 	if f.Topo {

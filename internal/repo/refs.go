@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -22,6 +23,9 @@ type RefFilter struct {
 	Regex  string // of RE2
 	Order  RefOrder
 	Desc   bool
+	// Since and Until bound the time of a branch's commit, and go with
+	// ByUpdated.
+	Since, Until time.Time
 }
 
 // RefOrder is what branches and tags are sorted by.
@@ -119,6 +123,9 @@ func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([
 		if err != nil {
 			return nil, passing(err)
 		}
+		if refs, err = f.between(ctx, r, refs); err != nil {
+			return nil, err
+		}
 		names := make([]string, len(refs))
 		for i, ref := range refs {
 			names[i] = ref.Name
@@ -136,6 +143,29 @@ func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([
 		slices.Reverse(names)
 	}
 	return names, nil
+}
+
+// between leaves out branches that are not of the time that is wanted.
+func (f RefFilter) between(ctx context.Context, r git.Repo, refs []git.Ref) ([]git.Ref, error) {
+	if f.Since.IsZero() && f.Until.IsZero() {
+		return refs, nil
+	}
+	ids := make([]git.OID, len(refs))
+	for i, ref := range refs {
+		ids[i] = ref.Target
+	}
+	commits, err := r.Commits(ctx, ids)
+	if err != nil {
+		return nil, passing(err)
+	}
+	var kept []git.Ref
+	for i, ref := range refs {
+		when := commits[i].Committer.When
+		if !when.Before(f.Since) && (f.Until.IsZero() || when.Before(f.Until)) {
+			kept = append(kept, ref)
+		}
+	}
+	return kept, nil
 }
 
 func namesAfter(names []string, place string, f RefFilter, after []any) ([]string, error) {
