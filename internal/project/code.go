@@ -53,6 +53,10 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	return p, p.writable()
 }
 
+// CodeReadable says whether somebody who was given the project may read its
+// code too.
+func (p *Project) CodeReadable(by actor.Actor) bool { return p.readable(by) == nil }
+
 func (p *Project) readable(by actor.Actor) error {
 	if p.Repository == Disabled {
 		return errs.Forbidden("The repository of this project is turned off.")

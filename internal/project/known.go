@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/actor"
@@ -36,6 +37,8 @@ type knownProjects struct {
 	mu      sync.RWMutex
 	found   map[knownKey]knownProject
 	dropped int // how often all was dropped
+
+	editions atomic.Int64
 }
 
 type knownProject struct {
@@ -81,6 +84,7 @@ func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole boo
 	if p.Access, err = s.access(ctx, s.DB, by, p); err != nil {
 		return nil, false, err
 	}
+	p.Edition = s.known.editions.Add(1)
 	if whole {
 		if err := s.topicsAndForks(ctx, p); err != nil {
 			return nil, false, err

@@ -108,6 +108,9 @@ type Project struct {
 	Description   string
 	Visibility    Visibility
 	DefaultBranch string // empty until something has been pushed
+	// Edition is another number each time that Glance finds the project anew,
+	// also for another actor: what is made from one holds as long as that.
+	Edition       int64
 	InitialBranch string // chosen for the first push; empty is the usual one
 	Readme        string // its path in the default branch; empty without one
 	Archived      bool

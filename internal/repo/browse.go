@@ -13,14 +13,15 @@ import (
 // View is a directory of a revision with what a page shows beside it.
 type View struct {
 	CommitID git.OID
-	Entries  []git.Entry // directories first
-	More     bool
-	// Last is the newest commit that touched each entry, by its name.
-	Last map[string]*git.Commit
-	// Newest is the newest that touched the directory.
-	Newest   *git.Commit
 	Branches []string // by name, up to a hundred
 
+	// What List reads.
+	Entries []git.Entry // directories first
+	More    bool
+	Last    map[string]*git.Commit // the newest that touched each entry, by its name
+	Newest  *git.Commit            // the newest that touched the directory
+
+	path string
 	repo git.Repo
 }
 
@@ -31,41 +32,17 @@ const maxLast = 500
 // maxBranches is how many branches a View names.
 const maxBranches = 100
 
-// Browse reads a directory for a page, for those who may read the repository.
-// All but the names of branches is read once for each commit. NotFound for a
-// ref or directory that is not there.
-func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, ref, path string, limit int) (*View, error) {
+// Browse finds a directory for a page, for those who may read the repository.
+// What is in it is read by List, which a page that was made before for the same
+// commit need not ask. NotFound for a ref that is not there.
+func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, ref, path string) (*View, error) {
 	p, r, err := s.read(ctx, by, in)
 	if err != nil {
 		return nil, err
 	}
-	v := &View{repo: r}
+	v := &View{path: path, repo: r}
 	if v.CommitID, err = s.commitAt(ctx, p, r, ref); err != nil {
 		return nil, missing(err, "Tree")
-	}
-	v.Entries, err = r.Directory(ctx, git.TreeOptions{Rev: string(v.CommitID), Path: path, Limit: limit + 1})
-	if err != nil {
-		return nil, treeError(err)
-	}
-	if len(v.Entries) > limit {
-		v.Entries, v.More = v.Entries[:limit], true
-	}
-	names := make([]string, min(len(v.Entries), maxLast))
-	for i := range names {
-		names[i] = v.Entries[i].Name
-	}
-	if v.Last, err = r.LastCommits(ctx, string(v.CommitID), path, names); err != nil {
-		return nil, fmt.Errorf("last commits of %.100q: %w", path, passing(err))
-	}
-	if strings.Trim(path, "/") == "" { // every commit touches the root
-		if v.Newest, err = r.Commit(ctx, string(v.CommitID)); err != nil {
-			return nil, missing(err, "Commit")
-		}
-	}
-	for _, c := range v.Last {
-		if v.Newest == nil || c.Committer.When.After(v.Newest.Committer.When) {
-			v.Newest = c
-		}
 	}
 	branches, err := r.RefNames(ctx, git.Heads, nil)
 	if err != nil {
@@ -75,6 +52,36 @@ func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, re
 		v.Branches = append(v.Branches, strings.TrimPrefix(name, git.Heads))
 	}
 	return v, nil
+}
+
+// List reads what is in the directory, as many entries as are wanted, and the
+// commits that touched it. NotFound for a directory that is not there.
+func (v *View) List(ctx context.Context, limit int) (err error) {
+	v.Entries, err = v.repo.Directory(ctx, git.TreeOptions{Rev: string(v.CommitID), Path: v.path, Limit: limit + 1})
+	if err != nil {
+		return treeError(err)
+	}
+	if len(v.Entries) > limit {
+		v.Entries, v.More = v.Entries[:limit], true
+	}
+	names := make([]string, min(len(v.Entries), maxLast))
+	for i := range names {
+		names[i] = v.Entries[i].Name
+	}
+	if v.Last, err = v.repo.LastCommits(ctx, string(v.CommitID), v.path, names); err != nil {
+		return fmt.Errorf("last commits of %.100q: %w", v.path, passing(err))
+	}
+	if strings.Trim(v.path, "/") == "" { // every commit touches the root
+		if v.Newest, err = v.repo.Commit(ctx, string(v.CommitID)); err != nil {
+			return missing(err, "Commit")
+		}
+	}
+	for _, c := range v.Last {
+		if v.Newest == nil || c.Committer.When.After(v.Newest.Committer.When) {
+			v.Newest = c
+		}
+	}
+	return nil
 }
 
 // Languages measures the languages of the revision, the largest first.

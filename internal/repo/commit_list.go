@@ -18,7 +18,7 @@ type CommitFilter struct {
 	Ref         string // a revision, or two with .. between them
 	All         bool   // of all refs
 	Path        string
-	Follow      bool // the path beyond renames
+	Follow      bool   // the path beyond renames
 	Author      string // a part of the name or address
 	Message     string // a part of it
 	Since       time.Time

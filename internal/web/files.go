@@ -19,7 +19,7 @@ func (w *Web) fileTable(at spot, v *repo.View) template.HTML {
 	}
 	var b strings.Builder
 	for _, e := range v.Entries {
-		name := "<span>" + template.HTMLEscapeString(e.Name) + "</span>"
+		name := "<span>" + template.HTMLEscapeString(shown(e.Name)) + "</span>"
 		switch e.Type {
 		case git.TypeTree:
 			b.WriteString(`<tr class="dir"><td><a href="` + link("tree", e) + `">` + folder + name + "</a></td>")
@@ -29,7 +29,7 @@ func (w *Web) fileTable(at spot, v *repo.View) template.HTML {
 			b.WriteString(`<tr><td><a href="` + link("blob", e) + `">` + file + name + "</a></td>")
 		}
 		if c := v.Last[e.Name]; c != nil {
-			title, when := template.HTMLEscapeString(c.Title), c.Committer.When.UTC()
+			title, when := template.HTMLEscapeString(shown(c.Title)), c.Committer.When.UTC()
 			b.WriteString(`<td class="what wide-only"><span class="muted" title="` + title + `">` + title + `</span></td>` +
 				`<td class="when"><time class="muted small nowrap" datetime="` + when.Format(time.RFC3339) + `" data-ago>` + when.Format("2 Jan 2006") + "</time></td>")
 		}

@@ -19,10 +19,26 @@ func highlight(name, source string) (template.HTML, int, error) {
 	}
 	var b strings.Builder
 	for i, line := range lines {
-		fmt.Fprintf(&b, `<a id="L%d" href="#L%d"></a>`, i+1, i+1)
+		fmt.Fprintf(&b, `<span id="L%d"><a href="#L%d"></a>`, i+1, i+1)
 		writeTokens(&b, line)
+		b.WriteString("</span>")
 	}
 	return template.HTML(b.String()), len(lines), nil
+}
+
+// colourLines colours a text and gives its lines apart.
+func colourLines(name, source string) ([]string, error) {
+	lines, err := tokens(name, "", source)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, len(lines))
+	for i, line := range lines {
+		var b strings.Builder
+		writeTokens(&b, line)
+		list[i] = strings.TrimSuffix(b.String(), "\n")
+	}
+	return list, nil
 }
 
 // colour writes code without anchors.
@@ -41,14 +57,17 @@ func colour(w io.Writer, name, language, source string) error {
 const maxColoured = 256 << 10
 
 func tokens(name, language, source string) ([][]chroma.Token, error) {
-	lexer := lexers.Get(language)
-	if language == "" || lexer == nil {
-		lexer = lexers.Match(name)
+	var lexer chroma.Lexer
+	if language != "" {
+		lexer = lexers.Get(language)
+	}
+	if lexer == nil {
+		lexer = lexerNames().find(name)
 	}
 	if lexer == nil || len(source) > maxColoured {
 		lexer = lexers.Fallback
 	}
-	it, err := chroma.Coalesce(lexer).Tokenise(nil, source)
+	it, err := chroma.Coalesce(lexer).Tokenise(nil, shown(strings.ReplaceAll(source, "\r\n", "\n")))
 	if err != nil {
 		return nil, fmt.Errorf("highlight: %w", err)
 	}

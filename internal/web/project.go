@@ -3,16 +3,13 @@ package web
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"html/template"
-	"io"
-	"mime"
 	"net"
-	"net/http"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -22,10 +19,8 @@ import (
 
 func isMoved(err error) (*project.Moved, bool) { return errors.AsType[*project.Moved](err) }
 
-func (w *Web) filePages() {
+func (w *Web) treePages() {
 	w.projectPage("GET tree/*", anybody, w.tree)
-	w.projectPage("GET blob/*", anybody, w.blob)
-	w.projectPage("GET raw/*", anybody, w.raw)
 	w.projectPage("POST star", signedIn, w.star)
 	w.projectPage("POST unstar", signedIn, w.unstar)
 }
@@ -37,6 +32,8 @@ type head struct {
 	Tab     string
 	User    bool // somebody has signed in
 	Builds  bool // he sees the pipelines
+	Code    bool // he may read the code
+	MayPush bool
 	HTTP    string
 	SSH     string
 }
@@ -48,8 +45,9 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	}
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
-		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p),
+		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.CodeReadable(v.actor),
 	}
+	h.MayPush = h.Code && !p.Archived && (v.actor.Admin || p.Access.Level() >= project.Developer)
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
 	}
@@ -67,11 +65,9 @@ func sshAddress(site Site, path string) string {
 // treePage is a directory of a repository; the root of the default branch is
 // the overview of the project.
 type treePage struct {
-	head
+	codeHead
+	Body      template.HTML // all but the button with the star
 	Overview  bool
-	Ref       string
-	Path      string
-	Steps     []crumb       // of the path
 	Table     template.HTML // of the entries
 	More      bool
 	Commit    *git.Commit // the newest that touched this directory
@@ -81,7 +77,7 @@ type treePage struct {
 	Readme    template.HTML
 	ReadmeAt  string
 	Hidden    bool // the code is not for this person
-	MayPush   bool
+	passing   bool // something could not be found out now
 	Starred   bool
 }
 
@@ -97,7 +93,7 @@ func (p treePage) title() string {
 	if p.Overview {
 		return p.Project.FullName()
 	}
-	return strings.TrimPrefix(p.Path+" at "+p.Ref, " at ") + " · " + p.Project.FullName()
+	return p.name() + " · " + p.Project.FullName()
 }
 
 // maxEntries is how many entries of a directory a page shows.
@@ -108,23 +104,26 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p := treePage{head: h, Overview: true, Ref: h.Project.DefaultBranch, MayPush: v.actor.Admin || h.Project.Access.Level() >= project.Developer}
+	p := treePage{codeHead: codeHead{head: h, Ref: h.Project.DefaultBranch}, Overview: true}
 	if p.Starred, err = w.Projects.HasStarred(v, v.actor, h.Project.ID); err != nil {
 		return err
 	}
-	if p.Ref == "" {
-		return v.show(p)
-	}
-	if err := w.fillTree(v, &p); err != nil {
-		if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindUnauthorized) {
-			p.Hidden = true
+	switch {
+	case p.Ref == "":
+	case !p.Code:
+		p.Hidden = true
+	default:
+		err := w.draw(v, &p)
+		if err == nil {
 			return v.show(p)
 		}
 		if !errs.Is(err, errs.KindNotFound) {
 			return err
 		}
 		p.Ref = "" // what was there is gone
-		return v.show(p)
+	}
+	if p.Body, err = w.part("tree", "treebody", p); err != nil {
+		return err
 	}
 	return v.show(p)
 }
@@ -142,31 +141,55 @@ func bars(list []git.Language) []bar {
 	return bars
 }
 
-// fillTree reads the directory, its newest commits and its README.
-func (w *Web) fillTree(v *visit, p *treePage) error {
-	view, err := w.Repos.Browse(v, v.actor, project.RefTo(p.Project.ID), p.Ref, p.Path, maxEntries)
+// draw makes the body of the page, unless one that was made before still
+// holds: all that is in it comes from the commit, the branches, and what is
+// known of the project and the visitor.
+func (w *Web) draw(v *visit, p *treePage) error {
+	view, err := w.Repos.Browse(v, v.actor, p.in(), string(p.At), p.Path)
 	if err != nil {
 		return err
 	}
-	p.More, p.Commit, p.Branches = view.More, view.Newest, view.Branches
-	if p.Commit != nil {
-		newest, err := w.CI.CommitPipeline(v, v.actor, p.Project, string(p.Commit.ID))
+	p.At, p.Branches = view.CommitID, view.Branches
+	if p.Path == "" { // that of the commit itself
+		newest, err := w.CI.CommitPipeline(v, v.actor, p.Project, string(p.At))
 		if err != nil {
 			return err
 		}
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, p.Overview, p.User, p.Code, p.MayPush, p.Builds, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	var ok bool
+	if p.Body, ok = w.drawn.get(key); ok {
+		return nil
+	}
+	if err := w.fillTree(v, p, view, at); err != nil {
+		return err
+	}
+	if p.Body, err = w.part("tree", "treebody", p); err != nil {
+		return err
+	}
+	if !p.passing {
+		w.drawn.put(key, p.Body)
+	}
+	return nil
+}
+
+// fillTree reads the directory, its newest commits and its README.
+func (w *Web) fillTree(v *visit, p *treePage, view *repo.View, at spot) error {
+	if err := view.List(v, maxEntries); err != nil {
+		return err
+	}
+	p.More, p.Commit = view.More, view.Newest
 	key := rendering{at, "", view.CommitID}
 	var ok bool
 	if p.Table, ok = w.rendered.get(key); !ok {
 		p.Table = w.fileTable(at, view)
 		w.rendered.put(key, p.Table)
 	}
-	p.Steps = steps(p.Path)
 	if p.Overview {
 		list, err := view.Languages(v)
-		if err != nil && !errs.Is(err, errs.KindUnavailable) {
+		if p.passing = errs.Is(err, errs.KindUnavailable); err != nil && !p.passing {
 			return err
 		}
 		p.Languages = bars(list)
@@ -174,6 +197,7 @@ func (w *Web) fillTree(v *visit, p *treePage) error {
 	return w.readme(v, p, view)
 }
 
+// steps are the directories that lead to a path.
 func steps(at string) []crumb {
 	var list []crumb
 	for i, part := range strings.Split(at, "/") {
@@ -214,171 +238,16 @@ func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
 	return nil
 }
 
-// readText gives the beginning of a file; empty for one that is not text.
-func readText(v *visit, f *repo.File, most int64) (string, error) {
-	content, err := f.Open(v)
-	if err != nil {
-		return "", err
-	}
-	defer content.Close()
-	b, err := io.ReadAll(io.LimitReader(content, most))
-	if err != nil {
-		return "", err
-	}
-	if strings.ContainsRune(string(b), 0) {
-		return "", nil
-	}
-	if !utf8.Valid(b) {
-		b = []byte(strings.ToValidUTF8(string(b), "\uFFFD"))
-	}
-	return string(b), nil
-}
-
-// split tells the name of a branch, tag or commit from the path behind it:
-// both may have slashes. Git has no branch a beside a branch a/b, so the
-// shortest name that there is is the one.
-func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, err error) {
-	parts := strings.Split(strings.Trim(text, "/"), "/")
-	if parts[0] == "" {
-		return "", "", errs.NotFound("")
-	}
-	for n := 1; n <= min(len(parts), 8); n++ {
-		rev, at = strings.Join(parts[:n], "/"), strings.Join(parts[n:], "/")
-		_, _, err = w.Repos.Commit(v, v.actor, ref, rev, false)
-		if !errs.Is(err, errs.KindNotFound) && !errs.Is(err, errs.KindInvalid) {
-			return rev, at, err
-		}
-	}
-	return "", "", err
-}
-
 func (w *Web) tree(v *visit, ref project.Ref) error {
-	h, err := w.head(v, ref, "files")
+	h, err := w.codeHead(v, ref, "files")
 	if err != nil {
 		return err
 	}
-	p := treePage{head: h}
-	if p.Ref, p.Path, err = w.split(v, project.RefTo(h.Project.ID), v.rest()); err != nil {
-		return err
-	}
-	if err := w.fillTree(v, &p); err != nil {
+	p := treePage{codeHead: h}
+	if err := w.draw(v, &p); err != nil {
 		return err
 	}
 	return v.show(p)
-}
-
-// blobPage is a file.
-type blobPage struct {
-	head
-	Ref, Path string
-	Steps     []crumb
-	File      *repo.File
-	Commit    *git.Commit
-	Lines     int
-	Code      template.HTML
-	Rendered  template.HTML
-	Image     bool
-	Binary    bool
-	TooLarge  bool
-	Plain     bool // the source was asked for, though it could be rendered
-}
-
-func (blobPage) view() string    { return "blob" }
-func (p blobPage) title() string { return p.Path + " · " + p.Project.FullName() }
-
-// maxBlob is the largest file that a page shows.
-const maxBlob = 512 << 10
-
-func (w *Web) blob(v *visit, ref project.Ref) error {
-	h, err := w.head(v, ref, "files")
-	if err != nil {
-		return err
-	}
-	p := blobPage{head: h, Plain: v.param("plain") == "1"}
-	in := project.RefTo(h.Project.ID)
-	if p.Ref, p.Path, err = w.split(v, in, v.rest()); err != nil {
-		return err
-	}
-	if p.File, err = w.Repos.File(v, v.actor, in, p.Path, p.Ref); err != nil {
-		return err
-	}
-	_, commit, err := w.Repos.Commit(v, v.actor, in, string(p.File.LastCommitID), false)
-	if err != nil {
-		return err
-	}
-	p.Commit, p.Steps = commit.Commit, steps(p.Path)
-	p.TooLarge, p.Image = p.File.Size > maxBlob, imageKind(p.Path) != ""
-	if p.TooLarge || p.Image {
-		return v.show(p)
-	}
-	text, err := readText(v, p.File, maxBlob)
-	if err != nil {
-		return err
-	}
-	if p.Binary = text == "" && p.File.Size > 0; p.Binary {
-		return v.show(p)
-	}
-	if isMarkdown(p.Path) && !p.Plain {
-		p.Rendered, err = renderText(p.Path, text, spot{project: h.Project.FullPath, ref: p.Ref, dir: strings.TrimSuffix(path.Dir(p.Path), ".")})
-	} else {
-		p.Code, p.Lines, err = highlight(p.Path, text)
-	}
-	if err != nil {
-		return err
-	}
-	return v.show(p)
-}
-
-// imageKind is the type of a file that browsers show as a picture. SVG is
-// none: it may hold scripts.
-func imageKind(name string) string {
-	return map[string]string{
-		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon",
-	}[strings.ToLower(path.Ext(name))]
-}
-
-// raw gives the content of a file, in a form that no browser takes for a page
-// of ours.
-func (w *Web) raw(v *visit, ref project.Ref) error {
-	h, err := w.Projects.Require(v, v.actor, ref, project.NoAccess)
-	if err != nil {
-		return err
-	}
-	in := project.RefTo(h.ID)
-	rev, at, err := w.split(v, in, v.rest())
-	if err != nil {
-		return err
-	}
-	f, err := w.Repos.File(v, v.actor, in, at, rev)
-	if err != nil {
-		return err
-	}
-	content, err := f.Open(v)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	head := v.w.Header()
-	kind := imageKind(at)
-	if kind == "" {
-		kind = "text/plain; charset=utf-8"
-	}
-	head.Set("Content-Type", kind)
-	head.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	head.Set("Content-Length", strconv.FormatInt(f.Size, 10))
-	head.Set("Cache-Control", "private, max-age=60")
-	head.Set("Etag", `"`+string(f.BlobID)+`"`)
-	if strings.Contains(v.r.Header.Get("If-None-Match"), string(f.BlobID)) {
-		head.Del("Content-Length")
-		v.w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	if v.param("download") != "" {
-		head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
-	}
-	v.w.WriteHeader(http.StatusOK)
-	_, _ = io.Copy(v.w, content)
-	return nil
 }
 
 func (w *Web) star(v *visit, ref project.Ref) error {

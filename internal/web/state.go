@@ -50,6 +50,14 @@ func stateOf(in *project.Project, p *ci.Pipeline) *ciStatus {
 	return &ciStatus{string(p.Status), fmt.Sprintf("/%s/-/pipelines/%d", in.FullPath, p.ID)}
 }
 
+// text tells states apart, also from nothing.
+func (s *ciStatus) text() string {
+	if s == nil {
+		return ""
+	}
+	return s.Status + s.URL
+}
+
 // tookText says how long something took, in two units.
 func tookText(d any) string {
 	var t time.Duration

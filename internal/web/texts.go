@@ -39,7 +39,7 @@ func (t *texts) get(key rendering) (template.HTML, bool) {
 // put keeps a text. When there is no room all are dropped: those in use come
 // back at once.
 func (t *texts) put(key rendering, html template.HTML) {
-	size := len(html) + len(key.at.project) + len(key.at.ref) + len(key.at.dir) + 200
+	size := len(html) + len(key.at.project) + len(key.at.ref) + len(key.at.dir) + len(key.name) + 200
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.size+size > maxTexts {

@@ -138,6 +138,15 @@ func (v *visit) render(status int, c content) error {
 	return nil
 }
 
+// part renders a piece of a page that is kept.
+func (w *Web) part(view, name string, data any) (template.HTML, error) {
+	var b strings.Builder
+	if err := w.views.byName[view].ExecuteTemplate(&b, name, data); err != nil {
+		return "", fmt.Errorf("render %s: %w", name, err)
+	}
+	return template.HTML(b.String()), nil
+}
+
 // mainLinks are those of the bar on top, which has them twice.
 func mainLinks(path string, user bool) template.HTML {
 	var b strings.Builder
@@ -177,11 +186,16 @@ func (w *Web) funcs() template.FuncMap {
 		"plural":   plural,
 		"words":    words,
 		"state":    newState, "took": tookText, "until": w.until, "percent": percent, "weblink": webAddress, "pair": newPair, "refs": newRefs,
-		"bytes": byteSize,
-		"link":  pathTo,
-		"level": func(l project.Level) string { return l.String() },
-		"short": func(id any) string { return shortID(fmt.Sprint(id)) },
-		"count": func(list []string) int { return len(list) },
+		"bytes":     byteSize,
+		"link":      pathTo,
+		"shown":     shown,
+		"archives":  archiveForms,
+		"refof":     func(p *project.Project, name string) refOf { return refOf{p, name} },
+		"days":      func(base string, list []commitDay) daysOf { return daysOf{base, list} },
+		"trimslash": func(s string) string { return strings.TrimPrefix(s, "/") },
+		"level":     func(l project.Level) string { return l.String() },
+		"short":     func(id any) string { return shortID(fmt.Sprint(id)) },
+		"count":     func(list []string) int { return len(list) },
 		"in": func(list []string, s string) bool {
 			for _, e := range list {
 				if e == s {

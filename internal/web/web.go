@@ -58,14 +58,15 @@ type Web struct {
 	assets                   *assets
 	views                    *views
 	pages                    []route
-	rendered                 *texts
+	rendered                 *texts // pieces of files and directories
+	drawn                    *texts // pages
 	logs                     *joblog.Shelf
 	visitors                 []byte // key of the CSRF tokens of those who have not signed in
 }
 
 // New builds the routes.
 func New(d Deps) *Web {
-	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), visitors: d.Keys.Derive("web visitors")}
+	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), drawn: newTexts(), visitors: d.Keys.Derive("web visitors")}
 	w.logs = joblog.NewShelf(maxLogIndex)
 	w.views = w.parseViews()
 	w.assetRoutes()
@@ -80,7 +81,7 @@ func New(d Deps) *Web {
 	w.credentialPages()
 	w.applicationPages()
 	w.oauthPages()
-	w.filePages()
+	w.codePages()
 	w.pipelinePages()
 	w.jobPages()
 	w.artifactPages()

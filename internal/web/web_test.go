@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/ci"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -24,6 +25,8 @@ func contents() []content {
 	g := &project.Namespace{ID: 1, Name: "G", FullPath: "g", FullName: "G", Visibility: project.Private, Description: "d"}
 	h := head{Project: p, Parents: crumbs("g", "G"), Tab: "overview", User: true, HTTP: "http://example.org/g/p.git", SSH: "git@example.org:g/p.git"}
 	commit := &git.Commit{ID: "0123456789", Title: "t", Author: git.Signature{Name: "Ada", When: now}, Committer: git.Signature{When: now}}
+	h.Code, h.MayPush = true, true
+	at := codeHead{head: h, Ref: "main", Path: "a/b", Steps: steps("a/b"), At: "0123456789"}
 	bad := form{Errors: map[string][]string{"name": {"is wrong"}, "code": {"is wrong"}, "visibility": {"is wrong"}, "path": {"x"}}, Error: "no"}
 	return []content{
 		problemPage{Status: 404, Head: "h", Text: "t", Public: true}, problemPage{Status: 500},
@@ -35,11 +38,22 @@ func contents() []content {
 		groupView{Group: g, Tab: "projects", Projects: []*project.Project{p}, MayAdd: true, MayNest: true, SignedIn: true},
 		groupView{Group: g, Tab: "members", Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
 		groupView{Group: g, Tab: "subgroups"}, groupView{Group: g, Search: "x"}, groupView{Group: g, Tab: "members"}, groupView{Group: g, Tab: "projects"},
-		treePage{head: h, Overview: true, Ref: "main", Table: "<tr></tr>",
+		treePage{codeHead: at, Overview: true, Table: "<tr></tr>",
 			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", More: true},
-		treePage{head: h, Overview: true, MayPush: true}, treePage{head: h, Overview: true, Hidden: true, Ref: "main"},
-		blobPage{head: h, Ref: "main", Path: "a/b", Steps: steps("a/b"), File: &repo.File{Size: 3}, Commit: commit, Code: "x", Lines: 1},
-		blobPage{head: h, File: &repo.File{}, Image: true}, blobPage{head: h, File: &repo.File{}, TooLarge: true}, blobPage{head: h, File: &repo.File{}, Binary: true},
+		treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
+		blobPage{codeHead: at, File: &repo.File{Size: 3}, Commit: commit, Code: "x", Lines: 1, CRLF: true},
+		blobPage{codeHead: at, File: &repo.File{Size: 3}, Commit: commit, Code: "<tr></tr>", Lines: 1, Blame: true},
+		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Image: true}, blobPage{codeHead: at, Commit: commit, File: &repo.File{}, TooLarge: true},
+		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Binary: true},
+		commitsPage{codeHead: at, Days: days([]byline{{commit, u}, {commit, nil}}), Branches: []string{"main", "x"}}, commitsPage{codeHead: at, Search: "x"},
+		commitPage{head: h, Commit: byline{commit, u}, Stats: &git.Stat{Added: 1}, Committer: "Bob", Branches: []string{"main"}, Tags: []string{"v1"}, MoreRefs: true,
+			Signature: &repo.Signature{Status: repo.Verified}, Status: &ci.Pipeline{ID: 1}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}}, Pager: pager{After: "?page=2"}}},
+		commitPage{head: h, Commit: byline{commit, nil}}, commitPage{head: h, Commit: byline{commit, nil}, Diff: diffView{Only: "x", Parallel: true}},
+		branchesPage{head: h, MayAdd: true, Rows: []branchRow{{Branch: repo.Branch{Name: "x", Commit: commit, Protected: true}, Known: true, MayDelete: true}}}, branchesPage{head: h, State: "stale"},
+		tagsPage{head: h, MayAdd: true, Tags: []tagRow{{Tag: repo.Tag{Name: "v1", Commit: commit, Message: "m"}, Signed: &repo.Signature{}, MayDelete: true}, {}}}, tagsPage{head: h},
+		comparePage{head: h, From: "a", To: "b", Done: true, Count: 60, Commits: days([]byline{{commit, u}})}, comparePage{head: h}, comparePage{head: h, Error: "x"}, comparePage{head: h, Done: true},
+		contributorsPage{head: h, People: []person{{Contributor: git.Contributor{Name: "x"}, Plot: "<svg></svg>"}, {By: u}}, Count: 60}, contributorsPage{head: h},
+		editPage{codeHead: at, Action: "edit", Form: bad}, editPage{codeHead: at, Action: "new", Branch: true}, editPage{codeHead: at, Action: "delete", Branch: true, MayHere: true},
 		profilePage{Form: bad, User: u, Emails: []string{u.Email}}, emailsPage{Form: bad, User: u, Emails: []user.Email{{Address: "x@example.org", CreatedAt: now}, {ConfirmedAt: &now}}},
 		passwordPage{Form: bad}, passwordPage{Forced: true},
 		twoFactorPage{}, twoFactorPage{Enabled: true}, twoFactorPage{QR: "<svg></svg>", Form: bad}, twoFactorPage{Codes: []string{"a-b"}},
@@ -62,6 +76,12 @@ func TestViews(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range slices.Concat(contents(), oauthContents(), ciContents()) {
 		seen[c.view()] = true
+		if p, ok := c.(treePage); ok { // made of two parts
+			if p.Body, err = w.part("tree", "treebody", p); err != nil {
+				t.Error(err)
+			}
+			c = p
+		}
 		for _, u := range []*user.User{nil, {ID: 2, Username: "eve", Name: "Eve"}} {
 			v := &visit{web: w, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), session: &user.Session{CSRF: "token"}}
 			var b strings.Builder
@@ -198,8 +218,8 @@ func TestHighlight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `<a id="L1" href="#L1"></a><span class="k">package</span> x` + "\n" + `<a id="L2" href="#L2"></a>` + "\n" +
-		`<a id="L3" href="#L3"></a><span class="c">// &lt;script&gt;</span>` + "\n"
+	want := `<span id="L1"><a href="#L1"></a><span class="k">package</span> x` + "\n" + `</span><span id="L2"><a href="#L2"></a>` + "\n" +
+		`</span><span id="L3"><a href="#L3"></a><span class="c">// &lt;script&gt;</span>` + "\n</span>"
 	if lines != 3 || string(html) != want {
 		t.Errorf("%d lines: %s", lines, html)
 	}

@@ -28,7 +28,7 @@
     b.addEventListener("click", async () => {
       const from = document.getElementById(b.dataset.copy);
       if (!from) return;
-      await navigator.clipboard.writeText(from.dataset.text || from.value || from.textContent.trim());
+      await navigator.clipboard.writeText(from.dataset.text || from.value || ("whole" in from.dataset ? from.textContent : from.textContent.trim()));
       b.classList.add("copied");
       b.title = "Copied";
       say("Copied");
@@ -159,6 +159,50 @@
     return () => { over = true; close(); };
   };
   for (const e of $$("[data-events]")) listen(() => e.dataset.events, { changed: refresh });
+
+  // Lines of a file: #L10-20 marks them, a click with shift makes such a range,
+  // and the permanent link takes it along.
+  const code = document.querySelector("[data-lines]");
+  if (code) {
+    const range = () => (location.hash.match(/^#L(\d+)(?:-L?(\d+))?$/) || []).slice(1).map(Number);
+    const mark = (scroll) => {
+      for (const l of $$(".marked", code)) l.classList.remove("marked");
+      let [from, to] = range();
+      if (!from) return;
+      to = to || from;
+      if (to < from) [from, to] = [to, from];
+      for (let n = from; n <= Math.min(to, from + 5000); n++) document.getElementById(`L${n}`)?.classList.add("marked");
+      if (scroll && to !== from) document.getElementById(`L${from}`)?.scrollIntoView({ block: "center" });
+      for (const a of $$("[data-permalink]")) a.hash = location.hash;
+    };
+    code.addEventListener("click", (e) => {
+      const a = e.target.closest('a[href^="#L"]');
+      const [from] = range();
+      if (!a || !e.shiftKey || !from) return;
+      e.preventDefault();
+      const to = Number(a.hash.slice(2));
+      history.replaceState(null, "", `#L${Math.min(from, to)}-${Math.max(from, to)}`);
+      mark(false);
+    });
+    addEventListener("hashchange", () => mark(true));
+    mark(true);
+  }
+
+  // Who has written something is asked before he leaves it.
+  const text = document.querySelector("textarea[name=content]");
+  if (text) {
+    let sent = false;
+    text.form.addEventListener("submit", () => { sent = true; });
+    addEventListener("beforeunload", (e) => { if (!sent && text.value !== text.defaultValue) e.preventDefault(); });
+    text.addEventListener("keydown", (e) => {
+      if (e.key !== "Tab" || e.shiftKey || e.altKey || e.ctrlKey || text.dataset.leave) return;
+      e.preventDefault();
+      text.setRangeText("\t", text.selectionStart, text.selectionEnd, "end");
+    });
+    // Escape lets Tab leave the field, for those who have no mouse.
+    text.addEventListener("keyup", (e) => { if (e.key === "Escape") text.dataset.leave = "1"; });
+    text.addEventListener("blur", () => { delete text.dataset.leave; });
+  }
 
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.
   const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new" };

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) archivePages() {
+	w.projectPage("GET archive/*", anybody, w.archive)
+}
+
+// archiveForms are the forms of archives, by the ends of their names.
+func archiveForms() []struct {
+	Form  git.ArchiveFormat
+	Media string
+} {
+	return []struct {
+		Form  git.ArchiveFormat
+		Media string
+	}{
+		{git.Zip, "application/zip"},
+		{git.TarGz, "application/gzip"},
+		{git.TarBz2, "application/x-bzip2"},
+		{git.Tar, "application/x-tar"},
+	}
+}
+
+// refOf is a revision of a project, for templates.
+type refOf struct {
+	Project *project.Project
+	Ref     string
+}
+
+// archive sends the files of a revision: archive/main/engine-main.tar.gz.
+func (w *Web) archive(v *visit, ref project.Ref) error {
+	at := strings.LastIndexByte(v.rest(), '/')
+	if at < 1 {
+		return errs.NotFound("")
+	}
+	rev, name := v.rest()[:at], v.rest()[at+1:]
+	for _, f := range archiveForms() {
+		if !strings.HasSuffix(name, "."+string(f.Form)) {
+			continue
+		}
+		found, err := w.Repos.Archive(v, v.actor, ref, repo.ArchiveOptions{Ref: rev, Path: v.param("path"), Format: f.Form})
+		if err != nil {
+			return err
+		}
+		h := v.w.Header()
+		h.Set("Content-Type", f.Media)
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": found.Name + "." + string(f.Form)}))
+		h.Set("Cache-Control", "private, no-cache")
+		out := &begun{ResponseWriter: v.w}
+		if err := found.Write(v, out); err != nil {
+			if !out.yes {
+				h.Del("Content-Disposition")
+				return err
+			}
+			panic(http.ErrAbortHandler) // half an archive must not look like a whole one
+		}
+		return nil
+	}
+	return errs.NotFound("")
+}
+
+// begun knows whether a part of the answer is on its way.
+type begun struct {
+	http.ResponseWriter
+	yes bool
+}
+
+// Write implements io.Writer.
+func (b *begun) Write(p []byte) (int, error) {
+	b.yes = true
+	return b.ResponseWriter.Write(p)
+}

@@ -1,0 +1,208 @@
+package web
+
+import (
+	"html/template"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) blobPages() {
+	w.projectPage("GET blob/*", anybody, w.blob)
+	w.projectPage("GET blame/*", anybody, w.blame)
+	w.projectPage("GET raw/*", anybody, w.raw)
+}
+
+// blobPage is a file.
+type blobPage struct {
+	codeHead
+	File     *repo.File
+	Commit   *git.Commit
+	Lines    int
+	Code     template.HTML
+	Rendered template.HTML
+	Image    bool
+	Binary   bool
+	TooLarge bool
+	CRLF     bool // lines end as on Windows
+	Plain    bool // the source was asked for, though it could be rendered
+	Blame    bool // Code is the lines of a table, each with its commit
+}
+
+func (blobPage) view() string    { return "blob" }
+func (p blobPage) title() string { return p.name() + " · " + p.Project.FullName() }
+
+// maxBlob is the largest file that a page shows.
+const maxBlob = 512 << 10
+
+func (w *Web) blob(v *visit, ref project.Ref) error {
+	p, text, err := w.openBlob(v, ref)
+	if err != nil || text == "" {
+		return orShow(v, p, err)
+	}
+	p.Plain = v.param("plain") == "1"
+	if isMarkdown(p.Path) && !p.Plain {
+		p.Rendered, err = renderText(p.Path, text, spot{project: p.Project.FullPath, ref: p.Ref, dir: strings.TrimSuffix(path.Dir(p.Path), ".")})
+	} else {
+		p.Code, p.Lines, err = highlight(p.Path, text)
+	}
+	return orShow(v, p, err)
+}
+
+func orShow(v *visit, p blobPage, err error) error {
+	if err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// openBlob finds the file of a page and reads it; the text is empty for one
+// that can not be shown as text.
+func (w *Web) openBlob(v *visit, ref project.Ref) (blobPage, string, error) {
+	h, err := w.codeHead(v, ref, "files")
+	if err != nil {
+		return blobPage{}, "", err
+	}
+	p := blobPage{codeHead: h}
+	if p.File, err = w.Repos.File(v, v.actor, p.in(), p.Path, string(p.At)); err != nil {
+		return p, "", err
+	}
+	_, commit, err := w.Repos.Commit(v, v.actor, p.in(), string(p.File.LastCommitID), false)
+	if err != nil {
+		return p, "", err
+	}
+	p.Commit = commit.Commit
+	p.TooLarge, p.Image = p.File.Size > maxBlob, imageKind(p.Path) != ""
+	if p.TooLarge || p.Image {
+		return p, "", nil
+	}
+	text, err := readText(v, p.File, maxBlob)
+	if err != nil {
+		return p, "", err
+	}
+	p.Binary = text == "" && p.File.Size > 0
+	p.CRLF = strings.Contains(text, "\r\n")
+	return p, text, nil
+}
+
+// blame shows a file with the commit that each line comes from.
+func (w *Web) blame(v *visit, ref project.Ref) error {
+	p, text, err := w.openBlob(v, ref)
+	if err != nil || text == "" {
+		return orShow(v, p, err)
+	}
+	_, ranges, err := w.Repos.Blame(v, v.actor, p.in(), p.Path, string(p.At), 0, 0)
+	if err != nil {
+		return err
+	}
+	lines, err := colourLines(p.Path, text)
+	if err != nil {
+		return err
+	}
+	p.Blame, p.Lines = true, len(lines)
+	p.Code = w.blameTable(p.codeHead, ranges, lines)
+	return v.show(p)
+}
+
+// blameTable draws the lines of a file in runs of one commit.
+func (w *Web) blameTable(h codeHead, ranges []git.BlameRange, lines []string) template.HTML {
+	var b strings.Builder
+	base := "/" + h.Project.FullPath + "/-/"
+	for _, r := range ranges {
+		title := template.HTMLEscapeString(shown(r.Commit.Title))
+		b.WriteString(`<tr class="run"><td class="by" rowspan="` + strconv.Itoa(len(r.Lines)) + `"><div><a href="` + base + "commit/" + string(r.Commit.ID) + `" title="` + title + `">` + title +
+			`</a><span class="muted">` + template.HTMLEscapeString(shown(r.Commit.Author.Name)) + " · " + string(w.since(r.Commit.Committer.When)) + "</span></div></td>")
+		for i := range r.Lines {
+			n := strconv.Itoa(r.First + i)
+			if i > 0 {
+				b.WriteString("<tr>")
+			}
+			line := ""
+			if r.First+i <= len(lines) {
+				line = lines[r.First+i-1]
+			}
+			b.WriteString(`<td class="n" id="L` + n + `"><a href="#L` + n + `" data-n="` + n + `" aria-label="Line ` + n + `"></a></td><td class="t">` + line + "</td></tr>\n")
+		}
+	}
+	return template.HTML(b.String())
+}
+
+// imageKind is the type of a file that browsers show as a picture. SVG is
+// none: it may hold scripts.
+func imageKind(name string) string {
+	return map[string]string{
+		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon",
+	}[strings.ToLower(path.Ext(name))]
+}
+
+// raw gives the content of a file, in a form that no browser takes for a page
+// of ours.
+func (w *Web) raw(v *visit, ref project.Ref) error {
+	h, err := w.Projects.Require(v, v.actor, ref, project.NoAccess)
+	if err != nil {
+		return err
+	}
+	in := project.RefTo(h.ID)
+	_, at, id, err := w.split(v, in, v.rest())
+	if err != nil {
+		return err
+	}
+	f, err := w.Repos.File(v, v.actor, in, at, string(id))
+	if err != nil {
+		return err
+	}
+	content, err := f.Open(v)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	head := v.w.Header()
+	kind := imageKind(at)
+	if kind == "" {
+		kind = "text/plain; charset=utf-8"
+	}
+	head.Set("Content-Type", kind)
+	head.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	head.Set("Content-Length", strconv.FormatInt(f.Size, 10))
+	head.Set("Cache-Control", "private, max-age=60")
+	head.Set("Etag", `"`+string(f.BlobID)+`"`)
+	if strings.Contains(v.r.Header.Get("If-None-Match"), string(f.BlobID)) {
+		head.Del("Content-Length")
+		v.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if v.param("download") != "" {
+		head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+	}
+	v.w.WriteHeader(http.StatusOK)
+	_, _ = io.Copy(v.w, content)
+	return nil
+}
+
+// readText gives the beginning of a file; empty for one that is not text.
+func readText(v *visit, f *repo.File, most int64) (string, error) {
+	content, err := f.Open(v)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	b, err := io.ReadAll(io.LimitReader(content, most))
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsRune(string(b), 0) {
+		return "", nil
+	}
+	if !utf8.Valid(b) {
+		b = []byte(strings.ToValidUTF8(string(b), "\uFFFD"))
+	}
+	return string(b), nil
+}

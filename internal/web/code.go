@@ -1,0 +1,109 @@
+package web
+
+import (
+	"strings"
+
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// codePages are those of the code, by the tables of each kind.
+func (w *Web) codePages() {
+	w.treePages()
+	w.blobPages()
+	w.editPages()
+	w.commitPages()
+	w.branchPages()
+	w.tagPages()
+	w.comparePages()
+	w.contributorPages()
+	w.archivePages()
+}
+
+// codeHead is what pages of a place in the code begin with: a revision, and a
+// path in it.
+type codeHead struct {
+	head
+	Ref   string // as it is named
+	Path  string
+	Steps []crumb // of the path
+	At    git.OID // what Ref is now; empty for the default branch
+}
+
+func (w *Web) codeHead(v *visit, ref project.Ref, tab string) (codeHead, error) {
+	h, err := w.head(v, ref, tab)
+	if err != nil {
+		return codeHead{}, err
+	}
+	p := codeHead{head: h}
+	if p.Ref, p.Path, p.At, err = w.split(v, p.in(), v.rest()); err != nil {
+		return codeHead{}, err
+	}
+	p.Steps = steps(p.Path)
+	return p, nil
+}
+
+// in names the project once it was found, by what never changes.
+func (h head) in() project.Ref { return project.RefTo(h.Project.ID) }
+
+// name is the place for the title of a page.
+func (h codeHead) name() string { return strings.TrimPrefix(h.Path+" at "+h.Ref, " at ") }
+
+// split tells the name of a branch, tag or commit from the path behind it:
+// both may have slashes. Git has no branch a beside a branch a/b, so the
+// shortest name that there is is the one, but for what may be the beginning of
+// an id: a branch named be/an is meant before a commit be.
+func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, id git.OID, err error) {
+	parts := strings.Split(strings.Trim(text, "/"), "/")
+	if parts[0] == "" {
+		return "", "", "", errs.NotFound("")
+	}
+	err = errs.NotFound("")
+	for n := 1; n <= min(len(parts), 8); n++ {
+		name := strings.Join(parts[:n], "/")
+		_, c, missing := w.Repos.Commit(v, v.actor, ref, name, false)
+		if errs.Is(missing, errs.KindNotFound) || errs.Is(missing, errs.KindInvalid) {
+			continue
+		}
+		if missing != nil {
+			return "", "", "", missing
+		}
+		rev, at, id, err = name, strings.Join(parts[n:], "/"), c.ID, nil
+		if _, full := git.ParseOID(name); full || !strings.HasPrefix(string(id), strings.ToLower(name)) {
+			break
+		}
+	}
+	return rev, at, id, err
+}
+
+// shown makes a name or line of somebody harmless to look at: what can not be
+// seen, or turns the direction of what stands around it, is spelled out.
+func shown(text string) string {
+	plain := func(r rune) bool { return r >= 0x20 && r < 0x7f || r == '\t' || r == '\n' }
+	if !strings.ContainsFunc(text, func(r rune) bool { return !plain(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		switch {
+		case plain(r):
+			b.WriteRune(r)
+		case r < 0x20:
+			b.WriteRune(0x2400 + r) // the picture of it
+		case r == 0x7f:
+			b.WriteRune(0x2421)
+		case r >= 0x80 && r < 0xa0, r == 0x61c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff, r == 0x2028, r == 0x2029:
+			b.WriteString(spelled(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// spelled is a rune by its number.
+func spelled(r rune) string {
+	const digits = "0123456789ABCDEF"
+	return "[U+" + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]}) + "]"
+}

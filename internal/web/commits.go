@@ -1,0 +1,231 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/ci"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+func (w *Web) commitPages() {
+	w.projectPage("GET commits", anybody, w.defaultCommits)
+	w.projectPage("GET commits/*", anybody, w.commits)
+	w.projectPage("GET commit/{id}", anybody, w.commit)
+}
+
+// byline is a commit with the account of its author, if he has one.
+type byline struct {
+	*git.Commit
+	By *user.User
+}
+
+// Body is the message without its first line.
+func (b byline) Body() string {
+	_, body, _ := strings.Cut(b.Message, "\n")
+	return strings.TrimSpace(body)
+}
+
+// bylines finds the accounts of the authors, all at once.
+func (w *Web) bylines(v *visit, list []*git.Commit) ([]byline, error) {
+	var addresses []string
+	for _, c := range list {
+		addresses = append(addresses, c.Author.Email)
+	}
+	users, err := w.Users.FindByEmails(v, addresses)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]byline, len(list))
+	for i, c := range list {
+		lines[i] = byline{c, users[strings.ToLower(c.Author.Email)]}
+	}
+	return lines, nil
+}
+
+// commitDay is the commits of one day.
+type commitDay struct {
+	Day     string
+	Commits []byline
+}
+
+func days(list []byline) []commitDay {
+	var days []commitDay
+	for _, c := range list {
+		day := c.Committer.When.UTC().Format("2 January 2006")
+		if len(days) == 0 || days[len(days)-1].Day != day {
+			days = append(days, commitDay{Day: day})
+		}
+		last := &days[len(days)-1]
+		last.Commits = append(last.Commits, c)
+	}
+	return days
+}
+
+// daysOf is commits of the project whose pages begin with Base, for templates.
+type daysOf struct {
+	Base string
+	Days []commitDay
+}
+
+// commitsPage is the history of a revision, or of a path in it.
+type commitsPage struct {
+	codeHead
+	Days     []commitDay
+	Search   string
+	Author   string
+	Branches []string
+	Pager    pager
+}
+
+func (commitsPage) view() string    { return "commits" }
+func (p commitsPage) title() string { return "Commits of " + p.name() + " · " + p.Project.FullName() }
+
+// defaultCommits leads to the commits of the default branch.
+func (w *Web) defaultCommits(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "commits")
+	if err != nil {
+		return err
+	}
+	if h.Project.DefaultBranch == "" {
+		return v.redirect("/" + h.Project.FullPath) // which says how to begin
+	}
+	return v.redirect(pathTo(h.Project.FullPath, "-", "commits", h.Project.DefaultBranch))
+}
+
+func (w *Web) commits(v *visit, ref project.Ref) error {
+	h, err := w.codeHead(v, ref, "commits")
+	if err != nil {
+		return err
+	}
+	p := commitsPage{codeHead: h, Search: v.param("search"), Author: v.param("author")}
+	f := repo.CommitFilter{Ref: string(p.At), Path: p.Path, Follow: p.Path != "", Message: p.Search, Author: p.Author}
+	_, page, err := w.Repos.Commits(v, v.actor, p.in(), f, v.paging())
+	if err != nil {
+		return err
+	}
+	list := make([]*git.Commit, len(page.Items))
+	for i, c := range page.Items {
+		list[i] = c.Commit
+	}
+	lines, err := w.bylines(v, list)
+	if err != nil {
+		return err
+	}
+	p.Days, p.Pager = days(lines), v.pager(page.More)
+	if p.Branches, err = w.branchNames(v, h.head); err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// branchNames are the names to choose from, the first ones.
+func (w *Web) branchNames(v *visit, h head) ([]string, error) {
+	_, page, err := w.Repos.Branches(v, v.actor, h.in(), repo.RefFilter{}, db.Paging{Limit: 50})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(page.Items))
+	for i, b := range page.Items {
+		names[i] = b.Name
+	}
+	return names, nil
+}
+
+// commitPage is one commit with what it changed.
+type commitPage struct {
+	head
+	Commit    byline
+	Stats     *git.Stat
+	Committer string // if it is another one than the author
+	Branches  []string
+	Tags      []string
+	MoreRefs  bool
+	Signature *repo.Signature
+	Status    *ci.Pipeline // the newest of the commit that the visitor may see
+	Diff      diffView
+}
+
+func (commitPage) view() string    { return "commit" }
+func (p commitPage) title() string { return shown(p.Commit.Title) + " · " + p.Project.FullName() }
+
+// shownRefs is how many branches and tags a commit names.
+const shownRefs = 10
+
+func (w *Web) commit(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "commits")
+	if err != nil {
+		return err
+	}
+	p := commitPage{head: h}
+	_, c, err := w.Repos.Commit(v, v.actor, h.in(), chi.URLParam(v.r, "id"), true)
+	if err != nil {
+		return err
+	}
+	lines, err := w.bylines(v, []*git.Commit{c.Commit})
+	if err != nil {
+		return err
+	}
+	p.Commit, p.Stats = lines[0], c.Stats
+	if c.Committer.Email != c.Author.Email {
+		p.Committer = c.Committer.Name
+	}
+	if err := w.commitRefs(v, &p); err != nil {
+		return err
+	}
+	if c.Signed {
+		p.Signature, err = w.Repos.CommitSignature(v, v.actor, h.in(), string(c.ID))
+		if err != nil && !errs.Is(err, errs.KindNotFound) {
+			return err
+		}
+	}
+	if p.Status, err = w.commitStatus(v, h, c.ID); err != nil {
+		return err
+	}
+	files, err := w.Repos.CommitDiff(v, v.actor, h.in(), string(c.ID), false, v.diffPaging())
+	if err != nil {
+		return err
+	}
+	var before git.OID
+	if len(c.ParentIDs) > 0 {
+		before = c.ParentIDs[0]
+	}
+	p.Diff = v.diffView(h, files, before, c.ID)
+	return v.show(p)
+}
+
+// commitStatus gives the newest pipeline of a commit; nil when there is none,
+// or it is not for the visitor.
+func (w *Web) commitStatus(v *visit, h head, id git.OID) (*ci.Pipeline, error) {
+	_, page, err := w.CI.Pipelines(v, v.actor, h.in(), ci.PipelineFilter{SHA: string(id)}, db.Paging{Limit: 1})
+	for _, kind := range []errs.Kind{errs.KindForbidden, errs.KindUnauthorized, errs.KindNotFound} {
+		if errs.Is(err, kind) {
+			return nil, nil
+		}
+	}
+	if err != nil || len(page.Items) == 0 {
+		return nil, err
+	}
+	return page.Items[0], nil
+}
+
+// commitRefs finds the branches and tags that have the commit.
+func (w *Web) commitRefs(v *visit, p *commitPage) error {
+	for kind, to := range map[repo.RefKind]*[]string{repo.BranchRef: &p.Branches, repo.TagRef: &p.Tags} {
+		page, err := w.Repos.CommitRefs(v, v.actor, p.in(), string(p.Commit.ID), kind, db.Paging{Limit: shownRefs})
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Items {
+			*to = append(*to, r.Name)
+		}
+		p.MoreRefs = p.MoreRefs || page.More
+	}
+	return nil
+}

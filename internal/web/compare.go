@@ -1,0 +1,115 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) comparePages() {
+	w.projectPage("GET compare", anybody, w.chooseCompare)
+	w.projectPage("GET compare/*", anybody, w.compare)
+}
+
+// comparePage is what one revision has and another has not.
+type comparePage struct {
+	head
+	From, To string
+	Straight bool
+	Branches []string
+	Done     bool // there is a comparison
+	Commits  []commitDay
+	Count    int
+	Diff     diffView
+	Error    string
+}
+
+func (comparePage) view() string { return "compare" }
+
+func (p comparePage) title() string {
+	if !p.Done {
+		return "Compare · " + p.Project.FullName()
+	}
+	return shown(p.From) + " and " + shown(p.To) + " · " + p.Project.FullName()
+}
+
+// shownCommits is how many commits a comparison shows, the newest ones.
+const shownCommits = 50
+
+// chooseCompare is the form, and where it is sent: the comparison has an
+// address of its own.
+func (w *Web) chooseCompare(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "compare")
+	if err != nil {
+		return err
+	}
+	from, to := strings.TrimSpace(v.param("from")), strings.TrimSpace(v.param("to"))
+	if from != "" && to != "" {
+		dots := "..."
+		if v.param("straight") == "true" {
+			dots = ".."
+		}
+		return v.redirect(pathTo(h.Project.FullPath, "-", "compare", from+dots+to))
+	}
+	p := comparePage{head: h, From: h.Project.DefaultBranch}
+	if p.Branches, err = w.branchNames(v, h); err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// compare shows "main...topic", from the merge base of both, or "main..topic",
+// as they are. Names can hold no two dots.
+func (w *Web) compare(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "compare")
+	if err != nil {
+		return err
+	}
+	p := comparePage{head: h}
+	var ok bool
+	if p.From, p.To, ok = strings.Cut(v.rest(), "..."); !ok {
+		p.From, p.To, ok = strings.Cut(v.rest(), "..")
+		p.Straight = true
+	}
+	if !ok || p.From == "" || p.To == "" {
+		return errs.NotFound("")
+	}
+	if p.Branches, err = w.branchNames(v, h); err != nil {
+		return err
+	}
+	found, err := w.Repos.Compare(v, v.actor, h.in(), repo.CompareOptions{From: p.From, To: p.To, Straight: p.Straight})
+	if errs.Is(err, errs.KindNotFound) {
+		p.Error = "One of the two is not there."
+		return v.again(p)
+	}
+	if err != nil {
+		return err
+	}
+	p.Done, p.Count = true, len(found.Commits)
+	newest := slices.Clone(found.Commits[max(0, len(found.Commits)-shownCommits):])
+	slices.Reverse(newest)
+	commits, err := found.Read(v, newest)
+	if err != nil {
+		return err
+	}
+	lines, err := w.bylines(v, commits)
+	if err != nil {
+		return err
+	}
+	p.Commits = days(lines)
+	p.Diff = v.diffView(h, part(found.Diff.Files, v.diffPaging()), found.Base, found.To)
+	return v.show(p)
+}
+
+// part is a page of a list that is there already.
+func part(all []git.FileDiff, p db.Paging) db.Page[git.FileDiff] {
+	page := db.Page[git.FileDiff]{Total: len(all)}
+	all = all[min(p.Offset, len(all)):]
+	page.Items, page.More = all[:min(p.Limit, len(all))], len(all) > p.Limit
+	return page
+}

@@ -1,0 +1,126 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+func (w *Web) contributorPages() {
+	w.projectPage("GET graphs", anybody, w.contributors)
+	w.projectPage("GET graphs/*", anybody, w.contributors)
+}
+
+// contributorsPage is who wrote the code, and when.
+type contributorsPage struct {
+	head
+	Ref     string
+	Plot    template.HTML
+	Span    string
+	People  []person
+	Count   int // of people
+	Commits int
+}
+
+// person is one who wrote commits.
+type person struct {
+	git.Contributor
+	By   *user.User // the account, if there is one
+	Plot template.HTML
+}
+
+func (contributorsPage) view() string    { return "contributors" }
+func (p contributorsPage) title() string { return "Contributors · " + p.Project.FullName() }
+
+// shownPeople is how many contributors a page names.
+const shownPeople = 30
+
+func (w *Web) contributors(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "contributors")
+	if err != nil {
+		return err
+	}
+	p := contributorsPage{head: h, Ref: v.rest()}
+	list, err := w.Repos.Contributors(v, v.actor, h.in(), repo.ContributorOptions{Ref: p.Ref, By: "commits", Desc: true})
+	if err != nil {
+		return err
+	}
+	p.Count = len(list)
+	all := map[int64]int{}
+	for _, c := range list {
+		p.Commits += c.Commits
+		for week, n := range c.Weeks {
+			all[week] += n
+		}
+	}
+	first, last := span(all)
+	p.Plot = plot(all, first, last, "Commits over time")
+	if len(all) > 0 {
+		p.Span = weekStart(first).Format("January 2006") + " to " + weekStart(last).Format("January 2006")
+	}
+	list = list[:min(len(list), shownPeople)]
+	addresses := make([]string, len(list))
+	for i, c := range list {
+		addresses[i] = c.Email
+	}
+	users, err := w.Users.FindByEmails(v, addresses)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		p.People = append(p.People, person{c, users[strings.ToLower(c.Email)], plot(c.Weeks, first, last, "Commits of "+shown(c.Name)+" over time")})
+	}
+	return v.show(p)
+}
+
+// span is the first and the last week that has commits.
+func span(weeks map[int64]int) (first, last int64) {
+	for week := range weeks {
+		if first == 0 || week < first {
+			first = week
+		}
+		last = max(last, week)
+	}
+	return first, last
+}
+
+func weekStart(week int64) time.Time {
+	return time.Unix(week*int64(git.Week/time.Second), 0).UTC()
+}
+
+// plotBars is how many bars a plot has at most.
+const plotBars = 80
+
+// plot draws commits over time as bars, as many weeks in each as are needed.
+func plot(weeks map[int64]int, first, last int64, label string) template.HTML {
+	if len(weeks) == 0 {
+		return ""
+	}
+	step := (last-first)/plotBars + 1
+	n := (last-first)/step + 1
+	bars, most := make([]int, n), 0
+	for week, commits := range weeks {
+		i := (week - first) / step
+		bars[i] += commits
+		most = max(most, bars[i])
+	}
+	var b strings.Builder
+	// Few bars are not drawn as wide as the page.
+	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d 60" preserveAspectRatio="none" role="img" aria-label="%s">`, max(n, 26)*10, template.HTMLEscapeString(label))
+	for i, commits := range bars {
+		if commits == 0 {
+			continue
+		}
+		height := max(1.5, 58*float64(commits)/float64(most))
+		fmt.Fprintf(&b, `<rect x="%d" y="%.1f" width="8" height="%.1f" rx="1"><title>%s from %s</title></rect>`,
+			i*10+1, 60-height, height, plural(commits, "commit"), weekStart(first+int64(i)*step).Format("2 Jan 2006"))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}

@@ -1,0 +1,350 @@
+package web
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/git"
+)
+
+const (
+	// diffFiles is how many files of a comparison a page shows.
+	diffFiles = 50
+	// maxFileLines is how long the text of one file may be to be shown at
+	// once; maxPageLines is that of all files on a page.
+	maxFileLines = 500
+	maxPageLines = 1500
+	// maxOneFile bounds a file that was asked for alone.
+	maxOneFile = 10_000
+	// maxColouredDiff is the most bytes of a text that are coloured.
+	maxColouredDiff = 64 << 10
+)
+
+// diffView is a part of a comparison: the files of one page.
+type diffView struct {
+	Files    []diffFile
+	Total    int    // files in all
+	Added    int    // lines in the files of this page
+	Removed  int    // the same
+	Parallel bool   // old and new side by side
+	Only     string // the one file that was asked for
+	Inline   string // addresses of the same page in either form
+	Side     string
+	All      string // the whole comparison, from the page of one file
+	Pager    pager
+}
+
+// diffFile is what became of a file.
+type diffFile struct {
+	git.FileDiff
+	ID     string        // of the element
+	Body   template.HTML // lines of a table; empty when there is nothing to show
+	Why    string        // why there is nothing
+	Show   string        // the address that shows it all the same
+	Before string        // raw, before and after: for pictures
+	After  string
+	File   string // its page
+	Cut    bool
+}
+
+// Kind says in a word what happened.
+func (f diffFile) Kind() string {
+	switch {
+	case f.New:
+		return "Added"
+	case f.Deleted:
+		return "Deleted"
+	case f.Renamed:
+		return "Renamed"
+	case f.ModeChanged() && f.OldID == f.NewID:
+		return "Mode"
+	}
+	return "Changed"
+}
+
+// ModeChanged reports whether the file became another kind of file.
+func (f diffFile) ModeChanged() bool {
+	return !f.New && !f.Deleted && f.AMode != f.BMode
+}
+
+// Submodule reports whether it is another repository.
+func (f diffFile) Submodule() bool { return f.AMode == "160000" || f.BMode == "160000" }
+
+// Picture reports whether browsers show the file.
+func (f diffFile) Picture() bool { return f.Binary && imageKind(f.NewPath) != "" }
+
+// parallel is how the visitor wants to see comparisons: as the address says,
+// and from then on.
+func (v *visit) parallel() bool {
+	const name = "diff_view"
+	want := v.param("view")
+	if want != "inline" && want != "parallel" {
+		return v.cookie(name) == "parallel"
+	}
+	if v.cookie(name) != want {
+		v.setCookie(name, want, "/", 365*24*time.Hour)
+	}
+	return want == "parallel"
+}
+
+// diffPaging is the part of a comparison that the visitor wants: a page of the
+// files, or all of them to find one.
+func (v *visit) diffPaging() db.Paging {
+	if v.param("file") != "" {
+		return db.Paging{Limit: 1 << 20}
+	}
+	return db.Paging{Limit: diffFiles, Offset: (v.pageNumber() - 1) * diffFiles}
+}
+
+// diffView draws the files. before and after are the commits that are compared,
+// for the links to files as they were.
+func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID) diffView {
+	address := func(name, value string) string {
+		q := v.r.URL.Query()
+		q.Set(name, value)
+		if value == "" {
+			q.Del(name)
+		}
+		if name == "file" {
+			q.Del("page")
+		}
+		return "?" + q.Encode()
+	}
+	d := diffView{Total: files.Total, Parallel: v.parallel(), Only: v.param("file"), Inline: address("view", "inline"), Side: address("view", "parallel"), All: address("file", "")}
+	if d.Only == "" {
+		d.Pager = v.pager(files.More)
+	}
+	lines := 0
+	for i, file := range files.Items {
+		if d.Only != "" && file.NewPath != d.Only {
+			continue
+		}
+		f := diffFile{FileDiff: file, ID: "file-" + strconv.Itoa(i), Show: address("file", file.NewPath)}
+		d.Added, d.Removed = d.Added+f.Added, d.Removed+f.Removed
+		if before != "" && !f.New {
+			f.Before = pathTo(h.Project.FullPath, "-", "raw", string(before), f.OldPath)
+		}
+		f.File = pathTo(h.Project.FullPath, "-", "blob", string(before), f.OldPath)
+		if !f.Deleted {
+			f.After = pathTo(h.Project.FullPath, "-", "raw", string(after), f.NewPath)
+			f.File = pathTo(h.Project.FullPath, "-", "blob", string(after), f.NewPath)
+		}
+		if f.Submodule() {
+			f.File = ""
+		}
+		n := strings.Count(f.Diff, "\n")
+		f.Why, f.Cut = why(f, n, lines, d.Only != "")
+		if f.Why == "" {
+			f.Body = drawDiff(f.NewPath, f.Diff, d.Parallel)
+			lines += n
+		}
+		d.Files = append(d.Files, f)
+	}
+	return d
+}
+
+// why says why the text of a file is not shown; cut, that it could be.
+func why(f diffFile, lines, before int, alone bool) (text string, cut bool) {
+	switch {
+	case f.Binary:
+		return "Binary files have no lines to compare.", false
+	case f.TooLarge:
+		return "The differences are too large to be shown.", false
+	case f.Diff == "" && f.Renamed:
+		return "The file was renamed without changes.", false
+	case f.Diff == "" && f.ModeChanged():
+		return "Only the mode of the file changed.", false
+	case f.Diff == "":
+		return "The file is empty.", false
+	case alone && lines > maxOneFile:
+		return "The differences have " + plural(lines, "line") + ", more than a page shows.", false
+	case alone:
+		return "", false
+	case lines > maxFileLines || before+lines > maxPageLines:
+		return "The differences have " + plural(lines, "line") + " and are folded to keep the page small.", true
+	}
+	return "", false
+}
+
+// diffLine is a line of a comparison: ' ' is in both files, '-' and '+' are in
+// the old and the new one, '@' begins a part, and '\' is a remark.
+type diffLine struct {
+	kind     byte
+	old, new int // numbers of lines
+	html     string
+}
+
+// parseDiff takes the text of a comparison apart. Carriage returns that end
+// every line are left out; where they differ they are shown.
+func parseDiff(name, text string) []diffLine {
+	raw := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	windows := true
+	for _, line := range raw {
+		if line != "" && strings.IndexByte(" +-", line[0]) >= 0 && !strings.HasSuffix(line, "\r") {
+			windows = false
+		}
+	}
+	list := make([]diffLine, 0, len(raw))
+	var sides [2][]string // lines of the old and the new file
+	var at [][2]int       // of each line in sides, or -1
+	old, now := 0, 0
+	for _, line := range raw {
+		if line == "" {
+			continue
+		}
+		l := diffLine{kind: line[0]}
+		place := [2]int{-1, -1}
+		content := line[1:]
+		if windows {
+			content = strings.TrimSuffix(content, "\r")
+		}
+		switch l.kind {
+		case '@':
+			old, now = hunk(line)
+			content = line
+		case ' ', '-', '+':
+			if l.kind != '+' {
+				l.old, place[0] = old, len(sides[0])
+				sides[0] = append(sides[0], content)
+				old++
+			}
+			if l.kind != '-' {
+				l.new, place[1] = now, len(sides[1])
+				sides[1] = append(sides[1], content)
+				now++
+			}
+		case '\\':
+			content = strings.TrimSpace(content)
+		default:
+			continue
+		}
+		l.html = template.HTMLEscapeString(shown(content))
+		list, at = append(list, l), append(at, place)
+	}
+	colourSides(name, list, sides, at)
+	return list
+}
+
+// colourSides colours the lines, each file as far as it is known.
+func colourSides(name string, list []diffLine, sides [2][]string, at [][2]int) {
+	for side, lines := range sides {
+		text := strings.Join(lines, "\n")
+		if len(text) == 0 || len(text) > maxColouredDiff {
+			continue
+		}
+		coloured, err := colourLines(name, text)
+		if err != nil || len(coloured) < len(lines) {
+			continue // plain is good enough
+		}
+		for i, place := range at {
+			if place[side] >= 0 {
+				list[i].html = coloured[place[side]]
+			}
+		}
+	}
+}
+
+// hunk reads the first lines out of "@@ -1,2 +3,4 @@".
+func hunk(line string) (old, now int) {
+	for _, word := range strings.Fields(line) {
+		number, _, _ := strings.Cut(strings.TrimLeft(word, "-+"), ",")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			continue
+		}
+		switch word[0] {
+		case '-':
+			old = n
+		case '+':
+			return old, n
+		}
+	}
+	return old, now
+}
+
+// drawDiff makes the rows of a table. There may be thousands, so they are
+// drawn without a template, and numbers and signs are left to the stylesheet:
+// who copies lines gets the lines alone.
+func drawDiff(name, text string, parallel bool) template.HTML {
+	var b strings.Builder
+	lines := parseDiff(name, text)
+	if !parallel {
+		for _, l := range lines {
+			drawLine(&b, l)
+		}
+		return template.HTML(b.String())
+	}
+	for i := 0; i < len(lines); {
+		if k := lines[i].kind; k == '@' || k == '\\' {
+			b.WriteString(`<tr class="` + class(k) + `"><td colspan="4">` + lines[i].html + "</td></tr>\n")
+			i++
+			continue
+		}
+		if lines[i].kind == ' ' {
+			drawPair(&b, &lines[i], &lines[i])
+			i++
+			continue
+		}
+		removed, added := run(lines[i:], '-'), 0
+		added = run(lines[i+removed:], '+')
+		for n := range max(removed, added) {
+			var old, now *diffLine
+			if n < removed {
+				old = &lines[i+n]
+			}
+			if n < added {
+				now = &lines[i+removed+n]
+			}
+			drawPair(&b, old, now)
+		}
+		i += removed + added
+	}
+	return template.HTML(b.String())
+}
+
+// run is how many lines of a kind follow each other.
+func run(lines []diffLine, kind byte) int {
+	n := 0
+	for n < len(lines) && lines[n].kind == kind {
+		n++
+	}
+	return n
+}
+
+func class(kind byte) string {
+	return map[byte]string{'@': "hunk", '\\': "hint", '+': "add", '-': "del", ' ': "same"}[kind]
+}
+
+func drawLine(b *strings.Builder, l diffLine) {
+	if l.kind == '@' || l.kind == '\\' {
+		b.WriteString(`<tr class="` + class(l.kind) + `"><td colspan="3">` + l.html + "</td></tr>\n")
+		return
+	}
+	b.WriteString(`<tr class="` + class(l.kind) + `"><td` + number(l.old) + "></td><td" + number(l.new) + "></td><td>" + l.html + "</td></tr>\n")
+}
+
+func drawPair(b *strings.Builder, old, now *diffLine) {
+	b.WriteString("<tr>")
+	for i, l := range []*diffLine{old, now} {
+		if l == nil {
+			b.WriteString(`<td></td><td class="none"></td>`)
+			continue
+		}
+		n := l.old
+		if i == 1 {
+			n = l.new
+		}
+		b.WriteString("<td" + number(n) + `></td><td class="` + class(l.kind) + `">` + l.html + "</td>")
+	}
+	b.WriteString("</tr>\n")
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ` data-n="` + strconv.Itoa(n) + `"`
+}

@@ -1,0 +1,215 @@
+package web
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) editPages() {
+	w.projectPage("GET edit/*", signedIn, w.editForm)
+	w.projectPage("POST edit/*", signedIn, w.edit)
+	w.projectPage("GET new/*", signedIn, w.newFileForm)
+	w.projectPage("POST new/*", signedIn, w.newFile)
+	w.projectPage("GET delete/*", signedIn, w.deleteForm)
+	w.projectPage("POST delete/*", signedIn, w.deleteFile)
+}
+
+// editPage is the form of a change to one file.
+type editPage struct {
+	codeHead
+	Action  string // edit, new or delete
+	Form    form
+	Branch  bool // Ref is a branch
+	MayHere bool // and open to the visitor
+	Last    git.OID
+}
+
+func (editPage) view() string { return "edit" }
+
+func (p editPage) title() string {
+	return words(p.Action) + " " + p.name() + " · " + p.Project.FullName()
+}
+
+// Verb names the button.
+func (p editPage) Verb() string {
+	return map[string]string{"edit": "Commit the changes", "new": "Commit the file", "delete": "Delete the file"}[p.Action]
+}
+
+// editPage finds out where a change may go. Who may not push at all is
+// refused here, before he has written anything.
+func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, error) {
+	h, err := w.head(v, ref, "files")
+	if err != nil {
+		return editPage{}, err
+	}
+	p := editPage{codeHead: codeHead{head: h}, Action: action}
+	if h.Project.DefaultBranch == "" && action == "new" && h.Code {
+		// The first file of an empty repository makes its branch.
+		p.Ref, p.Branch, p.MayHere = strings.Trim(v.rest(), "/"), true, true
+	} else if p.codeHead, err = w.codeHead(v, ref, "files"); err != nil {
+		return p, err
+	}
+	if !p.MayPush {
+		return p, errs.Forbidden("You may read the code of this project, but not change it.")
+	}
+	if p.At == "" {
+		return p, nil
+	}
+	_, b, err := w.Repos.Branch(v, v.actor, p.in(), p.Ref)
+	if err != nil && !errs.Is(err, errs.KindNotFound) {
+		return p, err
+	}
+	p.Branch = err == nil
+	p.MayHere = p.Branch && b.CanPush
+	return p, nil
+}
+
+// proposed is the form before anything is entered.
+func (p editPage) proposed(v *visit, message, content string) form {
+	branch := p.Ref
+	if !p.MayHere {
+		branch = v.session.User.Username + "-patch-1"
+	}
+	return filled("message", message, "branch", branch, "content", content, "last_commit_id", string(p.Last), "path", p.Path)
+}
+
+func (w *Web) editForm(v *visit, ref project.Ref) error {
+	p, err := w.editPage(v, ref, "edit")
+	if err != nil {
+		return err
+	}
+	f, text, err := w.editable(v, p)
+	if err != nil {
+		return err
+	}
+	p.Last = f.LastCommitID
+	p.Form = p.proposed(v, "Update "+path.Base(p.Path), text)
+	return v.show(p)
+}
+
+// editable reads a file that a form can hold. Invalid for one that it can not.
+func (w *Web) editable(v *visit, p editPage) (*repo.File, string, error) {
+	f, err := w.Repos.File(v, v.actor, p.in(), p.Path, string(p.At))
+	if err != nil {
+		return nil, "", err
+	}
+	if f.Size > maxBlob {
+		return nil, "", errs.Invalid("The file is too large to be edited here.")
+	}
+	text, err := readText(v, f, maxBlob)
+	if err != nil {
+		return nil, "", err
+	}
+	if int64(len(text)) != f.Size || strings.ContainsRune(text, utf8.RuneError) {
+		return nil, "", errs.Invalid("The file is not text, or not UTF-8, and would be damaged by editing it here.")
+	}
+	return f, text, nil
+}
+
+// lines brings a text that a browser sent to the ends of lines that the file
+// had: browsers send all of them as on Windows.
+func lines(text, was string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	if strings.Count(was, "\r\n")*2 > strings.Count(was, "\n") {
+		return strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return text
+}
+
+func (w *Web) edit(v *visit, ref project.Ref) error {
+	p, err := w.editPage(v, ref, "edit")
+	if err != nil {
+		return err
+	}
+	_, was, err := w.editable(v, p)
+	if err != nil {
+		return err
+	}
+	action := repo.FileAction{Kind: git.Modify, Path: p.Path, Content: []byte(lines(v.sent().Get("content"), was)), HasContent: true, LastCommit: v.text("last_commit_id")}
+	if to := strings.Trim(v.text("path"), "/"); to != "" && to != p.Path {
+		action.Kind, action.From, action.Path = git.Move, p.Path, to
+	}
+	return w.commitFile(v, p, action, "Update "+path.Base(p.Path))
+}
+
+func (w *Web) newFileForm(v *visit, ref project.Ref) error {
+	p, err := w.editPage(v, ref, "new")
+	if err != nil {
+		return err
+	}
+	p.Form = p.proposed(v, "", "")
+	if p.Path != "" {
+		p.Form.Values.Set("path", p.Path+"/")
+	}
+	return v.show(p)
+}
+
+func (w *Web) newFile(v *visit, ref project.Ref) error {
+	p, err := w.editPage(v, ref, "new")
+	if err != nil {
+		return err
+	}
+	at := strings.Trim(v.text("path"), "/")
+	return w.commitFile(v, p, repo.FileAction{Kind: git.Create, Path: at, Content: []byte(lines(v.sent().Get("content"), "")), HasContent: true}, "Add "+path.Base(at))
+}
+
+func (w *Web) deleteForm(v *visit, ref project.Ref) error {
+	p, err := w.editPage(v, ref, "delete")
+	if err != nil {
+		return err
+	}
+	f, err := w.Repos.File(v, v.actor, p.in(), p.Path, string(p.At))
+	if err != nil {
+		return err
+	}
+	p.Last = f.LastCommitID
+	p.Form = p.proposed(v, "Delete "+f.Name, "")
+	return v.show(p)
+}
+
+func (w *Web) deleteFile(v *visit, ref project.Ref) error {
+	p, err := w.editPage(v, ref, "delete")
+	if err != nil {
+		return err
+	}
+	return w.commitFile(v, p, repo.FileAction{Kind: git.Delete, Path: p.Path, LastCommit: v.text("last_commit_id")}, "Delete "+path.Base(p.Path))
+}
+
+// commitFile makes the commit, or shows the form again with what was entered.
+func (w *Web) commitFile(v *visit, p editPage, action repo.FileAction, message string) error {
+	n := repo.NewCommit{Branch: v.text("branch"), Message: strings.ReplaceAll(v.text("message"), "\r\n", "\n"), Actions: []repo.FileAction{action}}
+	if n.Message == "" {
+		n.Message = message
+	}
+	if n.Branch == "" {
+		n.Branch = p.Ref
+	}
+	if n.Branch != p.Ref || !p.Branch {
+		n.StartSHA = string(p.At)
+	}
+	_, made, err := w.Repos.CreateCommit(v, v.actor, p.in(), n, false)
+	if err == nil {
+		to := pathTo(p.Project.FullPath, "-", "blob", n.Branch, action.Path)
+		if action.Kind == git.Delete {
+			to = pathTo(p.Project.FullPath, "-", "tree", n.Branch)
+		}
+		return v.done("Committed to "+n.Branch+" as "+shortID(string(made.ID))+".", to)
+	}
+	p.Form, p.Last = v.sent(), git.OID(v.text("last_commit_id"))
+	if errs.Is(err, errs.KindForbidden) { // a branch that is protected, or a rule for pushes
+		e, _ := errors.AsType[*errs.Error](err)
+		p.Form.Error = textOr(e, "You may not push to that branch.")
+		return v.again(p)
+	}
+	if err := p.Form.refused(err); err != nil {
+		return err
+	}
+	return v.again(p)
+}
