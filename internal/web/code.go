@@ -79,8 +79,13 @@ func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, id 
 
 // shown makes a name or line of somebody harmless to look at: what can not be
 // seen, or turns the direction of what stands around it, is spelled out.
-func shown(text string) string {
-	plain := func(r rune) bool { return r >= 0x20 && r < 0x7f || r == '\t' || r == '\n' }
+func shown(text string) string { return spell(text, '\t') }
+
+// shownText is shown for a text of several lines.
+func shownText(text string) string { return spell(text, '\n') }
+
+func spell(text string, also rune) string {
+	plain := func(r rune) bool { return r >= 0x20 && r < 0x7f || r == '\t' || r == also }
 	if !strings.ContainsFunc(text, func(r rune) bool { return !plain(r) }) {
 		return text
 	}

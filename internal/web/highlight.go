@@ -67,7 +67,7 @@ func tokens(name, language, source string) ([][]chroma.Token, error) {
 	if lexer == nil || len(source) > maxColoured {
 		lexer = lexers.Fallback
 	}
-	it, err := chroma.Coalesce(lexer).Tokenise(nil, shown(strings.ReplaceAll(source, "\r\n", "\n")))
+	it, err := chroma.Coalesce(lexer).Tokenise(nil, shownText(strings.ReplaceAll(source, "\r\n", "\n")))
 	if err != nil {
 		return nil, fmt.Errorf("highlight: %w", err)
 	}

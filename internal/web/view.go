@@ -189,6 +189,7 @@ func (w *Web) funcs() template.FuncMap {
 		"bytes":     byteSize,
 		"link":      pathTo,
 		"shown":     shown,
+		"showntext": shownText,
 		"archives":  archiveForms,
 		"refof":     func(p *project.Project, name string) refOf { return refOf{p, name} },
 		"days":      func(base string, list []commitDay) daysOf { return daysOf{base, list} },
