@@ -33,6 +33,15 @@ func TestScreens(t *testing.T) {
 		{"project", "/analysis/engine", ada},
 		{"tree", "/analysis/engine/-/tree/main/cmd", ada},
 		{"blob", "/analysis/engine/-/blob/main/cmd/engine/main.go", ada},
+		{"blame", "/analysis/engine/-/blame/main/cmd/engine/main.go", ada},
+		{"edit", "/analysis/engine/-/edit/main/cmd/engine/main.go", ada},
+		{"commits", "/analysis/engine/-/commits/main", ada},
+		{"commit", "/analysis/engine/-/commit/main", ada},
+		{"commit-sides", "/analysis/engine/-/commit/main?view=parallel", guest},
+		{"branches", "/analysis/engine/-/branches", ada},
+		{"tags", "/analysis/engine/-/tags", ada},
+		{"compare", "/analysis/engine/-/compare/main~2...main", ada},
+		{"contributors", "/analysis/engine/-/graphs", ada},
 		{"empty", "/analysis/empty", ada},
 		{"user", "/ada", ada},
 		{"new-project", "/projects/new", ada},
@@ -130,6 +139,8 @@ func (s *server) fill(t *testing.T) {
 	s.commit(t, "cmd/engine/main.go", mainGo)
 	s.commit(t, "script/run.py", "import sys\n\n\ndef main() -> int:\n    return 0\n\n\nsys.exit(main())\n")
 	s.commit(t, "Makefile", "build:\n\tgo build ./...\n")
+	s.call(t, "POST", "/projects/analysis%2Fengine/repository/branches", url.Values{"branch": {"topic/cards"}, "ref": {"main~1"}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/repository/tags", url.Values{"tag_name": {"v1.0"}, "ref": {"main"}, "message": {"The first that runs"}})
 }
 
 func groupID(t *testing.T, s *server) string {
