@@ -50,8 +50,9 @@
   tick();
   setInterval(tick, 60000);
 
-  // On a phone the list of settings is a strip: the present one is in sight.
-  document.querySelector(".side [aria-current], .links [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  // On a phone tabs and the list of settings are strips: the present one is in
+  // sight.
+  for (const a of $$(".side [aria-current], .links [aria-current], .tabs [aria-current]")) a.scrollIntoView({ block: "nearest", inline: "center" });
 
   // One menu at a time; a click elsewhere or Escape closes it.
   const closeMenus = (but) => { for (const m of $$("details.menu[open]")) if (m !== but) m.open = false; };
