@@ -135,6 +135,10 @@ func TestMarkup(t *testing.T) {
 		"/", "/explore", "/ada", "/g", "/g?tab=members", "/ada/p", "/ada/p/-/tree/main", "/ada/p/-/tree/main/" + url.PathEscape("<u>"),
 		"/ada/p/-/blob/main/" + url.PathEscape(file), "/ada/p/-/blob/main/" + url.PathEscape("<u>") + "/x.go",
 		"/ada/p/-/tree/" + url.PathEscape("<u>onerror=1"),
+		"/ada/p/-/blame/main/" + url.PathEscape(file), "/ada/p/-/edit/main/" + url.PathEscape(file), "/ada/p/-/delete/main/" + url.PathEscape(file), "/ada/p/-/new/main/" + url.PathEscape("<u>"),
+		"/ada/p/-/commits/main", "/ada/p/-/commits/" + url.PathEscape("<u>onerror=1"), "/ada/p/-/commits/main/" + url.PathEscape(file), "/ada/p/-/commit/main", "/ada/p/-/commit/main?view=parallel",
+		"/ada/p/-/commits/main?search=" + url.QueryEscape(bad) + "&author=" + url.QueryEscape(bad), "/ada/p/-/commit/main?file=" + url.QueryEscape(bad), "/ada/p/-/graphs", "/ada/p/-/branches",
+		"/ada/p/-/branches?search=" + url.QueryEscape(bad), "/ada/p/-/tags?search=" + url.QueryEscape(bad), "/ada/p/-/compare/main~1..." + url.PathEscape("<u>onerror=1"),
 		"/-/user_settings/profile", "/-/user_settings/ssh_keys", "/explore?search=" + url.QueryEscape(bad), "/g?search=" + url.QueryEscape(bad), "/" + url.PathEscape(bad),
 	} {
 		p := b.get(path)
