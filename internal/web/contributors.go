@@ -62,7 +62,10 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 	first, last := span(all)
 	p.Plot = plot(all, first, last, "Commits over time")
 	if len(all) > 0 {
-		p.Span = weekStart(first).Format("January 2006") + " to " + weekStart(last).Format("January 2006")
+		p.Span = weekStart(first).Format("January 2006")
+		if until := weekStart(last).Format("January 2006"); until != p.Span {
+			p.Span += " to " + until
+		}
 	}
 	list = list[:min(len(list), shownPeople)]
 	addresses := make([]string, len(list))
