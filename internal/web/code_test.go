@@ -154,7 +154,7 @@ func TestCodePages(t *testing.T) {
 			}
 		}
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fodd/statuses/" + second, As: token, Status: 201, Form: url.Values{"state": {"failed"}, "name": {"outside"}}})
-		b.get(base+"commit/main").want(200, "/-/pipelines/", "failed")
+		b.get(base+"commit/main").want(200, "/-/pipelines/", "st-failed")
 		b.get(base + "commit/main~1").want(200).not("/-/pipelines/")
 		b.get("/ada/empty/-/commits").leads("/ada/empty")
 		for path, want := range map[string]string{"branches": "No branches", "tags": "No tags", "graphs": "Nobody yet", "compare": "Compare branches"} {

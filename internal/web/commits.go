@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -148,7 +147,7 @@ type commitPage struct {
 	Tags      []string
 	MoreRefs  bool
 	Signature *repo.Signature
-	Status    *ci.Pipeline // the newest of the commit that the visitor may see
+	CI        *ciStatus // nil without a pipeline
 	Diff      diffView
 }
 
@@ -185,9 +184,11 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 			return err
 		}
 	}
-	if p.Status, err = w.commitStatus(v, h, c.ID); err != nil {
+	newest, err := w.CI.CommitPipeline(v, v.actor, h.Project, string(c.ID))
+	if err != nil {
 		return err
 	}
+	p.CI = stateOf(h.Project, newest)
 	files, err := w.Repos.CommitDiff(v, v.actor, h.in(), string(c.ID), false, v.diffPaging())
 	if err != nil {
 		return err
@@ -198,21 +199,6 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	}
 	p.Diff = v.diffView(h, files, before, c.ID)
 	return v.show(p)
-}
-
-// commitStatus gives the newest pipeline of a commit; nil when there is none,
-// or it is not for the visitor.
-func (w *Web) commitStatus(v *visit, h head, id git.OID) (*ci.Pipeline, error) {
-	_, page, err := w.CI.Pipelines(v, v.actor, h.in(), ci.PipelineFilter{SHA: string(id)}, db.Paging{Limit: 1})
-	for _, kind := range []errs.Kind{errs.KindForbidden, errs.KindUnauthorized, errs.KindNotFound} {
-		if errs.Is(err, kind) {
-			return nil, nil
-		}
-	}
-	if err != nil || len(page.Items) == 0 {
-		return nil, err
-	}
-	return page.Items[0], nil
 }
 
 // commitRefs finds the branches and tags that have the commit.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"svc/internal/ci"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -47,7 +46,7 @@ func contents() []content {
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Binary: true},
 		commitsPage{codeHead: at, Days: days([]byline{{commit, u}, {commit, nil}}), Branches: []string{"main", "x"}}, commitsPage{codeHead: at, Search: "x"},
 		commitPage{head: h, Commit: byline{commit, u}, Stats: &git.Stat{Added: 1}, Committer: "Bob", Branches: []string{"main"}, Tags: []string{"v1"}, MoreRefs: true,
-			Signature: &repo.Signature{Status: repo.Verified}, Status: &ci.Pipeline{ID: 1}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}}, Pager: pager{After: "?page=2"}}},
+			Signature: &repo.Signature{Status: repo.Verified}, CI: &ciStatus{"success", "/x"}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}}, Pager: pager{After: "?page=2"}}},
 		commitPage{head: h, Commit: byline{commit, nil}}, commitPage{head: h, Commit: byline{commit, nil}, Diff: diffView{Only: "x", Parallel: true}},
 		branchesPage{head: h, MayAdd: true, Rows: []branchRow{{Branch: repo.Branch{Name: "x", Commit: commit, Protected: true}, Known: true, MayDelete: true}}}, branchesPage{head: h, State: "stale"},
 		tagsPage{head: h, MayAdd: true, Tags: []tagRow{{Tag: repo.Tag{Name: "v1", Commit: commit, Message: "m"}, Signed: &repo.Signature{}, MayDelete: true}, {}}}, tagsPage{head: h},
