@@ -40,6 +40,7 @@ type AdminFilter struct {
 	SAMLProviderID  int64
 	TwoFactor       string // enabled or disabled
 	WithoutProjects bool
+	State           State
 	Admins          bool
 	Auditors        bool
 	SkipLDAP        bool
@@ -208,6 +209,9 @@ func (f *AdminFilter) where(w *db.Where) {
 	}
 	if f.WithoutProjects {
 		w.And(`NOT EXISTS (SELECT 1 FROM members m WHERE m.user_id = u.id AND m.project_id IS NOT NULL AND m.requested_at IS NULL)`)
+	}
+	if f.State != "" {
+		w.And("u.state = ?", string(f.State))
 	}
 	if f.Admins {
 		w.And("u.admin")

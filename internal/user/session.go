@@ -31,6 +31,11 @@ type Session struct {
 	Remember bool
 	// User is whose session it is. Only Service.Session gives it.
 	User *User
+	// Behind is the administrator who acts as the User, nil when the user
+	// himself does. Only Service.Session gives it.
+	Behind *User
+
+	actingAs *int64
 }
 
 const (
@@ -45,7 +50,8 @@ const (
 )
 
 // Session gives the actor behind a session cookie, and the session, whose life
-// it prolongs. Unauthorized when there is no such session or it has ended,
+// it prolongs. An administrator who impersonates somebody is that user, with
+// himself behind. Unauthorized when there is no such session or it has ended,
 // Forbidden when the account may not be used.
 func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *Session, error) {
 	if token == "" || len(token) > maxCookie {
@@ -69,6 +75,10 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
 	}
 	session.User = u
+	if session.actingAs != nil {
+		by, err := s.actAs(ctx, session, ip)
+		return by, session, err
+	}
 	return toActor(u, ip), session, nil
 }
 
@@ -135,10 +145,10 @@ func (s *Service) purgeSessions(ctx context.Context) error {
 	}
 }
 
-const sessionColumns = `s.id, s.user_id, s.csrf_token, s.ip, s.user_agent, s.created_at, s.last_seen_at, s.expires_at`
+const sessionColumns = `s.id, s.user_id, s.csrf_token, s.acting_as, s.ip, s.user_agent, s.created_at, s.last_seen_at, s.expires_at`
 
 func (s *Session) columns() []any {
-	return []any{&s.ID, &s.UserID, &s.CSRF, &s.IP, &s.UserAgent, db.Time(&s.CreatedAt), db.Time(&s.LastSeenAt), db.Time(&s.ExpiresAt)}
+	return []any{&s.ID, &s.UserID, &s.CSRF, &s.actingAs, &s.IP, &s.UserAgent, db.Time(&s.CreatedAt), db.Time(&s.LastSeenAt), db.Time(&s.ExpiresAt)}
 }
 
 func scanSession(sc db.Scanner) (Session, error) {
@@ -177,6 +187,10 @@ func saveSeen(ctx context.Context, q db.Q, s *Session, was time.Time) error {
 		UPDATE sessions SET ip = ?, last_seen_at = ?, expires_at = ? WHERE id = ? AND last_seen_at = ?`,
 		s.IP, s.LastSeenAt, s.ExpiresAt, s.ID, was)
 	return err
+}
+
+func saveActingAs(ctx context.Context, q db.Q, id int64, userID *int64) error {
+	return db.ExecOne(ctx, q, `UPDATE sessions SET acting_as = ? WHERE id = ?`, userID, id)
 }
 
 func deleteSession(ctx context.Context, q db.Q, digest string) error {

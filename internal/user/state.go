@@ -132,6 +132,32 @@ func (s *Service) Reject(ctx context.Context, by actor.Actor, id int64) error {
 	return s.delete(ctx, by, u, true, "user_rejected")
 }
 
+// Unlock lets a user try to sign in again at once whom too many wrong
+// passwords have locked out. Administrators only; NotFound.
+func (s *Service) Unlock(ctx context.Context, by actor.Actor, id int64) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	_, err := s.change(ctx, id, func(tx *db.Tx, u *User) error {
+		if err := forgiveFailures(ctx, tx, u.ID); err != nil {
+			return err
+		}
+		u.LockedUntil = nil
+		return s.record(ctx, tx, by, u, "user_access_unlocked", audit.Details{Message: "User access unlocked"})
+	})
+	return err
+}
+
+// Confirm takes the word of an administrator that the primary address of a
+// user is his. Administrators only; NotFound.
+func (s *Service) Confirm(ctx context.Context, by actor.Actor, id int64) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	_, err := s.change(ctx, id, func(tx *db.Tx, u *User) error { return s.confirmPrimary(ctx, tx, by, u) })
+	return err
+}
+
 // move brings an account into a state, after the rule of the operation has
 // agreed. An account that is there already stays as it is.
 func (s *Service) move(ctx context.Context, by actor.Actor, id int64, to State, event string, rule func(*User) error) error {

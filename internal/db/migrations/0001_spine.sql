@@ -170,6 +170,7 @@ CREATE TABLE sessions (
   digest       TEXT NOT NULL,
   user_id      BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   csrf_token   TEXT NOT NULL,
+  acting_as    BIGINT REFERENCES users (id) ON DELETE SET NULL, -- whom an administrator impersonates
   ip           TEXT NOT NULL,
   user_agent   TEXT NOT NULL,
   created_at   BIGINT NOT NULL,
@@ -179,6 +180,7 @@ CREATE TABLE sessions (
 CREATE UNIQUE INDEX sessions_digest ON sessions (digest);
 CREATE INDEX sessions_user_id ON sessions (user_id, id);
 CREATE INDEX sessions_expires_at ON sessions (expires_at);
+CREATE INDEX sessions_acting_as ON sessions (acting_as) WHERE acting_as IS NOT NULL;
 
 CREATE TABLE recovery_codes (
   user_id BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -1,0 +1,91 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// Impersonate has the session of an administrator act as another user, until
+// StopImpersonating or its end. Administrators only, by a session of their
+// own. Forbidden where the settings do not allow it, for oneself, for accounts
+// of programs and for those that may not be used; NotFound.
+func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Session, userID int64) (*User, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !settings.ImpersonationEnabled:
+		return nil, errs.Forbidden("Impersonation is turned off.")
+	case by.Behind != nil, !by.Is(session.UserID):
+		return nil, errs.Forbidden("You act as somebody else already.")
+	case by.Is(userID):
+		return nil, errs.Forbidden("You are that user.")
+	}
+	u, err := s.find(ctx, s.DB, by, userID)
+	if err != nil {
+		return nil, err
+	}
+	if u.Kind != Human {
+		return nil, errs.Forbidden("Nobody signs in as a program.")
+	}
+	if err := u.State.refusal(); err != nil {
+		return nil, errs.Forbidden("This account can not be used now.").Because(err)
+	}
+	return u, s.setActing(ctx, by, session, u, &u.ID, "Started Impersonation")
+}
+
+// StopImpersonating makes a session the administrator's own again, and gives
+// whom it acted as. Conflict when it acts as nobody.
+func (s *Service) StopImpersonating(ctx context.Context, by actor.Actor, session *Session) (*User, error) {
+	if by.Behind == nil || session.Behind == nil {
+		return nil, errs.Conflict("You act as nobody else.")
+	}
+	return session.User, s.setActing(ctx, *by.Behind, session, session.User, nil, "Stopped Impersonation")
+}
+
+func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Session, u *User, as *int64, message string) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := saveActingAs(ctx, tx, session.ID, as); err != nil {
+			return notFound(err, "Session")
+		}
+		return s.record(ctx, tx, by, u, "user_impersonation", audit.Details{Message: message})
+	})
+	if err != nil {
+		return fmt.Errorf("impersonate: %w", err)
+	}
+	return nil
+}
+
+// actAs turns the session of an administrator into that of the user whom he
+// acts as. When he may no longer, it is his own. The CSRF token differs from
+// his own: a form that was loaded as one of the two does nothing as the other.
+func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
+	owner := session.User
+	by := toActor(owner, ip)
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || !owner.Admin || !settings.ImpersonationEnabled {
+		return by, err
+	}
+	u, err := s.find(ctx, s.DB, by, *session.actingAs)
+	if errs.Is(err, errs.KindNotFound) || err == nil && u.State.refusal() != nil {
+		return by, nil
+	}
+	if err != nil {
+		return by, err
+	}
+	session.User, session.Behind = u, owner
+	session.CSRF = secret.Digest(fmt.Sprintf("%s as %d", session.CSRF, u.ID))
+	as := toActor(u, ip)
+	as.Behind = &by
+	return as, nil
+}
