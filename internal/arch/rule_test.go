@@ -33,6 +33,8 @@ func features() []string {
 		"errortrack",
 		"oauth",
 		"transfer",
+		// Looks at all that the others keep, and none of them at it.
+		"instance",
 	}
 }
 

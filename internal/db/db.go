@@ -109,6 +109,17 @@ func (d *DB) Stats() map[string]sql.DBStats {
 	return map[string]sql.DBStats{"writer": writer, "reader": d.reader.stats()}
 }
 
+// Size is how many bytes the database takes.
+func (d *DB) Size(ctx context.Context) (int64, error) {
+	query := "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+	if d.Postgres() {
+		query = "SELECT pg_database_size(current_database())"
+	}
+	var n int64
+	err := d.QueryRowContext(ctx, query).Scan(&n)
+	return n, err
+}
+
 // ExecContext runs a statement outside any transaction. It must not be called
 // while the same goroutine runs the function of a transaction: on SQLite that
 // transaction is the only writer, and the call fails.

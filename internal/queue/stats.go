@@ -33,12 +33,7 @@ func (q *Queue) Stats(ctx context.Context) ([]Count, error) {
 		var c Count
 		err := s.Scan(&c.Kind, &c.State, &c.N)
 		return c, err
-	}, `SELECT kind, CASE
-			WHEN state = 'running' THEN 'running'
-			WHEN state = 'discarded' THEN 'failed'
-			WHEN state = 'cancelled' THEN 'given_up'
-			WHEN attempt > 0 THEN 'retry'
-			ELSE 'waiting' END AS s, count(*)
+	}, `SELECT kind, `+stateCase+` AS s, count(*)
 		FROM river_job WHERE state <> 'completed' AND kind <> ?
 		GROUP BY kind, s ORDER BY kind, s`, everyKind)
 }

@@ -1,0 +1,33 @@
+package instance
+
+import (
+	"os"
+	"syscall"
+)
+
+// Disk is the file system under a storage.
+type Disk struct {
+	Free, Size int64 // bytes
+	Missing    bool  // the directory is not there, and is made with the first repository
+	Locked     bool  // it can not be written to
+}
+
+// Used is how much of the file system is not free.
+func (d Disk) Used() int64 { return d.Size - d.Free }
+
+// look asks the system about a directory. What it will not say counts as
+// locked: nothing can be stored there.
+func look(dir string) Disk {
+	var d Disk
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return Disk{Missing: true}
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return Disk{Locked: true}
+	}
+	d.Free, d.Size = int64(fs.Bavail)*int64(fs.Bsize), int64(fs.Blocks)*int64(fs.Bsize)
+	const writable = 2
+	d.Locked = syscall.Access(dir, writable) != nil
+	return d
+}

@@ -1,0 +1,145 @@
+// Package instance is the installation as a whole, as those see it who run
+// it: how much there is of everything, the background work, and the storages
+// of repositories.
+package instance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/queue"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Storages map[string]string // directory by name
+	Now      func() time.Time
+}
+
+// Service looks at the installation.
+type Service struct{ Deps }
+
+// New makes the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// Count is how much there is of something. It is counted up to a bound, so
+// that a large installation does not wait for its own size.
+type Count struct {
+	N    int64
+	Over bool // there is more
+}
+
+// Counts are how much there is of everything.
+type Counts struct {
+	Users, Pending, Blocked     Count // all, those who wait for approval, those who are kept out
+	Groups, Projects, Archived  Count
+	Pipelines, Running, Waiting Count // the last two are jobs
+	Runners                     Count
+	Database                    int64 // bytes
+}
+
+// Counts tells how much there is. Administrators only.
+func (s *Service) Counts(ctx context.Context, by actor.Actor) (*Counts, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	c, err := count(ctx, s.DB)
+	if err == nil {
+		c.Database, err = s.DB.Size(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("count: %w", err)
+	}
+	return c, nil
+}
+
+// Work lists background work that is not finished well, the newest first; an
+// empty state stands for all. Administrators only.
+func (s *Service) Work(ctx context.Context, by actor.Actor, state queue.State, p db.Paging) (db.Page[queue.Item], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[queue.Item]{}, err
+	}
+	return s.Queue.List(ctx, state, p)
+}
+
+// WorkCounts counts background work that is not finished well by its state.
+// Administrators only.
+func (s *Service) WorkCounts(ctx context.Context, by actor.Actor) (map[queue.State]int64, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	list, err := s.Queue.Stats(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count work: %w", err)
+	}
+	counts := map[queue.State]int64{}
+	for _, c := range list {
+		counts[c.State] += c.N
+	}
+	return counts, nil
+}
+
+// RetryWork has background work tried again at once. Administrators only;
+// NotFound; Conflict while it runs or after it was done.
+func (s *Service) RetryWork(ctx context.Context, by actor.Actor, id int64) error {
+	return s.meddle(ctx, by, id, "background_work_retried", s.Queue.Again)
+}
+
+// DropWork takes background work out of the queue, undone. Administrators
+// only; NotFound; Conflict while it runs or after it was done.
+func (s *Service) DropWork(ctx context.Context, by actor.Actor, id int64) error {
+	return s.meddle(ctx, by, id, "background_work_dropped", s.Queue.Drop)
+}
+
+func (s *Service) meddle(ctx context.Context, by actor.Actor, id int64, kind string, do func(context.Context, *db.Tx, int64) (queue.Item, error)) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		item, err := do(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: kind, Entity: audit.Instance(), Target: audit.Target{Type: "Work", ID: id, Details: item.Kind},
+			Details: audit.Details{Message: item.Kind},
+		})
+	})
+}
+
+// Storage is a directory that repositories lie in.
+type Storage struct {
+	Name     string
+	Dir      string
+	Projects int64
+	ReadOnly int64 // of the projects: being moved
+	Bytes    int64 // of the repositories, as last measured
+	Disk
+}
+
+// StorageList tells of each storage how full it is. Administrators only.
+func (s *Service) StorageList(ctx context.Context, by actor.Actor) ([]Storage, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	used, err := usage(ctx, s.DB)
+	if err != nil {
+		return nil, fmt.Errorf("list storages: %w", err)
+	}
+	var list []Storage
+	for _, name := range slices.Sorted(maps.Keys(s.Storages)) {
+		one := used[name]
+		one.Name, one.Dir = name, s.Storages[name]
+		one.Disk = look(one.Dir)
+		list = append(list, one)
+	}
+	return list, nil
+}

@@ -1,0 +1,111 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Item is a piece of work as those who look after the queue see it. What the
+// work is about is not told: it may hold secrets.
+type Item struct {
+	ID      int64
+	Kind    string
+	Lane    string
+	State   State
+	Try     int // how often it was tried
+	Tries   int // how often it may be
+	AddedAt time.Time
+	DueAt   time.Time
+	Error   string // of the last try
+}
+
+// stateCase names the state of a row, as State has it.
+const stateCase = `CASE
+			WHEN state = 'running' THEN 'running'
+			WHEN state = 'discarded' THEN 'failed'
+			WHEN state = 'cancelled' THEN 'given_up'
+			WHEN attempt > 0 THEN 'retry'
+			ELSE 'waiting' END`
+
+// List gives work that is not finished well, the newest first; an empty state
+// stands for all.
+func (q *Queue) List(ctx context.Context, state State, p db.Paging) (db.Page[Item], error) {
+	seconds, fault := "unixepoch(%s)", "json_extract(errors, '$[#-1].error')"
+	if q.DB.Postgres() {
+		seconds, fault = "CAST(EXTRACT(EPOCH FROM %s) AS BIGINT)", "errors[array_length(errors, 1)] ->> 'error'"
+	}
+	list, err := db.All(ctx, q.DB, scanItem, `
+		SELECT id, kind, queue, `+stateCase+`, attempt, max_attempts, `+fmt.Sprintf(seconds, "created_at")+`, `+fmt.Sprintf(seconds, "scheduled_at")+`,
+			COALESCE(`+fault+`, '')
+		FROM river_job WHERE state <> 'completed' AND kind <> ? AND (CAST(? AS TEXT) = '' OR `+stateCase+` = ?)
+		ORDER BY id DESC LIMIT ? OFFSET ?`, everyKind, string(state), string(state), p.Limit+1, p.Offset)
+	if err != nil {
+		return db.Page[Item]{}, fmt.Errorf("list work: %w", err)
+	}
+	page := db.Page[Item]{Items: list}
+	if page.More = len(list) > p.Limit; page.More {
+		page.Items = list[:p.Limit]
+	}
+	return page, nil
+}
+
+func scanItem(s db.Scanner) (Item, error) {
+	var i Item
+	var added, due int64
+	err := s.Scan(&i.ID, &i.Kind, &i.Lane, &i.State, &i.Try, &i.Tries, &added, &due, &i.Error)
+	i.AddedAt, i.DueAt = time.Unix(added, 0).UTC(), time.Unix(due, 0).UTC()
+	return i, err
+}
+
+// Again has work tried again at once, also work that has failed for good, when
+// tx is committed. NotFound when there is no such work; Conflict while it runs
+// or after it was done.
+func (q *Queue) Again(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
+	i, err := q.kept(ctx, tx, id)
+	if err != nil {
+		return i, err
+	}
+	if _, err := q.inserter.JobRetryTx(ctx, tx.SQL(), id); err != nil {
+		return i, fmt.Errorf("try work %d again: %w", id, err)
+	}
+	tx.AfterCommit(func() { q.wake(i.Lane) })
+	return i, nil
+}
+
+// Drop takes work out of the queue undone. NotFound when there is no such
+// work; Conflict while it runs or after it was done.
+func (q *Queue) Drop(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
+	i, err := q.kept(ctx, tx, id)
+	if err != nil {
+		return i, err
+	}
+	if _, err := q.inserter.JobDeleteTx(ctx, tx.SQL(), id); err != nil {
+		return i, fmt.Errorf("drop work %d: %w", id, err)
+	}
+	return i, nil
+}
+
+// kept is work that somebody may meddle with.
+func (q *Queue) kept(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
+	row, err := q.inserter.JobGetTx(ctx, tx.SQL(), id)
+	if errors.Is(err, rivertype.ErrNotFound) || err == nil && row.Kind == everyKind {
+		return Item{}, errs.NotFound("Work")
+	}
+	if err != nil {
+		return Item{}, fmt.Errorf("find work %d: %w", id, err)
+	}
+	switch row.State {
+	case rivertype.JobStateRunning:
+		return Item{}, errs.Conflict("This work is running.")
+	case rivertype.JobStateCompleted:
+		return Item{}, errs.Conflict("This work has been done.")
+	}
+	return Item{ID: row.ID, Kind: row.Kind, Lane: row.Queue}, nil
+}
