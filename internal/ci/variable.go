@@ -232,6 +232,9 @@ func (v *Variable) check() error {
 	case v.Masked && !maskable.MatchString(v.Value):
 		wrong["value"] = []string{"is invalid: a masked value is one line of at least 8 characters without spaces"}
 	}
+	if v.Type != EnvVar && v.Type != File {
+		wrong["variable_type"] = []string{"is not included in the list"}
+	}
 	if v.Description != nil && utf8.RuneCountInString(*v.Description) > 255 {
 		wrong["description"] = []string{"is too long (maximum is 255 characters)"}
 	}

@@ -73,6 +73,9 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 	checkPath(wrong, p.Path, false)
 	checkName(wrong, p.Name)
 	p.check(wrong)
+	if n.Visibility != nil {
+		n.Visibility.check(wrong)
+	}
 	if err := invalid(wrong); err != nil {
 		return nil, err
 	}
@@ -219,6 +222,12 @@ func (s *Service) mayAddTo(ctx context.Context, by actor.Actor, n *Namespace) er
 	if err != nil {
 		return errs.NotFound("Namespace").Because(err)
 	}
+	return n.mayHoldProjectOf(by, have)
+}
+
+// mayHoldProjectOf is the rule of a group about new projects of somebody who
+// has the level there.
+func (n *Namespace) mayHoldProjectOf(by actor.Actor, have Level) error {
 	need := map[string]Level{"owner": Owner, "maintainer": Maintainer, "developer": Developer}[n.Settings.ProjectCreationLevel]
 	if need == NoAccess && !by.Admin {
 		return errs.Forbidden("") // noone, administrator
@@ -291,6 +300,15 @@ func (p *Project) check(wrong map[string][]string) {
 	if slices.ContainsFunc(p.Topics, func(name string) bool { return len(name) > 255 }) {
 		wrong["topics"] = []string{"is too long (maximum is 255 characters)"}
 	}
+	for name, f := range map[string]Feature{
+		"repository_access_level": p.Repository, "builds_access_level": p.Builds, "issues_access_level": p.Issues,
+		"merge_requests_access_level": p.MergeRequests, "forking_access_level": p.Settings.Forking,
+	} {
+		if f != Disabled && f != MembersOnly && f != Enabled {
+			wrong[name] = []string{"is not included in the list"}
+		}
+	}
+	p.Visibility.check(wrong)
 	// A part that stands on the repository is not more open than it.
 	for name, f := range map[string]Feature{"merge_requests_access_level": p.MergeRequests, "builds_access_level": p.Builds} {
 		if f.width() > p.Repository.width() {

@@ -52,6 +52,9 @@ func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (
 		g.Change(&n.Settings)
 	}
 	n.Settings.check(wrong)
+	if g.Visibility != nil {
+		g.Visibility.check(wrong)
+	}
 	if err := invalid(wrong); err != nil {
 		return nil, err
 	}
@@ -94,11 +97,7 @@ func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *
 		if err != nil {
 			return err
 		}
-		need := Owner
-		if parent.Settings.SubgroupCreationLevel == "maintainer" {
-			need = Maintainer
-		}
-		return enough(by, have, need)
+		return parent.mayHoldGroupOf(by, have)
 	}
 	if by.Admin {
 		return nil
@@ -111,6 +110,16 @@ func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *
 		return errs.Forbidden("")
 	}
 	return nil
+}
+
+// mayHoldGroupOf is the rule of a group about new groups of somebody who has
+// the level there.
+func (n *Namespace) mayHoldGroupOf(by actor.Actor, have Level) error {
+	need := Owner
+	if n.Settings.SubgroupCreationLevel == "maintainer" {
+		need = Maintainer
+	}
+	return enough(by, have, need)
 }
 
 // above reads the parent of a group under a lock, so that nothing else comes
@@ -270,6 +279,7 @@ func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 	checkName(wrong, n.Name)
 	checkDescription(wrong, n.Description, 500)
 	n.Settings.check(wrong)
+	n.Visibility.check(wrong)
 	if n.Visibility.width() < was.Visibility.width() {
 		wider, err := widerBelow(ctx, tx, n)
 		if err != nil {

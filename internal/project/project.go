@@ -29,6 +29,12 @@ const (
 	Public   Visibility = "public"
 )
 
+func (v Visibility) check(wrong map[string][]string) {
+	if v != Private && v != Internal && v != Public {
+		wrong["visibility_level"] = []string{"is not included in the list"}
+	}
+}
+
 // width orders the visibilities.
 func (v Visibility) width() int {
 	switch v {

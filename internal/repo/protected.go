@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -235,6 +236,8 @@ func (s *Service) checkAccess(ctx context.Context, p *project.Project, list []Re
 			if known, err = keyIsEnabled(ctx, s.DB, *a.DeployKeyID, p.ID); err == nil && !known {
 				return errs.Unprocessable("Deploy key is not enabled for this project with write access")
 			}
+		case a.ID == 0 && !slices.Contains([]project.Level{project.NoAccess, project.Developer, project.Maintainer, AdminLevel}, a.Level):
+			return errs.Unprocessable("Access level is not included in the list")
 		}
 		if err != nil {
 			return err

@@ -176,6 +176,19 @@ func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref projec
 	return r, nil
 }
 
+// SavePushRule changes the push rule of a project, or makes it where there is
+// none. Maintainers may. InvalidField.
+func (s *Service) SavePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) error {
+	_, err := s.PushRule(ctx, by, ref)
+	switch {
+	case err == nil:
+		_, err = s.ChangePushRule(ctx, by, ref, c)
+	case errs.Is(err, errs.KindNotFound):
+		_, err = s.CreatePushRule(ctx, by, ref, c)
+	}
+	return err
+}
+
 // DeletePushRule removes the push rule of a project. Maintainers may. NotFound.
 func (s *Service) DeletePushRule(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
