@@ -25,6 +25,7 @@ import (
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/git"
+	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/notice"
@@ -64,6 +65,7 @@ type App struct {
 	Repos    *repo.Service
 	CI       *ci.Service
 	OAuth    *oauth.Service
+	Instance *instance.Service
 
 	now   func() time.Time
 	claim *os.File // locks the data directory
@@ -146,6 +148,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
 		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
 	})
+	a.Instance = instance.New(instance.Deps{DB: a.DB, Queue: a.Queue, Storages: a.Config.Storages, Now: a.now})
 	return nil
 }
 
@@ -197,8 +200,9 @@ func (a *App) Close() error {
 	return errors.Join(faults...)
 }
 
-// doors builds what answers requests.
-func (a *App) doors() (*api.API, *web.Web) {
+// doors builds what answers requests; health is what the pages show of the
+// state of this node.
+func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI,
@@ -212,10 +216,11 @@ func (a *App) doors() (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Repos: a.Repos, CI: a.CI, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Repos: a.Repos, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		CI: a.CI, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{
-			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: Compatibility,
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),
 		},
 	})
 	return rest, pages

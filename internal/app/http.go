@@ -19,7 +19,7 @@ import (
 // handler joins the doors: who answers which path, and what every answer has
 // in common.
 func (s *Server) handler(metrics *metrics) http.Handler {
-	rest, pages := s.doors()
+	rest, pages := s.doors(s.sampler.list)
 	repositories := s.newGitHTTP(metrics)
 	health := s.health(metrics)
 	return &front{
@@ -61,6 +61,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abort := f.recovered(rec, r, recover())
 		took := time.Since(start)
 		f.metrics.request(r.Method, rec.route, rec.status, took)
+		f.server.sampler.answered(rec.route, took)
 		f.server.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
 			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr),

@@ -30,7 +30,7 @@ func newMetrics(s *Server) *metrics {
 		}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "svc_http_request_seconds", Help: "Time to answer a request.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+			Buckets: requestBuckets(),
 		}, []string{"method", "route"}),
 		git: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_git_requests_total", Help: "Requests of git clients, by what became of them.",
@@ -41,6 +41,11 @@ func newMetrics(s *Server) *metrics {
 	m.registry.MustRegister(m.requests, m.seconds, m.git, info, parts{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// requestBuckets are the bounds between which times to answer are counted.
+func requestBuckets() []float64 {
+	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 }
 
 // knownMethods keeps made-up methods from making series of their own.

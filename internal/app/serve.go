@@ -30,6 +30,8 @@ type Server struct {
 
 	runner  *runner.Runner // nil when there is none inside
 	builtin *builtin
+
+	sampler *sampler
 }
 
 // Listen brings the schema up to date, makes the first administrator in an
@@ -89,6 +91,7 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	metrics := newMetrics(s)
+	s.sampler = newSampler(s)
 	if err := s.newSSH(metrics); err != nil {
 		return err
 	}
@@ -115,11 +118,14 @@ func (s *Server) Run(ctx context.Context) error {
 		go func() { failed <- s.ssh.Serve(s.sshListener) }()
 	}
 	s.startRunner()
+	watching, ended := s.sampler.start()
 	var cause error
 	select {
 	case cause = <-failed:
 	case <-ctx.Done():
 	}
+	watching()
+	<-ended
 	return errors.Join(cause, s.stop())
 }
 

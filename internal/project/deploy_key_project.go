@@ -30,6 +30,22 @@ func (s *Service) DeployKeys(ctx context.Context, by actor.Actor, ref Ref, p db.
 
 const enabledKeys = `deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id`
 
+// offered is how many keys a page offers.
+const offered = 100
+
+// OfferedDeployKeys lists the keys for everybody that are not enabled in a
+// project yet. Maintainers only.
+func (s *Service) OfferedDeployKeys(ctx context.Context, by actor.Actor, ref Ref) ([]DeployKey, error) {
+	in, err := s.Require(ctx, by, ref, Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	var w db.Where
+	w.And("k.public AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = k.id AND e.project_id = ?)", in.ID)
+	page, err := s.listDeployKeys(ctx, w, db.Paging{Limit: offered})
+	return page.Items, err
+}
+
 // DeployKey gives a key that is enabled in a project. Maintainers only;
 // NotFound when there is no such key.
 func (s *Service) DeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {

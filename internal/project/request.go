@@ -18,8 +18,7 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 	if err != nil {
 		return nil, err
 	}
-	wanted := in.project != nil && in.project.Settings.RequestAccessEnabled || in.group != nil && in.group.Settings.RequestAccessEnabled
-	if !wanted || in.have > NoAccess {
+	if !in.wantsRequests() || in.have > NoAccess {
 		return nil, errs.Forbidden("")
 	}
 	now := s.Now()
@@ -29,6 +28,39 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 		return nil, fmt.Errorf("request access: %w", err)
 	}
 	return m, s.name(ctx, m)
+}
+
+// wantsRequests reports whether people may ask to be let in.
+func (in source) wantsRequests() bool {
+	if in.group != nil {
+		return in.group.Settings.RequestAccessEnabled
+	}
+	return in.project.Settings.RequestAccessEnabled
+}
+
+// Standing is what somebody can do about a membership of his own.
+type Standing struct {
+	MayAsk   bool // to be let in
+	Asked    bool // and waits
+	MayLeave bool
+}
+
+// Standing tells what the actor can do about his membership in a group or
+// project that he sees: NotFound otherwise, Unauthorized for nobody.
+func (s *Service) Standing(ctx context.Context, by actor.Actor, place Place) (Standing, error) {
+	in, err := s.membersOf(ctx, by, place)
+	if err != nil {
+		return Standing{}, err
+	}
+	member, asked, err := ownMembership(ctx, s.DB, in, by.ID)
+	if err != nil {
+		return Standing{}, fmt.Errorf("own membership: %w", err)
+	}
+	mine := in.project != nil && in.project.Namespace.UserID != nil && by.Is(*in.project.Namespace.UserID)
+	return Standing{
+		MayAsk: in.have == NoAccess && !asked && !member && in.wantsRequests(),
+		Asked:  asked, MayLeave: member && !mine,
+	}, nil
 }
 
 // Requests lists who has asked to be let in. Maintainers of a project and

@@ -157,3 +157,13 @@ func exists(row *db.Row) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// ownMembership tells whether a user is a direct member, or has asked to be.
+func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member, asked bool, err error) {
+	column, id := in.column()
+	err = q.QueryRowContext(ctx, `SELECT m.requested_at IS NOT NULL FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID).Scan(&asked)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, false, nil
+	}
+	return !asked, asked, err
+}

@@ -20,7 +20,17 @@ func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int6
 	return starred, nil
 }
 
-// LevelIn is the actor's own level in a group that he was shown.
-func (s *Service) LevelIn(ctx context.Context, by actor.Actor, groupID int64) (Level, error) {
-	return s.GroupLevel(ctx, s.DB, by, groupID)
+// Rights are what somebody may do in a group, for pages that offer it. What
+// he does is checked again.
+type Rights struct{ AddProjects, AddGroups, ChangeSettings bool }
+
+// RightsIn tells what the actor may do in a group that he was shown.
+func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (Rights, error) {
+	if by.Anonymous() {
+		return Rights{}, nil
+	}
+	have, err := s.GroupLevel(ctx, s.DB, by, n.ID)
+	return Rights{
+		AddProjects: n.mayHoldProjectOf(by, have) == nil, AddGroups: n.mayHoldGroupOf(by, have) == nil, ChangeSettings: enough(by, have, Owner) == nil,
+	}, err
 }

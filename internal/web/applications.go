@@ -20,12 +20,16 @@ const (
 func (w *Web) applicationPages() {
 	for _, base := range []string{ownApplications, adminApplications} {
 		s := shelf{w, base}
-		w.page("GET "+base, signedIn, s.list)
-		w.page("POST "+base, signedIn, s.create)
-		w.page("GET "+base+"/{id}", signedIn, s.one)
-		w.page("POST "+base+"/{id}", signedIn, s.update)
-		w.page("POST "+base+"/{id}/renew", signedIn, s.renew)
-		w.page("POST "+base+"/{id}/delete", signedIn, s.delete)
+		who := signedIn
+		if s.admin() {
+			who = admins
+		}
+		w.page("GET "+base, who, s.list)
+		w.page("POST "+base, who, s.create)
+		w.page("GET "+base+"/{id}", who, s.one)
+		w.page("POST "+base+"/{id}", who, s.update)
+		w.page("POST "+base+"/{id}/renew", who, s.renew)
+		w.page("POST "+base+"/{id}/delete", who, s.delete)
 	}
 	w.page("POST "+ownApplications+"/authorized/{id}/revoke", signedIn, w.revokeAuthorization)
 }
@@ -37,15 +41,6 @@ type shelf struct {
 }
 
 func (s shelf) admin() bool { return s.base == adminApplications }
-
-// guard refuses those who are not administrators, as if there were no such
-// page.
-func (s shelf) guard(v *visit) error {
-	if s.admin() && !v.actor.Admin {
-		return errs.NotFound("")
-	}
-	return nil
-}
 
 type applicationsPage struct {
 	Base       string
@@ -65,9 +60,6 @@ func (s shelf) list(v *visit) error {
 }
 
 func (s shelf) showList(v *visit, f form) error {
-	if err := s.guard(v); err != nil {
-		return err
-	}
 	f.only("name", "redirect_uri", "scopes")
 	p := applicationsPage{Base: s.base, Admin: s.admin(), Form: f, Scopes: applicationScopes()}
 	var page db.Page[*oauth.Application]
@@ -96,9 +88,6 @@ func applicationScopes() []scope {
 }
 
 func (s shelf) create(v *visit) error {
-	if err := s.guard(v); err != nil {
-		return err
-	}
 	n := oauth.NewApplication{
 		Name: v.text("name"), RedirectURIs: v.text("redirect_uri"), Scopes: v.r.PostForm["scopes"],
 		Confidential: v.text("confidential") != "", Trusted: v.text("trusted") != "",
@@ -152,9 +141,6 @@ func (s shelf) show(v *visit, app *oauth.Application, f form) error {
 
 // find gives the application of the address, if it is in this place.
 func (s shelf) find(v *visit) (*oauth.Application, error) {
-	if err := s.guard(v); err != nil {
-		return nil, err
-	}
 	id, err := v.id()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"svc/internal/errs"
@@ -94,14 +95,16 @@ func words(name string) string {
 
 // field is one input of a form, for the templates.
 type field struct {
+	ID                                          string // the name, but where a page has that twice
 	Name, Label, Value, Kind, Hint, Auto, Place string
 	Error                                       string
 	Needed, First                               bool
 	Rows                                        int
+	Options                                     []option // of a select
 }
 
 func newField(f form, name, label string) field {
-	return field{Name: name, Label: label, Value: f.Get(name), Kind: "text", Error: strings.Join(f.Errors[name], ", ")}
+	return field{ID: name, Name: name, Label: label, Value: f.Get(name), Kind: "text", Error: strings.Join(f.Errors[name], ", ")}
 }
 
 // The functions that templates put behind a field.
@@ -112,9 +115,113 @@ func fieldKind(kind string, f field) field {
 	}
 	return f
 }
+func fieldID(id string, f field) field      { f.ID = id; return f }
 func fieldHint(text string, f field) field  { f.Hint = text; return f }
 func fieldAuto(text string, f field) field  { f.Auto = text; return f }
 func fieldPlace(text string, f field) field { f.Place = text; return f }
 func fieldRows(n int, f field) field        { f.Rows = n; return f }
 func fieldNeeded(f field) field             { f.Needed = true; return f }
 func fieldFirst(f field) field              { f.First = true; return f }
+
+// option is a line of a select.
+type option struct{ Value, Label string }
+
+// newChoice is a field that is a select.
+func newChoice(f form, name, label string, options []option) field {
+	c := newField(f, name, label)
+	c.Options = options
+	return c
+}
+
+// tick is a box of a form, for the templates.
+type tick struct {
+	Name, Label, Hint string
+	On                bool
+}
+
+func newTick(f form, name, label, hint string) tick { return tick{name, label, hint, f.Has(name, "1")} }
+
+// action is a form that is but a button, for the templates.
+type action struct {
+	frame               frame
+	To, Label, Kind     string
+	Ask                 string // before it is done
+	About               string // for those who do not see what stands beside it
+	Name, Value, Symbol string // one value to be sent
+}
+
+// Token is what the form repeats.
+func (a action) Token() string { return a.frame.Token() }
+
+func newAction(f frame, to, label string) action { return action{frame: f, To: to, Label: label} }
+
+// The functions that templates put behind an action.
+func actionKind(kind string, a action) action         { a.Kind = kind; return a }
+func actionAsk(text string, a action) action          { a.Ask = text; return a }
+func actionAbout(text string, a action) action        { a.About = text; return a }
+func actionSends(name, value string, a action) action { a.Name, a.Value = name, value; return a }
+func actionSymbol(icon string, a action) action       { a.Symbol = icon; return a }
+
+// on is "1" for a box that is ticked.
+func on(b bool) string {
+	if b {
+		return "1"
+	}
+	return ""
+}
+
+// ticked reports whether a box was.
+func (v *visit) ticked(name string) bool { return v.text(name) != "" }
+
+// whole is a number of a form; an empty field is 0.
+func (v *visit) whole(f *form, name string) int64 {
+	text := v.text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		f.wrong(name, "is not a number")
+	}
+	return n
+}
+
+// wrong notes what is wrong with a field.
+func (f *form) wrong(name, text string) {
+	if f.Errors == nil {
+		f.Errors = map[string][]string{}
+	}
+	f.Errors[name] = append(f.Errors[name], text)
+}
+
+// bad reports whether something is wrong with the form.
+func (f form) bad() bool { return len(f.Errors) > 0 || f.Error != "" }
+
+// showForm answers with a page whose form may have been refused.
+func (v *visit) showForm(c content, f form) error {
+	if f.bad() {
+		return v.again(c)
+	}
+	return v.show(c)
+}
+
+// told answers for something that a button was to do: what was refused is told
+// on the page that it leads to.
+func (v *visit) told(err error, done, to string) error {
+	if err == nil {
+		return v.done(done, to)
+	}
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		switch e.Kind {
+		case errs.KindInvalid, errs.KindConflict, errs.KindUnprocessable:
+			v.tell("bad", sentence(e))
+			return v.redirect(to)
+		case errs.KindForbidden:
+			if e.Text != "" {
+				v.tell("bad", e.Text)
+				return v.redirect(to)
+			}
+		}
+	}
+	return err
+}

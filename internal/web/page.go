@@ -25,6 +25,7 @@ const (
 	signedIn          // others sign in first
 	visitor           // those who have not signed in; others are led home
 	unfinished        // like signedIn, also while the password has to be changed
+	admins            // administrators; to others there is no such page
 )
 
 // route is a line of the tables of pages.
@@ -82,9 +83,11 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	switch {
 	case who == visitor && v.session != nil:
 		return v.redirect("/")
-	case (who == signedIn || who == unfinished) && v.session == nil:
+	case (who == signedIn || who == unfinished || who == admins) && v.session == nil:
 		return v.askToSignIn()
-	case v.session != nil && v.session.User.MustChangePassword && who != unfinished:
+	case who == admins && !v.actor.Admin:
+		return errs.NotFound("")
+	case v.session != nil && v.session.User.MustChangePassword && v.session.Behind == nil && who != unfinished:
 		return v.redirect("/-/user_settings/password/edit")
 	}
 	return do(v)

@@ -164,19 +164,37 @@ func (w *Web) profile(v *visit, ref user.Ref) error {
 	return v.show(p)
 }
 
+// groupHead is what every page of a group begins with.
+type groupHead struct {
+	Group    *project.Namespace
+	Parents  []crumb
+	Tab      string // projects, subgroups, members or settings
+	MayAdd   bool
+	MayNest  bool
+	MaySet   bool // the visitor may change its settings
+	SignedIn bool
+}
+
+func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error) {
+	n, err := w.Projects.Group(v, v.actor, ref)
+	if err != nil {
+		return groupHead{}, err
+	}
+	h := groupHead{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Tab: tab, SignedIn: v.session != nil}
+	may, err := w.Projects.RightsIn(v, v.actor, n)
+	h.MayAdd, h.MayNest, h.MaySet = may.AddProjects, may.AddGroups, may.ChangeSettings
+	return h, err
+}
+
 // groupView is a group with what is in it.
 type groupView struct {
-	Group     *project.Namespace
-	Parents   []crumb
-	Tab       string // projects, subgroups or members
+	groupHead
 	Subgroups []*project.Namespace
 	Projects  []*project.Project
 	Members   []*project.Member
 	Pager     pager
 	Search    string
-	MayAdd    bool
-	MayNest   bool
-	SignedIn  bool
+	Standing  project.Standing
 }
 
 // crumb is a step of the way to a page.
@@ -186,18 +204,15 @@ func (groupView) view() string    { return "group" }
 func (p groupView) title() string { return p.Group.FullName }
 
 func (w *Web) group(v *visit, ref project.Ref) error {
-	n, err := w.Projects.Group(v, v.actor, ref)
+	h, err := w.groupHead(v, ref, v.param("tab"))
 	if err != nil {
 		return err
 	}
-	p := groupView{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Search: v.param("search"), Tab: v.param("tab"), SignedIn: v.session != nil}
-	if v.session != nil {
-		level, err := w.Projects.LevelIn(v, v.actor, n.ID)
-		if err != nil {
+	p := groupView{groupHead: h, Search: v.param("search")}
+	if h.SignedIn {
+		if p.Standing, err = w.Projects.Standing(v, v.actor, project.Place{Ref: ref, Group: true}); err != nil {
 			return err
 		}
-		p.MayAdd = v.actor.Admin || level >= project.Developer
-		p.MayNest = v.actor.Admin || level >= project.Maintainer
 	}
 	more := false
 	switch p.Tab {

@@ -34,6 +34,7 @@ type head struct {
 	Builds  bool // he sees the pipelines
 	Code    bool // he may read the code
 	MayPush bool
+	MaySet  bool // the visitor may change its settings
 	HTTP    string
 	SSH     string
 }
@@ -46,6 +47,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.CodeReadable(v.actor),
+		MaySet: v.actor.Admin || p.Access.Level() >= project.Maintainer,
 	}
 	h.MayPush = h.Code && !p.Archived && (v.actor.Admin || p.Access.Level() >= project.Developer)
 	if w.Site.SSHPort != "" {
@@ -79,6 +81,7 @@ type treePage struct {
 	Hidden    bool // the code is not for this person
 	passing   bool // something could not be found out now
 	Starred   bool
+	Standing  project.Standing
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -107,6 +110,11 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	p := treePage{codeHead: codeHead{head: h, Ref: h.Project.DefaultBranch}, Overview: true}
 	if p.Starred, err = w.Projects.HasStarred(v, v.actor, h.Project.ID); err != nil {
 		return err
+	}
+	if h.User {
+		if p.Standing, err = w.Projects.Standing(v, v.actor, project.Place{Ref: project.RefTo(h.Project.ID)}); err != nil {
+			return err
+		}
 	}
 	switch {
 	case p.Ref == "":
@@ -158,7 +166,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, p.Overview, p.User, p.Code, p.MayPush, p.Builds, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

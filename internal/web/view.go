@@ -81,6 +81,7 @@ type frame struct {
 	Site     *Site
 	Title    string
 	User     *user.User // nil for one who has not signed in
+	Behind   *user.User // the administrator who acts as the user
 	Flash    *flash
 	Theme    string // dark, light, or empty for that of the system
 	Path     string // of this page
@@ -115,8 +116,8 @@ func (v *visit) render(status int, c content) error {
 		SignUp: settings.SignUpEnabled, NoMail: !v.web.Mail.Enabled(), Page: c,
 	}
 	if v.session != nil {
-		f.User = v.session.User
-		f.Unproven = f.User.ConfirmedAt == nil
+		f.User, f.Behind = v.session.User, v.session.Behind
+		f.Unproven = f.User.ConfirmedAt == nil && f.Behind == nil
 	}
 	f.Links = mainLinks(f.Path, f.User != nil)
 	if theme := v.cookie("theme"); theme == "dark" || theme == "light" {
@@ -180,7 +181,11 @@ func (w *Web) funcs() template.FuncMap {
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"day":   func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 		"field": newField, "kind": fieldKind, "hint": fieldHint, "auto": fieldAuto, "place": fieldPlace, "rows": fieldRows,
-		"needed": fieldNeeded, "first": fieldFirst,
+		"needed": fieldNeeded, "first": fieldFirst, "id": fieldID,
+		"choose": newChoice, "tick": newTick, "sidelink": newSideLink, "join": newJoin, "secret": newShown,
+		"int": func(n int64) int { return int(n) }, "minutes": func(seconds *int64) int64 { return *seconds / 60 },
+		"firstline": func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
+		"act":       newAction, "look": actionKind, "ask": actionAsk, "about": actionAbout, "sends": actionSends, "symbol": actionSymbol,
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"portrait": drawFace,
 		"plural":   plural,
@@ -302,6 +307,30 @@ func faceSize(size string, p portrait) portrait {
 	p.Size = size
 	return p
 }
+
+// sideLink is a link beside a page, to another page of its area.
+type sideLink struct {
+	To, Icon, Label string
+	Here            bool
+}
+
+func newSideLink(to, icon, label, part, own string) sideLink {
+	return sideLink{to, icon, label, part == own}
+}
+
+// join is what the buttons need by which somebody comes and goes.
+type join struct {
+	Frame      frame
+	Base, Name string
+	Standing   project.Standing
+}
+
+func newJoin(f frame, base, name string, s project.Standing) join { return join{f, base, name, s} }
+
+// copied is a text to be copied, a secret mostly.
+type copied struct{ ID, What, Secret, Text string }
+
+func newShown(id, what, secret, text string) copied { return copied{id, what, secret, text} }
 
 // pager leads to the pages of a list before and after.
 type pager struct{ Before, After string }

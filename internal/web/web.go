@@ -12,7 +12,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/audit"
 	"svc/internal/ci"
+	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/oauth"
@@ -32,12 +34,18 @@ type Deps struct {
 	CI       *ci.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
+	Audit    *audit.Service
+	Instance *instance.Service
 	Mail     *mail.Sender
 	Keys     *secret.Keyring
 	Limits   *limit.Limiter
 	Log      *slog.Logger
 	Now      func() time.Time
 	Site     Site
+
+	// Health gives the latest looks at this node, the oldest first; nil where
+	// nobody looks.
+	Health func() []Sample
 }
 
 // Site is what pages tell of the installation.
@@ -87,6 +95,8 @@ func New(d Deps) *Web {
 	w.artifactPages()
 	w.schedulePages()
 	w.environmentPages()
+	w.settingsPages()
+	w.adminPages()
 	w.router.NotFound(w.findPlace)
 	w.router.MethodNotAllowed(w.findPlace)
 	for _, table := range []*chi.Mux{w.projectPages, w.groupPages} {

@@ -34,9 +34,10 @@ func contents() []content {
 		listPage{Own: true, User: true}, listPage{Own: true, Starred: true}, listPage{Own: true, OfGroups: true}, listPage{},
 		newProjectPage{Form: bad, Places: []*project.Namespace{g}}, newGroupPage{Form: bad, Places: []*project.Namespace{g}},
 		profileView{User: u, Whole: true, Self: true, Projects: []*project.Project{p}}, profileView{User: u},
-		groupView{Group: g, Tab: "projects", Projects: []*project.Project{p}, MayAdd: true, MayNest: true, SignedIn: true},
-		groupView{Group: g, Tab: "members", Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
-		groupView{Group: g, Tab: "subgroups"}, groupView{Group: g, Search: "x"}, groupView{Group: g, Tab: "members"}, groupView{Group: g, Tab: "projects"},
+		groupView{groupHead: groupHead{Group: g, Tab: "projects", MayAdd: true, MayNest: true, MaySet: true, SignedIn: true}, Projects: []*project.Project{p}, Standing: project.Standing{MayLeave: true}},
+		groupView{groupHead: groupHead{Group: g, Tab: "members"}, Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
+		groupView{groupHead: groupHead{Group: g, Tab: "subgroups"}}, groupView{groupHead: groupHead{Group: g}, Search: "x"},
+		groupView{groupHead: groupHead{Group: g, Tab: "members"}}, groupView{groupHead: groupHead{Group: g, Tab: "projects"}},
 		treePage{codeHead: at, Overview: true, Table: "<tr></tr>",
 			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", More: true},
 		treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
@@ -73,7 +74,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, c := range slices.Concat(contents(), oauthContents(), ciContents()) {
+	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents()) {
 		seen[c.view()] = true
 		if p, ok := c.(treePage); ok { // made of two parts
 			if p.Body, err = w.part("tree", "treebody", p); err != nil {

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"svc/internal/queue"
+	"svc/internal/web"
+)
+
+const (
+	// sampleEvery and samples make an hour of looks at a node.
+	sampleEvery = 15 * time.Second
+	samples     = 240
+)
+
+// sampler looks at this node now and then and keeps the latest looks in
+// memory, for the plots of the administration.
+type sampler struct {
+	server *Server
+
+	// answers counts requests by the least of requestBuckets in which they
+	// were answered; the last is for those that took longer.
+	answers []atomic.Int64
+
+	mu   sync.Mutex
+	ring []web.Sample
+	at   time.Time // of the last look
+	seen []int64   // answers then
+}
+
+func newSampler(s *Server) *sampler {
+	n := len(requestBuckets()) + 1
+	return &sampler{server: s, answers: make([]atomic.Int64, n), seen: make([]int64, n)}
+}
+
+// answered notes a request. Routes whose answers wait for something to happen
+// are left out: how long they take says nothing of the server.
+func (s *sampler) answered(route string, took time.Duration) {
+	switch route {
+	case "/jobs/request", "/projects/{id}/jobs/{job_id}/trace":
+		return
+	}
+	i := 0
+	for _, bound := range requestBuckets() {
+		if took.Seconds() <= bound {
+			break
+		}
+		i++
+	}
+	s.answers[i].Add(1)
+}
+
+// start looks until stop is called; ended is closed when it has ended.
+func (s *sampler) start() (stop context.CancelFunc, ended <-chan struct{}) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(sampleEvery)
+		defer tick.Stop()
+		for {
+			if err := s.sample(ctx); err != nil && ctx.Err() == nil {
+				s.server.Log.Warn("look at this node", "error", err)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return stop, done
+}
+
+// list gives the looks, the oldest first.
+func (s *sampler) list() []web.Sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]web.Sample(nil), s.ring...)
+}
+
+func (s *sampler) sample(ctx context.Context) error {
+	size, err := s.server.DB.Size(ctx)
+	if err != nil {
+		return fmt.Errorf("size of the database: %w", err)
+	}
+	counts, err := s.server.Queue.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("state of the queue: %w", err)
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	look := web.Sample{At: s.server.now(), Database: float64(size), Memory: float64(memory.Sys - memory.HeapReleased)}
+	for _, c := range counts {
+		if c.State == queue.Waiting || c.State == queue.Running || c.State == queue.Retry {
+			look.Queue += float64(c.N)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := make([]int64, len(s.answers))
+	var all int64
+	for i := range s.answers {
+		n := s.answers[i].Load()
+		since[i], s.seen[i] = n-s.seen[i], n
+		all += since[i]
+	}
+	// The first look has nothing to compare with.
+	if passed := look.At.Sub(s.at).Seconds(); !s.at.IsZero() && passed > 0 {
+		look.Requests, look.Latency = float64(all)/passed, quantile(0.95, since, all)
+	}
+	s.at = look.At
+	s.ring = append(s.ring, look)
+	if len(s.ring) > samples {
+		s.ring = s.ring[1:]
+	}
+	return nil
+}
+
+// quantile is the least bound, in seconds, within which that share of the
+// answers was given; 0 when there was none. What took longer than all bounds
+// counts as the largest.
+func quantile(share float64, answers []int64, all int64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	bounds := requestBuckets()
+	var sum int64
+	for i, bound := range bounds {
+		sum += answers[i]
+		if float64(sum) >= share*float64(all) {
+			return bound
+		}
+	}
+	return bounds[len(bounds)-1]
+}

@@ -1,0 +1,172 @@
+package web
+
+import (
+	"svc/internal/db"
+	"svc/internal/instance"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+func (w *Web) adminPages() {
+	w.page("GET /admin", admins, w.adminOverview)
+	w.page("GET /admin/groups", admins, w.adminGroups)
+	w.page("GET /admin/projects", admins, w.adminProjects)
+	w.page("GET /admin/storages", admins, w.adminStorages)
+	w.page("GET /admin/background_jobs", admins, w.adminWork)
+	w.page("POST /admin/background_jobs/{id}/retry", admins, w.retryWork)
+	w.page("POST /admin/background_jobs/{id}/discard", admins, w.discardWork)
+	w.adminUserPages()
+	w.adminAuditPages()
+	w.adminSettingsPages()
+}
+
+type overviewPage struct {
+	Counts *instance.Counts
+	Work   map[queue.State]int64
+	Plots  []history
+	Nodes  string
+}
+
+func (overviewPage) view() string  { return "admin_overview" }
+func (overviewPage) title() string { return "Administration" }
+
+func (w *Web) adminOverview(v *visit) error {
+	var p overviewPage
+	var err error
+	if p.Counts, err = w.Instance.Counts(v, v.actor); err != nil {
+		return err
+	}
+	if p.Work, err = w.Instance.WorkCounts(v, v.actor); err != nil {
+		return err
+	}
+	if w.Health != nil {
+		p.Plots = plots(w.Health())
+	}
+	return v.show(p)
+}
+
+// Failed is how much background work has failed for good.
+func (p overviewPage) Failed() int64 { return p.Work[queue.Failed] }
+
+type adminListPage struct {
+	Search   string
+	Sort     string
+	Archived string
+	OfGroups bool
+	Groups   []*project.Namespace
+	Projects []*project.Project
+	Pager    pager
+}
+
+func (adminListPage) view() string { return "admin_list" }
+
+func (p adminListPage) title() string {
+	if p.OfGroups {
+		return "Groups · Administration"
+	}
+	return "Projects · Administration"
+}
+
+func (w *Web) adminGroups(v *visit) error {
+	p := adminListPage{OfGroups: true, Search: v.param("search")}
+	page, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: p.Search, AllAvailable: true}, project.Sort{By: "name"}, v.paging())
+	if err != nil {
+		return err
+	}
+	p.Groups, p.Pager = page.Items, v.pager(page.More)
+	return v.show(p)
+}
+
+func (w *Web) adminProjects(v *visit) error {
+	p := adminListPage{Search: v.param("search"), Sort: v.param("sort"), Archived: v.param("archived")}
+	order, ok := orders()[p.Sort]
+	if !ok {
+		order, p.Sort = orders()[""], ""
+	}
+	f := project.Filter{Search: p.Search, Deep: true}
+	if p.Archived != "" {
+		only := p.Archived == "only"
+		f.Archived = &only
+	}
+	page, err := w.Projects.List(v, v.actor, f, order, v.paging())
+	if err != nil {
+		return err
+	}
+	p.Projects, p.Pager = page.Items, v.pager(page.More)
+	return v.show(p)
+}
+
+type storagesPage struct{ Storages []instance.Storage }
+
+func (storagesPage) view() string  { return "admin_storages" }
+func (storagesPage) title() string { return "Storages · Administration" }
+
+func (w *Web) adminStorages(v *visit) error {
+	list, err := w.Instance.StorageList(v, v.actor)
+	if err != nil {
+		return err
+	}
+	return v.show(storagesPage{list})
+}
+
+type workPage struct {
+	State  queue.State
+	States []workState
+	Items  []queue.Item
+	Pager  pager
+}
+
+// workState is a state with how much work is in it.
+type workState struct {
+	Value queue.State
+	Label string
+	N     int64
+}
+
+func (workPage) view() string  { return "admin_work" }
+func (workPage) title() string { return "Background work · Administration" }
+
+const workAt = "/admin/background_jobs"
+
+func (w *Web) adminWork(v *visit) error {
+	p := workPage{State: queue.State(v.param("state")), States: []workState{
+		{"", "All", 0}, {queue.Running, "Running", 0}, {queue.Waiting, "Waiting", 0}, {queue.Retry, "To be tried again", 0},
+		{queue.Failed, "Failed", 0}, {queue.GivenUp, "Given up", 0},
+	}}
+	counts, err := w.Instance.WorkCounts(v, v.actor)
+	if err != nil {
+		return err
+	}
+	known := false
+	for i := range p.States {
+		s := &p.States[i]
+		s.N = counts[s.Value]
+		p.States[0].N += counts[s.Value]
+		known = known || s.Value == p.State
+	}
+	if !known {
+		p.State = ""
+	}
+	var page db.Page[queue.Item]
+	if page, err = w.Instance.Work(v, v.actor, p.State, v.paging()); err != nil {
+		return err
+	}
+	p.Items, p.Pager = page.Items, v.pager(page.More)
+	return v.show(p)
+}
+
+func (w *Web) retryWork(v *visit) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.Instance.RetryWork(v, v.actor, id), "The work is tried again.", workAt)
+}
+
+func (w *Web) discardWork(v *visit) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.Instance.DropWork(v, v.actor, id), "The work has been discarded.", workAt)
+}

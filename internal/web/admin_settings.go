@@ -1,0 +1,134 @@
+package web
+
+import (
+	"strconv"
+
+	"svc/internal/setting"
+)
+
+const settingsAt = "/admin/application_settings"
+
+func (w *Web) adminSettingsPages() {
+	w.page("GET "+settingsAt, admins, w.adminSettings)
+	w.page("POST "+settingsAt, admins, w.saveAdminSettings)
+	w.page("GET "+settingsAt+"/general", admins, func(v *visit) error { return v.redirect(settingsAt) })
+}
+
+type adminSettingsPage struct {
+	Form     form
+	Sections []settingSection
+}
+
+func (adminSettingsPage) view() string  { return "admin_settings" }
+func (adminSettingsPage) title() string { return "Settings · Administration" }
+
+type settingSection struct {
+	Title string
+	Items []settingItem
+}
+
+// settingItem is one setting: its field, and the value that it stands for, an
+// *int or a *bool.
+type settingItem struct {
+	Name, Label, Hint string
+	value             any
+}
+
+// Box reports whether it is turned on or off.
+func (i settingItem) Box() bool { _, ok := i.value.(*bool); return ok }
+
+// settingSections tell people of the settings. The names are those of the
+// feature, which names what is wrong by them.
+func settingSections(s *setting.Settings) []settingSection {
+	return []settingSection{
+		{"Accounts", []settingItem{
+			{"signup_enabled", "People may sign up", "Without it, administrators make the accounts.", &s.SignUpEnabled},
+			{"require_admin_approval_after_user_signup", "Who signs up waits for an administrator", "", &s.SignUpApproval},
+			{"can_create_group", "New users may make groups", "", &s.CanCreateGroup},
+			{"user_default_external", "New users are external", "They see only what they are members of, and what is public.", &s.DefaultExternal},
+			{"user_defaults_to_private_profile", "New users have a private profile", "", &s.DefaultToPrivateProfile},
+			{"default_projects_limit", "Projects that a new user may make", "", &s.DefaultProjectsLimit},
+		}},
+		{"Sign-in and tokens", []settingItem{
+			{"minimum_password_length", "Characters that a password has at least", "", &s.MinimumPasswordLength},
+			{"max_login_attempts", "Wrong passwords before an account is locked", "", &s.MaxLoginAttempts},
+			{"failed_login_attempts_unlock_period_in_minutes", "Minutes that it stays locked", "", &s.UnlockMinutes},
+			{"session_expire_delay", "Minutes after which an idle session ends", "", &s.SessionMinutes},
+			{"max_personal_access_token_lifetime", "Days that an access token may work", "", &s.MaxTokenLifetimeDays},
+			{"impersonation_enabled", "Administrators may act as other users", "By impersonation, and by tokens for it.", &s.ImpersonationEnabled},
+		}},
+		{"CI/CD", []settingItem{
+			{"allow_runner_registration_token", "Runners may register by a registration token", "", &s.AllowRegistrationTokens},
+			{"ci_remote_includes_enabled", "CI files may include files of other sites", "", &s.RemoteIncludes},
+			{"max_instance_variables", "Variables of the installation", "At most.", &s.MaxInstanceVariables},
+			{"ci_max_log_megabytes", "Megabytes of the log of a job", "", &s.MaxLogMegabytes},
+			{"max_artifacts_size", "Megabytes of an artifact", "", &s.MaxArtifactMegabytes},
+			{"ci_default_artifact_days", "Days that artifacts are kept", "Unless the job says otherwise; 0 is for ever.", &s.ArtifactDays},
+			{"ci_log_retention_days", "Days that logs are kept", "0 is for ever.", &s.LogDays},
+			{"ci_pipeline_retention_days", "Days that finished pipelines are kept", "0 is for ever.", &s.PipelineDays},
+		}},
+		{"Repositories", []settingItem{
+			{"receive_max_input_size", "Megabytes of a push", "0 is no limit.", &s.MaxPushMegabytes},
+			{"diff_max_files", "Files of a comparison that are shown with their texts", "", &s.DiffMaxFiles},
+			{"diff_max_lines", "Lines of a comparison", "", &s.DiffMaxLines},
+		}},
+		{"Network", []settingItem{
+			{"allow_local_requests_from_web_hooks_and_services", "What users name may be fetched from private addresses", "", &s.AllowLocalRequests},
+			{"throttle_authenticated_api_enabled", "Limit the rate of users by the API", "", &s.AuthenticatedAPI.Enabled},
+			{"throttle_authenticated_api_requests_per_period", "Requests of a user in a period", "", &s.AuthenticatedAPI.Requests},
+			{"throttle_authenticated_api_period_in_seconds", "Seconds of that period", "", &s.AuthenticatedAPI.Seconds},
+			{"throttle_unauthenticated_api_enabled", "Limit the rate of others by the API", "", &s.UnauthenticatedAPI.Enabled},
+			{"throttle_unauthenticated_api_requests_per_period", "Requests of an address in a period", "", &s.UnauthenticatedAPI.Requests},
+			{"throttle_unauthenticated_api_period_in_seconds", "Seconds of that period", "", &s.UnauthenticatedAPI.Seconds},
+		}},
+	}
+}
+
+func (w *Web) adminSettings(v *visit) error {
+	s, err := w.Settings.Get(v, v.actor)
+	if err != nil {
+		return err
+	}
+	p := adminSettingsPage{Form: filled(), Sections: settingSections(&s)}
+	for _, section := range p.Sections {
+		for _, i := range section.Items {
+			switch value := i.value.(type) {
+			case *bool:
+				p.Form.Values.Set(i.Name, on(*value))
+			case *int:
+				p.Form.Values.Set(i.Name, strconv.Itoa(*value))
+			}
+		}
+	}
+	return v.show(p)
+}
+
+func (w *Web) saveAdminSettings(v *visit) error {
+	f := v.sent()
+	v.readSettings(&f, &setting.Settings{}) // what is no number is found before anything changes
+	if f.bad() {
+		return v.again(adminSettingsPage{f, settingSections(&setting.Settings{})})
+	}
+	_, err := w.Settings.Update(v, v.actor, func(s *setting.Settings) { v.readSettings(&f, s) })
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return v.again(adminSettingsPage{f, settingSections(&setting.Settings{})})
+	}
+	return v.done("The settings have been saved.", settingsAt)
+}
+
+// readSettings puts what was sent into the settings.
+func (v *visit) readSettings(f *form, s *setting.Settings) {
+	for _, section := range settingSections(s) {
+		for _, i := range section.Items {
+			switch value := i.value.(type) {
+			case *bool:
+				*value = v.ticked(i.Name)
+			case *int:
+				*value = int(v.whole(f, i.Name))
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package web
+
+import (
+	"strconv"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+func (w *Web) dangerPages() {
+	w.settingsPage("GET settings/danger", w.danger)
+	w.settingsPage("POST settings/danger/path", w.changePath)
+	w.settingsPage("POST settings/danger/transfer", w.transferPlace)
+	w.settingsPage("POST settings/danger/delete", w.deletePlace)
+	w.projectPage("POST settings/danger/archive", signedIn, w.setArchived(true))
+	w.projectPage("POST settings/danger/unarchive", signedIn, w.setArchived(false))
+	w.projectPage("POST settings/housekeeping", signedIn, w.housekeep)
+}
+
+type dangerPage struct {
+	setup
+	Form   form
+	Places []option // where it may go
+	Own    string   // its last part of the path
+}
+
+func (dangerPage) view() string    { return "place_danger" }
+func (p dangerPage) title() string { return "Danger zone · " + p.Name() }
+
+func (w *Web) danger(v *visit, in project.Place) error {
+	s, err := w.setup(v, in, "danger")
+	if err != nil {
+		return err
+	}
+	return w.showDanger(v, s, form{})
+}
+
+func (w *Web) showDanger(v *visit, s setup, f form) error {
+	p := dangerPage{setup: s}
+	if s.G != nil {
+		p.Own = s.G.Group.Path
+	} else {
+		p.Own = s.P.Project.Path
+	}
+	if f.Values == nil {
+		f.Values = filled("path", p.Own).Values
+	}
+	f.only("path", "namespace_id", "confirm")
+	p.Form = f
+	var err error
+	if p.Places, err = w.destinations(v, s); err != nil {
+		return err
+	}
+	return v.showForm(p, f)
+}
+
+// destinations are where a project or group may be moved to.
+func (w *Web) destinations(v *visit, s setup) ([]option, error) {
+	var list []option
+	add := func(n *project.Namespace) {
+		list = append(list, option{strconv.FormatInt(n.ID, 10), n.FullPath})
+	}
+	if s.G == nil {
+		page, err := w.Projects.Namespaces(v, v.actor, project.NamespaceFilter{}, db.Paging{Limit: 200})
+		for _, n := range page.Items {
+			if n.ID != s.P.Project.NamespaceID {
+				add(n)
+			}
+		}
+		return list, err
+	}
+	if s.G.Group.ParentID != nil {
+		list = append(list, option{"", "No group: to the top"})
+	}
+	page, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{MinLevel: project.Maintainer}, project.Sort{By: "path"}, db.Paging{Limit: 200})
+	for _, n := range page.Items {
+		if n.ID != s.G.Group.ID && (s.G.Group.ParentID == nil || n.ID != *s.G.Group.ParentID) {
+			add(n)
+		}
+	}
+	return list, err
+}
+
+// endanger does what is on the page of dangerous things, and leads to where
+// the project or group is then.
+func (w *Web) endanger(v *visit, in project.Place, do func(f *form) (project.Place, error), done string) error {
+	s, err := w.setup(v, in, "danger")
+	if err != nil {
+		return err
+	}
+	f := v.sent()
+	at, err := do(&f)
+	if err != nil {
+		if err := f.refusedInPlace(err, "namespace_id"); err != nil {
+			return err
+		}
+	}
+	if f.bad() {
+		return w.showDanger(v, s, f)
+	}
+	return v.done(done, settingsOf(at, "danger"))
+}
+
+func (w *Web) changePath(v *visit, in project.Place) error {
+	path := v.text("path")
+	return w.endanger(v, in, func(f *form) (project.Place, error) {
+		var err error
+		if in.Group {
+			var n *project.Namespace
+			if n, err = w.Projects.UpdateGroup(v, v.actor, in.Ref, project.GroupChange{Path: &path}); err == nil {
+				in.Ref = project.Ref(n.FullPath)
+			}
+		} else {
+			var p *project.Project
+			if p, err = w.Projects.Update(v, v.actor, in.Ref, project.Change{Path: &path}); err == nil {
+				in.Ref = project.Ref(p.FullPath)
+			}
+		}
+		if errs.Is(err, errs.KindForbidden) {
+			f.wrong("path", "is for Owners to change")
+			return in, nil
+		}
+		return in, err
+	}, "It has its new path. The old one leads there.")
+}
+
+func (w *Web) transferPlace(v *visit, in project.Place) error {
+	return w.endanger(v, in, func(f *form) (project.Place, error) {
+		to, err := strconv.ParseInt(v.text("namespace_id"), 10, 64)
+		if err != nil && (!in.Group || v.text("namespace_id") != "") {
+			f.wrong("namespace_id", "is not a place")
+			return in, nil
+		}
+		if !in.Group {
+			p, err := w.Projects.Transfer(v, v.actor, in.Ref, project.RefTo(to))
+			if err == nil {
+				in.Ref = project.Ref(p.FullPath)
+			}
+			return in, err
+		}
+		var parent *int64
+		if err == nil {
+			parent = &to
+		}
+		n, err := w.Projects.TransferGroup(v, v.actor, in.Ref, parent)
+		if err == nil {
+			in.Ref = project.Ref(n.FullPath)
+		}
+		return in, err
+	}, "It has moved. The old path leads here.")
+}
+
+func (w *Web) setArchived(archived bool) func(*visit, project.Ref) error {
+	done := map[bool]string{true: "The project is archived. Nobody changes it now.", false: "The project is back in use."}[archived]
+	return func(v *visit, ref project.Ref) error {
+		_, err := w.Projects.SetArchived(v, v.actor, ref, archived)
+		return v.told(err, done, settingsOf(project.Place{Ref: ref}, "danger"))
+	}
+}
+
+// deletePlace removes a project or group whose path was typed: nobody does
+// that by mistake.
+func (w *Web) deletePlace(v *visit, in project.Place) error {
+	s, err := w.setup(v, in, "danger")
+	if err != nil {
+		return err
+	}
+	if v.text("confirm") != s.Path() {
+		var f form
+		f.wrong("confirm", "is not "+s.Path())
+		return w.showDanger(v, s, f)
+	}
+	if in.Group {
+		err = w.Projects.DeleteGroup(v, v.actor, in.Ref, nil)
+	} else {
+		err = w.Projects.Delete(v, v.actor, in.Ref, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return v.done(s.Name()+" has been deleted.", "/")
+}
+
+func (w *Web) housekeep(v *visit, ref project.Ref) error {
+	err := w.Repos.Housekeep(v, v.actor, ref)
+	return v.told(err, "The repository is being tidied.", settingsOf(project.Place{Ref: ref}, "danger"))
+}

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"svc/internal/errs"
+	"svc/internal/picture"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) generalPages() {
+	w.settingsPage("GET settings/general", w.general)
+	w.settingsPage("POST settings/general", w.saveGeneral)
+	w.settingsPage("POST settings/avatar", w.savePlaceAvatar)
+	w.settingsPage("POST settings/avatar/delete", w.removePlaceAvatar)
+}
+
+type generalPage struct {
+	setup
+	Form     form
+	Branches []option
+	Access   []option // values of the parts of a project
+	Creators []option // who may make projects in a group
+	Nesters  []option // who may make subgroups
+}
+
+func (generalPage) view() string    { return "place_general" }
+func (p generalPage) title() string { return "General · " + p.Name() }
+
+func (w *Web) general(v *visit, in project.Place) error {
+	s, err := w.setup(v, in, "general")
+	if err != nil {
+		return err
+	}
+	if in.Group {
+		g := s.G.Group
+		return w.showGeneral(v, s, filled("name", g.Name, "description", g.Description, "visibility", string(g.Visibility),
+			"project_creation_level", g.Settings.ProjectCreationLevel, "subgroup_creation_level", g.Settings.SubgroupCreationLevel,
+			"request_access_enabled", on(g.Settings.RequestAccessEnabled), "share_with_group_lock", on(g.Settings.ShareWithGroupLock),
+			"membership_lock", on(g.Settings.MembershipLock)))
+	}
+	p := s.P.Project
+	return w.showGeneral(v, s, filled("name", p.Name, "description", p.Description, "topics", strings.Join(p.Topics, ", "),
+		"visibility", string(p.Visibility), "default_branch", p.DefaultBranch, "repository_access_level", string(p.Repository),
+		"builds_access_level", string(p.Builds), "forking_access_level", string(p.Settings.Forking),
+		"request_access_enabled", on(p.Settings.RequestAccessEnabled)))
+}
+
+func (w *Web) showGeneral(v *visit, s setup, f form) error {
+	f.move("visibility_level", "visibility")
+	f.only("name", "description", "topics", "visibility", "default_branch", "repository_access_level", "builds_access_level",
+		"forking_access_level", "project_creation_level", "subgroup_creation_level")
+	p := generalPage{setup: s, Form: f,
+		Access: []option{{"enabled", "Everybody who sees the project"}, {"private", "Members only"}, {"disabled", "Nobody"}},
+		Creators: []option{{"developer", "Developers and above"}, {"maintainer", "Maintainers and above"}, {"owner", "Owners"},
+			{"administrator", "Administrators"}, {"noone", "Nobody"}},
+		Nesters: []option{{"maintainer", "Maintainers and above"}, {"owner", "Owners"}},
+	}
+	if s.P != nil && s.P.Project.DefaultBranch != "" {
+		var err error
+		if p.Branches, err = w.defaultNames(v, s); err != nil {
+			return err
+		}
+	}
+	return v.showForm(p, f)
+}
+
+// defaultNames are those that may become the default, the present one first.
+func (w *Web) defaultNames(v *visit, s setup) ([]option, error) {
+	now := s.P.Project.DefaultBranch
+	list := []option{{now, now}}
+	_, page, err := w.Repos.Branches(v, v.actor, s.Place.Ref, repo.RefFilter{}, allOf())
+	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
+		return list, nil // the repository is turned off
+	}
+	for _, b := range page.Items {
+		if b.Name != now {
+			list = append(list, option{b.Name, b.Name})
+		}
+	}
+	return list, err
+}
+
+func (w *Web) saveGeneral(v *visit, in project.Place) error {
+	s, err := w.setup(v, in, "general")
+	if err != nil {
+		return err
+	}
+	name, description, visibility := v.text("name"), v.text("description"), project.Visibility(v.text("visibility"))
+	if in.Group {
+		_, err = w.Projects.UpdateGroup(v, v.actor, in.Ref, project.GroupChange{
+			Name: &name, Description: &description, Visibility: &visibility,
+			Settings: func(g *project.GroupSettings) {
+				g.ProjectCreationLevel, g.SubgroupCreationLevel = v.text("project_creation_level"), v.text("subgroup_creation_level")
+				g.RequestAccessEnabled, g.ShareWithGroupLock = v.ticked("request_access_enabled"), v.ticked("share_with_group_lock")
+				g.MembershipLock = v.ticked("membership_lock")
+			},
+		})
+	} else {
+		err = w.saveProjectGeneral(v, s, name, description, visibility)
+	}
+	if err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showGeneral(v, s, f)
+	}
+	return v.done("The settings have been saved.", settingsOf(in, "general"))
+}
+
+func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, visibility project.Visibility) error {
+	topics := strings.FieldsFunc(v.text("topics"), func(r rune) bool { return r == ',' })
+	code, builds := project.Feature(v.text("repository_access_level")), project.Feature(v.text("builds_access_level"))
+	c := project.Change{Fields: project.Fields{
+		Description: &description, Topics: &topics, Repository: &code, Builds: &builds,
+		Settings: func(set *project.Settings) {
+			set.Forking, set.RequestAccessEnabled = project.Feature(v.text("forking_access_level")), v.ticked("request_access_enabled")
+		},
+	}}
+	if s.Owner { // others are not shown these
+		c.Name, c.Visibility = &name, &visibility
+	}
+	// A part of the repository can not be more open than that; the form has
+	// no field for merge requests, which follow.
+	if code != project.Enabled {
+		c.MergeRequests = &code
+	}
+	if branch := v.text("default_branch"); branch != "" {
+		c.DefaultBranch = &branch
+	}
+	_, err := w.Projects.Update(v, v.actor, s.Place.Ref, c)
+	return err
+}
+
+func (w *Web) savePlaceAvatar(v *visit, in project.Place) error {
+	at := settingsOf(in, "general")
+	file, head, err := v.r.FormFile("avatar")
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		v.tell("bad", "Please choose a picture first.")
+		return v.redirect(at)
+	}
+	if err != nil {
+		return errs.Invalid("The picture can not be read.").Because(err)
+	}
+	defer file.Close()
+	return v.told(w.setPlaceAvatar(v, in, &picture.File{Name: head.Filename, Data: file}), "The new picture is in place.", at)
+}
+
+func (w *Web) removePlaceAvatar(v *visit, in project.Place) error {
+	return v.told(w.setPlaceAvatar(v, in, nil), "The picture has been removed.", settingsOf(in, "general"))
+}
+
+// setPlaceAvatar gives a project or group a picture, or takes it away.
+func (w *Web) setPlaceAvatar(v *visit, in project.Place, f *picture.File) error {
+	if in.Group {
+		_, err := w.Projects.UpdateGroup(v, v.actor, in.Ref, project.GroupChange{Avatar: f, RemoveAvatar: f == nil})
+		return err
+	}
+	_, err := w.Projects.Update(v, v.actor, in.Ref, project.Change{Fields: project.Fields{Avatar: f, RemoveAvatar: f == nil}})
+	return err
+}

@@ -1,0 +1,219 @@
+package web
+
+import (
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (w *Web) memberPages() {
+	w.settingsPage("GET settings/members", w.members)
+	w.settingsPage("POST settings/members", w.addMember)
+	w.settingsPage("POST settings/members/{id}", w.changeMember)
+	w.settingsPage("POST settings/members/{id}/delete", w.removeMember)
+	w.settingsPage("POST settings/shares", w.addShare)
+	w.settingsPage("POST settings/shares/{id}/delete", w.removeShare)
+	w.settingsPage("POST settings/requests/{id}/approve", w.approveRequest)
+	w.settingsPage("POST settings/requests/{id}/deny", w.denyRequest)
+}
+
+type membersPage struct {
+	setup
+	Form     form
+	Search   string
+	Members  []memberRow
+	Requests []*project.Member
+	Shares   []project.Share
+	Pager    pager
+}
+
+// memberRow is a member, who may belong to a group above or came by a share:
+// then he is changed there.
+type memberRow struct {
+	*project.Member
+	Inherited bool
+	Self      bool
+	Change    bool // the visitor may
+}
+
+func (membersPage) view() string    { return "place_members" }
+func (p membersPage) title() string { return "Members · " + p.Name() }
+
+func (w *Web) members(v *visit, in project.Place) error { return w.showMembers(v, in, form{}) }
+
+func (w *Web) showMembers(v *visit, in project.Place, f form) error {
+	s, err := w.setup(v, in, "members")
+	if err != nil {
+		return err
+	}
+	f.move("user", "username")
+	f.only("username", "access_level", "expires_at", "group", "group_access")
+	p := membersPage{setup: s, Form: f, Search: v.param("search")}
+	if p.Form.Values == nil {
+		p.Form.Values = filled("access_level", "30", "group_access", "30").Values
+	}
+	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: p.Search}, v.paging())
+	if err != nil {
+		return err
+	}
+	p.Pager = v.pager(page.More)
+	if p.Members, err = w.memberRows(v, s, page.Items); err != nil {
+		return err
+	}
+	requests, err := w.Projects.Requests(v, v.actor, in, allOf())
+	if err != nil {
+		return err
+	}
+	p.Requests = requests.Items
+	if in.Group {
+		p.Shares = s.G.Group.Shares
+	} else {
+		p.Shares = s.P.Project.Shares
+	}
+	return v.showForm(p, f)
+}
+
+// memberRows tells those apart who are members here from those who come by
+// another place.
+func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	ids := make([]int64, len(list))
+	for i, m := range list {
+		ids[i] = m.UserID
+	}
+	direct, err := w.Projects.Members(v, v.actor, s.Place, project.MemberFilter{Users: ids}, db.Paging{Limit: len(ids)})
+	if err != nil {
+		return nil, err
+	}
+	here := map[int64]bool{}
+	for _, m := range direct.Items {
+		here[m.UserID] = true
+	}
+	rows := make([]memberRow, len(list))
+	for i, m := range list {
+		rows[i] = memberRow{Member: m, Inherited: !here[m.UserID], Self: v.actor.Is(m.UserID), Change: here[m.UserID] && m.Level <= s.level}
+	}
+	return rows, nil
+}
+
+// findUser finds somebody by the username that was typed, with or without @.
+func (w *Web) findUser(v *visit, username string) (*user.User, error) {
+	username = strings.TrimPrefix(username, "@")
+	u, err := w.Users.Find(v, v.actor, user.Ref(username))
+	if err == nil && !strings.EqualFold(u.Username, username) {
+		return nil, errs.NotFound("User") // a number is no username
+	}
+	return u, err
+}
+
+func (w *Web) addMember(v *visit, in project.Place) error {
+	if _, err := w.setup(v, in, "members"); err != nil {
+		return err
+	}
+	id, err := w.named(v, v.text("username"))
+	if err == nil {
+		_, err = w.Projects.AddMember(v, v.actor, in, project.NewMember{UserID: id, Level: v.sentLevel("access_level"), ExpiresAt: v.text("expires_at")})
+	}
+	if err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showMembers(v, in, f)
+	}
+	return v.done(v.text("username")+" is a member now.", settingsOf(in, "members"))
+}
+
+func (w *Web) changeMember(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	level, until := v.sentLevel("access_level"), v.text("expires_at")
+	_, err = w.Projects.UpdateMember(v, v.actor, in, id, project.MemberChange{Level: &level, ExpiresAt: &until})
+	return v.told(err, "The member has been changed.", settingsOf(in, "members"))
+}
+
+func (w *Web) removeMember(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	err = w.Projects.RemoveMember(v, v.actor, in, id, false)
+	if err == nil && v.actor.Is(id) {
+		return v.done("You have left.", "/")
+	}
+	return v.told(err, "The member has been removed.", settingsOf(in, "members"))
+}
+
+func (w *Web) addShare(v *visit, in project.Place) error {
+	f := v.sent()
+	g, err := w.Projects.Group(v, v.actor, project.Ref(strings.Trim(v.text("group"), "/")))
+	switch {
+	case errs.Is(err, errs.KindNotFound):
+		f.wrong("group", "is not one that you see")
+		return w.showMembers(v, in, f)
+	case err != nil:
+		return err
+	}
+	_, err = w.Projects.ShareWith(v, v.actor, in, project.NewShare{GroupID: g.ID, Level: v.sentLevel("group_access"), ExpiresAt: v.text("expires_at")})
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showMembers(v, in, f)
+	}
+	return v.done("The members of "+g.FullName+" have access now.", settingsOf(in, "members"))
+}
+
+func (w *Web) removeShare(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.Projects.Unshare(v, v.actor, in, id), "The group has no access by that any more.", settingsOf(in, "members"))
+}
+
+func (w *Web) approveRequest(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	_, err = w.Projects.Approve(v, v.actor, in, id, v.sentLevel("access_level"))
+	return v.told(err, "The request has been accepted.", settingsOf(in, "members"))
+}
+
+func (w *Web) denyRequest(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.Projects.Deny(v, v.actor, in, id), "The request has been turned down.", settingsOf(in, "members"))
+}
+
+func (w *Web) joinPages() {
+	w.settingsPage("POST request_access", w.requestAccess)
+	w.settingsPage("POST withdraw_request", w.withdrawRequest)
+	w.settingsPage("POST leave", w.leave)
+}
+
+// placeAt is the page of a project or group itself.
+func placeAt(in project.Place) string { return pathTo(string(in.Ref)) }
+
+func (w *Web) requestAccess(v *visit, in project.Place) error {
+	_, err := w.Projects.RequestAccess(v, v.actor, in)
+	return v.told(err, "You have asked to be let in.", placeAt(in))
+}
+
+func (w *Web) withdrawRequest(v *visit, in project.Place) error {
+	return v.told(w.Projects.Deny(v, v.actor, in, v.actor.ID), "You no longer ask to be let in.", placeAt(in))
+}
+
+func (w *Web) leave(v *visit, in project.Place) error {
+	return v.told(w.Projects.RemoveMember(v, v.actor, in, v.actor.ID, false), "You have left.", "/")
+}

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"strconv"
+
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) protectedPages() {
+	w.projectPage("GET settings/protected", signedIn, ofProject(w.protected))
+	w.projectPage("POST settings/protected", signedIn, ofProject(w.protect))
+	w.projectPage("POST settings/protected/force", signedIn, ofProject(w.allowForce))
+	w.projectPage("POST settings/protected/delete", signedIn, ofProject(w.unprotect))
+	w.projectPage("GET settings/push_rules", signedIn, ofProject(w.pushRules))
+	w.projectPage("POST settings/push_rules", signedIn, ofProject(w.savePushRules))
+}
+
+type protectedPage struct {
+	setup
+	Form     form
+	Branches []*repo.Protected
+	Tags     []*repo.Protected
+	Levels   []option
+}
+
+func (protectedPage) view() string    { return "place_protected" }
+func (p protectedPage) title() string { return "Protected branches and tags · " + p.Name() }
+
+func (w *Web) protected(v *visit, in project.Place) error {
+	return w.showProtected(v, in, filled("push_level", "40", "merge_level", "40", "create_level", "40"))
+}
+
+func (w *Web) showProtected(v *visit, in project.Place, f form) error {
+	s, err := w.setup(v, in, "protected")
+	if err != nil {
+		return err
+	}
+	p := protectedPage{setup: s, Form: f, Levels: refLevels()}
+	for kind, list := range map[repo.RefKind]*[]*repo.Protected{repo.BranchRef: &p.Branches, repo.TagRef: &p.Tags} {
+		page, err := w.Repos.ProtectedRefs(v, v.actor, in.Ref, kind, "", allOf())
+		if err != nil {
+			return err
+		}
+		*list = page.Items
+	}
+	return v.showForm(p, f)
+}
+
+func refLevels() []option {
+	var list []option
+	for _, l := range []project.Level{project.Maintainer, project.Developer, project.NoAccess, repo.AdminLevel} {
+		list = append(list, option{strconv.FormatInt(int64(l), 10), repo.RefAccess{Level: l}.Description()})
+	}
+	return list
+}
+
+// refKind is which list a form is about.
+func (v *visit) refKind() (repo.RefKind, error) {
+	kind := repo.RefKind(v.text("kind"))
+	if kind != repo.BranchRef && kind != repo.TagRef {
+		return "", errs.NotFound("")
+	}
+	return kind, nil
+}
+
+func (w *Web) protect(v *visit, in project.Place) error {
+	kind, err := v.refKind()
+	if err != nil {
+		return err
+	}
+	n := repo.NewProtected{Name: v.text(string(kind)), AllowForcePush: v.ticked("allow_force_push")}
+	if kind == repo.BranchRef {
+		n.Access = []repo.RefAccess{{Action: repo.PushTo, Level: v.sentLevel("push_level")}, {Action: repo.MergeInto, Level: v.sentLevel("merge_level")}}
+	} else {
+		n.Access = []repo.RefAccess{{Action: repo.CreateRef, Level: v.sentLevel("create_level")}}
+	}
+	if _, err := w.Repos.Protect(v, v.actor, in.Ref, kind, n); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showProtected(v, in, f)
+	}
+	return v.done(n.Name+" is protected.", settingsOf(in, "protected"))
+}
+
+func (w *Web) allowForce(v *visit, in project.Place) error {
+	allow := v.ticked("allow_force_push")
+	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{AllowForcePush: &allow})
+	done := map[bool]string{true: "It may be rewritten by those who push to it.", false: "Nobody rewrites it now."}[allow]
+	return v.told(err, done, settingsOf(in, "protected"))
+}
+
+func (w *Web) unprotect(v *visit, in project.Place) error {
+	kind, err := v.refKind()
+	if err != nil {
+		return err
+	}
+	name := v.text("name")
+	return v.told(w.Repos.Unprotect(v, v.actor, in.Ref, kind, name), name+" is no longer protected.", settingsOf(in, "protected"))
+}
+
+type pushRulesPage struct {
+	setup
+	Form form
+}
+
+func (pushRulesPage) view() string    { return "place_push_rules" }
+func (p pushRulesPage) title() string { return "Push rules · " + p.Name() }
+
+func (w *Web) pushRules(v *visit, in project.Place) error {
+	var r repo.PushRules
+	rule, err := w.Repos.PushRule(v, v.actor, in.Ref)
+	switch {
+	case err == nil:
+		r = rule.PushRules
+	case !errs.Is(err, errs.KindNotFound):
+		return err
+	}
+	return w.showPushRules(v, in, filled("commit_message_regex", r.CommitMessage, "commit_message_negative_regex", r.CommitMessageNegative,
+		"branch_name_regex", r.BranchName, "author_email_regex", r.AuthorEmail, "file_name_regex", r.FileName,
+		"max_file_size", strconv.FormatInt(r.MaxFileSize, 10), "deny_delete_tag", on(r.DenyDeleteTag), "member_check", on(r.MemberCheck),
+		"prevent_secrets", on(r.PreventSecrets), "commit_committer_check", on(r.CommitterCheck), "commit_committer_name_check", on(r.CommitterNameCheck),
+		"reject_unsigned_commits", on(r.RejectUnsigned), "reject_non_dco_commits", on(r.RejectNonDCO)))
+}
+
+func (w *Web) showPushRules(v *visit, in project.Place, f form) error {
+	s, err := w.setup(v, in, "push_rules")
+	if err != nil {
+		return err
+	}
+	return v.showForm(pushRulesPage{s, f}, f)
+}
+
+func (w *Web) savePushRules(v *visit, in project.Place) error {
+	f := v.sent()
+	text := func(name string) *string {
+		value := v.text(name)
+		return &value
+	}
+	box := func(name string) *bool {
+		value := v.ticked(name)
+		return &value
+	}
+	size := v.whole(&f, "max_file_size")
+	if f.bad() {
+		return w.showPushRules(v, in, f)
+	}
+	err := w.Repos.SavePushRule(v, v.actor, in.Ref, repo.PushRuleChange{
+		CommitMessage: text("commit_message_regex"), CommitMessageNegative: text("commit_message_negative_regex"),
+		BranchName: text("branch_name_regex"), AuthorEmail: text("author_email_regex"), FileName: text("file_name_regex"), MaxFileSize: &size,
+		DenyDeleteTag: box("deny_delete_tag"), MemberCheck: box("member_check"), PreventSecrets: box("prevent_secrets"),
+		CommitterCheck: box("commit_committer_check"), CommitterNameCheck: box("commit_committer_name_check"),
+		RejectUnsigned: box("reject_unsigned_commits"), RejectNonDCO: box("reject_non_dco_commits"),
+	})
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showPushRules(v, in, f)
+	}
+	return v.done("The push rules have been saved.", settingsOf(in, "push_rules"))
+}

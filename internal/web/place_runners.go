@@ -1,0 +1,242 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"svc/internal/ci"
+	"svc/internal/db"
+	"svc/internal/project"
+)
+
+func (w *Web) runnerPages() {
+	for page, do := range map[string]func(*visit, setup) error{
+		"GET %s": w.runners, "POST %s": w.createRunner, "POST %s/{id}": w.changeRunner, "POST %s/{id}/pause": w.pauseRunner(true),
+		"POST %s/{id}/resume": w.pauseRunner(false), "POST %s/{id}/token": w.resetRunner, "POST %s/{id}/delete": w.deleteRunner,
+	} {
+		w.settingsPage(fill(page, "settings/runners"), func(v *visit, in project.Place) error {
+			s, err := w.setup(v, in, "runners")
+			if err != nil {
+				return err
+			}
+			return do(v, s)
+		})
+		w.page(fill(page, "/admin/runners"), admins, func(v *visit) error { return do(v, setup{Part: "runners", Owner: true}) })
+	}
+	w.projectPage("POST settings/runners/{id}/enable", signedIn, ofProject(w.enableRunner))
+	w.projectPage("POST settings/runners/{id}/disable", signedIn, ofProject(w.disableRunner))
+}
+
+// fill puts an address into the pattern of a page that is in several places.
+func fill(pattern, at string) string { return strings.Replace(pattern, "%s", at, 1) }
+
+type runnersPage struct {
+	setup
+	Admin     bool
+	At        string
+	Form      form
+	Status    string
+	Statuses  []option
+	Runners   []runnerRow
+	Available []runnerRow // of other projects that the visitor keeps
+	Made      *ci.Runner  // with its token, just after that was made
+	Commands  []string    // by which that one is started
+	Pager     pager
+}
+
+type runnerRow struct {
+	*ci.Runner
+	Status ci.RunnerStatus
+	Kept   bool   // the visitor may change it here
+	Own    bool   // of this project, and not of another that lends it
+	Scope  string // whose jobs it takes, for people
+}
+
+// TagList is what the form shows of the tags.
+func (r runnerRow) TagList() string { return strings.Join(r.Tags, ", ") }
+
+// Title is what to call it.
+func (r runnerRow) Title() string {
+	if r.Description != "" {
+		return r.Description
+	}
+	return fmt.Sprintf("Runner #%d", r.ID)
+}
+
+func (runnersPage) view() string { return "place_runners" }
+func (p runnersPage) title() string {
+	if p.Admin {
+		return "Runners · Administration"
+	}
+	return "Runners · " + p.Name()
+}
+
+// runnersAt is where the runners of a place, or all of them, are.
+func runnersAt(s setup) string {
+	if s.Base == "" {
+		return "/admin/runners"
+	}
+	return s.Base + "runners"
+}
+
+func (w *Web) runners(v *visit, s setup) error {
+	return w.showRunners(v, s, filled("run_untagged", "1"), nil)
+}
+
+func (w *Web) showRunners(v *visit, s setup, f form, made *ci.Runner) error {
+	p := runnersPage{setup: s, Admin: s.Base == "", At: runnersAt(s), Status: v.param("status"), Made: made,
+		Statuses: []option{{"", "All"}, {"online", "Online"}, {"offline", "Offline"}, {"stale", "Stale"}, {"never_contacted", "Never seen"}, {"paused", "Paused"}}}
+	filter := ci.RunnerFilter{Status: p.Status}
+	var page db.Page[*ci.Runner]
+	var err error
+	switch {
+	case p.Admin:
+		page, err = w.CI.AllRunners(v, v.actor, filter, v.paging())
+	case s.G != nil:
+		page, err = w.CI.GroupRunners(v, v.actor, s.Place.Ref, filter, v.paging())
+	default:
+		page, err = w.CI.ProjectRunners(v, v.actor, s.Place.Ref, filter, v.paging())
+	}
+	if err != nil {
+		return err
+	}
+	p.Pager = v.pager(page.More)
+	here := map[int64]bool{}
+	for _, r := range page.Items {
+		here[r.ID] = true
+		p.Runners = append(p.Runners, w.runnerRow(v, s, r))
+	}
+	if s.P != nil {
+		own, err := w.CI.OwnRunners(v, v.actor, ci.RunnerFilter{Kind: ci.ProjectRunner}, allOf())
+		if err != nil {
+			return err
+		}
+		for _, r := range own.Items {
+			if !here[r.ID] && !r.Locked {
+				p.Available = append(p.Available, w.runnerRow(v, s, r))
+			}
+		}
+	}
+	f.only("description", "tags", "maximum_timeout")
+	p.Form = f
+	if made != nil {
+		p.Commands = []string{
+			fmt.Sprintf("SVC_RUNNER_URL=%s SVC_RUNNER_TOKEN=%s svc runner", w.Site.URL, made.Secret),
+			fmt.Sprintf("gitlab-runner register --url %s --token %s", w.Site.URL, made.Secret),
+		}
+	}
+	return v.showForm(p, f)
+}
+
+func (w *Web) runnerRow(v *visit, s setup, r *ci.Runner) runnerRow {
+	row := runnerRow{Runner: r, Status: r.Status(w.Now())}
+	switch r.Kind {
+	case ci.InstanceRunner:
+		row.Scope, row.Kept = "Everybody", v.actor.Admin && s.Base == ""
+	case ci.GroupRunner:
+		row.Scope, row.Kept = "Group", s.Base == "" || s.G != nil && r.GroupID != nil && *r.GroupID == s.G.Group.ID
+	default:
+		row.Scope, row.Kept, row.Own = "Project", true, true
+	}
+	return row
+}
+
+// runnerChange is what the form says.
+func (v *visit) runnerChange(f *form) ci.RunnerChange {
+	description, untagged, protected, locked := v.text("description"), v.ticked("run_untagged"), v.ticked("ref_protected"), v.ticked("locked")
+	tags := strings.Split(v.text("tags"), ",")
+	c := ci.RunnerChange{Description: &description, RunUntagged: &untagged, ProtectedOnly: &protected, Locked: &locked, Tags: &tags}
+	var timeout *int64
+	if minutes := v.whole(f, "maximum_timeout"); minutes > 0 {
+		seconds := minutes * 60
+		timeout = &seconds
+	}
+	c.MaximumTimeout = &timeout
+	return c
+}
+
+func (w *Web) createRunner(v *visit, s setup) error {
+	f := v.sent()
+	n := ci.NewRunner{Kind: ci.InstanceRunner, RunnerChange: v.runnerChange(&f)}
+	switch {
+	case s.G != nil:
+		n.Kind, n.Group = ci.GroupRunner, s.Place.Ref
+	case s.P != nil:
+		n.Kind, n.Project = ci.ProjectRunner, s.Place.Ref
+	}
+	if f.bad() {
+		return w.showRunners(v, s, f, nil)
+	}
+	made, err := w.CI.CreateRunner(v, v.actor, n)
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showRunners(v, s, f, nil)
+	}
+	return w.showRunners(v, s, filled("run_untagged", "1"), made)
+}
+
+func (w *Web) changeRunner(v *visit, s setup) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	f := v.sent()
+	c := v.runnerChange(&f)
+	if f.bad() {
+		v.tell("bad", "The timeout is not a number of minutes.")
+		return v.redirect(runnersAt(s))
+	}
+	_, err = w.CI.UpdateRunner(v, v.actor, id, c)
+	return v.told(err, "The runner has been saved.", runnersAt(s))
+}
+
+func (w *Web) pauseRunner(paused bool) func(*visit, setup) error {
+	done := map[bool]string{true: "The runner takes no more jobs.", false: "The runner takes jobs again."}[paused]
+	return func(v *visit, s setup) error {
+		id, err := v.number("id")
+		if err != nil {
+			return err
+		}
+		_, err = w.CI.UpdateRunner(v, v.actor, id, ci.RunnerChange{Paused: &paused})
+		return v.told(err, done, runnersAt(s))
+	}
+}
+
+func (w *Web) resetRunner(v *visit, s setup) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	made, err := w.CI.ResetRunnerToken(v, v.actor, id)
+	if err != nil {
+		return v.told(err, "", runnersAt(s))
+	}
+	return w.showRunners(v, s, filled("run_untagged", "1"), made)
+}
+
+func (w *Web) deleteRunner(v *visit, s setup) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.CI.DeleteRunner(v, v.actor, id, nil), "The runner has been removed.", runnersAt(s))
+}
+
+func (w *Web) enableRunner(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	_, err = w.CI.EnableRunner(v, v.actor, in.Ref, id)
+	return v.told(err, "The runner takes jobs of this project now.", settingsOf(in, "runners"))
+}
+
+func (w *Web) disableRunner(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.CI.DisableRunner(v, v.actor, in.Ref, id), "The runner takes no more jobs of this project.", settingsOf(in, "runners"))
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"strconv"
+
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// settingsPage adds a page to the settings of projects and to those of groups:
+// most are the same for both. "GET settings/members" is what stands behind
+// "/-/" there.
+func (w *Web) settingsPage(pattern string, do func(*visit, project.Place) error) {
+	w.projectPage(pattern, signedIn, ofProject(do))
+	w.groupPage(pattern, signedIn, func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref, Group: true}) })
+}
+
+// ofProject takes a project for a place.
+func ofProject(do func(*visit, project.Place) error) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref}) }
+}
+
+// settingsPages are those that lead elsewhere: to the first page of the
+// settings, and from the addresses that people know from v4.
+func (w *Web) settingsPages() {
+	for _, pattern := range []string{"GET settings", "GET edit"} {
+		w.settingsPage(pattern, func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "general")) })
+	}
+	members := func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "members")) }
+	w.projectPage("GET project_members", signedIn, ofProject(members))
+	w.groupPage("GET group_members", signedIn, func(v *visit, ref project.Ref) error { return members(v, project.Place{Ref: ref, Group: true}) })
+	w.projectPage("GET settings/repository", signedIn, ofProject(func(v *visit, in project.Place) error {
+		return v.redirect(settingsOf(in, "protected"))
+	}))
+	w.generalPages()
+	w.dangerPages()
+	w.memberPages()
+	w.placeTokenPages()
+	w.deployPages()
+	w.variablePages()
+	w.runnerPages()
+	w.protectedPages()
+	w.ciSettingsPages()
+	w.joinPages()
+}
+
+// settingsOf is the address of a page of the settings.
+func settingsOf(in project.Place, page string) string {
+	return pathTo(placePath(in)) + "/-/settings/" + page
+}
+
+// placePath is where a project or group has its pages.
+func placePath(in project.Place) string {
+	if in.Group {
+		return "groups/" + string(in.Ref)
+	}
+	return string(in.Ref)
+}
+
+// setup is what every page of the settings begins with: the head of a project
+// or that of a group, and where the settings are.
+type setup struct {
+	P     *head
+	G     *groupHead
+	Place project.Place
+	Base  string // the address of the settings, with a slash at the end
+	Part  string // which page of them
+	Owner bool   // the visitor may do what is for Owners
+	level project.Level
+}
+
+// Name is that of the project or group.
+func (s setup) Name() string {
+	if s.G != nil {
+		return s.G.Group.FullName
+	}
+	return s.P.Project.FullName()
+}
+
+// Thing says what it is.
+func (s setup) Thing() string {
+	if s.G != nil {
+		return "group"
+	}
+	return "project"
+}
+
+// Path is the full path.
+func (s setup) Path() string {
+	if s.G != nil {
+		return s.G.Group.FullPath
+	}
+	return s.P.Project.FullPath
+}
+
+// setup gives the settings to those who may change them: Maintainers of a
+// project, Owners of a group.
+func (w *Web) setup(v *visit, in project.Place, part string) (setup, error) {
+	s := setup{Place: in, Part: part, Base: settingsOf(in, "")}
+	if in.Group {
+		if _, err := w.Projects.RequireGroup(v, v.actor, in.Ref, project.Owner); err != nil {
+			return s, err
+		}
+		g, err := w.groupHead(v, in.Ref, "settings")
+		s.G, s.Owner, s.level = &g, true, project.Owner
+		return s, err
+	}
+	if _, err := w.Projects.Require(v, v.actor, in.Ref, project.Maintainer); err != nil {
+		return s, err
+	}
+	h, err := w.head(v, in.Ref, "settings")
+	if err != nil {
+		return s, err
+	}
+	s.P, s.level = &h, h.Project.Access.Level()
+	if v.actor.Admin {
+		s.level = project.Owner
+	}
+	s.Owner = s.level >= project.Owner
+	return s, nil
+}
+
+// Levels are those that the visitor may give.
+func (s setup) Levels() []option {
+	var list []option
+	for _, l := range []project.Level{project.Guest, project.Planner, project.Reporter, project.Developer, project.Maintainer, project.Owner} {
+		if l <= s.level {
+			list = append(list, option{strconv.FormatInt(int64(l), 10), l.String()})
+		}
+	}
+	return list
+}
+
+// sentLevel reads a level of a form. One that is none is refused by the feature.
+func (v *visit) sentLevel(name string) project.Level {
+	n, err := strconv.ParseInt(v.text(name), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return project.Level(n)
+}
+
+// named finds the user whom a field of a form names.
+func (w *Web) named(v *visit, username string) (int64, error) {
+	u, err := w.findUser(v, username)
+	if errs.Is(err, errs.KindNotFound) {
+		return 0, errs.InvalidField("username", "is not that of anybody here")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return u.ID, nil
+}

@@ -1,0 +1,197 @@
+package web
+
+import (
+	"net/url"
+
+	"svc/internal/ci"
+	"svc/internal/db"
+	"svc/internal/project"
+)
+
+func (w *Web) variablePages() {
+	for page, do := range map[string]func(*visit, drawer) error{
+		"GET %s": w.variables, "POST %s": w.createVariable, "POST %s/update": w.updateVariable, "POST %s/delete": w.deleteVariable,
+	} {
+		w.settingsPage(fill(page, "settings/variables"), func(v *visit, in project.Place) error {
+			s, err := w.setup(v, in, "variables")
+			if err != nil {
+				return err
+			}
+			return do(v, placeDrawer{w, s})
+		})
+		w.page(fill(page, "/admin/variables"), admins, func(v *visit) error { return do(v, adminDrawer{w}) })
+	}
+}
+
+// drawer is where variables are kept: in a project or group, or for the whole
+// installation.
+type drawer interface {
+	setup() setup // empty for the installation
+	at() string
+	list(v *visit, p db.Paging) (db.Page[ci.Variable], error)
+	one(v *visit, key, scope string) (*ci.Variable, error)
+	create(v *visit, key string, c ci.VariableChange) error
+	update(v *visit, key, scope string, c ci.VariableChange) error
+	delete(v *visit, key, scope string) error
+}
+
+type placeDrawer struct {
+	w *Web
+	s setup
+}
+
+func (d placeDrawer) setup() setup { return d.s }
+func (d placeDrawer) at() string   { return d.s.Base + "variables" }
+func (d placeDrawer) list(v *visit, p db.Paging) (db.Page[ci.Variable], error) {
+	return d.w.CI.Variables(v, v.actor, d.s.Place, p)
+}
+func (d placeDrawer) one(v *visit, key, scope string) (*ci.Variable, error) {
+	return d.w.CI.Variable(v, v.actor, d.s.Place, key, &scope)
+}
+func (d placeDrawer) create(v *visit, key string, c ci.VariableChange) error {
+	_, err := d.w.CI.CreateVariable(v, v.actor, d.s.Place, key, c)
+	return err
+}
+func (d placeDrawer) update(v *visit, key, scope string, c ci.VariableChange) error {
+	_, err := d.w.CI.UpdateVariable(v, v.actor, d.s.Place, key, &scope, c)
+	return err
+}
+func (d placeDrawer) delete(v *visit, key, scope string) error {
+	return d.w.CI.DeleteVariable(v, v.actor, d.s.Place, key, &scope, nil)
+}
+
+type adminDrawer struct{ w *Web }
+
+func (d adminDrawer) setup() setup { return setup{} }
+func (d adminDrawer) at() string   { return "/admin/variables" }
+func (d adminDrawer) list(v *visit, p db.Paging) (db.Page[ci.Variable], error) {
+	return d.w.CI.InstanceVariables(v, v.actor, p)
+}
+func (d adminDrawer) one(v *visit, key, _ string) (*ci.Variable, error) {
+	return d.w.CI.InstanceVariable(v, v.actor, key)
+}
+func (d adminDrawer) create(v *visit, key string, c ci.VariableChange) error {
+	c.Scope, c.Hidden = nil, nil
+	_, err := d.w.CI.CreateInstanceVariable(v, v.actor, key, c)
+	return err
+}
+func (d adminDrawer) update(v *visit, key, _ string, c ci.VariableChange) error {
+	c.Scope, c.Hidden = nil, nil
+	_, err := d.w.CI.UpdateInstanceVariable(v, v.actor, key, c)
+	return err
+}
+func (d adminDrawer) delete(v *visit, key, _ string) error {
+	return d.w.CI.DeleteInstanceVariable(v, v.actor, key, nil)
+}
+
+type variablesPage struct {
+	setup
+	Admin     bool
+	At        string
+	Form      form
+	Variables []variableRow
+	Types     []option
+	Edit      *ci.Variable // that is shown with its value
+	Pager     pager
+}
+
+type variableRow struct {
+	ci.Variable
+	Open string // the address that shows its value
+}
+
+func (variablesPage) view() string { return "place_variables" }
+func (p variablesPage) title() string {
+	if p.Admin {
+		return "Variables · Administration"
+	}
+	return "Variables · " + p.Name()
+}
+
+// variables lists them without their values; one that is asked for is shown
+// with its own, to be changed.
+func (w *Web) variables(v *visit, d drawer) error {
+	key := v.param("key")
+	if key == "" {
+		return w.showVariables(v, d, filled("environment_scope", "*"), nil)
+	}
+	one, err := d.one(v, key, v.param("scope"))
+	if err != nil {
+		return err
+	}
+	f := filled("key", one.Key, "value", one.Value, "variable_type", string(one.Type), "environment_scope", one.Scope,
+		"protected", on(one.Protected), "masked", on(one.Masked), "raw", on(one.Raw))
+	if one.Hidden {
+		f.Values.Del("value")
+	}
+	if one.Description != nil {
+		f.Values.Set("description", *one.Description)
+	}
+	return w.showVariables(v, d, f, one)
+}
+
+func (w *Web) showVariables(v *visit, d drawer, f form, edit *ci.Variable) error {
+	page, err := d.list(v, v.paging())
+	if err != nil {
+		return err
+	}
+	f.only("key", "value", "variable_type", "environment_scope", "description")
+	s := d.setup()
+	p := variablesPage{setup: s, Admin: s.Base == "", At: d.at(), Form: f, Edit: edit, Pager: v.pager(page.More),
+		Types: []option{{string(ci.EnvVar), "Variable"}, {string(ci.File), "File: jobs get the name of one with the value"}}}
+	for _, one := range page.Items {
+		open := url.Values{"key": {one.Key}, "scope": {one.Scope}}
+		one.Value = "" // a page does not hold more secrets than were asked for
+		p.Variables = append(p.Variables, variableRow{one, p.At + "?" + open.Encode()})
+	}
+	return v.showForm(p, f)
+}
+
+// variableChange is what the form says.
+func (v *visit) variableChange() ci.VariableChange {
+	kind, scope, description := ci.VariableType(v.text("variable_type")), v.text("environment_scope"), v.text("description")
+	protected, masked, raw, hidden := v.ticked("protected"), v.ticked("masked"), v.ticked("raw"), v.ticked("hidden")
+	value := v.r.PostForm.Get("value")
+	return ci.VariableChange{
+		Value: &value, Type: &kind, Scope: &scope, Description: &description, Protected: &protected, Masked: &masked, Raw: &raw, Hidden: &hidden,
+	}
+}
+
+func (w *Web) createVariable(v *visit, d drawer) error {
+	if err := d.create(v, v.text("key"), v.variableChange()); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showVariables(v, d, f, nil)
+	}
+	return v.done("The variable "+v.text("key")+" has been added.", d.at())
+}
+
+func (w *Web) updateVariable(v *visit, d drawer) error {
+	key, scope := v.text("key"), v.text("scope")
+	one, err := d.one(v, key, scope)
+	if err != nil {
+		return err
+	}
+	c := v.variableChange()
+	if one.Hidden { // it stays so, and an empty field leaves its value
+		masked := true
+		c.Masked = &masked
+		if *c.Value == "" {
+			c.Value = nil
+		}
+	}
+	if err := d.update(v, key, scope, c); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showVariables(v, d, f, one)
+	}
+	return v.done("The variable "+key+" has been saved.", d.at())
+}
+
+func (w *Web) deleteVariable(v *visit, d drawer) error {
+	return v.told(d.delete(v, v.text("key"), v.text("scope")), "The variable "+v.text("key")+" has been removed.", d.at())
+}

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sample is one look at a node.
+type Sample struct {
+	At       time.Time
+	Requests float64 // a second, since the look before
+	Latency  float64 // seconds in which 95 of 100 of those were answered
+	Memory   float64 // bytes
+	Queue    float64 // pieces of background work that wait or run
+	Database float64 // bytes
+}
+
+// history is a value over time.
+type history struct {
+	Name string
+	Now  string // the latest value
+	Most string // the largest
+	Text string // both, for those who do not see the drawing
+	Draw template.HTML
+}
+
+// plots draws the looks at this node.
+func plots(list []Sample) []history {
+	size := func(n float64) string { return byteSize(int64(n)) }
+	var all []history
+	for _, p := range []struct {
+		name  string
+		value func(Sample) float64
+		text  func(float64) string
+	}{
+		{"Requests per second", func(s Sample) float64 { return s.Requests }, func(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }},
+		{"Time to answer, 95 of 100", func(s Sample) float64 { return s.Latency }, milliseconds},
+		{"Memory", func(s Sample) float64 { return s.Memory }, size},
+		{"Background work", func(s Sample) float64 { return s.Queue }, func(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }},
+		{"Database", func(s Sample) float64 { return s.Database }, size},
+	} {
+		var values []float64
+		most := 0.0
+		for _, s := range list {
+			values = append(values, p.value(s))
+			most = max(most, p.value(s))
+		}
+		one := history{Name: p.name, Now: "–", Most: p.text(most)}
+		if len(values) > 0 {
+			one.Now = p.text(values[len(values)-1])
+		}
+		one.Text = fmt.Sprintf("%s: now %s, at most %s", one.Name, one.Now, one.Most)
+		one.Draw = drawCurve(values, most, one.Text)
+		all = append(all, one)
+	}
+	return all
+}
+
+func milliseconds(seconds float64) string {
+	if seconds == 0 {
+		return "–"
+	}
+	return "≤ " + strconv.FormatFloat(seconds*1000, 'f', -1, 64) + " ms"
+}
+
+// The size of a plot, in units of its own.
+const (
+	plotWidth  = 240.0
+	plotHeight = 60.0
+)
+
+// drawCurve draws values as a line over an area, from 0 to the largest.
+func drawCurve(values []float64, most float64, text string) template.HTML {
+	var line strings.Builder
+	for i, n := range values {
+		x, y := plotWidth, plotHeight-1
+		if len(values) > 1 {
+			x = plotWidth * float64(i) / float64(len(values)-1)
+		}
+		if most > 0 {
+			y = plotHeight - 1 - (plotHeight-4)*n/most
+		}
+		fmt.Fprintf(&line, "%.1f,%.1f ", x, y)
+	}
+	points := strings.TrimSpace(line.String())
+	drawn := ""
+	if len(values) > 1 {
+		drawn = fmt.Sprintf(`<polygon points="0,%.0f %s %.0f,%.0f"/><polyline points="%s"/>`, plotHeight, points, plotWidth, plotHeight, points)
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="plot" viewBox="0 0 %.0f %.0f" preserveAspectRatio="none" role="img" aria-label="%s">%s</svg>`,
+		plotWidth, plotHeight, template.HTMLEscapeString(text), drawn))
+}

@@ -1,0 +1,31 @@
+package web
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPlots(t *testing.T) {
+	t.Parallel()
+	list := []Sample{{Requests: 4, Latency: .0025, Memory: 1 << 20, Queue: 2, Database: 3 << 20}, {Requests: 2, Memory: 2 << 20, Database: 3 << 20}}
+	want := []string{"Requests per second: now 2.0, at most 4.0", "Time to answer, 95 of 100: now –, at most ≤ 2.5 ms", "Memory: now 2.0 MiB, at most 2.0 MiB",
+		"Background work: now 0, at most 2", "Database: now 3.0 MiB, at most 3.0 MiB"}
+	for i, p := range plots(list) {
+		if p.Text != want[i] {
+			t.Errorf("%q, want %q", p.Text, want[i])
+		}
+		if !strings.Contains(string(p.Draw), `aria-label="`+p.Name) {
+			t.Errorf("%s has no name: %s", p.Name, p.Draw)
+		}
+	}
+	if draw := string(drawCurve([]float64{4, 2, 0}, 4, `a"<b`)); !strings.Contains(draw, `points="0.0,3.0 120.0,31.0 240.0,59.0"`) || strings.Contains(draw, `"<b`) {
+		t.Error(draw)
+	}
+	// One look is no line yet, and nothing at all is flat.
+	if draw := string(drawCurve([]float64{1}, 1, "")); strings.Contains(draw, "polyline") {
+		t.Error(draw)
+	}
+	if draw := string(drawCurve([]float64{0, 0}, 0, "")); !strings.Contains(draw, `points="0.0,59.0 240.0,59.0"`) {
+		t.Error(draw)
+	}
+}

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"time"
+
+	"svc/internal/audit"
+	"svc/internal/ci"
+	"svc/internal/instance"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// settingsContents are the pages of the settings of projects and groups.
+func settingsContents() []content {
+	now := time.Unix(1e9, 0)
+	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
+	p := &project.Project{ID: 1, Name: "P", FullPath: "g/p", Namespace: project.Namespace{FullName: "G", FullPath: "g"}, DefaultBranch: "main", Avatar: "x.png"}
+	g := &project.Namespace{ID: 1, Name: "G", FullPath: "g", FullName: "G", Visibility: project.Private, Avatar: "x.png"}
+	in := setup{P: &head{Project: p, Tab: "settings", MaySet: true}, Base: "/g/p/-/settings/", Owner: true, level: project.Owner}
+	of := setup{G: &groupHead{Group: g, Tab: "settings", MaySet: true}, Base: "/groups/g/-/settings/", Owner: true, level: project.Owner}
+	bad := form{Errors: map[string][]string{"name": {"is wrong"}, "scopes": {"x"}, "expires_at": {"x"}, "visibility": {"x"}}, Error: "no"}
+	some := []option{{"1", "One"}}
+	member := &project.Member{UserID: 1, User: u, Level: project.Developer, ExpiresAt: "2027-01-01", CreatedAt: now, RequestedAt: &now}
+	share := project.Share{GroupID: 2, GroupName: "H", GroupPath: "h", Level: project.Developer, ExpiresAt: "2027-01-01"}
+	seconds := int64(600)
+	runner := &ci.Runner{ID: 1, Description: "d", Tags: []string{"a"}, Paused: true, Busy: true, RunUntagged: true, ProtectedOnly: true, Locked: true,
+		MaximumTimeout: &seconds, ContactedAt: &now, Manager: &ci.Manager{}, Projects: []*project.Project{p, p}}
+	text := "d"
+	variable := ci.Variable{Key: "K", Description: &text, Type: ci.File, Protected: true, Masked: true, Raw: true, Scope: "x"}
+	hidden := ci.Variable{Key: "H", Masked: true, Hidden: true, Scope: "*"}
+	token := user.Token{Name: "t", Scopes: []string{"api"}, CreatedAt: now, LastUsedAt: &now, ExpiresAt: "2027-01-01", Secret: "s"}
+	rule := &repo.Protected{Name: "main", AllowForcePush: true, Access: []repo.RefAccess{{Action: repo.PushTo, Level: 40}, {Action: repo.PushTo, Level: 30}, {Action: repo.MergeInto}, {Action: repo.CreateRef}}}
+	archived := *p
+	archived.Archived = true
+	old := in
+	old.P = &head{Project: &archived}
+	less := in
+	less.Owner = false
+	return []content{
+		generalPage{setup: in, Form: bad, Branches: some, Access: some}, generalPage{setup: of, Creators: some, Nesters: some},
+		dangerPage{setup: in, Form: bad, Places: some}, dangerPage{setup: of}, dangerPage{setup: old}, dangerPage{setup: less},
+		membersPage{setup: in, Form: bad, Members: []memberRow{{member, false, true, true}, {member, true, false, false}}, Requests: []*project.Member{member}, Shares: []project.Share{share}},
+		membersPage{setup: of},
+		placeTokensPage{setup: in, Form: bad, Tokens: []project.AccessToken{{Token: token, Level: project.Developer}}, Made: &project.AccessToken{Token: token}, Scopes: []scope{{"api", "t"}}},
+		placeTokensPage{setup: of},
+		deployTokensPage{setup: in, Form: bad, Tokens: []project.DeployToken{{Name: "n", Scopes: []string{"x"}, ExpiresAt: &now}}, Made: &project.DeployToken{Secret: "s"}, Scopes: []scope{{"api", "t"}}},
+		deployTokensPage{setup: of},
+		deployKeysPage{setup: in, Form: bad, Keys: []project.DeployKey{{Title: "t", CanPush: true, Public: true, LastUsedAt: &now, ExpiresAt: &now}, {}}, Public: []project.DeployKey{{Title: "p"}}}, deployKeysPage{setup: in},
+		variablesPage{setup: in, Form: bad, Variables: []variableRow{{variable, "?key=K"}, {hidden, "?key=H"}}, Types: some, Edit: &hidden}, variablesPage{setup: of}, variablesPage{Admin: true, At: "/admin/variables"},
+		runnersPage{setup: in, Form: bad, Runners: []runnerRow{{Runner: runner, Kept: true, Status: ci.RunnerOnline}, {Runner: &ci.Runner{}}}, Available: []runnerRow{{Runner: runner}}, Made: &ci.Runner{Secret: "s"}, Commands: []string{"c", "d"}, Statuses: some},
+		runnersPage{setup: of}, runnersPage{Admin: true, Status: "online"},
+		protectedPage{setup: in, Form: bad, Branches: []*repo.Protected{rule, {Name: "x"}}, Tags: []*repo.Protected{rule}, Levels: some}, protectedPage{setup: in},
+		pushRulesPage{in, bad},
+		ciSettingsPage{setup: in, Form: bad, Limited: true, Projects: []*project.Project{p, {ID: 7}}, Groups: []*project.Namespace{g}, Strategies: some, Roles: some}, ciSettingsPage{setup: in},
+	}
+}
+
+// adminContents are the pages of the administration.
+func adminContents() []content {
+	now := time.Unix(1e9, 0)
+	p := &project.Project{ID: 1, Name: "P", FullPath: "g/p", Archived: true, ReadOnly: true}
+	g := &project.Namespace{ID: 1, Name: "G", FullPath: "g", FullName: "G"}
+	bad := form{Errors: map[string][]string{"name": {"is wrong"}}, Error: "no"}
+	var users []content
+	for _, state := range []user.State{user.Active, user.Blocked, user.Banned, user.Deactivated, user.PendingApproval} {
+		u := &user.User{ID: 1, Username: "ada", Name: "Ada", State: state, Admin: state == user.Active, External: true, TwoFactorEnabled: true, Creator: &user.User{}, CurrentSignInAt: &now}
+		users = append(users, userPage{User: u, Form: bad, Locked: true, Impersonate: true, Memberships: []project.Membership{{Project: true, Name: "p"}, {Name: "g"}}}, usersPage{Users: []*user.User{u}, Filters: userFilters()})
+	}
+	return append(users,
+		userPage{User: &user.User{ConfirmedAt: &now}, Self: true}, usersPage{}, newUserPage{bad},
+		overviewPage{Counts: &instance.Counts{Users: instance.Count{N: 10_000, Over: true}, Pending: instance.Count{N: 1}}, Work: map[queue.State]int64{queue.Failed: 1}, Plots: plots([]Sample{{At: now, Requests: 1, Latency: .01}, {At: now}})},
+		overviewPage{Counts: &instance.Counts{}}, overviewPage{Counts: &instance.Counts{}, Plots: plots(nil)},
+		adminListPage{Projects: []*project.Project{p}, Archived: "no"}, adminListPage{OfGroups: true, Groups: []*project.Namespace{g}}, adminListPage{},
+		storagesPage{[]instance.Storage{{Name: "default", Disk: instance.Disk{Size: 2, Free: 1}, ReadOnly: 1}, {Disk: instance.Disk{Missing: true}}, {Disk: instance.Disk{Locked: true}}}},
+		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},
+		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Behind: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},
+		adminSettingsPage{bad, settingSections(&setting.Settings{})},
+		applicationsPage{Admin: true},
+	)
+}
