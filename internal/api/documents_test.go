@@ -132,6 +132,9 @@ func TestPage(t *testing.T) {
 			}
 			continue
 		}
+		if strings.HasPrefix(m[1], "../../") {
+			continue // to the pages, which are another door
+		}
 		// Relative to the page, so that it works below any path of a proxy.
 		if resp := get(t, a, "GET", "/api/v4/"+m[1]); resp.StatusCode != 200 {
 			t.Errorf("%s answers %d", m[1], resp.StatusCode)

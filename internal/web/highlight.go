@@ -19,7 +19,7 @@ func highlight(name, source string) (template.HTML, int, error) {
 	}
 	var b strings.Builder
 	for i, line := range lines {
-		fmt.Fprintf(&b, `<span id="L%d"><a href="#L%d"></a>`, i+1, i+1)
+		fmt.Fprintf(&b, `<span id="L%d"><a href="#L%d" aria-label="Line %d"></a>`, i+1, i+1, i+1)
 		writeTokens(&b, line)
 		b.WriteString("</span>")
 	}

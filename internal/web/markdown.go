@@ -14,6 +14,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tasks "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
@@ -100,6 +101,8 @@ var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item)$`)).OnElements("span", "pre", "code", "div", "li", "a", "sup")
 	p.AllowAttrs("type", "checked", "disabled").Matching(regexp.MustCompile(`^(checkbox|checked|disabled|)$`)).OnElements("input")
+	p.AllowAttrs("aria-label").Matching(regexp.MustCompile(`^(Done|To do)$`)).OnElements("input")
+	p.AllowAttrs("tabindex").Matching(regexp.MustCompile(`^0$`)).OnElements("pre")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).OnElements("p", "div", "img", "h1", "h2", "h3")
 	p.RequireNoFollowOnFullyQualifiedLinks(true)
 	p.RequireNoReferrerOnFullyQualifiedLinks(true)
@@ -137,7 +140,8 @@ func (h *headings) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (h *headings) Put([]byte) {}
 
-// codeBlocks colours the code in a text.
+// codeBlocks colours the code in a text, and gives the boxes of lists of tasks
+// names.
 type codeBlocks struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -152,11 +156,22 @@ func (codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			line := block.Lines().At(i)
 			code.Write(line.Value(source))
 		}
-		_, _ = w.WriteString(`<pre class="chroma"><code>`)
+		_, _ = w.WriteString(`<pre class="chroma" tabindex="0"><code>`) // long lines are scrolled by keys too
 		if err := colour(w, "x."+string(block.Language(source)), string(block.Language(source)), code.String()); err != nil {
 			return ast.WalkStop, err
 		}
 		_, _ = w.WriteString("</code></pre>\n")
+		return ast.WalkContinue, nil
+	})
+	r.Register(tasks.KindTaskCheckBox, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		box := `<input disabled="" type="checkbox" aria-label="To do"> `
+		if n.(*tasks.TaskCheckBox).IsChecked {
+			box = `<input checked="" disabled="" type="checkbox" aria-label="Done"> `
+		}
+		_, _ = w.WriteString(box)
 		return ast.WalkContinue, nil
 	})
 }

@@ -182,7 +182,7 @@ func (w *Web) funcs() template.FuncMap {
 		"day":   func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 		"field": newField, "kind": fieldKind, "hint": fieldHint, "auto": fieldAuto, "place": fieldPlace, "rows": fieldRows,
 		"needed": fieldNeeded, "first": fieldFirst, "id": fieldID,
-		"choose": newChoice, "tick": newTick, "sidelink": newSideLink, "join": newJoin, "secret": newShown,
+		"choose": newChoice, "tick": newTick, "sidelink": newSideLink, "join": newJoin, "secret": newCopied,
 		"int": func(n int64) int { return int(n) }, "minutes": func(seconds *int64) int64 { return *seconds / 60 },
 		"firstline": func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
 		"act":       newAction, "look": actionKind, "ask": actionAsk, "about": actionAbout, "sends": actionSends, "symbol": actionSymbol,
@@ -330,7 +330,7 @@ func newJoin(f frame, base, name string, s project.Standing) join { return join{
 // copied is a text to be copied, a secret mostly.
 type copied struct{ ID, What, Secret, Text string }
 
-func newShown(id, what, secret, text string) copied { return copied{id, what, secret, text} }
+func newCopied(id, what, secret, text string) copied { return copied{id, what, secret, text} }
 
 // pager leads to the pages of a list before and after.
 type pager struct{ Before, After string }

@@ -218,8 +218,8 @@ func TestHighlight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `<span id="L1"><a href="#L1"></a><span class="k">package</span> x` + "\n" + `</span><span id="L2"><a href="#L2"></a>` + "\n" +
-		`</span><span id="L3"><a href="#L3"></a><span class="c">// &lt;script&gt;</span>` + "\n</span>"
+	want := `<span id="L1"><a href="#L1" aria-label="Line 1"></a><span class="k">package</span> x` + "\n" + `</span><span id="L2"><a href="#L2" aria-label="Line 2"></a>` + "\n" +
+		`</span><span id="L3"><a href="#L3" aria-label="Line 3"></a><span class="c">// &lt;script&gt;</span>` + "\n</span>"
 	if lines != 3 || string(html) != want {
 		t.Errorf("%d lines: %s", lines, html)
 	}

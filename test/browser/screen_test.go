@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -18,8 +19,9 @@ import (
 func TestScreens(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.fill(t)
-	guest, ada := c.open(t, s), c.open(t, s)
+	guest, ada, root := c.open(t, s), c.open(t, s), c.open(t, s)
 	ada.signIn("ada", password)
+	root.signIn("root", rootPassword)
 	for _, p := range []struct {
 		name, path string
 		as         *tab
@@ -51,6 +53,32 @@ func TestScreens(t *testing.T) {
 		{"sessions", "/-/user_settings/active_sessions", ada},
 		{"keys", "/-/user_settings/ssh_keys", ada},
 		{"tokens", "/-/user_settings/personal_access_tokens", ada},
+		{"settings-general", "/analysis/engine/-/settings/general", ada},
+		{"settings-members", "/analysis/engine/-/settings/members", ada},
+		{"settings-access-tokens", "/analysis/engine/-/settings/access_tokens", ada},
+		{"settings-deploy-tokens", "/analysis/engine/-/settings/deploy_tokens", ada},
+		{"settings-deploy-keys", "/analysis/engine/-/settings/deploy_keys", ada},
+		{"settings-variables", "/analysis/engine/-/settings/variables?key=TOKEN&scope=*", ada},
+		{"settings-runners", "/analysis/engine/-/settings/runners", ada},
+		{"settings-protected", "/analysis/engine/-/settings/protected", ada},
+		{"settings-push-rules", "/analysis/engine/-/settings/push_rules", ada},
+		{"settings-ci", "/analysis/engine/-/settings/ci_cd", ada},
+		{"settings-danger", "/analysis/engine/-/settings/danger", ada},
+		{"group-general", "/groups/analysis/-/settings/general", ada},
+		{"group-members", "/groups/analysis/-/settings/members", ada},
+		{"admin", "/admin", root},
+		{"admin-users", "/admin/users", root},
+		{"admin-user", "/admin/users/" + id(t, s, "ada"), root},
+		{"admin-new-user", "/admin/users/new", root},
+		{"admin-groups", "/admin/groups", root},
+		{"admin-projects", "/admin/projects", root},
+		{"admin-runners", "/admin/runners", root},
+		{"admin-variables", "/admin/variables", root},
+		{"admin-applications", "/admin/applications", root},
+		{"admin-audit", "/admin/audit_logs", root},
+		{"admin-work", "/admin/background_jobs", root},
+		{"admin-storages", "/admin/storages", root},
+		{"admin-settings", "/admin/application_settings", root},
 	} {
 		p.as.t = t
 		p.as.screens(p.name, p.path)
@@ -68,8 +96,7 @@ func (b *tab) screens(name, path string) {
 				continue
 			}
 			name := fmt.Sprintf("%s-%s-%d", name, theme, width)
-			b.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+			b.screen(width, theme)
 			b.visit(path)
 			b.look(name)
 			b.shoot(name)
@@ -88,6 +115,7 @@ func (b *tab) look(name string) {
 			!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.length || e.querySelector?.("img[alt]:not([alt=''])")) && !e.closest(".source, .prose")).map(e => e.outerHTML)`, &nameless),
 		chromedp.Evaluate(`[...document.querySelectorAll("[id]")].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`, &twice),
 	)
+	b.access(name)
 	if wide > 0 {
 		b.t.Errorf("%s is %d pixels too wide", name, wide)
 	}
@@ -101,12 +129,56 @@ func (b *tab) look(name string) {
 
 func (b *tab) shoot(name string) {
 	b.t.Helper()
-	dir := os.Getenv("SVC_SCREENSHOTS")
-	if dir == "" {
+	if os.Getenv("SVC_SCREENSHOTS") == "" {
 		return
 	}
 	var picture []byte
 	b.do(chromedp.FullScreenshot(&picture, 100))
+	b.keep(name, picture)
+}
+
+// TestAPIPage looks at the page of the API, which is too long to be looked at
+// whole: at its frame and the first endpoint.
+func TestAPIPage(t *testing.T) {
+	s, c := start(t), launch(t)
+	b := c.open(t, s)
+	for _, theme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 390} {
+			if os.Getenv("SVC_SCREENSHOTS") == "" && (theme == "dark") != (width == 390) {
+				continue
+			}
+			b.screen(width, theme)
+			b.visit("/api/v4/docs")
+			// What repeats itself says nothing new.
+			b.do(chromedp.Evaluate(`for (const q of [".endpoint", ".shape", ".side details"]) [...document.querySelectorAll(q)].slice(2).forEach(e => e.remove());
+				document.querySelectorAll(".group:not(:has(.endpoint, .shape))").forEach(e => e.remove())`, nil))
+			name := fmt.Sprintf("api-%s-%d", theme, width)
+			b.look(name)
+			b.shoot(name)
+		}
+	}
+	// The theme is that of the other pages.
+	b.do(chromedp.Click("#theme", chromedp.ByQuery))
+	var chosen, kept string
+	b.do(chromedp.Evaluate(`document.documentElement.dataset.theme`, &chosen))
+	b.visit("/explore")
+	b.do(chromedp.Evaluate(`document.documentElement.dataset.theme`, &kept))
+	if chosen != "light" || kept != chosen {
+		t.Errorf("the theme is %q, and then %q", chosen, kept)
+	}
+}
+
+// screen makes the tab as wide as a screen, in the colours of a system.
+func (b *tab) screen(width int64, theme string) {
+	b.t.Helper()
+	b.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+}
+
+// keep writes a picture to where SVC_SCREENSHOTS says.
+func (b *tab) keep(name string, picture []byte) {
+	b.t.Helper()
+	dir := os.Getenv("SVC_SCREENSHOTS")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
@@ -135,6 +207,12 @@ func (s *server) fill(t *testing.T) {
 	} {
 		s.call(t, "POST", "/projects", url.Values{"name": {p[0]}, "namespace_id": {place}, "description": {p[1]}, "visibility": {p[2]}, "topics": {"mathematics,engine"}})
 	}
+	s.call(t, "POST", "/projects/analysis%2Fengine/variables", url.Values{"key": {"TOKEN"}, "value": {"not-a-real-one"}, "masked": {"true"}, "protected": {"true"}, "description": {"Opens the store."}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/variables", url.Values{"key": {"URL"}, "value": {"https://example.org"}, "environment_scope": {"review/*"}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/deploy_tokens", url.Values{"name": {"Production"}, "scopes[]": {"read_repository"}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/access_tokens", url.Values{"name": {"Release script"}, "scopes[]": {"api"}, "access_level": {"40"}, "expires_at": {time.Now().AddDate(0, 1, 0).Format(time.DateOnly)}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/deploy_keys", url.Values{"title": {"Build server"}, "key": {"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0TEbHAhLAlxmO0mO0mO0mO0mO0mO0mO0mO0mO0mO0m"}, "can_push": {"true"}})
+	s.call(t, "POST", "/user/runners", url.Values{"runner_type": {"instance_type"}, "description": {"Mill"}, "tag_list": {"linux,docker"}})
 	s.commit(t, "README.md", readme)
 	s.commit(t, "cmd/engine/main.go", mainGo)
 	s.commit(t, "script/run.py", "import sys\n\n\ndef main() -> int:\n    return 0\n\n\nsys.exit(main())\n")

@@ -7,6 +7,17 @@
   const root = document.documentElement;
   root.classList.add('js');
 
+  // ---- the theme: as chosen on the other pages, or by the system
+
+  const chosen = document.cookie.match(/(?:^|; )theme=(dark|light)(?:;|$)/)?.[1];
+  if (chosen) root.dataset.theme = chosen;
+  document.getElementById('theme').addEventListener('click', () => {
+    const now = root.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+    root.dataset.theme = now === 'dark' ? 'light' : 'dark';
+    const secure = location.protocol === 'https:' ? '; Secure' : '';
+    document.cookie = `theme=${root.dataset.theme}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+  });
+
   const base = new URL('.', document.baseURI); // …/api/v4/
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -121,7 +132,7 @@
 
   const endpoints = all('.endpoint').map((article) => ({
     article,
-    link: document.querySelector(`nav a[href="#${article.id}"]`),
+    link: document.querySelector(`.side nav a[href="#${article.id}"]`),
     text: [
       article.dataset.method, article.querySelector('.path').textContent, article.querySelector('h3').textContent,
       article.closest('.group').querySelector('h2').textContent,
@@ -157,8 +168,8 @@
   document.getElementById('clear-filter').addEventListener('click', () => { filter.value = ''; applyFilter(); filter.focus(); });
 
   side.addEventListener('keydown', (event) => {
-    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp' || !event.target.matches('nav a')) return;
-    const links = all('nav a').filter((link) => link.checkVisibility());
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp' || !event.target.matches('.side nav a')) return;
+    const links = all('.side nav a').filter((link) => link.checkVisibility());
     const next = links[links.indexOf(event.target) + (event.key === 'ArrowDown' ? 1 : -1)];
     event.preventDefault();
     (next ?? filter).focus();
@@ -186,7 +197,7 @@
 
   // ---- where the reader is
 
-  const links = new Map(all('nav a').map((link) => [link.hash.slice(1), link]));
+  const links = new Map(all('.side nav a').map((link) => [link.hash.slice(1), link]));
   const seen = new Set();
   let current = null;
   const spy = new IntersectionObserver((entries) => {
