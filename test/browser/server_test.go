@@ -138,22 +138,34 @@ func launch(t *testing.T) *chromium {
 // tab is a page of a profile. What the browser complains of, a breach of the
 // content security policy above all, fails the test.
 type tab struct {
-	t   *testing.T
-	s   *server
-	ctx context.Context
+	t       *testing.T
+	s       *server
+	ctx     context.Context
+	profile cdp.BrowserContextID
 }
 
+// open opens a tab in a profile of its own.
 func (c *chromium) open(t *testing.T, s *server) *tab {
+	t.Helper()
+	var profile cdp.BrowserContextID
+	err := chromedp.Run(c.ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		profile, err = target.CreateBrowserContext().WithDisposeOnDetach(true).Do(cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser))
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.openIn(t, s, profile)
+}
+
+// openIn opens another tab in a profile.
+func (c *chromium) openIn(t *testing.T, s *server, profile cdp.BrowserContextID) *tab {
 	t.Helper()
 	// A profile of its own needs a window of its own in a browser without a
 	// screen.
 	var id target.ID
-	err := chromedp.Run(c.ctx, chromedp.ActionFunc(func(ctx context.Context) error {
+	err := chromedp.Run(c.ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		ctx = cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser)
-		profile, err := target.CreateBrowserContext().WithDisposeOnDetach(true).Do(ctx)
-		if err != nil {
-			return err
-		}
 		id, err = target.CreateTarget("about:blank").WithBrowserContextID(profile).WithNewWindow(true).Do(ctx)
 		return err
 	}))
@@ -175,7 +187,7 @@ func (c *chromium) open(t *testing.T, s *server) *tab {
 			}
 		}
 	})
-	b := &tab{t, s, ctx}
+	b := &tab{t, s, ctx, profile}
 	b.do(log.Enable(), emulation.SetDeviceMetricsOverride(1280, 800, 1, false))
 	return b
 }
