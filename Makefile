@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build run check test test-short fuzz bench bench-large clean setup tools
+.PHONY: help build run check test test-short screenshots fuzz bench bench-large clean setup tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test: setup build tools ## install what is missing and run all tests, on SQLite 
 
 test-short: ## run the quick tests on SQLite only
 	go test -short ./...
+
+screenshots: build ## take pictures of the main pages, light and dark, for desktop and phone, into bin/screenshots
+	cd test/browser && SVC_SCREENSHOTS='$(CURDIR)/bin/screenshots' go test -count=1 -run 'Screens|APIPage' ./...
 
 fuzz: ## run each fuzz test for FUZZTIME (20s)
 	scripts/fuzz $(FUZZTIME)

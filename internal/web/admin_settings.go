@@ -34,8 +34,21 @@ type settingItem struct {
 	value             any
 }
 
-// Box reports whether it is turned on or off.
-func (i settingItem) Box() bool { _, ok := i.value.(*bool); return ok }
+// Boxes are those of its settings that are turned on or off.
+func (s settingSection) Boxes() []settingItem { return s.those(true) }
+
+// Numbers are its other settings.
+func (s settingSection) Numbers() []settingItem { return s.those(false) }
+
+func (s settingSection) those(boxes bool) []settingItem {
+	var list []settingItem
+	for _, i := range s.Items {
+		if _, box := i.value.(*bool); box == boxes {
+			list = append(list, i)
+		}
+	}
+	return list
+}
 
 // settingSections tell people of the settings. The names are those of the
 // feature, which names what is wrong by them.
@@ -76,10 +89,10 @@ func settingSections(s *setting.Settings) []settingSection {
 			{"allow_local_requests_from_web_hooks_and_services", "What users name may be fetched from private addresses", "", &s.AllowLocalRequests},
 			{"throttle_authenticated_api_enabled", "Limit the rate of users by the API", "", &s.AuthenticatedAPI.Enabled},
 			{"throttle_authenticated_api_requests_per_period", "Requests of a user in a period", "", &s.AuthenticatedAPI.Requests},
-			{"throttle_authenticated_api_period_in_seconds", "Seconds of that period", "", &s.AuthenticatedAPI.Seconds},
+			{"throttle_authenticated_api_period_in_seconds", "Seconds of the period of users", "", &s.AuthenticatedAPI.Seconds},
 			{"throttle_unauthenticated_api_enabled", "Limit the rate of others by the API", "", &s.UnauthenticatedAPI.Enabled},
 			{"throttle_unauthenticated_api_requests_per_period", "Requests of an address in a period", "", &s.UnauthenticatedAPI.Requests},
-			{"throttle_unauthenticated_api_period_in_seconds", "Seconds of that period", "", &s.UnauthenticatedAPI.Seconds},
+			{"throttle_unauthenticated_api_period_in_seconds", "Seconds of the period of addresses", "", &s.UnauthenticatedAPI.Seconds},
 		}},
 	}
 }

@@ -44,6 +44,8 @@ type profilePage struct {
 	Form   form
 	User   *user.User
 	Emails []string // confirmed
+
+	CommitEmails []option
 }
 
 func (profilePage) view() string  { return "settings_profile" }
@@ -52,7 +54,7 @@ func (profilePage) title() string { return "Profile" }
 // profileFields are what the form shows.
 func profileFields() []string {
 	return []string{"name", "pronouns", "bio", "location", "job_title", "organization", "website_url", "linkedin", "twitter", "discord",
-		"public_email", "private_profile"}
+		"public_email", "commit_email", "private_profile"}
 }
 
 func (w *Web) profileForm(v *visit) error {
@@ -63,7 +65,7 @@ func (w *Web) profileForm(v *visit) error {
 	}
 	return w.showProfile(v, filled("name", u.Name, "pronouns", u.Pronouns, "bio", u.Bio, "location", u.Location, "job_title", u.JobTitle,
 		"organization", u.Organization, "website_url", u.WebsiteURL, "linkedin", u.LinkedIn, "twitter", u.Twitter, "discord", u.Discord,
-		"public_email", u.PublicEmail, "private_profile", private))
+		"public_email", u.PublicEmail, "commit_email", u.CommitEmail, "private_profile", private))
 }
 
 func (w *Web) showProfile(v *visit, f form) error {
@@ -80,10 +82,11 @@ func (w *Web) showProfile(v *visit, f form) error {
 			p.Emails = append(p.Emails, e.Address)
 		}
 	}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
+	p.CommitEmails = []option{{"", "The primary one"}, {user.PrivateCommitEmail, "One that tells nobody yours"}}
+	for _, address := range p.Emails {
+		p.CommitEmails = append(p.CommitEmails, option{address, address})
 	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) saveProfile(v *visit) error {
@@ -95,7 +98,7 @@ func (w *Web) saveProfile(v *visit) error {
 	_, err := w.Users.UpdateSelf(v, v.actor, user.SelfChange{
 		Name: at("name"), Pronouns: at("pronouns"), Bio: at("bio"), Location: at("location"), JobTitle: at("job_title"),
 		Organization: at("organization"), WebsiteURL: at("website_url"), LinkedIn: at("linkedin"), Twitter: at("twitter"),
-		Discord: at("discord"), PublicEmail: at("public_email"), PrivateProfile: &private,
+		Discord: at("discord"), PublicEmail: at("public_email"), CommitEmail: at("commit_email"), PrivateProfile: &private,
 	})
 	if err != nil {
 		f := v.sent()
