@@ -110,7 +110,7 @@ func TestCodePages(t *testing.T) {
 			{"commit/many?file=many/f0500", []string{"many/f0500"}, []string{"many/f0499"}},
 			{"blame/main/b.txt", []string{`id="L1"`, "Begin &lt;script&gt;", "Change everything", `rowspan="2"`, "TWO"}, nil},
 			{"blame/main/bin", []string{"No text"}, nil},
-			{"blob/main/win.txt", []string{"CRLF", `<span id="L2"><a href="#L2"></a>changed`, "/-/blob/" + second + "/win.txt", "/-/blame/main/win.txt", "/-/commits/main/win.txt"}, []string{"/-/edit/", "/-/delete/"}},
+			{"blob/main/win.txt", []string{"CRLF", `<span id="L2"><a href="#L2" aria-label="Line 2"></a>changed`, "/-/blob/" + second + "/win.txt", "/-/blame/main/win.txt", "/-/commits/main/win.txt"}, []string{"/-/edit/", "/-/delete/"}},
 			{"blob/main/bidi.go", []string{"[U+202E][U+2066]"}, []string{"\u202e"}},
 			{"blob/main/empty", []string{"An empty file"}, nil},
 			{"blob/dir/deep/topic/docs/t.md", []string{"<h1", "dir/deep/topic"}, nil},
