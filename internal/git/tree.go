@@ -61,9 +61,8 @@ func (r Repo) entry(ctx context.Context, tree OID, path string) (Entry, error) {
 		return e, nil
 	}
 	for name := range strings.SplitSeq(path, "/") {
-		missing := fmt.Errorf("path %.200q: %w", path, ErrNotFound)
 		if e.Type != TypeTree {
-			return Entry{}, missing
+			return Entry{}, noEntry(path)
 		}
 		entries, err := r.entries(ctx, e.OID)
 		if err != nil {
@@ -71,13 +70,15 @@ func (r Repo) entry(ctx context.Context, tree OID, path string) (Entry, error) {
 		}
 		at := findEntry(entries, name)
 		if at < 0 {
-			return Entry{}, missing
+			return Entry{}, noEntry(path)
 		}
 		e = entries[at]
 	}
 	e.Path = path
 	return e, nil
 }
+
+func noEntry(path string) error { return fmt.Errorf("path %.200q: %w", path, ErrNotFound) }
 
 // findEntry looks for a name, which is a tree or not: these sort apart.
 func findEntry(entries []Entry, name string) int {
