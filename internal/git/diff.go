@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // DiffOptions says what is compared and how much of it is wanted. A limit that
@@ -19,6 +21,9 @@ type DiffOptions struct {
 	// Straight compares the two as they are. Otherwise To is compared with
 	// the merge base of both.
 	Straight bool
+	// Base finds the merge base, if the caller has a better way than to ask
+	// for it in another process.
+	Base func(context.Context) (OID, error)
 	// Unidiff leaves the lines with the names of both files in the texts.
 	Unidiff          bool
 	Paths            []string
@@ -114,8 +119,8 @@ func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
 }
 
 // diffFromBase compares with a merge base that is not known yet. Git can look
-// for it in the process that compares, but does not tell what it found; another
-// one does, at the same time.
+// for it in the process that compares, but does not tell what it found; Base or
+// another process does, at the same time.
 func (r Repo) diffFromBase(ctx context.Context, o DiffOptions, ids []string, to OID) (*Diff, error) {
 	args, err := o.args(append([]string{"--merge-base", "--end-of-options"}, ids...))
 	if err != nil {
@@ -128,8 +133,12 @@ func (r Repo) diffFromBase(ctx context.Context, o DiffOptions, ids []string, to 
 		err  error
 	}
 	answer := make(chan found, 1)
+	find := o.Base
+	if find == nil {
+		find = func(ctx context.Context) (OID, error) { return r.MergeBase(ctx, ids...) }
+	}
 	go func() {
-		base, err := r.MergeBase(ctx, ids...)
+		base, err := find(ctx)
 		if err != nil {
 			cancel() // there is nothing to compare
 		}
@@ -224,10 +233,10 @@ type diffParser struct {
 	texts int   // files with a text so far
 	order []int // the file of each text that follows
 
-	text strings.Builder // of the file that is being read
-	at   int             // which file that is; -1 before the first
-	big  bool            // its text is not wanted any more
-	body bool            // the head of its text is over
+	text []byte // of the file that is being read; the room is used again
+	at   int    // which file that is; -1 before the first
+	big  bool   // its text is not wanted any more
+	body bool   // the head of its text is over
 }
 
 func (p *diffParser) read(out io.Reader) error {
@@ -295,6 +304,9 @@ func (p *diffParser) readTexts(in *bufio.Reader) error {
 	p.at = -1
 	start := true // of a line
 	for {
+		if start && p.at >= 0 && p.body && !p.big {
+			p.addLines(in)
+		}
 		part, err := in.ReadSlice('\n')
 		whole := err == nil
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
@@ -312,6 +324,30 @@ func (p *diffParser) readTexts(in *bufio.Reader) error {
 		}
 		start = whole
 	}
+}
+
+// addLines takes the whole lines of a text that are there already, up to its
+// end or to a limit: most of a text is taken in few steps. What add would do
+// more than count and copy is left to it.
+func (p *diffParser) addLines(in *bufio.Reader) {
+	there, _ := in.Peek(in.Buffered()) // can not fail
+	f, n := &p.diff.Files[p.at], 0
+	for n < len(there) && there[n] != 'd' && p.lines < p.o.MaxLines {
+		size := bytes.IndexByte(there[n:], '\n') + 1
+		if size == 0 || len(p.text)+n+size > p.o.MaxFileSize {
+			break
+		}
+		switch there[n] {
+		case '+':
+			f.Added++
+		case '-':
+			f.Removed++
+		}
+		p.lines++
+		n += size
+	}
+	p.text = append(p.text, there[:n]...)
+	_, _ = in.Discard(n) // as it was peeked
 }
 
 // add takes a part of a line. Lines of a file's content start with another
@@ -359,28 +395,32 @@ func (p *diffParser) add(part []byte, start bool) (stop bool) {
 			f.Removed++
 		}
 	}
-	if p.text.Len()+len(part) > p.o.MaxFileSize || p.lines > p.o.MaxLines {
+	if len(p.text)+len(part) > p.o.MaxFileSize || p.lines > p.o.MaxLines {
 		p.big, f.TooLarge, p.diff.Overflow = true, true, true
-		p.text.Reset()
+		p.text = p.text[:0]
 		f.Diff, f.Added, f.Removed = "", 0, 0
 		return false
 	}
-	p.text.Write(part)
+	p.text = append(p.text, part...)
 	return false
 }
 
 func (p *diffParser) endText() {
-	if p.at < 0 || p.text.Len() == 0 {
+	if p.at < 0 || len(p.text) == 0 {
 		return
 	}
-	p.diff.Files[p.at].Diff += strings.ToValidUTF8(p.text.String(), "\uFFFD")
-	p.size += p.text.Len()
-	p.text = strings.Builder{}
+	text := string(p.text)
+	if !utf8.Valid(p.text) { // which is asked much faster than it is mended
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	p.diff.Files[p.at].Diff += text
+	p.size += len(p.text)
+	p.text = p.text[:0]
 }
 
 // finish marks the files whose text was not read.
 func (p *diffParser) finish() {
-	if p.diff.TimedOut && p.at >= 0 && p.text.Len() > 0 {
+	if p.diff.TimedOut && p.at >= 0 && len(p.text) > 0 {
 		p.order = append([]int{p.at}, p.order...) // half a text is none
 		p.diff.Files[p.at].Added, p.diff.Files[p.at].Removed = 0, 0
 	}

@@ -1,11 +1,14 @@
 package git
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -177,5 +180,45 @@ func TestDiffWithSeveralBases(t *testing.T) {
 	again, err := r.Diff(t.Context(), DiffOptions{From: "a", To: "z"})
 	if err != nil || again != d {
 		t.Errorf("again: %v, %v", again, err)
+	}
+}
+
+// TestDiffInPieces reads a comparison as it may come out of a process, in one
+// piece or byte by byte, and finds the same at every limit.
+func TestDiffInPieces(t *testing.T) {
+	t.Parallel()
+	_, g := open(t)
+	lines := strings.Repeat("line\n", 40)
+	g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: lines}, {Path: "b", Content: "b\n"}, {Path: "d", Content: lines}}})
+	g.Commit(gittest.Commit{Changes: []gittest.Change{
+		{Path: "a", Content: "diff --git a/x b/x\n" + lines + "+++\n---"}, {Path: "b", Content: "\xff\n"}, {Path: "d", Content: strings.ReplaceAll(lines, "i", "\n")},
+	}})
+	cmd := gittest.Command(g.Path, "diff-tree", "-r", "--raw", "-p", "-z", "main~1", "main")
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse := func(o DiffOptions, in io.Reader) *Diff {
+		p := diffParser{o: o.filled(&Engine{}), diff: &Diff{}}
+		if err := p.read(in); err != nil && !errors.Is(err, errEnough) {
+			t.Fatal(err)
+		}
+		p.finish()
+		return p.diff
+	}
+	texts := 0
+	for limit := range 200 {
+		for _, o := range []DiffOptions{{MaxLines: limit + 1}, {MaxFileSize: 3*limit + 1}, {MaxSize: 3*limit + 1, Unidiff: true}, {MaxFiles: limit%4 + 1}} {
+			whole := parse(o, bytes.NewReader(text))
+			if diff := cmp.Diff(whole, parse(o, iotest.OneByteReader(bytes.NewReader(text)))); diff != "" {
+				t.Fatalf("%+v: %s", o, diff)
+			}
+			for _, f := range whole.Files {
+				texts += min(len(f.Diff), 1)
+			}
+		}
+	}
+	if texts < 1000 {
+		t.Errorf("only %d texts were read", texts)
 	}
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -28,4 +29,49 @@ func (r Repo) LogIDs(ctx context.Context, o LogOptions) ([]OID, error) {
 		r.engine.cache.put(key, ids, 60*len(ids))
 	}
 	return ids, err
+}
+
+// Range lists the commits that can be reached from one commit and not from
+// another, the oldest first, in one process that mostly tells their merge base
+// too: MergeBase knows it then.
+func (r Repo) Range(ctx context.Context, from, to OID) ([]OID, error) {
+	if from == to {
+		return nil, nil
+	}
+	args := []string{"rev-list", "--reverse", "--boundary", "--end-of-options", string(to), "^" + string(from), "--"}
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
+	if v, ok := r.engine.cache.get(key); ok {
+		return v.([]OID), nil
+	}
+	var ids []OID
+	forward := false
+	err := r.run(ctx, command{args: args}, func(out io.Reader) error {
+		return eachLine(out, func(line string) error {
+			hex, outside := strings.CutPrefix(line, "-")
+			id, ok := ParseOID(hex)
+			switch {
+			case !ok:
+				return fmt.Errorf("git rev-list: line %.100q", line)
+			case !outside:
+				ids = append(ids, id)
+			case id == from: // it is a parent of what is listed
+				forward = true
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, base := r.mergeBaseArgs([]string{string(from), string(to)})
+	switch {
+	case len(ids) == 0: // the other one has all of it
+		r.engine.cache.put(base, to, 40)
+	case forward:
+		r.engine.cache.put(base, from, 40)
+	}
+	if len(ids) <= maxLogCached {
+		r.engine.cache.put(key, ids, 60*len(ids))
+	}
+	return ids, nil
 }

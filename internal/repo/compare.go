@@ -62,35 +62,30 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 	// Each takes a process of git, so they go at the same time.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	listed := make(chan error, 1)
+	listed, read := make(chan struct{}), make(chan error, 1)
 	go func() {
-		err := c.list(ctx)
+		var err error
+		c.Commits, err = c.repo.Range(ctx, c.From, c.To)
+		close(listed)
+		if err == nil { // the first ones, which are needed first
+			_, err = c.repo.Commits(ctx, c.Commits[:min(len(c.Commits), ReadCommits)])
+		}
 		if err != nil {
 			cancel()
 		}
-		listed <- err
+		read <- err
 	}()
-	err = c.compare(ctx, o, settings)
+	err = c.compare(ctx, o, settings, listed)
 	if err != nil {
 		cancel()
 	}
-	if failed := <-listed; failed != nil && (err == nil || !errors.Is(failed, context.Canceled)) {
-		return nil, failed
+	if failed := <-read; failed != nil && (err == nil || !errors.Is(failed, context.Canceled)) {
+		return nil, missing(failed, "Ref")
 	}
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-// list finds the commits and reads the first ones, which are needed first.
-func (c *Comparison) list(ctx context.Context) (err error) {
-	c.Commits, err = c.repo.LogIDs(ctx, git.LogOptions{From: []string{string(c.To)}, Not: []string{string(c.From)}, Reverse: true})
-	if err != nil {
-		return missing(err, "Ref")
-	}
-	_, err = c.Read(ctx, c.Commits[:min(len(c.Commits), ReadCommits)])
-	return err
 }
 
 // origin is the repository in which a comparison begins.
@@ -112,9 +107,14 @@ func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project
 	return origin, nil
 }
 
-// compare finds the base and the differences.
-func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings setting.Settings) (err error) {
+// compare finds the base and the differences. Who lists the commits learns the
+// base on the way, mostly.
+func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings setting.Settings, listed <-chan struct{}) (err error) {
 	limits := git.DiffOptions{
+		Base: func(ctx context.Context) (git.OID, error) {
+			<-listed
+			return c.repo.MergeBase(ctx, string(c.From), string(c.To))
+		},
 		From: string(c.From), To: string(c.To), Straight: o.Straight, Unidiff: o.Unidiff,
 		MaxFiles: settings.DiffMaxFiles, MaxLines: settings.DiffMaxLines,
 	}
