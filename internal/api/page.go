@@ -93,12 +93,16 @@ func (p *keysetParams) paging(k keyset) (db.Paging, error) {
 
 // page is one page of a list, ready to be written.
 type page[T any] struct {
-	items []T
-	head  func(c *call)
+	items   []T
+	encoded encoded // instead of the items
+	head    func(c *call)
 }
 
 func (p page[T]) page(c *call) any {
 	p.head(c)
+	if p.encoded != nil {
+		return p.encoded
+	}
 	return p.items
 }
 

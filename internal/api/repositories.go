@@ -56,7 +56,8 @@ func (a *API) listTree(c *call, p treeParams) (page[treeEntryJSON], error) {
 	if err != nil {
 		return page[treeEntryJSON]{}, err
 	}
-	return page[treeEntryJSON]{items: mapped(list.Entries, toTreeEntry), head: func(c *call) { p.write(c, list) }}, nil
+	body, err := list.Form(func() ([]byte, error) { return a.forms.appendJSON(nil, mapped(list.Entries, toTreeEntry)) })
+	return page[treeEntryJSON]{encoded: body, head: func(c *call) { p.write(c, list) }}, err
 }
 
 // place says where the page begins.
@@ -81,21 +82,20 @@ func (p *treeParams) place(o *repo.TreeOptions) error {
 
 // write writes the headers of a page. Numbers are for clients that count
 // pages; the way to go on is the link.
-func (p *treeParams) write(c *call, list repo.TreePage) {
+func (p *treeParams) write(c *call, list *repo.TreePage) {
 	h := c.w.Header()
 	perPage := strconv.FormatInt(p.PerPage, 10)
 	if p.Pagination != "keyset" && p.PageToken == "" {
-		next, prev := "", ""
+		values := [4]string{strconv.FormatInt(p.Page, 10), perPage}
 		if list.More {
-			next = strconv.FormatInt(p.Page+1, 10)
+			values[2] = strconv.FormatInt(p.Page+1, 10)
 		}
 		if p.Page > 1 {
-			prev = strconv.FormatInt(p.Page-1, 10)
+			values[3] = strconv.FormatInt(p.Page-1, 10)
 		}
-		h.Set("X-Page", strconv.FormatInt(p.Page, 10))
-		h.Set("X-Per-Page", perPage)
-		h.Set("X-Next-Page", next)
-		h.Set("X-Prev-Page", prev)
+		for i, name := range [...]string{"X-Page", "X-Per-Page", "X-Next-Page", "X-Prev-Page"} {
+			h[name] = values[i : i+1 : i+1]
+		}
 	}
 	if !list.More {
 		return
@@ -105,7 +105,7 @@ func (p *treeParams) write(c *call, list repo.TreePage) {
 	query.Set("pagination", "keyset")
 	query.Set("per_page", perPage)
 	query.Set("page_token", writeTreeToken(list.Entries[len(list.Entries)-1].Key()))
-	h.Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
+	h["Link"] = []string{"<" + c.pageURL(query) + `>; rel="next"`}
 }
 
 // A token is the key of the last entry in base64, behind a letter that is in

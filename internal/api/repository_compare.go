@@ -49,13 +49,44 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 		sum := xxhash.Sum64String(fmt.Sprint(web, found.From, p.Unidiff, len(found.Diff.Files), found.Diff.Overflow))
 		tag = `W/"` + strconv.FormatUint(sum, 16) + `"`
 	}
+	// Its addresses are all that the body is made of beside the comparison.
+	if kept := found.Kept(web); kept != nil {
+		return a.send(c, stream{media: "application/json", size: int64(len(kept)), tag: tag, write: func(w io.Writer) error {
+			_, err := w.Write(kept)
+			return err
+		}})
+	}
 	return a.send(c, stream{media: "application/json", size: -1, tag: tag, write: func(w io.Writer) error {
-		out := bufio.NewWriterSize(w, 64<<10)
+		copied := &keeper{w: w}
+		out := bufio.NewWriterSize(copied, 64<<10)
 		if err := a.writeComparison(c, out, found, web); err != nil {
 			return err
 		}
-		return out.Flush()
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if copied.text != nil {
+			found.Keep(web, copied.text)
+		}
+		return nil
 	}})
+}
+
+// keeper keeps a copy of what is written, as long as it is not much.
+type keeper struct {
+	w    io.Writer
+	text []byte
+	much bool
+}
+
+// Write implements io.Writer.
+func (k *keeper) Write(p []byte) (int, error) {
+	if k.much = k.much || len(k.text)+len(p) > 1<<20; k.much {
+		k.text = nil
+	} else {
+		k.text = append(k.text, p...)
+	}
+	return k.w.Write(p)
 }
 
 func compareURL(c *call, found *repo.Comparison, straight bool) string {

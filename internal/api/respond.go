@@ -106,8 +106,15 @@ func (a *API) present(c *call, e *endpoint, result any) {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
+// encoded is a body that is JSON already.
+type encoded []byte
+
 // writeJSON writes a body whole, with an ETag on reads.
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, code int, body any) {
+	if text, ok := body.(encoded); ok {
+		writeEncoded(w, r, code, text)
+		return
+	}
 	buf := buffers.Get().(*[]byte)
 	text, err := a.forms.appendJSON((*buf)[:0], body)
 	defer func() {
@@ -119,6 +126,10 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, code int, body a
 		code = http.StatusInternalServerError
 		text = append(text[:0], `{"message":"500 Internal Server Error"}`...)
 	}
+	writeEncoded(w, r, code, text)
+}
+
+func writeEncoded(w http.ResponseWriter, r *http.Request, code int, text []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonHeader
 	if code == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) {

@@ -268,7 +268,7 @@ const maxAgentConfig = 1 << 20
 func (s *Service) agentConfig(ctx context.Context, a *Agent) (agentAccess, error) {
 	var access agentAccess
 	for _, place := range []string{".svc", ".gitlab"} {
-		f, err := s.Repos.File(ctx, actor.System(), project.RefTo(a.ProjectID), place+"/agents/"+a.Name+"/config.yaml", "")
+		f, err := s.Repos.FileBlob(ctx, actor.System(), project.RefTo(a.ProjectID), place+"/agents/"+a.Name+"/config.yaml", "")
 		if errs.Is(err, errs.KindNotFound) {
 			continue
 		}

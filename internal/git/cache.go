@@ -19,6 +19,7 @@ const (
 	kindPeel                     // Info of what a revision on top of an id leads to
 	kindPacked                   // *packedRefs
 	kindAnswer                   // an answer of a command, under its arguments
+	kindKept                     // what a caller made of immutable objects
 )
 
 // cacheKey names a value. The scope is part of it: an object is found only in
@@ -130,4 +131,16 @@ func (c *cache) used() int {
 		s.mu.Unlock()
 	}
 	return n
+}
+
+// Keep keeps what a caller made of immutable objects of the repository and the
+// words of its name alone, of about size bytes, as long as there is room. It
+// must not be changed.
+func (r Repo) Keep(name string, value any, size int) {
+	r.engine.cache.put(cacheKey{r.scope(), kindKept, name}, value, size)
+}
+
+// Kept gives what is kept under a name.
+func (r Repo) Kept(name string) (any, bool) {
+	return r.engine.cache.get(cacheKey{r.scope(), kindKept, name})
 }

@@ -34,6 +34,7 @@ type Comparison struct {
 	Commits  []git.OID // the oldest first
 	Diff     *git.Diff
 	repo     git.Repo
+	name     string // of what was asked for, by ids alone
 }
 
 // Compare compares two revisions, for those who may read them. NotFound for a
@@ -110,6 +111,7 @@ func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project
 // compare finds the base and the differences. Who lists the commits learns the
 // base on the way, mostly.
 func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings setting.Settings, listed <-chan struct{}) (err error) {
+	c.name = fmt.Sprint("compare ", c.From, c.To, o.Straight, o.Unidiff, settings.DiffMaxFiles, settings.DiffMaxLines)
 	limits := git.DiffOptions{
 		Base: func(ctx context.Context) (git.OID, error) {
 			<-listed
@@ -128,6 +130,21 @@ func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings set
 	}
 	c.Base = c.Diff.Base
 	return nil
+}
+
+// Keep keeps a form of the comparison under a name that says all that it was
+// made of beside it. One that is not whole is not kept.
+func (c *Comparison) Keep(name string, form []byte) {
+	if !c.Diff.TimedOut {
+		c.repo.Keep(c.name+" "+name, form, len(form))
+	}
+}
+
+// Kept gives a form that was kept, nil without one.
+func (c *Comparison) Kept(name string) []byte {
+	form, _ := c.repo.Kept(c.name + " " + name)
+	text, _ := form.([]byte)
+	return text
 }
 
 // ReadCommits is how many commits are read at once.

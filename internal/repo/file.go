@@ -12,36 +12,53 @@ import (
 	"svc/internal/project"
 )
 
-// File is a file in a revision.
-type File struct {
-	Name         string
-	Path         string
-	Size         int64
-	SHA256       string // of the content
-	Ref          string // as it was asked for
-	BlobID       git.OID
-	CommitID     git.OID
-	LastCommitID git.OID // the newest that touched it
-	Executable   bool
+// FileBlob is the content of a file in a revision, with what its directory
+// tells of it.
+type FileBlob struct {
+	Name       string
+	Path       string
+	Size       int64
+	Ref        string // as it was asked for
+	BlobID     git.OID
+	CommitID   git.OID
+	Executable bool
 
 	repo git.Repo
 }
 
-// File finds a file, for those who read the project's code. An empty ref is
-// HEAD. NotFound of the commit or of the file.
-func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*File, error) {
-	_, r, err := s.read(ctx, by, in)
+// File is a file in a revision, with what costs more to find.
+type File struct {
+	FileBlob
+	SHA256       string  // of the content
+	LastCommitID git.OID // the newest that touched it
+}
+
+// FileBlob finds a file for those who want its content alone: neither the
+// content nor the history is read. An empty ref is HEAD. Those who read the
+// project's code may. NotFound of the commit or of the file.
+func (s *Service) FileBlob(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*FileBlob, error) {
+	r, commit, err := s.commitOf(ctx, by, in, &ref)
 	if err != nil {
 		return nil, err
 	}
-	if ref == "" {
-		ref = "HEAD"
-	}
-	path = strings.TrimPrefix(path, "/")
-	commit, err := r.ResolveCommit(ctx, ref)
+	return fileBlob(ctx, r, commit, path, ref)
+}
+
+// commitOf resolves the commit of a file that an actor may read.
+func (s *Service) commitOf(ctx context.Context, by actor.Actor, in project.Ref, ref *string) (git.Repo, git.OID, error) {
+	_, r, err := s.read(ctx, by, in)
 	if err != nil {
-		return nil, missing(err, "Commit")
+		return git.Repo{}, "", err
 	}
+	if *ref == "" {
+		*ref = "HEAD"
+	}
+	commit, err := r.ResolveCommit(ctx, *ref)
+	return r, commit, missing(err, "Commit")
+}
+
+func fileBlob(ctx context.Context, r git.Repo, commit git.OID, path, ref string) (*FileBlob, error) {
+	path = strings.TrimPrefix(path, "/")
 	entry, err := r.Entry(ctx, string(commit), path)
 	if err != nil {
 		return nil, missing(err, "File")
@@ -49,18 +66,44 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 	if entry.Type != git.TypeBlob {
 		return nil, errs.NotFound("File")
 	}
-	f := &File{Name: entry.Name, Path: path, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", repo: r}
+	info, err := r.Info(ctx, entry.OID)
+	if err != nil {
+		return nil, missing(err, "File")
+	}
+	return &FileBlob{
+		Name: entry.Name, Path: path, Size: info.Size, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", repo: r,
+	}, nil
+}
+
+// File is FileBlob for those who want to know all of a file. In one commit it
+// stays the same, so it is found once.
+func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*File, error) {
+	r, commit, err := s.commitOf(ctx, by, in, &ref)
+	if err != nil {
+		return nil, err
+	}
+	name := "file " + string(commit) + " " + path
+	if kept, ok := r.Kept(name); ok {
+		f := *kept.(*File)
+		f.Ref = ref
+		return &f, nil
+	}
+	found, err := fileBlob(ctx, r, commit, path, ref)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{FileBlob: *found}
 	// The history is searched by a process of its own, so both go on at once.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searched := make(chan error, 1)
 	go func() {
 		var err error
-		f.LastCommitID, err = lastCommit(ctx, r, string(commit), path)
+		f.LastCommitID, err = lastCommit(ctx, r, string(commit), f.Path)
 		searched <- err
 	}()
-	err = f.measure(ctx)
-	if err != nil {
+	if f.SHA256, err = r.Digest(ctx, f.BlobID); err != nil {
+		err = fmt.Errorf("digest of %s: %w", f.BlobID, passing(err))
 		cancel()
 	}
 	if failed := <-searched; err == nil {
@@ -69,24 +112,12 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 	if err != nil {
 		return nil, err
 	}
+	r.Keep(name, f, 400+2*len(path))
 	return f, nil
 }
 
-// measure finds what there is to tell of the content.
-func (f *File) measure(ctx context.Context) error {
-	info, err := f.repo.Info(ctx, f.BlobID)
-	if err != nil {
-		return missing(err, "File")
-	}
-	f.Size = info.Size
-	if f.SHA256, err = f.repo.Digest(ctx, f.BlobID); err != nil {
-		return fmt.Errorf("digest of %s: %w", f.BlobID, passing(err))
-	}
-	return nil
-}
-
 // Open gives the content as a stream.
-func (f *File) Open(ctx context.Context) (*git.Content, error) {
+func (f *FileBlob) Open(ctx context.Context) (*git.Content, error) {
 	content, err := f.repo.Open(ctx, f.BlobID)
 	if err != nil {
 		return nil, fmt.Errorf("open blob %s: %w", f.BlobID, passing(err))

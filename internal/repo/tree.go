@@ -3,6 +3,9 @@ package repo
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"sync/atomic"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -22,24 +25,52 @@ type TreeOptions struct {
 	Limit   int     // the most entries
 }
 
-// TreePage is a part of a tree.
+// TreePage is a part of a tree. It is shared and must not be changed.
 type TreePage struct {
 	Entries []git.Entry
 	More    bool
+
+	form atomic.Pointer[[]byte]
+}
+
+// Form gives the form of the page that was made of nothing but its entries,
+// and has it made by the first who asks.
+func (p *TreePage) Form(encode func() ([]byte, error)) ([]byte, error) {
+	if made := p.form.Load(); made != nil {
+		return *made, nil
+	}
+	made, err := encode()
+	if err == nil {
+		p.form.Store(&made)
+	}
+	return made, err
+}
+
+// size is about the bytes that the page takes, with its form.
+func (p *TreePage) size() int {
+	n := 0
+	for _, e := range p.Entries {
+		n += 300 + 3*len(e.Path)
+	}
+	return n
 }
 
 // Tree lists the entries of a directory, those that are directories first, or
 // all that is below it, each directory before what is in it. Who may read the
 // repository may. NotFound for a ref or directory that is not there, Invalid
 // for a place to begin that is none.
-func (s *Service) Tree(ctx context.Context, by actor.Actor, ref project.Ref, o TreeOptions) (TreePage, error) {
+func (s *Service) Tree(ctx context.Context, by actor.Actor, ref project.Ref, o TreeOptions) (*TreePage, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
-		return TreePage{}, err
+		return nil, err
 	}
 	at, err := s.commitAt(ctx, p, r, o.Ref)
 	if err != nil {
-		return TreePage{}, missing(err, "Tree")
+		return nil, missing(err, "Tree")
+	}
+	name := o.name(at)
+	if kept, ok := r.Kept(name); ok {
+		return kept.(*TreePage), nil
 	}
 	list := r.Directory
 	if o.Recursive {
@@ -48,19 +79,35 @@ func (s *Service) Tree(ctx context.Context, by actor.Actor, ref project.Ref, o T
 	want := git.TreeOptions{Rev: string(at), Path: o.Path, Recursive: o.Recursive, After: o.After}
 	if o.AfterID != "" {
 		if want.After, err = findEntry(ctx, list, want, o.AfterID); err != nil {
-			return TreePage{}, treeError(err)
+			return nil, treeError(err)
 		}
 	}
 	want.Limit = o.Skip + o.Limit + 1
 	entries, err := list(ctx, want)
 	if err != nil {
-		return TreePage{}, treeError(err)
+		return nil, treeError(err)
 	}
 	entries = entries[min(o.Skip, len(entries)):]
-	if len(entries) > o.Limit {
-		return TreePage{entries[:o.Limit], true}, nil
+	page := &TreePage{Entries: entries, More: len(entries) > o.Limit}
+	if page.More {
+		page.Entries = entries[:o.Limit]
 	}
-	return TreePage{entries, false}, nil
+	page.Entries = slices.Clone(page.Entries) // not with the ones that were passed over
+	r.Keep(name, page, page.size())
+	return page, nil
+}
+
+// name is all that a page depends on, in the tree of a commit.
+func (o TreeOptions) name(at git.OID) string {
+	name := make([]byte, 0, 128)
+	name = append(append(name, "tree "...), at...)
+	name = strconv.AppendBool(append(name, ' '), o.Recursive)
+	name = strconv.AppendInt(append(name, ' '), int64(o.Skip), 10)
+	name = strconv.AppendInt(append(name, ' '), int64(o.Limit), 10)
+	name = append(append(name, ' '), o.AfterID...)
+	name = strconv.AppendInt(append(name, ' '), int64(len(o.Path)), 10) // so that it ends where it ends
+	name = append(append(name, ' '), o.Path...)
+	return string(append(append(name, ' '), o.After...))
 }
 
 // commitAt resolves what a caller named, or the default branch.

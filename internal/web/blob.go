@@ -155,7 +155,7 @@ func (w *Web) raw(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	f, err := w.Repos.File(v, v.actor, in, at, string(id))
+	f, err := w.Repos.FileBlob(v, v.actor, in, at, string(id))
 	if err != nil {
 		return err
 	}
