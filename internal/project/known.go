@@ -50,7 +50,7 @@ type knownProject struct {
 // whoever changes it.
 func (s *Service) watchProjects() {
 	s.Notices.Subscribe(topic, func(string) { s.known.drop() })
-	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "users", "project_topics"}
+	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics"}
 	s.DB.OnWrite(tables, func(ctx context.Context, tx *db.Tx) error { return s.Notices.Send(ctx, tx, topic, "all") })
 }
 

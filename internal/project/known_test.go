@@ -7,6 +7,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/user"
 )
 
 // TestKnown asks for a project over and over, so that it is known, while
@@ -83,6 +84,25 @@ func TestKnown(t *testing.T) {
 		}
 		if again, err = p.ReadCode(ctx, by, "g/other"); err != nil || again.Path != path {
 			t.Errorf("%v, %v", again, err)
+		}
+
+		// Who signs in writes to his account, and changes nothing here. Others
+		// who use the same PostgreSQL may, so it is enough that it is kept once.
+		carol, kept := newUser(t, p.Service, "carol"), false
+		for i := 0; i < 20 && !kept; i++ {
+			_, err = p.ReadCode(ctx, by, RefTo(p.inside.ID))
+			must(err)
+			_, _, err = p.Users.SignIn(ctx, user.SignInRequest{Login: "carol", Password: "correct horse"})
+			must(err)
+			kept = len(p.known.found) > 0
+		}
+		if !kept {
+			t.Error("dropped by a sign-in")
+		}
+		// An account that goes takes its memberships with it.
+		must(p.DB.Tx(ctx, func(tx *db.Tx) error { return p.leaveUser(ctx, tx, carol.ID, p.by.ID, false) }))
+		if len(p.known.found) != 0 {
+			t.Error("known though a member is gone")
 		}
 		must(p.Delete(ctx, by, RefTo(p.inside.ID), nil))
 		reads("after it is gone", false)
