@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"svc/internal/actor"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -18,7 +19,7 @@ type View struct {
 	// What List reads.
 	Entries []git.Entry // directories first
 	More    bool
-	Last    map[string]*git.Commit // the newest that touched each entry, by its name
+	Last    map[string]*git.Commit // the newest that touched each entry, by its name; nil when that took too long
 	Newest  *git.Commit            // the newest that touched the directory
 
 	path string
@@ -68,8 +69,11 @@ func (v *View) List(ctx context.Context, limit int) (err error) {
 	for i := range names {
 		names[i] = v.Entries[i].Name
 	}
-	if v.Last, err = v.repo.LastCommits(ctx, string(v.CommitID), v.path, names); err != nil {
-		return fmt.Errorf("last commits of %.100q: %w", v.path, passing(err))
+	v.Last, err = v.repo.LastCommits(ctx, string(v.CommitID), v.path, names)
+	if err = passing(err); errs.Is(err, errs.KindUnavailable) {
+		v.Last = nil // the files are worth more than who touched them
+	} else if err != nil {
+		return fmt.Errorf("last commits of %.100q: %w", v.path, err)
 	}
 	if strings.Trim(v.path, "/") == "" { // every commit touches the root
 		if v.Newest, err = v.repo.Commit(ctx, string(v.CommitID)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,8 +146,7 @@ func contents(ctx context.Context, p *project.Project, r git.Repo) (project.Cont
 	return found, err
 }
 
-// readmeOf finds the README at the root of a revision; empty without one. Of
-// several the one that can be shown best is taken.
+// readmeOf finds the README at the root of a revision; empty without one.
 func readmeOf(ctx context.Context, r git.Repo, rev string) (string, error) {
 	entries, err := r.Tree(ctx, git.TreeOptions{Rev: rev})
 	if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
@@ -155,16 +155,33 @@ func readmeOf(ctx context.Context, r git.Repo, rev string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look for a README: %w", passing(err))
 	}
-	best, rank := "", 100
+	e, _ := Readme(entries)
+	return e.Path, nil
+}
+
+// readmeTypes are the endings of a README, those that can be shown best first.
+func readmeTypes() []string {
+	return []string{".md", ".markdown", ".mdown", ".mkd", ".adoc", ".ad", ".asciidoc", ".rst", ".org", ".textile", ".rdoc", ".creole", ".wiki", ".txt", ""}
+}
+
+// Readme finds the README among the entries of a directory: of several the one
+// that can be shown best, and without any an index.
+func Readme(entries []git.Entry) (best git.Entry, ok bool) {
+	rank := math.MaxInt
 	for _, e := range entries {
-		name := strings.ToLower(e.Path)
+		name := strings.ToLower(e.Name)
 		ext := filepath.Ext(name)
-		at := slices.Index([]string{".md", ".markdown", ".mdown", ".mkd", ".adoc", ".ad", ".asciidoc", ".rst", ".org", ".textile", ".rdoc", ".creole", ".wiki", ".txt", ""}, ext)
-		if e.Type == git.TypeBlob && at >= 0 && at < rank && (name == "readme"+ext || name == "index"+ext && ext == ".md" && rank == 100) {
-			best, rank = e.Path, at
+		at := slices.Index(readmeTypes(), ext)
+		if name == "index.md" {
+			at = math.MaxInt - 1
+		} else if name != "readme"+ext {
+			at = -1
+		}
+		if e.Type == git.TypeBlob && at >= 0 && at < rank {
+			best, rank, ok = e, at, true
 		}
 	}
-	return best, nil
+	return best, ok
 }
 
 // removeWork removes the files of a repository whose project is gone.

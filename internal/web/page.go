@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -71,13 +72,16 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	if err := v.recognise(); err != nil {
 		return err
 	}
+	if !clean(v.r.URL.Path) || !isText(v.r.URL.Query()) {
+		return errs.NotFound("")
+	}
 	v.flash = v.takeFlash()
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
 		if err := v.checkForm(); err != nil {
 			return err
 		}
 	}
-	if !isText(v.r.URL.Query()) || !isText(v.r.PostForm) {
+	if !isText(v.r.PostForm) {
 		return errs.Invalid("That is not text.")
 	}
 	switch {
@@ -93,14 +97,15 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	return do(v)
 }
 
-// isText reports whether all that was sent is text: no database keeps what is
-// not, and some refuse to look for it.
+// clean says that something is text: no database keeps what is not, and some
+// refuse to look for it.
+func clean(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
+
+// isText is clean for all that was sent.
 func isText(values url.Values) bool {
 	for name, list := range values {
-		for _, value := range list {
-			if text := name + value; !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-				return false
-			}
+		if !clean(name) || slices.ContainsFunc(list, func(s string) bool { return !clean(s) }) {
+			return false
 		}
 	}
 	return true

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
@@ -118,7 +117,7 @@ func (w *Web) place(v *visit) error {
 // validPath refuses what can be no path of ours before the database is asked.
 // A number would be taken for an id.
 func validPath(path string) bool {
-	return len(path) < 4096 && utf8.ValidString(path) && !strings.ContainsRune(path, 0) && strings.Trim(path, "0123456789") != ""
+	return len(path) < 4096 && clean(path) && strings.Trim(path, "0123456789") != ""
 }
 
 // pathTo joins the parts of an address below a project, each as it must be

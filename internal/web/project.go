@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 
@@ -193,13 +192,17 @@ func (w *Web) fillTree(v *visit, p *treePage, view *repo.View, at spot) error {
 	var ok bool
 	if p.Table, ok = w.rendered.get(key); !ok {
 		p.Table = w.fileTable(at, view)
-		w.rendered.put(key, p.Table)
+		if p.passing = view.Last == nil; !p.passing { // else it is not whole
+			w.rendered.put(key, p.Table)
+		}
 	}
 	if p.Overview {
 		list, err := view.Languages(v)
-		if p.passing = errs.Is(err, errs.KindUnavailable); err != nil && !p.passing {
+		slow := errs.Is(err, errs.KindUnavailable)
+		if err != nil && !slow {
 			return err
 		}
+		p.passing = p.passing || slow
 		p.Languages = bars(list)
 	}
 	return w.readme(v, p, view)
@@ -222,27 +225,24 @@ const maxReadme = 256 << 10
 // readme renders the README of a directory, if it has one. A text that has
 // been rendered for the same place is not rendered again.
 func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
-	for _, e := range view.Entries {
-		name := strings.ToLower(e.Name)
-		if e.Type != git.TypeBlob || strings.TrimSuffix(name, path.Ext(name)) != "readme" {
-			continue
-		}
-		at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-		key := rendering{at, e.Name, e.OID}
-		html, ok := w.rendered.get(key)
-		if !ok {
-			text, err := view.Text(v, e, maxReadme)
-			if err != nil || len(text) == 0 || bytes.IndexByte(text, 0) >= 0 {
-				return err
-			}
-			if html, err = renderText(e.Name, strings.ToValidUTF8(string(text), "\uFFFD"), at); err != nil {
-				return err
-			}
-			w.rendered.put(key, html)
-		}
-		p.ReadmeAt, p.Readme = strings.TrimPrefix(p.Path+"/"+e.Name, "/"), html
+	e, ok := repo.Readme(view.Entries)
+	if !ok {
 		return nil
 	}
+	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
+	key := rendering{at, e.Name, e.OID}
+	html, ok := w.rendered.get(key)
+	if !ok {
+		text, err := view.Text(v, e, maxReadme)
+		if err != nil || len(text) == 0 || bytes.IndexByte(text, 0) >= 0 {
+			return err
+		}
+		if html, err = renderText(e.Name, strings.ToValidUTF8(string(text), "\uFFFD"), at); err != nil {
+			return err
+		}
+		w.rendered.put(key, html)
+	}
+	p.ReadmeAt, p.Readme = strings.TrimPrefix(p.Path+"/"+e.Name, "/"), html
 	return nil
 }
 
