@@ -180,13 +180,8 @@ func parseTag(id OID, content []byte) (*Tag, error) {
 	if t.Target == "" {
 		return nil, errMalformed
 	}
-	t.Message = decode(message, "")
-	for _, begin := range []string{"-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", "-----BEGIN SSH SIGNATURE-----", "-----BEGIN SIGNED MESSAGE-----"} {
-		if i := strings.Index(t.Message, begin); i == 0 || i > 0 && t.Message[i-1] == '\n' {
-			t.Message, t.Signature = t.Message[:i], t.Message[i:]
-			break
-		}
-	}
+	at := signatureAt(message)
+	t.Message, t.Signature = decode(message[:at], ""), decode(message[at:], "")
 	return t, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -77,13 +78,25 @@ func signedCommit(content []byte) *Signed {
 
 // signedTag takes the signature from the end of a tag.
 func signedTag(content []byte) *Signed {
-	for _, begin := range armors {
-		i := bytes.Index(content, []byte("\n"+begin))
-		if i >= 0 {
-			return &Signed{Payload: content[:i+1], Signature: string(content[i+1:])}
-		}
+	at := signatureAt(content)
+	if at == len(content) {
+		return nil
 	}
-	return nil
+	return &Signed{Payload: content[:at], Signature: string(content[at:])}
+}
+
+// signatureAt is where the signature of a tag begins, the length of the text
+// without one. As in git it is the last line that begins one: what stands
+// before it was signed, whatever it looks like.
+func signatureAt(text []byte) int {
+	found, at := len(text), 0
+	for line := range bytes.Lines(text) {
+		if slices.ContainsFunc(armors, func(begin string) bool { return bytes.HasPrefix(line, []byte(begin)) }) {
+			found = at
+		}
+		at += len(line)
+	}
+	return found
 }
 
 // armors begin signatures.
@@ -112,8 +125,11 @@ var errBadSignature = errors.New("bad signature")
 // the fingerprint of the key that made it. Whose key that is remains to be
 // asked: anybody can sign with a key of his own.
 func (s *Signed) VerifySSH() (fingerprint string, err error) {
-	block, _ := pem.Decode([]byte(s.Signature))
-	if block == nil || block.Type != "SSH SIGNATURE" || !bytes.HasPrefix(block.Bytes, []byte(sshMagic)) {
+	block, rest := pem.Decode([]byte(s.Signature))
+	if !strings.HasPrefix(s.Signature, sshArmor) || block == nil || len(block.Headers) > 0 || len(bytes.TrimSpace(rest)) > 0 {
+		return "", errBadSignature // nothing but the signature stands there
+	}
+	if block.Type != "SSH SIGNATURE" || !bytes.HasPrefix(block.Bytes, []byte(sshMagic)) {
 		return "", errBadSignature
 	}
 	var form struct {

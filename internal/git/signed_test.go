@@ -87,6 +87,50 @@ func TestSignedCommit(t *testing.T) {
 	}
 }
 
+// TestSignatureOfTag finds where the signature of a tag begins: as in git, at
+// the last line that begins one.
+func TestSignatureOfTag(t *testing.T) {
+	t.Parallel()
+	signer := newSigner(t)
+	head := "object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntype commit\ntag v1\n\n"
+	for name, text := range map[string]string{
+		"plain":              "text\n",
+		"nothing else":       "",
+		"that quotes PGP":    "see\n-----BEGIN PGP SIGNATURE-----\nx\n-----END PGP SIGNATURE-----\nend\n",
+		"that quotes SSH":    sshSign(t, signer, "git", []byte("another text")) + "end\n",
+		"with an armor late": "see -----BEGIN SSH SIGNATURE-----\n",
+	} {
+		content := head + text
+		signature := sshSign(t, signer, "git", []byte(content))
+		s := signedTag([]byte(content + signature))
+		if s == nil || string(s.Payload) != content || s.Signature != signature {
+			t.Errorf("%s: read %+v", name, s)
+			continue
+		}
+		if _, err := s.VerifySSH(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		tag, err := parseTag("x", []byte(content+signature))
+		if err != nil || tag.Message != text || tag.Signature != signature {
+			t.Errorf("%s: %+v, %v", name, tag, err)
+		}
+	}
+	if s := signedTag([]byte(head + "a -----BEGIN SSH SIGNATURE-----\n")); s != nil {
+		t.Errorf("a tag without: %+v", s)
+	}
+	good := sshSign(t, signer, "git", []byte(head))
+	for name, signature := range map[string]string{
+		"followed by text": good + "more\n",
+		"with headers":     strings.Replace(good, "-----\n", "-----\nComment: x\n\n", 1),
+		"behind text":      "more\n" + good,
+		"twice":            good + good,
+	} {
+		if got, err := (&Signed{Payload: []byte(head), Signature: signature}).VerifySSH(); err == nil {
+			t.Errorf("a signature %s is taken for one of %s", name, got)
+		}
+	}
+}
+
 func FuzzSigned(f *testing.F) {
 	signer := newSigner(f)
 	f.Add([]byte("tree x\ngpgsig " + strings.ReplaceAll(sshSign(f, signer, "git", []byte("tree x\n\nm")), "\n", "\n ") + "\n\nm"))
