@@ -27,33 +27,43 @@ func (r Repo) commit(ctx context.Context, id OID) (*Commit, error) {
 // Commits reads many commits by their ids, in that order.
 func (r Repo) Commits(ctx context.Context, ids []OID) ([]*Commit, error) { return r.commits(ctx, ids) }
 
+// CommitsThere is Commits for ids of which some may not be there, or be those
+// of something else: for them it gives nil.
+func (r Repo) CommitsThere(ctx context.Context, ids []OID) ([]*Commit, error) {
+	return r.readCommits(ctx, ids, true)
+}
+
 func (r Repo) commits(ctx context.Context, ids []OID) ([]*Commit, error) {
+	return r.readCommits(ctx, ids, false)
+}
+
+func (r Repo) readCommits(ctx context.Context, ids []OID, leave bool) ([]*Commit, error) {
 	list := make([]*Commit, len(ids))
-	var missing []int
+	places := map[OID][]int{} // of those that are not known yet
+	var wanted []OID
 	scope := r.scope()
 	for i, id := range ids {
 		if v, ok := r.engine.cache.get(cacheKey{scope, kindCommit, string(id)}); ok {
 			list[i] = v.(*Commit)
 		} else {
-			missing = append(missing, i)
+			if places[id] == nil {
+				wanted = append(wanted, id)
+			}
+			places[id] = append(places[id], i)
 		}
 	}
-	if len(missing) == 0 {
+	if len(wanted) == 0 {
 		return list, nil
 	}
-	wanted := make([]OID, len(missing))
-	for n, i := range missing {
-		wanted[n] = ids[i]
-	}
 	err := r.withReader(ctx, func(p *reader) error {
-		n := 0
-		return p.readAll(wanted, TypeCommit, func(o *Object) error {
+		return p.readAll(wanted, TypeCommit, leave, func(o *Object) error {
 			c, err := parseCommit(o.OID, o.Content)
 			if err != nil {
 				return fmt.Errorf("commit %s: %w: %w", o.OID, ErrCorrupt, err)
 			}
-			list[missing[n]] = c
-			n++
+			for _, i := range places[o.OID] {
+				list[i] = c
+			}
 			r.engine.cache.put(cacheKey{scope, kindCommit, string(o.OID)}, c, 256+2*len(o.Content))
 			r.engine.cache.put(cacheKey{scope, kindInfo, string(o.OID)}, o.Info, 0)
 			return nil

@@ -303,3 +303,31 @@ func TestBlame(t *testing.T) {
 		}
 	}
 }
+
+// TestCommitsThere reads the commits that are there among ids of all sorts, in
+// more than one round of questions.
+func TestCommitsThere(t *testing.T) {
+	t.Parallel()
+	r, g := history(t)
+	main, topic := OID(g.Tip("main")), OID(g.Tip("topic"))
+	ids := []OID{main, ZeroOID, OID(g.Git("rev-parse", "main:b")), main}
+	for i := range questions {
+		ids = append(ids, OID(fmt.Sprintf("%040x", i+1)))
+	}
+	ids = append(ids, topic)
+	for range 2 { // then they are known
+		list, err := r.CommitsThere(t.Context(), ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range list {
+			is := ids[i] == main || ids[i] == topic
+			if is != (c != nil) || is && c.ID != ids[i] {
+				t.Errorf("%s: %v", ids[i], c)
+			}
+		}
+	}
+	if _, err := r.Commits(t.Context(), []OID{main, ZeroOID}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("one that is not there: %v", err)
+	}
+}

@@ -174,8 +174,8 @@ const questions = 64
 
 // readAll is read for many objects, each of which is handed to do. They are
 // asked for together, which takes a turn of both processes and not one for
-// each.
-func (p *reader) readAll(ids []OID, want Type, do func(*Object) error) error {
+// each. With leave, what is not there or is something else is left out.
+func (p *reader) readAll(ids []OID, want Type, leave bool, do func(*Object) error) error {
 	for part := range slices.Chunk(ids, questions) {
 		var text strings.Builder
 		for _, id := range part {
@@ -192,6 +192,8 @@ func (p *reader) readAll(ids []OID, want Type, do func(*Object) error) error {
 			}
 			if err == nil {
 				err = do(o)
+			} else if leave && errors.Is(err, ErrNotFound) && !errors.As(err, new(unread)) {
+				continue
 			}
 			if err != nil && i+1 < len(part) && !errors.Is(err, errBroken) {
 				err = unread{err}

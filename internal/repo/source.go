@@ -99,19 +99,24 @@ func (o *Source) Commit(ctx context.Context, rev string) (*git.Commit, error) {
 
 // Commits reads those of the commits that are there, by their ids.
 func (o *Source) Commits(ctx context.Context, ids []string) (map[string]*git.Commit, error) {
-	found := map[string]*git.Commit{}
+	var asked []git.OID
 	for _, id := range ids {
-		if found[id] != nil {
-			continue
+		if oid, ok := git.ParseOID(id); ok {
+			asked = append(asked, oid)
 		}
-		c, err := o.Commit(ctx, id)
-		if errs.Is(err, errs.KindNotFound) {
-			continue
+	}
+	found := map[string]*git.Commit{}
+	list, err := o.repo.CommitsThere(ctx, asked)
+	if errors.Is(err, git.ErrNoRepository) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read commits: %w", passing(err))
+	}
+	for _, c := range list {
+		if c != nil {
+			found[string(c.ID)] = c
 		}
-		if err != nil {
-			return nil, err
-		}
-		found[id] = c
 	}
 	return found, nil
 }
