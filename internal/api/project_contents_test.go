@@ -91,6 +91,14 @@ func TestTopics(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "GET /topics", Status: 200, Want: `[{"name":"Go","title":"Go","description":null,"total_projects_count":2,"organization_id":1,"avatar_url":null},{"name":"forge","total_projects_count":1}]`}).JSON(t, &list)
 		golang, forge := list[0].ID, list[1].ID
+		// Not every database folds letters like these.
+		other := newProject(t, s, alice, "other", `,"topics":["Überblick"]`)
+		s.Check(t, apptest.Call{Do: "GET /topics?search=berblick", Status: 200, Want: `[{"name":"Überblick","total_projects_count":1}]`})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", other), As: alice, JSON: `{"topics":[]}`, Status: 200})
+		var gone []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /topics?search=berblick", Status: 200, Want: `[{"total_projects_count":0}]`}).JSON(t, &gone)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /topics/%d", gone[0].ID), As: root, Status: 204})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d", other), As: alice, Status: 202})
 		web := made(t, s, root, "POST /topics", `{"name":"web","title":"The Web","description":"all of it"}`)
 		at := func(id int64) string { return fmt.Sprintf("/topics/%d", id) }
 		s.Table(t, []apptest.Call{

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -21,6 +22,14 @@ func scanTopic(s db.Scanner) (*Topic, error) {
 func findTopic(ctx context.Context, q db.Q, id int64) (*Topic, error) {
 	t, err := scanTopic(q.QueryRowContext(ctx, `SELECT `+topicColumns+` FROM topics t WHERE t.id = ?`, id))
 	return t, notFound(err, "Topic")
+}
+
+// lockTopic reads a topic that nobody else can change until tx ends.
+func lockTopic(ctx context.Context, tx *db.Tx, id int64) (*Topic, error) {
+	if err := tx.Lock(ctx, "topics", id); err != nil {
+		return nil, err
+	}
+	return findTopic(ctx, tx, id)
 }
 
 func listTopics(ctx context.Context, d *db.DB, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
@@ -56,6 +65,36 @@ func topicTaken(err error) error {
 	return err
 }
 
+func saveTopicAvatar(ctx context.Context, q db.Q, id int64, name string) error {
+	return db.ExecOne(ctx, q, `UPDATE topics SET avatar = ? WHERE id = ?`, name, id)
+}
+
+// deleteTopic removes a topic, from its projects too.
+func deleteTopic(ctx context.Context, q db.Q, t *Topic) error {
+	if _, err := q.ExecContext(ctx, `DELETE FROM project_topics WHERE lower(name) = lower(?)`, t.Name); err != nil {
+		return err
+	}
+	return notFound(db.ExecOne(ctx, q, `DELETE FROM topics WHERE id = ?`, t.ID), "Topic")
+}
+
+// moveTopic gives the projects of one topic to another and removes the first. A
+// project that has both keeps the one.
+func moveTopic(ctx context.Context, q db.Q, from, to *Topic) error {
+	_, err := q.ExecContext(ctx, `
+		DELETE FROM project_topics WHERE lower(name) = lower(?) AND project_id IN (SELECT o.project_id FROM project_topics o WHERE lower(o.name) = lower(?))`,
+		from.Name, to.Name)
+	if err != nil {
+		return err
+	}
+	if err := renameTopic(ctx, q, from.Name, to.Name); err != nil {
+		return err
+	}
+	if err := db.ExecOne(ctx, q, `DELETE FROM topics WHERE id = ?`, from.ID); err != nil {
+		return notFound(err, "Topic")
+	}
+	return countTopics(ctx, q, to.Name)
+}
+
 // renameTopic gives the projects of a topic another name for it.
 func renameTopic(ctx context.Context, q db.Q, from, to string) error {
 	_, err := q.ExecContext(ctx, `UPDATE project_topics SET name = ? WHERE lower(name) = lower(?)`, to, from)
@@ -87,12 +126,13 @@ func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, a
 	return countTopics(ctx, q, append(touched, topics...)...)
 }
 
-// countTopics counts the projects of topics anew.
+// countTopics counts the projects of topics anew. What is the same name in
+// another case is for the database to say: not all of them fold all letters.
 func countTopics(ctx context.Context, q db.Q, names ...string) error {
-	for i, name := range names {
-		names[i] = strings.ToLower(name)
-	}
-	slices.Sort(names) // two that count the same topics lock them in the same order
+	// Two that count the same topics lock them in the same order.
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
+	})
 	for _, name := range slices.Compact(names) {
 		_, err := q.ExecContext(ctx, `
 			UPDATE topics SET projects = (SELECT count(*) FROM project_topics p WHERE lower(p.name) = lower(topics.name)) WHERE lower(name) = lower(?)`, name)

@@ -81,10 +81,7 @@ func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f T
 		return nil, err
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "topics", id); err != nil {
-			return err
-		}
-		t, err := findTopic(ctx, tx, id)
+		t, err := lockTopic(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -147,17 +144,14 @@ func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unm
 	}
 	var t *Topic
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		if t, err = findTopic(ctx, tx, id); err != nil {
+		if t, err = lockTopic(ctx, tx, id); err != nil {
 			return err
 		}
 		if err := errs.ChangedSince(t.UpdatedAt, unmodifiedSince); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM project_topics WHERE lower(name) = lower(?)`, t.Name); err != nil {
+		if err := deleteTopic(ctx, tx, t); err != nil {
 			return err
-		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM topics WHERE id = ?`, id); err != nil {
-			return notFound(err, "Topic")
 		}
 		return s.recordTopic(ctx, tx, by, t, "topic_deleted", audit.Details{Remove: "topic"})
 	})
@@ -179,27 +173,16 @@ func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int6
 	}
 	var source *Topic
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		if source, err = findTopic(ctx, tx, from); err != nil {
-			return err
+		// Two that merge the same topics lock them in the same order.
+		both := map[int64]*Topic{}
+		for _, id := range []int64{min(from, to), max(from, to)} {
+			if both[id], err = lockTopic(ctx, tx, id); err != nil {
+				return err
+			}
 		}
-		target, err := findTopic(ctx, tx, to)
-		if err != nil {
-			return err
-		}
-		// A project that has both keeps the one.
-		_, err = tx.ExecContext(ctx, `
-			DELETE FROM project_topics WHERE lower(name) = lower(?) AND project_id IN (SELECT o.project_id FROM project_topics o WHERE lower(o.name) = lower(?))`,
-			source.Name, target.Name)
-		if err != nil {
-			return err
-		}
-		if err := renameTopic(ctx, tx, source.Name, target.Name); err != nil {
-			return err
-		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM topics WHERE id = ?`, from); err != nil {
-			return notFound(err, "Topic")
-		}
-		if err := countTopics(ctx, tx, target.Name); err != nil {
+		source = both[from]
+		target := both[to]
+		if err := moveTopic(ctx, tx, source, target); err != nil {
 			return err
 		}
 		return s.recordTopic(ctx, tx, by, target, "topic_merged", audit.Details{Change: "topic", From: source.Name, To: target.Name})
@@ -216,12 +199,12 @@ func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int6
 func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (*Topic, error) {
 	err := s.shelve(ctx, s.topicAvatars(), id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-			t, err := findTopic(ctx, tx, id)
+			t, err := lockTopic(ctx, tx, id)
 			if err != nil {
 				return err
 			}
 			was = t.Avatar
-			return db.ExecOne(ctx, tx, `UPDATE topics SET avatar = ? WHERE id = ?`, name, id)
+			return saveTopicAvatar(ctx, tx, id, name)
 		})
 		return was, err
 	})
