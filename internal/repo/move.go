@@ -194,7 +194,11 @@ func adopt(ctx context.Context, r git.Repo, refs []string) (string, error) {
 		if !errors.Is(err, git.ErrConflict) || try == 100 {
 			return branch, err
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

@@ -122,11 +122,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			return err
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
-			done := journal{changesOf(push), push.Options}
-			err := s.finish(ctx, id, p.by, p.Project, p.repo, done)
-			if err != nil { // it may have lost a race, as first pushes do; the next try sees who won
-				err = s.finish(ctx, id, p.by, p.Project, p.repo, done)
-			}
+			err := s.finish(ctx, id, p.by, p.Project, p.repo, journal{changesOf(push), push.Options})
 			if err == nil {
 				id = 0
 			}
