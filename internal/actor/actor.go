@@ -90,6 +90,19 @@ func (a Actor) RequireUser() error {
 	return nil
 }
 
+// RequireSession refuses everybody but a person in his own browser: by no token
+// can another one be made, nor by one who acts for somebody else. Unauthorized
+// or Forbidden.
+func (a Actor) RequireSession() error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
+	if a.Scopes != nil || a.TokenID != 0 || a.LentID != 0 || a.Job != nil || a.Behind != nil {
+		return errs.Forbidden("Only somebody who has signed in may do that.")
+	}
+	return nil
+}
+
 // RequireAdmin refuses everybody but administrators: Unauthorized or Forbidden.
 func (a Actor) RequireAdmin() error {
 	if err := a.RequireUser(); err != nil {

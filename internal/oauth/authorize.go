@@ -147,7 +147,7 @@ func (r *Request) Deny() string {
 // sign-in that is too old for the client is refused, as is a page that it
 // does not want: *Error with a Redirect. Nobody: Unauthorized.
 func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (bool, error) {
-	if err := mayAuthorize(by); err != nil {
+	if err := by.RequireSession(); err != nil {
 		return false, err
 	}
 	age := s.Now().Sub(signedInAt)
@@ -166,17 +166,6 @@ func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time,
 		return false, r.back(refuse(ConsentRequired, "The user must be asked."))
 	}
 	return ask, nil
-}
-
-// mayAuthorize wants the person, in his browser: no token may make others.
-func mayAuthorize(by actor.Actor) error {
-	if err := by.RequireUser(); err != nil {
-		return err
-	}
-	if by.Scopes != nil || by.TokenID != 0 || by.LentID != 0 || by.Job != nil || by.Behind != nil {
-		return errs.Forbidden("")
-	}
-	return nil
 }
 
 // allowedBefore reports whether the user has let the application have all that
@@ -198,7 +187,7 @@ func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (
 // the code. Unauthorized or Forbidden when the actor is nobody who can allow
 // that.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (string, error) {
-	if err := mayAuthorize(by); err != nil {
+	if err := by.RequireSession(); err != nil {
 		return "", err
 	}
 	now := s.Now()

@@ -108,7 +108,7 @@ func (s *Service) exchangeCode(ctx context.Context, r TokenRequest) (*Tokens, er
 		return nil, s.replayed(ctx, g, r.IP, "An authorization code was used twice")
 	}
 	switch {
-	case c.challenge == "" && !proven:
+	case c.challenge == "" && !proven: // a verifier stands in for the secret, for any application
 		return nil, refuse(InvalidClient, textInvalidClient)
 	case !s.Now().Before(c.expiresAt), r.RedirectURI != g.redirectURI:
 		return nil, refuse(InvalidGrant, textInvalidGrant)
@@ -143,7 +143,7 @@ func (s *Service) refresh(ctx context.Context, r TokenRequest) (*Tokens, error) 
 	switch {
 	case g.applicationID == nil, *g.applicationID != app.ID, g.revokedAt != nil:
 		return nil, refuse(InvalidGrant, textInvalidGrant)
-	case !g.pkce && !proven:
+	case !g.pkce && !proven: // as it was for the code
 		return nil, refuse(InvalidClient, textInvalidClient)
 	case old.revokedAt != nil:
 		return nil, s.replayed(ctx, g, r.IP, "A refresh token was used twice")

@@ -51,8 +51,11 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInReque
 		return nil, nil, late
 	}
 	u, err := findUser(ctx, s.DB, h.UserID)
-	if err != nil {
+	if errs.Is(err, errs.KindNotFound) {
 		return nil, nil, late.Because(err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("finish sign-in: %w", err)
 	}
 	a := &account{user: u}
 	if a.hash, err = passwordHash(ctx, s.DB, u.ID); err != nil {

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -62,7 +63,10 @@ func TestPersonalToken(t *testing.T) {
 		token.Scopes, token.TokenID = []string{"api"}, 1
 		sudo := by
 		sudo.Behind = &admin
-		for name, who := range map[string]actor.Actor{"token": token, "sudo": sudo} {
+		lent, job := by, by
+		lent.LentID = 1
+		job.Job = &actor.Job{ID: 1}
+		for name, who := range map[string]actor.Actor{"token": token, "sudo": sudo, "an application": lent, "a job": job} {
 			if _, err := b.CreatePersonalToken(ctx, who, NewToken{Name: "x", Scopes: []string{"api"}}); !errs.Is(err, errs.KindForbidden) {
 				b.t.Errorf("by %s: %v", name, err)
 			}
@@ -119,6 +123,11 @@ func TestFinishSignIn(t *testing.T) {
 		}
 		if _, err := finish(ticket, ""); !errs.Is(err, errs.KindUnauthorized) {
 			b.t.Errorf("no code: %v", err)
+		}
+		gone, stop := context.WithCancel(ctx)
+		stop()
+		if _, _, err := b.FinishSignIn(gone, ticket, SignInRequest{Code: e.Codes[0]}); err == nil || errs.Is(err, errs.KindGone) {
+			b.t.Errorf("a fault is told as a late sign-in: %v", err)
 		}
 		s, err := finish(ticket, e.Codes[0])
 		if err != nil || !s.Remember {
