@@ -132,9 +132,9 @@ func (s *Server) Run(ctx context.Context) error {
 // stop ends in the order in which parts need each other.
 func (s *Server) stop() error {
 	s.stopping.Store(true)
-	s.stopRunner()
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.ShutdownTimeout)
 	defer cancel()
+	s.stopRunner() // its time is a part of this one
 	var faults []error
 	cut := make(chan error, 1)
 	go func() { cut <- s.stopSSH(ctx) }()
