@@ -105,7 +105,7 @@ func (s *Service) requireGroup(ctx context.Context, q db.Q, by actor.Actor, ref 
 	if err != nil {
 		return nil, 0, fmt.Errorf("find group: %w", err)
 	}
-	have, err := s.GroupLevel(ctx, q, by, n.ID)
+	have, err := s.groupLevel(ctx, q, by, n.ID)
 	if err != nil {
 		return nil, 0, fmt.Errorf("access to group %d: %w", n.ID, err)
 	}
@@ -185,7 +185,11 @@ func (s *Service) accesses(ctx context.Context, q db.Q, by actor.Actor, list []*
 
 // GroupLevel is the effective level of the actor in a group, whether he sees
 // it or not.
-func (s *Service) GroupLevel(ctx context.Context, q db.Q, by actor.Actor, groupID int64) (Level, error) {
+func (s *Service) GroupLevel(ctx context.Context, by actor.Actor, groupID int64) (Level, error) {
+	return s.groupLevel(ctx, s.DB, by, groupID)
+}
+
+func (s *Service) groupLevel(ctx context.Context, q db.Q, by actor.Actor, groupID int64) (Level, error) {
 	if by.Anonymous() {
 		return NoAccess, nil
 	}

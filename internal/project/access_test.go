@@ -215,7 +215,7 @@ func TestLevels(t *testing.T) {
 
 func (w *world) checkLevels(rt *rapid.T, t *testing.T, s *Service, by actor.Actor) {
 	for _, p := range w.groups {
-		got, err := s.GroupLevel(t.Context(), s.DB, by, p.group.ID)
+		got, err := s.GroupLevel(t.Context(), by, p.group.ID)
 		if err != nil || got != p.level(by.ID) {
 			rt.Fatalf("%s in group %s: level %d, %v, want %d", by.Username, p.group.FullPath, got, err, p.level(by.ID))
 		}

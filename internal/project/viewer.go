@@ -29,7 +29,7 @@ func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (R
 	if by.Anonymous() {
 		return Rights{}, nil
 	}
-	have, err := s.GroupLevel(ctx, s.DB, by, n.ID)
+	have, err := s.GroupLevel(ctx, by, n.ID)
 	return Rights{
 		AddProjects: n.mayHoldProjectOf(by, have) == nil, AddGroups: n.mayHoldGroupOf(by, have) == nil, ChangeSettings: enough(by, have, Owner) == nil,
 	}, err

@@ -36,7 +36,7 @@ func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Projec
 		}
 		credit := contributor
 		for i := 0; i < len(groups) && !credit; i++ {
-			level, err := s.Projects.GroupLevel(ctx, s.DB, actor.Actor{ID: u.ID}, groups[i])
+			level, err := s.Projects.GroupLevel(ctx, actor.Actor{ID: u.ID}, groups[i])
 			if err != nil {
 				return nil, err
 			}

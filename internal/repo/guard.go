@@ -123,7 +123,7 @@ func (g *guard) lets(ctx context.Context, a RefAccess) (bool, error) {
 	case a.UserID != nil:
 		return g.by.Is(*a.UserID), nil
 	case a.GroupID != nil:
-		level, err := g.service.Projects.GroupLevel(ctx, g.service.DB, g.by, *a.GroupID)
+		level, err := g.service.Projects.GroupLevel(ctx, g.by, *a.GroupID)
 		if err != nil {
 			return false, fmt.Errorf("level in group %d: %w", *a.GroupID, err)
 		}

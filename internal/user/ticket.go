@@ -185,7 +185,6 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 		if err := s.setPassword(ctx, tx, by, u, hash); err != nil {
 			return err
 		}
-		u.MustChangePassword = false
 		if err := forgiveFailures(ctx, tx, u.ID); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func (s shelf) show(v *visit, app *oauth.Application, f form) error {
 
 // find gives the application of the address, if it is in this place.
 func (s shelf) find(v *visit) (*oauth.Application, error) {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return nil, err
 	}

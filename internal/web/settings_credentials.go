@@ -60,7 +60,7 @@ func (w *Web) addKey(v *visit) error {
 }
 
 func (w *Web) deleteKey(v *visit) error {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (w *Web) createToken(v *visit) error {
 }
 
 func (w *Web) revokeToken(v *visit) error {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return err
 	}

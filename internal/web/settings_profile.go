@@ -3,10 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
-
-	"github.com/go-chi/chi/v5"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -26,15 +23,6 @@ func (w *Web) profilePages() {
 	w.page("POST /-/user_settings/emails/{id}/delete", signedIn, w.deleteEmail)
 	w.page("POST /-/user_settings/emails/{id}/resend", signedIn, w.resendEmail)
 	w.page("POST /-/user_settings/confirmation", signedIn, w.resendOwn)
-}
-
-// id is the number in the path. One that is none names nothing.
-func (v *visit) id() (int64, error) {
-	id, err := strconv.ParseInt(chi.URLParam(v.r, "id"), 10, 64)
-	if err != nil {
-		return 0, errs.NotFound("")
-	}
-	return id, nil
 }
 
 // allOf is a page of what nobody has so much of that he needs another page.
@@ -181,7 +169,7 @@ func (w *Web) addEmail(v *visit) error {
 }
 
 func (w *Web) primaryEmail(v *visit) error {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return err
 	}
@@ -192,7 +180,7 @@ func (w *Web) primaryEmail(v *visit) error {
 }
 
 func (w *Web) deleteEmail(v *visit) error {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return err
 	}
@@ -203,7 +191,7 @@ func (w *Web) deleteEmail(v *visit) error {
 }
 
 func (w *Web) resendEmail(v *visit) error {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return err
 	}

@@ -222,7 +222,7 @@ func browserOf(agent string) (name string, phone bool) {
 }
 
 func (w *Web) revokeSession(v *visit) error {
-	id, err := v.id()
+	id, err := v.number("id")
 	if err != nil {
 		return err
 	}
