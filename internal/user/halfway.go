@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/secret"
 )
@@ -73,10 +72,4 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInReque
 	}
 	r.Login, r.Remember = u.Username, h.Remember
 	return s.openSession(ctx, settings, a, r)
-}
-
-func passwordHash(ctx context.Context, q db.Q, userID int64) (string, error) {
-	var hash string
-	err := q.QueryRowContext(ctx, `SELECT password_hash FROM users WHERE id = ?`, userID).Scan(&hash)
-	return hash, notFound(err, "User")
 }

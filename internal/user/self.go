@@ -131,11 +131,6 @@ func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep 
 	return deleteOtherSessions(ctx, s.DB, by.ID, keep)
 }
 
-func deleteOtherSessions(ctx context.Context, q db.Q, userID, keep int64) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM sessions WHERE user_id = ? AND id <> ?`, userID, keep)
-	return err
-}
-
 // adminScopes are of no use to others, who could be led to believe otherwise.
 func adminScopes() []string { return []string{"sudo", "admin_mode"} }
 
