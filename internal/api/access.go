@@ -172,7 +172,7 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.Equal(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
-	return by, nil
+	return by, a.Users.Visited(c, session)
 }
 
 // sudo lets an administrator act as another user.

@@ -71,15 +71,21 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 	if err := s.touchSession(ctx, session, ip, now); err != nil {
 		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
 	}
-	if err := s.noteActivity(ctx, u.ID, u.LastActivityOn, now); err != nil {
-		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
-	}
 	session.User = u
 	if session.actingAs != nil {
 		by, err := s.actAs(ctx, session, ip)
 		return by, session, err
 	}
 	return toActor(u, ip), session, nil
+}
+
+// Visited notes that the user of a session was active today. Not every use of
+// a session is activity: the doors say which is.
+func (s *Service) Visited(ctx context.Context, session *Session) error {
+	if err := s.noteActivity(ctx, session.UserID, session.User.LastActivityOn, s.Now()); err != nil {
+		return fmt.Errorf("note visit: %w", err)
+	}
+	return nil
 }
 
 // touchSession prolongs a session by the life it was given: the time between

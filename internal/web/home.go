@@ -81,6 +81,9 @@ func (w *Web) projectList(v *visit, f project.Filter, own bool) error {
 }
 
 func (w *Web) dashboard(v *visit) error {
+	if err := v.visited(); err != nil {
+		return err
+	}
 	return w.projectList(v, project.Filter{Membership: true}, true)
 }
 
@@ -97,5 +100,11 @@ func (w *Web) groupList(v *visit, own bool) error {
 	return v.show(p)
 }
 
-func (w *Web) ownGroups(v *visit) error     { return w.groupList(v, true) }
+func (w *Web) ownGroups(v *visit) error {
+	if err := v.visited(); err != nil {
+		return err
+	}
+	return w.groupList(v, true)
+}
+
 func (w *Web) exploreGroups(v *visit) error { return w.groupList(v, false) }

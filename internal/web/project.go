@@ -43,6 +43,9 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	if err != nil {
 		return head{}, err
 	}
+	if err := v.visited(); err != nil {
+		return head{}, err
+	}
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.CodeReadable(v.actor),

@@ -70,6 +70,15 @@ func (v *visit) recognise() error {
 	return nil
 }
 
+// visited notes that one who has signed in was active today: by his dashboard,
+// or by a page of a project.
+func (v *visit) visited() error {
+	if v.session == nil {
+		return nil
+	}
+	return v.web.Users.Visited(v, v.session)
+}
+
 // enter gives the browser a session that was opened just now. What it had
 // before ends: nobody who planted a cookie shares the new session.
 func (v *visit) enter(s *user.Session) error {
