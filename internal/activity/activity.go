@@ -1,5 +1,6 @@
 // Package activity records what users did, for others to read. An event is
-// written in the transaction of the act that it tells of.
+// written in the transaction of the act that it tells of, and is shown to those
+// who may see what it tells of.
 package activity
 
 import (
@@ -8,7 +9,10 @@ import (
 	"fmt"
 	"time"
 
+	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/queue"
 	"svc/internal/user"
 )
 
@@ -17,9 +21,45 @@ type Action string
 
 // The actions that are recorded.
 const (
-	Created Action = "created"
-	Pushed  Action = "pushed"
+	Approved  Action = "approved"
+	Closed    Action = "closed"
+	Commented Action = "commented"
+	Created   Action = "created"
+	Destroyed Action = "destroyed"
+	Expired   Action = "expired"
+	Joined    Action = "joined"
+	Left      Action = "left"
+	Merged    Action = "merged"
+	Pushed    Action = "pushed"
+	Reopened  Action = "reopened"
+	Updated   Action = "updated"
 )
+
+// Actions are all of them.
+func Actions() []Action {
+	return []Action{Approved, Closed, Commented, Created, Destroyed, Expired, Joined, Left, Merged, Pushed, Reopened, Updated}
+}
+
+// Audience says who may know of an event. It is stored as a number with one
+// bit set, so that what somebody may know in a project is a mask.
+type Audience int64
+
+// The audiences.
+const (
+	Viewers      Audience = 1 << iota // who sees the project
+	CodeReaders                       // who reads its code
+	IssueReaders                      // who reads its issues
+	Planners                          // who reads confidential issues, and those whom this one concerns
+	Insiders                          // who reads internal notes
+	MergeReaders                      // who reads its merge requests
+)
+
+// Subject is the thing that an event is about in the end: for a comment, what
+// was commented on. Its events change with it.
+type Subject struct {
+	Type string // "Issue", "MergeRequest", "Milestone" …
+	ID   int64
+}
 
 // Event is something that a user did.
 type Event struct {
@@ -27,12 +67,16 @@ type Event struct {
 	ProjectID   *int64 // nil outside of projects
 	AuthorID    int64
 	Action      Action
+	Audience    Audience
+	Subject     Subject
 	TargetType  string // "Issue"; empty for a push
 	TargetID    *int64
 	TargetIID   *int64
 	TargetTitle string
 	Push        *Push
 	CreatedAt   time.Time
+
+	Author *user.User // in lists
 }
 
 // Push is what a push did to one ref, or to many at once. It is stored as
@@ -60,23 +104,43 @@ const (
 
 // Deps are what the service needs.
 type Deps struct {
-	DB    *db.DB
-	Users *user.Service
+	DB       *db.DB
+	Queue    *queue.Queue
+	Users    *user.Service
+	Projects *project.Service
+	Now      func() time.Time
 }
 
 // Service is the activity of the installation.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	concerns Concern
+}
 
-// New makes the service, and takes part in the deletion of users.
+// Concern is how the feature that knows issues says which of them concern an
+// actor himself: a condition on e.subject_id, which is the id of one.
+type Concern func(by actor.Actor) (cond string, args []any)
+
+// OnConcern registers a Concern; it is called while the program is put
+// together.
+func (s *Service) OnConcern(c Concern) { s.concerns = c }
+
+// New makes the service, takes on its background work, and takes part in what
+// happens to projects and users.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	d.Users.OnDelete(leaveUser)
+	d.Projects.OnAct(s.recordAct)
+	d.Queue.Every("activity_retention", 6*time.Hour, s.purge)
 	return s
 }
 
 // Record writes an event in the transaction of the act. Whether the author
 // may act was asked there.
 func Record(ctx context.Context, tx *db.Tx, e Event) error {
+	if e.AuthorID <= 0 { // the program itself
+		return nil
+	}
 	var push []byte
 	if e.Push != nil {
 		var err error
@@ -90,14 +154,77 @@ func Record(ctx context.Context, tx *db.Tx, e Event) error {
 	return nil
 }
 
-// ProjectsOf gives the projects to which a user has contributed since then, by
-// his newest acts. Who may know is for the caller to ask.
+// Retitle gives the events of a thing its new title.
+func Retitle(ctx context.Context, tx *db.Tx, of Subject, title string) error {
+	return saveTitle(ctx, tx, of, title)
+}
+
+// Readdress changes who may know of the events of a thing, from one audience
+// to another.
+func Readdress(ctx context.Context, tx *db.Tx, of Subject, from, to Audience) error {
+	return saveAudience(ctx, tx, of, from, to)
+}
+
+// Forget takes the events of a thing away that is deleted.
+func Forget(ctx context.Context, tx *db.Tx, of Subject) error {
+	return deleteEvents(ctx, tx, of, nil)
+}
+
+// ForgetTarget takes the events of a part of a thing away, of a comment for
+// example.
+func ForgetTarget(ctx context.Context, tx *db.Tx, of Subject, targetID int64) error {
+	return deleteEvents(ctx, tx, of, &targetID)
+}
+
+// ProjectsOf gives the projects to which a user has contributed since then.
+// Who may know is for the caller to ask.
 func (s *Service) ProjectsOf(ctx context.Context, userID int64, since time.Time) ([]int64, error) {
 	ids, err := findContributed(ctx, s.DB, userID, since)
 	if err != nil {
 		return nil, fmt.Errorf("projects of user %d: %w", userID, err)
 	}
 	return ids, nil
+}
+
+// recordAct tells of what happened to a project itself.
+func (s *Service) recordAct(ctx context.Context, tx *db.Tx, a project.Act) error {
+	e := Event{ProjectID: &a.ProjectID, AuthorID: a.UserID, Audience: Viewers, CreatedAt: s.Now()}
+	switch a.Kind {
+	case project.ProjectCreated:
+		e.Action, e.TargetType, e.TargetID, e.TargetTitle = Created, "Project", &a.ProjectID, a.Name
+		e.Subject = Subject{"Project", a.ProjectID}
+	case project.MemberJoined:
+		e.Action = Joined
+	case project.MemberLeft:
+		e.Action = Left
+	case project.MemberExpired:
+		e.Action = Expired
+	case project.ProjectRenamed:
+		return saveTitle(ctx, tx, Subject{"Project", a.ProjectID}, a.Name)
+	}
+	return Record(ctx, tx, e)
+}
+
+const (
+	// keepYears is how long events are kept.
+	keepYears = 3
+	// purgeBatch is how many rows one statement removes, so that others get
+	// their turn.
+	purgeBatch = 1000
+)
+
+// purge removes events that have been kept long enough.
+func (s *Service) purge(ctx context.Context) error {
+	before := s.Now().AddDate(-keepYears, 0, 0)
+	for {
+		n, err := deleteOld(ctx, s.DB, before, purgeBatch)
+		if err != nil {
+			return fmt.Errorf("purge activity: %w", err)
+		}
+		if n < purgeBatch {
+			return nil
+		}
+	}
 }
 
 // leaveUser gives the acts of a user who goes to the ghost; with a hard

@@ -2,29 +2,201 @@ package activity
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"time"
 
 	"svc/internal/db"
 )
 
+const eventColumns = `e.id, e.project_id, e.author_id, e.action, e.audience, e.subject_type, COALESCE(e.subject_id, 0),
+	e.target_type, e.target_id, e.target_iid, e.target_title, e.push, e.created_at`
+
+func scanEvent(s db.Scanner) (*Event, error) {
+	var e Event
+	var push string
+	err := s.Scan(&e.ID, &e.ProjectID, &e.AuthorID, (*string)(&e.Action), (*int64)(&e.Audience), &e.Subject.Type, &e.Subject.ID,
+		&e.TargetType, &e.TargetID, &e.TargetIID, &e.TargetTitle, &push, db.Time(&e.CreatedAt))
+	if err == nil && push != "" {
+		e.Push = &Push{}
+		err = json.Unmarshal([]byte(push), e.Push)
+	}
+	return &e, err
+}
+
 func insertEvent(ctx context.Context, q db.Q, e Event, push string) error {
+	var subject *int64
+	if e.Subject.ID != 0 {
+		subject = &e.Subject.ID
+	}
 	_, err := q.ExecContext(ctx, `
-		INSERT INTO activity_events (project_id, author_id, action, target_type, target_id, target_iid, target_title, push, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ProjectID, e.AuthorID, string(e.Action), e.TargetType, e.TargetID, e.TargetIID, e.TargetTitle, push, e.CreatedAt)
+		INSERT INTO activity_events (project_id, author_id, action, audience, subject_type, subject_id, target_type, target_id, target_iid,
+			target_title, push, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ProjectID, e.AuthorID, string(e.Action), int64(e.Audience), e.Subject.Type, subject, e.TargetType, e.TargetID, e.TargetIID,
+		e.TargetTitle, push, e.CreatedAt)
 	return err
 }
 
-// findContributed looks at so many of a user's acts that a busy one costs no
-// more than others.
+func saveTitle(ctx context.Context, q db.Q, of Subject, title string) error {
+	_, err := q.ExecContext(ctx, `UPDATE activity_events SET target_title = ? WHERE subject_type = ? AND subject_id = ?`, title, of.Type, of.ID)
+	return err
+}
+
+func saveAudience(ctx context.Context, q db.Q, of Subject, from, to Audience) error {
+	_, err := q.ExecContext(ctx, `UPDATE activity_events SET audience = ? WHERE subject_type = ? AND subject_id = ? AND audience = ?`,
+		int64(to), of.Type, of.ID, int64(from))
+	return err
+}
+
+func deleteEvents(ctx context.Context, q db.Q, of Subject, target *int64) error {
+	query, args := `DELETE FROM activity_events WHERE subject_type = ? AND subject_id = ?`, []any{of.Type, of.ID}
+	if target != nil {
+		query, args = query+` AND target_id = ?`, append(args, *target)
+	}
+	_, err := q.ExecContext(ctx, query, args...)
+	return err
+}
+
+func deleteOld(ctx context.Context, q db.Q, before time.Time, limit int) (int64, error) {
+	res, err := q.ExecContext(ctx, `
+		DELETE FROM activity_events WHERE id IN (SELECT id FROM activity_events WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, limit)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// projectsOf are the projects in which a user did something. It leaps from one
+// to the next, so that it costs by their number and not by that of his acts.
+const projectsOf = `
+	WITH RECURSIVE acted (id) AS (
+		SELECT min(project_id) FROM activity_events WHERE author_id = ?
+		UNION ALL
+		SELECT (SELECT min(e.project_id) FROM activity_events e WHERE e.author_id = ? AND e.project_id > acted.id) FROM acted WHERE acted.id IS NOT NULL
+	)
+	SELECT acted.id FROM acted WHERE acted.id IS NOT NULL`
+
+func findProjects(ctx context.Context, q db.Q, userID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], projectsOf, userID, userID)
+}
+
 func findContributed(ctx context.Context, q db.Q, userID int64, since time.Time) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `
-		SELECT DISTINCT e.project_id FROM (SELECT project_id FROM activity_events
-			WHERE author_id = ? AND created_at >= ? AND project_id IS NOT NULL AND action NOT IN ('joined', 'left', 'expired') ORDER BY id DESC LIMIT 10000) e`,
-		userID, since)
+	return db.All(ctx, q, db.Value[int64], projectsOf+`
+		AND EXISTS (SELECT 1 FROM activity_events e WHERE e.author_id = ? AND e.project_id = acted.id AND e.created_at >= ?
+			AND e.action NOT IN ('joined', 'left', 'expired') AND e.target_type <> 'Project')`, userID, userID, userID, since)
 }
 
 func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE activity_events SET author_id = ? WHERE author_id = ?`, to, from)
 	return err
+}
+
+// maxLanes is up to how many projects a page is put together from the newest
+// events of each. Who is in more of them finds many among the newest of all.
+const maxLanes = 100
+
+// search is a list of events.
+type search struct {
+	author   int64
+	lanes    []lane
+	filter   Filter
+	mine     string // condition on those that concern the actor
+	mineArgs []any
+}
+
+// page reads one page, and counts as far as totals are shown.
+func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Event], error) {
+	page := db.Page[*Event]{Items: []*Event{}}
+	if len(s.lanes) == 0 {
+		return page, nil
+	}
+	order := ` ORDER BY e.created_at DESC, e.id DESC`
+	if s.filter.Oldest {
+		order = ` ORDER BY e.created_at, e.id`
+	}
+	all := s.where(s.lanes)
+	where, args := all.SQL(), all.Args()
+	if n := len(s.lanes); n > 1 && n <= maxLanes {
+		var parts []string
+		args = nil
+		for _, l := range s.lanes {
+			w := s.where([]lane{l})
+			parts = append(parts, `SELECT id FROM (SELECT e.id FROM activity_events e`+w.SQL()+order+` LIMIT ?) AS lane`)
+			args = append(args, w.Args(p.Offset+p.Limit+1)...)
+		}
+		where = ` WHERE e.id IN (` + strings.Join(parts, " UNION ALL ") + `)`
+	}
+	items, err := db.All(ctx, d, scanEvent, `SELECT `+eventColumns+` FROM activity_events e`+where+order+` LIMIT ? OFFSET ?`,
+		append(args, p.Limit+1, p.Offset)...)
+	if err != nil {
+		return page, err
+	}
+	if len(items) > p.Limit {
+		items, page.More = items[:p.Limit], true
+	}
+	page.Items = items
+	if !page.More && (len(items) > 0 || p.Offset == 0) {
+		page.Total = p.Offset + len(items)
+		page.Over = page.Total > db.CountLimit
+		return page, nil
+	}
+	page.Total, page.Over, err = d.Total(ctx, `activity_events e`+all.SQL(), all.Args()...)
+	return page, err
+}
+
+// where are the conditions on the events of some lanes.
+func (s *search) where(lanes []lane) db.Where {
+	var w db.Where
+	if s.author != 0 {
+		w.And(`e.author_id = ?`, s.author)
+	}
+	if len(lanes) == 1 {
+		w.And(`e.project_id = ?`, lanes[0].project)
+		cond, args := s.may(lanes[0])
+		w.And(cond, args...)
+	} else {
+		s.group(&w, lanes)
+	}
+	if f := s.filter; f.Action != "" {
+		w.And(`e.action = ?`, string(f.Action))
+	}
+	if types := s.filter.TargetTypes; len(types) > 0 {
+		w.And(`e.target_type IN `+db.In(len(types)), db.Any(types)...)
+	}
+	w.Time(`e.created_at < ?`, s.filter.Before)
+	w.Time(`e.created_at >= ?`, s.filter.After)
+	return w
+}
+
+// group names the projects of many lanes by what may be known there: there are
+// few kinds of that.
+func (s *search) group(w *db.Where, lanes []lane) {
+	var kinds []lane
+	ids := map[lane][]int64{}
+	for _, l := range lanes {
+		kind := lane{mask: l.mask, mine: l.mine}
+		if ids[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		ids[kind] = append(ids[kind], l.project)
+	}
+	var conds []string
+	var args []any
+	for _, kind := range kinds {
+		cond, more := s.may(kind)
+		conds = append(conds, `e.project_id IN `+db.In(len(ids[kind]))+` AND (`+cond+`)`)
+		args = append(append(args, db.Any(ids[kind])...), more...)
+	}
+	w.And(`(`+strings.Join(conds, `) OR (`)+`)`, args...)
+}
+
+// may is the condition on events of a lane that may be known.
+func (s *search) may(l lane) (string, []any) {
+	cond, args := `(e.audience & ?) <> 0`, []any{int64(l.mask)}
+	if l.mine && s.mine != "" {
+		cond += ` OR e.audience = ? AND (` + s.mine + `)`
+		args = append(append(args, int64(Planners)), s.mineArgs...)
+	}
+	return cond, args
 }

@@ -236,7 +236,8 @@ func publicRole(method, path, body string, open bool, need project.Level, ok int
 // TestRoles sends a good request to every endpoint as every kind of caller.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles)
+	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles,
+		eventRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage

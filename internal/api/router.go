@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/activity"
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/ci"
@@ -42,6 +43,7 @@ type Deps struct {
 	Audit    *audit.Service
 	Settings *setting.Service
 	Projects *project.Service
+	Activity *activity.Service
 	Repos    *repo.Service
 	CI       *ci.Service
 	Signing  *signing.Service
@@ -140,6 +142,7 @@ func New(d Deps) *API {
 	a.settingRoutes()
 	a.instanceVariableRoutes()
 	a.auditEventRoutes()
+	a.eventRoutes()
 	a.pipelineRoutes()
 	a.jobRoutes()
 	a.ciLintRoutes()

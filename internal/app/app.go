@@ -131,7 +131,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Now: a.now,
 		Host: a.host(), Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
 	})
-	a.Activity = activity.New(activity.Deps{DB: a.DB, Users: a.Users})
+	a.Activity = activity.New(activity.Deps{DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Now: a.now})
 	a.Repos = repo.New(repo.Deps{
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Now: a.now,
@@ -205,7 +205,7 @@ func (a *App) Close() error {
 func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, CI: a.CI,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{

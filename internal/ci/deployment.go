@@ -143,7 +143,7 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 			return err
 		}
 		d.EnvironmentID = env.ID
-		if d.IID, err = nextNumber(ctx, tx, proj.ID, "deployment"); err != nil {
+		if d.IID, err = project.NextNumber(ctx, tx, proj.ID, "deployment"); err != nil {
 			return err
 		}
 		return insertDeployment(ctx, tx, d)
@@ -296,7 +296,7 @@ func (s *Service) addDeployment(ctx context.Context, tx *db.Tx, j *Job) error {
 	if !j.deploys() {
 		return nil
 	}
-	iid, err := nextNumber(ctx, tx, j.ProjectID, "deployment")
+	iid, err := project.NextNumber(ctx, tx, j.ProjectID, "deployment")
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project"
 )
 
 const pipelineColumns = `p.id, p.project_id, p.iid, p.status, p.source, p.ref, p.tag, p.sha, p.before_sha, p.name, p.user_id, p.protected,
@@ -42,14 +43,6 @@ func findPipeline(ctx context.Context, q db.Q, projectID, id int64) (*Pipeline, 
 	return p, err
 }
 
-// nextNumber gives a number of a kind within a project.
-func nextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n int64, err error) {
-	err = tx.QueryRowContext(ctx, `
-		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 1)
-		ON CONFLICT (project_id, kind) DO UPDATE SET value = project_counters.value + 1 RETURNING value`, projectID, kind).Scan(&n)
-	return n, err
-}
-
 // insertPipeline adds a pipeline. The origin, where there is one, is unique.
 func insertPipeline(ctx context.Context, tx *db.Tx, p *Pipeline, origin *string) error {
 	stages, err := json.Marshal(p.Stages)
@@ -60,7 +53,7 @@ func insertPipeline(ctx context.Context, tx *db.Tx, p *Pipeline, origin *string)
 	if err != nil {
 		return err
 	}
-	if p.IID, err = nextNumber(ctx, tx, p.ProjectID, "pipeline"); err != nil {
+	if p.IID, err = project.NextNumber(ctx, tx, p.ProjectID, "pipeline"); err != nil {
 		return err
 	}
 	return tx.QueryRowContext(ctx, `

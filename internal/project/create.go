@@ -178,6 +178,11 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 			return err
 		}
 	}
+	if p.CreatorID != nil {
+		if err := s.tell(ctx, tx, Act{Kind: ProjectCreated, ProjectID: p.ID, UserID: *p.CreatorID, Name: p.Name}); err != nil {
+			return err
+		}
+	}
 	return s.record(ctx, tx, by, "project_created", p.entity(), audit.Target{}, audit.Details{Add: "project"})
 }
 

@@ -114,6 +114,9 @@ func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n 
 		if err := insertMember(ctx, tx, in, m); err != nil {
 			return err
 		}
+		if err := s.tellMember(ctx, tx, MemberJoined, in, u.ID); err != nil {
+			return err
+		}
 		return s.recordMember(ctx, tx, by, in, u, "member_created", audit.Details{Add: "user_access", To: n.Level.String()})
 	})
 	if err != nil {
@@ -266,6 +269,9 @@ func (s *Service) RemoveMember(ctx context.Context, by actor.Actor, place Place,
 			}
 		}
 		if err := deleteMember(ctx, tx, in, m, onlyThere); err != nil {
+			return err
+		}
+		if err := s.tellMember(ctx, tx, MemberLeft, in, userID); err != nil {
 			return err
 		}
 		u, err := s.userOf(ctx, tx, userID)

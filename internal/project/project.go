@@ -192,6 +192,7 @@ type Deps struct {
 type Service struct {
 	Deps
 	removers []Remover
+	witness  []Witness
 	branch   BranchSetter
 	known    knownProjects
 }
@@ -210,6 +211,51 @@ type Removed struct {
 // OnRemove registers a Remover; it is called while the program is put
 // together.
 func (s *Service) OnRemove(r Remover) { s.removers = append(s.removers, r) }
+
+// Witness is how a later feature learns of what happens to projects. It runs in
+// the transaction of the act.
+type Witness func(ctx context.Context, tx *db.Tx, a Act) error
+
+// Act is something that a user did to a project, or that happened to him there.
+type Act struct {
+	Kind      ActKind
+	ProjectID int64
+	UserID    int64
+	Name      string // of the project
+}
+
+// ActKind says what happened.
+type ActKind int
+
+// What can happen.
+const (
+	ProjectCreated ActKind = iota + 1
+	ProjectRenamed
+	MemberJoined
+	MemberLeft
+	MemberExpired
+)
+
+// OnAct registers a Witness; it is called while the program is put together.
+func (s *Service) OnAct(w Witness) { s.witness = append(s.witness, w) }
+
+// tell lets others know of an act.
+func (s *Service) tell(ctx context.Context, tx *db.Tx, a Act) error {
+	for _, w := range s.witness {
+		if err := w(ctx, tx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellMember is tell about a member; groups are nobody's concern.
+func (s *Service) tellMember(ctx context.Context, tx *db.Tx, kind ActKind, in source, userID int64) error {
+	if in.project == nil {
+		return nil
+	}
+	return s.tell(ctx, tx, Act{Kind: kind, ProjectID: in.project.ID, UserID: userID})
+}
 
 // BranchSetter makes a branch of the repository the default one. It is asked
 // before the project is saved: InvalidField when there is no such branch.

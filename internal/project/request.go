@@ -115,6 +115,9 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, user
 		if err := saveMember(ctx, tx, m); err != nil {
 			return err
 		}
+		if err := s.tellMember(ctx, tx, MemberJoined, in, userID); err != nil {
+			return err
+		}
 		u, err := s.userOf(ctx, tx, userID)
 		if err != nil {
 			return err

@@ -63,6 +63,11 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 				return err
 			}
 		}
+		if p.Name != was.Name {
+			if err := s.tell(ctx, tx, Act{Kind: ProjectRenamed, ProjectID: p.ID, UserID: by.ID, Name: p.Name}); err != nil {
+				return err
+			}
+		}
 		return s.recordChanges(ctx, tx, by, &was, p)
 	})
 	if err != nil {

@@ -40,6 +40,11 @@ func (s *Service) expireMembers(ctx context.Context) error {
 				return err
 			}
 			e.user.Type = "User"
+			if e.in.Type == audit.ProjectEntity {
+				if err := s.tell(ctx, tx, Act{Kind: MemberExpired, ProjectID: e.in.ID, UserID: e.user.ID}); err != nil {
+					return err
+				}
+			}
 			if err := s.record(ctx, tx, actor.System(), "member_expired", e.in, e.user, audit.Details{Remove: "user_access", Message: "Membership expired"}); err != nil {
 				return err
 			}

@@ -215,7 +215,7 @@ func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *P
 		return nil, nil
 	}
 	event := func(p *activity.Push) activity.Event {
-		return activity.Event{ProjectID: &done.Project.ID, AuthorID: author, Action: activity.Pushed, Push: p, CreatedAt: done.At}
+		return activity.Event{ProjectID: &done.Project.ID, AuthorID: author, Action: activity.Pushed, Audience: activity.CodeReaders, Push: p, CreatedAt: done.At}
 	}
 	if len(done.Changes) >= manyRefs {
 		first := describe(done.Changes[0])

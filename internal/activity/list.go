@@ -1,0 +1,131 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Filter chooses events; zero values choose all.
+type Filter struct {
+	Action      Action
+	TargetTypes []string
+	Before      *time.Time // not at it, nor after
+	After       *time.Time // at it, or after
+	Oldest      bool       // the oldest first, else the newest
+}
+
+// Own gives what the actor himself did, as far as he still sees it.
+func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Event], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Event]{}, err
+	}
+	return s.ofAuthor(ctx, by, by.ID, f, p)
+}
+
+// OfMemberships gives what anybody did in the projects that the actor is a
+// member of, as far as he sees it.
+func (s *Service) OfMemberships(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Event], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Event]{}, err
+	}
+	in, err := s.Projects.Joined(ctx, by)
+	if err != nil {
+		return db.Page[*Event]{}, err
+	}
+	return s.list(ctx, by, 0, in, f, p)
+}
+
+// OfUser gives what a user did, as far as the actor sees it. NotFound when he
+// does not see the user; nothing when the user keeps his profile to himself.
+func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Event]{}, err
+	}
+	u, err := s.Users.Find(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Event]{}, err
+	}
+	if !user.MayReadProfile(by, u) {
+		return db.Page[*Event]{Items: []*Event{}}, nil
+	}
+	return s.ofAuthor(ctx, by, u.ID, f, p)
+}
+
+// OfProject gives what was done in a project, as far as the actor sees it;
+// NotFound when he does not see the project.
+func (s *Service) OfProject(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
+	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
+	if err != nil {
+		return db.Page[*Event]{}, err
+	}
+	return s.list(ctx, by, 0, []*project.Project{in}, f, p)
+}
+
+func (s *Service) ofAuthor(ctx context.Context, by actor.Actor, authorID int64, f Filter, p db.Paging) (db.Page[*Event], error) {
+	ids, err := findProjects(ctx, s.DB, authorID)
+	if err != nil {
+		return db.Page[*Event]{}, fmt.Errorf("projects of user %d: %w", authorID, err)
+	}
+	in, err := s.Projects.Among(ctx, by, ids)
+	if err != nil {
+		return db.Page[*Event]{}, err
+	}
+	return s.list(ctx, by, authorID, in, f, p)
+}
+
+// lane is the events of one project that somebody may know of.
+type lane struct {
+	project int64
+	mask    Audience
+	mine    bool // and of confidential issues those that concern himself
+}
+
+// list gives the events of an author, or with 0 of anybody, in projects that
+// the actor sees.
+func (s *Service) list(ctx context.Context, by actor.Actor, authorID int64, in []*project.Project, f Filter, p db.Paging) (db.Page[*Event], error) {
+	var lanes []lane
+	for _, one := range in {
+		lanes = append(lanes, laneOf(by, one))
+	}
+	q := search{author: authorID, lanes: lanes, filter: f}
+	if s.concerns != nil && !by.Anonymous() {
+		q.mine, q.mineArgs = s.concerns(by)
+	}
+	page, err := q.page(ctx, s.DB, p)
+	if err != nil {
+		return page, fmt.Errorf("list events: %w", err)
+	}
+	var authors []int64
+	for _, e := range page.Items {
+		authors = append(authors, e.AuthorID)
+	}
+	users, err := s.Users.FindAll(ctx, authors)
+	if err != nil {
+		return page, fmt.Errorf("list events: %w", err)
+	}
+	for _, e := range page.Items {
+		e.Author = users[e.AuthorID]
+	}
+	return page, nil
+}
+
+// laneOf asks the rules of a project what the actor may know there.
+func laneOf(by actor.Actor, in *project.Project) lane {
+	l := lane{project: in.ID, mask: Viewers}
+	for part, who := range map[project.Part]Audience{
+		project.CodePart: CodeReaders, project.IssuePart: IssueReaders, project.ConfidentialPart: Planners | Insiders,
+		project.MergePart: MergeReaders,
+	} {
+		if in.MayRead(by, part) {
+			l.mask |= who
+		}
+	}
+	l.mine = l.mask&IssueReaders != 0 && l.mask&Planners == 0
+	return l
+}

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"svc/internal/activity"
+	"svc/internal/db"
+	"svc/internal/user"
+)
+
+func (a *API) eventRoutes() {
+	handle(a, "GET /events", readUser, a.listOwnEvents, does("List what one did oneself, or what happened in one's projects"))
+	handle(a, "GET /users/{id}/events", readUser, a.listUserEvents, does("List what a user did"))
+	handle(a, "GET /projects/{id}/events", readUser.orNobody(), a.listProjectEvents, does("List what was done in a project"))
+}
+
+type eventFilterParams struct {
+	Action     string `param:"action" enum:"approved,closed,commented,created,destroyed,expired,joined,left,merged,pushed,reopened,updated"`
+	TargetType string `param:"target_type" enum:"issue,milestone,merge_request,note,project,snippet,user"`
+	Before     *Date  `param:"before" doc:"Only events before this day, in UTC."`
+	After      *Date  `param:"after" doc:"Only events after this day, in UTC."`
+	Sort       string `param:"sort" enum:"asc,desc" default:"desc" doc:"By created_at."`
+	pageParams
+}
+
+// targetTypes are the names that targets have in events.
+func targetTypes(filter string) []string {
+	switch filter {
+	case "issue":
+		return []string{"Issue"}
+	case "milestone":
+		return []string{"Milestone"}
+	case "merge_request":
+		return []string{"MergeRequest"}
+	case "note":
+		return []string{"Note", "DiscussionNote", "DiffNote"}
+	case "project":
+		return []string{"Project"}
+	case "snippet":
+		return []string{"Snippet"}
+	case "user":
+		return []string{"User"}
+	}
+	return nil
+}
+
+func (p *eventFilterParams) filter() activity.Filter {
+	f := activity.Filter{Action: activity.Action(p.Action), TargetTypes: targetTypes(p.TargetType), Oldest: p.Sort == "asc"}
+	if p.Before != nil {
+		at := p.Before.Time()
+		f.Before = &at
+	}
+	if p.After != nil {
+		at := p.After.Time().AddDate(0, 0, 1)
+		f.After = &at
+	}
+	return f
+}
+
+type ownEventsParams struct {
+	Scope string `param:"scope" enum:"all" doc:"all: of everybody, in the projects that one is a member of."`
+	eventFilterParams
+}
+
+// listOwnEvents: https://docs.gitlab.com/api/events/#list-all-events
+func (a *API) listOwnEvents(c *call, p ownEventsParams) (page[eventJSON], error) {
+	read := a.Activity.Own
+	if p.Scope == "all" {
+		read = a.Activity.OfMemberships
+	}
+	list, err := read(c, c.actor, p.filter(), p.paging())
+	return a.presentEvents(c, p.eventFilterParams, list, err)
+}
+
+type userEventsParams struct {
+	User user.Ref `param:"id" doc:"The id of the user, or his username."`
+	eventFilterParams
+}
+
+// listUserEvents: https://docs.gitlab.com/api/events/#get-user-contribution-events
+func (a *API) listUserEvents(c *call, p userEventsParams) (page[eventJSON], error) {
+	list, err := a.Activity.OfUser(c, c.actor, p.User, p.filter(), p.paging())
+	return a.presentEvents(c, p.eventFilterParams, list, err)
+}
+
+type projectEventsParams struct {
+	projectParams
+	eventFilterParams
+}
+
+// listProjectEvents: https://docs.gitlab.com/api/events/#list-all-visible-events-for-a-project
+func (a *API) listProjectEvents(c *call, p projectEventsParams) (page[eventJSON], error) {
+	list, err := a.Activity.OfProject(c, c.actor, p.Project, p.filter(), p.paging())
+	return a.presentEvents(c, p.eventFilterParams, list, err)
+}
+
+type eventJSON struct {
+	ID             int64           `json:"id"`
+	Title          *string         `json:"title"`
+	ProjectID      *int64          `json:"project_id"`
+	ActionName     string          `json:"action_name"`
+	TargetID       *int64          `json:"target_id"`
+	TargetIID      *int64          `json:"target_iid"`
+	TargetType     *string         `json:"target_type"`
+	AuthorID       int64           `json:"author_id"`
+	TargetTitle    *string         `json:"target_title"`
+	CreatedAt      stamp           `json:"created_at"`
+	Author         *userPublicJSON `json:"author"`
+	AuthorUsername *string         `json:"author_username"`
+	Data           *string         `json:"data"` // of releases long ago
+	PushData       *pushDataJSON   `json:"push_data,omitempty"`
+}
+
+type pushDataJSON struct {
+	CommitCount int     `json:"commit_count"`
+	Action      string  `json:"action"`
+	RefType     string  `json:"ref_type"`
+	CommitFrom  *string `json:"commit_from"`
+	CommitTo    *string `json:"commit_to"`
+	Ref         *string `json:"ref"`
+	CommitTitle *string `json:"commit_title"`
+	RefCount    *int    `json:"ref_count"`
+}
+
+func (a *API) presentEvents(c *call, p eventFilterParams, list db.Page[*activity.Event], err error) (page[eventJSON], error) {
+	if err != nil {
+		return page[eventJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(e *activity.Event) eventJSON { return a.toEvent(c, e) }), nil
+}
+
+func (a *API) toEvent(c *call, e *activity.Event) eventJSON {
+	form := eventJSON{
+		ID: e.ID, ProjectID: e.ProjectID, ActionName: actionName(e), TargetID: e.TargetID, TargetIID: e.TargetIID, TargetType: textOrNull(e.TargetType),
+		AuthorID: e.AuthorID, TargetTitle: textOrNull(e.TargetTitle), CreatedAt: toStamp(e.CreatedAt),
+	}
+	if e.Author != nil {
+		author := toUserPublic(c.site, e.Author, a.Now())
+		form.Author, form.AuthorUsername = &author, &author.Username
+	}
+	if p := e.Push; p != nil {
+		form.PushData = &pushDataJSON{
+			CommitCount: p.CommitCount, Action: string(p.Action), RefType: p.RefType, CommitFrom: textOrNull(p.From), CommitTo: textOrNull(p.To),
+			Ref: textOrNull(p.Ref), CommitTitle: textOrNull(p.CommitTitle),
+		}
+		if p.RefCount > 0 {
+			form.PushData.RefCount = &p.RefCount
+		}
+	}
+	return form
+}
+
+// actionName is the word for people that clients know.
+func actionName(e *activity.Event) string {
+	switch e.Action {
+	case activity.Created:
+		if e.TargetType != "Project" {
+			return "opened"
+		}
+	case activity.Commented:
+		return "commented on"
+	case activity.Merged:
+		return "accepted"
+	case activity.Expired:
+		return "removed due to membership expiration from"
+	}
+	return string(e.Action)
+}

@@ -1,0 +1,121 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+)
+
+// Part is a part of a project that not everybody reads who sees the project.
+type Part int
+
+// The parts.
+const (
+	CodePart         Part = iota + 1
+	IssuePart             // issues, milestones, boards
+	ConfidentialPart      // confidential issues of others, internal notes
+	MergePart             // merge requests
+)
+
+// MayRead tells whether an actor, to whom the project was given, may read a
+// part of it: Guests and above read issues and Reporters and above code and
+// merge requests, Planners and above what is confidential. Everybody who sees a
+// project that is not private reads what is for everybody.
+func (p *Project) MayRead(by actor.Actor, part Part) bool {
+	level := p.Access.Level()
+	if by.Admin || by.Auditor {
+		level = Owner
+	}
+	switch part {
+	case CodePart:
+		return p.readable(by) == nil
+	case IssuePart:
+		return p.Issues == Enabled || p.Issues != Disabled && level >= Guest
+	case ConfidentialPart:
+		return p.Issues != Disabled && level >= Planner
+	case MergePart:
+		open := p.MergeRequests == Enabled && p.Visibility != Private
+		return p.readable(by) == nil && (open || p.MergeRequests != Disabled && level >= Reporter)
+	}
+	return false
+}
+
+// RequirePart is Require for one who wants to read a part: NotFound also when
+// the part is not for him.
+func (s *Service) RequirePart(ctx context.Context, by actor.Actor, ref Ref, part Part) (*Project, error) {
+	p, err := s.Require(ctx, by, ref, NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	if !p.MayRead(by, part) {
+		return nil, errs.NotFound("")
+	}
+	return p, nil
+}
+
+// Changeable refuses what would change something in a project that is
+// archived.
+func (p *Project) Changeable() error {
+	if p.Archived {
+		return errs.Forbidden("The project is archived: nothing in it can be changed.")
+	}
+	return nil
+}
+
+// Enough refuses one who sees the project and has less than the level there.
+func (p *Project) Enough(by actor.Actor, level Level) error {
+	return enough(by, p.Access.Level(), level)
+}
+
+// Joined gives the projects that the actor is a member of, with what he is in
+// each: by himself, by a group or by a share.
+func (s *Service) Joined(ctx context.Context, by actor.Actor) ([]*Project, error) {
+	list, err := findJoined(ctx, s.DB, by.ID, s.today())
+	if err != nil {
+		return nil, fmt.Errorf("projects of user %d: %w", by.ID, err)
+	}
+	return list, s.fillAccess(ctx, by, list)
+}
+
+// Among gives those of the projects that the actor sees, with what he is in
+// each.
+func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*Project, error) {
+	const most = 500 // placeholders of one statement
+	var seen []*Project
+	for len(ids) > 0 {
+		part := ids[:min(most, len(ids))]
+		ids = ids[len(part):]
+		list, err := findProjects(ctx, s.DB, part)
+		if err != nil {
+			return nil, fmt.Errorf("find projects: %w", err)
+		}
+		if err := s.fillAccess(ctx, by, list); err != nil {
+			return nil, err
+		}
+		for _, p := range list {
+			if visible(by, p.Visibility, p.Access.Level()) {
+				seen = append(seen, p)
+			}
+		}
+	}
+	return seen, nil
+}
+
+func (s *Service) fillAccess(ctx context.Context, by actor.Actor, list []*Project) error {
+	all, err := s.accesses(ctx, s.DB, by, list)
+	if err != nil {
+		return fmt.Errorf("access to projects: %w", err)
+	}
+	for _, p := range list {
+		p.Access = all[p.ID]
+	}
+	return nil
+}
+
+// Readable is a condition on projects p, for lists of later features: those of
+// which the actor may read the part. It says in SQL what MayRead says.
+func (s *Service) Readable(by actor.Actor, part Part) (cond string, args []any) {
+	return readable(by, s.today(), part)
+}

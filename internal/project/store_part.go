@@ -1,0 +1,52 @@
+package project
+
+import (
+	"context"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+)
+
+// readable is MayRead as a condition on projects p, which are not deleted.
+func readable(by actor.Actor, today string, part Part) (string, []any) {
+	column, least := "p.issues_access_level", Guest
+	switch part {
+	case CodePart:
+		column, least = "p.repository_access_level", Reporter
+	case ConfidentialPart:
+		least = Planner
+	case MergePart:
+		column, least = "p.merge_requests_access_level", Reporter
+	}
+	there := "p.deleted_at IS NULL AND " + column + " <> 'disabled'"
+	if by.Admin || by.Auditor {
+		return there, nil
+	}
+	open := "p.visibility IN ('public', 'internal')"
+	if by.Anonymous() || by.External {
+		open = "p.visibility = 'public'"
+	}
+	open += " AND " + column + " = 'enabled'"
+	if part == ConfidentialPart {
+		open = "1 = 0"
+	}
+	if by.Anonymous() {
+		return there + " AND " + open, nil
+	}
+	member, args := memberProjects(by.ID, today, least)
+	return there + " AND (" + anyOf(open, member) + ")", args
+}
+
+func findJoined(ctx context.Context, q db.Q, userID int64, today string) ([]*Project, error) {
+	cond, args := memberProjects(userID, today, Guest)
+	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.deleted_at IS NULL AND (`+cond+`) ORDER BY p.id`, args...)
+}
+
+// NextNumber gives a number of a kind within a project, in the transaction that
+// uses it: there are no gaps, and the next one waits for it.
+func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n int64, err error) {
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 1)
+		ON CONFLICT (project_id, kind) DO UPDATE SET value = project_counters.value + 1 RETURNING value`, projectID, kind).Scan(&n)
+	return n, err
+}
