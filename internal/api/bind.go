@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// bind fills into, a pointer to a zero value of the plan's struct, from a
+// bind fills into, a pointer to a zero value of the layout's struct, from a
 // request. It returns a paramError that tells all that is wrong, in the order
 // of declaration; into is then not to be used.
-func (p *plan) bind(in *input, into any) error {
+func (p *layout) bind(in *input, into any) error {
 	dst := reflect.ValueOf(into)
 	if !dst.IsValid() || dst.Kind() != reflect.Pointer || dst.Type().Elem() != p.typ {
-		return fmt.Errorf("bind %T: the plan is for %v", into, p.typ)
+		return fmt.Errorf("bind %T: the layout is for %v", into, p.typ)
 	}
 	dst = dst.Elem()
 	var room [32]slot

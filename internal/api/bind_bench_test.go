@@ -48,7 +48,7 @@ func BenchmarkBind(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			typ := reflect.TypeOf(c.params)
-			p, err := newPlan(typ, c.path...)
+			p, err := newLayout(typ, c.path...)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func (*repeatedBody) Close() error { return nil }
 // The figures above are promised: a list of twenty rows must not pay for its
 // parameters. Allocations can only be counted while no other test runs.
 func TestBindAllocations(t *testing.T) {
-	p, err := newPlan(reflect.TypeFor[benchParams](), "id", "job_id")
+	p, err := newLayout(reflect.TypeFor[benchParams](), "id", "job_id")
 	if err != nil {
 		t.Fatal(err)
 	}

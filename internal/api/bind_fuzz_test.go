@@ -75,7 +75,7 @@ func FuzzBind(f *testing.F) {
 	f.Add("application/xml", "name=%ff%00", "<a/>")
 	f.Add(multipartType, "", part(`name="name"`, "n")+filePart(`name="file"; filename="../x.png"`, "image/png", "data")+part(`name="list[][key]"`, "k")+partsEnd)
 	f.Add(multipartType, "", filePart(`name="files[]"; filename="a"`, "image/png", "")+part(`name="file"; filename=""`, ""))
-	p, err := newPlan(reflect.TypeFor[everyParams](), "id")
+	p, err := newLayout(reflect.TypeFor[everyParams](), "id")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// checkBound checks what the plan promises of a struct that was bound.
+// checkBound checks what the layout promises of a struct that was bound.
 func checkBound(t *testing.T, got everyParams) {
 	t.Helper()
 	var texts []string

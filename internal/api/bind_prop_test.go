@@ -180,7 +180,7 @@ func (p roundParams) asJSON(t *rapid.T) string {
 // The same parameters bind to the same struct in whatever form they come.
 func TestBindRoundTrip(t *testing.T) {
 	t.Parallel()
-	plan, err := newPlan(reflect.TypeFor[roundParams]())
+	layout, err := newLayout(reflect.TypeFor[roundParams]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestBindRoundTrip(t *testing.T) {
 				r.Fatalf("%s: %v", name, err)
 			}
 			var got roundParams
-			if err := plan.bind(in, &got); err != nil {
+			if err := layout.bind(in, &got); err != nil {
 				r.Fatalf("%s %+v: %v", name, m, err)
 			}
 			expected := want

@@ -58,7 +58,7 @@ func bindMessage[T any](t testing.TB, m message) (T, string) {
 	for name := range m.path {
 		names = append(names, name)
 	}
-	p, err := newPlan(reflect.TypeFor[T](), names...)
+	p, err := newLayout(reflect.TypeFor[T](), names...)
 	if err != nil {
 		t.Fatal(err)
 	}

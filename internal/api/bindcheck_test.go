@@ -95,7 +95,7 @@ func TestBindDefaultIsCopied(t *testing.T) {
 	type params struct {
 		L []string `param:"l" default:"b,a"`
 	}
-	p, err := newPlan(reflect.TypeFor[params]())
+	p, err := newLayout(reflect.TypeFor[params]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestBindBoundsItsAnswer(t *testing.T) {
 
 func TestBindWrongStruct(t *testing.T) {
 	t.Parallel()
-	p, err := newPlan(reflect.TypeFor[groupParams]())
+	p, err := newLayout(reflect.TypeFor[groupParams]())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func (x *examples) required(op *operation) members {
 	for _, name := range s.Required {
 		must[name] = true
 	}
-	for _, r := range op.endpoint.plan.rules {
+	for _, r := range op.endpoint.layout.rules {
 		if r.kind == ruleAtLeastOne || r.kind == ruleExactlyOne {
 			must[r.names[0]] = true
 		}

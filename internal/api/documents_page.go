@@ -141,7 +141,7 @@ func newDocsEndpoint(x *examples, op *operation) docsEndpoint {
 	if d.Title == "" {
 		d.Title = op.ID
 	}
-	for _, text := range ruleTexts(e.plan.rules) {
+	for _, text := range ruleTexts(e.layout.rules) {
 		d.Rules = append(d.Rules, words(text))
 	}
 	for _, r := range refusals {
@@ -187,7 +187,7 @@ func newDocsParams(s *schemas, e *endpoint) []docsParams {
 	var lists []docsParams
 	for _, at := range []location{inPath, inQuery, inBody} {
 		list := docsParams{Title: titles[at]}
-		for _, f := range s.fields(&e.plan.object) {
+		for _, f := range s.fields(&e.layout.object) {
 			if e.where(f) == at {
 				list.Items = append(list.Items, newDocsParam(s, f, at))
 			}

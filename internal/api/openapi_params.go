@@ -54,7 +54,7 @@ func (e *endpoint) where(f *field) location {
 func (s *schemas) parameters(e *endpoint) ([]parameter, *requestBody) {
 	var list []parameter
 	var body []*field
-	for _, f := range s.fields(&e.plan.object) {
+	for _, f := range s.fields(&e.layout.object) {
 		switch at := e.where(f); at {
 		case inBody:
 			body = append(body, f)
@@ -108,7 +108,7 @@ func (f *field) about() string {
 // files can only be sent as multipart.
 func (s *schemas) body(e *endpoint, fields []*field) *requestBody {
 	all := s.members(fields)
-	b := &requestBody{Required: len(all.Required) > 0 || slices.ContainsFunc(e.plan.rules, func(r rule) bool {
+	b := &requestBody{Required: len(all.Required) > 0 || slices.ContainsFunc(e.layout.rules, func(r rule) bool {
 		return r.kind == ruleAtLeastOne || r.kind == ruleExactlyOne
 	})}
 	plain := slices.DeleteFunc(slices.Clone(fields), func(f *field) bool { return f.shape.kind == kindFile })

@@ -18,7 +18,7 @@ type opt[T any] struct {
 
 func (opt[T]) optional() {}
 
-// optional marks opt for the plan, which can not name all its instances.
+// optional marks opt for the layout, which can not name all its instances.
 type optional interface{ optional() }
 
 // unmarshaler is a type that reads itself from the text of one parameter.

@@ -177,7 +177,7 @@ type endpoint struct {
 	access  access
 	tier    Tier
 	hosted  hosting
-	plan    *plan
+	layout  *layout
 	result  reflect.Type
 	forms   []any // the shapes of a result whose type does not tell
 	status  int
@@ -261,12 +261,12 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 		o(e)
 	}
 	var err error
-	if e.plan, err = newPlan(reflect.TypeFor[P](), e.names...); err != nil {
+	if e.layout, err = newLayout(reflect.TypeFor[P](), e.names...); err != nil {
 		panic(fmt.Sprintf("route %s: %v", route, err))
 	}
 	e.serve = func(c *call, in *input) (any, error) {
 		var p P
-		if err := e.plan.bind(in, &p); err != nil {
+		if err := e.layout.bind(in, &p); err != nil {
 			return nil, err
 		}
 		if err := checkParams(&p); err != nil {

@@ -47,7 +47,7 @@ func checkEmpty(t *testing.T, dir string) {
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p, err := newPlan(reflect.TypeFor[uploadParams]())
+	p, err := newLayout(reflect.TypeFor[uploadParams]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestUploadForms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			p, err := newPlan(reflect.TypeFor[uploadParams]())
+			p, err := newLayout(reflect.TypeFor[uploadParams]())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// plan is a parameters struct, read once when its endpoint is registered: it
+// layout is a parameters struct, read once when its endpoint is registered: it
 // binds requests, and the OpenAPI document is made from its fields.
-type plan struct {
+type layout struct {
 	object
 	typ   reflect.Type
 	files bool // some parameter, at any depth, is an uploaded file
@@ -78,11 +78,11 @@ func (f *field) location(method string) location {
 	return inBody
 }
 
-// newPlan reads a parameters struct. path names the parameters that are
+// newLayout reads a parameters struct. path names the parameters that are
 // segments of the endpoint's route; each must have a field. The error is a
 // fault of the program: a tag that says nothing, or a type that can not be
 // bound.
-func newPlan(t reflect.Type, path ...string) (*plan, error) {
+func newLayout(t reflect.Type, path ...string) (*layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("parameters %v: not a struct", t)
 	}
@@ -101,7 +101,7 @@ func newPlan(t reflect.Type, path ...string) (*plan, error) {
 		}
 		o.fields[i].path = true
 	}
-	return &plan{object: *o, typ: t, files: c.files}, nil
+	return &layout{object: *o, typ: t, files: c.files}, nil
 }
 
 // compiler reads struct types; open are those it is inside of.

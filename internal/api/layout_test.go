@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestPlanFields(t *testing.T) {
+func TestLayoutFields(t *testing.T) {
 	t.Parallel()
 	type inner struct {
 		Key string `param:"key,required" doc:"the key"`
@@ -32,12 +32,12 @@ func TestPlanFields(t *testing.T) {
 		hidden string
 	}
 	_ = params{}.hidden
-	p, err := newPlan(reflect.TypeFor[params](), "id")
+	p, err := newLayout(reflect.TypeFor[params](), "id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !p.files {
-		t.Error("the plan does not tell that it takes files")
+		t.Error("the layout does not tell that it takes files")
 	}
 	var got []string
 	for _, f := range p.fields {
@@ -126,7 +126,7 @@ type selfish struct {
 	Kids []selfish `param:"kids"`
 }
 
-func TestPlanRefuses(t *testing.T) {
+func TestLayoutRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		params any
@@ -217,22 +217,22 @@ func TestPlanRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := newPlan(reflect.TypeOf(c.params))
+			_, err := newLayout(reflect.TypeOf(c.params))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}
-	if _, err := newPlan(nil); err == nil {
-		t.Error("a plan of nothing")
+	if _, err := newLayout(nil); err == nil {
+		t.Error("a layout of nothing")
 	}
-	if _, err := newPlan(reflect.TypeFor[rulesLeft](), "id"); err == nil {
+	if _, err := newLayout(reflect.TypeFor[rulesLeft](), "id"); err == nil {
 		t.Error("a path parameter without a field")
 	}
-	if _, err := newPlan(reflect.TypeFor[selfFile](), "f"); err == nil {
+	if _, err := newLayout(reflect.TypeFor[selfFile](), "f"); err == nil {
 		t.Error("a path parameter that is a file")
 	}
-	if p, err := newPlan(reflect.TypeFor[struct{ rulesLeft }]()); err != nil || len(p.rules) != 1 {
+	if p, err := newLayout(reflect.TypeFor[struct{ rulesLeft }]()); err != nil || len(p.rules) != 1 {
 		t.Errorf("rules of an embedded struct: %v, %v", p, err)
 	}
 }
