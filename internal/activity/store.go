@@ -111,24 +111,25 @@ func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Even
 	if len(s.lanes) == 0 {
 		return page, nil
 	}
-	order := ` ORDER BY e.created_at DESC, e.id DESC`
+	order := " ORDER BY e.created_at DESC, e.id DESC"
 	if s.filter.Oldest {
-		order = ` ORDER BY e.created_at, e.id`
+		order = " ORDER BY e.created_at, e.id"
 	}
 	all := s.where(s.lanes)
-	where, args := all.SQL(), all.Args()
+	// Which events the page has is found in the indexes; only those are read.
+	find, args := `SELECT e.id FROM activity_events e`+all.SQL(), all.Args()
 	if n := len(s.lanes); n > 1 && n <= maxLanes {
 		var parts []string
 		args = nil
 		for _, l := range s.lanes {
 			w := s.where([]lane{l})
-			parts = append(parts, `SELECT id FROM (SELECT e.id FROM activity_events e`+w.SQL()+order+` LIMIT ?) AS lane`)
+			parts = append(parts, `SELECT id, created_at FROM (SELECT e.id, e.created_at FROM activity_events e`+w.SQL()+order+` LIMIT ?) AS lane`)
 			args = append(args, w.Args(p.Offset+p.Limit+1)...)
 		}
-		where = ` WHERE e.id IN (` + strings.Join(parts, " UNION ALL ") + `)`
+		find = `SELECT e.id FROM (` + strings.Join(parts, " UNION ALL ") + `) AS e`
 	}
-	items, err := db.All(ctx, d, scanEvent, `SELECT `+eventColumns+` FROM activity_events e`+where+order+` LIMIT ? OFFSET ?`,
-		append(args, p.Limit+1, p.Offset)...)
+	items, err := db.All(ctx, d, scanEvent, `
+		SELECT `+eventColumns+` FROM activity_events e WHERE e.id IN (`+find+order+` LIMIT ? OFFSET ?)`+order, append(args, p.Limit+1, p.Offset)...)
 	if err != nil {
 		return page, err
 	}

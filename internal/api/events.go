@@ -107,6 +107,7 @@ type eventJSON struct {
 	AuthorUsername *string         `json:"author_username"`
 	Data           *string         `json:"data"` // of releases long ago
 	PushData       *pushDataJSON   `json:"push_data,omitempty"`
+	Note           *noteJSON       `json:"note,omitempty"`
 }
 
 type pushDataJSON struct {
@@ -124,7 +125,24 @@ func (a *API) presentEvents(c *call, p eventFilterParams, list db.Page[*activity
 	if err != nil {
 		return page[eventJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(e *activity.Event) eventJSON { return a.toEvent(c, e) }), nil
+	var ids []int64
+	for _, e := range list.Items {
+		if e.Action == activity.Commented && e.TargetID != nil {
+			ids = append(ids, *e.TargetID)
+		}
+	}
+	notes, err := a.Plan.NotesOf(c, ids)
+	if err != nil {
+		return page[eventJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(e *activity.Event) eventJSON {
+		form := a.toEvent(c, e)
+		if e.Action == activity.Commented && notes[*e.TargetID] != nil {
+			note := a.toNote(c, notes[*e.TargetID])
+			form.Note = &note
+		}
+		return form
+	}), nil
 }
 
 func (a *API) toEvent(c *call, e *activity.Event) eventJSON {

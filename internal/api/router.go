@@ -20,6 +20,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/limit"
 	"svc/internal/oauth"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/setting"
@@ -45,6 +46,7 @@ type Deps struct {
 	Projects *project.Service
 	Activity *activity.Service
 	Repos    *repo.Service
+	Plan     *plan.Service
 	CI       *ci.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
@@ -143,6 +145,11 @@ func New(d Deps) *API {
 	a.instanceVariableRoutes()
 	a.auditEventRoutes()
 	a.eventRoutes()
+	a.labelRoutes()
+	a.milestoneRoutes()
+	a.issueRoutes()
+	a.issueLinkRoutes()
+	a.noteRoutes()
 	a.pipelineRoutes()
 	a.jobRoutes()
 	a.ciLintRoutes()

@@ -30,6 +30,7 @@ import (
 	"svc/internal/mail"
 	"svc/internal/notice"
 	"svc/internal/oauth"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -63,6 +64,7 @@ type App struct {
 	Projects *project.Service
 	Activity *activity.Service
 	Repos    *repo.Service
+	Plan     *plan.Service
 	CI       *ci.Service
 	OAuth    *oauth.Service
 	Instance *instance.Service
@@ -136,6 +138,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Now: a.now,
 	})
+	a.Plan = plan.New(plan.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Now: a.now,
+	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Repos: a.Repos, Now: a.now,
@@ -205,7 +210,7 @@ func (a *App) Close() error {
 func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, CI: a.CI,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{

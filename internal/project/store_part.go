@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -49,4 +50,17 @@ func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n
 		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 1)
 		ON CONFLICT (project_id, kind) DO UPDATE SET value = project_counters.value + 1 RETURNING value`, projectID, kind).Scan(&n)
 	return n, err
+}
+
+// touchEvery is how exact it is known when something was done last in a project,
+// so that not each note becomes a change of the project.
+const touchEvery = 10 * time.Minute
+
+// Touch notes that something was done in a project just now.
+func Touch(ctx context.Context, tx *db.Tx, p *Project, at time.Time) error {
+	if at.Sub(p.LastActivityAt) < touchEvery {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE projects SET last_activity_at = ? WHERE id = ? AND last_activity_at < ?`, at, p.ID, at)
+	return err
 }

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/plan"
+	"svc/internal/user"
+)
+
+type issueJSON struct {
+	ID                   int64            `json:"id"`
+	IID                  int64            `json:"iid"`
+	ProjectID            int64            `json:"project_id"`
+	Title                string           `json:"title"`
+	Description          *string          `json:"description"`
+	State                string           `json:"state"`
+	CreatedAt            stamp            `json:"created_at"`
+	UpdatedAt            stamp            `json:"updated_at"`
+	ClosedAt             *stamp           `json:"closed_at"`
+	ClosedBy             *userPublicJSON  `json:"closed_by"`
+	Labels               any              `json:"labels"` // names, or what is known of them
+	Milestone            *milestoneJSON   `json:"milestone"`
+	Assignees            []userPublicJSON `json:"assignees"`
+	Author               *userPublicJSON  `json:"author"`
+	Type                 string           `json:"type"`
+	Assignee             *userPublicJSON  `json:"assignee"` // the first one
+	UserNotesCount       int64            `json:"user_notes_count"`
+	MergeRequestsCount   int64            `json:"merge_requests_count"`
+	Upvotes              int64            `json:"upvotes"`
+	Downvotes            int64            `json:"downvotes"`
+	DueDate              *day             `json:"due_date"`
+	Confidential         bool             `json:"confidential"`
+	DiscussionLocked     *bool            `json:"discussion_locked"`
+	IssueType            string           `json:"issue_type"`
+	WebURL               string           `json:"web_url"`
+	TimeStats            timeStatsJSON    `json:"time_stats"`
+	TaskCompletionStatus taskStatusJSON   `json:"task_completion_status"`
+	Weight               *int64           `json:"weight"`
+	BlockingIssuesCount  int64            `json:"blocking_issues_count"`
+	HasTasks             bool             `json:"has_tasks"`
+	TaskStatus           *string          `json:"task_status,omitempty"`
+	Links                issueLinksJSON   `json:"_links"`
+	References           referencesJSON   `json:"references"`
+	Severity             string           `json:"severity"`
+	MovedToID            *int64           `json:"moved_to_id"`
+	Imported             bool             `json:"imported"`
+	ImportedFrom         string           `json:"imported_from"`
+	ServiceDeskReplyTo   *string          `json:"service_desk_reply_to"`
+}
+
+// issueDetailJSON is an issue that is looked at alone.
+type issueDetailJSON struct {
+	issueJSON
+	Subscribed bool `json:"subscribed"`
+}
+
+type timeStatsJSON struct {
+	TimeEstimate        int64   `json:"time_estimate"`
+	TotalTimeSpent      int64   `json:"total_time_spent"`
+	HumanTimeEstimate   *string `json:"human_time_estimate"`
+	HumanTotalTimeSpent *string `json:"human_total_time_spent"`
+}
+
+type taskStatusJSON struct {
+	Count     int `json:"count"`
+	Completed int `json:"completed_count"`
+}
+
+type issueLinksJSON struct {
+	Self              string  `json:"self"`
+	Notes             string  `json:"notes"`
+	AwardEmoji        string  `json:"award_emoji"`
+	Project           string  `json:"project"`
+	ClosedAsDuplicate *string `json:"closed_as_duplicate_of"`
+}
+
+type referencesJSON struct {
+	Short    string `json:"short"`
+	Relative string `json:"relative"`
+	Full     string `json:"full"`
+}
+
+// task is an item of a list in Markdown that can be ticked.
+var task = regexp.MustCompile(`(?m)^\s*(?:[-+*]|\d+[.)])\s+\[([ xX])\]\s`)
+
+func toTasks(text string) (t taskStatusJSON) {
+	for _, found := range task.FindAllStringSubmatch(text, -1) {
+		t.Count++
+		if found[1] != " " {
+			t.Completed++
+		}
+	}
+	return t
+}
+
+func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
+	number := strconv.FormatInt(i.IID, 10)
+	self := site.URL + prefix + "/projects/" + strconv.FormatInt(i.ProjectID, 10)
+	form := issueJSON{
+		ID: i.ID, IID: i.IID, ProjectID: i.ProjectID, Title: i.Title, Description: textOrNull(i.Description), State: string(i.State),
+		CreatedAt: toStamp(i.CreatedAt), UpdatedAt: toStamp(i.UpdatedAt), ClosedAt: toStampOrNull(i.ClosedAt), ClosedBy: toUserOrNull(site, i.ClosedBy, now),
+		Author: toUserOrNull(site, i.Author, now), Assignees: mapped(i.Assignees, func(u *user.User) userPublicJSON { return toUserPublic(site, u, now) }),
+		Type: strings.ToUpper(i.Type), UserNotesCount: i.Notes, DueDate: toDayOrNull(i.DueDate), Confidential: i.Confidential, DiscussionLocked: i.Locked,
+		IssueType: i.Type, WebURL: site.URL + "/" + i.ProjectPath + "/-/issues/" + number, TaskCompletionStatus: toTasks(i.Description), Weight: i.Weight,
+		Links:      issueLinksJSON{Self: self + "/issues/" + number, Notes: self + "/issues/" + number + "/notes", AwardEmoji: self + "/issues/" + number + "/award_emoji", Project: self},
+		References: referencesJSON{"#" + number, "#" + number, i.ProjectPath + "#" + number},
+		Severity:   "UNKNOWN", MovedToID: i.MovedToID, ImportedFrom: "none",
+	}
+	form.HasTasks = form.TaskCompletionStatus.Count > 0
+	if details {
+		form.Labels = mapped(i.Labels, toLabelDetail)
+	} else {
+		form.Labels = mapped(i.Labels, func(l *plan.Label) string { return l.Name })
+	}
+	if len(form.Assignees) > 0 {
+		form.Assignee = &form.Assignees[0]
+	}
+	if i.Milestone != nil {
+		m := toMilestone(site, i.Milestone, now)
+		form.Milestone = &m
+	}
+	return form
+}
+
+// labelDetailJSON is what a list of issues tells of a label.
+type labelDetailJSON struct {
+	ID          int64   `json:"id"`
+	Name        string  `json:"name"`
+	Color       string  `json:"color"`
+	Description *string `json:"description"`
+	TextColor   string  `json:"text_color"`
+}
+
+func toLabelDetail(l *plan.Label) labelDetailJSON {
+	return labelDetailJSON{l.ID, l.Name, l.Color, textOrNull(l.Description), l.TextColor()}
+}
+
+func toUserOrNull(site *Site, u *user.User, now time.Time) *userPublicJSON {
+	if u == nil {
+		return nil
+	}
+	form := toUserPublic(site, u, now)
+	return &form
+}
+
+func (a *API) presentIssue(c *call, i *plan.Issue, err error) (issueDetailJSON, error) {
+	if err != nil {
+		return issueDetailJSON{}, err
+	}
+	return issueDetailJSON{toIssue(c.site, i, false, a.Now()), i.Subscribed}, nil
+}

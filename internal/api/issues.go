@@ -1,0 +1,328 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/plan"
+	"svc/internal/user"
+)
+
+func (a *API) issueRoutes() {
+	const at = "/projects/{id}/issues"
+	handle(a, "GET /issues", readAPI.orNobody(), a.listIssues, does("List issues"))
+	handle(a, "GET /issues/{issue_id}", readAPI, a.getIssueByID, does("Get an issue by its id"))
+	handle(a, "GET /issues_statistics", readAPI.orNobody(), a.countIssues, does("Count issues"))
+	handle(a, "GET /groups/{id}/issues", readAPI.orNobody(), memberDoor{a, true}.listIssues, does("List the issues of a group"))
+	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orNobody(), memberDoor{a, true}.countIssues, does("Count the issues of a group"))
+	handle(a, "GET "+at, readAPI.orNobody(), memberDoor{a, false}.listIssues, does("List the issues of a project"))
+	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orNobody(), memberDoor{a, false}.countIssues, does("Count the issues of a project"))
+	handle(a, "POST "+at, writeAPI, a.createIssue, does("Create an issue"))
+	handle(a, "GET "+at+"/{issue_iid}", readAPI.orNobody(), a.getIssue, does("Get an issue"))
+	handle(a, "PUT "+at+"/{issue_iid}", writeAPI, a.updateIssue, does("Change an issue"))
+	handle(a, "DELETE "+at+"/{issue_iid}", writeAPI, a.deleteIssue, does("Delete an issue"))
+	handle(a, "PUT "+at+"/{issue_iid}/reorder", writeAPI, a.reorderIssue, does("Put an issue between others"))
+	handle(a, "POST "+at+"/{issue_iid}/move", writeAPI, a.moveIssue, does("Move an issue into another project"))
+	handle(a, "POST "+at+"/{issue_iid}/clone", writeAPI, a.cloneIssue, does("Copy an issue into a project"))
+	handle(a, "POST "+at+"/{issue_iid}/subscribe", writeAPI, a.subscribeIssue, does("Subscribe to an issue"))
+	handle(a, "POST "+at+"/{issue_iid}/unsubscribe", writeAPI, a.unsubscribeIssue, does("Unsubscribe from an issue"))
+	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orNobody(), a.listIssueParticipants, does("List who took part in an issue"))
+}
+
+// issueMatchParams are what issues have, or under not do not have.
+type issueMatchParams struct {
+	IIDs              []int64  `param:"iids,csv"`
+	Labels            []string `param:"labels,csv" doc:"All of these; None or Any."`
+	Milestone         string   `param:"milestone" doc:"A title, None, Any, Upcoming or Started."`
+	MilestoneID       string   `param:"milestone_id" doc:"An id, None, Any, Upcoming or Started."`
+	AuthorID          int64    `param:"author_id"`
+	AuthorUsername    string   `param:"author_username"`
+	AssigneeID        string   `param:"assignee_id" doc:"An id, None or Any."`
+	AssigneeUsernames []string `param:"assignee_username,csv"`
+	Weight            string   `param:"weight" doc:"A number, None or Any."`
+}
+
+func (p *issueMatchParams) match() plan.IssueMatch {
+	return plan.IssueMatch{
+		IIDs: p.IIDs, Labels: p.Labels, Milestone: p.Milestone, MilestoneID: p.MilestoneID, AuthorID: p.AuthorID, AuthorUsername: p.AuthorUsername,
+		AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames, Weight: p.Weight,
+	}
+}
+
+func (p *issueMatchParams) paramRules() []rule {
+	return []rule{exclusive("milestone", "milestone_id"), exclusive("author_id", "author_username"), exclusive("assignee_id", "assignee_username")}
+}
+
+type issueFilterParams struct {
+	issueMatchParams
+	State         string           `param:"state" enum:"opened,closed,all"`
+	Scope         string           `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,all"`
+	Search        string           `param:"search"`
+	In            []string         `param:"in,csv" enum:"title,description" doc:"Where search looks."`
+	Confidential  *bool            `param:"confidential"`
+	IssueType     string           `param:"issue_type" enum:"issue,incident,test_case,task"`
+	DueDate       string           `param:"due_date" enum:"0,any,today,tomorrow,overdue,week,month,next_month_and_previous_two_weeks"`
+	CreatedAfter  *time.Time       `param:"created_after"`
+	CreatedBefore *time.Time       `param:"created_before"`
+	UpdatedAfter  *time.Time       `param:"updated_after"`
+	UpdatedBefore *time.Time       `param:"updated_before"`
+	NonArchived   *bool            `param:"non_archived" doc:"Of a group: only those of projects that are not archived; true unless given."`
+	Not           issueMatchParams `param:"not" doc:"What the issues do not have."`
+}
+
+func (p *issueFilterParams) filter(scope string) plan.IssueFilter {
+	f := plan.IssueFilter{
+		IIDs: p.IIDs, IssueMatch: p.match(), Not: p.Not.match(), Search: p.Search, Confidential: p.Confidential, Due: p.DueDate, Scope: scope,
+		CreatedAt: [2]*time.Time{p.CreatedAfter, p.CreatedBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
+	}
+	if p.State != "all" {
+		f.State = plan.State(p.State)
+	}
+	for _, in := range p.In {
+		f.InTitle, f.InText = f.InTitle || in == "title", f.InText || in == "description"
+	}
+	if p.IssueType != "" {
+		f.Types = []string{p.IssueType}
+	}
+	switch p.Scope {
+	case "created_by_me", "created-by-me":
+		f.Scope = "created_by_me"
+	case "assigned_to_me", "assigned-to-me":
+		f.Scope = "assigned_to_me"
+	case "all":
+		f.Scope = ""
+	}
+	return f
+}
+
+type issueOrderParams struct {
+	OrderBy     string `param:"order_by" enum:"created_at,updated_at,priority,due_date,relative_position,label_priority,milestone_due,popularity,weight,title" default:"created_at"`
+	Sort        string `param:"sort" enum:"asc,desc" default:"desc"`
+	WithDetails bool   `param:"with_labels_details"`
+	pageParams
+}
+
+func (p *issueOrderParams) order() plan.Sort { return plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"} }
+
+type listIssuesParams struct {
+	issueFilterParams
+	issueOrderParams
+}
+
+// listIssues: https://docs.gitlab.com/api/issues/#list-issues
+func (a *API) listIssues(c *call, p listIssuesParams) (page[issueJSON], error) {
+	f := p.filter(a.ownScope(c, &p.issueFilterParams))
+	list, err := a.Plan.Issues(c, c.actor, f, p.order(), p.paging())
+	return a.presentIssues(c, p.pageParams, list, p.WithDetails, err)
+}
+
+// ownScope is the scope of a list of everything: one's own, unless something
+// else is asked for.
+func (a *API) ownScope(c *call, p *issueFilterParams) string {
+	if p.AuthorID != 0 || p.AuthorUsername != "" || p.AssigneeID != "" || len(p.AssigneeUsernames) > 0 || c.actor.Anonymous() {
+		return ""
+	}
+	return "created_by_me"
+}
+
+type placeIssuesParams struct {
+	placeParams
+	listIssuesParams
+}
+
+// listIssues: https://docs.gitlab.com/api/issues/#list-project-issues
+func (m memberDoor) listIssues(c *call, p placeIssuesParams) (page[issueJSON], error) {
+	f := p.filter("")
+	f.Live = m.group && (p.NonArchived == nil || *p.NonArchived)
+	list, err := m.Plan.PlaceIssues(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
+	return m.presentIssues(c, p.pageParams, list, p.WithDetails, err)
+}
+
+type issueCountsJSON struct {
+	Statistics struct {
+		Counts struct {
+			All    int64 `json:"all"`
+			Closed int64 `json:"closed"`
+			Opened int64 `json:"opened"`
+		} `json:"counts"`
+	} `json:"statistics"`
+}
+
+func toIssueCounts(n plan.Counts, err error) (issueCountsJSON, error) {
+	var form issueCountsJSON
+	counts := &form.Statistics.Counts
+	counts.All, counts.Closed, counts.Opened = n.All, n.Closed, n.Opened
+	return form, err
+}
+
+// countIssues: https://docs.gitlab.com/api/issues_statistics/#get-issues-statistics
+func (a *API) countIssues(c *call, p issueFilterParams) (issueCountsJSON, error) {
+	return toIssueCounts(a.Plan.CountIssues(c, c.actor, nil, p.filter(a.ownScope(c, &p))))
+}
+
+type placeIssueCountsParams struct {
+	placeParams
+	issueFilterParams
+}
+
+// countIssues: https://docs.gitlab.com/api/issues_statistics/#get-project-issues-statistics
+func (m memberDoor) countIssues(c *call, p placeIssueCountsParams) (issueCountsJSON, error) {
+	at := m.at(p.Ref)
+	return toIssueCounts(m.Plan.CountIssues(c, c.actor, &at, p.filter("")))
+}
+
+type issueIDParams struct {
+	ID int64 `param:"issue_id"`
+}
+
+// getIssueByID: https://docs.gitlab.com/api/issues/#single-issue
+func (a *API) getIssueByID(c *call, p issueIDParams) (issueDetailJSON, error) {
+	i, err := a.Plan.IssueByID(c, c.actor, p.ID)
+	return a.presentIssue(c, i, err)
+}
+
+type issueParams struct {
+	projectParams
+	Issue int64 `param:"issue_iid" doc:"The number of the issue in the project."`
+}
+
+// getIssue: https://docs.gitlab.com/api/issues/#single-project-issue
+func (a *API) getIssue(c *call, p issueParams) (issueDetailJSON, error) {
+	i, err := a.Plan.Issue(c, c.actor, p.Project, p.Issue)
+	return a.presentIssue(c, i, err)
+}
+
+// issueFieldParams are what creation and change share.
+type issueFieldParams struct {
+	Description  *string       `param:"description"`
+	AssigneeIDs  opt[[]int64]  `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
+	AssigneeID   opt[int64]    `param:"assignee_id" doc:"One alone."`
+	Labels       opt[[]string] `param:"labels,csv" doc:"Names; those that are not there are made."`
+	MilestoneID  opt[int64]    `param:"milestone_id" doc:"0 or empty takes it away."`
+	DueDate      opt[Date]     `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	Confidential *bool         `param:"confidential"`
+	Locked       *bool         `param:"discussion_locked"`
+	Weight       opt[int64]    `param:"weight"`
+	IssueType    *string       `param:"issue_type" enum:"issue,incident,test_case,task"`
+}
+
+func (p *issueFieldParams) fields(title *string) plan.IssueFields {
+	f := plan.IssueFields{
+		Title: title, Description: p.Description, Confidential: p.Confidential, Type: p.IssueType, Labels: sent(&p.Labels), DueDate: dayChange(p.DueDate),
+		Locked: p.Locked, SetWeight: p.Weight.Set, Milestone: sent(&p.MilestoneID),
+	}
+	if p.Weight.Set && !p.Weight.Null {
+		f.Weight = &p.Weight.Value
+	}
+	switch {
+	case p.AssigneeIDs.Set:
+		f.Assignees = &p.AssigneeIDs.Value
+	case p.AssigneeID.Set && p.AssigneeID.Null:
+		f.Assignees = &[]int64{}
+	case p.AssigneeID.Set:
+		f.Assignees = &[]int64{p.AssigneeID.Value}
+	}
+	return f
+}
+
+type createIssueParams struct {
+	projectParams
+	Title     string     `param:"title,required"`
+	IID       *int64     `param:"iid" doc:"For administrators and Owners."`
+	CreatedAt *time.Time `param:"created_at" doc:"For administrators and Owners."`
+	issueFieldParams
+}
+
+// createIssue: https://docs.gitlab.com/api/issues/#new-issue
+func (a *API) createIssue(c *call, p createIssueParams) (issueDetailJSON, error) {
+	i, err := a.Plan.CreateIssue(c, c.actor, p.Project, plan.NewIssue{IssueFields: p.fields(&p.Title), IID: p.IID, CreatedAt: p.CreatedAt})
+	return a.presentIssue(c, i, err)
+}
+
+type updateIssueParams struct {
+	issueParams
+	Title        *string    `param:"title"`
+	StateEvent   string     `param:"state_event" enum:"close,reopen"`
+	AddLabels    []string   `param:"add_labels,csv"`
+	RemoveLabels []string   `param:"remove_labels,csv"`
+	UpdatedAt    *time.Time `param:"updated_at" doc:"For administrators and Owners."`
+	issueFieldParams
+}
+
+func (updateIssueParams) paramRules() []rule {
+	return []rule{atLeastOne("assignee_id", "assignee_ids", "confidential", "updated_at", "description", "discussion_locked", "due_date", "labels",
+		"add_labels", "remove_labels", "milestone_id", "state_event", "title", "issue_type", "weight")}
+}
+
+// updateIssue: https://docs.gitlab.com/api/issues/#edit-an-issue
+func (a *API) updateIssue(c *call, p updateIssueParams) (issueDetailJSON, error) {
+	f := p.fields(p.Title)
+	f.Event, f.AddLabels, f.RemoveLabels, f.UpdatedAt = p.StateEvent, p.AddLabels, p.RemoveLabels, p.UpdatedAt
+	i, err := a.Plan.UpdateIssue(c, c.actor, p.Project, p.Issue, f)
+	return a.presentIssue(c, i, err)
+}
+
+// deleteIssue: https://docs.gitlab.com/api/issues/#delete-an-issue
+func (a *API) deleteIssue(c *call, p issueParams) (none, error) {
+	return none{}, a.Plan.DeleteIssue(c, c.actor, p.Project, p.Issue, c.unmodifiedSince())
+}
+
+type reorderIssueParams struct {
+	issueParams
+	After  *int64 `param:"move_after_id" doc:"The id of the issue before it."`
+	Before *int64 `param:"move_before_id" doc:"The id of the issue behind it."`
+}
+
+// reorderIssue: https://docs.gitlab.com/api/issues/#reorder-an-issue
+func (a *API) reorderIssue(c *call, p reorderIssueParams) (issueDetailJSON, error) {
+	i, err := a.Plan.ReorderIssue(c, c.actor, p.Project, p.Issue, p.After, p.Before)
+	return a.presentIssue(c, i, err)
+}
+
+type moveIssueParams struct {
+	issueParams
+	To int64 `param:"to_project_id,required"`
+}
+
+// moveIssue: https://docs.gitlab.com/api/issues/#move-an-issue
+func (a *API) moveIssue(c *call, p moveIssueParams) (issueDetailJSON, error) {
+	i, err := a.Plan.MoveIssue(c, c.actor, p.Project, p.Issue, p.To)
+	return a.presentIssue(c, i, err)
+}
+
+type cloneIssueParams struct {
+	issueParams
+	To        int64 `param:"to_project_id,required"`
+	WithNotes bool  `param:"with_notes"`
+}
+
+// cloneIssue: https://docs.gitlab.com/api/issues/#clone-an-issue
+func (a *API) cloneIssue(c *call, p cloneIssueParams) (issueDetailJSON, error) {
+	i, err := a.Plan.CloneIssue(c, c.actor, p.Project, p.Issue, p.To, p.WithNotes)
+	return a.presentIssue(c, i, err)
+}
+
+// subscribeIssue: https://docs.gitlab.com/api/issues/#subscribe-to-an-issue
+func (a *API) subscribeIssue(c *call, p issueParams) (unchanged[issueDetailJSON], error) {
+	return a.setIssueSubscription(c, p, true)
+}
+
+// unsubscribeIssue: https://docs.gitlab.com/api/issues/#unsubscribe-from-an-issue
+func (a *API) unsubscribeIssue(c *call, p issueParams) (unchanged[issueDetailJSON], error) {
+	return a.setIssueSubscription(c, p, false)
+}
+
+func (a *API) setIssueSubscription(c *call, p issueParams, want bool) (unchanged[issueDetailJSON], error) {
+	i, changed, err := a.Plan.SubscribeIssue(c, c.actor, p.Project, p.Issue, want)
+	form, err := a.presentIssue(c, i, err)
+	return unchanged[issueDetailJSON]{form, !changed}, err
+}
+
+// listIssueParticipants: https://docs.gitlab.com/api/issues/#list-participants-in-an-issue
+func (a *API) listIssueParticipants(c *call, p issueParams) ([]userPublicJSON, error) {
+	list, err := a.Plan.Participants(c, c.actor, p.Project, p.Issue)
+	if err != nil {
+		return nil, err
+	}
+	now := a.Now()
+	return mapped(list, func(u *user.User) userPublicJSON { return toUserPublic(c.site, u, now) }), nil
+}

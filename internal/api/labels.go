@@ -1,0 +1,193 @@
+package api
+
+import (
+	"html"
+
+	"svc/internal/plan"
+)
+
+func (a *API) labelRoutes() {
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m := memberDoor{a, in.group}
+		handle(a, "GET "+in.path+"/labels", readAPI.orNobody(), m.listLabels, does("List the labels of "+in.name))
+		handle(a, "POST "+in.path+"/labels", writeAPI, m.createLabel, does("Create a label of "+in.name))
+		handle(a, "PUT "+in.path+"/labels", writeAPI, m.updateNamedLabel, does("Change a label of "+in.name+" that the body names"))
+		handle(a, "DELETE "+in.path+"/labels", writeAPI, m.deleteNamedLabel, does("Delete a label of "+in.name+" that the query names"))
+		handle(a, "GET "+in.path+"/labels/{name}", readAPI.orNobody(), m.getLabel, does("Get a label of "+in.name))
+		handle(a, "PUT "+in.path+"/labels/{name}", writeAPI, m.updateLabel, does("Change a label of "+in.name))
+		handle(a, "DELETE "+in.path+"/labels/{name}", writeAPI, m.deleteLabel, does("Delete a label of "+in.name))
+		handle(a, "POST "+in.path+"/labels/{name}/subscribe", writeAPI, m.subscribeLabel, does("Subscribe to a label of "+in.name))
+		handle(a, "POST "+in.path+"/labels/{name}/unsubscribe", writeAPI, m.unsubscribeLabel, does("Unsubscribe from a label of "+in.name))
+	}
+	handle(a, "PUT /projects/{id}/labels/{name}/promote", writeAPI, a.promoteLabel, does("Make a label of a project one of its group"))
+}
+
+type labelJSON struct {
+	ID              int64   `json:"id"`
+	Name            string  `json:"name"`
+	Description     *string `json:"description"`
+	DescriptionHTML string  `json:"description_html"`
+	TextColor       string  `json:"text_color"`
+	Color           string  `json:"color"`
+	Archived        bool    `json:"archived"` // there is no such state
+	Subscribed      bool    `json:"subscribed"`
+	OpenIssues      int64   `json:"open_issues_count"`
+	ClosedIssues    int64   `json:"closed_issues_count"`
+	OpenRequests    int64   `json:"open_merge_requests_count"`
+	Priority        *int64  `json:"priority"`
+	IsProjectLabel  bool    `json:"is_project_label"`
+}
+
+func toLabel(l *plan.Label) labelJSON {
+	return labelJSON{
+		ID: l.ID, Name: l.Name, Description: textOrNull(l.Description), DescriptionHTML: html.EscapeString(l.Description), TextColor: l.TextColor(), Color: l.Color,
+		Subscribed: l.Subscribed, OpenIssues: l.OpenIssues, ClosedIssues: l.ClosedIssues, Priority: l.Priority, IsProjectLabel: l.ProjectID != nil,
+	}
+}
+
+func presentLabel(l *plan.Label, err error) (labelJSON, error) {
+	if err != nil {
+		return labelJSON{}, err
+	}
+	return toLabel(l), nil
+}
+
+type listLabelsParams struct {
+	placeParams
+	WithCounts  bool   `param:"with_counts"`
+	Ancestors   *bool  `param:"include_ancestor_groups" doc:"Also those of the groups above; true unless given."`
+	Descendants bool   `param:"include_descendant_groups" doc:"Of a group: also those of the groups below."`
+	OnlyGroup   *bool  `param:"only_group_labels" doc:"Of a group: those of groups alone, as is always."`
+	Search      string `param:"search"`
+	Archived    *bool  `param:"archived" doc:"No label is."`
+	pageParams
+}
+
+// listLabels: https://docs.gitlab.com/api/labels/#list-labels
+func (m memberDoor) listLabels(c *call, p listLabelsParams) (page[labelJSON], error) {
+	f := plan.LabelFilter{Search: p.Search, Ancestors: p.Ancestors == nil || *p.Ancestors, Descendants: p.Descendants, Counts: p.WithCounts}
+	list, err := m.Plan.Labels(c, c.actor, m.at(p.Ref), f, p.paging())
+	if err != nil {
+		return page[labelJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toLabel), nil
+}
+
+type labelParams struct {
+	placeParams
+	Label string `param:"name" doc:"The id of the label, or its name."`
+}
+
+// getLabel: https://docs.gitlab.com/api/labels/#get-a-single-project-label
+func (m memberDoor) getLabel(c *call, p labelParams) (labelJSON, error) {
+	return presentLabel(m.Plan.Label(c, c.actor, m.at(p.Ref), p.Label))
+}
+
+type labelFieldParams struct {
+	Description *string    `param:"description"`
+	Priority    opt[int64] `param:"priority" doc:"Its place in the order of the project; null takes it away."`
+}
+
+func (p *labelFieldParams) fields(name, color *string) plan.LabelFields {
+	f := plan.LabelFields{Name: name, Color: color, Description: p.Description, SetPriority: p.Priority.Set}
+	if p.Priority.Set && !p.Priority.Null {
+		f.Priority = &p.Priority.Value
+	}
+	return f
+}
+
+type createLabelParams struct {
+	placeParams
+	Name  string `param:"name,required,nonblank"`
+	Color string `param:"color,required" doc:"#rrggbb, #rgb or the name of a colour."`
+	labelFieldParams
+}
+
+// createLabel: https://docs.gitlab.com/api/labels/#create-a-new-label
+func (m memberDoor) createLabel(c *call, p createLabelParams) (labelJSON, error) {
+	return presentLabel(m.Plan.CreateLabel(c, c.actor, m.at(p.Ref), p.fields(&p.Name, &p.Color)))
+}
+
+type labelChangeParams struct {
+	NewName *string `param:"new_name"`
+	Color   *string `param:"color"`
+	labelFieldParams
+}
+
+func (labelChangeParams) paramRules() []rule {
+	return []rule{atLeastOne("new_name", "color", "description", "priority")}
+}
+
+type updateLabelParams struct {
+	labelParams
+	labelChangeParams
+}
+
+// updateLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label
+func (m memberDoor) updateLabel(c *call, p updateLabelParams) (labelJSON, error) {
+	return presentLabel(m.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.Label, p.fields(p.NewName, p.Color)))
+}
+
+// namedLabelParams name a label outside of the path, as older clients do.
+type namedLabelParams struct {
+	placeParams
+	Name    string `param:"name"`
+	LabelID string `param:"label_id"`
+}
+
+func (namedLabelParams) paramRules() []rule { return []rule{exactlyOne("label_id", "name")} }
+
+func (p *namedLabelParams) label() string {
+	if p.LabelID != "" {
+		return p.LabelID
+	}
+	return p.Name
+}
+
+type updateNamedLabelParams struct {
+	namedLabelParams
+	labelChangeParams
+}
+
+func (p updateNamedLabelParams) paramRules() []rule {
+	return append(p.namedLabelParams.paramRules(), p.labelChangeParams.paramRules()...)
+}
+
+// updateNamedLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label
+func (m memberDoor) updateNamedLabel(c *call, p updateNamedLabelParams) (labelJSON, error) {
+	return presentLabel(m.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.label(), p.fields(p.NewName, p.Color)))
+}
+
+// deleteLabel: https://docs.gitlab.com/api/labels/#delete-a-label
+func (m memberDoor) deleteLabel(c *call, p labelParams) (none, error) {
+	return none{}, m.Plan.DeleteLabel(c, c.actor, m.at(p.Ref), p.Label, c.unmodifiedSince())
+}
+
+// deleteNamedLabel: https://docs.gitlab.com/api/labels/#delete-a-label
+func (m memberDoor) deleteNamedLabel(c *call, p namedLabelParams) (none, error) {
+	return none{}, m.Plan.DeleteLabel(c, c.actor, m.at(p.Ref), p.label(), c.unmodifiedSince())
+}
+
+// subscribeLabel: https://docs.gitlab.com/api/labels/#subscribe-to-a-label
+func (m memberDoor) subscribeLabel(c *call, p labelParams) (unchanged[labelJSON], error) {
+	return m.setSubscription(c, p, true)
+}
+
+// unsubscribeLabel: https://docs.gitlab.com/api/labels/#unsubscribe-from-a-label
+func (m memberDoor) unsubscribeLabel(c *call, p labelParams) (unchanged[labelJSON], error) {
+	return m.setSubscription(c, p, false)
+}
+
+func (m memberDoor) setSubscription(c *call, p labelParams, want bool) (unchanged[labelJSON], error) {
+	l, changed, err := m.Plan.SubscribeLabel(c, c.actor, m.at(p.Ref), p.Label, want)
+	form, err := presentLabel(l, err)
+	return unchanged[labelJSON]{form, !changed}, err
+}
+
+// promoteLabel: https://docs.gitlab.com/api/labels/#promote-a-project-label-to-a-group-label
+func (a *API) promoteLabel(c *call, p labelParams) (labelJSON, error) {
+	return presentLabel(a.Plan.PromoteLabel(c, c.actor, p.Ref, p.Label))
+}

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"strconv"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/plan"
+)
+
+func (a *API) milestoneRoutes() {
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m := memberDoor{a, in.group}
+		handle(a, "GET "+in.path+"/milestones", readAPI.orNobody(), m.listMilestones, does("List the milestones of "+in.name))
+		handle(a, "POST "+in.path+"/milestones", writeAPI, m.createMilestone, does("Create a milestone of "+in.name))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}", readAPI.orNobody(), m.getMilestone, does("Get a milestone of "+in.name))
+		handle(a, "PUT "+in.path+"/milestones/{milestone_id}", writeAPI, m.updateMilestone, does("Change a milestone of "+in.name))
+		handle(a, "DELETE "+in.path+"/milestones/{milestone_id}", writeAPI, m.deleteMilestone, does("Delete a milestone of "+in.name))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}/issues", readAPI.orNobody(), m.listMilestoneIssues, does("List the issues of a milestone of "+in.name))
+	}
+	handle(a, "POST /projects/{id}/milestones/{milestone_id}/promote", writeAPI, a.promoteMilestone, status(200), does("Make a milestone of a project one of its group"))
+}
+
+type milestoneJSON struct {
+	ID          int64  `json:"id"`
+	IID         int64  `json:"iid"`
+	ProjectID   *int64 `json:"project_id,omitempty"`
+	GroupID     *int64 `json:"group_id,omitempty"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	State       string `json:"state"`
+	CreatedAt   stamp  `json:"created_at"`
+	UpdatedAt   stamp  `json:"updated_at"`
+	DueDate     *day   `json:"due_date"`
+	StartDate   *day   `json:"start_date"`
+	Expired     bool   `json:"expired"`
+	WebURL      string `json:"web_url"`
+}
+
+func toMilestone(site *Site, m *plan.Milestone, now time.Time) milestoneJSON {
+	at := site.URL + "/" + m.Path
+	if m.GroupID != nil {
+		at = site.URL + "/groups/" + m.Path
+	}
+	return milestoneJSON{
+		ID: m.ID, IID: m.IID, ProjectID: m.ProjectID, GroupID: m.GroupID, Title: m.Title, Description: m.Description, State: string(m.State),
+		CreatedAt: toStamp(m.CreatedAt), UpdatedAt: toStamp(m.UpdatedAt), DueDate: toDayOrNull(m.DueDate), StartDate: toDayOrNull(m.StartDate),
+		Expired: m.Expired(now), WebURL: at + "/-/milestones/" + strconv.FormatInt(m.IID, 10),
+	}
+}
+
+func (a *API) presentMilestone(c *call, m *plan.Milestone, err error) (milestoneJSON, error) {
+	if err != nil {
+		return milestoneJSON{}, err
+	}
+	return toMilestone(c.site, m, a.Now()), nil
+}
+
+type listMilestonesParams struct {
+	placeParams
+	IIDs          []int64    `param:"iids,csv"`
+	State         string     `param:"state" enum:"active,closed,all"`
+	Title         string     `param:"title"`
+	Search        string     `param:"search"`
+	Ancestors     bool       `param:"include_ancestors" aliases:"include_parent_milestones"`
+	Descendants   bool       `param:"include_descendants" doc:"Of a group: also those of the groups and projects below."`
+	UpdatedBefore *time.Time `param:"updated_before"`
+	UpdatedAfter  *time.Time `param:"updated_after"`
+	pageParams
+}
+
+// listMilestones: https://docs.gitlab.com/api/milestones/#list-project-milestones
+func (m memberDoor) listMilestones(c *call, p listMilestonesParams) (page[milestoneJSON], error) {
+	f := plan.MilestoneFilter{
+		IIDs: p.IIDs, Title: p.Title, Search: p.Search, Ancestors: p.Ancestors, Descendants: p.Descendants, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
+	}
+	if p.State != "all" {
+		f.State = plan.MilestoneState(p.State)
+	}
+	list, err := m.Plan.Milestones(c, c.actor, m.at(p.Ref), f, p.paging())
+	if err != nil {
+		return page[milestoneJSON]{}, err
+	}
+	now := m.Now()
+	return offsetPage(p.pageParams, list, func(one *plan.Milestone) milestoneJSON { return toMilestone(c.site, one, now) }), nil
+}
+
+type milestoneParams struct {
+	placeParams
+	Milestone int64 `param:"milestone_id"`
+}
+
+// getMilestone: https://docs.gitlab.com/api/milestones/#get-single-milestone
+func (m memberDoor) getMilestone(c *call, p milestoneParams) (milestoneJSON, error) {
+	found, err := m.Plan.Milestone(c, c.actor, m.at(p.Ref), p.Milestone)
+	return m.presentMilestone(c, found, err)
+}
+
+type milestoneFieldParams struct {
+	Description *string   `param:"description"`
+	DueDate     opt[Date] `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	StartDate   opt[Date] `param:"start_date" doc:"YYYY-MM-DD; empty takes the day away."`
+}
+
+func (p *milestoneFieldParams) fields(title *string) plan.MilestoneFields {
+	return plan.MilestoneFields{Title: title, Description: p.Description, DueDate: dayChange(p.DueDate), StartDate: dayChange(p.StartDate)}
+}
+
+// dayChange is a day as features take it: nil leaves the present one, empty takes
+// it away.
+func dayChange(o opt[Date]) *string {
+	if !o.Set {
+		return nil
+	}
+	text := ""
+	if !o.Null {
+		text = o.Value.String()
+	}
+	return &text
+}
+
+type createMilestoneParams struct {
+	placeParams
+	Title string `param:"title,required"`
+	milestoneFieldParams
+}
+
+// createMilestone: https://docs.gitlab.com/api/milestones/#create-new-milestone
+func (m memberDoor) createMilestone(c *call, p createMilestoneParams) (milestoneJSON, error) {
+	made, err := m.Plan.CreateMilestone(c, c.actor, m.at(p.Ref), p.fields(&p.Title))
+	return m.presentMilestone(c, made, err)
+}
+
+type updateMilestoneParams struct {
+	milestoneParams
+	Title *string `param:"title"`
+	Event string  `param:"state_event" enum:"close,activate"`
+	milestoneFieldParams
+}
+
+// updateMilestone: https://docs.gitlab.com/api/milestones/#edit-milestone
+func (m memberDoor) updateMilestone(c *call, p updateMilestoneParams) (milestoneJSON, error) {
+	f := p.fields(p.Title)
+	f.Event = p.Event
+	found, err := m.Plan.UpdateMilestone(c, c.actor, m.at(p.Ref), p.Milestone, f)
+	return m.presentMilestone(c, found, err)
+}
+
+// deleteMilestone: https://docs.gitlab.com/api/milestones/#delete-project-milestone
+func (m memberDoor) deleteMilestone(c *call, p milestoneParams) (none, error) {
+	return none{}, m.Plan.DeleteMilestone(c, c.actor, m.at(p.Ref), p.Milestone, c.unmodifiedSince())
+}
+
+// promoteMilestone: https://docs.gitlab.com/api/milestones/#promote-project-milestone-to-a-group-milestone
+func (a *API) promoteMilestone(c *call, p milestoneParams) (milestoneJSON, error) {
+	m, err := a.Plan.PromoteMilestone(c, c.actor, p.Ref, p.Milestone)
+	return a.presentMilestone(c, m, err)
+}
+
+type milestoneIssuesParams struct {
+	milestoneParams
+	pageParams
+}
+
+// listMilestoneIssues: https://docs.gitlab.com/api/milestones/#get-all-issues-assigned-to-a-single-milestone
+func (m memberDoor) listMilestoneIssues(c *call, p milestoneIssuesParams) (page[issueJSON], error) {
+	list, err := m.Plan.MilestoneIssues(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
+	return m.presentIssues(c, p.pageParams, list, false, err)
+}
+
+// presentIssues is a page of issues.
+func (a *API) presentIssues(c *call, p pageParams, list db.Page[*plan.Issue], details bool, err error) (page[issueJSON], error) {
+	if err != nil {
+		return page[issueJSON]{}, err
+	}
+	now := a.Now()
+	return offsetPage(p, list, func(i *plan.Issue) issueJSON { return toIssue(c.site, i, details, now) }), nil
+}

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+)
+
+// defaultColor is that of a label that is made in passing.
+const defaultColor = "#428bca"
+
+// colorNames are the colours that can be named.
+func colorNames() map[string]string {
+	return map[string]string{
+		"black": "#000000", "silver": "#c0c0c0", "gray": "#808080", "grey": "#808080", "white": "#ffffff", "maroon": "#800000", "red": "#ff0000",
+		"purple": "#800080", "fuchsia": "#ff00ff", "magenta": "#ff00ff", "green": "#008000", "lime": "#00ff00", "olive": "#808000",
+		"yellow": "#ffff00", "navy": "#000080", "blue": "#0000ff", "teal": "#008080", "aqua": "#00ffff", "cyan": "#00ffff", "orange": "#ffa500",
+		"pink": "#ffc0cb", "brown": "#a52a2a", "gold": "#ffd700", "indigo": "#4b0082", "violet": "#ee82ee", "crimson": "#dc143c",
+		"coral": "#ff7f50", "tomato": "#ff6347", "salmon": "#fa8072", "khaki": "#f0e68c", "plum": "#dda0dd", "turquoise": "#40e0d0",
+	}
+}
+
+// readColor brings a colour into the form #rrggbb.
+func readColor(text string) (string, bool) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if hex, ok := colorNames()[text]; ok {
+		return hex, true
+	}
+	digits, ok := strings.CutPrefix(text, "#")
+	if !ok || strings.Trim(digits, "0123456789abcdef") != "" {
+		return "", false
+	}
+	switch len(digits) {
+	case 6:
+		return text, true
+	case 3:
+		return "#" + strings.Repeat(digits[:1], 2) + strings.Repeat(digits[1:2], 2) + strings.Repeat(digits[2:], 2), true
+	}
+	return "", false
+}
+
+// TextColor is a colour that can be read on the label's own.
+func (l *Label) TextColor() string {
+	n, err := strconv.ParseUint(strings.TrimPrefix(l.Color, "#"), 16, 32)
+	if err != nil {
+		return "#FFFFFF"
+	}
+	// How bright the eye finds it, of 255.
+	bright := (299*(n>>16&255) + 587*(n>>8&255) + 114*(n&255)) / 1000
+	if bright > 150 {
+		return "#1F1E24"
+	}
+	return "#FFFFFF"
+}

@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Discussion is notes that belong together, the first one first.
+type Discussion struct {
+	ID    string
+	Notes []*Note
+}
+
+// Individual tells whether it is a single note that nobody can reply to as a
+// thread.
+func (d *Discussion) Individual() bool { return d.Notes[0].Type == "" }
+
+// IssueDiscussions lists the discussions of an issue, the oldest first, for
+// those who see it; internal notes for those who read such. NotFound.
+func (s *Service) IssueDiscussions(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, p db.Paging) (db.Page[*Discussion], error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return db.Page[*Discussion]{}, err
+	}
+	page, err := listDiscussions(ctx, s.DB, on, p)
+	if err != nil {
+		return page, fmt.Errorf("list discussions: %w", err)
+	}
+	return page, s.fillDiscussions(ctx, on, page.Items...)
+}
+
+func (s *Service) fillDiscussions(ctx context.Context, on noteable, list ...*Discussion) error {
+	if len(list) == 0 {
+		return nil
+	}
+	byID := map[string]*Discussion{}
+	ids := make([]string, len(list))
+	for i, d := range list {
+		ids[i], byID[d.ID] = d.ID, d
+	}
+	notes, err := findDiscussed(ctx, s.DB, on, ids)
+	if err != nil {
+		return fmt.Errorf("notes of discussions: %w", err)
+	}
+	for _, n := range notes {
+		byID[n.Discussion].Notes = append(byID[n.Discussion].Notes, n)
+	}
+	return s.fillNotes(ctx, on.iid, notes...)
+}
+
+// IssueDiscussion gives a discussion of an issue to those who see it; NotFound.
+func (s *Service) IssueDiscussion(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, id string) (*Discussion, error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	return s.discussion(ctx, on, id)
+}
+
+func (s *Service) discussion(ctx context.Context, on noteable, id string) (*Discussion, error) {
+	d := &Discussion{ID: id}
+	if err := s.fillDiscussions(ctx, on, d); err != nil {
+		return nil, err
+	}
+	if len(d.Notes) == 0 {
+		return nil, errs.NotFound("Discussion")
+	}
+	return d, nil
+}
+
+// joinDiscussion makes a note a reply: the discussion becomes a thread if it was
+// a single note, and the reply is as internal as what it replies to.
+func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on noteable, n *Note) error {
+	notes, err := findDiscussed(ctx, tx, on, []string{n.Discussion})
+	if err != nil {
+		return err
+	}
+	if len(notes) == 0 {
+		return errs.NotFound("Discussion")
+	}
+	first := notes[0]
+	if first.System != "" {
+		return errs.Forbidden("")
+	}
+	n.Internal, n.Type = first.Internal, DiscussionNote
+	if first.Type != "" {
+		return nil
+	}
+	return beginThread(ctx, tx, first.ID)
+}
+
+// ResolveIssueDiscussion settles a thread of an issue, or opens it again:
+// Planners and above may, and the author and assignees of the issue. NotFound;
+// Forbidden; Invalid for notes that are no thread.
+func (s *Service) ResolveIssueDiscussion(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, id string, resolved bool) (*Discussion, error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.mayTalk(by); err != nil {
+		return nil, err
+	}
+	if !on.planner {
+		return nil, errs.Forbidden("")
+	}
+	d, err := s.discussion(ctx, on, id)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Notes[0].Resolvable() {
+		return nil, errs.Invalid("The discussion is not a thread")
+	}
+	now := s.Now()
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if resolved {
+			return resolveThread(ctx, tx, on.Thing, id, by.ID, now)
+		}
+		return reopenThread(ctx, tx, on.Thing, id)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("resolve discussion %s: %w", id, err)
+	}
+	return s.discussion(ctx, on, id)
+}

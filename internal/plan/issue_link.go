@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// LinkKind says what two issues have to do with each other.
+type LinkKind string
+
+// The kinds of links. The last one is the second, seen from the other side.
+const (
+	RelatesTo   LinkKind = "relates_to"
+	Blocks      LinkKind = "blocks"
+	IsBlockedBy LinkKind = "is_blocked_by"
+)
+
+// Link is that two issues have to do with each other.
+type Link struct {
+	ID        int64
+	SourceID  int64
+	TargetID  int64
+	Kind      LinkKind
+	CreatedAt time.Time
+	UpdatedAt time.Time
+
+	Source, Target *Issue // as seen from the issue that was asked for
+}
+
+// seenFrom is the kind of the link as one of its issues sees it.
+func (l *Link) seenFrom(id int64) LinkKind {
+	if l.Kind == Blocks && l.TargetID == id {
+		return IsBlockedBy
+	}
+	return l.Kind
+}
+
+// IssueLinks lists the links of an issue, with it as the source, to issues that
+// the actor sees. NotFound.
+func (s *Service) IssueLinks(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*Link, error) {
+	_, i, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	list, err := findLinks(ctx, s.DB, i.ID)
+	if err != nil {
+		return nil, fmt.Errorf("links of issue %d: %w", i.ID, err)
+	}
+	seen := []*Link{}
+	for _, l := range list {
+		ok, err := s.openLink(ctx, by, i, l)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			seen = append(seen, l)
+		}
+	}
+	return seen, nil
+}
+
+// openLink reads the other issue of a link; false when the actor does not see
+// it.
+func (s *Service) openLink(ctx context.Context, by actor.Actor, i *Issue, l *Link) (bool, error) {
+	other := l.TargetID
+	if other == i.ID {
+		other = l.SourceID
+	}
+	found, err := findIssueByID(ctx, s.DB, other)
+	if errs.Is(notFound(err, "Issue"), errs.KindNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("link %d: %w", l.ID, err)
+	}
+	_, found, err = s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	if errs.Is(err, errs.KindNotFound) {
+		return false, nil
+	}
+	l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, found
+	return err == nil, err
+}
+
+// IssueLink gives a link of an issue to those who see both ends; NotFound.
+func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Link, error) {
+	_, i, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	l, err := findLink(ctx, s.DB, i.ID, id)
+	if err != nil {
+		return nil, notFound(err, "")
+	}
+	ok, err := s.openLink(ctx, by, i, l)
+	if err == nil && !ok {
+		err = errs.NotFound("")
+	}
+	return l, err
+}
+
+// LinkIssues says that two issues have to do with each other: members of both
+// projects may. NotFound; Forbidden; Conflict when it has been said.
+func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, to project.Ref, toIID int64, kind LinkKind) (*Link, error) {
+	in, i, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	other, target, err := s.issue(ctx, by, to, toIID)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range []*project.Project{in, other} {
+		if err := p.Enough(by, project.Guest); err != nil {
+			return nil, err
+		}
+		if err := p.Changeable(); err != nil {
+			return nil, err
+		}
+	}
+	if i.ID == target.ID {
+		return nil, errs.Invalid("An issue can not be linked to itself")
+	}
+	now := s.Now()
+	l := &Link{SourceID: i.ID, TargetID: target.ID, Kind: kind, CreatedAt: now, UpdatedAt: now}
+	if kind == IsBlockedBy {
+		l.SourceID, l.TargetID, l.Kind = target.ID, i.ID, Blocks
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertLink(ctx, tx, l); err != nil {
+			return err
+		}
+		return s.tellLink(ctx, tx, by, i, target, "marked this issue as related to")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("link issue %d: %w", i.ID, err)
+	}
+	l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, target
+	return l, nil
+}
+
+func (s *Service) tellLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, words string) error {
+	for _, end := range [][2]*Issue{{i, target}, {target, i}} {
+		name := fmt.Sprintf("#%d", end[1].IID)
+		if end[0].ProjectID != end[1].ProjectID {
+			name = end[1].ProjectPath + name
+		}
+		if err := s.tellSystem(ctx, tx, by, end[0].thing(), end[0].ProjectID, words+" "+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UnlinkIssues takes a link away: members of both projects may. NotFound;
+// Forbidden.
+func (s *Service) UnlinkIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Link, error) {
+	l, err := s.IssueLink(ctx, by, ref, iid, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, end := range []*Issue{l.Source, l.Target} {
+		p, err := s.Projects.Require(ctx, by, project.RefTo(end.ProjectID), project.Guest)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Changeable(); err != nil {
+			return nil, err
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := deleteLink(ctx, tx, l.ID); err != nil {
+			return err
+		}
+		return s.tellLink(ctx, tx, by, l.Source, l.Target, "removed the relation with")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unlink issue %d: %w", l.Source.ID, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Words that stand for a choice where else a name or an id stands.
+const (
+	None     = "None"
+	Any      = "Any"
+	Upcoming = "Upcoming"
+	Started  = "Started"
+)
+
+// IssueFilter chooses issues; zero values choose all.
+type IssueFilter struct {
+	IIDs         []int64
+	State        State
+	Scope        string // created_by_me or assigned_to_me
+	Search       string
+	InTitle      bool // where Search looks; everywhere unless one is set
+	InText       bool
+	Confidential *bool
+	Types        []string
+	Due          string // 0, any, today, tomorrow, overdue, week, month, next_month_and_previous_two_weeks
+	CreatedAt    [2]*time.Time
+	UpdatedAt    [2]*time.Time
+	Live         bool // of projects that are not archived
+
+	IssueMatch
+	Not IssueMatch // none of these
+}
+
+// IssueMatch is what issues have, or do not have.
+type IssueMatch struct {
+	IIDs      []int64
+	Labels    []string // all of them, or None or Any
+	Milestone string   // its title, or None, Any, Upcoming or Started
+	// MilestoneID is an id, or one of those words.
+	MilestoneID       string
+	AuthorID          int64
+	AuthorUsername    string
+	AssigneeID        string // an id, or None or Any
+	AssigneeUsernames []string
+	Weight            string // a number, or None or Any
+	Search            string
+}
+
+// Sort is the order of a list.
+type Sort struct {
+	By   string
+	Desc bool
+}
+
+// Issues lists the issues of all projects that the actor sees.
+func (s *Service) Issues(ctx context.Context, by actor.Actor, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+	return s.listIssues(ctx, by, place{}, f, order, p)
+}
+
+// PlaceIssues lists the issues of a project, or of all projects of a group, that
+// the actor sees. NotFound when he does not see the place, or its issues.
+func (s *Service) PlaceIssues(ctx context.Context, by actor.Actor, at project.Place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+	in, err := s.issuesAt(ctx, by, at)
+	if err != nil {
+		return db.Page[*Issue]{}, err
+	}
+	return s.listIssues(ctx, by, in, f, order, p)
+}
+
+func (s *Service) issuesAt(ctx context.Context, by actor.Actor, at project.Place) (place, error) {
+	in, err := s.at(ctx, by, at, project.NoAccess)
+	if err == nil && in.project != nil && !in.project.MayRead(by, project.IssuePart) {
+		err = errs.NotFound("")
+	}
+	return in, err
+}
+
+func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+	w := s.issuesIn(by, in)
+	s.narrow(&w, by, in, f)
+	page, err := listIssues(ctx, s.DB, w, order, p)
+	if err != nil {
+		return page, fmt.Errorf("list issues: %w", err)
+	}
+	return page, s.fillIssues(ctx, page.Items...)
+}
+
+// Counts says how many issues there are in each state.
+type Counts struct{ All, Opened, Closed int64 }
+
+// CountIssues counts the issues that the actor sees, as PlaceIssues lists them;
+// with nil those of all projects.
+func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (Counts, error) {
+	var in place
+	if at != nil {
+		var err error
+		if in, err = s.issuesAt(ctx, by, *at); err != nil {
+			return Counts{}, err
+		}
+	}
+	f.State = ""
+	w := s.issuesIn(by, in)
+	s.narrow(&w, by, in, f)
+	c, err := countIssues(ctx, s.DB, w)
+	if err != nil {
+		return c, fmt.Errorf("count issues: %w", err)
+	}
+	return c, nil
+}
+
+// MilestoneIssues lists the issues of a milestone that the actor sees; NotFound.
+func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at project.Place, id int64, p db.Paging) (db.Page[*Issue], error) {
+	m, err := s.Milestone(ctx, by, at, id)
+	if err != nil {
+		return db.Page[*Issue]{}, err
+	}
+	in, err := s.issuesAt(ctx, by, at)
+	if err != nil {
+		return db.Page[*Issue]{}, err
+	}
+	f := IssueFilter{IssueMatch: IssueMatch{MilestoneID: fmt.Sprint(m.ID)}}
+	return s.listIssues(ctx, by, in, f, Sort{By: "created_at", Desc: true}, p)
+}

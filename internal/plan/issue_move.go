@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// MoveIssue moves an issue with its notes into another project: Planners and
+// above of both may. The old one is closed, and tells where it went. NotFound;
+// Forbidden; Invalid for the project that it is in.
+func (s *Service) MoveIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64) (*Issue, error) {
+	return s.copyIssue(ctx, by, ref, iid, toProject, copying{move: true, notes: true})
+}
+
+// CloneIssue makes a copy of an issue, with its notes if wanted, in a project:
+// Planners and above of both may. NotFound; Forbidden.
+func (s *Service) CloneIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64, notes bool) (*Issue, error) {
+	return s.copyIssue(ctx, by, ref, iid, toProject, copying{notes: notes})
+}
+
+type copying struct{ move, notes bool }
+
+func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64, c copying) (*Issue, error) {
+	in, old, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Enough(by, project.Planner); err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); c.move && err != nil {
+		return nil, err
+	}
+	to, err := s.Projects.RequirePart(ctx, by, project.RefTo(toProject), project.IssuePart)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.Enough(by, project.Planner); err != nil {
+		return nil, err
+	}
+	if err := to.Changeable(); err != nil {
+		return nil, err
+	}
+	if c.move && to.ID == in.ID {
+		return nil, errs.Invalid("Cannot move issue to project it originates from!")
+	}
+	if c.move && old.MovedToID != nil {
+		return nil, errs.Invalid("Cannot move issue due to insufficient permissions!")
+	}
+	var people []int64
+	for _, u := range old.Assignees {
+		people = append(people, u.ID)
+	}
+	f := IssueFields{Assignees: &people}
+	if err := s.checkPlan(ctx, to, &f); err != nil {
+		return nil, err
+	}
+	var made *Issue
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		made, err = s.insertCopy(ctx, tx, by, in, to, old, *f.Assignees, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("copy issue %d: %w", old.ID, err)
+	}
+	return s.Issue(ctx, by, project.RefTo(to.ID), made.IID)
+}
+
+func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in, to *project.Project, old *Issue, assignees []int64, c copying) (*Issue, error) {
+	now := s.Now()
+	made := *old
+	made.ProjectID, made.State, made.ClosedAt, made.ClosedByID, made.MovedToID, made.MilestoneID = to.ID, Opened, nil, nil, nil, nil
+	made.UpdatedAt = now
+	if !c.move {
+		made.AuthorID, made.CreatedAt = by.ID, now
+	}
+	var err error
+	if old.Milestone != nil {
+		if made.MilestoneID, err = findMilestoneTitled(ctx, tx, place{project: to}, old.Milestone.Title); err != nil {
+			return nil, err
+		}
+	}
+	if made.IID, err = issueNumber(ctx, tx, to.ID, nil); err != nil {
+		return nil, err
+	}
+	if err := insertIssue(ctx, tx, &made); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, l := range old.Labels {
+		names = append(names, l.Name)
+	}
+	if _, _, err := s.saveLabels(ctx, tx, actor.Actor{}, to, &made, IssueFields{Labels: &names}); err != nil {
+		return nil, err
+	}
+	if err := saveAssignees(ctx, tx, made.ID, assignees); err != nil {
+		return nil, err
+	}
+	if c.notes {
+		if err := copyNotes(ctx, tx, old.thing(), made.thing(), to.ID); err != nil {
+			return nil, err
+		}
+	}
+	if err := joinSubscription(ctx, tx, made.thing(), by.ID, now); err != nil {
+		return nil, err
+	}
+	word := choose(c.move, "moved", "cloned")
+	if err := s.tellSystem(ctx, tx, by, made.thing(), to.ID, fmt.Sprintf("%s from %s#%d", word, in.FullPath, old.IID)); err != nil {
+		return nil, err
+	}
+	if err := s.tellSystem(ctx, tx, by, old.thing(), in.ID, fmt.Sprintf("%s to %s#%d", word, to.FullPath, made.IID)); err != nil {
+		return nil, err
+	}
+	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil || !c.move {
+		return &made, err
+	}
+	return &made, s.leave(ctx, tx, by, old.ID, made.ID)
+}
+
+// leave closes an issue that was moved.
+func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, oldID, madeID int64) error {
+	if err := tx.Lock(ctx, "issues", oldID); err != nil {
+		return err
+	}
+	i, err := findIssueByID(ctx, tx, oldID)
+	if err != nil {
+		return notFound(err, "Issue")
+	}
+	done := i.move("close", by.ID, s.Now())
+	i.MovedToID, i.UpdatedAt = &madeID, s.Now()
+	if err := saveIssue(ctx, tx, i); err != nil || done == "" {
+		return err
+	}
+	return s.tellIssue(ctx, tx, by, i, done)
+}
+
+// ReorderIssue puts an issue of a project between two others, given by their
+// ids, where issues are ordered by hand: Planners and above may. NotFound;
+// Forbidden; Invalid when neither is given.
+func (s *Service) ReorderIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, after, before *int64) (*Issue, error) {
+	in, i, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Enough(by, project.Planner); err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	if after == nil && before == nil {
+		return nil, errs.Invalid("move_after_id, move_before_id are missing")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		at, err := between(ctx, tx, in.ID, after, before)
+		if err != nil {
+			return err
+		}
+		return savePosition(ctx, tx, i.ID, at)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reorder issue %d: %w", i.ID, err)
+	}
+	return s.Issue(ctx, by, project.RefTo(in.ID), iid)
+}

@@ -1,0 +1,393 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// IssueFields are what is said of an issue; nil leaves the default or the
+// present value.
+type IssueFields struct {
+	Title        *string
+	Description  *string
+	Confidential *bool
+	Type         *string
+	Event        string // close or reopen
+
+	// The plan: who is to do it, until when and what for.
+	Assignees    *[]int64
+	Labels       *[]string
+	AddLabels    []string
+	RemoveLabels []string
+	Milestone    *int64  // 0 takes it away
+	DueDate      *string // empty takes it away
+	Locked       *bool
+	SetWeight    bool
+	Weight       *int64
+
+	UpdatedAt *time.Time // for administrators and Owners
+}
+
+// unplanned takes away what only those may say who plan.
+func (f *IssueFields) unplanned() {
+	f.Assignees, f.Labels, f.AddLabels, f.RemoveLabels, f.Milestone, f.DueDate = nil, nil, nil, nil, nil, nil
+	f.Locked, f.SetWeight, f.Type = nil, false, nil
+}
+
+// NewIssue is an issue that is to be made.
+type NewIssue struct {
+	IssueFields
+	IID       *int64     // for administrators and Owners
+	CreatedAt *time.Time // for administrators and Owners
+}
+
+// CreateIssue makes an issue: everybody may who has signed in and reads the
+// issues of the project. What is planned with it is left out unless he is a
+// member. NotFound; Forbidden; Invalid; Conflict when the number is taken.
+func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.Ref, n NewIssue) (*Issue, error) {
+	in, err := s.Projects.RequirePart(ctx, by, ref, project.IssuePart)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	i := &Issue{ProjectID: in.ID, State: Opened, Type: "issue", AuthorID: by.ID, CreatedAt: now, UpdatedAt: now}
+	if in.Enough(by, project.Owner) == nil {
+		set(&i.CreatedAt, n.CreatedAt)
+	} else {
+		n.IID = nil
+	}
+	if in.Enough(by, project.Guest) != nil {
+		n.unplanned()
+	}
+	if err := s.checkPlan(ctx, in, &n.IssueFields); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertIssue(ctx, tx, by, in, i, n) })
+	if err != nil {
+		return nil, fmt.Errorf("create issue: %w", err)
+	}
+	return s.Issue(ctx, by, project.RefTo(in.ID), i.IID)
+}
+
+func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue, n NewIssue) (err error) {
+	if err := i.apply(n.IssueFields); err != nil {
+		return err
+	}
+	if err := usable(ctx, tx, in, n.Milestone); err != nil {
+		return err
+	}
+	if i.IID, err = issueNumber(ctx, tx, in.ID, n.IID); err != nil {
+		return err
+	}
+	if err := insertIssue(ctx, tx, i); err != nil {
+		return err
+	}
+	if _, _, err := s.saveLabels(ctx, tx, by, in, i, n.IssueFields); err != nil {
+		return err
+	}
+	if n.Assignees != nil {
+		if err := saveAssignees(ctx, tx, i.ID, *n.Assignees); err != nil {
+			return err
+		}
+	}
+	if err := joinSubscription(ctx, tx, i.thing(), by.ID, s.Now()); err != nil {
+		return err
+	}
+	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+		return err
+	}
+	return s.tellIssue(ctx, tx, by, i, activity.Created)
+}
+
+// checkPlan looks at what is planned before the transaction: assignees who do
+// not read the issues are left out, as are those who are not there.
+func (s *Service) checkPlan(ctx context.Context, in *project.Project, f *IssueFields) error {
+	if f.Assignees == nil {
+		return nil
+	}
+	const most = 200
+	if len(*f.Assignees) > most {
+		return errs.InvalidField("assignees", "are too many (maximum is %d)", most)
+	}
+	users, err := s.Users.FindAll(ctx, *f.Assignees)
+	if err != nil {
+		return fmt.Errorf("find assignees: %w", err)
+	}
+	list := []int64{}
+	for _, id := range *f.Assignees {
+		u := users[id]
+		if u == nil || u.State != user.Active || slices.Contains(list, id) {
+			continue
+		}
+		as := actor.Actor{ID: u.ID, Admin: u.Admin, Auditor: u.Auditor, External: u.External}
+		found, err := s.Projects.Among(ctx, as, []int64{in.ID})
+		if err != nil {
+			return err
+		}
+		if len(found) == 1 && found[0].MayRead(as, project.IssuePart) {
+			list = append(list, id)
+		}
+	}
+	f.Assignees = &list
+	return nil
+}
+
+// apply sets and checks what is said of an issue itself.
+func (i *Issue) apply(f IssueFields) error {
+	set(&i.Title, f.Title)
+	i.Title = strings.TrimSpace(i.Title)
+	set(&i.Description, f.Description)
+	set(&i.Confidential, f.Confidential)
+	set(&i.Type, f.Type)
+	set(&i.DueDate, f.DueDate)
+	if f.Locked != nil {
+		i.Locked = f.Locked
+	}
+	if f.SetWeight {
+		i.Weight = f.Weight
+	}
+	if f.Milestone != nil {
+		i.MilestoneID = f.Milestone
+		if *f.Milestone == 0 {
+			i.MilestoneID = nil
+		}
+	}
+	wrong := map[string][]string{}
+	switch {
+	case i.Title == "":
+		wrong["title"] = []string{"can't be blank"}
+	case utf8.RuneCountInString(i.Title) > 255:
+		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+	}
+	if len(i.Description) > maxText {
+		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
+	}
+	if i.Weight != nil && *i.Weight < 0 {
+		wrong["weight"] = []string{"must be greater than or equal to 0"}
+	}
+	return invalid(wrong)
+}
+
+// usable refuses a milestone that the project does not have: Invalid.
+func usable(ctx context.Context, tx *db.Tx, in *project.Project, id *int64) error {
+	if id == nil || *id == 0 {
+		return nil
+	}
+	ok, err := usableMilestone(ctx, tx, place{project: in}, *id)
+	if err == nil && !ok {
+		return errs.InvalidField("milestone_id", "is invalid")
+	}
+	return err
+}
+
+// UpdateIssue changes an issue: those who plan may change everything, its author
+// and assignees its title, description and state. What somebody may not change
+// is left. NotFound; Forbidden; Invalid.
+func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f IssueFields) (*Issue, error) {
+	in, i, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if !planner(by, in) {
+		if !i.of(by) {
+			return nil, errs.Forbidden("")
+		}
+		f.unplanned()
+		f.Confidential = nil
+	}
+	if in.Enough(by, project.Owner) != nil {
+		f.UpdatedAt = nil
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	if err := s.checkPlan(ctx, in, &f); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.changeIssue(ctx, tx, by, in, i.ID, f) })
+	if err != nil {
+		return nil, fmt.Errorf("update issue %d: %w", i.ID, err)
+	}
+	// He may have made it confidential, or given it to somebody else.
+	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
+		return nil, notFound(err, "Issue")
+	}
+	if err := s.fillIssues(ctx, i); err != nil {
+		return nil, err
+	}
+	return i, s.fillSubscribed(ctx, by, i)
+}
+
+func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, id int64, f IssueFields) error {
+	if err := tx.Lock(ctx, "issues", id); err != nil {
+		return err
+	}
+	i, err := findIssueByID(ctx, tx, id)
+	if err != nil {
+		return notFound(err, "Issue")
+	}
+	was := *i
+	if err := i.apply(f); err != nil {
+		return err
+	}
+	if err := usable(ctx, tx, in, f.Milestone); err != nil {
+		return err
+	}
+	i.UpdatedAt = s.Now()
+	set(&i.UpdatedAt, f.UpdatedAt)
+	done := i.move(f.Event, by.ID, s.Now())
+	if err := saveIssue(ctx, tx, i); err != nil {
+		return err
+	}
+	told, err := s.changes(ctx, tx, by, in, &was, i, f)
+	if err != nil {
+		return err
+	}
+	for _, text := range told {
+		if err := s.tellSystem(ctx, tx, by, i.thing(), in.ID, text); err != nil {
+			return err
+		}
+	}
+	if err := s.readdress(ctx, tx, &was, i); err != nil {
+		return err
+	}
+	if done == "" {
+		return nil
+	}
+	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+		return err
+	}
+	return s.tellIssue(ctx, tx, by, i, done)
+}
+
+// move closes or reopens an issue and gives what was done; empty when it is in
+// that state already.
+func (i *Issue) move(event string, by int64, at time.Time) activity.Action {
+	switch {
+	case event == "close" && i.State == Opened:
+		i.State, i.ClosedAt = Closed, &at
+		if by > 0 {
+			i.ClosedByID = &by
+		}
+		return activity.Closed
+	case event == "reopen" && i.State == Closed:
+		i.State, i.ClosedAt, i.ClosedByID = Opened, nil, nil
+		return activity.Reopened
+	}
+	return ""
+}
+
+// readdress keeps the events of an issue to those who may know of it now.
+func (s *Service) readdress(ctx context.Context, tx *db.Tx, was, i *Issue) error {
+	if was.Title != i.Title {
+		if err := activity.Retitle(ctx, tx, i.subject(), i.Title); err != nil {
+			return err
+		}
+	}
+	if was.Confidential == i.Confidential {
+		return nil
+	}
+	return activity.Readdress(ctx, tx, i.subject(), was.audience(), i.audience())
+}
+
+// tellIssue records an event about an issue.
+func (s *Service) tellIssue(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, done activity.Action) error {
+	return activity.Record(ctx, tx, activity.Event{
+		ProjectID: &i.ProjectID, AuthorID: by.ID, Action: done, Audience: i.audience(), Subject: i.subject(),
+		TargetType: string(IssueKind), TargetID: &i.ID, TargetIID: &i.IID, TargetTitle: i.Title, CreatedAt: s.Now(),
+	})
+}
+
+// recordDeletion leaves an audit event.
+func (s *Service) recordDeletion(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: "delete_issue", Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
+		Target: audit.Target{Type: string(IssueKind), ID: i.ID, Details: i.Title}, Details: audit.Details{Remove: "issue"},
+	})
+}
+
+// saveLabels writes the labels of an issue and gives those that came and went. A
+// name that no label has makes one, where the actor may make labels.
+func (s *Service) saveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue, f IssueFields) (added, removed []*Label, err error) {
+	if f.Labels == nil && len(f.AddLabels) == 0 && len(f.RemoveLabels) == 0 {
+		return nil, nil, nil
+	}
+	found, err := findIssueLabels(ctx, tx, []int64{i.ID})
+	if err != nil {
+		return nil, nil, err
+	}
+	have := found[i.ID]
+	want := make([]string, 0, len(have))
+	for _, l := range have {
+		want = append(want, l.Name)
+	}
+	if f.Labels != nil {
+		want = *f.Labels
+	}
+	want = slices.DeleteFunc(append(slices.Clone(want), f.AddLabels...), func(name string) bool {
+		return slices.ContainsFunc(f.RemoveLabels, func(gone string) bool { return strings.TrimSpace(gone) == strings.TrimSpace(name) })
+	})
+	wanted, err := s.labelsNamed(ctx, tx, by, in, want)
+	if err != nil {
+		return nil, nil, err
+	}
+	without := func(list, other []*Label) (rest []*Label) {
+		for _, l := range list {
+			if !slices.ContainsFunc(other, func(o *Label) bool { return o.ID == l.ID }) {
+				rest = append(rest, l)
+			}
+		}
+		return rest
+	}
+	added, removed = without(wanted, have), without(have, wanted)
+	return added, removed, changeLabels(ctx, tx, i.ID, added, removed)
+}
+
+// labelsNamed gives the labels that a project has by these names.
+func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, names []string) ([]*Label, error) {
+	var list []*Label
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if name == "" || slices.ContainsFunc(list, func(l *Label) bool { return l.Name == name }) {
+			continue
+		}
+		l, err := findLabelNamed(ctx, tx, place{project: in}, name)
+		if errs.Is(notFound(err, "Label"), errs.KindNotFound) {
+			if !planner(by, in) {
+				continue
+			}
+			now, color := s.Now(), defaultColor
+			l = &Label{ProjectID: &in.ID, CreatedAt: now, UpdatedAt: now}
+			if err := l.apply(LabelFields{Name: &name, Color: &color}); err != nil {
+				return nil, err
+			}
+			err = insertLabel(ctx, tx, l)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}

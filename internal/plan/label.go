@@ -1,0 +1,274 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Label is a word by which issues are sorted.
+type Label struct {
+	ID          int64
+	ProjectID   *int64 // one of these is set
+	GroupID     *int64
+	Name        string
+	Color       string // #rrggbb
+	Description string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+
+	// What is true of it in the project or group that was asked for.
+	Priority     *int64
+	Subscribed   bool
+	OpenIssues   int64 // read when asked for, as far as the actor sees them
+	ClosedIssues int64
+}
+
+// LabelFilter chooses labels; zero values choose those of the place itself.
+type LabelFilter struct {
+	Search      string
+	Ancestors   bool // also those of the groups above
+	Descendants bool // also those of the groups below a group
+	Counts      bool
+}
+
+// Labels lists the labels of a project or group for those who see it.
+func (s *Service) Labels(ctx context.Context, by actor.Actor, at project.Place, f LabelFilter, p db.Paging) (db.Page[*Label], error) {
+	in, err := s.at(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return db.Page[*Label]{}, err
+	}
+	page, err := listLabels(ctx, s.DB, in, f, p)
+	if err != nil {
+		return page, fmt.Errorf("list labels: %w", err)
+	}
+	return page, s.fillLabels(ctx, by, in, f.Counts, page.Items...)
+}
+
+// fillLabels reads what stands beside the rows of labels.
+func (s *Service) fillLabels(ctx context.Context, by actor.Actor, in place, counts bool, list ...*Label) error {
+	ids := make([]int64, len(list))
+	byID := map[int64]*Label{}
+	for i, l := range list {
+		ids[i], byID[l.ID] = l.ID, l
+	}
+	subscribed, err := findSubscribed(ctx, s.DB, LabelKind, ids, by.ID)
+	if err != nil {
+		return fmt.Errorf("subscriptions of labels: %w", err)
+	}
+	for _, l := range list {
+		l.Subscribed = subscribed[l.ID]
+	}
+	if !counts || len(list) == 0 {
+		return nil
+	}
+	w := s.issuesIn(by, in)
+	if err := countByLabel(ctx, s.DB, w, byID); err != nil {
+		return fmt.Errorf("count issues of labels: %w", err)
+	}
+	return nil
+}
+
+// Label gives a label of a project or group, or of one of the groups above, by
+// id or name, to those who see the place; NotFound.
+func (s *Service) Label(ctx context.Context, by actor.Actor, at project.Place, ref string) (*Label, error) {
+	in, err := s.at(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	l, err := findLabel(ctx, s.DB, in, ref, true)
+	if err != nil {
+		return nil, notFound(err, "Label")
+	}
+	return l, s.fillLabels(ctx, by, in, true, l)
+}
+
+// LabelFields are what is said of a label; nil leaves the default or the present
+// value.
+type LabelFields struct {
+	Name        *string
+	Color       *string
+	Description *string
+	// Priority is the place in the order of the project; SetPriority with nil
+	// takes it away.
+	SetPriority bool
+	Priority    *int64
+}
+
+// CreateLabel makes a label; Planners and above may. Conflict when the place, or
+// a group above it, has one of this name; Invalid.
+func (s *Service) CreateLabel(ctx context.Context, by actor.Actor, at project.Place, f LabelFields) (*Label, error) {
+	in, err := s.at(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	l := &Label{CreatedAt: now, UpdatedAt: now}
+	l.ProjectID, l.GroupID = in.ids()
+	if err := l.apply(f); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if taken, err := hasLabel(ctx, tx, in, l.Name, 0); err != nil || taken {
+			return orTaken(err)
+		}
+		if err := insertLabel(ctx, tx, l); err != nil {
+			return err
+		}
+		return savePriority(ctx, tx, in, l, f)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create label: %w", err)
+	}
+	return l, s.fillLabels(ctx, by, in, true, l)
+}
+
+func orTaken(err error) error {
+	if err != nil {
+		return err
+	}
+	return errs.Conflict("Label already exists")
+}
+
+// apply sets and checks what is said of a label.
+func (l *Label) apply(f LabelFields) error {
+	set(&l.Name, f.Name)
+	l.Name = strings.TrimSpace(l.Name)
+	set(&l.Description, f.Description)
+	wrong := map[string][]string{}
+	switch {
+	case l.Name == "":
+		wrong["title"] = []string{"can't be blank"}
+	case strings.Contains(l.Name, ","):
+		wrong["title"] = []string{"is invalid"}
+	case utf8.RuneCountInString(l.Name) > 255:
+		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+	}
+	if utf8.RuneCountInString(l.Description) > 512*1024 {
+		wrong["description"] = []string{"is too long"}
+	}
+	if f.Color != nil {
+		var ok bool
+		if l.Color, ok = readColor(*f.Color); !ok {
+			wrong["color"] = []string{"must be a valid color code"}
+		}
+	}
+	if f.Priority != nil && *f.Priority < 0 {
+		wrong["priority"] = []string{"must be greater than or equal to 0"}
+	}
+	return invalid(wrong)
+}
+
+// UpdateLabel changes a label of the place itself; Planners and above may. Of a
+// label of a group above a project the priority alone can be changed there.
+// NotFound; Conflict; Invalid.
+func (s *Service) UpdateLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, f LabelFields) (*Label, error) {
+	in, err := s.at(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	onlyPriority := f.SetPriority && f.Name == nil && f.Color == nil && f.Description == nil
+	var l *Label
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if l, err = findLabel(ctx, tx, in, ref, onlyPriority); err != nil {
+			return notFound(err, "Label")
+		}
+		if err := l.apply(f); err != nil {
+			return err
+		}
+		if taken, err := hasLabel(ctx, tx, in, l.Name, l.ID); err != nil || taken {
+			return orTaken(err)
+		}
+		l.UpdatedAt = s.Now()
+		if err := saveLabel(ctx, tx, l); err != nil {
+			return err
+		}
+		return savePriority(ctx, tx, in, l, f)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update label: %w", err)
+	}
+	return l, s.fillLabels(ctx, by, in, true, l)
+}
+
+// DeleteLabel removes a label of the place itself; Planners and above may.
+// NotFound; Precondition when it has changed since.
+func (s *Service) DeleteLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, unmodifiedSince *time.Time) error {
+	in, err := s.at(ctx, by, at, project.Planner)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		l, err := findLabel(ctx, tx, in, ref, false)
+		if err != nil {
+			return notFound(err, "Label")
+		}
+		if err := errs.ChangedSince(l.UpdatedAt, unmodifiedSince); err != nil {
+			return err
+		}
+		if err := deleteSubscriptions(ctx, tx, Thing{LabelKind, l.ID}); err != nil {
+			return err
+		}
+		return deleteLabel(ctx, tx, l.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("delete label: %w", err)
+	}
+	return nil
+}
+
+// PromoteLabel makes a label of a project one of its group, and merges those of
+// the same name in all projects of the group into it. Planners and above of the
+// group may. NotFound; Invalid for a project in no group.
+func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.Ref, label string) (*Label, error) {
+	in, group, err := s.groupOf(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	var l *Label
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if l, err = findLabel(ctx, tx, in, label, false); err != nil {
+			return notFound(err, "Label")
+		}
+		if taken, err := hasLabel(ctx, tx, place{group: group}, l.Name, l.ID); err != nil || taken {
+			return orTaken(err)
+		}
+		return promoteLabel(ctx, tx, l, group.ID, s.Now())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("promote label: %w", err)
+	}
+	return l, s.fillLabels(ctx, by, place{group: group}, false, l)
+}
+
+// groupOf gives a project and its group to one who plans in both.
+func (s *Service) groupOf(ctx context.Context, by actor.Actor, ref project.Ref) (place, *project.Namespace, error) {
+	in, err := s.at(ctx, by, project.Place{Ref: ref}, project.Planner)
+	if err != nil {
+		return in, nil, err
+	}
+	if in.project.Namespace.Kind != project.GroupNamespace {
+		return in, nil, errs.Invalid("The project is in no group")
+	}
+	group, err := s.Projects.RequireGroup(ctx, by, project.RefTo(in.project.NamespaceID), project.Planner)
+	return in, group, err
+}
+
+// SubscribeLabel makes the actor, who sees the place, a subscriber of a label,
+// or ends it; changed is false when there was nothing to do. NotFound.
+func (s *Service) SubscribeLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, want bool) (l *Label, changed bool, err error) {
+	if l, err = s.Label(ctx, by, at, ref); err != nil {
+		return nil, false, err
+	}
+	if changed, err = s.subscribe(ctx, by, Thing{LabelKind, l.ID}, want); err == nil {
+		l.Subscribed = want
+	}
+	return l, changed, err
+}

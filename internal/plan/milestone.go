@@ -1,0 +1,296 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Milestone is a goal that issues work towards, until a day.
+type Milestone struct {
+	ID          int64
+	IID         int64  // its number in the project or group
+	ProjectID   *int64 // one of these is set
+	GroupID     *int64
+	Title       string
+	Description string
+	State       MilestoneState
+	StartDate   string // YYYY-MM-DD, empty for none
+	DueDate     string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+
+	Path string // of the project or group
+}
+
+// MilestoneState says whether a milestone is still worked on.
+type MilestoneState string
+
+// The states of a milestone.
+const (
+	ActiveMilestone MilestoneState = "active"
+	ClosedMilestone MilestoneState = "closed"
+)
+
+// Expired tells whether its day is over.
+func (m *Milestone) Expired(now time.Time) bool {
+	return m.DueDate != "" && m.DueDate < now.UTC().Format(time.DateOnly)
+}
+
+// MilestoneFilter chooses milestones; zero values choose all of the place
+// itself.
+type MilestoneFilter struct {
+	IIDs        []int64
+	State       MilestoneState
+	Title       string
+	Search      string
+	Ancestors   bool
+	Descendants bool // of a group: also those of the groups and projects below
+	UpdatedAt   [2]*time.Time
+}
+
+// atMilestones is at for one who reads milestones: they are a part of issues.
+func (s *Service) atMilestones(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
+	in, err := s.at(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return in, err
+	}
+	if in.project != nil && !in.project.MayRead(by, project.IssuePart) && !in.project.MayRead(by, project.MergePart) {
+		return in, errs.NotFound("")
+	}
+	if level == project.NoAccess {
+		return in, nil
+	}
+	return s.at(ctx, by, at, level)
+}
+
+// Milestones lists the milestones of a project or group for those who read
+// issues or merge requests there.
+func (s *Service) Milestones(ctx context.Context, by actor.Actor, at project.Place, f MilestoneFilter, p db.Paging) (db.Page[*Milestone], error) {
+	in, err := s.atMilestones(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return db.Page[*Milestone]{}, err
+	}
+	var seen string
+	var args []any
+	if f.Descendants {
+		seen, args = s.Projects.Readable(by, project.IssuePart)
+	}
+	page, err := listMilestones(ctx, s.DB, in, f, seen, args, p)
+	if err != nil {
+		return page, fmt.Errorf("list milestones: %w", err)
+	}
+	return page, nil
+}
+
+// Milestone gives a milestone of the place itself by its id, to those who read
+// issues or merge requests there; NotFound.
+func (s *Service) Milestone(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Milestone, error) {
+	in, err := s.atMilestones(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	m, err := findMilestone(ctx, s.DB, in, id)
+	return m, notFound(err, "Milestone")
+}
+
+// MilestoneFields are what is said of a milestone; nil leaves the default or the
+// present value.
+type MilestoneFields struct {
+	Title       *string
+	Description *string
+	StartDate   *string // empty takes the day away
+	DueDate     *string
+	Event       string // activate or close
+}
+
+// CreateMilestone makes a milestone; Planners and above may. Invalid.
+func (s *Service) CreateMilestone(ctx context.Context, by actor.Actor, at project.Place, f MilestoneFields) (*Milestone, error) {
+	in, err := s.atMilestones(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	m := &Milestone{State: ActiveMilestone, CreatedAt: now, UpdatedAt: now, Path: in.path()}
+	m.ProjectID, m.GroupID = in.ids()
+	if err := m.apply(f); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := freeTitle(ctx, tx, in, m); err != nil {
+			return err
+		}
+		if m.IID, err = in.nextNumber(ctx, tx, "milestone"); err != nil {
+			return err
+		}
+		if err := insertMilestone(ctx, tx, m); err != nil {
+			return err
+		}
+		return s.tellMilestone(ctx, tx, by, m, activity.Created)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create milestone: %w", err)
+	}
+	return m, nil
+}
+
+// path is that of the project or group.
+func (in place) path() string {
+	if in.project != nil {
+		return in.project.FullPath
+	}
+	return in.group.FullPath
+}
+
+func (m *Milestone) apply(f MilestoneFields) error {
+	set(&m.Title, f.Title)
+	m.Title = strings.TrimSpace(m.Title)
+	set(&m.Description, f.Description)
+	set(&m.StartDate, f.StartDate)
+	set(&m.DueDate, f.DueDate)
+	wrong := map[string][]string{}
+	switch {
+	case m.Title == "":
+		wrong["title"] = []string{"can't be blank"}
+	case utf8.RuneCountInString(m.Title) > 255:
+		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+	}
+	if m.StartDate != "" && m.DueDate != "" && m.StartDate > m.DueDate {
+		wrong["due_date"] = []string{"must be greater than start date"}
+	}
+	if len(m.Description) > maxText {
+		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
+	}
+	switch f.Event {
+	case "close":
+		m.State = ClosedMilestone
+	case "activate":
+		m.State = ActiveMilestone
+	}
+	return invalid(wrong)
+}
+
+// UpdateMilestone changes a milestone of the place itself; Planners and above
+// may. NotFound; Invalid.
+func (s *Service) UpdateMilestone(ctx context.Context, by actor.Actor, at project.Place, id int64, f MilestoneFields) (*Milestone, error) {
+	in, err := s.atMilestones(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	var m *Milestone
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if m, err = lockMilestone(ctx, tx, in, id); err != nil {
+			return err
+		}
+		was := *m
+		if err := m.apply(f); err != nil {
+			return err
+		}
+		if err := freeTitle(ctx, tx, in, m); err != nil {
+			return err
+		}
+		m.UpdatedAt = s.Now()
+		if err := saveMilestone(ctx, tx, m); err != nil {
+			return err
+		}
+		if m.Title != was.Title {
+			if err := activity.Retitle(ctx, tx, m.subject(), m.Title); err != nil {
+				return err
+			}
+		}
+		switch {
+		case m.State == was.State:
+			return nil
+		case m.State == ClosedMilestone:
+			return s.tellMilestone(ctx, tx, by, m, activity.Closed)
+		}
+		return s.tellMilestone(ctx, tx, by, m, activity.Reopened)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update milestone %d: %w", id, err)
+	}
+	return m, nil
+}
+
+// DeleteMilestone removes a milestone of the place itself; Planners and above
+// may. NotFound; Precondition when it has changed since.
+func (s *Service) DeleteMilestone(ctx context.Context, by actor.Actor, at project.Place, id int64, unmodifiedSince *time.Time) error {
+	in, err := s.atMilestones(ctx, by, at, project.Planner)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		m, err := lockMilestone(ctx, tx, in, id)
+		if err != nil {
+			return err
+		}
+		if err := errs.ChangedSince(m.UpdatedAt, unmodifiedSince); err != nil {
+			return err
+		}
+		if err := activity.Forget(ctx, tx, m.subject()); err != nil {
+			return err
+		}
+		if err := deleteMilestone(ctx, tx, m.ID); err != nil {
+			return err
+		}
+		return s.tellMilestone(ctx, tx, by, m, activity.Destroyed)
+	})
+	if err != nil {
+		return fmt.Errorf("delete milestone %d: %w", id, err)
+	}
+	return nil
+}
+
+// PromoteMilestone makes a milestone of a project one of its group, and merges
+// those of the same title in all projects of the group into it. Planners and
+// above of the group may. NotFound; Invalid for a project in no group.
+func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Milestone, error) {
+	in, group, err := s.groupOf(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	to := place{group: group}
+	var m *Milestone
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if m, err = lockMilestone(ctx, tx, in, id); err != nil {
+			return err
+		}
+		m.ProjectID, m.GroupID, m.UpdatedAt, m.Path = nil, &group.ID, s.Now(), group.FullPath
+		if m.IID, err = to.nextNumber(ctx, tx, "milestone"); err != nil {
+			return err
+		}
+		// Events are those of projects, and this is one's no longer.
+		if err := activity.Forget(ctx, tx, m.subject()); err != nil {
+			return err
+		}
+		return promoteMilestone(ctx, tx, m)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("promote milestone %d: %w", id, err)
+	}
+	return m, nil
+}
+
+func (m *Milestone) subject() activity.Subject {
+	return activity.Subject{Type: string(MilestoneKind), ID: m.ID}
+}
+
+// tellMilestone records an event about a milestone of a project.
+func (s *Service) tellMilestone(ctx context.Context, tx *db.Tx, by actor.Actor, m *Milestone, done activity.Action) error {
+	if m.ProjectID == nil {
+		return nil
+	}
+	e := activity.Event{
+		ProjectID: m.ProjectID, AuthorID: by.ID, Action: done, Audience: activity.IssueReaders, Subject: m.subject(),
+		TargetType: string(MilestoneKind), TargetID: &m.ID, TargetIID: &m.IID, TargetTitle: m.Title, CreatedAt: s.Now(),
+	}
+	return activity.Record(ctx, tx, e)
+}

@@ -1,0 +1,352 @@
+package plan
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Note is something that was said about a thing: by a user, or by the program
+// about what a user did.
+type Note struct {
+	ID           int64
+	ProjectID    *int64
+	On           Thing
+	Discussion   string
+	Type         string // DiscussionNote or DiffNote; empty for one that stands alone
+	Body         string
+	AuthorID     int64
+	System       string // what the program tells of; empty for one that somebody wrote
+	Internal     bool   // for those alone who read what is confidential
+	ResolvedAt   *time.Time
+	ResolvedByID *int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+
+	OnIID      int64 // the number of the thing
+	Author     *user.User
+	ResolvedBy *user.User
+}
+
+// The types of notes that do not stand alone.
+const (
+	DiscussionNote = "DiscussionNote"
+	DiffNote       = "DiffNote"
+)
+
+// Resolvable tells whether the note is a part of a thread, which can be settled.
+func (n *Note) Resolvable() bool { return n.System == "" && n.Type != "" }
+
+// noteable is a thing that can be talked about, as far as talking goes: later
+// features bring their own.
+type noteable struct {
+	Thing
+	iid      int64
+	title    string
+	in       *project.Project
+	audience activity.Audience
+	locked   bool // only members may talk
+	insider  bool // the actor reads internal notes
+	planner  bool // the actor may settle discussions
+}
+
+func (i *Issue) noteable(by actor.Actor, in *project.Project) noteable {
+	return noteable{
+		Thing: i.thing(), iid: i.IID, title: i.Title, in: in, audience: i.audience(), locked: i.Locked != nil && *i.Locked,
+		insider: in.MayRead(by, project.ConfidentialPart), planner: planner(by, in) || i.of(by),
+	}
+}
+
+// NoteFilter chooses notes of a thing; zero values choose all.
+type NoteFilter struct {
+	Only string // only_comments or only_activity
+	Sort Sort   // by created_at or updated_at
+}
+
+// IssueNotes lists the notes on an issue for those who see it; internal ones for
+// those who read what is confidential. NotFound.
+func (s *Service) IssueNotes(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return db.Page[*Note]{}, err
+	}
+	page, err := listNotes(ctx, s.DB, on, f, p)
+	if err != nil {
+		return page, fmt.Errorf("list notes: %w", err)
+	}
+	return page, s.fillNotes(ctx, on.iid, page.Items...)
+}
+
+func (s *Service) onIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (noteable, error) {
+	in, i, err := s.issue(ctx, by, ref, iid)
+	if err != nil {
+		return noteable{}, err
+	}
+	return i.noteable(by, in), nil
+}
+
+func (s *Service) fillNotes(ctx context.Context, iid int64, list ...*Note) error {
+	var ids []int64
+	for _, n := range list {
+		ids = append(ids, n.AuthorID)
+		if n.ResolvedByID != nil {
+			ids = append(ids, *n.ResolvedByID)
+		}
+	}
+	users, err := s.Users.FindAll(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("authors of notes: %w", err)
+	}
+	for _, n := range list {
+		n.Author, n.OnIID = users[n.AuthorID], iid
+		if n.ResolvedByID != nil {
+			n.ResolvedBy = users[*n.ResolvedByID]
+		}
+	}
+	return nil
+}
+
+// IssueNote gives a note on an issue to those who see both; NotFound.
+func (s *Service) IssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Note, error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	n, err := on.find(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	return n, s.fillNotes(ctx, iid, n)
+}
+
+// find gives a note on a thing, if the actor may see it.
+func (on noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
+	n, err := findNote(ctx, q, on.Thing, id)
+	if err == nil && n.Internal && !on.insider {
+		return nil, errs.NotFound("Note")
+	}
+	return n, notFound(err, "Note")
+}
+
+// NewNote is a note that is to be made.
+type NewNote struct {
+	Body      string
+	Internal  bool
+	CreatedAt *time.Time // for administrators and Owners
+	// Thread begins a discussion, Discussion continues the one with this id.
+	Thread     bool
+	Discussion string
+}
+
+// CreateIssueNote says something about an issue: everybody may who has signed in
+// and sees it; where the discussion is locked members alone; an internal note
+// those who read such. NotFound; Forbidden; Invalid.
+func (s *Service) CreateIssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, n NewNote) (*Note, error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	return s.createNote(ctx, by, on, n)
+}
+
+func (s *Service) createNote(ctx context.Context, by actor.Actor, on noteable, n NewNote) (*Note, error) {
+	if err := on.mayTalk(by); err != nil {
+		return nil, err
+	}
+	if n.Internal && !on.insider {
+		return nil, errs.Forbidden("")
+	}
+	now := s.Now()
+	made := &Note{
+		ProjectID: &on.in.ID, On: on.Thing, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CreatedAt: now, UpdatedAt: now,
+	}
+	if n.CreatedAt != nil && on.in.Enough(by, project.Owner) == nil {
+		made.CreatedAt, made.UpdatedAt = *n.CreatedAt, *n.CreatedAt
+	}
+	if n.Thread || n.Discussion != "" {
+		made.Type = DiscussionNote
+	}
+	if err := made.check(); err != nil {
+		return nil, err
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertNote(ctx, tx, by, on, made) })
+	if err != nil {
+		return nil, fmt.Errorf("create note on %s %d: %w", on.Kind, on.ID, err)
+	}
+	return made, s.fillNotes(ctx, on.iid, made)
+}
+
+func (n *Note) check() error {
+	switch {
+	case n.Body == "":
+		return errs.InvalidField("note", "can't be blank")
+	case len(n.Body) > maxText:
+		return errs.InvalidField("note", "is too long (maximum is 1048576 characters)")
+	}
+	return nil
+}
+
+// mayTalk refuses one who may not say anything here.
+func (on noteable) mayTalk(by actor.Actor) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if err := on.in.Changeable(); err != nil {
+		return err
+	}
+	if on.locked {
+		return on.in.Enough(by, project.Guest)
+	}
+	return nil
+}
+
+func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on noteable, n *Note) error {
+	if n.Discussion == "" {
+		n.Discussion = newDiscussion()
+	} else if err := s.joinDiscussion(ctx, tx, on, n); err != nil {
+		return err
+	}
+	if err := insertNote(ctx, tx, n); err != nil {
+		return err
+	}
+	if err := countNote(ctx, tx, on.Thing, 1, s.Now()); err != nil {
+		return err
+	}
+	if err := joinSubscription(ctx, tx, on.Thing, by.ID, s.Now()); err != nil {
+		return err
+	}
+	if err := project.Touch(ctx, tx, on.in, s.Now()); err != nil {
+		return err
+	}
+	e := activity.Event{
+		ProjectID: &on.in.ID, AuthorID: by.ID, Action: activity.Commented, Audience: on.audience, Subject: activity.Subject{Type: string(on.Kind), ID: on.ID},
+		TargetType: "Note", TargetID: &n.ID, TargetIID: &n.ID, TargetTitle: on.title, CreatedAt: s.Now(),
+	}
+	if n.Type != "" {
+		e.TargetType = n.Type
+	}
+	if n.Internal {
+		e.Audience = activity.Insiders
+	}
+	return activity.Record(ctx, tx, e)
+}
+
+// newDiscussion is an id that no discussion has.
+func newDiscussion() string {
+	var id [20]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// tellSystem writes a note of the program about what an actor did to a thing.
+func (s *Service) tellSystem(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, projectID int64, text string) error {
+	if by.ID <= 0 {
+		return nil
+	}
+	now := s.Now()
+	return insertNote(ctx, tx, &Note{
+		ProjectID: &projectID, On: on, Body: text, AuthorID: by.ID, System: "change", Discussion: newDiscussion(), CreatedAt: now, UpdatedAt: now,
+	})
+}
+
+// UpdateIssueNote changes a note: its author may, and Maintainers and above.
+// What the program says stays. NotFound; Forbidden; Invalid.
+func (s *Service) UpdateIssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, body string) (*Note, error) {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	var n *Note
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if n, err = s.lockNote(ctx, tx, by, on, id); err != nil {
+			return err
+		}
+		n.Body, n.UpdatedAt = body, s.Now()
+		if err := n.check(); err != nil {
+			return err
+		}
+		return saveNote(ctx, tx, n)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update note %d: %w", id, err)
+	}
+	return n, s.fillNotes(ctx, iid, n)
+}
+
+// lockNote gives a note to one who may change it.
+func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on noteable, id int64) (*Note, error) {
+	if err := tx.Lock(ctx, "notes", id); err != nil {
+		return nil, err
+	}
+	n, err := on.find(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.in.Changeable(); err != nil {
+		return nil, err
+	}
+	if n.System != "" {
+		return nil, errs.Forbidden("")
+	}
+	if by.Is(n.AuthorID) {
+		return n, nil
+	}
+	return n, on.in.Enough(by, project.Maintainer)
+}
+
+// DeleteIssueNote removes a note: its author may, and Maintainers and above.
+// NotFound; Forbidden; Precondition when it has changed since.
+func (s *Service) DeleteIssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, unmodifiedSince *time.Time) error {
+	on, err := s.onIssue(ctx, by, ref, iid)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		n, err := s.lockNote(ctx, tx, by, on, id)
+		if err != nil {
+			return err
+		}
+		if err := errs.ChangedSince(n.UpdatedAt, unmodifiedSince); err != nil {
+			return err
+		}
+		if err := deleteNote(ctx, tx, n.ID); err != nil {
+			return err
+		}
+		if err := countNote(ctx, tx, on.Thing, -1, s.Now()); err != nil {
+			return err
+		}
+		return activity.ForgetTarget(ctx, tx, activity.Subject{Type: string(on.Kind), ID: on.ID}, n.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("delete note %d: %w", id, err)
+	}
+	return nil
+}
+
+// NotesOf gives notes by their ids, for events that the actor may know of.
+func (s *Service) NotesOf(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+	found := map[int64]*Note{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := findNotes(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find notes: %w", err)
+	}
+	for _, n := range list {
+		found[n.ID] = n
+		if err := s.fillNotes(ctx, n.OnIID, n); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,135 @@
+// Package plan is the work that people plan and talk about: issues, labels,
+// milestones, boards, and the notes on all of it.
+package plan
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/user"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Blobs    blob.Store
+	Users    *user.Service
+	Projects *project.Service
+	Activity *activity.Service
+	Now      func() time.Time
+}
+
+// Service is the planned work of the installation.
+type Service struct{ Deps }
+
+// New makes the service, and takes part in what happens to users and projects.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	d.Users.OnDelete(leaveUser)
+	d.Projects.OnRemove(s.removeProjects)
+	d.Activity.OnConcern(concerns)
+	queue.Handle(d.Queue, s.dropUploads)
+	return s
+}
+
+// place is a project or a group that has things of this feature.
+type place struct {
+	project *project.Project
+	group   *project.Namespace
+}
+
+// ids are the columns of a thing that belongs to a project or a group: one of
+// them is null.
+func (in place) ids() (projectID, namespaceID *int64) {
+	if in.project != nil {
+		return &in.project.ID, nil
+	}
+	return nil, &in.group.ID
+}
+
+// column is where a thing says that it belongs here.
+func (in place) column() (name string, id int64) {
+	if in.project != nil {
+		return "project_id", in.project.ID
+	}
+	return "namespace_id", in.group.ID
+}
+
+// tree is the namespace whose ancestors count.
+func (in place) tree() int64 {
+	if in.project != nil {
+		return in.project.NamespaceID
+	}
+	return in.group.ID
+}
+
+// at gives a project or group to an actor who has the level there and, unless
+// the level is NoAccess, wants to change something.
+func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
+	if at.Group {
+		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, level)
+		return place{group: g}, err
+	}
+	p, err := s.Projects.Require(ctx, by, at.Ref, level)
+	if err == nil && level > project.NoAccess {
+		err = p.Changeable()
+	}
+	return place{project: p}, err
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error, thing string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(thing)
+	}
+	return err
+}
+
+func invalid(wrong map[string][]string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// today is the day by which things are overdue.
+func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
+
+// nextNumber gives a number of a kind within the place.
+func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, error) {
+	if in.project != nil {
+		return project.NextNumber(ctx, tx, in.project.ID, kind)
+	}
+	return nextGroupNumber(ctx, tx, in.group.ID, kind)
+}
+
+// leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
+// it goes along.
+func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
+	if hard {
+		return nil // the rows go with the account
+	}
+	return changeAuthor(ctx, tx, userID, ghostID)
+}

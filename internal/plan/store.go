@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"context"
+	"errors"
+
+	"svc/internal/db"
+)
+
+func nextGroupNumber(ctx context.Context, tx *db.Tx, groupID int64, kind string) (n int64, err error) {
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO group_counters (namespace_id, kind, value) VALUES (?, ?, 1)
+		ON CONFLICT (namespace_id, kind) DO UPDATE SET value = group_counters.value + 1 RETURNING value`, groupID, kind).Scan(&n)
+	return n, err
+}
+
+func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
+	for _, table := range []string{"issues", "notes"} {
+		if _, err := q.ExecContext(ctx, `UPDATE `+table+` SET author_id = ? WHERE author_id = ?`, to, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exists turns the answer of a SELECT 1 into a bool.
+func exists(row *db.Row) (bool, error) {
+	var one int
+	err := row.Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// touched runs a statement and tells whether it changed anything.
+func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
+	res, err := q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
+// above are the namespaces in which things are found for a place: all above it,
+// and itself. Its argument is the namespace of the place.
+const above = `(SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)`
+
+// below are a namespace and all below it.
+const below = `(SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// narrow adds the conditions of a filter on issues i of projects p.
+func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
+	if f.State != "" {
+		w.And(`i.state = ?`, string(f.State))
+	}
+	switch f.Scope {
+	case "created_by_me":
+		w.And(`i.author_id = ?`, by.ID)
+	case "assigned_to_me":
+		w.And(assigned, by.ID)
+	}
+	if f.Search != "" {
+		either := !f.InTitle && !f.InText
+		var conds []string
+		var args []any
+		if f.InTitle || either {
+			conds, args = append(conds, `fold(i.title) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
+		}
+		if f.InText || either {
+			conds, args = append(conds, `fold(i.description) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
+		}
+		w.And(strings.Join(conds, ` OR `), args...)
+	}
+	if f.Confidential != nil {
+		w.And(`i.confidential = ?`, *f.Confidential)
+	}
+	if len(f.Types) > 0 {
+		w.And(`i.type IN `+db.In(len(f.Types)), db.Any(f.Types)...)
+	}
+	if cond, args := s.due(f.Due); cond != "" {
+		w.And(cond, args...)
+	}
+	w.Time(`i.created_at >= ?`, f.CreatedAt[0])
+	w.Time(`i.created_at <= ?`, f.CreatedAt[1])
+	w.Time(`i.updated_at >= ?`, f.UpdatedAt[0])
+	w.Time(`i.updated_at <= ?`, f.UpdatedAt[1])
+	if f.Live {
+		w.And(`NOT p.archived`)
+	}
+	match := f.IssueMatch
+	match.IIDs = f.IIDs
+	s.match(match, func(cond string, args ...any) { w.And(cond, args...) })
+	s.match(f.Not, func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) })
+}
+
+const assigned = `EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id AND a.user_id = ?)`
+
+// match gives the conditions of a match one by one.
+func (s *Service) match(m IssueMatch, and func(cond string, args ...any)) {
+	if len(m.IIDs) > 0 {
+		and(`i.iid IN `+db.In(len(m.IIDs)), db.Any(m.IIDs)...)
+	}
+	for _, name := range m.Labels {
+		switch {
+		case strings.EqualFold(name, None):
+			and(`NOT EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id)`)
+		case strings.EqualFold(name, Any):
+			and(`EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id)`)
+		default:
+			and(`EXISTS (SELECT 1 FROM issue_labels x JOIN labels l ON l.id = x.label_id WHERE x.issue_id = i.id AND l.name = ?)`, name)
+		}
+	}
+	for i, given := range []string{m.Milestone, m.MilestoneID} {
+		if given != "" {
+			cond, args := s.milestoneMatch(given, i == 1)
+			and(cond, args...)
+		}
+	}
+	if m.AuthorID != 0 {
+		and(`i.author_id = ?`, m.AuthorID)
+	}
+	if m.AuthorUsername != "" {
+		and(`i.author_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, m.AuthorUsername)
+	}
+	switch id, err := strconv.ParseInt(m.AssigneeID, 10, 64); {
+	case m.AssigneeID == "":
+	case strings.EqualFold(m.AssigneeID, None), err == nil && id == 0:
+		and(`NOT EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id)`)
+	case strings.EqualFold(m.AssigneeID, Any):
+		and(`EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id)`)
+	default:
+		and(assigned, id)
+	}
+	for _, name := range m.AssigneeUsernames {
+		and(`EXISTS (SELECT 1 FROM issue_assignees a JOIN users u ON u.id = a.user_id WHERE a.issue_id = i.id AND lower(u.username) = lower(?))`, name)
+	}
+	switch weight, err := strconv.ParseInt(m.Weight, 10, 64); {
+	case m.Weight == "":
+	case strings.EqualFold(m.Weight, Any):
+		and(`i.weight IS NOT NULL`)
+	case err == nil:
+		and(`i.weight = ?`, weight)
+	default:
+		and(`i.weight IS NULL`)
+	}
+	if m.Search != "" {
+		and(`fold(i.title) LIKE ? ESCAPE '\' OR fold(i.description) LIKE ? ESCAPE '\'`, db.Like(m.Search), db.Like(m.Search))
+	}
+}
+
+// milestoneMatch is the condition on issues of a milestone.
+func (s *Service) milestoneMatch(given string, id bool) (string, []any) {
+	having := `i.milestone_id IN (SELECT m.id FROM milestones m WHERE `
+	switch number, err := strconv.ParseInt(given, 10, 64); {
+	case strings.EqualFold(given, None), id && err == nil && number == 0:
+		return `i.milestone_id IS NULL`, nil
+	case strings.EqualFold(given, Any):
+		return `i.milestone_id IS NOT NULL`, nil
+	case given == Upcoming || given == "#upcoming":
+		return having + `m.state = 'active' AND m.due_date > ?)`, []any{s.today()}
+	case given == Started || given == "#started":
+		return having + `m.state = 'active' AND m.start_date <= ?)`, []any{s.today()}
+	case id:
+		return `i.milestone_id = ?`, []any{number}
+	}
+	return having + `m.title = ?)`, []any{given}
+}
+
+// due is the condition on issues that are to be done in a time.
+func (s *Service) due(in string) (string, []any) {
+	now := s.Now().UTC()
+	day := func(days int) string { return now.AddDate(0, 0, days).Format(time.DateOnly) }
+	within := func(first, last string) (string, []any) { return `i.due_date BETWEEN ? AND ?`, []any{first, last} }
+	switch in {
+	case "0", "none":
+		return `i.due_date IS NULL`, nil
+	case "any":
+		return `i.due_date IS NOT NULL`, nil
+	case "today":
+		return within(day(0), day(0))
+	case "tomorrow":
+		return within(day(1), day(1))
+	case "overdue":
+		return `i.due_date < ? AND i.state = 'opened'`, []any{day(0)}
+	case "week":
+		monday := -(int(now.Weekday()) + 6) % 7
+		return within(day(monday), day(monday+6))
+	case "month":
+		first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		return within(first.Format(time.DateOnly), first.AddDate(0, 1, -1).Format(time.DateOnly))
+	case "next_month_and_previous_two_weeks":
+		next := time.Date(now.Year(), now.Month()+2, 0, 0, 0, 0, 0, time.UTC)
+		return within(day(-14), next.Format(time.DateOnly))
+	}
+	return "", nil
+}
+
+// issueOrder is the column that a list of issues is sorted by.
+func issueOrder(by string) (o db.Order, key func(*Issue) any, err error) {
+	switch by {
+	case "", "created_at":
+		return db.Order{Name: "i.created_at"}, func(i *Issue) any { return i.CreatedAt.UnixMicro() }, nil
+	case "updated_at":
+		return db.Order{Name: "i.updated_at"}, func(i *Issue) any { return i.UpdatedAt.UnixMicro() }, nil
+	case "title":
+		return db.Order{Name: "i.title", Text: true}, func(i *Issue) any { return i.Title }, nil
+	case "due_date":
+		return db.Order{Name: "COALESCE(i.due_date, '9999')", Text: true}, func(i *Issue) any { return i.DueDate }, nil
+	case "weight":
+		return db.Order{Name: "COALESCE(i.weight, -1)"}, func(i *Issue) any { return i.Weight }, nil
+	case "popularity":
+		return db.Order{Name: "i.notes"}, func(i *Issue) any { return i.Notes }, nil
+	case "relative_position":
+		return db.Order{Name: "CASE WHEN i.position = 0 THEN i.iid * 1000000 ELSE i.position END"}, func(i *Issue) any { return i.place() }, nil
+	case "milestone_due":
+		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, func(*Issue) any { return "" }, nil
+	case "priority", "label_priority":
+		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM issue_labels x JOIN label_priorities o ON o.label_id = x.label_id
+			WHERE x.issue_id = i.id AND o.project_id = i.project_id), 1000000000)`}, func(*Issue) any { return int64(0) }, nil
+	}
+	return db.Order{}, nil, errs.Invalid("order_by does not have a valid value")
+}
+
+// gap is how far apart the positions of issues are that nobody has moved.
+const gap = 1_000_000
+
+// place is where an issue stands among others.
+func (i *Issue) place() int64 {
+	if i.Position != 0 {
+		return i.Position
+	}
+	return i.IID * gap
+}
+
+func listIssues(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Paging) (db.Page[*Issue], error) {
+	first, key, err := issueOrder(order.By)
+	if err != nil {
+		return db.Page[*Issue]{}, err
+	}
+	return db.List(ctx, d, db.Query[*Issue]{
+		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue,
+		Keys: func(i *Issue) []any { return []any{key(i), i.ID} },
+	}, p)
+}
+
+func countIssues(ctx context.Context, q db.Q, w db.Where) (c Counts, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*), COALESCE(sum(CASE WHEN i.state = 'opened' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN i.state = 'closed' THEN 1 ELSE 0 END), 0)
+		FROM `+issueTables+w.SQL(), w.Args()...).Scan(&c.All, &c.Opened, &c.Closed)
+	return c, err
+}

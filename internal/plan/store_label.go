@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// labelColumns need labelJoin, whose argument is the project that is asked for,
+// or 0.
+const (
+	labelColumns = `l.id, l.project_id, l.namespace_id, l.name, l.color, l.description, l.created_at, l.updated_at, o.priority`
+	labelJoin    = ` LEFT JOIN label_priorities o ON o.label_id = l.id AND o.project_id = ?`
+)
+
+func scanLabel(s db.Scanner) (*Label, error) {
+	var l Label
+	err := s.Scan(&l.ID, &l.ProjectID, &l.GroupID, &l.Name, &l.Color, &l.Description, db.Time(&l.CreatedAt), db.Time(&l.UpdatedAt), &l.Priority)
+	return &l, err
+}
+
+// projectID is that of a place, or 0.
+func (in place) projectID() int64 {
+	if in.project == nil {
+		return 0
+	}
+	return in.project.ID
+}
+
+// owns is the condition on things t of a place itself, and with more those of
+// the groups above.
+func (in place) owns(alias string, more bool) (string, []any) {
+	column, id := in.column()
+	cond, args := alias+"."+column+" = ?", []any{id}
+	if more {
+		cond += " OR " + alias + ".namespace_id IN " + above
+		args = append(args, in.tree())
+	}
+	return cond, args
+}
+
+func listLabels(ctx context.Context, d *db.DB, in place, f LabelFilter, p db.Paging) (db.Page[*Label], error) {
+	var w db.Where
+	cond, args := in.owns("l", f.Ancestors)
+	if f.Descendants && in.group != nil {
+		cond, args = cond+" OR l.namespace_id IN "+below, append(args, in.group.ID)
+	}
+	w.And(cond, args...)
+	if f.Search != "" {
+		w.And(`fold(l.name) LIKE ? ESCAPE '\' OR fold(l.description) LIKE ? ESCAPE '\'`, db.Like(f.Search), db.Like(f.Search))
+	}
+	return db.List(ctx, d, db.Query[*Label]{
+		Columns: labelColumns, From: "labels l" + labelJoin, ColumnArgs: []any{in.projectID()}, CountFrom: "labels l", Where: w,
+		Order: []db.Order{{Name: "l.name", Text: true}, {Name: "l.id"}}, Scan: scanLabel,
+		Keys: func(l *Label) []any { return []any{l.Name, l.ID} },
+	}, p)
+}
+
+// findLabel finds a label by id or name; the one of the place itself first, then
+// that of the nearest group above.
+func findLabel(ctx context.Context, q db.Q, in place, ref string, more bool) (*Label, error) {
+	cond, args := in.owns("l", more)
+	id, err := strconv.ParseInt(ref, 10, 64)
+	if err != nil {
+		id = 0
+	}
+	return scanLabel(q.QueryRowContext(ctx, `
+		SELECT `+labelColumns+` FROM labels l`+labelJoin+`
+		WHERE (`+cond+`) AND (l.id = ? OR l.name = ?)
+		ORDER BY CASE WHEN l.id = ? THEN 0 ELSE 1 END, CASE WHEN l.project_id IS NULL THEN 1 ELSE 0 END, l.namespace_id DESC LIMIT 1`,
+		append(append([]any{in.projectID()}, args...), id, ref, id)...))
+}
+
+// hasLabel tells whether the place or a group above has another label of that
+// name.
+func hasLabel(ctx context.Context, q db.Q, in place, name string, but int64) (bool, error) {
+	cond, args := in.owns("l", true)
+	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM labels l WHERE (`+cond+`) AND l.name = ? AND l.id <> ? LIMIT 1`, append(args, name, but)...))
+}
+
+func insertLabel(ctx context.Context, q db.Q, l *Label) error {
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO labels (project_id, namespace_id, name, color, description, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		l.ProjectID, l.GroupID, l.Name, l.Color, l.Description, l.CreatedAt, l.UpdatedAt).Scan(&l.ID)
+	return labelTaken(err)
+}
+
+func saveLabel(ctx context.Context, q db.Q, l *Label) error {
+	err := db.ExecOne(ctx, q, `UPDATE labels SET name = ?, color = ?, description = ?, updated_at = ? WHERE id = ?`,
+		l.Name, l.Color, l.Description, l.UpdatedAt, l.ID)
+	return labelTaken(notFound(err, "Label"))
+}
+
+func labelTaken(err error) error {
+	if db.IsUnique(err, "labels_project_id_name") || db.IsUnique(err, "labels_namespace_id_name") {
+		return errs.Conflict("Label already exists")
+	}
+	return err
+}
+
+// savePriority writes the place of a label in the order of a project.
+func savePriority(ctx context.Context, tx *db.Tx, in place, l *Label, f LabelFields) error {
+	if !f.SetPriority || in.project == nil {
+		return nil
+	}
+	l.Priority = f.Priority
+	if f.Priority == nil {
+		_, err := tx.ExecContext(ctx, `DELETE FROM label_priorities WHERE project_id = ? AND label_id = ?`, in.project.ID, l.ID)
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO label_priorities (project_id, label_id, priority) VALUES (?, ?, ?)
+		ON CONFLICT (project_id, label_id) DO UPDATE SET priority = excluded.priority`, in.project.ID, l.ID, *f.Priority)
+	return err
+}
+
+func deleteLabel(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM labels WHERE id = ?`, id)
+	return err
+}
+
+// promoteLabel gives a label to a group, and to it what labels of the same name
+// in the projects of the group have.
+func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at time.Time) error {
+	same := `(SELECT o.id FROM labels o JOIN projects p ON p.id = o.project_id WHERE o.name = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
+	args := []any{l.Name, l.ID, groupID}
+	for _, move := range []string{
+		`INSERT INTO issue_labels (issue_id, label_id) SELECT x.issue_id, CAST(? AS BIGINT) FROM issue_labels x WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
+		`INSERT INTO label_priorities (project_id, label_id, priority) SELECT x.project_id, CAST(? AS BIGINT), x.priority FROM label_priorities x
+			WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
+		`UPDATE board_lists SET label_id = ? WHERE label_id IN ` + same,
+	} {
+		if _, err := tx.ExecContext(ctx, move, append([]any{l.ID}, args...)...); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM labels WHERE id IN `+same, args...); err != nil {
+		return err
+	}
+	l.ProjectID, l.GroupID, l.UpdatedAt = nil, &groupID, at
+	return labelTaken(db.ExecOne(ctx, tx, `UPDATE labels SET project_id = NULL, namespace_id = ?, updated_at = ? WHERE id = ?`, groupID, at, l.ID))
+}
+
+// countByLabel counts the issues that a condition on issues i and projects p
+// leaves, for each label.
+func countByLabel(ctx context.Context, q db.Q, w db.Where, labels map[int64]*Label) error {
+	ids := make([]int64, 0, len(labels))
+	for id := range labels {
+		ids = append(ids, id)
+	}
+	w.And(`x.label_id IN `+db.In(len(ids)), db.Any(ids)...)
+	type count struct {
+		label, n int64
+		state    State
+	}
+	list, err := db.All(ctx, q, func(s db.Scanner) (c count, err error) {
+		err = s.Scan(&c.label, (*string)(&c.state), &c.n)
+		return c, err
+	}, `SELECT x.label_id, i.state, count(*) FROM issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`+
+		w.SQL()+` GROUP BY x.label_id, i.state`, w.Args()...)
+	for _, c := range list {
+		if c.state == Opened {
+			labels[c.label].OpenIssues = c.n
+		} else {
+			labels[c.label].ClosedIssues = c.n
+		}
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"context"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+const (
+	milestoneColumns = `m.id, m.iid, m.project_id, m.namespace_id, m.title, m.description, m.state, COALESCE(m.start_date, ''), COALESCE(m.due_date, ''),
+		m.created_at, m.updated_at, COALESCE(mp.full_path, mn.full_path)`
+	milestoneTables = `milestones m LEFT JOIN projects mp ON mp.id = m.project_id LEFT JOIN namespaces mn ON mn.id = m.namespace_id`
+)
+
+func scanMilestone(s db.Scanner) (*Milestone, error) {
+	var m Milestone
+	err := s.Scan(&m.ID, &m.IID, &m.ProjectID, &m.GroupID, &m.Title, &m.Description, (*string)(&m.State), &m.StartDate, &m.DueDate,
+		db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), &m.Path)
+	return &m, err
+}
+
+func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, seen string, seenArgs []any, p db.Paging) (db.Page[*Milestone], error) {
+	var w db.Where
+	cond, args := in.owns("m", f.Ancestors)
+	if f.Descendants && in.group != nil {
+		cond += ` OR m.namespace_id IN ` + below + ` OR m.project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN ` + below + ` AND ` + seen + `)`
+		args = append(append(args, in.group.ID, in.group.ID), seenArgs...)
+	}
+	w.And(cond, args...)
+	if len(f.IIDs) > 0 {
+		w.And(`m.iid IN `+db.In(len(f.IIDs)), db.Any(f.IIDs)...)
+	}
+	if f.State != "" {
+		w.And(`m.state = ?`, string(f.State))
+	}
+	if f.Title != "" {
+		w.And(`m.title = ?`, f.Title)
+	}
+	if f.Search != "" {
+		w.And(`fold(m.title) LIKE ? ESCAPE '\' OR fold(m.description) LIKE ? ESCAPE '\'`, db.Like(f.Search), db.Like(f.Search))
+	}
+	w.Time(`m.updated_at >= ?`, f.UpdatedAt[0])
+	w.Time(`m.updated_at <= ?`, f.UpdatedAt[1])
+	return db.List(ctx, d, db.Query[*Milestone]{
+		Columns: milestoneColumns, From: milestoneTables, CountFrom: "milestones m", Where: w, Order: []db.Order{{Name: "m.id"}}, Desc: true, Scan: scanMilestone,
+		Keys: func(m *Milestone) []any { return []any{m.ID} },
+	}, p)
+}
+
+func findMilestone(ctx context.Context, q db.Q, in place, id int64) (*Milestone, error) {
+	cond, args := in.owns("m", false)
+	return scanMilestone(q.QueryRowContext(ctx, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.id = ? AND `+cond, append([]any{id}, args...)...))
+}
+
+// usableMilestone tells whether issues of a project can have the milestone.
+func usableMilestone(ctx context.Context, q db.Q, in place, id int64) (bool, error) {
+	cond, args := in.owns("m", true)
+	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM milestones m WHERE m.id = ? AND (`+cond+`)`, append([]any{id}, args...)...))
+}
+
+func findMilestones(ctx context.Context, q db.Q, ids []int64) (map[int64]*Milestone, error) {
+	found := map[int64]*Milestone{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanMilestone, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.id IN `+db.In(len(ids)), db.Any(ids)...)
+	for _, m := range list {
+		found[m.ID] = m
+	}
+	return found, err
+}
+
+func lockMilestone(ctx context.Context, tx *db.Tx, in place, id int64) (*Milestone, error) {
+	if err := tx.Lock(ctx, "milestones", id); err != nil {
+		return nil, err
+	}
+	m, err := findMilestone(ctx, tx, in, id)
+	return m, notFound(err, "Milestone")
+}
+
+// freeTitle refuses a title that another milestone has which is there for the
+// same issues.
+func freeTitle(ctx context.Context, q db.Q, in place, m *Milestone) error {
+	cond, args := in.owns("m", true)
+	taken, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM milestones m WHERE (`+cond+`) AND m.title = ? AND m.id <> ? LIMIT 1`, append(args, m.Title, m.ID)...))
+	if err == nil && taken {
+		return errs.InvalidField("title", "already being used for another group or project milestone.")
+	}
+	return err
+}
+
+func milestoneTaken(err error) error {
+	if db.IsUnique(err, "milestones_project_id_title") || db.IsUnique(err, "milestones_namespace_id_title") {
+		return errs.InvalidField("title", "already being used for another group or project milestone.")
+	}
+	return err
+}
+
+func insertMilestone(ctx context.Context, q db.Q, m *Milestone) error {
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO milestones (project_id, namespace_id, iid, title, description, state, start_date, due_date, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		m.ProjectID, m.GroupID, m.IID, m.Title, m.Description, string(m.State), textOrNull(m.StartDate), textOrNull(m.DueDate), m.CreatedAt, m.UpdatedAt).Scan(&m.ID)
+	return milestoneTaken(err)
+}
+
+func saveMilestone(ctx context.Context, q db.Q, m *Milestone) error {
+	return milestoneTaken(db.ExecOne(ctx, q, `
+		UPDATE milestones SET project_id = ?, namespace_id = ?, iid = ?, title = ?, description = ?, state = ?, start_date = ?, due_date = ?, updated_at = ?
+		WHERE id = ?`,
+		m.ProjectID, m.GroupID, m.IID, m.Title, m.Description, string(m.State), textOrNull(m.StartDate), textOrNull(m.DueDate), m.UpdatedAt, m.ID))
+}
+
+func deleteMilestone(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM milestones WHERE id = ?`, id)
+	return err
+}
+
+// promoteMilestone saves a milestone that is a group's from now on, with the
+// issues of those of the same title in the projects of the group.
+func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) error {
+	same := `(SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
+	args := []any{m.Title, m.ID, *m.GroupID}
+	if _, err := tx.ExecContext(ctx, `UPDATE issues SET milestone_id = ? WHERE milestone_id IN `+same, append([]any{m.ID}, args...)...); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM milestones WHERE id IN `+same, args...); err != nil {
+		return err
+	}
+	return saveMilestone(ctx, tx, m)
+}

@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+)
+
+// Thing names something that can be subscribed to or talked about.
+type Thing struct {
+	Kind Kind
+	ID   int64
+}
+
+// Kind is the kind of a Thing. Notes and events know it by this name.
+type Kind string
+
+// The kinds of things.
+const (
+	IssueKind     Kind = "Issue"
+	LabelKind     Kind = "Label"
+	MilestoneKind Kind = "Milestone"
+)
+
+// subscribe writes what somebody wants who sees the thing; changed is false when
+// he wants nothing new.
+func (s *Service) subscribe(ctx context.Context, by actor.Actor, of Thing, want bool) (changed bool, err error) {
+	if err := by.RequireUser(); err != nil {
+		return false, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		changed, err = saveSubscription(ctx, tx, of, by.ID, want, s.Now())
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("subscribe to %s %d: %w", of.Kind, of.ID, err)
+	}
+	return changed, nil
+}
