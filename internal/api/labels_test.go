@@ -19,6 +19,7 @@ func TestLabels(t *testing.T) {
 		twin := newProject(t, s, alice, "twin", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, sub))
 		own := newProject(t, s, alice, "own", `,"visibility":"public"`)
 		enlist(t, s, id, bobID, project.Guest)
+		made(t, s, alice, fmt.Sprintf("POST /projects/%d/labels", own), `{"name":"x","color":"red"}`)
 		at, above := fmt.Sprintf("/projects/%d/labels", id), fmt.Sprintf("/groups/%d/labels", top)
 		s.Table(t, []apptest.Call{
 			{Name: "of a group", Do: "POST " + above, As: alice, JSON: `{"name":"area","color":"yellow","description":"<b>"}`, Status: 201,
@@ -53,6 +54,7 @@ func TestLabels(t *testing.T) {
 			{Name: "of what one sees", Do: "GET " + at + "?with_counts=true&search=bug", As: bob, Status: 200, Want: `[{"open_issues_count":1}]`},
 			{Name: "promote as a guest", Do: "PUT " + at + "/bug/promote", As: bob, Status: 403},
 			{Name: "promote in no group", Do: fmt.Sprintf("PUT /projects/%d/labels/x/promote", own), As: alice, Status: 400},
+			{Name: "promote nothing", Do: fmt.Sprintf("PUT /projects/%d/labels/y/promote", own), As: alice, Status: 404},
 			{Name: "promote", Do: "PUT " + at + "/bug/promote", As: alice, Status: 200, Want: `{"name":"bug","is_project_label":false}`},
 			{Name: "with its twin", Do: fmt.Sprintf("GET /groups/%d/issues?labels=bug&confidential=false", sub), Status: 200, Want: `[{"title":"z"},{"title":"x"}]`},
 			{Name: "delete", Do: fmt.Sprintf("DELETE /groups/%d/labels/bug", sub), As: alice, Status: 204},

@@ -112,9 +112,14 @@ var ciRows = map[string]ciRow{
 	"PUT " + lockAt:                      doneBy(project.Developer, "/resource_groups/x", `{"process_mode":"unordered"}`, 404),
 }
 
-var ciRoles = func() map[string]role {
-	rows := map[string]role{"GET /job": {"GET /job", "", 401, 404, 404, 404, 403}}
-	for endpoint, r := range ciRows {
+var (
+	ciRoles      = rowRoles(ciRows, map[string]role{"GET /job": {"GET /job", "", 401, 404, 404, 404, 403}})
+	ciPlaceRoles = rowPlaceRoles(ciRows)
+)
+
+// rowRoles are what rows say for the callers of TestRoles, and more.
+func rowRoles(of map[string]ciRow, rows map[string]role) map[string]role {
+	for endpoint, r := range of {
 		if r.free {
 			continue
 		}
@@ -129,11 +134,12 @@ var ciRoles = func() map[string]role {
 		rows[endpoint] = publicRole(method, place+r.path, r.json, r.open, r.need, r.ok)
 	}
 	return rows
-}()
+}
 
-var ciPlaceRoles = func() map[string]placeRole {
+// rowPlaceRoles are what rows say for the callers of TestPlaceRoles.
+func rowPlaceRoles(of map[string]ciRow) map[string]placeRole {
 	rows := map[string]placeRole{}
-	for endpoint, r := range ciRows {
+	for endpoint, r := range of {
 		method, _, _ := strings.Cut(endpoint, " ")
 		row := placeRole{do: method + " {at}" + r.path, json: r.json, open: r.open || r.free, need: r.need, ok: r.ok, code: r.code}
 		if r.free {
@@ -142,4 +148,4 @@ var ciPlaceRoles = func() map[string]placeRole {
 		rows[endpoint] = row
 	}
 	return rows
-}()
+}

@@ -228,11 +228,18 @@ func (s *Service) DeleteLabel(ctx context.Context, by actor.Actor, at project.Pl
 // the same name in all projects of the group into it. Planners and above of the
 // group may. NotFound; Invalid for a project in no group.
 func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.Ref, label string) (*Label, error) {
-	in, group, err := s.groupOf(ctx, by, ref)
+	in, err := s.at(ctx, by, project.Place{Ref: ref}, project.Planner)
 	if err != nil {
 		return nil, err
 	}
-	var l *Label
+	l, err := findLabel(ctx, s.DB, in, label, false)
+	if err != nil {
+		return nil, notFound(err, "Label")
+	}
+	group, err := s.groupOf(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if l, err = findLabel(ctx, tx, in, label, false); err != nil {
 			return notFound(err, "Label")
@@ -248,17 +255,13 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 	return l, s.fillLabels(ctx, by, place{group: group}, false, l)
 }
 
-// groupOf gives a project and its group to one who plans in both.
-func (s *Service) groupOf(ctx context.Context, by actor.Actor, ref project.Ref) (place, *project.Namespace, error) {
-	in, err := s.at(ctx, by, project.Place{Ref: ref}, project.Planner)
-	if err != nil {
-		return in, nil, err
-	}
+// groupOf gives the group of a project to one who plans there: Invalid for a
+// project in no group.
+func (s *Service) groupOf(ctx context.Context, by actor.Actor, in place) (*project.Namespace, error) {
 	if in.project.Namespace.Kind != project.GroupNamespace {
-		return in, nil, errs.Invalid("The project is in no group")
+		return nil, errs.Invalid("The project is in no group")
 	}
-	group, err := s.Projects.RequireGroup(ctx, by, project.RefTo(in.project.NamespaceID), project.Planner)
-	return in, group, err
+	return s.Projects.RequireGroup(ctx, by, project.RefTo(in.project.NamespaceID), project.Planner)
 }
 
 // SubscribeLabel makes the actor, who sees the place, a subscriber of a label,

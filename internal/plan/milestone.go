@@ -253,12 +253,19 @@ func (s *Service) DeleteMilestone(ctx context.Context, by actor.Actor, at projec
 // those of the same title in all projects of the group into it. Planners and
 // above of the group may. NotFound; Invalid for a project in no group.
 func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Milestone, error) {
-	in, group, err := s.groupOf(ctx, by, ref)
+	in, err := s.atMilestones(ctx, by, project.Place{Ref: ref}, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	m, err := findMilestone(ctx, s.DB, in, id)
+	if err != nil {
+		return nil, notFound(err, "Milestone")
+	}
+	group, err := s.groupOf(ctx, by, in)
 	if err != nil {
 		return nil, err
 	}
 	to := place{group: group}
-	var m *Milestone
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if m, err = lockMilestone(ctx, tx, in, id); err != nil {
 			return err

@@ -1,0 +1,119 @@
+package api
+
+import "svc/internal/plan"
+
+func (a *API) badgeRoutes() {
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m := memberDoor{a, in.group}
+		handle(a, "GET "+in.path+"/badges", readAPI.orNobody(), m.listBadges, does("List the badges of "+in.name))
+		handle(a, "POST "+in.path+"/badges", writeAPI, m.createBadge, does("Create a badge of "+in.name))
+		handle(a, "GET "+in.path+"/badges/render", readAPI, m.previewBadge, does("Show how a badge of "+in.name+" would look"))
+		handle(a, "GET "+in.path+"/badges/{badge_id}", readAPI.orNobody(), m.getBadge, does("Get a badge of "+in.name))
+		handle(a, "PUT "+in.path+"/badges/{badge_id}", writeAPI, m.updateBadge, does("Change a badge of "+in.name))
+		handle(a, "DELETE "+in.path+"/badges/{badge_id}", writeAPI, m.deleteBadge, does("Delete a badge of "+in.name))
+	}
+}
+
+type badgePreviewJSON struct {
+	LinkURL       string `json:"link_url"`
+	ImageURL      string `json:"image_url"`
+	RenderedLink  string `json:"rendered_link_url"`
+	RenderedImage string `json:"rendered_image_url"`
+}
+
+type badgeJSON struct {
+	Name *string `json:"name"`
+	ID   int64   `json:"id"`
+	badgePreviewJSON
+	Kind string `json:"kind"`
+}
+
+func toBadgePreview(b *plan.Badge) badgePreviewJSON {
+	return badgePreviewJSON{b.LinkURL, b.ImageURL, b.RenderedLink, b.RenderedImage}
+}
+
+func toBadge(b *plan.Badge) badgeJSON {
+	kind := "project"
+	if b.GroupID != nil {
+		kind = "group"
+	}
+	return badgeJSON{textOrNull(b.Name), b.ID, toBadgePreview(b), kind}
+}
+
+func presentBadge(b *plan.Badge, err error) (badgeJSON, error) {
+	if err != nil {
+		return badgeJSON{}, err
+	}
+	return toBadge(b), nil
+}
+
+type listBadgesParams struct {
+	placeParams
+	Name string `param:"name"`
+	pageParams
+}
+
+// listBadges: https://docs.gitlab.com/api/project_badges/#list-all-badges-of-a-project
+func (m memberDoor) listBadges(c *call, p listBadgesParams) (page[badgeJSON], error) {
+	list, err := m.Plan.Badges(c, c.actor, m.at(p.Ref), p.Name, p.paging())
+	if err != nil {
+		return page[badgeJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toBadge), nil
+}
+
+type badgeParams struct {
+	placeParams
+	Badge int64 `param:"badge_id"`
+}
+
+// getBadge: https://docs.gitlab.com/api/project_badges/#get-a-badge-of-a-project
+func (m memberDoor) getBadge(c *call, p badgeParams) (badgeJSON, error) {
+	return presentBadge(m.Plan.Badge(c, c.actor, m.at(p.Ref), p.Badge))
+}
+
+type newBadgeParams struct {
+	placeParams
+	LinkURL  string  `param:"link_url,required"`
+	ImageURL string  `param:"image_url,required"`
+	Name     *string `param:"name"`
+}
+
+func (p *newBadgeParams) fields() plan.BadgeFields {
+	return plan.BadgeFields{Name: p.Name, LinkURL: &p.LinkURL, ImageURL: &p.ImageURL}
+}
+
+// previewBadge: https://docs.gitlab.com/api/project_badges/#preview-a-badge-from-a-project
+func (m memberDoor) previewBadge(c *call, p newBadgeParams) (badgePreviewJSON, error) {
+	b, err := m.Plan.PreviewBadge(c, c.actor, m.at(p.Ref), p.fields())
+	if err != nil {
+		return badgePreviewJSON{}, err
+	}
+	return toBadgePreview(b), nil
+}
+
+// createBadge: https://docs.gitlab.com/api/project_badges/#add-a-badge-to-a-project
+func (m memberDoor) createBadge(c *call, p newBadgeParams) (badgeJSON, error) {
+	return presentBadge(m.Plan.CreateBadge(c, c.actor, m.at(p.Ref), p.fields()))
+}
+
+type updateBadgeParams struct {
+	badgeParams
+	LinkURL  *string `param:"link_url"`
+	ImageURL *string `param:"image_url"`
+	Name     *string `param:"name"`
+}
+
+// updateBadge: https://docs.gitlab.com/api/project_badges/#edit-a-badge-of-a-project
+func (m memberDoor) updateBadge(c *call, p updateBadgeParams) (badgeJSON, error) {
+	f := plan.BadgeFields{Name: p.Name, LinkURL: p.LinkURL, ImageURL: p.ImageURL}
+	return presentBadge(m.Plan.UpdateBadge(c, c.actor, m.at(p.Ref), p.Badge, f))
+}
+
+// deleteBadge: https://docs.gitlab.com/api/project_badges/#remove-a-badge-from-a-project
+func (m memberDoor) deleteBadge(c *call, p badgeParams) (none, error) {
+	return none{}, m.Plan.DeleteBadge(c, c.actor, m.at(p.Ref), p.Badge)
+}

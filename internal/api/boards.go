@@ -1,0 +1,229 @@
+package api
+
+import (
+	"time"
+
+	"svc/internal/plan"
+)
+
+func (a *API) boardRoutes() {
+	for _, in := range []struct {
+		path, name string
+		group      bool
+	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+		m, one := memberDoor{a, in.group}, in.path+"/boards/{board_id}"
+		handle(a, "GET "+in.path+"/boards", readAPI.orNobody(), m.listBoards, does("List the boards of "+in.name))
+		handle(a, "POST "+in.path+"/boards", writeAPI, m.createBoard, does("Create a board of "+in.name))
+		handle(a, "GET "+one, readAPI.orNobody(), m.getBoard, does("Get a board of "+in.name))
+		handle(a, "PUT "+one, writeAPI, m.updateBoard, does("Change a board of "+in.name))
+		handle(a, "DELETE "+one, writeAPI, m.deleteBoard, does("Delete a board of "+in.name))
+		handle(a, "GET "+one+"/lists", readAPI.orNobody(), m.listBoardLists, does("List the lists of a board of "+in.name))
+		handle(a, "POST "+one+"/lists", writeAPI, m.createBoardList, does("Add a list to a board of "+in.name))
+		handle(a, "GET "+one+"/lists/{list_id}", readAPI.orNobody(), m.getBoardList, does("Get a list of a board of "+in.name))
+		handle(a, "PUT "+one+"/lists/{list_id}", writeAPI, m.moveBoardList, does("Move a list of a board of "+in.name))
+		handle(a, "DELETE "+one+"/lists/{list_id}", writeAPI, m.deleteBoardList, does("Delete a list of a board of "+in.name))
+	}
+}
+
+type boardJSON struct {
+	ID          int64             `json:"id"`
+	Name        string            `json:"name"`
+	HideBacklog bool              `json:"hide_backlog_list"`
+	HideClosed  bool              `json:"hide_closed_list"`
+	Project     *projectNameJSON  `json:"project"`
+	Group       *boardGroupJSON   `json:"group,omitempty"`
+	Lists       []boardListJSON   `json:"lists"`
+	Milestone   *milestoneJSON    `json:"milestone"`
+	Assignee    *userPublicJSON   `json:"assignee"`
+	Labels      []labelDetailJSON `json:"labels"`
+	Weight      *int64            `json:"weight"`
+}
+
+type boardGroupJSON struct {
+	ID     int64  `json:"id"`
+	Name   string `json:"name"`
+	WebURL string `json:"web_url"`
+}
+
+type boardListJSON struct {
+	ID             int64            `json:"id"`
+	Label          *labelDetailJSON `json:"label"`
+	Position       int64            `json:"position"`
+	ListType       string           `json:"list_type"`
+	Assignee       *userPublicJSON  `json:"assignee,omitempty"`
+	Milestone      *milestoneJSON   `json:"milestone,omitempty"`
+	MaxIssueCount  int64            `json:"max_issue_count"`
+	MaxIssueWeight int64            `json:"max_issue_weight"`
+	LimitMetric    *string          `json:"limit_metric"`
+}
+
+func toBoardList(site *Site, l *plan.BoardList, now time.Time) boardListJSON {
+	form := boardListJSON{ID: l.ID, Position: l.Position, ListType: "label", Assignee: toUserOrNull(site, l.Assignee, now), Milestone: toMilestoneOrNull(site, l.Milestone, now)}
+	switch {
+	case l.Label != nil:
+		label := toLabelDetail(l.Label)
+		form.Label = &label
+	case l.AssigneeID != nil:
+		form.ListType = "assignee"
+	case l.MilestoneID != nil:
+		form.ListType = "milestone"
+	}
+	return form
+}
+
+func toMilestoneOrNull(site *Site, m *plan.Milestone, now time.Time) *milestoneJSON {
+	if m == nil {
+		return nil
+	}
+	form := toMilestone(site, m, now)
+	return &form
+}
+
+func toBoard(site *Site, b *plan.Board, now time.Time) boardJSON {
+	form := boardJSON{
+		ID: b.ID, Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Milestone: toMilestoneOrNull(site, b.Milestone, now),
+		Assignee: toUserOrNull(site, b.Assignee, now), Labels: mapped(b.Labels, toLabelDetail), Weight: b.Weight,
+		Lists: mapped(b.Lists, func(l *plan.BoardList) boardListJSON { return toBoardList(site, l, now) }),
+	}
+	if b.Project != nil {
+		name := toProjectName(b.Project)
+		form.Project = &name
+	}
+	if b.Group != nil {
+		form.Group = &boardGroupJSON{b.Group.ID, b.Group.Name, site.URL + "/groups/" + b.Group.FullPath}
+	}
+	return form
+}
+
+func (a *API) presentBoard(c *call, b *plan.Board, err error) (boardJSON, error) {
+	if err != nil {
+		return boardJSON{}, err
+	}
+	return toBoard(c.site, b, a.Now()), nil
+}
+
+type listBoardsParams struct {
+	placeParams
+	pageParams
+}
+
+// listBoards: https://docs.gitlab.com/api/boards/#list-project-issue-boards
+func (m memberDoor) listBoards(c *call, p listBoardsParams) (page[boardJSON], error) {
+	list, err := m.Plan.Boards(c, c.actor, m.at(p.Ref), p.paging())
+	if err != nil {
+		return page[boardJSON]{}, err
+	}
+	now := m.Now()
+	return offsetPage(p.pageParams, list, func(b *plan.Board) boardJSON { return toBoard(c.site, b, now) }), nil
+}
+
+type boardParams struct {
+	placeParams
+	Board int64 `param:"board_id"`
+}
+
+// getBoard: https://docs.gitlab.com/api/boards/#show-a-single-issue-board
+func (m memberDoor) getBoard(c *call, p boardParams) (boardJSON, error) {
+	b, err := m.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
+	return m.presentBoard(c, b, err)
+}
+
+type createBoardParams struct {
+	placeParams
+	Name string `param:"name,required"`
+}
+
+// createBoard: https://docs.gitlab.com/api/boards/#create-an-issue-board
+func (m memberDoor) createBoard(c *call, p createBoardParams) (boardJSON, error) {
+	b, err := m.Plan.CreateBoard(c, c.actor, m.at(p.Ref), plan.BoardFields{Name: &p.Name})
+	return m.presentBoard(c, b, err)
+}
+
+type updateBoardParams struct {
+	boardParams
+	Name        *string       `param:"name"`
+	HideBacklog *bool         `param:"hide_backlog_list"`
+	HideClosed  *bool         `param:"hide_closed_list"`
+	AssigneeID  opt[int64]    `param:"assignee_id" doc:"Whose issues it shows; empty takes it away."`
+	MilestoneID opt[int64]    `param:"milestone_id" doc:"Whose issues it shows; empty takes it away."`
+	Labels      opt[[]string] `param:"labels,csv" doc:"That the issues have which it shows."`
+	Weight      opt[int64]    `param:"weight"`
+}
+
+// updateBoard: https://docs.gitlab.com/api/boards/#update-an-issue-board
+func (m memberDoor) updateBoard(c *call, p updateBoardParams) (boardJSON, error) {
+	f := plan.BoardFields{
+		Name: p.Name, HideBacklog: p.HideBacklog, HideClosed: p.HideClosed, Assignee: sent(&p.AssigneeID), Milestone: sent(&p.MilestoneID),
+		Labels: sent(&p.Labels), SetWeight: p.Weight.Set,
+	}
+	if p.Weight.Set && !p.Weight.Null {
+		f.Weight = &p.Weight.Value
+	}
+	b, err := m.Plan.UpdateBoard(c, c.actor, m.at(p.Ref), p.Board, f)
+	return m.presentBoard(c, b, err)
+}
+
+// deleteBoard: https://docs.gitlab.com/api/boards/#delete-an-issue-board
+func (m memberDoor) deleteBoard(c *call, p boardParams) (none, error) {
+	return none{}, m.Plan.DeleteBoard(c, c.actor, m.at(p.Ref), p.Board)
+}
+
+// listBoardLists: https://docs.gitlab.com/api/boards/#list-board-lists-in-a-project-issue-board
+func (m memberDoor) listBoardLists(c *call, p boardParams) ([]boardListJSON, error) {
+	b, err := m.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
+	if err != nil {
+		return nil, err
+	}
+	return toBoard(c.site, b, m.Now()).Lists, nil
+}
+
+func (a *API) presentBoardList(c *call, l *plan.BoardList, err error) (boardListJSON, error) {
+	if err != nil {
+		return boardListJSON{}, err
+	}
+	return toBoardList(c.site, l, a.Now()), nil
+}
+
+type createBoardListParams struct {
+	boardParams
+	LabelID     *int64 `param:"label_id"`
+	AssigneeID  *int64 `param:"assignee_id"`
+	MilestoneID *int64 `param:"milestone_id"`
+}
+
+func (createBoardListParams) paramRules() []rule {
+	return []rule{exactlyOne("label_id", "assignee_id", "milestone_id")}
+}
+
+// createBoardList: https://docs.gitlab.com/api/boards/#create-a-board-list
+func (m memberDoor) createBoardList(c *call, p createBoardListParams) (boardListJSON, error) {
+	l, err := m.Plan.AddList(c, c.actor, m.at(p.Ref), p.Board, p.LabelID, p.AssigneeID, p.MilestoneID)
+	return m.presentBoardList(c, l, err)
+}
+
+type boardListParams struct {
+	boardParams
+	List int64 `param:"list_id"`
+}
+
+// getBoardList: https://docs.gitlab.com/api/boards/#show-a-single-board-list
+func (m memberDoor) getBoardList(c *call, p boardListParams) (boardListJSON, error) {
+	l, err := m.Plan.List(c, c.actor, m.at(p.Ref), p.Board, p.List)
+	return m.presentBoardList(c, l, err)
+}
+
+type moveBoardListParams struct {
+	boardListParams
+	Position int64 `param:"position,required" doc:"From 0."`
+}
+
+// moveBoardList: https://docs.gitlab.com/api/boards/#reorder-a-list-in-a-board
+func (m memberDoor) moveBoardList(c *call, p moveBoardListParams) (boardListJSON, error) {
+	l, err := m.Plan.MoveList(c, c.actor, m.at(p.Ref), p.Board, p.List, p.Position)
+	return m.presentBoardList(c, l, err)
+}
+
+// deleteBoardList: https://docs.gitlab.com/api/boards/#delete-a-board-list-from-a-board
+func (m memberDoor) deleteBoardList(c *call, p boardListParams) (none, error) {
+	return none{}, m.Plan.DeleteList(c, c.actor, m.at(p.Ref), p.Board, p.List)
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"io"
+	"mime"
+	"path"
+	"strconv"
+	"strings"
+
+	"svc/internal/plan"
+)
+
+func (a *API) projectUploadRoutes() {
+	const at = "/projects/{id}/uploads"
+	handle(a, "POST "+at, writeAPI, a.createUpload, files(plan.MaxUpload), does("Upload a file for the texts of a project"))
+	handle(a, "GET "+at, readAPI, a.listUploads, does("List the uploaded files of a project"))
+	handle(a, "GET "+at+"/{upload_id}", readAPI, a.downloadUpload, does("Download an uploaded file by its id"))
+	handle(a, "GET "+at+"/{secret}/{filename}", readAPI.orNobody(), a.downloadSecretUpload, does("Download an uploaded file by its secret"))
+	handle(a, "DELETE "+at+"/{upload_id}", writeAPI, a.deleteUpload, does("Delete an uploaded file by its id"))
+	handle(a, "DELETE "+at+"/{secret}/{filename}", writeAPI, a.deleteSecretUpload, does("Delete an uploaded file by its secret"))
+}
+
+type uploadedJSON struct {
+	ID       int64  `json:"id"`
+	Alt      string `json:"alt"`
+	URL      string `json:"url"`
+	FullPath string `json:"full_path"`
+	Markdown string `json:"markdown"`
+}
+
+func toUploaded(u *plan.Upload) uploadedJSON {
+	alt := strings.NewReplacer("[", "", "]", "", "\\", "").Replace(strings.TrimSuffix(u.Name, path.Ext(u.Name)))
+	form := uploadedJSON{ID: u.ID, Alt: alt, URL: u.Path(), FullPath: "/-/project/" + strconv.FormatInt(u.ProjectID, 10) + u.Path()}
+	form.Markdown = "[" + strings.NewReplacer("[", "", "]", "", "\\", "").Replace(u.Name) + "](" + form.URL + ")"
+	if shown(u.Name) {
+		form.Markdown = "![" + alt + "](" + form.URL + ")"
+	}
+	return form
+}
+
+// shown tells whether a file is a picture, or something else that a page can
+// hold.
+func shown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tiff", ".ico", ".mp4", ".m4v", ".mov", ".webm", ".ogv", ".mp3", ".oga", ".ogg", ".wav":
+		return true
+	}
+	return false
+}
+
+type createUploadParams struct {
+	projectParams
+	File *upload `param:"file,required"`
+}
+
+// createUpload: https://docs.gitlab.com/api/project_markdown_uploads/#upload-a-file
+func (a *API) createUpload(c *call, p createUploadParams) (uploadedJSON, error) {
+	u, err := a.Plan.AddUpload(c, c.actor, p.Project, p.File.Name, p.File.Size, p.File.Open())
+	if err != nil {
+		return uploadedJSON{}, err
+	}
+	return toUploaded(u), nil
+}
+
+type uploadRowJSON struct {
+	ID         int64  `json:"id"`
+	Size       int64  `json:"size"`
+	Filename   string `json:"filename"`
+	CreatedAt  stamp  `json:"created_at"`
+	UploadedBy *int64 `json:"uploaded_by_id"`
+}
+
+type listUploadsParams struct {
+	projectParams
+	pageParams
+}
+
+// listUploads: https://docs.gitlab.com/api/project_markdown_uploads/#list-uploads
+func (a *API) listUploads(c *call, p listUploadsParams) (page[uploadRowJSON], error) {
+	list, err := a.Plan.Uploads(c, c.actor, p.Project, p.paging())
+	if err != nil {
+		return page[uploadRowJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(u *plan.Upload) uploadRowJSON {
+		return uploadRowJSON{u.ID, u.Size, u.Name, toStamp(u.CreatedAt), u.AuthorID}
+	}), nil
+}
+
+type uploadedParams struct {
+	projectParams
+	Upload int64 `param:"upload_id"`
+}
+
+type secretUploadParams struct {
+	projectParams
+	Secret string `param:"secret"`
+	Name   string `param:"filename" doc:"The secret alone decides."`
+}
+
+// downloadUpload: https://docs.gitlab.com/api/project_markdown_uploads/#download-an-uploaded-file-by-id
+func (a *API) downloadUpload(c *call, p uploadedParams) (streamed, error) {
+	return a.sendUpload(c, p.projectParams, p.Upload, "")
+}
+
+// downloadSecretUpload: https://docs.gitlab.com/api/project_markdown_uploads/#download-an-uploaded-file-by-secret-and-filename
+func (a *API) downloadSecretUpload(c *call, p secretUploadParams) (streamed, error) {
+	return a.sendUpload(c, p.projectParams, 0, p.Secret)
+}
+
+// sendUpload sends a file. It is never shown as a page: it is somebody's.
+func (a *API) sendUpload(c *call, p projectParams, id int64, secret string) (streamed, error) {
+	u, file, err := a.Plan.OpenUpload(c, c.actor, p.Project, id, secret)
+	if err != nil {
+		return streamed{}, err
+	}
+	defer file.Close()
+	media := mime.TypeByExtension(path.Ext(u.Name))
+	if media == "" || !knownMedia(media) {
+		media = "application/octet-stream"
+	}
+	return a.send(c, stream{
+		media: media, size: u.Size, name: mime.FormatMediaType("attachment", map[string]string{"filename": u.Name}),
+		write: func(w io.Writer) error {
+			_, err := io.Copy(w, file)
+			return err
+		},
+	})
+}
+
+// deleteUpload: https://docs.gitlab.com/api/project_markdown_uploads/#delete-an-uploaded-file-by-id
+func (a *API) deleteUpload(c *call, p uploadedParams) (none, error) {
+	return none{}, a.Plan.DeleteUpload(c, c.actor, p.Project, p.Upload, "")
+}
+
+// deleteSecretUpload: https://docs.gitlab.com/api/project_markdown_uploads/#delete-an-uploaded-file-by-secret-and-filename
+func (a *API) deleteSecretUpload(c *call, p secretUploadParams) (none, error) {
+	return none{}, a.Plan.DeleteUpload(c, c.actor, p.Project, 0, p.Secret)
+}

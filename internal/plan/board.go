@@ -1,0 +1,372 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Board shows issues in lists.
+type Board struct {
+	ID          int64
+	ProjectID   *int64 // one of these is set
+	GroupID     *int64
+	Name        string
+	HideBacklog bool
+	HideClosed  bool
+	MilestoneID *int64   // the issues that it shows
+	AssigneeID  *int64   // likewise
+	Weight      *int64   // likewise
+	LabelNames  []string // likewise
+	CreatedAt   time.Time
+
+	Project   *project.Project
+	Group     *project.Namespace
+	Milestone *Milestone
+	Assignee  *user.User
+	Labels    []*Label
+	Lists     []*BoardList // from left to right
+}
+
+// BoardList is a column of a board: the issues with a label, of an assignee or
+// of a milestone.
+type BoardList struct {
+	ID          int64
+	BoardID     int64
+	Position    int64
+	LabelID     *int64 // one of these is set
+	AssigneeID  *int64
+	MilestoneID *int64
+
+	Label     *Label
+	Assignee  *user.User
+	Milestone *Milestone
+}
+
+// boardsAt is the gate to boards: they are a part of issues.
+func (s *Service) boardsAt(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
+	in, err := s.issuesAt(ctx, by, at)
+	if err != nil || level == project.NoAccess {
+		return in, err
+	}
+	return s.at(ctx, by, at, level)
+}
+
+// Boards lists the boards of a project or group for those who read issues there.
+func (s *Service) Boards(ctx context.Context, by actor.Actor, at project.Place, p db.Paging) (db.Page[*Board], error) {
+	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return db.Page[*Board]{}, err
+	}
+	page, err := listBoards(ctx, s.DB, in, p)
+	if err != nil {
+		return page, fmt.Errorf("list boards: %w", err)
+	}
+	return page, s.fillBoards(ctx, in, page.Items...)
+}
+
+// Board gives a board of a project or group to those who read issues there;
+// NotFound.
+func (s *Service) Board(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Board, error) {
+	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	return s.board(ctx, in, id)
+}
+
+func (s *Service) board(ctx context.Context, in place, id int64) (*Board, error) {
+	b, err := findBoard(ctx, s.DB, in, id)
+	if err != nil {
+		return nil, notFound(err, "Board")
+	}
+	return b, s.fillBoards(ctx, in, b)
+}
+
+// fillBoards reads what stands beside the rows of boards.
+func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) error {
+	if len(list) == 0 {
+		return nil
+	}
+	byID := map[int64]*Board{}
+	var ids, people, goals, words []int64
+	note := func(to *[]int64, id *int64) {
+		if id != nil {
+			*to = append(*to, *id)
+		}
+	}
+	for _, b := range list {
+		ids, byID[b.ID], b.Lists = append(ids, b.ID), b, []*BoardList{}
+		b.Project, b.Group = in.project, in.group
+		note(&people, b.AssigneeID)
+		note(&goals, b.MilestoneID)
+	}
+	lists, err := findBoardLists(ctx, s.DB, ids)
+	if err != nil {
+		return fmt.Errorf("lists of boards: %w", err)
+	}
+	for _, l := range lists {
+		byID[l.BoardID].Lists = append(byID[l.BoardID].Lists, l)
+		note(&people, l.AssigneeID)
+		note(&goals, l.MilestoneID)
+		note(&words, l.LabelID)
+	}
+	users, err := s.Users.FindAll(ctx, people)
+	if err != nil {
+		return fmt.Errorf("people of boards: %w", err)
+	}
+	milestones, err := findMilestones(ctx, s.DB, goals)
+	if err != nil {
+		return fmt.Errorf("milestones of boards: %w", err)
+	}
+	labels, err := findLabels(ctx, s.DB, words)
+	if err != nil {
+		return fmt.Errorf("labels of boards: %w", err)
+	}
+	for _, b := range list {
+		b.Milestone, b.Assignee, b.Labels = pick(milestones, b.MilestoneID), pick(users, b.AssigneeID), []*Label{}
+		for _, name := range b.LabelNames {
+			l, err := findLabelNamed(ctx, s.DB, in, name)
+			if errs.Is(notFound(err, "Label"), errs.KindNotFound) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("labels of boards: %w", err)
+			}
+			b.Labels = append(b.Labels, l)
+		}
+	}
+	for _, l := range lists {
+		l.Milestone, l.Assignee, l.Label = pick(milestones, l.MilestoneID), pick(users, l.AssigneeID), pick(labels, l.LabelID)
+	}
+	return nil
+}
+
+func pick[T any](from map[int64]*T, id *int64) *T {
+	if id == nil {
+		return nil
+	}
+	return from[*id]
+}
+
+// BoardFields are what is said of a board; nil leaves the default or the present
+// value, and 0 takes a reference away.
+type BoardFields struct {
+	Name        *string
+	HideBacklog *bool
+	HideClosed  *bool
+	Milestone   *int64
+	Assignee    *int64
+	SetWeight   bool
+	Weight      *int64
+	Labels      *[]string
+}
+
+func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFields) error {
+	set(&b.Name, f.Name)
+	b.Name = strings.TrimSpace(b.Name)
+	set(&b.HideBacklog, f.HideBacklog)
+	set(&b.HideClosed, f.HideClosed)
+	set(&b.LabelNames, f.Labels)
+	if f.SetWeight {
+		b.Weight = f.Weight
+	}
+	reference := func(to **int64, id *int64) {
+		if id != nil {
+			*to = id
+			if *id == 0 {
+				*to = nil
+			}
+		}
+	}
+	reference(&b.MilestoneID, f.Milestone)
+	reference(&b.AssigneeID, f.Assignee)
+	switch {
+	case b.Name == "":
+		return errs.InvalidField("name", "can't be blank")
+	case utf8.RuneCountInString(b.Name) > 255:
+		return errs.InvalidField("name", "is too long (maximum is 255 characters)")
+	case slices.ContainsFunc(b.LabelNames, func(name string) bool { return strings.Contains(name, ",") }):
+		return errs.InvalidField("labels", "is invalid")
+	}
+	return s.checkColumn(ctx, in, nil, b.AssigneeID, b.MilestoneID)
+}
+
+// checkColumn refuses what a board of the place can not show: Invalid.
+func (s *Service) checkColumn(ctx context.Context, in place, label, assignee, milestone *int64) error {
+	if label != nil {
+		l, err := findLabel(ctx, s.DB, in, fmt.Sprint(*label), true)
+		if errs.Is(notFound(err, "Label"), errs.KindNotFound) || err == nil && l.ID != *label {
+			return errs.Refused("Label not found!")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if milestone != nil {
+		ok, err := usableMilestone(ctx, s.DB, in, *milestone)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errs.Refused("Milestone not found!")
+		}
+	}
+	if assignee != nil {
+		users, err := s.Users.FindAll(ctx, []int64{*assignee})
+		if err != nil {
+			return err
+		}
+		if users[*assignee] == nil {
+			return errs.Refused("Assignee not found!")
+		}
+	}
+	return nil
+}
+
+// CreateBoard makes a board; Planners and above may. Invalid.
+func (s *Service) CreateBoard(ctx context.Context, by actor.Actor, at project.Place, f BoardFields) (*Board, error) {
+	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{CreatedAt: s.Now()}
+	b.ProjectID, b.GroupID = in.ids()
+	if err := s.applyBoard(ctx, in, b, f); err != nil {
+		return nil, err
+	}
+	if err := insertBoard(ctx, s.DB, b); err != nil {
+		return nil, fmt.Errorf("create board: %w", err)
+	}
+	return b, s.fillBoards(ctx, in, b)
+}
+
+// UpdateBoard changes a board; Planners and above may. NotFound; Invalid.
+func (s *Service) UpdateBoard(ctx context.Context, by actor.Actor, at project.Place, id int64, f BoardFields) (*Board, error) {
+	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.board(ctx, in, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.applyBoard(ctx, in, b, f); err != nil {
+		return nil, err
+	}
+	if err := saveBoard(ctx, s.DB, b); err != nil {
+		return nil, fmt.Errorf("update board %d: %w", id, err)
+	}
+	return b, s.fillBoards(ctx, in, b)
+}
+
+// DeleteBoard removes a board with its lists; Planners and above may. NotFound.
+func (s *Service) DeleteBoard(ctx context.Context, by actor.Actor, at project.Place, id int64) error {
+	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	if err != nil {
+		return err
+	}
+	if err := deleteBoard(ctx, s.DB, in, id); err != nil {
+		return fmt.Errorf("delete board %d: %w", id, err)
+	}
+	return nil
+}
+
+// AddList adds a list at the right end of a board; Planners and above may.
+// Exactly one of label, assignee and milestone is given. NotFound; Invalid.
+func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place, boardID int64, label, assignee, milestone *int64) (*BoardList, error) {
+	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.board(ctx, in, boardID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkColumn(ctx, in, label, assignee, milestone); err != nil {
+		return nil, err
+	}
+	l := &BoardList{BoardID: b.ID, LabelID: label, AssigneeID: assignee, MilestoneID: milestone}
+	for _, other := range b.Lists {
+		if label != nil && same(other.LabelID, label) || assignee != nil && same(other.AssigneeID, assignee) || milestone != nil && same(other.MilestoneID, milestone) {
+			return nil, errs.Refused("The board has such a list already")
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertBoardList(ctx, tx, l) })
+	if err != nil {
+		return nil, fmt.Errorf("add list to board %d: %w", boardID, err)
+	}
+	return s.list(ctx, in, boardID, l.ID)
+}
+
+// list gives a list of a board of the place.
+func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*BoardList, error) {
+	b, err := s.board(ctx, in, boardID)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range b.Lists {
+		if l.ID == id {
+			return l, nil
+		}
+	}
+	return nil, errs.NotFound("List")
+}
+
+// List gives a list of a board to those who read issues there; NotFound.
+func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) (*BoardList, error) {
+	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	return s.list(ctx, in, boardID, id)
+}
+
+// MoveList puts a list at another place of its board, counted from 0; Planners
+// and above may. NotFound.
+func (s *Service) MoveList(ctx context.Context, by actor.Actor, at project.Place, boardID, id, position int64) (*BoardList, error) {
+	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.board(ctx, in, boardID)
+	if err != nil {
+		return nil, err
+	}
+	from := slices.IndexFunc(b.Lists, func(l *BoardList) bool { return l.ID == id })
+	if from < 0 {
+		return nil, errs.NotFound("List")
+	}
+	moved := b.Lists[from]
+	rest := slices.Delete(b.Lists, from, from+1)
+	order := slices.Insert(rest, int(min(max(position, 0), int64(len(rest)))), moved)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return saveListOrder(ctx, tx, order) })
+	if err != nil {
+		return nil, fmt.Errorf("move list %d: %w", id, err)
+	}
+	return s.list(ctx, in, boardID, id)
+}
+
+// DeleteList removes a list from a board; Planners and above may. NotFound.
+func (s *Service) DeleteList(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) error {
+	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	if err != nil {
+		return err
+	}
+	if _, err := s.list(ctx, in, boardID, id); err != nil {
+		return err
+	}
+	if err := deleteBoardList(ctx, s.DB, id); err != nil {
+		return fmt.Errorf("delete list %d: %w", id, err)
+	}
+	return nil
+}
