@@ -14,6 +14,7 @@ type ciRow struct {
 	code bool          // it is about the repository
 	open bool          // also for nobody
 	free bool          // for everybody: what is sent decides
+	bad  bool          // the request can not be read
 	need project.Level // NoAccess: who sees the project
 	ok   int
 }
@@ -141,7 +142,7 @@ func rowPlaceRoles(of map[string]ciRow) map[string]placeRole {
 	rows := map[string]placeRole{}
 	for endpoint, r := range of {
 		method, _, _ := strings.Cut(endpoint, " ")
-		row := placeRole{do: method + " {at}" + r.path, json: r.json, open: r.open || r.free, need: r.need, ok: r.ok, code: r.code}
+		row := placeRole{do: method + " {at}" + r.path, json: r.json, open: r.open || r.free, need: r.need, ok: r.ok, code: r.code, bad: r.bad}
 		if r.free {
 			row.also = map[string]int{"blocked": r.ok}
 		}

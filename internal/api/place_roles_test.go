@@ -22,6 +22,7 @@ type placeRole struct {
 	need project.Level // NoAccess: who sees the place
 	ok   int           // the answer then
 	code bool          // it is about the repository: of a private place that is for Reporters
+	bad  bool          // the request can not be read: that is said before the place is looked for
 
 	// also is the answer to those for whom another rule holds.
 	also map[string]int
@@ -214,6 +215,8 @@ func (r placeRole) want(caller string, v project.Visibility) int {
 		return 403
 	case caller == "nobody" && !r.open:
 		return 401
+	case r.bad:
+		return r.ok
 	case !seen:
 		return 404
 	case r.also[caller] != 0:

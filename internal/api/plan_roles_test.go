@@ -53,7 +53,7 @@ var planRows = func() map[string]ciRow {
 	}
 	const files = "/projects/{id}/uploads"
 	for endpoint, r := range map[string]ciRow{
-		"POST " + files:                            doneBy(project.NoAccess, "/uploads", `{}`, 400),
+		"POST " + files:                            {path: "/uploads", json: `{}`, ok: 400, bad: true},
 		"GET " + files:                             doneBy(project.Maintainer, "/uploads", "", 200),
 		"GET " + files + "/{upload_id}":            doneBy(project.Maintainer, "/uploads/999999", "", 404),
 		"DELETE " + files + "/{upload_id}":         doneBy(project.Maintainer, "/uploads/999999", "", 404),
@@ -109,6 +109,7 @@ var planRows = func() map[string]ciRow {
 
 var (
 	planRoles = rowRoles(planRows, map[string]role{
+		"POST /markdown":         own("POST /markdown", `{"text":"x"}`, 201),
 		"GET /issues":            openAPI("GET /issues"),
 		"GET /issues/{issue_id}": {"GET /issues/999999", "", 401, 403, 404, 404, 403},
 		"GET /issues_statistics": openAPI("GET /issues_statistics"),

@@ -153,6 +153,7 @@ func New(d Deps) *API {
 	a.boardRoutes()
 	a.badgeRoutes()
 	a.projectUploadRoutes()
+	a.markdownRoutes()
 	a.pipelineRoutes()
 	a.jobRoutes()
 	a.ciLintRoutes()

@@ -139,7 +139,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Storages: a.Config.Storages, Now: a.now,
 	})
 	a.Plan = plan.New(plan.Deps{
-		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Now: a.now,
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Now: a.now,
 	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,

@@ -12,8 +12,10 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/markup"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -25,15 +27,19 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Activity *activity.Service
+	Repos    *repo.Service
 	Now      func() time.Time
 }
 
 // Service is the planned work of the installation.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	referrers map[markup.Kind]Referrer
+}
 
 // New makes the service, and takes part in what happens to users and projects.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, referrers: map[markup.Kind]Referrer{}}
 	d.Users.OnDelete(leaveUser)
 	d.Projects.OnRemove(s.removeProjects)
 	d.Activity.OnConcern(concerns)

@@ -47,3 +47,10 @@ func deleteSubscriptions(ctx context.Context, q db.Q, of Thing) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM subscriptions WHERE kind = ? AND thing_id = ?`, string(of.Kind), of.ID)
 	return err
 }
+
+func deleteProjectSubscriptions(ctx context.Context, q db.Q, projectID int64) error {
+	_, err := q.ExecContext(ctx, `
+		DELETE FROM subscriptions WHERE kind = 'Issue' AND thing_id IN (SELECT i.id FROM issues i WHERE i.project_id = ?)
+			OR kind = 'Label' AND thing_id IN (SELECT l.id FROM labels l WHERE l.project_id = ?)`, projectID, projectID)
+	return err
+}

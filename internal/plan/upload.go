@@ -148,10 +148,13 @@ func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {
 }
 
 // removeProjects takes part when projects go for good: their files follow the
-// rows.
+// rows, and so does what hangs on no project by itself.
 func (s *Service) removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
 	const batch = 500
 	for _, p := range gone {
+		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
+			return err
+		}
 		secrets, err := findSecrets(ctx, tx, p.ID)
 		if err != nil {
 			return err

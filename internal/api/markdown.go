@@ -1,0 +1,31 @@
+package api
+
+import (
+	"html"
+	"strings"
+
+	"svc/internal/project"
+)
+
+func (a *API) markdownRoutes() {
+	handle(a, "POST /markdown", writeAPI, a.renderMarkdown, does("Make HTML of a text in Markdown"))
+}
+
+type markdownParams struct {
+	Text    string       `param:"text,required,blank"`
+	GFM     *bool        `param:"gfm" doc:"false shows the text as it was written; true unless given."`
+	Project *project.Ref `param:"project" doc:"The project whose issues, labels and commits the text names."`
+}
+
+type markdownJSON struct {
+	HTML string `json:"html"`
+}
+
+// renderMarkdown: https://docs.gitlab.com/api/markdown/#render-an-arbitrary-markdown-document
+func (a *API) renderMarkdown(c *call, p markdownParams) (markdownJSON, error) {
+	if p.GFM != nil && !*p.GFM {
+		return markdownJSON{"<p>" + strings.ReplaceAll(html.EscapeString(p.Text), "\n", "<br>\n") + "</p>"}, nil
+	}
+	text, err := a.Plan.Render(c, c.actor, p.Project, p.Text)
+	return markdownJSON{text}, err
+}

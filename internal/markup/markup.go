@@ -1,0 +1,169 @@
+// Package markup makes HTML of texts that people write: of the files of a
+// repository, of issues and of notes. What comes out is safe to show, whatever
+// went in.
+package markup
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	tasks "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	rendering "github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Options say what differs between the places that show texts.
+type Options struct {
+	// Link makes an address of ours of one in the text; nil leaves it.
+	Link func(to string, image bool) string
+	// Code writes code in colours, as HTML; nil leaves it plain.
+	Code func(w io.Writer, language, source string) error
+	// Resolve finds what the references in the text stand for, as far as the
+	// reader may know; what it does not find stays as it was written. Nil looks
+	// for none.
+	Resolve func(refs []Reference) (map[Reference]Target, error)
+}
+
+// Markdown renders Markdown of the usual kind, with tables, lists of tasks,
+// footnotes and plain addresses.
+func Markdown(source string, o Options) (string, error) {
+	md := engine(o)
+	doc := md.Parser().Parse(text.NewReader([]byte(source)), parser.WithContext(parser.NewContext(parser.WithIDs(&headings{}))))
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering || o.Link == nil {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			n.Destination = []byte(o.Link(string(n.Destination), false))
+		case *ast.Image:
+			n.Destination = []byte(o.Link(string(n.Destination), true))
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("render: %w", err)
+	}
+	var out bytes.Buffer
+	if err := md.Renderer().Render(&out, []byte(source), doc); err != nil {
+		return "", fmt.Errorf("render: %w", err)
+	}
+	// Markdown may hold HTML of its own, so what comes out is cleaned.
+	safe := policy().SanitizeReader(&out).String()
+	if o.Resolve == nil {
+		return safe, nil
+	}
+	return refer(safe, o.Resolve)
+}
+
+// Plain shows a text as it was written.
+func Plain(source string) string { return "<pre>" + html.EscapeString(source) + "</pre>" }
+
+func engine(o Options) goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.GFM, extension.Footnote),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{o.Code}, 100))),
+	)
+}
+
+// policy is what may stand in a text of somebody: no script, no style, no
+// form, no frame.
+var policy = sync.OnceValue(func() *bluemonday.Policy {
+	p := bluemonday.UGCPolicy()
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item)$`)).OnElements("span", "pre", "code", "div", "li", "a", "sup")
+	p.AllowAttrs("type", "checked", "disabled").Matching(regexp.MustCompile(`^(checkbox|checked|disabled|)$`)).OnElements("input")
+	p.AllowAttrs("aria-label").Matching(regexp.MustCompile(`^(Done|To do)$`)).OnElements("input")
+	p.AllowAttrs("tabindex").Matching(regexp.MustCompile(`^0$`)).OnElements("pre")
+	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).OnElements("p", "div", "img", "h1", "h2", "h3")
+	p.RequireNoFollowOnFullyQualifiedLinks(true)
+	p.RequireNoReferrerOnFullyQualifiedLinks(true)
+	return p
+})
+
+// HeadingPrefix keeps ids out of a text from being those of the page.
+const HeadingPrefix = "user-content-"
+
+// headings gives headings their ids.
+type headings struct{ used map[string]int }
+
+// Generate implements parser.IDs.
+func (h *headings) Generate(value []byte, _ ast.NodeKind) []byte {
+	slug := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_', r > 127:
+			return r
+		case r == ' ':
+			return '-'
+		}
+		return -1
+	}, strings.ToLower(strings.TrimSpace(string(value))))
+	if h.used == nil {
+		h.used = map[string]int{}
+	}
+	id := HeadingPrefix + slug
+	if n := h.used[slug]; n > 0 {
+		id = fmt.Sprintf("%s-%d", id, n)
+	}
+	h.used[slug]++
+	return []byte(id)
+}
+
+// Put implements parser.IDs.
+func (h *headings) Put([]byte) {}
+
+// blocks colours the code in a text, and gives the boxes of lists of tasks
+// names.
+type blocks struct {
+	code func(w io.Writer, language, source string) error
+}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, b.fenced)
+	r.Register(tasks.KindTaskCheckBox, task)
+}
+
+func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := n.(*ast.FencedCodeBlock)
+	var code strings.Builder
+	for i := range block.Lines().Len() {
+		line := block.Lines().At(i)
+		code.Write(line.Value(source))
+	}
+	_, _ = w.WriteString(`<pre class="chroma" tabindex="0"><code>`) // long lines are scrolled by keys too
+	if b.code == nil {
+		_, _ = w.WriteString(html.EscapeString(code.String()))
+	} else if err := b.code(w, string(block.Language(source)), code.String()); err != nil {
+		return ast.WalkStop, err
+	}
+	_, _ = w.WriteString("</code></pre>\n")
+	return ast.WalkContinue, nil
+}
+
+func task(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	box := `<input disabled="" type="checkbox" aria-label="To do"> `
+	if n.(*tasks.TaskCheckBox).IsChecked {
+		box = `<input checked="" disabled="" type="checkbox" aria-label="Done"> `
+	}
+	_, _ = w.WriteString(box)
+	return ast.WalkContinue, nil
+}

@@ -1,0 +1,201 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/markup"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Referrer finds what references of a kind that a later feature knows stand for,
+// as far as the actor may know: nil when he may not, or there is nothing.
+type Referrer func(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error)
+
+// OnReference registers a Referrer; it is called while the program is put
+// together.
+func (s *Service) OnReference(kind markup.Kind, r Referrer) { s.referrers[kind] = r }
+
+// Render makes HTML of a text in Markdown for a reader. In a project, if one is
+// named, its references become links as far as the reader sees what they stand
+// for. NotFound when he does not see the project; TooLarge.
+func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, source string) (string, error) {
+	if len(source) > maxText {
+		return "", errs.TooLarge("The text is longer than %d bytes.", maxText)
+	}
+	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{}}
+	if in != nil {
+		p, err := s.Projects.Require(ctx, by, *in, project.NoAccess)
+		if err != nil {
+			return "", err
+		}
+		r.known[""] = p
+	}
+	html, err := markup.Markdown(source, markup.Options{Resolve: r.resolve, Link: r.link})
+	if err != nil {
+		return "", fmt.Errorf("render text: %w", err)
+	}
+	return html, nil
+}
+
+// reader is one for whom a text is rendered.
+type reader struct {
+	s     *Service
+	ctx   context.Context
+	by    actor.Actor
+	known map[string]*project.Project // by the path of a reference; nil for what he does not see
+	reads int                         // how often the repository was asked
+}
+
+// link leads links to uploads to where they are.
+func (r *reader) link(to string, _ bool) string {
+	p := r.known[""]
+	if p == nil || !strings.HasPrefix(to, "/uploads/") {
+		return to
+	}
+	return "/-/project/" + strconv.FormatInt(p.ID, 10) + to
+}
+
+// resolve finds what references stand for.
+func (r *reader) resolve(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
+	found := map[markup.Reference]markup.Target{}
+	for _, ref := range refs {
+		target, err := r.target(ref)
+		if hidden(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if target != nil {
+			found[ref] = *target
+		}
+	}
+	return found, nil
+}
+
+// hidden tells whether something is not there for the reader.
+func hidden(err error) bool {
+	return errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindInvalid)
+}
+
+func (r *reader) target(ref markup.Reference) (*markup.Target, error) {
+	if ref.Kind == markup.User {
+		return r.person(ref.Name)
+	}
+	in, err := r.project(ref.Project)
+	if err != nil || in == nil {
+		return nil, err
+	}
+	at := "/" + in.FullPath + "/-/"
+	switch ref.Kind {
+	case markup.Issue:
+		iid, err := strconv.ParseInt(ref.Name, 10, 64)
+		if err != nil {
+			return nil, nil
+		}
+		_, i, err := r.s.issue(r.ctx, r.by, project.RefTo(in.ID), iid)
+		if err != nil {
+			return nil, err
+		}
+		return &markup.Target{URL: at + "issues/" + ref.Name, Title: i.Title}, nil
+	case markup.Label:
+		l, err := findLabel(r.ctx, r.s.DB, place{project: in}, ref.Name, true)
+		if err != nil {
+			return nil, notFound(err, "Label")
+		}
+		return &markup.Target{URL: at + "issues?label_name[]=" + url.QueryEscape(l.Name), Title: l.Description, Text: l.Name}, nil
+	case markup.Milestone:
+		return r.milestone(in, ref.Name)
+	case markup.Commit:
+		return r.commit(in, ref)
+	}
+	if referrer := r.s.referrers[ref.Kind]; referrer != nil {
+		return referrer(r.ctx, r.by, in, ref.Name)
+	}
+	return nil, nil
+}
+
+// project gives the project of a reference, if the reader sees it.
+func (r *reader) project(path string) (*project.Project, error) {
+	p, asked := r.known[path]
+	if asked || path == "" {
+		return p, nil
+	}
+	p, err := r.s.Projects.Require(r.ctx, r.by, project.Ref(path), project.NoAccess)
+	if err != nil && !hidden(err) {
+		return nil, err
+	}
+	if err != nil {
+		p = nil
+	}
+	r.known[path] = p
+	return p, nil
+}
+
+// person is a user, or a group.
+func (r *reader) person(name string) (*markup.Target, error) {
+	if strings.Trim(name, "0123456789") == "" {
+		return nil, nil // it would be taken for an id
+	}
+	u, err := r.s.Users.Find(r.ctx, r.by, user.Ref(name))
+	if err == nil && strings.EqualFold(u.Username, name) {
+		return &markup.Target{URL: "/" + u.Username, Title: u.Name}, nil
+	}
+	if err != nil && !hidden(err) {
+		return nil, err
+	}
+	g, err := r.s.Projects.RequireGroup(r.ctx, r.by, project.Ref(name), project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	return &markup.Target{URL: "/groups/" + g.FullPath, Title: g.FullName}, nil
+}
+
+func (r *reader) milestone(in *project.Project, name string) (*markup.Target, error) {
+	if !in.MayRead(r.by, project.IssuePart) && !in.MayRead(r.by, project.MergePart) {
+		return nil, nil
+	}
+	id, err := findMilestoneTitled(r.ctx, r.s.DB, place{project: in}, name)
+	if err != nil || id == nil {
+		return nil, err
+	}
+	found, err := findMilestones(r.ctx, r.s.DB, []int64{*id})
+	if err != nil {
+		return nil, err
+	}
+	m := found[*id]
+	at := "/" + m.Path
+	if m.GroupID != nil {
+		at = "/groups/" + m.Path
+	}
+	return &markup.Target{URL: at + "/-/milestones/" + strconv.FormatInt(m.IID, 10), Title: m.Title}, nil
+}
+
+// maxReads is how many commits of a text are looked for: each costs a read of a
+// repository.
+const maxReads = 20
+
+func (r *reader) commit(in *project.Project, ref markup.Reference) (*markup.Target, error) {
+	if r.reads++; r.reads > maxReads || in.DefaultBranch == "" || !in.MayRead(r.by, project.CodePart) {
+		return nil, nil
+	}
+	_, c, err := r.s.Repos.Commit(r.ctx, r.by, project.RefTo(in.ID), ref.Name, false)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(string(c.Commit.ID), ref.Name) {
+		return nil, nil // a branch or tag of that name
+	}
+	shown := string(c.Commit.ID)[:8]
+	if ref.Project != "" {
+		shown = ref.Project + "@" + shown
+	}
+	return &markup.Target{URL: "/" + in.FullPath + "/-/commit/" + string(c.Commit.ID), Title: c.Commit.Title, Text: shown}, nil
+}
