@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,10 +122,13 @@ func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Even
 	if n := len(s.lanes); n > 1 && n <= maxLanes {
 		var parts []string
 		args = nil
+		// As a number in the text the planner of PostgreSQL knows it once and for
+		// all, and does not plan each page anew.
+		limit := " LIMIT " + strconv.Itoa(p.Offset+p.Limit+1)
 		for _, l := range s.lanes {
 			w := s.where([]lane{l})
-			parts = append(parts, `SELECT id, created_at FROM (SELECT e.id, e.created_at FROM activity_events e`+w.SQL()+order+` LIMIT ?) AS lane`)
-			args = append(args, w.Args(p.Offset+p.Limit+1)...)
+			parts = append(parts, `SELECT id, created_at FROM (SELECT e.id, e.created_at FROM activity_events e`+w.SQL()+order+limit+`) AS lane`)
+			args = append(args, w.Args()...)
 		}
 		find = `SELECT e.id FROM (` + strings.Join(parts, " UNION ALL ") + `) AS e`
 	}
