@@ -18,6 +18,7 @@ import (
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/oauth"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/secret"
@@ -31,6 +32,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Repos    *repo.Service
+	Plan     *plan.Service
 	CI       *ci.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
@@ -90,6 +92,7 @@ func New(d Deps) *Web {
 	w.applicationPages()
 	w.oauthPages()
 	w.codePages()
+	w.uploadPages()
 	w.pipelinePages()
 	w.jobPages()
 	w.artifactPages()

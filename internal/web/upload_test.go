@@ -1,0 +1,48 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/db/dbtest"
+	"svc/internal/project"
+)
+
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t))
+	id, _ := s.User(t, "ada")
+	s.User(t, "eve")
+	by := actor.Actor{ID: id}
+	p, err := s.Projects.Create(t.Context(), by, project.NewProject{Path: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+	for name, want := range map[string][2]string{
+		"a b.png": {"image/png", `inline; filename="a b.png"`}, "x.html": {"application/octet-stream", "attachment; filename=x.html"},
+		"x.svg": {"application/octet-stream", "attachment; filename=x.svg"},
+	} {
+		const content = "<script>alert(1)</script>"
+		u, err := s.Plan.AddUpload(t.Context(), by, project.RefTo(p.ID), name, int64(len(content)), strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := fmt.Sprintf("/-/project/%d%s", p.ID, strings.ReplaceAll(u.Path(), " ", "%20"))
+		a := ada.get(path).want(200, content)
+		for header, text := range map[string]string{
+			"Content-Type": want[0], "Content-Disposition": want[1], "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
+		} {
+			if got := a.header.Get(header); got != text {
+				t.Errorf("%s: %s is %q, want %q", name, header, got, text)
+			}
+		}
+		eve.get(path).want(404)
+		newBrowser(t, s).get(path).want(404)
+	}
+	ada.get(fmt.Sprintf("/-/project/%d/uploads/%s/x", p.ID, strings.Repeat("0", 32))).want(404)
+	ada.get("/-/project/x/uploads/0/x").want(404)
+}
