@@ -70,6 +70,11 @@ func (a *API) presentNote(c *call, n *plan.Note, err error) (noteJSON, error) {
 	return a.toNote(c, n), nil
 }
 
+// onIssue is the issue whose notes are asked for.
+func (a *API) onIssue(c *call, p issueParams) (plan.Noteable, error) {
+	return a.Plan.OnIssue(c, c.actor, p.Project, p.Issue)
+}
+
 type listIssueNotesParams struct {
 	issueParams
 	OrderBy string `param:"order_by" enum:"created_at,updated_at" default:"created_at"`
@@ -81,7 +86,11 @@ type listIssueNotesParams struct {
 // listIssueNotes: https://docs.gitlab.com/api/notes/#list-project-issue-notes
 func (a *API) listIssueNotes(c *call, p listIssueNotesParams) (page[noteJSON], error) {
 	f := plan.NoteFilter{Only: p.Filter, Sort: plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}}
-	list, err := a.Plan.IssueNotes(c, c.actor, p.Project, p.Issue, f, p.paging())
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return page[noteJSON]{}, err
+	}
+	list, err := a.Plan.Notes(c, on, f, p.paging())
 	if err != nil {
 		return page[noteJSON]{}, err
 	}
@@ -106,7 +115,11 @@ type createIssueNoteParams struct {
 
 // createIssueNote: https://docs.gitlab.com/api/notes/#create-new-issue-note
 func (a *API) createIssueNote(c *call, p createIssueNoteParams) (noteJSON, error) {
-	n, err := a.Plan.CreateIssueNote(c, c.actor, p.Project, p.Issue, p.note())
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	n, err := a.Plan.CreateNote(c, c.actor, on, p.note())
 	return a.presentNote(c, n, err)
 }
 
@@ -117,7 +130,11 @@ type issueNoteParams struct {
 
 // getIssueNote: https://docs.gitlab.com/api/notes/#get-single-issue-note
 func (a *API) getIssueNote(c *call, p issueNoteParams) (noteJSON, error) {
-	n, err := a.Plan.IssueNote(c, c.actor, p.Project, p.Issue, p.Note)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	n, err := a.Plan.Note(c, on, p.Note)
 	return a.presentNote(c, n, err)
 }
 
@@ -128,13 +145,21 @@ type updateIssueNoteParams struct {
 
 // updateIssueNote: https://docs.gitlab.com/api/notes/#modify-existing-issue-note
 func (a *API) updateIssueNote(c *call, p updateIssueNoteParams) (noteJSON, error) {
-	n, err := a.Plan.UpdateIssueNote(c, c.actor, p.Project, p.Issue, p.Note, p.Body)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	n, err := a.Plan.UpdateNote(c, c.actor, on, p.Note, p.Body)
 	return a.presentNote(c, n, err)
 }
 
 // deleteIssueNote: https://docs.gitlab.com/api/notes/#delete-an-issue-note
 func (a *API) deleteIssueNote(c *call, p issueNoteParams) (none, error) {
-	return none{}, a.Plan.DeleteIssueNote(c, c.actor, p.Project, p.Issue, p.Note, c.unmodifiedSince())
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, a.Plan.DeleteNote(c, c.actor, on, p.Note, c.unmodifiedSince())
 }
 
 type discussionJSON struct {
@@ -161,7 +186,11 @@ type listIssueDiscussionsParams struct {
 
 // listIssueDiscussions: https://docs.gitlab.com/api/discussions/#list-project-issue-discussion-items
 func (a *API) listIssueDiscussions(c *call, p listIssueDiscussionsParams) (page[discussionJSON], error) {
-	list, err := a.Plan.IssueDiscussions(c, c.actor, p.Project, p.Issue, p.paging())
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return page[discussionJSON]{}, err
+	}
+	list, err := a.Plan.Discussions(c, on, p.paging())
 	if err != nil {
 		return page[discussionJSON]{}, err
 	}
@@ -170,9 +199,13 @@ func (a *API) listIssueDiscussions(c *call, p listIssueDiscussionsParams) (page[
 
 // createIssueDiscussion: https://docs.gitlab.com/api/discussions/#create-new-issue-thread
 func (a *API) createIssueDiscussion(c *call, p createIssueNoteParams) (discussionJSON, error) {
-	new := p.note()
-	new.Thread = true
-	n, err := a.Plan.CreateIssueNote(c, c.actor, p.Project, p.Issue, new)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	first := p.note()
+	first.Thread = true
+	n, err := a.Plan.CreateNote(c, c.actor, on, first)
 	if err != nil {
 		return discussionJSON{}, err
 	}
@@ -186,7 +219,11 @@ type issueDiscussionParams struct {
 
 // getIssueDiscussion: https://docs.gitlab.com/api/discussions/#get-single-issue-discussion-item
 func (a *API) getIssueDiscussion(c *call, p issueDiscussionParams) (discussionJSON, error) {
-	d, err := a.Plan.IssueDiscussion(c, c.actor, p.Project, p.Issue, p.Discussion)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	d, err := a.Plan.Discussion(c, on, p.Discussion)
 	return a.presentDiscussion(c, d, err)
 }
 
@@ -197,7 +234,11 @@ type resolveIssueDiscussionParams struct {
 
 // resolveIssueDiscussion: https://docs.gitlab.com/api/discussions/#resolve-a-merge-request-thread
 func (a *API) resolveIssueDiscussion(c *call, p resolveIssueDiscussionParams) (discussionJSON, error) {
-	d, err := a.Plan.ResolveIssueDiscussion(c, c.actor, p.Project, p.Issue, p.Discussion, p.Resolved)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	d, err := a.Plan.Resolve(c, c.actor, on, p.Discussion, p.Resolved)
 	return a.presentDiscussion(c, d, err)
 }
 
@@ -208,9 +249,13 @@ type replyParams struct {
 
 // replyToIssueDiscussion: https://docs.gitlab.com/api/discussions/#add-note-to-existing-issue-thread
 func (a *API) replyToIssueDiscussion(c *call, p replyParams) (noteJSON, error) {
-	new := p.note()
-	new.Discussion = p.Discussion
-	n, err := a.Plan.CreateIssueNote(c, c.actor, p.Project, p.Issue, new)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	reply := p.note()
+	reply.Discussion = p.Discussion
+	n, err := a.Plan.CreateNote(c, c.actor, on, reply)
 	return a.presentNote(c, n, err)
 }
 
@@ -226,11 +271,19 @@ type updateDiscussedParams struct {
 
 // updateDiscussed: https://docs.gitlab.com/api/discussions/#modify-existing-issue-thread-note
 func (a *API) updateDiscussed(c *call, p updateDiscussedParams) (noteJSON, error) {
-	n, err := a.Plan.UpdateIssueNote(c, c.actor, p.Project, p.Issue, p.Note, p.Body)
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	n, err := a.Plan.UpdateNote(c, c.actor, on, p.Note, p.Body)
 	return a.presentNote(c, n, err)
 }
 
 // deleteDiscussed: https://docs.gitlab.com/api/discussions/#delete-an-issue-thread-note
 func (a *API) deleteDiscussed(c *call, p discussedParams) (none, error) {
-	return none{}, a.Plan.DeleteIssueNote(c, c.actor, p.Project, p.Issue, p.Note, c.unmodifiedSince())
+	on, err := a.onIssue(c, p.issueParams)
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, a.Plan.DeleteNote(c, c.actor, on, p.Note, c.unmodifiedSince())
 }

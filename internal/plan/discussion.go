@@ -7,7 +7,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/project"
 )
 
 // Discussion is notes that belong together, the first one first.
@@ -20,13 +19,9 @@ type Discussion struct {
 // thread.
 func (d *Discussion) Individual() bool { return d.Notes[0].Type == "" }
 
-// IssueDiscussions lists the discussions of an issue, the oldest first, for
-// those who see it; internal notes for those who read such. NotFound.
-func (s *Service) IssueDiscussions(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, p db.Paging) (db.Page[*Discussion], error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return db.Page[*Discussion]{}, err
-	}
+// Discussions lists the discussions of a thing, the oldest first; internal notes
+// for those who read such.
+func (s *Service) Discussions(ctx context.Context, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	page, err := listDiscussions(ctx, s.DB, on, p)
 	if err != nil {
 		return page, fmt.Errorf("list discussions: %w", err)
@@ -34,7 +29,7 @@ func (s *Service) IssueDiscussions(ctx context.Context, by actor.Actor, ref proj
 	return page, s.fillDiscussions(ctx, on, page.Items...)
 }
 
-func (s *Service) fillDiscussions(ctx context.Context, on noteable, list ...*Discussion) error {
+func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Discussion) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -50,19 +45,11 @@ func (s *Service) fillDiscussions(ctx context.Context, on noteable, list ...*Dis
 	for _, n := range notes {
 		byID[n.Discussion].Notes = append(byID[n.Discussion].Notes, n)
 	}
-	return s.fillNotes(ctx, on.iid, notes...)
+	return s.fillNotes(ctx, notes...)
 }
 
-// IssueDiscussion gives a discussion of an issue to those who see it; NotFound.
-func (s *Service) IssueDiscussion(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, id string) (*Discussion, error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return nil, err
-	}
-	return s.discussion(ctx, on, id)
-}
-
-func (s *Service) discussion(ctx context.Context, on noteable, id string) (*Discussion, error) {
+// Discussion gives a discussion of a thing; NotFound.
+func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Discussion, error) {
 	d := &Discussion{ID: id}
 	if err := s.fillDiscussions(ctx, on, d); err != nil {
 		return nil, err
@@ -75,7 +62,7 @@ func (s *Service) discussion(ctx context.Context, on noteable, id string) (*Disc
 
 // joinDiscussion makes a note a reply: the discussion becomes a thread if it was
 // a single note, and the reply is as internal as what it replies to.
-func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on noteable, n *Note) error {
+func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n *Note) error {
 	notes, err := findDiscussed(ctx, tx, on, []string{n.Discussion})
 	if err != nil {
 		return err
@@ -94,21 +81,17 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on noteable, n 
 	return beginThread(ctx, tx, first.ID)
 }
 
-// ResolveIssueDiscussion settles a thread of an issue, or opens it again:
-// Planners and above may, and the author and assignees of the issue. NotFound;
-// Forbidden; Invalid for notes that are no thread.
-func (s *Service) ResolveIssueDiscussion(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, id string, resolved bool) (*Discussion, error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return nil, err
-	}
+// Resolve settles a thread of a thing, or opens it again: whom the thing lets
+// may; of an issue those are Planners and above, its author and its assignees.
+// NotFound; Forbidden; Invalid for notes that are no thread.
+func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id string, resolved bool) (*Discussion, error) {
 	if err := on.mayTalk(by); err != nil {
 		return nil, err
 	}
-	if !on.planner {
+	if !on.Settler {
 		return nil, errs.Forbidden("")
 	}
-	d, err := s.discussion(ctx, on, id)
+	d, err := s.Discussion(ctx, on, id)
 	if err != nil {
 		return nil, err
 	}
@@ -125,5 +108,5 @@ func (s *Service) ResolveIssueDiscussion(ctx context.Context, by actor.Actor, re
 	if err != nil {
 		return nil, fmt.Errorf("resolve discussion %s: %w", id, err)
 	}
-	return s.discussion(ctx, on, id)
+	return s.Discussion(ctx, on, id)
 }

@@ -150,7 +150,7 @@ func (s *Service) tellLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, ta
 		if end[0].ProjectID != end[1].ProjectID {
 			name = end[1].ProjectPath + name
 		}
-		if err := s.tellSystem(ctx, tx, by, end[0].thing(), end[0].ProjectID, words+" "+name); err != nil {
+		if err := s.TellSystem(ctx, tx, by, end[0].thing(), end[0].IID, end[0].ProjectID, words+" "+name); err != nil {
 			return err
 		}
 	}

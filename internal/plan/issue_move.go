@@ -103,7 +103,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in,
 		return nil, err
 	}
 	if c.notes {
-		if err := copyNotes(ctx, tx, old.thing(), made.thing(), to.ID); err != nil {
+		if err := copyNotes(ctx, tx, old.thing(), &made); err != nil {
 			return nil, err
 		}
 	}
@@ -111,10 +111,10 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in,
 		return nil, err
 	}
 	word := choose(c.move, "moved", "cloned")
-	if err := s.tellSystem(ctx, tx, by, made.thing(), to.ID, fmt.Sprintf("%s from %s#%d", word, in.FullPath, old.IID)); err != nil {
+	if err := s.TellSystem(ctx, tx, by, made.thing(), made.IID, to.ID, fmt.Sprintf("%s from %s#%d", word, in.FullPath, old.IID)); err != nil {
 		return nil, err
 	}
-	if err := s.tellSystem(ctx, tx, by, old.thing(), in.ID, fmt.Sprintf("%s to %s#%d", word, to.FullPath, made.IID)); err != nil {
+	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, in.ID, fmt.Sprintf("%s to %s#%d", word, to.FullPath, made.IID)); err != nil {
 		return nil, err
 	}
 	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil || !c.move {

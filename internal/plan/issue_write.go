@@ -265,7 +265,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return err
 	}
 	for _, text := range told {
-		if err := s.tellSystem(ctx, tx, by, i.thing(), in.ID, text); err != nil {
+		if err := s.TellSystem(ctx, tx, by, i.thing(), i.IID, in.ID, text); err != nil {
 			return err
 		}
 	}

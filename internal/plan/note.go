@@ -21,6 +21,7 @@ type Note struct {
 	ID           int64
 	ProjectID    *int64
 	On           Thing
+	OnIID        int64 // its number in the project, if it has one
 	Discussion   string
 	Type         string // DiscussionNote or DiffNote; empty for one that stands alone
 	Body         string
@@ -32,7 +33,6 @@ type Note struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 
-	OnIID      int64 // the number of the thing
 	Author     *user.User
 	ResolvedBy *user.User
 }
@@ -46,23 +46,26 @@ const (
 // Resolvable tells whether the note is a part of a thread, which can be settled.
 func (n *Note) Resolvable() bool { return n.System == "" && n.Type != "" }
 
-// noteable is a thing that can be talked about, as far as talking goes: later
-// features bring their own.
-type noteable struct {
+// Noteable is a thing of a project that an actor sees and can talk about. It is
+// made by the feature that has the thing, which asked whether he sees it.
+type Noteable struct {
 	Thing
-	iid      int64
-	title    string
-	in       *project.Project
-	audience activity.Audience
-	locked   bool // only members may talk
-	insider  bool // the actor reads internal notes
-	planner  bool // the actor may settle discussions
+	IID      int64  // its number in the project, if it has one
+	Title    string // for events
+	In       *project.Project
+	Audience activity.Audience // who may know of what is said
+	Locked   bool              // only members may talk
+	Insider  bool              // the actor reads internal notes
+	Settler  bool              // the actor may settle discussions
+	// Count keeps the number of notes with the thing; nil where nobody wants it.
+	Count func(ctx context.Context, tx *db.Tx, step int) error
 }
 
-func (i *Issue) noteable(by actor.Actor, in *project.Project) noteable {
-	return noteable{
-		Thing: i.thing(), iid: i.IID, title: i.Title, in: in, audience: i.audience(), locked: i.Locked != nil && *i.Locked,
-		insider: in.MayRead(by, project.ConfidentialPart), planner: planner(by, in) || i.of(by),
+func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
+	return Noteable{
+		Thing: i.thing(), IID: i.IID, Title: i.Title, In: in, Audience: i.audience(), Locked: i.Locked != nil && *i.Locked,
+		Insider: in.MayRead(by, project.ConfidentialPart), Settler: planner(by, in) || i.of(by),
+		Count: func(ctx context.Context, tx *db.Tx, step int) error { return countNote(ctx, tx, i.ID, step, s.Now()) },
 	}
 }
 
@@ -72,29 +75,25 @@ type NoteFilter struct {
 	Sort Sort   // by created_at or updated_at
 }
 
-// IssueNotes lists the notes on an issue for those who see it; internal ones for
-// those who read what is confidential. NotFound.
-func (s *Service) IssueNotes(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
+// OnIssue gives an issue, to talk about it, to those who see it; NotFound.
+func (s *Service) OnIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (Noteable, error) {
+	in, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
-		return db.Page[*Note]{}, err
+		return Noteable{}, err
 	}
+	return s.noteable(by, in, i), nil
+}
+
+// Notes lists the notes on a thing; internal ones for those who read such.
+func (s *Service) Notes(ctx context.Context, on Noteable, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
 	page, err := listNotes(ctx, s.DB, on, f, p)
 	if err != nil {
 		return page, fmt.Errorf("list notes: %w", err)
 	}
-	return page, s.fillNotes(ctx, on.iid, page.Items...)
+	return page, s.fillNotes(ctx, page.Items...)
 }
 
-func (s *Service) onIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (noteable, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
-	if err != nil {
-		return noteable{}, err
-	}
-	return i.noteable(by, in), nil
-}
-
-func (s *Service) fillNotes(ctx context.Context, iid int64, list ...*Note) error {
+func (s *Service) fillNotes(ctx context.Context, list ...*Note) error {
 	var ids []int64
 	for _, n := range list {
 		ids = append(ids, n.AuthorID)
@@ -107,7 +106,7 @@ func (s *Service) fillNotes(ctx context.Context, iid int64, list ...*Note) error
 		return fmt.Errorf("authors of notes: %w", err)
 	}
 	for _, n := range list {
-		n.Author, n.OnIID = users[n.AuthorID], iid
+		n.Author = users[n.AuthorID]
 		if n.ResolvedByID != nil {
 			n.ResolvedBy = users[*n.ResolvedByID]
 		}
@@ -115,23 +114,19 @@ func (s *Service) fillNotes(ctx context.Context, iid int64, list ...*Note) error
 	return nil
 }
 
-// IssueNote gives a note on an issue to those who see both; NotFound.
-func (s *Service) IssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Note, error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return nil, err
-	}
+// Note gives a note on a thing; NotFound.
+func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error) {
 	n, err := on.find(ctx, s.DB, id)
 	if err != nil {
 		return nil, err
 	}
-	return n, s.fillNotes(ctx, iid, n)
+	return n, s.fillNotes(ctx, n)
 }
 
 // find gives a note on a thing, if the actor may see it.
-func (on noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
+func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 	n, err := findNote(ctx, q, on.Thing, id)
-	if err == nil && n.Internal && !on.insider {
+	if err == nil && n.Internal && !on.Insider {
 		return nil, errs.NotFound("Note")
 	}
 	return n, notFound(err, "Note")
@@ -147,29 +142,21 @@ type NewNote struct {
 	Discussion string
 }
 
-// CreateIssueNote says something about an issue: everybody may who has signed in
-// and sees it; where the discussion is locked members alone; an internal note
-// those who read such. NotFound; Forbidden; Invalid.
-func (s *Service) CreateIssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, n NewNote) (*Note, error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return nil, err
-	}
-	return s.createNote(ctx, by, on, n)
-}
-
-func (s *Service) createNote(ctx context.Context, by actor.Actor, on noteable, n NewNote) (*Note, error) {
+// CreateNote says something about a thing: everybody may who has signed in and
+// sees it; where the discussion is locked members alone; an internal note those
+// who read such. NotFound; Forbidden; Invalid.
+func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
 	if err := on.mayTalk(by); err != nil {
 		return nil, err
 	}
-	if n.Internal && !on.insider {
+	if n.Internal && !on.Insider {
 		return nil, errs.Forbidden("")
 	}
 	now := s.Now()
 	made := &Note{
-		ProjectID: &on.in.ID, On: on.Thing, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CreatedAt: now, UpdatedAt: now,
+		ProjectID: &on.In.ID, On: on.Thing, OnIID: on.IID, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CreatedAt: now, UpdatedAt: now,
 	}
-	if n.CreatedAt != nil && on.in.Enough(by, project.Owner) == nil {
+	if n.CreatedAt != nil && on.In.Enough(by, project.Owner) == nil {
 		made.CreatedAt, made.UpdatedAt = *n.CreatedAt, *n.CreatedAt
 	}
 	if n.Thread || n.Discussion != "" {
@@ -182,7 +169,7 @@ func (s *Service) createNote(ctx context.Context, by actor.Actor, on noteable, n
 	if err != nil {
 		return nil, fmt.Errorf("create note on %s %d: %w", on.Kind, on.ID, err)
 	}
-	return made, s.fillNotes(ctx, on.iid, made)
+	return made, s.fillNotes(ctx, made)
 }
 
 func (n *Note) check() error {
@@ -196,20 +183,20 @@ func (n *Note) check() error {
 }
 
 // mayTalk refuses one who may not say anything here.
-func (on noteable) mayTalk(by actor.Actor) error {
+func (on Noteable) mayTalk(by actor.Actor) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if err := on.in.Changeable(); err != nil {
+	if err := on.In.Changeable(); err != nil {
 		return err
 	}
-	if on.locked {
-		return on.in.Enough(by, project.Guest)
+	if on.Locked {
+		return on.In.Enough(by, project.Guest)
 	}
 	return nil
 }
 
-func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on noteable, n *Note) error {
+func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, n *Note) error {
 	if n.Discussion == "" {
 		n.Discussion = newDiscussion()
 	} else if err := s.joinDiscussion(ctx, tx, on, n); err != nil {
@@ -218,18 +205,18 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 	if err := insertNote(ctx, tx, n); err != nil {
 		return err
 	}
-	if err := countNote(ctx, tx, on.Thing, 1, s.Now()); err != nil {
+	if err := on.count(ctx, tx, 1); err != nil {
 		return err
 	}
 	if err := joinSubscription(ctx, tx, on.Thing, by.ID, s.Now()); err != nil {
 		return err
 	}
-	if err := project.Touch(ctx, tx, on.in, s.Now()); err != nil {
+	if err := project.Touch(ctx, tx, on.In, s.Now()); err != nil {
 		return err
 	}
 	e := activity.Event{
-		ProjectID: &on.in.ID, AuthorID: by.ID, Action: activity.Commented, Audience: on.audience, Subject: activity.Subject{Type: string(on.Kind), ID: on.ID},
-		TargetType: "Note", TargetID: &n.ID, TargetIID: &n.ID, TargetTitle: on.title, CreatedAt: s.Now(),
+		ProjectID: &on.In.ID, AuthorID: by.ID, Action: activity.Commented, Audience: on.Audience, Subject: activity.Subject{Type: string(on.Kind), ID: on.ID},
+		TargetType: "Note", TargetID: &n.ID, TargetIID: &n.ID, TargetTitle: on.Title, CreatedAt: s.Now(),
 	}
 	if n.Type != "" {
 		e.TargetType = n.Type
@@ -240,6 +227,13 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 	return activity.Record(ctx, tx, e)
 }
 
+func (on Noteable) count(ctx context.Context, tx *db.Tx, step int) error {
+	if on.Count == nil {
+		return nil
+	}
+	return on.Count(ctx, tx, step)
+}
+
 // newDiscussion is an id that no discussion has.
 func newDiscussion() string {
 	var id [20]byte
@@ -247,26 +241,23 @@ func newDiscussion() string {
 	return hex.EncodeToString(id[:])
 }
 
-// tellSystem writes a note of the program about what an actor did to a thing.
-func (s *Service) tellSystem(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, projectID int64, text string) error {
+// TellSystem writes a note of the program about what an actor did to a thing, in
+// the transaction of it. Whether he may was asked there.
+func (s *Service) TellSystem(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, iid, projectID int64, text string) error {
 	if by.ID <= 0 {
 		return nil
 	}
 	now := s.Now()
 	return insertNote(ctx, tx, &Note{
-		ProjectID: &projectID, On: on, Body: text, AuthorID: by.ID, System: "change", Discussion: newDiscussion(), CreatedAt: now, UpdatedAt: now,
+		ProjectID: &projectID, On: on, OnIID: iid, Body: text, AuthorID: by.ID, System: "change", Discussion: newDiscussion(), CreatedAt: now, UpdatedAt: now,
 	})
 }
 
-// UpdateIssueNote changes a note: its author may, and Maintainers and above.
-// What the program says stays. NotFound; Forbidden; Invalid.
-func (s *Service) UpdateIssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, body string) (*Note, error) {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return nil, err
-	}
+// UpdateNote changes a note: its author may, and Maintainers and above. What the
+// program says stays. NotFound; Forbidden; Invalid.
+func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, id int64, body string) (*Note, error) {
 	var n *Note
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
 		if n, err = s.lockNote(ctx, tx, by, on, id); err != nil {
 			return err
 		}
@@ -279,11 +270,11 @@ func (s *Service) UpdateIssueNote(ctx context.Context, by actor.Actor, ref proje
 	if err != nil {
 		return nil, fmt.Errorf("update note %d: %w", id, err)
 	}
-	return n, s.fillNotes(ctx, iid, n)
+	return n, s.fillNotes(ctx, n)
 }
 
 // lockNote gives a note to one who may change it.
-func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on noteable, id int64) (*Note, error) {
+func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, id int64) (*Note, error) {
 	if err := tx.Lock(ctx, "notes", id); err != nil {
 		return nil, err
 	}
@@ -291,7 +282,7 @@ func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on no
 	if err != nil {
 		return nil, err
 	}
-	if err := on.in.Changeable(); err != nil {
+	if err := on.In.Changeable(); err != nil {
 		return nil, err
 	}
 	if n.System != "" {
@@ -300,17 +291,13 @@ func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on no
 	if by.Is(n.AuthorID) {
 		return n, nil
 	}
-	return n, on.in.Enough(by, project.Maintainer)
+	return n, on.In.Enough(by, project.Maintainer)
 }
 
-// DeleteIssueNote removes a note: its author may, and Maintainers and above.
-// NotFound; Forbidden; Precondition when it has changed since.
-func (s *Service) DeleteIssueNote(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, unmodifiedSince *time.Time) error {
-	on, err := s.onIssue(ctx, by, ref, iid)
-	if err != nil {
-		return err
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+// DeleteNote removes a note: its author may, and Maintainers and above. NotFound;
+// Forbidden; Precondition when it has changed since.
+func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, id int64, unmodifiedSince *time.Time) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		n, err := s.lockNote(ctx, tx, by, on, id)
 		if err != nil {
 			return err
@@ -321,7 +308,7 @@ func (s *Service) DeleteIssueNote(ctx context.Context, by actor.Actor, ref proje
 		if err := deleteNote(ctx, tx, n.ID); err != nil {
 			return err
 		}
-		if err := countNote(ctx, tx, on.Thing, -1, s.Now()); err != nil {
+		if err := on.count(ctx, tx, -1); err != nil {
 			return err
 		}
 		return activity.ForgetTarget(ctx, tx, activity.Subject{Type: string(on.Kind), ID: on.ID}, n.ID)
@@ -344,9 +331,6 @@ func (s *Service) NotesOf(ctx context.Context, ids []int64) (map[int64]*Note, er
 	}
 	for _, n := range list {
 		found[n.ID] = n
-		if err := s.fillNotes(ctx, n.OnIID, n); err != nil {
-			return nil, err
-		}
 	}
-	return found, nil
+	return found, s.fillNotes(ctx, list...)
 }

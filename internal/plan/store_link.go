@@ -57,14 +57,14 @@ func findMilestoneTitled(ctx context.Context, q db.Q, in place, title string) (*
 	return &id, err
 }
 
-func copyNotes(ctx context.Context, tx *db.Tx, from, to Thing, projectID int64) error {
+func copyNotes(ctx context.Context, tx *db.Tx, from Thing, to *Issue) error {
 	_, err := tx.ExecContext(ctx, `
-		INSERT INTO notes (project_id, noteable_type, noteable_id, discussion_id, type, author_id, system, internal, resolved_at, resolved_by_id,
+		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, resolved_at, resolved_by_id,
 			created_at, updated_at, body)
-		SELECT CAST(? AS BIGINT), n.noteable_type, CAST(? AS BIGINT), n.discussion_id, n.type, n.author_id, n.system, n.internal, n.resolved_at, n.resolved_by_id,
+		SELECT CAST(? AS BIGINT), n.noteable_type, CAST(? AS BIGINT), CAST(? AS BIGINT), n.discussion_id, n.type, n.author_id, n.system, n.internal, n.resolved_at, n.resolved_by_id,
 			n.created_at, n.updated_at, n.body
-		FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = ? ORDER BY n.id`, projectID, to.ID, string(from.Kind), from.ID)
-	if err != nil || to.Kind != IssueKind {
+		FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = ? ORDER BY n.id`, to.ProjectID, to.ID, to.IID, string(from.Kind), from.ID)
+	if err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE issues SET notes = (SELECT count(*) FROM notes n WHERE n.noteable_type = 'Issue' AND n.noteable_id = issues.id AND n.system = '') WHERE id = ?`, to.ID)

@@ -7,11 +7,11 @@ import (
 	"svc/internal/db"
 )
 
-const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal,
+const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal,
 	n.resolved_at, n.resolved_by_id, n.created_at, n.updated_at`
 
 func (n *Note) columns() []any {
-	return []any{&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal,
+	return []any{&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal,
 		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt)}
 }
 
@@ -21,17 +21,17 @@ func scanNote(s db.Scanner) (*Note, error) {
 	return &n, err
 }
 
-// notesOn are the conditions on notes n of a thing that the actor may see.
-func (on noteable) where() db.Where {
+// where are the conditions on notes n of a thing that the actor may see.
+func (on Noteable) where() db.Where {
 	var w db.Where
 	w.And(`n.noteable_type = ? AND n.noteable_id = ?`, string(on.Kind), on.ID)
-	if !on.insider {
+	if !on.Insider {
 		w.And(`NOT n.internal`)
 	}
 	return w
 }
 
-func listNotes(ctx context.Context, d *db.DB, on noteable, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
+func listNotes(ctx context.Context, d *db.DB, on Noteable, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
 	w := on.where()
 	switch f.Only {
 	case "only_comments":
@@ -53,21 +53,15 @@ func findNote(ctx context.Context, q db.Q, on Thing, id int64) (*Note, error) {
 	return scanNote(q.QueryRowContext(ctx, `SELECT `+noteColumns+` FROM notes n WHERE n.id = ? AND n.noteable_type = ? AND n.noteable_id = ?`, id, string(on.Kind), on.ID))
 }
 
-// findNotes gives notes with the numbers of the things that they are on.
 func findNotes(ctx context.Context, q db.Q, ids []int64) ([]*Note, error) {
-	return db.All(ctx, q, func(s db.Scanner) (*Note, error) {
-		var n Note
-		err := s.Scan(append(n.columns(), &n.OnIID)...)
-		return &n, err
-	}, `SELECT `+noteColumns+`, COALESCE(i.iid, 0) FROM notes n LEFT JOIN issues i ON n.noteable_type = 'Issue' AND i.id = n.noteable_id
-		WHERE n.id IN `+db.In(len(ids)), db.Any(ids)...)
+	return db.All(ctx, q, scanNote, `SELECT `+noteColumns+` FROM notes n WHERE n.id IN `+db.In(len(ids)), db.Any(ids)...)
 }
 
 func insertNote(ctx context.Context, q db.Q, n *Note) error {
 	return q.QueryRowContext(ctx, `
-		INSERT INTO notes (project_id, noteable_type, noteable_id, discussion_id, type, author_id, system, internal, created_at, updated_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		n.ProjectID, string(n.On.Kind), n.On.ID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, n.CreatedAt, n.UpdatedAt, n.Body).Scan(&n.ID)
+		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, created_at, updated_at, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, n.CreatedAt, n.UpdatedAt, n.Body).Scan(&n.ID)
 }
 
 func saveNote(ctx context.Context, q db.Q, n *Note) error {
@@ -83,24 +77,21 @@ func deleteNotesOf(ctx context.Context, q db.Q, on Thing) error {
 	return err
 }
 
-// countNote keeps the number of notes with a thing.
-func countNote(ctx context.Context, tx *db.Tx, on Thing, step int, at time.Time) error {
-	if on.Kind != IssueKind {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, `UPDATE issues SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, on.ID)
+// countNote keeps the number of notes with an issue.
+func countNote(ctx context.Context, tx *db.Tx, issueID int64, step int, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE issues SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, issueID)
 	return err
 }
 
 // findWriters gives who wrote notes on a thing, in the order of their first one.
 func findWriters(ctx context.Context, q db.Q, on Thing, insider bool) ([]int64, error) {
-	w := noteable{Thing: on, insider: insider}.where()
+	w := Noteable{Thing: on, Insider: insider}.where()
 	w.And(`n.system = ''`)
 	return db.All(ctx, q, db.Value[int64], `SELECT n.author_id FROM notes n`+w.SQL()+` GROUP BY n.author_id ORDER BY min(n.id)`, w.Args()...)
 }
 
 // listDiscussions gives the ids of discussions by their first notes.
-func listDiscussions(ctx context.Context, d *db.DB, on noteable, p db.Paging) (db.Page[*Discussion], error) {
+func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	w := on.where()
 	w.And(`NOT EXISTS (SELECT 1 FROM notes f WHERE f.noteable_type = n.noteable_type AND f.noteable_id = n.noteable_id AND f.discussion_id = n.discussion_id AND f.id < n.id)`)
 	return db.List(ctx, d, db.Query[*Discussion]{
@@ -114,7 +105,7 @@ func listDiscussions(ctx context.Context, d *db.DB, on noteable, p db.Paging) (d
 	}, p)
 }
 
-func findDiscussed(ctx context.Context, q db.Q, on noteable, ids []string) ([]*Note, error) {
+func findDiscussed(ctx context.Context, q db.Q, on Noteable, ids []string) ([]*Note, error) {
 	w := on.where()
 	w.And(`n.discussion_id IN `+db.In(len(ids)), db.Any(ids)...)
 	return db.All(ctx, q, scanNote, `SELECT `+noteColumns+` FROM notes n`+w.SQL()+` ORDER BY n.id`, w.Args()...)

@@ -140,6 +140,7 @@ CREATE TABLE notes (
   project_id     BIGINT REFERENCES projects (id) ON DELETE CASCADE,
   noteable_type  TEXT NOT NULL, -- Issue
   noteable_id    BIGINT NOT NULL,
+  noteable_iid   BIGINT NOT NULL DEFAULT 0, -- its number in the project, if it has one
   discussion_id  TEXT NOT NULL,
   type           TEXT NOT NULL DEFAULT '', -- DiscussionNote, DiffNote; empty for one that stands alone
   author_id      BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
