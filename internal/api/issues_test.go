@@ -116,6 +116,7 @@ func TestIssues(t *testing.T) {
 			{Name: "say something", Do: "POST " + at + "/3/notes", As: bob, JSON: `{"body":"kept"}`, Status: 201},
 			{Name: "move", Do: "POST " + at + "/3/move", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, other), Status: 201, Want: fmt.Sprintf(`{"iid":1,"project_id":%d,"title":"Third","weight":3,"user_notes_count":1,"author":{"username":"alice"}}`, other)},
 			{Name: "what it left", Do: "GET " + at + "/3", As: alice, Status: 200, Want: `{"state":"closed","moved_to_id":"<any>"}`},
+			{Name: "and tells nobody where it went", Do: "GET " + at + "/3/notes?per_page=1&activity_filter=only_activity", Status: 200, Want: `[{"body":"moved to an issue of another project"}]`},
 			{Name: "its notes went along", Do: fmt.Sprintf("GET /projects/%d/issues/1/notes?activity_filter=only_comments", other), As: alice, Status: 200, Want: `[{"body":"kept","author":{"username":"bob"},"noteable_iid":1}]`},
 			{Name: "clone", Do: "POST " + at + "/1/clone", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d,"with_notes":true}`, other), Status: 201, Want: `{"iid":2,"title":"First","author":{"username":"alice"}}`},
 		})

@@ -146,11 +146,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 
 func (s *Service) tellLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, words string) error {
 	for _, end := range [][2]*Issue{{i, target}, {target, i}} {
-		name := fmt.Sprintf("#%d", end[1].IID)
-		if end[0].ProjectID != end[1].ProjectID {
-			name = end[1].ProjectPath + name
-		}
-		if err := s.TellSystem(ctx, tx, by, end[0].thing(), end[0].IID, end[0].ProjectID, words+" "+name); err != nil {
+		if err := s.TellSystem(ctx, tx, by, end[0].thing(), end[0].IID, end[0].ProjectID, words+" "+nameFor(end[0], end[1])); err != nil {
 			return err
 		}
 	}

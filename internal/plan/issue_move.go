@@ -111,16 +111,26 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in,
 		return nil, err
 	}
 	word := choose(c.move, "moved", "cloned")
-	if err := s.TellSystem(ctx, tx, by, made.thing(), made.IID, to.ID, fmt.Sprintf("%s from %s#%d", word, in.FullPath, old.IID)); err != nil {
+	if err := s.TellSystem(ctx, tx, by, made.thing(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
 		return nil, err
 	}
-	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, in.ID, fmt.Sprintf("%s to %s#%d", word, to.FullPath, made.IID)); err != nil {
+	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, in.ID, word+" to "+nameFor(old, &made)); err != nil {
 		return nil, err
 	}
 	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil || !c.move {
 		return &made, err
 	}
 	return &made, s.leave(ctx, tx, by, old.ID, made.ID)
+}
+
+// nameFor is how a note on an issue names another one. Where that is elsewhere
+// not even the path of its project is told: not everybody who reads the note
+// sees it.
+func nameFor(on, other *Issue) string {
+	if on.ProjectID != other.ProjectID {
+		return "an issue of another project"
+	}
+	return fmt.Sprintf("#%d", other.IID)
 }
 
 // leave closes an issue that was moved.
