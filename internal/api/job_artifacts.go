@@ -70,14 +70,19 @@ func (a *API) downloadArtifactFile(c *call, p artifactFileParams) (streamed, err
 // is what somebody's job has made.
 func (a *API) sendEntry(c *call, f *ci.ArchiveEntry) (streamed, error) {
 	defer f.Close()
-	media := mime.TypeByExtension(path.Ext(f.Name))
+	return a.sendAttachment(c, f.Name, f.Size, f)
+}
+
+// sendAttachment sends a file that is somebody's, to be saved.
+func (a *API) sendAttachment(c *call, name string, size int64, content io.Reader) (streamed, error) {
+	media := mime.TypeByExtension(path.Ext(name))
 	if media == "" || !knownMedia(media) {
 		media = "application/octet-stream"
 	}
 	return a.send(c, stream{
-		media: media, size: f.Size, name: mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}),
+		media: media, size: size, name: mime.FormatMediaType("attachment", map[string]string{"filename": name}),
 		write: func(w io.Writer) error {
-			_, err := io.Copy(w, f)
+			_, err := io.Copy(w, content)
 			return err
 		},
 	})

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"io"
-	"mime"
 	"path"
 	"strconv"
 	"strings"
@@ -114,17 +112,7 @@ func (a *API) sendUpload(c *call, p projectParams, id int64, secret string) (str
 		return streamed{}, err
 	}
 	defer file.Close()
-	media := mime.TypeByExtension(path.Ext(u.Name))
-	if media == "" || !knownMedia(media) {
-		media = "application/octet-stream"
-	}
-	return a.send(c, stream{
-		media: media, size: u.Size, name: mime.FormatMediaType("attachment", map[string]string{"filename": u.Name}),
-		write: func(w io.Writer) error {
-			_, err := io.Copy(w, file)
-			return err
-		},
-	})
+	return a.sendAttachment(c, u.Name, u.Size, file)
 }
 
 // deleteUpload: https://docs.gitlab.com/api/project_markdown_uploads/#delete-an-uploaded-file-by-id
