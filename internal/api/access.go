@@ -169,6 +169,9 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
+	if session.User.MustChangePassword && session.Behind == nil { // what holds for the pages holds here
+		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: open any page in the browser")
+	}
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.Equal(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}

@@ -232,6 +232,7 @@ func TestForcedChange(t *testing.T) {
 	for _, path := range []string{"/", "/explore", "/projects/new", "/-/user_settings/personal_access_tokens"} {
 		b.get(path).leads(form)
 	}
+	b.get("/api/v4/user").want(403, "has to be changed first")
 	b.get(form).want(200, "Choose your own password")
 	own := "one of her own"
 	for _, try := range []struct{ present, password, again, want string }{
@@ -244,6 +245,7 @@ func TestForcedChange(t *testing.T) {
 	}
 	b.submit(form, action, "current_password", chosen, "password", own, "password_confirmation", own).leads("/")
 	b.get("/").want(200, "Your projects")
+	b.get("/api/v4/user").want(200, `"username":"ada"`)
 	elsewhere.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
 }
 
