@@ -200,7 +200,7 @@ func (a *App) Close() error {
 		faults = append(faults, a.DB.Close())
 	}
 	if a.claim != nil {
-		faults = append(faults, a.claim.Close())
+		faults = append(faults, a.giveUpData())
 	}
 	return errors.Join(faults...)
 }

@@ -58,3 +58,10 @@ func (a *App) claimData() error {
 	a.claim = f
 	return nil
 }
+
+// giveUpData lets another process serve the data directory. Closing the file
+// alone would not: a git process that is being started has it open until it is
+// another program.
+func (a *App) giveUpData() error {
+	return errors.Join(syscall.Flock(int(a.claim.Fd()), syscall.LOCK_UN), a.claim.Close())
+}
