@@ -1,7 +1,6 @@
 package web
 
 import (
-	"mime"
 	"net/http"
 	"strings"
 
@@ -54,7 +53,7 @@ func (w *Web) archive(v *visit, ref project.Ref) error {
 		}
 		h := v.w.Header()
 		h.Set("Content-Type", f.Media)
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": found.Name + "." + string(f.Form)}))
+		h.Set("Content-Disposition", disposition("attachment", found.Name+"."+string(f.Form)))
 		h.Set("Cache-Control", "private, no-cache")
 		out := &begun{ResponseWriter: v.w}
 		if err := found.Write(v, out); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -119,14 +118,7 @@ func (w *Web) rawArtifact(v *visit, ref project.Ref) error {
 	}
 	defer f.Close()
 	h := v.w.Header()
-	kind, how := imageKind(f.Name), "inline"
-	if kind == "" {
-		kind, how = "application/octet-stream", "attachment"
-	}
-	h.Set("Content-Type", kind)
-	h.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": f.Name}))
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cache-Control", "private, max-age=60")
+	foreignFile(h, f.Name, "private, max-age=60")
 	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
 	v.w.WriteHeader(http.StatusOK)
 	if n, err := io.Copy(v.w, f); err != nil || n != f.Size {
@@ -147,7 +139,7 @@ func (w *Web) downloadArtifacts(v *visit, ref project.Ref) error {
 	defer f.Close()
 	h := v.w.Header()
 	h.Set("Content-Type", "application/zip")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+	h.Set("Content-Disposition", disposition("attachment", f.Name))
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", f.ETag)
 	http.ServeContent(v.w, v.r, "", f.ModTime, f)

@@ -3,7 +3,6 @@ package web
 import (
 	"html/template"
 	"io"
-	"mime"
 	"net/http"
 	"path"
 	"strconv"
@@ -135,27 +134,14 @@ func (w *Web) blameTable(h codeHead, ranges []git.BlameRange, lines []string) te
 	return template.HTML(b.String())
 }
 
-// imageKind is the type of a file that browsers show as a picture. SVG is
-// none: it may hold scripts.
-func imageKind(name string) string {
-	return map[string]string{
-		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon",
-	}[strings.ToLower(path.Ext(name))]
-}
-
 // raw gives the content of a file, in a form that no browser takes for a page
 // of ours.
 func (w *Web) raw(v *visit, ref project.Ref) error {
-	h, err := w.Projects.Require(v, v.actor, ref, project.NoAccess)
+	_, at, id, err := w.split(v, ref, v.rest())
 	if err != nil {
 		return err
 	}
-	in := project.RefTo(h.ID)
-	_, at, id, err := w.split(v, in, v.rest())
-	if err != nil {
-		return err
-	}
-	f, err := w.Repos.FileBlob(v, v.actor, in, at, string(id))
+	f, err := w.Repos.FileBlob(v, v.actor, ref, at, string(id))
 	if err != nil {
 		return err
 	}
@@ -169,10 +155,8 @@ func (w *Web) raw(v *visit, ref project.Ref) error {
 	if kind == "" {
 		kind = "text/plain; charset=utf-8"
 	}
-	head.Set("Content-Type", kind)
-	head.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	foreign(head, kind, "private, max-age=60")
 	head.Set("Content-Length", strconv.FormatInt(f.Size, 10))
-	head.Set("Cache-Control", "private, max-age=60")
 	head.Set("Etag", `"`+string(f.BlobID)+`"`)
 	if strings.Contains(v.r.Header.Get("If-None-Match"), string(f.BlobID)) {
 		head.Del("Content-Length")
@@ -180,7 +164,7 @@ func (w *Web) raw(v *visit, ref project.Ref) error {
 		return nil
 	}
 	if v.param("download") != "" {
-		head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
+		head.Set("Content-Disposition", disposition("attachment", f.Name))
 	}
 	v.w.WriteHeader(http.StatusOK)
 	_, _ = io.Copy(v.w, content)

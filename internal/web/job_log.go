@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -187,12 +186,10 @@ func (w *Web) rawLog(v *visit, ref project.Ref) error {
 	}
 	defer l.Close()
 	h := v.w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cache-Control", "private, no-cache")
+	foreign(h, "text/plain; charset=utf-8", "private, no-cache")
 	h.Set("ETag", l.ETag())
 	if v.param("download") != "" {
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fmt.Sprintf("%d.log", id)}))
+		h.Set("Content-Disposition", disposition("attachment", fmt.Sprintf("%d.log", id)))
 	}
 	http.ServeContent(v.w, v.r, "", time.Time{}, l)
 	return nil

@@ -306,10 +306,7 @@ func (w *Web) badge(v *visit, ref project.Ref) error {
 	default:
 		return errs.NotFound("")
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", "image/svg+xml; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cache-Control", "private, no-cache")
+	foreign(v.w.Header(), "image/svg+xml; charset=utf-8", "private, no-cache")
 	_, _ = v.w.Write([]byte(drawBadge(label, value, colour)))
 	return nil
 }

@@ -1,10 +1,7 @@
 package web
 
 import (
-	"mime"
 	"net/http"
-	"path"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -27,32 +24,7 @@ func (w *Web) upload(v *visit) error {
 		return err
 	}
 	defer file.Close()
-	h := v.w.Header()
-	media, way := mediaOf(u.Name), "inline"
-	if media == "" {
-		media, way = "application/octet-stream", "attachment"
-	}
-	h.Set("Content-Type", media)
-	h.Set("Content-Disposition", mime.FormatMediaType(way, map[string]string{"filename": u.Name}))
-	h.Set("Cache-Control", "private, max-age=3600")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	foreignFile(v.w.Header(), u.Name, "private, max-age=3600")
 	http.ServeContent(v.w, v.r, "", file.ModTime, file)
 	return nil
-}
-
-// mediaOf is the type of a picture that browsers show and do not run; empty for
-// anything else.
-func mediaOf(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	}
-	return ""
 }

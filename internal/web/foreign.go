@@ -1,0 +1,39 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// foreign sets the headers of something that people, or their jobs, have
+// written: whatever it holds, no browser takes it for a page of ours.
+func foreign(h http.Header, media, cache string) {
+	h.Set("Content-Type", media)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", cache)
+}
+
+// foreignFile is foreign for a file: a picture is shown, anything else saved.
+func foreignFile(h http.Header, name, cache string) {
+	media, how := imageKind(name), "inline"
+	if media == "" {
+		media, how = "application/octet-stream", "attachment"
+	}
+	foreign(h, media, cache)
+	h.Set("Content-Disposition", disposition(how, name))
+}
+
+// disposition says what a browser does with a file, and under which name.
+func disposition(how, name string) string {
+	return mime.FormatMediaType(how, map[string]string{"filename": name})
+}
+
+// imageKind is the type of a file that browsers show as a picture. SVG is
+// none: it may hold scripts.
+func imageKind(name string) string {
+	return map[string]string{
+		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon",
+	}[strings.ToLower(path.Ext(name))]
+}
