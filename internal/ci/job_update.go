@@ -86,20 +86,20 @@ func (s *Service) overFor(j *Standing, u JobUpdate) (*Heard, error) {
 // startByRunner begins a job for the runner that holds its token; Conflict when
 // it was given back to the queue meanwhile, since the runner took too long.
 func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
-	return s.DB.Tx(ctx, func(tx *db.Tx) error {
-		j := &Job{Standing: h.Standing}
+	var j *Job
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		j = &Job{Standing: h.Standing}
 		if j.EnvironmentID != nil { // what is deployed where is told as well
-			var err error
 			if j, err = findAnyJob(ctx, tx, h.ID); err != nil {
 				return err
 			}
 		}
-		if err := s.beginJob(ctx, tx, j, h.token); err != nil {
-			return err
-		}
-		h.Standing = j.Standing
-		return nil
+		return s.beginJob(ctx, tx, j, h.token)
 	})
+	if err == nil {
+		h.Standing = j.Standing
+	}
+	return err
 }
 
 // refusedFor answers a runner whose job was changed by somebody else in the
@@ -141,8 +141,12 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*He
 	if end.Coverage, err = s.coverage(ctx, j); err != nil {
 		return nil, fmt.Errorf("coverage of job %d: %w", j.ID, err)
 	}
+	var ended Job
 	for fresh := true; ; fresh = false {
-		err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.endHeld(ctx, tx, j, h.token, end) })
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+			ended = *j // the transaction may be done again
+			return s.endHeld(ctx, tx, &ended, h.token, end)
+		})
 		if !fresh || !errs.Is(err, errs.KindConflict) {
 			break
 		}
@@ -155,23 +159,18 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*He
 		return s.refusedFor(ctx, h.ID, err)
 	}
 	s.watched.changed(j.ID)
-	return s.tellRunner(&j.Standing, 0), nil
+	return s.tellRunner(&ended.Standing, 0), nil
 }
 
 // endHeld ends a job for the runner that holds its token.
-func (s *Service) endHeld(ctx context.Context, tx *db.Tx, read *Job, token []byte, end End) error {
-	j := *read                    // it may be done again
+func (s *Service) endHeld(ctx context.Context, tx *db.Tx, j *Job, token []byte, end End) error {
 	if j.Status == flow.Pending { // it ended before it said that it began
-		if err := s.beginJob(ctx, tx, &j, token); err != nil {
+		if err := s.beginJob(ctx, tx, j, token); err != nil {
 			return err
 		}
 	}
 	end.token = token
-	if err := s.finishJob(ctx, tx, &j, end); err != nil {
-		return err
-	}
-	*read = j
-	return nil
+	return s.finishJob(ctx, tx, j, end)
 }
 
 // sameLog compares the log with what the runner says of it. Where bytes are
