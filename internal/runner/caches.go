@@ -109,6 +109,9 @@ func (j *job) saveCache(c cache) error {
 	return nil
 }
 
+// halfTime is how long a cache may take to be written.
+const halfTime = 24 * time.Hour
+
 // pruneCache removes the caches that nobody asked for in a long time, and what
 // was left half written.
 func (r *Runner) pruneCache() {
@@ -118,10 +121,17 @@ func (r *Runner) pruneCache() {
 			return err
 		}
 		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) { // a job has just put it in its place
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if filepath.Ext(path) != ".zip" || info.ModTime().Before(oldest) {
+		limit := oldest
+		if filepath.Ext(path) != ".zip" { // half written: a job may be at it
+			limit = r.Now().Add(-halfTime)
+		}
+		if info.ModTime().Before(limit) {
 			return os.Remove(path)
 		}
 		return nil

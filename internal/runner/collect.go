@@ -47,7 +47,7 @@ func (j *job) collect(sel selection) ([]string, error) {
 	}
 	if sel.untracked {
 		before := len(c.found)
-		if err := c.addUntracked(j.dir); err != nil {
+		if err := j.addUntracked(c); err != nil {
 			return nil, err
 		}
 		j.say("untracked: found %d files", len(c.found)-before)
@@ -144,19 +144,26 @@ func (c *collector) take(name string, kind fs.FileMode) {
 	c.found[name] = true
 }
 
-// addUntracked takes the files that git does not know.
-func (c *collector) addUntracked(dir string) error {
-	cmd := exec.Command("git", "ls-files", "--others", "-z")
-	cmd.Dir = dir
-	list, err := cmd.Output()
+// addUntracked takes the files that git does not know. Git runs as the job's
+// own programs do: the job may have written its configuration.
+func (j *job) addUntracked(c *collector) error {
+	git, err := exec.LookPath("git")
 	if err != nil {
 		return fmt.Errorf("list untracked files: %w", err)
 	}
-	for _, name := range bytes.Split(list, []byte{0}) {
+	var list bytes.Buffer
+	p := program{
+		path: git, args: []string{"-c", "core.fsmonitor=false", "ls-files", "--others", "-z"}, dir: j.dir, env: j.base, out: &list, mark: j.mark, kill: j.r.Pace.Kill,
+		quiet: true,
+	}
+	if err := p.run(j.whole); err != nil {
+		return fmt.Errorf("list untracked files: %w", err)
+	}
+	for _, name := range bytes.Split(list.Bytes(), []byte{0}) {
 		if len(name) == 0 {
 			continue
 		}
-		p, ok := clean(dir, string(name))
+		p, ok := clean(j.dir, string(name))
 		if !ok {
 			continue
 		}

@@ -26,6 +26,8 @@ type program struct {
 	out  io.Writer
 	mark string        // that its processes carry
 	kill time.Duration // for the group to end by itself when it is told to
+	// quiet leaves out what it says of errors.
+	quiet bool
 }
 
 // exitError is a program that ended with another code than 0.
@@ -47,6 +49,9 @@ func (p program) run(ctx context.Context) error {
 	defer in.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
+	if p.quiet {
+		cmd.Stderr = nil
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
 	_ = out.Close() // the program has it

@@ -122,7 +122,11 @@ func (r *Runner) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() {
+		// A program that is being started has the file open a moment longer.
+		_ = syscall.Flock(int(lock.Fd()), syscall.LOCK_UN)
+		_ = lock.Close()
+	}()
 	hard, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	r.recoverJobs(hard)
