@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -73,12 +74,15 @@ func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor
 	owner := session.User
 	by := toActor(owner, ip)
 	settings, err := s.Settings.Current(ctx)
-	if err != nil || !owner.Admin || !settings.ImpersonationEnabled {
+	if err != nil {
 		return by, err
+	}
+	if !owner.Admin || !settings.ImpersonationEnabled {
+		return by, s.endActing(ctx, session)
 	}
 	u, err := s.find(ctx, s.DB, by, *session.actingAs)
 	if errs.Is(err, errs.KindNotFound) || err == nil && u.State.refusal() != nil {
-		return by, nil
+		return by, s.endActing(ctx, session)
 	}
 	if err != nil {
 		return by, err
@@ -88,4 +92,15 @@ func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor
 	as := toActor(u, ip)
 	as.Behind = &by
 	return as, nil
+}
+
+// endActing makes a session its owner's own for good: what was refused once
+// must not come back by itself.
+func (s *Service) endActing(ctx context.Context, session *Session) error {
+	session.actingAs = nil
+	err := saveActingAs(ctx, s.DB, session.ID, nil)
+	if err != nil && !errors.Is(err, db.ErrNoRows) { // it may have been revoked
+		return fmt.Errorf("end impersonation: %w", err)
+	}
+	return nil
 }

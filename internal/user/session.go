@@ -82,7 +82,11 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 // Visited notes that the user of a session was active today. Not every use of
 // a session is activity: the doors say which is.
 func (s *Service) Visited(ctx context.Context, session *Session) error {
-	if err := s.noteActivity(ctx, session.UserID, session.User.LastActivityOn, s.Now()); err != nil {
+	who := session.User
+	if session.Behind != nil { // it is he who sits there
+		who = session.Behind
+	}
+	if err := s.noteActivity(ctx, who.ID, who.LastActivityOn, s.Now()); err != nil {
 		return fmt.Errorf("note visit: %w", err)
 	}
 	return nil
