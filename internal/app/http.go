@@ -61,7 +61,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abort := f.recovered(rec, r, recover())
 		took := time.Since(start)
 		f.metrics.request(r.Method, rec.route, rec.status, took)
-		f.server.sampler.answered(rec.route, took)
+		f.server.sampler.answered(rec.route, h.Get("Content-Type"), took)
 		f.server.Log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
 			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr),

@@ -25,6 +25,9 @@ const builtinName = "built-in"
 // builtinKill is how long the processes of a job may take to end.
 const builtinKill = 5 * time.Second
 
+// builtinLast is how long it may take to tell the end of a job that was cut off.
+const builtinLast = 5 * time.Second
+
 // builtin is the runner inside the server while it runs.
 type builtin struct {
 	stop context.CancelFunc
@@ -45,7 +48,9 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	r, err := runner.New(runner.Deps{
 		URL: at, CloneURL: at, Token: token, Dir: s.Config.RunnerDir, Concurrency: s.Config.RunnerConcurrency, Environ: os.Environ(),
 		Version: runner.Version{Version: config.Version(), Revision: config.Revision()}, Log: s.Log, Now: s.now,
-		Pace: runner.Pace{Grace: s.Config.ShutdownTimeout / 2, Kill: min(s.Config.ShutdownTimeout/4, builtinKill)},
+		Pace: runner.Pace{
+			Grace: s.Config.ShutdownTimeout / 2, Kill: min(s.Config.ShutdownTimeout/4, builtinKill), Last: min(s.Config.ShutdownTimeout/8, builtinLast),
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("built-in runner: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,11 +39,10 @@ func newSampler(s *Server) *sampler {
 	return &sampler{server: s, answers: make([]atomic.Int64, n), seen: make([]int64, n)}
 }
 
-// answered notes a request. Routes whose answers wait for something to happen
-// are left out: how long they take says nothing of the server.
-func (s *sampler) answered(route string, took time.Duration) {
-	switch route {
-	case "/jobs/request", "/projects/{id}/jobs/{job_id}/trace":
+// answered notes a request. Answers that wait for something to happen are left
+// out: how long they take says nothing of the server.
+func (s *sampler) answered(route, media string, took time.Duration) {
+	if route == "/jobs/request" || strings.HasPrefix(media, "text/event-stream") {
 		return
 	}
 	i := 0

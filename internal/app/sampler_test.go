@@ -10,7 +10,7 @@ func TestQuantile(t *testing.T) {
 	s := newSampler(nil)
 	count := func(took time.Duration, n int) {
 		for range n {
-			s.answered("/x", took)
+			s.answered("/x", "text/html", took)
 		}
 	}
 	read := func() float64 {
@@ -25,7 +25,8 @@ func TestQuantile(t *testing.T) {
 	if got := read(); got != 0 {
 		t.Errorf("without answers: %v", got)
 	}
-	s.answered("/jobs/request", time.Minute) // waits, and says nothing
+	s.answered("/jobs/request", "application/json", time.Minute) // waits, and says nothing
+	s.answered("/y", "text/event-stream", time.Minute)
 	count(2*time.Millisecond, 95)
 	count(90*time.Millisecond, 5)
 	if got := read(); got != .0025 {
