@@ -136,7 +136,7 @@ func (s *Service) environmentURLs(m *making, plan *config.Plan) []string {
 func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.Job, url string) error {
 	p := m.pipeline
 	j := &Job{
-		Standing: Standing{PipelineID: p.ID, Status: flow.Created}, ProjectID: p.ProjectID, Bridge: o.Trigger != nil || o.MirrorPipeline != "",
+		Standing: Standing{ProjectID: p.ProjectID, PipelineID: p.ID, Status: flow.Created}, Bridge: o.Trigger != nil || o.MirrorPipeline != "",
 		Name: o.Name, Stage: o.Stage, StageIndex: o.StageIndex, When: flow.When(o.When), AllowFailure: o.AllowFailure,
 		Ref: p.Ref, Tag: p.Tag, Protected: p.Protected, Interruptible: o.Interruptible != nil && *o.Interruptible, UserID: p.UserID,
 		Timeout: time.Duration(o.Timeout) * time.Second, CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Options: *o,

@@ -13,6 +13,7 @@ import (
 // Standing is where a job stands: all that most calls of its runner ask for.
 type Standing struct {
 	ID            int64
+	ProjectID     int64
 	PipelineID    int64
 	Status        flow.Status
 	Canceling     bool // canceled, and its runner may still finish
@@ -25,7 +26,6 @@ type Standing struct {
 // pipeline instead of being run.
 type Job struct {
 	Standing
-	ProjectID     int64
 	Bridge        bool
 	Retried       bool // there is a newer try
 	Name          string

@@ -107,15 +107,17 @@ func (s *Service) sweepMirrors(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sweep mirrors: %w", err)
 	}
-	for _, id := range ids {
-		if err := s.followBridge(ctx, id); err != nil {
-			return ignoreNotFound(err)
+	var faults []error
+	for _, id := range ids { // one that can not be settled does not hold up the others
+		if err := ignoreNotFound(s.followBridge(ctx, id)); err != nil {
+			faults = append(faults, err)
+			continue
 		}
 		if _, err := s.DB.ExecContext(ctx, `DELETE FROM mirror_jobs WHERE job_id = ?`, id); err != nil {
-			return fmt.Errorf("forget mirror %d: %w", id, err)
+			faults = append(faults, fmt.Errorf("forget mirror %d: %w", id, err))
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 func insertMirror(ctx context.Context, tx *db.Tx, jobID, pipelineID int64) error {

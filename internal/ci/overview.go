@@ -164,20 +164,6 @@ func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, 
 	return findAttempts(ctx, s.DB, j.PipelineID, j.Name)
 }
 
-// CommitPipelines gives the newest pipelines of commits, by commit, to those
-// who see the pipelines of the project, which they have been given; nothing to
-// others.
-func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *project.Project, commits []string) (map[string]*Pipeline, error) {
-	if len(commits) == 0 || !s.Sees(by, in) {
-		return nil, nil
-	}
-	found, err := findNewest(ctx, s.DB, in.ID, commits)
-	if err != nil {
-		return nil, fmt.Errorf("pipelines of commits: %w", err)
-	}
-	return found, nil
-}
-
 // DayStats are the pipelines that began on one day.
 type DayStats struct {
 	Day                    time.Time

@@ -57,8 +57,8 @@ type heldJob struct {
 func findHeld(ctx context.Context, q db.Q, id int64) (*heldJob, error) {
 	h := &heldJob{}
 	err := q.QueryRowContext(ctx, `
-		SELECT id, pipeline_id, status, canceling, environment_id, claimed_at, heard_at, token_digest, debug_log FROM jobs WHERE id = ?`, id).
-		Scan(&h.ID, &h.PipelineID, &h.Status, &h.Canceling, &h.EnvironmentID, db.NullTime(&h.ClaimedAt), db.NullTime(&h.HeardAt), &h.token, &h.debugLog)
+		SELECT id, project_id, pipeline_id, status, canceling, environment_id, claimed_at, heard_at, token_digest, debug_log FROM jobs WHERE id = ?`, id).
+		Scan(&h.ID, &h.ProjectID, &h.PipelineID, &h.Status, &h.Canceling, &h.EnvironmentID, db.NullTime(&h.ClaimedAt), db.NullTime(&h.HeardAt), &h.token, &h.debugLog)
 	return h, err
 }
 

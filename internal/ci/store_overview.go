@@ -65,22 +65,6 @@ func findAttempts(ctx context.Context, q db.Q, pipelineID int64, name string) ([
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? ORDER BY j.id DESC LIMIT 20`, pipelineID, name)
 }
 
-// findNewest gives the newest pipeline of each commit.
-func findNewest(ctx context.Context, q db.Q, projectID int64, commits []string) (map[string]*Pipeline, error) {
-	args := []any{projectID}
-	for _, id := range commits {
-		args = append(args, id)
-	}
-	list, err := db.All(ctx, q, scanPipeline, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
-			SELECT max(n.id) FROM pipelines n WHERE n.project_id = ? AND NOT n.child AND n.sha IN `+db.In(len(commits))+` GROUP BY n.sha)`, args...)
-	found := map[string]*Pipeline{}
-	for _, p := range list {
-		found[p.SHA] = p
-	}
-	return found, err
-}
-
 // dayCount is how many pipelines of a state began on a day, and how long those
 // took that have ended.
 type dayCount struct {

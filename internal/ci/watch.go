@@ -166,7 +166,7 @@ const (
 // called with nothing, now and then, so that it finds out whether anybody
 // still listens. NotFound when there is no such job.
 func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
-	p, j, err := s.loggedJob(ctx, by, ref, jobID)
+	_, j, err := s.loggedJob(ctx, by, ref, jobID)
 	if err != nil {
 		return err
 	}
@@ -176,8 +176,10 @@ func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref
 		if err := s.watch(ctx, j.ID); err != nil {
 			return err
 		}
-		// First the state, then the log: what ended has no more to say.
-		if j, err = findJob(ctx, s.DB, p.ID, jobID); err != nil {
+		// First the state, then the log: what ended has no more to say. Whether
+		// one may read on is asked anew: the job may have begun to show every
+		// step.
+		if _, j, err = s.loggedJob(ctx, by, ref, jobID); err != nil {
 			return err
 		}
 		at, err = s.copyLog(ctx, j, at, take)
