@@ -20,11 +20,11 @@ func TestLogIDs(t *testing.T) {
 	}
 	r := newEngine(t, Limits{}).Repo(made.Path)
 	for range 2 {
-		got, err := r.LogIDs(t.Context(), LogOptions{From: []string{"main"}, Not: []string{string(want[0])}, Reverse: true})
+		got, err := r.LogIDs(t.Context(), LogOptions{From: []string{"main"}, Not: []string{string(want[0])}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want[1:], got); diff != "" {
+		if diff := cmp.Diff([]OID{want[2], want[1]}, got); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -36,7 +36,6 @@ type LogOptions struct {
 	FirstParent bool
 	NoMerges    bool
 	Order       LogOrder
-	Reverse     bool
 	Skip        int
 	Limit       int // 0 is all
 }
@@ -117,7 +116,7 @@ func (r Repo) Walk(ctx context.Context, o LogOptions) iter.Seq2[*Commit, error] 
 
 // Count counts commits; with a Limit it stops there.
 func (r Repo) Count(ctx context.Context, o LogOptions) (int, error) {
-	o.Reverse, o.Order = false, ByTime
+	o.Order = ByTime
 	args, fixed, err := r.logArgs(ctx, o)
 	if err != nil {
 		return 0, err
@@ -211,7 +210,6 @@ func (o LogOptions) flags() []string {
 	set(o.Order == Topo, "--topo-order")
 	set(o.Order == DateTopo, "--date-order")
 	set(o.Order == AuthorTopo, "--author-date-order")
-	set(o.Reverse, "--reverse")
 	return f
 }
 

@@ -57,7 +57,6 @@ func TestLog(t *testing.T) {
 		{"author is no pattern", LogOptions{From: []string{"main"}, Author: "b.b"}, ""},
 		{"message", LogOptions{From: []string{"main"}, Message: "TOPIC"}, "merge topic, topic work"},
 		{"no merges", LogOptions{From: []string{"main"}, NoMerges: true, Limit: 1}, "rename a"},
-		{"reverse", LogOptions{From: []string{"main"}, Reverse: true, FirstParent: true}, "start, change a, rename a, merge topic"},
 		{"topo", LogOptions{From: []string{"main"}, Order: Topo}, "merge topic, topic work, rename a, change a, start"},
 	} {
 		for _, when := range []string{"first", "again"} {
