@@ -63,7 +63,7 @@ func (s *Service) avatars(group bool) picture.Shelf {
 // setAvatar gives a project a picture that has been checked, or takes away the
 // one that it has.
 func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *picture.File, remove bool) error {
-	return s.replaceAvatar(ctx, false, id, f, remove, func(name string) (was string, err error) {
+	return s.replaceAvatar(ctx, s.avatars(false), id, f, remove, func(name string) (was string, err error) {
 		_, err = s.change(ctx, id, func(tx *db.Tx, p *Project) error {
 			was, p.Avatar = p.Avatar, name
 			return s.recordAvatar(ctx, tx, by, source{project: p}, was, name)
@@ -74,7 +74,7 @@ func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *pi
 
 // setGroupAvatar is setAvatar for a group; it gives the group as it is then.
 func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespace, f *picture.File, remove bool) (*Namespace, error) {
-	err := s.replaceAvatar(ctx, true, n.ID, f, remove, func(name string) (was string, err error) {
+	err := s.replaceAvatar(ctx, s.avatars(true), n.ID, f, remove, func(name string) (was string, err error) {
 		n, err = s.changeGroup(ctx, n.ID, func(tx *db.Tx, n *Namespace) error {
 			was, n.Avatar = n.Avatar, name
 			return s.recordAvatar(ctx, tx, by, source{group: n}, was, name)
@@ -86,11 +86,7 @@ func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespa
 
 // replaceAvatar stores a picture and has its name saved, which gives the name
 // of the one before.
-func (s *Service) replaceAvatar(ctx context.Context, group bool, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
-	return s.shelve(ctx, s.avatars(group), id, f, remove, save)
-}
-
-func (s *Service) shelve(ctx context.Context, shelf picture.Shelf, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
+func (s *Service) replaceAvatar(ctx context.Context, shelf picture.Shelf, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
 	if f == nil && !remove {
 		return nil
 	}

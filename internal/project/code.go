@@ -53,10 +53,6 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	return p, p.writable()
 }
 
-// CodeReadable says whether somebody who was given the project may read its
-// code too.
-func (p *Project) CodeReadable(by actor.Actor) bool { return p.readable(by) == nil }
-
 func (p *Project) readable(by actor.Actor) error {
 	if p.Repository == Disabled {
 		return errs.Forbidden("The repository of this project is turned off.")
@@ -69,13 +65,10 @@ func (p *Project) readable(by actor.Actor) error {
 }
 
 func (p *Project) writable() error {
-	switch {
-	case p.Archived:
-		return errs.Forbidden("The project is archived: nothing in it can be changed.")
-	case p.ReadOnly:
+	if p.ReadOnly && !p.Archived {
 		return errs.Forbidden("The repository is temporarily read-only. Please try again later.")
 	}
-	return nil
+	return p.Changeable()
 }
 
 // opening is what a deploy token or key opens.

@@ -186,19 +186,6 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 	return s.record(ctx, tx, by, "project_created", p.entity(), audit.Target{}, audit.Details{Add: "project"})
 }
 
-// branchOf is the branch that the nearest group above chose for new projects;
-// empty when none did.
-func branchOf(ctx context.Context, q db.Q, namespaceID int64) (string, error) {
-	above, err := db.All(ctx, q, scanNamespace, `
-		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)
-	for _, n := range above {
-		if n.Settings.DefaultBranch != "" {
-			return n.Settings.DefaultBranch, nil
-		}
-	}
-	return "", err
-}
-
 // placeFor finds the namespace of a new project and asks its rules.
 func (s *Service) placeFor(ctx context.Context, by actor.Actor, id *int64) (*Namespace, error) {
 	if err := by.RequireUser(); err != nil {

@@ -298,3 +298,19 @@ func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Remo
 		return r, err
 	}, `SELECT p.id, p.storage FROM projects p WHERE `+which+` ORDER BY p.id`, args...)
 }
+
+// branchOf is the branch that the nearest group above chose for new projects;
+// empty when none did.
+func branchOf(ctx context.Context, q db.Q, namespaceID int64) (string, error) {
+	above, err := db.All(ctx, q, scanNamespace, `
+		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range above {
+		if n.Settings.DefaultBranch != "" {
+			return n.Settings.DefaultBranch, nil
+		}
+	}
+	return "", nil
+}

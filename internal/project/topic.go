@@ -197,7 +197,7 @@ func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int6
 // setTopicAvatar gives a topic a picture that has been checked, or takes away
 // the one that it has, and gives the topic as it is then.
 func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (*Topic, error) {
-	err := s.shelve(ctx, s.topicAvatars(), id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
+	err := s.replaceAvatar(ctx, s.topicAvatars(), id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 			t, err := lockTopic(ctx, tx, id)
 			if err != nil {

@@ -48,7 +48,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	}
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
-		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.CodeReadable(v.actor),
+		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		MaySet: v.actor.Admin || p.Access.Level() >= project.Maintainer,
 	}
 	h.MayPush = h.Code && !p.Archived && (v.actor.Admin || p.Access.Level() >= project.Developer)
