@@ -155,11 +155,10 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	}
 	var readme *string
 	if branch != "" && slices.Contains(refs, git.Heads+branch) {
-		path, err := readmeOf(ctx, r, git.Heads+branch)
-		if err != nil {
-			return err
+		// The tidying that follows finds it else: no push waits for its README.
+		if path, err := readmeOf(ctx, r, git.Heads+branch); err == nil {
+			readme = &path
 		}
-		readme = &path
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deletePush(ctx, tx, id)
