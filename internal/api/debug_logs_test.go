@@ -49,7 +49,7 @@ func TestDebugLog(t *testing.T) {
 			}
 			read("live")
 			b.update(j, 200, `{"state":"success"}`)
-			b.settled()
+			b.putAway()
 			read("put away")
 		}
 	})

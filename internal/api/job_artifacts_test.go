@@ -44,7 +44,7 @@ func TestArtifacts(t *testing.T) {
 		s.Check(t, apptest.Call{Name: "before the end", Do: "GET " + b.at("/jobs/artifacts/main/download?job=build"), As: b.owner, Status: 404})
 		b.update(j, 200, `{"state":"success"}`)
 		b.upload(j, "artifact_type=metadata&artifact_format=gzip", gzipped(t, "x"), 403)
-		b.settled()
+		b.putAway()
 		got := s.Check(t, apptest.Call{Do: "GET " + at, As: b.owner, Status: 200, WantHeader: map[string]string{"Content-Disposition": "attachment; filename=artifacts.zip", "Content-Type": "application/zip"}})
 		if !bytes.Equal(got.Body, archive) {
 			t.Error("the archive is another one")
@@ -107,7 +107,7 @@ func TestArtifactsExpire(t *testing.T) {
 			b.update(j, 200, `{"state":"success"}`)
 			jobs = append(jobs, j)
 		}
-		b.settled()
+		b.putAway()
 		retain := func() {
 			t.Helper()
 			if err := s.CI.Retain(t.Context()); err != nil {
@@ -326,7 +326,7 @@ func TestProjectGoesWithItsFiles(t *testing.T) {
 		b.patch(j, 0, "log", 202)
 		b.upload(j, "artifact_type=archive&artifact_format=zip", zipped(t, map[string]string{"a": "A"}), 201)
 		b.update(j, 200, `{"state":"success"}`)
-		b.settled()
+		b.putAway()
 		if n := b.blobs(); n != 3 {
 			t.Fatalf("%d files, want the log, the archive and what is in it", n)
 		}

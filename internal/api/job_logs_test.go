@@ -50,7 +50,7 @@ func TestTrace(t *testing.T) {
 		}
 		text += "more"
 		b.update(j, 200, crc(text))
-		b.settled()
+		b.putAway()
 		read("put away")
 		if left, _ := filepath.Glob(filepath.Join(s.Config.DataDir, "logs", "*", "*")); len(left) > 0 {
 			t.Errorf("the live log is still there: %v", left)
@@ -64,8 +64,8 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// TestTraceCaughtUp has a job end without its runner, and the work of the
-// queue lost: the log is put away all the same.
+// TestTraceCaughtUp has a job end without its runner: the log is put away all
+// the same.
 func TestTraceCaughtUp(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -77,10 +77,7 @@ func TestTraceCaughtUp(t *testing.T) {
 		if got := b.patch(j, 9, "too late", 403); got.Header.Get("Job-Status") != "canceled" {
 			t.Errorf("Job-Status is %q", got.Header.Get("Job-Status"))
 		}
-		b.settled()
-		if err := s.CI.SweepLogs(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		b.putAway()
 		if n := b.blobs(); n != 1 {
 			t.Errorf("%d logs are put away", n)
 		}
@@ -106,7 +103,7 @@ func TestTraceLimit(t *testing.T) {
 			sent += len(block)
 		}
 		b.update(j, 200, fmt.Sprintf(`{"state":"success","output":{"checksum":"crc32:00000000","bytesize":%d}}`, sent))
-		b.settled()
+		b.putAway()
 		got := s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/trace", j.ID), As: b.owner, Status: 200})
 		if n := len(got.Body); n < 1<<20 || n > 1<<20+200 || !strings.Contains(string(got.Body[1<<20:]), "over its limit of 1 MiB") {
 			t.Errorf("%d bytes are kept, and at the end %q", n, got.Body[min(n, 1<<20):])

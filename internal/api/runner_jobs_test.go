@@ -153,7 +153,7 @@ func TestRunnerRefusals(t *testing.T) {
 		}
 		b.patch(j, 0, "hallo world!", 202)
 		b.update(j, 200, crc("hallo world!"))
-		b.settled()
+		b.putAway()
 		if got := s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/trace", j.ID), As: b.owner, Status: 200}); string(got.Body) != "hallo world!" {
 			t.Errorf("the log is %q", got.Body)
 		}

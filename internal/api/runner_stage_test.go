@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/ci"
@@ -156,6 +157,16 @@ func (b *bench) upload(j *assigned, query string, content []byte, status int) ap
 		b.t.Errorf("upload %s: status %d, want %d: %s", query, a.Status, status, a.Body)
 	}
 	return a
+}
+
+// putAway has the logs put away of the jobs that ended.
+func (b *bench) putAway() {
+	b.t.Helper()
+	b.s.Clock.Move(time.Minute)
+	if err := b.s.CI.SweepLogs(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	b.settled()
 }
 
 // settled waits until the queue has done its work.

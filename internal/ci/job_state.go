@@ -112,11 +112,6 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 			return err
 		}
 	}
-	if from == flow.Running && !j.Bridge && !j.Canceling {
-		if err := s.Queue.Add(ctx, tx, logWork{JobID: j.ID}); err != nil {
-			return err
-		}
-	}
 	return s.followDeployment(ctx, tx, j)
 }
 
@@ -128,9 +123,6 @@ func (s *Service) settleCanceled(ctx context.Context, tx *db.Tx, j *Job, end End
 		j.Coverage = end.Coverage
 	}
 	if err := saveSettled(ctx, tx, j, s.Now()); err != nil {
-		return err
-	}
-	if err := s.Queue.Add(ctx, tx, logWork{JobID: j.ID}); err != nil {
 		return err
 	}
 	if err := s.changedAt(ctx, tx, j.ProjectID, j.PipelineID); err != nil {
@@ -173,7 +165,7 @@ func (s *Service) another(ctx context.Context, tx *db.Tx, old *Job, userID *int6
 	at := s.Now()
 	j := &Job{
 		Standing: Standing{ProjectID: old.ProjectID, PipelineID: old.PipelineID, Status: flow.Created, EnvironmentID: old.EnvironmentID},
-		Bridge: old.Bridge, Name: old.Name, Stage: old.Stage,
+		Bridge:   old.Bridge, Name: old.Name, Stage: old.Stage,
 		StageIndex: old.StageIndex, When: old.When, AllowFailure: old.Options.AllowFailure, Needs: old.Needs, Ref: old.Ref, Tag: old.Tag,
 		Protected: old.Protected, Interruptible: old.Interruptible, UserID: userID, TagSetID: old.TagSetID, Attempt: attempt, RetryOf: &old.ID,
 		Timeout: old.Timeout, ResourceGroupID: old.ResourceGroupID, CreatedAt: at, UpdatedAt: at,

@@ -7,6 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -192,24 +197,15 @@ func (s *Service) checkLog(ctx context.Context, j *Job, size int64, crc uint32) 
 	return sum.Sum32() == crc, nil
 }
 
-// logWork puts the log of a job away that has ended.
-type logWork struct{ JobID int64 }
-
-// Kind implements queue.Work.
-func (logWork) Kind() string { return "ci.keep_log" }
-
-// keepLog packs a log into the store; then the live one goes. It may be done
-// again at any point.
-func (s *Service) keepLog(ctx context.Context, w logWork) error {
-	j, err := findAnyJob(ctx, s.DB, w.JobID)
+// keepLog packs the log of a job that has ended into the store; then the live
+// one goes. It may be done again at any point.
+func (s *Service) keepLog(ctx context.Context, jobID int64) error {
+	j, err := findAnyJob(ctx, s.DB, jobID)
 	if errs.Is(err, errs.KindNotFound) {
-		return s.logs.remove(ctx, w.JobID)
+		return s.logs.remove(ctx, jobID)
 	}
 	if err != nil {
 		return err
-	}
-	if !j.settled() {
-		return nil
 	}
 	_, err = findArtifact(ctx, s.DB, j.ID, TraceFile)
 	if errs.Is(err, errs.KindNotFound) && j.ErasedAt == nil {
@@ -235,11 +231,23 @@ func (s *Service) packLog(ctx context.Context, j *Job) error {
 	if err := s.pack(ctx, a.blob, live); err != nil {
 		return err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertArtifact(ctx, tx, a) })
-	if err == nil || db.IsUnique(err, "job_artifacts_job_id_kind") { // another node put the same bytes there
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "jobs", j.ID); err != nil {
+			return err
+		}
+		now, err := findAnyJob(ctx, tx, j.ID)
+		if err != nil {
+			return err
+		}
+		if now.ErasedAt != nil { // while we packed
+			return errs.NotFound("Log")
+		}
+		return insertArtifact(ctx, tx, a)
+	})
+	switch {
+	case db.IsUnique(err, "job_artifacts_job_id_kind"): // another node put the same bytes there
 		return nil
-	}
-	if _, gone := findAnyJob(ctx, s.DB, j.ID); errs.Is(gone, errs.KindNotFound) {
+	case errs.Is(err, errs.KindNotFound):
 		return errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), a.blob))
 	}
 	return err
@@ -251,24 +259,50 @@ func logKey(j *Job) string {
 	return fmt.Sprintf("ci/%02x/%d/%d/%s", uint8(j.ID), j.ProjectID, j.ID, TraceFile)
 }
 
-// SweepLogs puts away the logs of jobs that ended without a word of their
-// runner, or whose work was cut off.
+const (
+	// logRest is how long the log of a job that ended stays where it is: it is
+	// read most often then, and a burst of jobs is not slowed down by it.
+	logRest = time.Minute
+	// logsAtOnce is how many logs are asked about at once, and packersAtOnce how
+	// many are put away at the same time: that is mostly a wait for the store.
+	logsAtOnce    = 200
+	packersAtOnce = 4
+)
+
+// SweepLogs puts away the logs of jobs that ended a while ago. The queue calls
+// it every minute. A log that can not be put away does not hold up the others.
 func (s *Service) SweepLogs(ctx context.Context) error {
 	ids, err := s.logs.jobs(ctx)
 	if err != nil {
 		return fmt.Errorf("sweep logs: %w", err)
 	}
-	for _, id := range ids {
-		j, err := findAnyJob(ctx, s.DB, id)
-		gone := errs.Is(err, errs.KindNotFound)
-		if err != nil && !gone {
-			return fmt.Errorf("sweep logs: %w", err)
+	var mu sync.Mutex
+	var faults []error
+	packers := new(errgroup.Group)
+	packers.SetLimit(packersAtOnce)
+	for part := range slices.Chunk(ids, logsAtOnce) {
+		unsettled, err := unsettledJobs(ctx, s.DB, part, s.Now().Add(-logRest))
+		if err != nil {
+			faults = append(faults, err)
+			break
 		}
-		if gone || j.settled() {
-			if err := s.keepLog(ctx, logWork{JobID: id}); err != nil {
-				return err
+		for _, id := range part {
+			if slices.Contains(unsettled, id) {
+				continue
 			}
+			packers.Go(func() error {
+				if err := s.keepLog(ctx, id); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					faults = append(faults, err)
+				}
+				return nil
+			})
 		}
+		_ = packers.Wait() // the faults are gathered
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("sweep logs: %w", errors.Join(faults...))
 	}
 	return nil
 }

@@ -33,9 +33,8 @@ func (s *Service) serveRunners() {
 	s.listenWatched()
 	s.listenChanged()
 	s.Projects.OnRemove(s.forgetProjects)
-	queue.Handle(s.Queue, s.keepLog, queue.Timeout(time.Hour))
 	queue.Handle(s.Queue, s.removeFiles)
 	queue.Handle(s.Queue, s.removeArtifacts, queue.Timeout(time.Hour))
-	s.Queue.Every("ci.sweep_logs", 5*time.Minute, s.SweepLogs)
+	s.Queue.Every("ci.sweep_logs", time.Minute, s.SweepLogs)
 	s.Queue.Every("ci.retain", 10*time.Minute, s.Retain)
 }

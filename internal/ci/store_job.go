@@ -109,3 +109,10 @@ func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) (c 
 		ON CONFLICT (job_id) DO NOTHING RETURNING project_id, tag_set_id, protected`, at, jobID).Scan(&c.project, &c.tags, &c.protected)
 	return c, err
 }
+
+// unsettledJobs are those of the jobs that run, or whose runner does, or that
+// ended after a point of time.
+func unsettledJobs(ctx context.Context, q db.Q, ids []int64, after time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM jobs WHERE id IN `+db.In(len(ids))+` AND (canceling OR finished_at IS NULL OR finished_at > ?)`, append(db.Any(ids), after)...)
+}
