@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -24,16 +23,16 @@ func idleRunners(b *testing.B, t *table) {
 		addr := freeAddr(b)
 		p := start(b, b.TempDir(), addr)
 		s := newSite(b, addr)
-		r := s.newRunner(b, s.client)
+		r := s.newRunner(b)
 		_, err := r.request() // for the cursor
 		check(b, err)
 		time.Sleep(idle)
 		before := p.resident(b)
-		transport := &http.Transport{MaxIdleConnsPerHost: waitingRunners}
 		end := make(chan struct{})
 		var wg sync.WaitGroup
 		for range waitingRunners {
-			one := &runner{addr: addr, client: &http.Client{Transport: transport}, token: r.token, cursor: r.cursor}
+			one := dialRunner(b, addr, r.token)
+			one.cursor = r.cursor
 			wg.Go(func() {
 				for {
 					_, err := one.request()
@@ -57,7 +56,6 @@ func idleRunners(b *testing.B, t *table) {
 		close(end)
 		p.stop(b)
 		wg.Wait()
-		transport.CloseIdleConnections()
 	}
 	name := fmt.Sprintf("%d idle runners, ", waitingRunners)
 	t.add(b, figure{name: name + "processor", measured: median(share), limit: 5, unit: "% of a core"})

@@ -31,7 +31,7 @@ func BenchmarkCILarge(b *testing.B) {
 			s := newSite(b, addr)
 			check(b, s.allowLogs(largeLog/mebi+1))
 			s.pushPipeline(b, 1)
-			r := s.newRunner(b, s.client)
+			r := s.newRunner(b)
 			j, err := r.await()
 			check(b, err)
 			check(b, r.state(j, "running", nil))
@@ -76,8 +76,7 @@ func (s site) allowLogs(megabytes int) error {
 	if err != nil {
 		return err
 	}
-	q.Header = jsonType()
-	q.Header.Set("PRIVATE-TOKEN", rootToken)
+	q.Header = http.Header{"Content-Type": {"application/json"}, "Private-Token": {rootToken}}
 	res, err := s.client.Do(q)
 	if err != nil {
 		return err
@@ -94,9 +93,20 @@ func (r *runner) upload(j *job, size int) error {
 	out, in := io.Pipe()
 	form := multipart.NewWriter(in)
 	go func() { in.CloseWithError(writeArchive(form, size)) }()
-	header := http.Header{"Job-Token": {j.Token}, "Content-Type": {form.FormDataContentType()}}
-	_, _, err := r.call(http.MethodPost, fmt.Sprintf("jobs/%d/artifacts?artifact_type=archive&artifact_format=zip", j.ID), header, out, http.StatusCreated)
-	return err
+	q, err := http.NewRequest(http.MethodPost, fmt.Sprintf("http://%s/api/v4/jobs/%d/artifacts?artifact_type=archive&artifact_format=zip", r.addr, j.ID), out)
+	if err != nil {
+		return err
+	}
+	q.Header = http.Header{"Job-Token": {j.Token}, "Content-Type": {form.FormDataContentType()}}
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusCreated {
+		return fmt.Errorf("upload: %s", res.Status)
+	}
+	return nil
 }
 
 func writeArchive(form *multipart.Writer, size int) error {
@@ -135,7 +145,7 @@ func TestCILarge(t *testing.T) {
 	s := newSite(t, serve(t, "").Addr())
 	check(t, s.allowLogs(3))
 	s.pushPipeline(t, 1)
-	r := s.newRunner(t, s.client)
+	r := s.newRunner(t)
 	j, err := r.await()
 	check(t, err)
 	check(t, r.state(j, "running", nil))

@@ -105,7 +105,7 @@ func TestFillJobs(t *testing.T) {
 	if n := count(t, s, `SELECT count(*) FROM job_queue`); n != 71 {
 		t.Errorf("%d jobs wait", n)
 	}
-	r := p.newRunner(t, p.client)
+	r := p.newRunner(t)
 	d := &draining{log: sampleLog(tracePatches * tracePatch), got: map[int64]bool{}}
 	d.work(t, r)
 	if len(d.got) != 71 || d.twice.Load() > 0 {

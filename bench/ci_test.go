@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,11 +43,9 @@ func drain(b *testing.B, t *table) {
 		sites = append(sites, p)
 	}
 	awaitQueue(b, s, drainProjects)
-	transport := &http.Transport{MaxIdleConnsPerHost: drainRunners}
-	b.Cleanup(transport.CloseIdleConnections)
 	var runners []*runner
 	for range drainRunners {
-		runners = append(runners, sites[0].newRunner(b, &http.Client{Transport: transport}))
+		runners = append(runners, sites[0].newRunner(b))
 	}
 	for b.Loop() {
 		fillJobs(b, s.DB, drainJobs/drainProjects/drainPipeline, drainPipeline)
@@ -157,7 +154,7 @@ func awaitQueue(b testing.TB, s *app.Server, n int) {
 // that waits has its job.
 func pushToJob(b *testing.B, t *table) {
 	s := newSite(b, serve(b, "").Addr())
-	r := s.newRunner(b, s.client)
+	r := s.newRunner(b)
 	_, err := r.request()
 	check(b, err)
 	log := sampleLog(tracePatches * tracePatch)

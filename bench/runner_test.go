@@ -1,13 +1,16 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,20 +35,32 @@ func (s site) pushPipeline(b testing.TB, serial int) {
 	g.Git("push", "-q", "--force", s.remote(), fmt.Sprintf("main:refs/heads/b%d", serial))
 }
 
-// runner is a simulated runner: it sends what the public runner sends.
+// runner is a simulated runner: it sends what the public runner sends, over
+// one connection and with as little work as that takes, since it shares the
+// processors with the server that is measured.
 type runner struct {
 	addr   string
-	client *http.Client
+	conn   net.Conn
+	in     *bufio.Reader
+	out    bytes.Buffer
 	token  string
 	cursor string // of its last request; with it the next may be held
 }
 
 // newRunner makes a runner of the instance.
-func (s site) newRunner(b testing.TB, client *http.Client) *runner {
+func (s site) newRunner(b testing.TB) *runner {
 	b.Helper()
 	var made struct{ Token string }
 	check(b, s.post("user/runners", `{"runner_type":"instance_type"}`, &made))
-	return &runner{addr: s.addr, client: client, token: made.Token}
+	return dialRunner(b, s.addr, made.Token)
+}
+
+func dialRunner(b testing.TB, addr, token string) *runner {
+	b.Helper()
+	conn, err := net.Dial("tcp", addr)
+	check(b, err)
+	b.Cleanup(func() { conn.Close() })
+	return &runner{addr: addr, conn: conn, in: bufio.NewReader(conn), token: token}
 }
 
 // job is what a runner needs of its job.
@@ -56,37 +71,35 @@ type job struct {
 
 // call sends a request and gives the body of the answer, whose status must be
 // one of those.
-func (r *runner) call(method, path string, header http.Header, body io.Reader, ok ...int) (*http.Response, []byte, error) {
-	q, err := http.NewRequest(method, "http://"+r.addr+"/api/v4/"+path, body)
+func (r *runner) call(method, path, header string, body []byte, ok ...int) (*http.Response, []byte, error) {
+	r.out.Reset()
+	fmt.Fprintf(&r.out, "%s /api/v4/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n\r\n", method, path, r.addr, len(body), header)
+	r.out.Write(body)
+	if _, err := r.conn.Write(r.out.Bytes()); err != nil {
+		return nil, nil, err
+	}
+	res, err := http.ReadResponse(r.in, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	q.Header = header
-	res, err := r.client.Do(q)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, status := range ok {
-		if res.StatusCode == status {
-			return res, text, nil
-		}
+	if !slices.Contains(ok, res.StatusCode) {
+		return nil, nil, fmt.Errorf("%s %s: %s: %.200s", method, path, res.Status, text)
 	}
-	return nil, nil, fmt.Errorf("%s %s: %s: %.200s", method, path, res.Status, text)
+	return res, text, nil
 }
 
-func jsonType() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+const jsonType = "Content-Type: application/json"
 
 // request asks for a job, nil when there is none.
 func (r *runner) request() (*job, error) {
 	body := fmt.Sprintf(`{"token":%q,"last_update":%q,"system_id":"s_bench","info":{"name":"bench","version":"17.11.0","platform":"linux",
 		"architecture":"amd64","executor":"shell","features":{"two_phase_job_commit":true,"trace_checksum":true,"trace_size":true,
 		"upload_multiple_artifacts":true,"refspecs":true,"masking":true,"cancelable":true}}}`, r.token, r.cursor)
-	res, text, err := r.call(http.MethodPost, "jobs/request", jsonType(), strings.NewReader(body), http.StatusCreated, http.StatusNoContent)
+	res, text, err := r.call(http.MethodPost, "jobs/request", jsonType, []byte(body), http.StatusCreated, http.StatusNoContent)
 	if err != nil {
 		return nil, err
 	}
@@ -101,16 +114,14 @@ func (r *runner) request() (*job, error) {
 // state tells how a job goes, with the checksum of its log at the end.
 func (r *runner) state(j *job, state string, log []byte) error {
 	body := fmt.Sprintf(`{"token":%q,"state":%q,"output":{"checksum":"crc32:%08x","bytesize":%d}}`, j.Token, state, crc32.ChecksumIEEE(log), len(log))
-	_, _, err := r.call(http.MethodPut, fmt.Sprintf("jobs/%d", j.ID), jsonType(), strings.NewReader(body), http.StatusOK)
+	_, _, err := r.call(http.MethodPut, fmt.Sprintf("jobs/%d", j.ID), jsonType, []byte(body), http.StatusOK)
 	return err
 }
 
 // trace sends a part of the log.
 func (r *runner) trace(j *job, at int, part []byte) error {
-	header := http.Header{
-		"Job-Token": {j.Token}, "Content-Type": {"text/plain"}, "Content-Range": {fmt.Sprintf("%d-%d", at, at+len(part)-1)},
-	}
-	_, _, err := r.call(http.MethodPatch, fmt.Sprintf("jobs/%d/trace", j.ID), header, bytes.NewReader(part), http.StatusAccepted)
+	header := fmt.Sprintf("Job-Token: %s\r\nContent-Type: text/plain\r\nContent-Range: %d-%d", j.Token, at, at+len(part)-1)
+	_, _, err := r.call(http.MethodPatch, fmt.Sprintf("jobs/%d/trace", j.ID), header, part, http.StatusAccepted)
 	return err
 }
 
@@ -155,7 +166,7 @@ func sampleLog(size int) []byte {
 func TestRunner(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, serve(t, "").Addr())
-	r := s.newRunner(t, s.client)
+	r := s.newRunner(t)
 	if j, err := r.request(); j != nil || err != nil || r.cursor == "" {
 		t.Fatalf("%v, %v, %q", j, err, r.cursor)
 	}
