@@ -34,12 +34,19 @@ type Options struct {
 	// reader may know; what it does not find stays as it was written. Nil looks
 	// for none.
 	Resolve func(refs []Reference) (map[Reference]Target, error)
+	// Task draws the nth box of the lists of tasks, counted from 0; nil draws
+	// boxes that can only be looked at. What it gives is not cleaned.
+	Task func(n int, done bool) string
 }
 
 // Markdown renders Markdown of the usual kind, with tables, lists of tasks,
 // footnotes and plain addresses.
 func Markdown(source string, o Options) (string, error) {
-	md := engine(o)
+	var boxes *marks
+	if o.Task != nil {
+		boxes = newMarks()
+	}
+	md := engine(o, boxes)
 	doc := md.Parser().Parse(text.NewReader([]byte(source)), parser.WithContext(parser.NewContext(parser.WithIDs(&headings{}))))
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering || o.Link == nil {
@@ -62,20 +69,25 @@ func Markdown(source string, o Options) (string, error) {
 	}
 	// Markdown may hold HTML of its own, so what comes out is cleaned.
 	safe := policy().SanitizeReader(&out).String()
-	if o.Resolve == nil {
-		return safe, nil
+	if o.Resolve != nil {
+		if safe, err = refer(safe, o.Resolve); err != nil {
+			return "", err
+		}
 	}
-	return refer(safe, o.Resolve)
+	if boxes != nil {
+		safe = boxes.fill(safe, o.Task)
+	}
+	return safe, nil
 }
 
 // Plain shows a text as it was written.
 func Plain(source string) string { return "<pre>" + html.EscapeString(source) + "</pre>" }
 
-func engine(o Options) goldmark.Markdown {
+func engine(o Options, boxes *marks) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.GFM, extension.Footnote),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{o.Code}, 100))),
+		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{o.Code, boxes}, 100))),
 	)
 }
 
@@ -127,13 +139,14 @@ func (h *headings) Put([]byte) {}
 // blocks colours the code in a text, and gives the boxes of lists of tasks
 // names.
 type blocks struct {
-	code func(w io.Writer, language, source string) error
+	code  func(w io.Writer, language, source string) error
+	boxes *marks // nil for boxes to be looked at
 }
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, b.fenced)
-	r.Register(tasks.KindTaskCheckBox, task)
+	r.Register(tasks.KindTaskCheckBox, b.task)
 }
 
 func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -156,8 +169,12 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 	return ast.WalkContinue, nil
 }
 
-func task(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (b blocks) task(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
+		return ast.WalkContinue, nil
+	}
+	if b.boxes != nil {
+		b.boxes.put(w, n.(*tasks.TaskCheckBox).IsChecked)
 		return ast.WalkContinue, nil
 	}
 	box := `<input disabled="" type="checkbox" aria-label="To do"> `

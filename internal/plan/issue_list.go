@@ -115,6 +115,20 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 	return c, nil
 }
 
+// CountOpen counts the open issues of a project that the actor was shown, as far
+// as he sees them; over says that there are more than are counted.
+func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
+	if !in.MayRead(by, project.IssuePart) {
+		return 0, false, nil
+	}
+	w := s.issuesIn(by, place{project: in})
+	s.narrow(&w, by, place{project: in}, IssueFilter{State: Opened})
+	if n, over, err = totalIssues(ctx, s.DB, w); err != nil {
+		return 0, false, fmt.Errorf("count open issues of project %d: %w", in.ID, err)
+	}
+	return n, over, nil
+}
+
 // MilestoneIssues lists the issues of a milestone that the actor sees; NotFound.
 func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at project.Place, id int64, p db.Paging) (db.Page[*Issue], error) {
 	m, err := s.Milestone(ctx, by, at, id)

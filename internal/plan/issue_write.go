@@ -13,6 +13,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/markup"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -25,6 +26,7 @@ type IssueFields struct {
 	Confidential *bool
 	Type         *string
 	Event        string // close or reopen
+	Tick         *Tick  // a box in the description
 
 	// The plan: who is to do it, until when and what for.
 	Assignees    *[]int64
@@ -38,6 +40,12 @@ type IssueFields struct {
 	Weight       *int64
 
 	UpdatedAt *time.Time // for administrators and Owners
+}
+
+// Tick says what becomes of a box in the lists of tasks of a text.
+type Tick struct {
+	Task int // counted from 0
+	Done bool
 }
 
 // unplanned takes away what only those may say who plan.
@@ -169,6 +177,13 @@ func (i *Issue) apply(f IssueFields) error {
 		if *f.Milestone == 0 {
 			i.MilestoneID = nil
 		}
+	}
+	if f.Tick != nil {
+		text, ok := markup.SetTask(i.Description, f.Tick.Task, f.Tick.Done)
+		if !ok {
+			return errs.Conflict("Somebody has changed the tasks meanwhile.")
+		}
+		i.Description = text
 	}
 	wrong := map[string][]string{}
 	switch {

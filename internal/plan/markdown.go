@@ -26,22 +26,42 @@ func (s *Service) OnReference(kind markup.Kind, r Referrer) { s.referrers[kind] 
 // named, its references become links as far as the reader sees what they stand
 // for. NotFound when he does not see the project; TooLarge.
 func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, source string) (string, error) {
-	if len(source) > maxText {
-		return "", errs.TooLarge("The text is longer than %d bytes.", maxText)
+	list, err := s.RenderAll(ctx, by, in, Text{Source: source})
+	if err != nil {
+		return "", err
 	}
-	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{}}
+	return list[0], nil
+}
+
+// Text is a text that is to be shown. Task draws the boxes of its tasks, as it
+// does for markup.
+type Text struct {
+	Source string
+	Task   func(n int, done bool) string
+}
+
+// RenderAll is Render for the texts of a page: what they refer to is looked for
+// once.
+func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref, texts ...Text) ([]string, error) {
+	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{}, found: map[markup.Reference]*markup.Target{}}
 	if in != nil {
 		p, err := s.Projects.Require(ctx, by, *in, project.NoAccess)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		r.known[""] = p
 	}
-	html, err := markup.Markdown(source, markup.Options{Resolve: r.resolve, Link: r.link})
-	if err != nil {
-		return "", fmt.Errorf("render text: %w", err)
+	list := make([]string, len(texts))
+	for i, t := range texts {
+		if len(t.Source) > maxText {
+			return nil, errs.TooLarge("The text is longer than %d bytes.", maxText)
+		}
+		var err error
+		if list[i], err = markup.Markdown(t.Source, markup.Options{Resolve: r.resolve, Link: r.link, Task: t.Task}); err != nil {
+			return nil, fmt.Errorf("render text: %w", err)
+		}
 	}
-	return html, nil
+	return list, nil
 }
 
 // reader is one for whom a text is rendered.
@@ -51,6 +71,7 @@ type reader struct {
 	by    actor.Actor
 	known map[string]*project.Project // by the path of a reference; nil for what he does not see
 	reads int                         // how often the repository was asked
+	found map[markup.Reference]*markup.Target
 }
 
 // link leads links to uploads to where they are.
@@ -66,12 +87,15 @@ func (r *reader) link(to string, _ bool) string {
 func (r *reader) resolve(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
 	found := map[markup.Reference]markup.Target{}
 	for _, ref := range refs {
-		target, err := r.target(ref)
-		if hidden(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
+		target, known := r.found[ref]
+		if !known {
+			var err error
+			if target, err = r.target(ref); err != nil && !hidden(err) {
+				return nil, err
+			} else if err != nil {
+				target = nil
+			}
+			r.found[ref] = target
 		}
 		if target != nil {
 			found[ref] = *target

@@ -212,3 +212,8 @@ func countIssues(ctx context.Context, q db.Q, w db.Where) (c Counts, err error) 
 		FROM `+issueTables+w.SQL(), w.Args()...).Scan(&c.All, &c.Opened, &c.Closed)
 	return c, err
 }
+
+// totalIssues counts up to db.CountLimit.
+func totalIssues(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {
+	return d.Total(ctx, issueTables+w.SQL(), w.Args()...)
+}
