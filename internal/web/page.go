@@ -27,6 +27,7 @@ const (
 	visitor           // those who have not signed in; others are led home
 	unfinished        // like signedIn, also while the password has to be changed
 	admins            // administrators; to others there is no such page
+	sender            // like signedIn; what is sent is a file, not a form
 )
 
 // route is a line of the tables of pages.
@@ -77,7 +78,11 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	}
 	v.flash = v.takeFlash()
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
-		if err := v.checkForm(); err != nil {
+		check := v.checkForm
+		if who == sender {
+			check = v.checkHeader
+		}
+		if err := check(); err != nil {
 			return err
 		}
 	}
@@ -87,7 +92,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	switch {
 	case who == visitor && v.session != nil:
 		return v.redirect("/")
-	case (who == signedIn || who == unfinished || who == admins) && v.session == nil:
+	case (who == signedIn || who == unfinished || who == admins || who == sender) && v.session == nil:
 		return v.askToSignIn()
 	case who == admins && !v.actor.Admin:
 		return errs.NotFound("")

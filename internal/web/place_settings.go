@@ -11,8 +11,18 @@ import (
 // most are the same for both. "GET settings/members" is what stands behind
 // "/-/" there.
 func (w *Web) settingsPage(pattern string, do func(*visit, project.Place) error) {
-	w.projectPage(pattern, signedIn, ofProject(do))
-	w.groupPage(pattern, signedIn, func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref, Group: true}) })
+	w.placePage(pattern, signedIn, do)
+}
+
+// placePage adds a page to projects and to groups.
+func (w *Web) placePage(pattern string, who access, do func(*visit, project.Place) error) {
+	w.projectPage(pattern, who, ofProject(do))
+	w.groupPage(pattern, who, ofGroup(do))
+}
+
+// ofGroup takes a group for a place.
+func ofGroup(do func(*visit, project.Place) error) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref, Group: true}) }
 }
 
 // ofProject takes a project for a place.
@@ -28,7 +38,7 @@ func (w *Web) settingsPages() {
 	}
 	members := func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "members")) }
 	w.projectPage("GET project_members", signedIn, ofProject(members))
-	w.groupPage("GET group_members", signedIn, func(v *visit, ref project.Ref) error { return members(v, project.Place{Ref: ref, Group: true}) })
+	w.groupPage("GET group_members", signedIn, ofGroup(members))
 	w.projectPage("GET settings/repository", signedIn, ofProject(func(v *visit, in project.Place) error {
 		return v.redirect(settingsOf(in, "protected"))
 	}))

@@ -29,9 +29,11 @@ type head struct {
 	Project *project.Project
 	Parents []crumb
 	Tab     string
-	User    bool // somebody has signed in
-	Builds  bool // he sees the pipelines
-	Code    bool // he may read the code
+	User    bool   // somebody has signed in
+	Builds  bool   // he sees the pipelines
+	Code    bool   // he may read the code
+	Issues  bool   // he sees the issues
+	Open    string // how many of those are open
 	MayPush bool
 	MaySet  bool // the visitor may change its settings
 	HTTP    string
@@ -50,6 +52,15 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		MaySet: v.actor.Admin || p.Access.Level() >= project.Maintainer,
+	}
+	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
+		n, over, err := w.Plan.CountOpen(v, v.actor, p)
+		if err != nil {
+			return head{}, err
+		}
+		if h.Open = strconv.Itoa(n); over {
+			h.Open = "10k+"
+		}
 	}
 	h.MayPush = h.Code && !p.Archived && (v.actor.Admin || p.Access.Level() >= project.Developer)
 	if w.Site.SSHPort != "" {
@@ -168,7 +179,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.Issues, p.Open, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

@@ -93,6 +93,7 @@ func New(d Deps) *Web {
 	w.oauthPages()
 	w.codePages()
 	w.uploadPages()
+	w.planPages()
 	w.pipelinePages()
 	w.jobPages()
 	w.artifactPages()

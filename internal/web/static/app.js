@@ -205,8 +205,103 @@
     text.addEventListener("blur", () => { delete text.dataset.leave; });
   }
 
+  // Forms that change a part of the page are sent without leaving it. What the
+  // server refuses it says on the page that comes then.
+  const send = async (form, button) => {
+    const data = new FormData(form, button);
+    const res = await fetch(form.action, { method: "POST", body: new URLSearchParams(data), headers: { Accept: "text/html" } });
+    if (!res.ok && res.status !== 422) throw new Error(res.statusText);
+    return res;
+  };
+  document.addEventListener("submit", async (e) => {
+    const form = e.target, quiet = "quiet" in form.dataset, sheet = "sheetForm" in form.dataset && form.closest("[data-part]");
+    if (e.defaultPrevented || !quiet && !sheet) return;
+    e.preventDefault();
+    try {
+      const res = await send(form, e.submitter);
+      if (res.status === 422) { form.outerHTML = partOf(await res.text(), "[data-sheet-form]")?.outerHTML || form.outerHTML; return; }
+      if (sheet) form.remove();
+      if (e.submitter) e.submitter.disabled = false; // else its part is left as it is
+      await refresh();
+      if (quiet && e.submitter?.isConnected) location.reload();
+      say("Saved");
+    } catch { form.submit(); }
+  });
+  const partOf = (html, q) => new DOMParser().parseFromString(html, "text/html").querySelector(q);
+
+  // A link to the form of a part of the page shows it in its place.
+  document.addEventListener("click", async (e) => {
+    const a = e.target.closest("a[data-sheet]"), close = e.target.closest("[data-part] [data-sheet-close]");
+    if (close) { e.preventDefault(); close.closest("form").remove(); return; }
+    if (!a || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
+    const part = a.closest("[data-part]"), open = part.querySelector("[data-sheet-form]");
+    if (open) { open.remove(); return; }
+    try {
+      const form = partOf(await (await fetch(a.href)).text(), "[data-sheet-form]");
+      part.append(document.adoptNode(form));
+      ready(form);
+      form.querySelector("input:not([type=hidden]):not([hidden]), select")?.focus();
+    } catch { location.href = a.href; }
+  });
+  document.addEventListener("keydown", (e) => { if (e.key === "Escape") e.target.closest("[data-part] [data-sheet-form]")?.remove(); });
+
+  // Long lists of boxes can be narrowed.
+  const ready = (from) => { for (const f of $$("[data-narrow]", from)) f.hidden = false; };
+  ready(document);
+  document.addEventListener("input", (e) => {
+    if (!("narrow" in e.target.dataset)) return;
+    const want = e.target.value.trim().toLowerCase();
+    for (const l of $$("label", e.target.closest("[data-many]"))) l.hidden = !l.textContent.toLowerCase().includes(want) && !l.querySelector(":checked");
+  });
+  document.addEventListener("keydown", (e) => { if (e.key === "Enter" && "narrow" in (e.target.dataset || {})) e.preventDefault(); });
+
+  // Texts in Markdown: looked at before they are sent, and files dropped or
+  // pasted into them.
+  for (const box of $$("[data-editor]")) {
+    const area = box.querySelector("textarea"), look = box.querySelector("[data-look]"), shown = box.querySelector("[data-preview]");
+    const token = () => box.closest("form").querySelector("[name=authenticity_token]").value;
+    look.type = "button"; // else it is what Enter presses
+    look.addEventListener("click", async () => {
+      if (!shown.hidden) {
+        shown.hidden = true;
+        area.hidden = false;
+        look.lastChild.textContent = " Preview";
+        area.focus();
+        return;
+      }
+      const res = await fetch(`${box.dataset.editor}preview_markdown`, { method: "POST", headers: { "X-Csrf-Token": token() }, body: new URLSearchParams({ text: area.value }) });
+      if (!res.ok) return;
+      shown.innerHTML = await res.text() || "Nothing to show.";
+      shown.hidden = false;
+      area.hidden = true;
+      look.lastChild.textContent = " Write";
+    });
+    if (!("uploads" in box.dataset)) continue;
+    const put = async (file) => {
+      const wait = `[Sending ${file.name}…]`;
+      area.setRangeText(wait, area.selectionStart, area.selectionEnd, "end");
+      let text = "";
+      try {
+        const res = await fetch(`${box.dataset.editor}uploads?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: { "X-Csrf-Token": token(), "Content-Type": "application/octet-stream" }, body: file });
+        text = res.ok ? (await res.json()).markdown : "";
+        say(text ? `${file.name} is attached` : `${file.name} can not be attached`);
+      } catch { say(`${file.name} can not be attached`); }
+      const at = area.value.indexOf(wait);
+      if (at >= 0) area.setRangeText(text || `[${file.name} could not be sent]`, at, at + wait.length, "end");
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    const take = async (files) => { for (const f of files) await put(f); };
+    for (const e of $$("[data-attach]", box)) e.hidden = false;
+    box.querySelector("input[type=file]").addEventListener("change", (e) => { take([...e.target.files]); e.target.value = ""; });
+    area.addEventListener("paste", (e) => { if (e.clipboardData.files.length) { e.preventDefault(); take([...e.clipboardData.files]); } });
+    area.addEventListener("dragover", (e) => { if ([...e.dataTransfer.types].includes("Files")) { e.preventDefault(); box.classList.add("drop"); } });
+    for (const end of ["dragleave", "drop"]) area.addEventListener(end, () => box.classList.remove("drop"));
+    area.addEventListener("drop", (e) => { if (e.dataTransfer.files.length) { e.preventDefault(); take([...e.dataTransfer.files]); } });
+  }
+
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.
-  const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new" };
+  const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new", i: "/dashboard/issues" };
   let after = 0;
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") closeMenus();

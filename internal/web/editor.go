@@ -1,0 +1,94 @@
+package web
+
+import (
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+func (w *Web) editorPages() {
+	w.placePage("POST preview_markdown", signedIn, w.showPreview)
+	w.projectPage("POST uploads", sender, w.sendUpload)
+}
+
+// showPreview gives the script of a page a text as it will look.
+func (w *Web) showPreview(v *visit, in project.Place) error {
+	html, err := w.preview(v, in, v.r.PostForm.Get("text"))
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.Header().Set("Cache-Control", "no-store")
+	_, _ = v.w.Write([]byte(html))
+	return nil
+}
+
+// preview renders a text for the one who writes it.
+func (w *Web) preview(v *visit, in project.Place, source string) (template.HTML, error) {
+	list, err := w.renderAll(v, in, plan.Text{Source: source})
+	if err != nil {
+		return "", err
+	}
+	return list[0], nil
+}
+
+// renderAll renders texts of a project or group. References are those of a
+// project: a group has none.
+func (w *Web) renderAll(v *visit, in project.Place, texts ...plan.Text) ([]template.HTML, error) {
+	ref := &in.Ref
+	if in.Group {
+		if _, err := w.Projects.RequireGroup(v, v.actor, in.Ref, project.NoAccess); err != nil {
+			return nil, err
+		}
+		ref = nil
+	}
+	list, err := w.Plan.RenderAll(v, v.actor, ref, texts...)
+	if err != nil {
+		return nil, err
+	}
+	safe := make([]template.HTML, len(list)) // markup has cleaned them
+	for i, html := range list {
+		safe[i] = template.HTML(html)
+	}
+	return safe, nil
+}
+
+// sendUpload keeps a file that somebody dropped into a text, and gives the
+// script what to write there.
+func (w *Web) sendUpload(v *visit, ref project.Ref) error {
+	name := path.Base(strings.ReplaceAll(v.param("name"), `\`, "/"))
+	if name == "." || name == "/" || len(name) > 200 {
+		return errs.Invalid("The file has no name.")
+	}
+	size := v.r.ContentLength
+	if size < 0 {
+		return errs.Invalid("How large the file is was not said.")
+	}
+	u, err := w.Plan.AddUpload(v, v.actor, ref, name, size, http.MaxBytesReader(v.w, v.r.Body, plan.MaxUpload))
+	if err != nil {
+		return err
+	}
+	link := "[" + strings.NewReplacer("[", "", "]", "", "\\", "").Replace(u.Name) + "](" +
+		strings.NewReplacer("(", "%28", ")", "%29").Replace(pathTo(u.Path())) + ")"
+	if imageKind(u.Name) != "" {
+		link = "!" + link
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.Header().Set("Cache-Control", "no-store")
+	return json.NewEncoder(v.w).Encode(map[string]string{"markdown": link})
+}
+
+// editor is a field for a text in Markdown, for the templates.
+type editor struct {
+	field
+	Base    string // where the page's previews and uploads are
+	Uploads bool
+}
+
+func newEditor(base string, uploads bool, f field) editor { return editor{f, base, uploads} }

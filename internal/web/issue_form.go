@@ -1,0 +1,360 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (w *Web) issueFormPages() {
+	w.projectPage("GET issues/new", signedIn, w.newIssue)
+	w.projectPage("POST issues", signedIn, w.createIssue)
+	w.projectPage("GET issues/{id}/edit", signedIn, w.editIssue)
+	w.projectPage("POST issues/{id}", signedIn, w.updateIssue)
+	w.projectPage("GET issues/{id}/edit/{part}", signedIn, w.editPart)
+	w.projectPage("POST issues/{id}/edit/{part}", signedIn, w.savePart)
+}
+
+// issueForm is a new issue, or one that is changed.
+type issueForm struct {
+	planHead
+	IID       int64 // 0 is a new one
+	Form      form
+	Preview   template.HTML
+	Chooses   bool // the visitor may say what is planned
+	Hides     bool // and whether it is confidential
+	Labels    []choice
+	Assignees []choice
+	Goals     []option
+}
+
+// choice is something that can be ticked in a list of many.
+type choice struct {
+	Value, Label, Note string
+	On                 bool
+	Chip               *plan.Label
+	User               *user.User
+}
+
+func (issueForm) view() string { return "issue_form" }
+func (p issueForm) title() string {
+	if p.IID == 0 {
+		return "New issue · " + p.Name()
+	}
+	return "Edit #" + strconv.FormatInt(p.IID, 10) + " · " + p.Name()
+}
+
+func (w *Web) newIssue(v *visit, ref project.Ref) error {
+	f := filled("title", v.param("title"), "description", v.param("description"), "milestone_id", v.param("milestone_id"))
+	f.Values["labels"] = v.r.URL.Query()["labels"]
+	return w.showIssueForm(v, ref, nil, f)
+}
+
+// showIssueForm shows the form of an issue; nil is a new one.
+func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) error {
+	h, err := w.planned(v, ref)
+	if err != nil {
+		return err
+	}
+	if !h.Adds {
+		return h.P.Project.Changeable()
+	}
+	p := issueForm{planHead: h, Form: f, Chooses: h.Plans, Hides: h.Plans}
+	if i == nil {
+		// Members plan what they write; others can only hide it.
+		p.Chooses, p.Hides = v.level(h.P.Project) >= project.Guest, true
+	} else {
+		p.IID = i.IID
+		if !h.Plans && !owns(v, i) {
+			return errs.Forbidden("")
+		}
+	}
+	if v.r.PostForm.Get("preview") != "" {
+		if p.Preview, err = w.preview(v, h.Place, f.Get("description")); err != nil {
+			return err
+		}
+	}
+	p.Form.only("title", "description", "due_date", "milestone_id")
+	if p.Chooses {
+		if p.Labels, err = w.labelChoices(v, h.Place, f.Values["labels"]); err != nil {
+			return err
+		}
+		if p.Assignees, err = w.peopleChoices(v, h.Place, f.Values["assignee_ids"]); err != nil {
+			return err
+		}
+		if p.Goals, err = w.goalOptions(v, h.Place, i); err != nil {
+			return err
+		}
+	}
+	return v.showForm(p, p.Form)
+}
+
+// labelChoices are the labels of a place with those ticked that are chosen.
+func (w *Web) labelChoices(v *visit, in project.Place, chosen []string) ([]choice, error) {
+	page, err := w.Plan.Labels(v, v.actor, in, plan.LabelFilter{Ancestors: true}, allOf())
+	var list []choice
+	for _, l := range page.Items {
+		list = append(list, choice{Value: l.Name, Label: l.Name, Note: l.Description, On: slices.Contains(chosen, l.Name), Chip: l})
+	}
+	for _, name := range chosen { // there may be more labels than are shown
+		if !slices.ContainsFunc(list, func(c choice) bool { return c.Value == name }) {
+			list = append(list, choice{Value: name, Label: name, On: true, Chip: &plan.Label{Name: name, Color: "#8a8fa3"}})
+		}
+	}
+	return list, err
+}
+
+// peopleChoices are the members of a project, and those who are chosen.
+func (w *Web) peopleChoices(v *visit, in project.Place, chosen []string) ([]choice, error) {
+	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true}, allOf())
+	if err != nil {
+		return nil, err
+	}
+	var list []choice
+	add := func(u *user.User) {
+		id := strconv.FormatInt(u.ID, 10)
+		if !slices.ContainsFunc(list, func(c choice) bool { return c.Value == id }) {
+			list = append(list, choice{Value: id, Label: u.Name, Note: "@" + u.Username, On: slices.Contains(chosen, id), User: u})
+		}
+	}
+	for _, m := range page.Items {
+		add(m.User)
+	}
+	var others []int64
+	for _, text := range chosen {
+		if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+			others = append(others, id)
+		}
+	}
+	known, err := w.Users.FindAll(v, others)
+	for _, id := range others {
+		if u := known[id]; u != nil {
+			add(u)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b choice) int { return int(on1(b.On)) - int(on1(a.On)) })
+	return list, err
+}
+
+func on1(b bool) int8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// goalOptions are the milestones that issues can work towards, and the one
+// that an issue has.
+func (w *Web) goalOptions(v *visit, in project.Place, i *plan.Issue) ([]option, error) {
+	page, err := w.Plan.Milestones(v, v.actor, in, plan.MilestoneFilter{State: plan.ActiveMilestone, Ancestors: true}, allOf())
+	list := []option{{"0", "No milestone"}}
+	for _, m := range page.Items {
+		list = append(list, option{strconv.FormatInt(m.ID, 10), m.Title})
+	}
+	if i != nil && i.Milestone != nil && !slices.ContainsFunc(list, func(o option) bool { return o.Value == milestoneID(i) }) {
+		list = append(list, option{milestoneID(i), i.Milestone.Title})
+	}
+	return list, err
+}
+
+// issueFields reads what the form of an issue says; what is wrong is noted in
+// the form.
+func (v *visit) issueFields(f *form) plan.IssueFields {
+	title, text, hidden := v.text("title"), f.Get("description"), v.ticked("confidential")
+	fields := plan.IssueFields{Title: &title, Description: &text, Confidential: &hidden}
+	if v.ticked("planned") {
+		v.planFields(f, &fields, "labels", "assignees", "milestone", "due_date")
+	}
+	return fields
+}
+
+// planFields reads parts of what is planned.
+func (v *visit) planFields(f *form, to *plan.IssueFields, parts ...string) {
+	for _, part := range parts {
+		switch part {
+		case "labels":
+			labels := slices.Clone(v.r.PostForm["labels"])
+			if added := v.text("new_label"); added != "" {
+				labels = append(labels, added)
+			}
+			to.Labels = &labels
+		case "assignees":
+			people := []int64{}
+			for _, text := range v.r.PostForm["assignee_ids"] {
+				if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+					people = append(people, id)
+				}
+			}
+			to.Assignees = &people
+		case "milestone":
+			id := v.whole(f, "milestone_id")
+			to.Milestone = &id
+		case "due_date":
+			day := v.text("due_date")
+			if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+				f.wrong("due_date", "is not a day")
+			}
+			to.DueDate = &day
+		}
+	}
+}
+
+func (w *Web) createIssue(v *visit, ref project.Ref) error {
+	f := v.sent()
+	fields := v.issueFields(&f)
+	if v.ticked("preview") || f.bad() {
+		return w.showIssueForm(v, ref, nil, f)
+	}
+	i, err := w.Plan.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields})
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showIssueForm(v, ref, nil, f)
+	}
+	return v.redirect(issuePath(i))
+}
+
+func (w *Web) editIssue(v *visit, ref project.Ref) error {
+	_, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return err
+	}
+	f := filled("title", i.Title, "description", i.Description, "confidential", on(i.Confidential), "due_date", i.DueDate, "milestone_id", milestoneID(i), "was", digest(i.Description))
+	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i), assigneeIDs(i)
+	return w.showIssueForm(v, ref, i, f)
+}
+
+func milestoneID(i *plan.Issue) string {
+	if i.MilestoneID == nil {
+		return "0"
+	}
+	return strconv.FormatInt(*i.MilestoneID, 10)
+}
+
+func labelNames(i *plan.Issue) (list []string) {
+	for _, l := range i.Labels {
+		list = append(list, l.Name)
+	}
+	return list
+}
+
+func assigneeIDs(i *plan.Issue) (list []string) {
+	for _, u := range i.Assignees {
+		list = append(list, strconv.FormatInt(u.ID, 10))
+	}
+	return list
+}
+
+// digest tells one text from another: a form says with it which one it began
+// with.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (w *Web) updateIssue(v *visit, ref project.Ref) error {
+	_, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return err
+	}
+	f := v.sent()
+	fields := v.issueFields(&f)
+	if !v.ticked("preview") && v.text("was") != digest(i.Description) {
+		f.Error = "Somebody has changed the description meanwhile. Look at the issue, then save again if yours is to stay."
+		f.Values.Set("was", digest(i.Description))
+	}
+	if v.ticked("preview") || f.bad() {
+		return w.showIssueForm(v, ref, i, f)
+	}
+	if _, err := w.Plan.UpdateIssue(v, v.actor, ref, i.IID, fields); err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showIssueForm(v, ref, i, f)
+	}
+	return v.done("The issue has been changed.", issuePath(i))
+}
+
+// partPage changes one part of what is planned of an issue. The script shows
+// its form beside the issue.
+type partPage struct {
+	planHead
+	issueRow
+	Which   string // labels, assignees, milestone or due_date
+	Form    form
+	Choices []choice
+	Goals   []option
+}
+
+func (partPage) view() string    { return "issue_part" }
+func (p partPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
+
+func (w *Web) editPart(v *visit, ref project.Ref) error {
+	_, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return err
+	}
+	f := filled("due_date", i.DueDate, "milestone_id", milestoneID(i))
+	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i), assigneeIDs(i)
+	return w.showPart(v, ref, f)
+}
+
+func (w *Web) showPart(v *visit, ref project.Ref, f form) error {
+	h, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return err
+	}
+	if !h.Plans {
+		return errs.Forbidden("")
+	}
+	p := partPage{planHead: h, issueRow: w.issueRow(i, false), Which: chi.URLParam(v.r, "part"), Form: f}
+	switch p.Which {
+	case "labels":
+		p.Choices, err = w.labelChoices(v, h.Place, f.Values["labels"])
+	case "assignees":
+		p.Choices, err = w.peopleChoices(v, h.Place, f.Values["assignee_ids"])
+	case "milestone":
+		p.Goals, err = w.goalOptions(v, h.Place, i)
+	case "due_date":
+	default:
+		err = errs.NotFound("")
+	}
+	if err != nil {
+		return err
+	}
+	return v.showForm(p, f)
+}
+
+func (w *Web) savePart(v *visit, ref project.Ref) error {
+	h, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return err
+	}
+	if !h.Plans {
+		return errs.Forbidden("") // the feature would leave it as it is
+	}
+	f := v.sent()
+	var fields plan.IssueFields
+	v.planFields(&f, &fields, chi.URLParam(v.r, "part"))
+	if f.bad() {
+		return w.showPart(v, ref, f)
+	}
+	if _, err := w.Plan.UpdateIssue(v, v.actor, ref, i.IID, fields); err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showPart(v, ref, f)
+	}
+	return v.redirect(issuePath(i))
+}

@@ -1,0 +1,130 @@
+package web
+
+import (
+	"html/template"
+	"strconv"
+
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// planPages are those of the planned work, by the tables of each kind.
+func (w *Web) planPages() {
+	w.issueListPages()
+	w.issuePages()
+	w.issueFormPages()
+	w.editorPages()
+}
+
+// planHead is what the pages of the planned work of a project or group begin
+// with.
+type planHead struct {
+	P     *head
+	G     *groupHead
+	Place project.Place
+	Base  string // "/group/project/-/" or "/groups/group/-/"
+	Part  string // issues, boards, labels or milestones
+	Plans bool   // the visitor may change what is planned
+	User  bool   // somebody has signed in
+	Adds  bool   // he may make issues
+}
+
+func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error) {
+	p := planHead{Place: in, Part: part, Base: pathTo(placePath(in)) + "/-/", User: v.session != nil}
+	if in.Group {
+		g, err := w.groupHead(v, in.Ref, "issues")
+		if err != nil {
+			return p, err
+		}
+		p.G = &g
+		p.Plans, err = w.plansIn(v, g.Group)
+		return p, err
+	}
+	h, err := w.head(v, in.Ref, "issues")
+	if err != nil {
+		return p, err
+	}
+	p.P, p.Place.Ref = &h, h.in()
+	p.Plans = p.User && v.level(h.Project) >= project.Planner && !h.Project.Archived
+	p.Adds = p.User && h.Issues && !h.Project.Archived
+	return p, nil
+}
+
+// plansIn tells whether somebody may plan in a group that he was shown.
+func (w *Web) plansIn(v *visit, n *project.Namespace) (bool, error) {
+	if v.session == nil || v.actor.Admin {
+		return v.session != nil, nil
+	}
+	level, err := w.Projects.GroupLevel(v, v.actor, n.ID)
+	return level >= project.Planner, err
+}
+
+// Name is that of the project or group.
+func (h planHead) Name() string {
+	if h.G != nil {
+		return h.G.Group.FullName
+	}
+	return h.P.Project.FullName()
+}
+
+// Uploads tells whether texts here can link to files.
+func (h planHead) Uploads() bool { return h.P != nil }
+
+// planned is pages of the planned work of a project, whose issues the visitor
+// sees.
+func (w *Web) planned(v *visit, ref project.Ref) (planHead, error) {
+	h, err := w.planHead(v, project.Place{Ref: ref}, "issues")
+	if err == nil {
+		_, err = w.Projects.RequirePart(v, v.actor, h.Place.Ref, project.IssuePart)
+	}
+	return h, err
+}
+
+// issueRow is an issue in a list.
+type issueRow struct {
+	*plan.Issue
+	Path string // of its page
+	Ref  string // how it is called there
+	Late bool
+}
+
+func (w *Web) issueRow(i *plan.Issue, away bool) issueRow {
+	r := issueRow{Issue: i, Path: issuePath(i), Ref: "#" + strconv.FormatInt(i.IID, 10)}
+	if away {
+		r.Ref = i.ProjectPath + r.Ref
+	}
+	r.Late = i.State == plan.Opened && w.late(i.DueDate)
+	return r
+}
+
+func (w *Web) issueRows(list []*plan.Issue, away bool) []issueRow {
+	rows := make([]issueRow, len(list))
+	for i, issue := range list {
+		rows[i] = w.issueRow(issue, away)
+	}
+	return rows
+}
+
+func issuePath(i *plan.Issue) string {
+	return "/" + i.ProjectPath + "/-/issues/" + strconv.FormatInt(i.IID, 10)
+}
+
+// late tells whether a day is over.
+func (w *Web) late(day string) bool { return day != "" && day < w.Now().UTC().Format("2006-01-02") }
+
+// milestonePath is where a milestone has its page.
+func milestonePath(m *plan.Milestone) string {
+	in := project.Place{Ref: project.Ref(m.Path), Group: m.GroupID != nil}
+	return pathTo(placePath(in)) + "/-/milestones/" + strconv.FormatInt(m.IID, 10)
+}
+
+// chip draws a label. Its colour is an attribute of a picture: pages have no
+// style of their own. Lists have many, so it is done without a template.
+func chip(l *plan.Label) template.HTML {
+	esc := template.HTMLEscapeString
+	title := ""
+	if l.Description != "" {
+		title = ` title="` + esc(l.Description) + `"`
+	}
+	return template.HTML(`<span class="chip"` + title + `><svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="` + esc(l.Color) + `"/></svg>` + esc(l.Name) + `</span>`)
+}

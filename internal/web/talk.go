@@ -1,0 +1,304 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// talker is a kind of thing that people talk about, below a project.
+type talker struct {
+	at   string                                                         // "issues/{id}"
+	word string                                                         // "issue"
+	find func(*visit, project.Ref) (plan.Noteable, error)               // the one that the address names
+	turn func(v *visit, ref project.Ref, iid int64, event string) error // closes or reopens it
+}
+
+// talkPages are the forms of what people say about a kind of things.
+func (w *Web) talkPages(t talker) {
+	w.projectPage("POST "+t.at+"/notes", signedIn, w.say(t))
+	w.projectPage("POST "+t.at+"/discussions/{discussion}", signedIn, w.reply(t))
+	w.projectPage("POST "+t.at+"/discussions/{discussion}/resolve", signedIn, w.resolve(t))
+	w.projectPage("GET "+t.at+"/notes/{note}/edit", signedIn, w.editNote(t))
+	w.projectPage("POST "+t.at+"/notes/{note}", signedIn, w.updateNote(t))
+	w.projectPage("POST "+t.at+"/notes/{note}/delete", signedIn, w.deleteNote(t))
+}
+
+// talk is what was said about a thing, and who may say more.
+type talk struct {
+	At      string // address of the thing
+	Base    string // "/group/project/-/"
+	Word    string
+	Threads []thread
+	Total   int // of all pages; 0 when there are too many to count
+	Pager   pager
+	May     bool
+	Settles bool
+	Insider bool
+	Locked  bool
+	Event   string // close or reopen, if the visitor may
+}
+
+// Blank is a form that nobody has filled in.
+func (talk) Blank() form { return form{} }
+
+// thread is notes that belong together.
+type thread struct {
+	ID       string
+	Notes    []noteView
+	Settled  *plan.Note // the one that says who settled it
+	Together bool       // a thread, which can be settled
+}
+
+// noteView is a note as it is shown.
+type noteView struct {
+	*plan.Note
+	Text template.HTML
+	May  bool // change it
+}
+
+// perTalk is how many discussions a page shows.
+const perTalk = 50
+
+// talk reads a page of what was said. The first texts are those of the page
+// itself; they are given back as HTML.
+func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (talk, []template.HTML, error) {
+	base := "/" + on.In.FullPath + "/-/"
+	p := talk{
+		At: thingPath(on, t), Base: base, Word: t.word, Settles: on.Settler, Insider: on.Insider, Locked: on.Locked,
+		May: v.session != nil && !on.In.Archived && (!on.Locked || v.level(on.In) >= project.Guest),
+	}
+	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: perTalk, Offset: (v.pageNumber() - 1) * perTalk, Totals: true})
+	if err != nil {
+		return p, nil, err
+	}
+	p.Pager, p.Total = v.pager(page.More), page.Total
+	shown := len(texts)
+	for _, d := range page.Items {
+		for _, n := range d.Notes {
+			texts = append(texts, plan.Text{Source: n.Body})
+		}
+	}
+	ref := project.RefTo(on.In.ID)
+	html, err := w.Plan.RenderAll(v, v.actor, &ref, texts...)
+	if err != nil {
+		return p, nil, err
+	}
+	safe := make([]template.HTML, len(html)) // markup has cleaned it
+	for i, text := range html {
+		safe[i] = template.HTML(text)
+	}
+	next := shown
+	keeper := v.level(on.In) >= project.Maintainer
+	for _, d := range page.Items {
+		one := thread{ID: d.ID}
+		for _, n := range d.Notes {
+			may := v.session != nil && n.System == "" && !on.In.Archived && (keeper || v.actor.Is(n.AuthorID))
+			one.Notes = append(one.Notes, noteView{Note: n, Text: safe[next], May: may})
+			next++
+		}
+		if len(d.Notes) > 0 {
+			first := d.Notes[0]
+			if one.Together = first.Resolvable(); one.Together && first.ResolvedAt != nil {
+				one.Settled = first
+			}
+			p.Threads = append(p.Threads, one)
+		}
+	}
+	return p, safe[:shown], nil
+}
+
+// thingPath is the address of a thing that people talk about.
+func thingPath(on plan.Noteable, t talker) string {
+	kind := t.at[:len(t.at)-len("/{id}")]
+	return fmt.Sprintf("/%s/-/%s/%d", on.In.FullPath, kind, on.IID)
+}
+
+// say adds a note, begins a thread, or closes the thing, with a note or
+// without.
+func (w *Web) say(t talker) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error {
+		on, err := t.find(v, ref)
+		if err != nil {
+			return err
+		}
+		to, body, event := thingPath(on, t), v.text("note"), v.text("event")
+		if v.ticked("preview") {
+			return w.showWriting(v, on, t, writing{Action: to + "/notes", Form: v.sent(), Looks: true, Internal: v.ticked("internal"), Insider: on.Insider})
+		}
+		if body != "" || event == "" {
+			n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: body, Internal: v.ticked("internal") && on.Insider, Thread: v.ticked("thread")})
+			if err != nil {
+				return w.writeAgain(v, on, t, writing{Action: to + "/notes", Insider: on.Insider, Internal: v.ticked("internal")}, err)
+			}
+			if to, err = w.noteAddress(v, on, to, n); err != nil {
+				return err
+			}
+		}
+		if event == "" {
+			return v.redirect(to)
+		}
+		return v.told(t.turn(v, ref, on.IID, event), map[string]string{"close": "It is closed.", "reopen": "It is open again."}[event], to)
+	}
+}
+
+// noteAddress leads to a note that was just made: on the last page.
+func (w *Web) noteAddress(v *visit, on plan.Noteable, at string, n *plan.Note) (string, error) {
+	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: 1, Totals: true})
+	if err != nil {
+		return "", err
+	}
+	if last := (page.Total + perTalk - 1) / perTalk; last > 1 {
+		at = fmt.Sprintf("%s?page=%d", at, last)
+	}
+	return fmt.Sprintf("%s#note_%d", at, n.ID), nil
+}
+
+func (w *Web) reply(t talker) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error {
+		on, err := t.find(v, ref)
+		if err != nil {
+			return err
+		}
+		id, to := chi.URLParam(v.r, "discussion"), thingPath(on, t)
+		n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Discussion: id})
+		if err != nil {
+			return w.writeAgain(v, on, t, writing{Action: to + "/discussions/" + id}, err)
+		}
+		if v.ticked("resolve") && on.Settler {
+			if _, err := w.Plan.Resolve(v, v.actor, on, id, true); err != nil {
+				return err
+			}
+		}
+		return v.redirect(v.backTo(to, n.ID))
+	}
+}
+
+// backTo is the page of a talk that a form was on.
+func (v *visit) backTo(at string, note int64) string {
+	if page := v.text("page"); page != "" && page != "1" && len(page) < 5 && clean(page) {
+		at += "?page=" + template.URLQueryEscaper(page)
+	}
+	return fmt.Sprintf("%s#note_%d", at, note)
+}
+
+func (w *Web) resolve(t talker) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error {
+		on, err := t.find(v, ref)
+		if err != nil {
+			return err
+		}
+		d, err := w.Plan.Resolve(v, v.actor, on, chi.URLParam(v.r, "discussion"), v.ticked("resolved"))
+		if err != nil {
+			return v.told(err, "", thingPath(on, t))
+		}
+		return v.redirect(v.backTo(thingPath(on, t), d.Notes[0].ID))
+	}
+}
+
+// writing is the page of a text that somebody writes: a note that is changed,
+// or one that was refused or is to be looked at before it is sent.
+type writing struct {
+	planHead
+	Action   string
+	Back     string
+	Head     string
+	Form     form
+	Looks    bool // show how it will look
+	Preview  template.HTML
+	Insider  bool
+	Internal bool
+}
+
+func (writing) view() string    { return "writing" }
+func (p writing) title() string { return p.Head + " · " + p.Name() }
+
+func (w *Web) showWriting(v *visit, on plan.Noteable, t talker, p writing) error {
+	h, err := w.planHead(v, project.Place{Ref: project.RefTo(on.In.ID)}, "issues")
+	if err != nil {
+		return err
+	}
+	p.planHead, p.Back = h, thingPath(on, t)
+	if p.Head == "" {
+		p.Head = "Comment on " + on.Title
+	}
+	if p.Looks {
+		if p.Preview, err = w.preview(v, h.Place, p.Form.Get("note")); err != nil {
+			return err
+		}
+	}
+	return v.showForm(p, p.Form)
+}
+
+// writeAgain shows a text that was refused.
+func (w *Web) writeAgain(v *visit, on plan.Noteable, t talker, p writing, fault error) error {
+	p.Form = v.sent()
+	if err := p.Form.refused(fault); err != nil {
+		return err
+	}
+	return w.showWriting(v, on, t, p)
+}
+
+// note finds the note that an address names.
+func (w *Web) note(v *visit, ref project.Ref, t talker) (plan.Noteable, *plan.Note, error) {
+	on, err := t.find(v, ref)
+	if err != nil {
+		return on, nil, err
+	}
+	id, err := v.number("note")
+	if err != nil {
+		return on, nil, err
+	}
+	n, err := w.Plan.Note(v, on, id)
+	return on, n, err
+}
+
+func (w *Web) editNote(t talker) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error {
+		on, n, err := w.note(v, ref, t)
+		if err != nil {
+			return err
+		}
+		if n.System != "" || on.In.Archived || !v.actor.Is(n.AuthorID) && v.level(on.In) < project.Maintainer {
+			return errs.Forbidden("")
+		}
+		return w.showWriting(v, on, t, writing{Head: "Edit a comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID), Form: filled("note", n.Body)})
+	}
+}
+
+func (w *Web) updateNote(t talker) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error {
+		on, n, err := w.note(v, ref, t)
+		if err != nil {
+			return err
+		}
+		p := writing{Head: "Edit a comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID)}
+		if v.ticked("preview") {
+			p.Form, p.Looks = v.sent(), true
+			return w.showWriting(v, on, t, p)
+		}
+		if _, err := w.Plan.UpdateNote(v, v.actor, on, n.ID, v.text("note")); err != nil {
+			return w.writeAgain(v, on, t, p, err)
+		}
+		return v.done("The comment has been changed.", fmt.Sprintf("%s#note_%d", thingPath(on, t), n.ID))
+	}
+}
+
+func (w *Web) deleteNote(t talker) func(*visit, project.Ref) error {
+	return func(v *visit, ref project.Ref) error {
+		on, n, err := w.note(v, ref, t)
+		if err != nil {
+			return err
+		}
+		if err := w.Plan.DeleteNote(v, v.actor, on, n.ID, nil); err != nil {
+			return err
+		}
+		return v.done("The comment has been deleted.", thingPath(on, t))
+	}
+}
