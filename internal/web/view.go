@@ -28,23 +28,37 @@ type content interface {
 	title() string // for the tab of the browser
 }
 
-// views are the templates, parsed once.
+// views are the templates, each parsed when it is first shown: a server starts
+// without them, and most of its life shows a few.
 type views struct {
-	byName map[string]*template.Template
+	byName map[string]func() *template.Template
+}
+
+// get gives a template by its name, nil when there is none.
+func (s *views) get(name string) *template.Template {
+	if parsed := s.byName[name]; parsed != nil {
+		return parsed()
+	}
+	return nil
 }
 
 // parts are templates that others use.
 const parts = "templates/parts"
 
 func (w *Web) parseViews() *views {
-	base := template.New("").Funcs(w.funcs())
-	for _, file := range templateFiles(parts) {
-		template.Must(base.Parse(w.source(file)))
-	}
-	set := &views{byName: map[string]*template.Template{}}
+	base := sync.OnceValue(func() *template.Template {
+		shared := template.New("").Funcs(w.funcs())
+		for _, file := range templateFiles(parts) {
+			template.Must(shared.Parse(w.source(file)))
+		}
+		return shared
+	})
+	set := &views{byName: map[string]func() *template.Template{}}
 	for _, file := range templateFiles("templates") {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
-		set.byName[name] = template.Must(template.Must(base.Clone()).Parse(w.source(file)))
+		set.byName[name] = sync.OnceValue(func() *template.Template {
+			return template.Must(template.Must(base().Clone()).Parse(w.source(file)))
+		})
 	}
 	return set
 }
@@ -103,7 +117,7 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // render answers with a page.
 func (v *visit) render(status int, c content) error {
-	t := v.web.views.byName[c.view()]
+	t := v.web.views.get(c.view())
 	if t == nil {
 		return fmt.Errorf("there is no template %q", c.view())
 	}
@@ -142,7 +156,7 @@ func (v *visit) render(status int, c content) error {
 // part renders a piece of a page that is kept.
 func (w *Web) part(view, name string, data any) (template.HTML, error) {
 	var b strings.Builder
-	if err := w.views.byName[view].ExecuteTemplate(&b, name, data); err != nil {
+	if err := w.views.get(view).ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
 	return template.HTML(b.String()), nil

@@ -96,7 +96,7 @@ func (o *Oracle) newAnswer(pointer string) (*answer, error) {
 func (o *Oracle) at(pointer string) any {
 	var value any = o.root
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[token]
@@ -117,7 +117,7 @@ func (o *Oracle) at(pointer string) any {
 func pointerTo(tokens ...string) string {
 	var pointer strings.Builder
 	for _, token := range tokens {
-		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+		pointer.WriteString("/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1"))
 	}
 	return pointer.String()
 }
