@@ -145,7 +145,7 @@ func TestGracefulCancel(t *testing.T) {
 			t.Errorf("at the end Job-Status is %q", got.Header.Get("Job-Status"))
 		}
 		b.patch(j, 9, "late", 403)
-		b.settled()
+		b.putAway()
 		if got := s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/trace", j.ID), As: b.owner, Status: 200}); string(got.Body) != "one after" {
 			t.Errorf("the log is %q", got.Body)
 		}
