@@ -210,7 +210,7 @@ func gitReads(b *testing.B, t *table, p *pushed) {
 		first  float64
 		again  float64
 	}{
-		{"compare of 100 commits", 15, []string{"diff", "close...main"}, "repository/compare?from=close&to=main", 50_000, 1.2, 0.05},
+		{"compare of 100 commits", 50, []string{"diff", "close...main"}, "repository/compare?from=close&to=main", 50_000, 1.2, 0.05},
 		{"contributors", 3, []string{"log", "--numstat", "--no-merges", "--find-renames", "main"}, "repository/contributors", 1000, 1.2, 0.05},
 		{"merge base", 30, []string{"merge-base", "far", "main"}, "repository/merge_base?refs[]=far&refs[]=main", 100, 1.2, 0.05},
 		{"list of 20 commits", 30, []string{"log", "-20", "main"}, "repository/commits?ref_name=main&per_page=20", 5000, 2, 0},
