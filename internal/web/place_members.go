@@ -70,9 +70,13 @@ func (w *Web) showMembers(v *visit, in project.Place, f form) error {
 	p.Requests = requests.Items
 	if in.Group {
 		p.Shares = s.G.Group.Shares
-	} else {
-		p.Shares = s.P.Project.Shares
+		return v.showForm(p, f)
 	}
+	whole, err := w.Projects.Get(v, v.actor, in.Ref) // the head is without them
+	if err != nil {
+		return err
+	}
+	p.Shares = whole.Shares
 	return v.showForm(p, f)
 }
 

@@ -268,7 +268,10 @@ func TestMembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.submit(at, "/g/p/-/settings/shares/"+strconv.FormatInt(group.ID, 10)+"/delete").leads(at)
+		remove := "/g/p/-/settings/shares/" + strconv.FormatInt(group.ID, 10) + "/delete"
+		b.get(at).want(200, `href="/guests"`, `action="`+remove+`"`)
+		b.submit(at, remove).leads(at)
+		b.get(at).want(200).not(`href="/guests"`, remove)
 		out.get("/g/p").want(404)
 
 		// The last Owner stays: what was refused is told.
