@@ -50,6 +50,7 @@ type Runner struct {
 	Creator *user.User
 	Manager *Manager // the one that was heard of last
 	Busy    bool     // it has a job
+	HomeID  int64    // the project that owns it; 0 for that of a group or the instance
 
 	// Read by Service.Runner alone.
 	Projects []*project.Project
@@ -399,11 +400,15 @@ func (s *Service) fillRunners(ctx context.Context, list []*Runner) error {
 	if err != nil {
 		return err
 	}
+	homes, err := runnerHomes(ctx, s.DB, ids)
+	if err != nil {
+		return err
+	}
 	for _, r := range list {
 		if r.CreatorID != nil {
 			r.Creator = known[*r.CreatorID]
 		}
-		r.Manager, r.Busy = managers[r.ID], busy[r.ID]
+		r.Manager, r.Busy, r.HomeID = managers[r.ID], busy[r.ID], homes[r.ID]
 	}
 	return nil
 }

@@ -74,6 +74,27 @@ func runnerProjects(ctx context.Context, q db.Q, runnerID int64) ([]int64, error
 		WHERE rp.runner_id = ? AND p.deleted_at IS NULL ORDER BY rp.position`, runnerID)
 }
 
+// runnerHomes gives the project that owns each project's runner: the first of
+// those that it serves.
+func runnerHomes(ctx context.Context, q db.Q, runners []int64) (map[int64]int64, error) {
+	type home struct{ runner, project int64 }
+	scan := func(s db.Scanner) (home, error) {
+		var h home
+		err := s.Scan(&h.runner, &h.project)
+		return h, err
+	}
+	list, err := db.All(ctx, q, scan, `
+		SELECT rp.runner_id, rp.project_id FROM runner_projects rp JOIN projects p ON p.id = rp.project_id
+		WHERE rp.runner_id IN `+db.In(len(runners))+` AND p.deleted_at IS NULL AND NOT EXISTS (
+			SELECT 1 FROM runner_projects o JOIN projects op ON op.id = o.project_id
+			WHERE o.runner_id = rp.runner_id AND o.position < rp.position AND op.deleted_at IS NULL)`, db.Any(runners)...)
+	found := make(map[int64]int64, len(list))
+	for _, h := range list {
+		found[h.runner] = h.project
+	}
+	return found, err
+}
+
 func insertRunnerProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO runner_projects (runner_id, project_id, position)

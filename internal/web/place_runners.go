@@ -48,7 +48,7 @@ type runnerRow struct {
 	*ci.Runner
 	Status ci.RunnerStatus
 	Kept   bool   // the visitor may change it here
-	Own    bool   // of this project, and not of another that lends it
+	Lent   bool   // by another project: it may be given back
 	Scope  string // whose jobs it takes, for people
 }
 
@@ -136,7 +136,7 @@ func (w *Web) runnerRow(v *visit, s setup, r *ci.Runner) runnerRow {
 	case ci.GroupRunner:
 		row.Scope, row.Kept = "Group", s.Base == "" || s.G != nil && r.GroupID != nil && *r.GroupID == s.G.Group.ID
 	default:
-		row.Scope, row.Kept, row.Own = "Project", true, true
+		row.Scope, row.Kept, row.Lent = "Project", true, s.P != nil && r.HomeID != s.P.Project.ID
 	}
 	return row
 }

@@ -362,6 +362,17 @@ func TestRunnersAndRefs(t *testing.T) {
 		}
 
 		b := c.as["owner"]
+		const lender, borrower = "/g/p/-/settings/runners", "/g/open/-/settings/runners"
+		b.submit(lender, lender, "description", "Lent", "tags", "linux").want(200)
+		id := regexp.MustCompile(lender + `/(\d+)/pause`).FindStringSubmatch(b.get(lender).want(200, "Lent").body)[1]
+		enable, disable := borrower+"/"+id+"/enable", borrower+"/"+id+"/disable"
+		b.get(borrower).want(200, enable).not(disable)
+		b.submit(borrower, enable).leads(borrower)
+		b.get(borrower).want(200, disable, "Disable here").not(enable)
+		b.get(lender).want(200, "Lent").not("Disable here") // it is its own
+		b.submit(borrower, disable).leads(borrower)
+		b.get(borrower).want(200, enable).not(disable)
+
 		const at = "/g/p/-/settings/protected"
 		b.get(at).want(200, "main")
 		b.submit(at, at, "kind", "branch", "branch", "a..b", "push_level", "40", "merge_level", "40").want(422, "Name is invalid")
