@@ -17,6 +17,10 @@ type Change struct {
 	Path       *string
 	Visibility *Visibility
 	Fields
+
+	// Narrow has merge requests follow a repository that becomes less open
+	// than they are, where that is refused otherwise. It opens nothing.
+	Narrow bool
 }
 
 // Update changes a project: Maintainers may, but its name, path and
@@ -47,6 +51,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 		set(&p.Visibility, c.Visibility)
 		if err := s.apply(by, p, c.Fields); err != nil {
 			return err
+		}
+		if c.Narrow && p.MergeRequests.width() > p.Repository.width() {
+			p.MergeRequests = p.Repository
 		}
 		set(&p.DefaultBranch, c.DefaultBranch)
 		wrong := map[string][]string{}

@@ -124,11 +124,7 @@ func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, vi
 	if s.Owner { // others are not shown these
 		c.Name, c.Visibility = &name, &visibility
 	}
-	// A part of the repository can not be more open than that; the form has
-	// no field for merge requests, which follow.
-	if code != project.Enabled {
-		c.MergeRequests = &code
-	}
+	c.Narrow = true // the form has no field for merge requests
 	if branch := v.text("default_branch"); branch != "" {
 		c.DefaultBranch = &branch
 	}

@@ -171,6 +171,17 @@ func TestGeneralSettings(t *testing.T) {
 		if err != nil || p.Builds != project.Disabled || len(p.Topics) != 2 || !p.Settings.RequestAccessEnabled {
 			t.Errorf("%+v, %v", p, err)
 		}
+		// Merge requests follow a repository that closes; none are opened by it.
+		off := project.Disabled
+		for _, step := range []struct {
+			code string
+			want project.Feature
+		}{{"enabled", project.Enabled}, {"private", project.MembersOnly}, {"enabled", project.MembersOnly}, {"disabled", off}, {"private", off}, {"enabled", off}} {
+			b.submit(at, at, with("name", "Engine", "visibility", "public", "repository_access_level", step.code, "builds_access_level", "disabled")...).leads(at)
+			if p, err := s.Projects.Get(t.Context(), actor.System(), "g/p"); err != nil || p.MergeRequests != step.want {
+				t.Errorf("repository %s: merge requests are %s, %v; want %s", step.code, p.MergeRequests, err, step.want)
+			}
+		}
 		c.as["maintainer"].submit(at, at, with("name", "Other", "description", "By a Maintainer")...).leads(at)
 		b.get(at).want(200, "By a Maintainer", "Engine").not("Other")
 
