@@ -48,6 +48,7 @@ type ScheduleChange struct {
 	Cron        *string
 	Timezone    *string
 	Active      *bool
+	Variables   *[]PipelineVariable // instead of all that it had
 }
 
 // Schedules lists the schedules of a project, for those who see its pipelines.
@@ -75,11 +76,8 @@ func (s *Service) Schedule(ctx context.Context, by actor.Actor, in project.Ref, 
 		return nil, err
 	}
 	if keepsSchedule(by, proj, sch) {
-		if sch.Variables, err = s.scheduleVariables(sch); err != nil {
+		if sch.Variables, err = s.shownVariables(sch); err != nil {
 			return nil, err
-		}
-		if sch.Variables == nil {
-			sch.Variables = []PipelineVariable{}
 		}
 	}
 	return sch, s.fillSchedules(ctx, []*Schedule{sch})
@@ -120,12 +118,23 @@ func (s *Service) CreateSchedule(ctx context.Context, by actor.Actor, in project
 		if err := insertSchedule(ctx, tx, sch); err != nil {
 			return err
 		}
+		// What is sealed is bound to the id.
+		if err := s.giveVariables(sch, c.Variables); err != nil {
+			return err
+		}
+		if sch.variables != "" {
+			if err := saveSchedule(ctx, tx, sch, sch.UpdatedAt); err != nil {
+				return err
+			}
+		}
 		return s.recordSchedule(ctx, tx, by, proj, sch, "pipeline_schedule_created", audit.Details{Add: "pipeline schedule"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create schedule: %w", err)
 	}
-	sch.Variables = []PipelineVariable{}
+	if sch.Variables, err = s.shownVariables(sch); err != nil {
+		return nil, err
+	}
 	return sch, s.fillSchedules(ctx, []*Schedule{sch})
 }
 
@@ -133,7 +142,10 @@ func (s *Service) CreateSchedule(ctx context.Context, by actor.Actor, in project
 // Invalid.
 func (s *Service) UpdateSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, c ScheduleChange) (*Schedule, error) {
 	return s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "pipeline schedule"}, func(proj *project.Project, sch *Schedule) error {
-		return s.applySchedule(ctx, by, proj, sch, c)
+		if err := s.applySchedule(ctx, by, proj, sch, c); err != nil {
+			return err
+		}
+		return s.giveVariables(sch, c.Variables)
 	})
 }
 
@@ -293,11 +305,8 @@ func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project
 	if err != nil {
 		return nil, fmt.Errorf("change schedule %d: %w", id, err)
 	}
-	if sch.Variables, err = s.scheduleVariables(sch); err != nil {
+	if sch.Variables, err = s.shownVariables(sch); err != nil {
 		return nil, err
-	}
-	if sch.Variables == nil {
-		sch.Variables = []PipelineVariable{}
 	}
 	return sch, s.fillSchedules(ctx, []*Schedule{sch})
 }
@@ -335,6 +344,9 @@ func (s *Service) applySchedule(ctx context.Context, by actor.Actor, p *project.
 	}
 	if len(wrong) > 0 {
 		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	}
+	if err := checkScheduleVariables(c.Variables); err != nil {
+		return err
 	}
 	if c.Ref != nil {
 		if err := s.scheduleRef(ctx, by, p, sch, *c.Ref); err != nil {

@@ -179,6 +179,9 @@ func TestSchedulePages(t *testing.T) {
 		b := newBrowser(t, s).signIn("ada", password)
 		b.get(at).want(200, "No schedules")
 		b.submit(at+"/new", at, "description", "", "cron", "nonsense", "cron_timezone", "UTC", "ref", "main").want(422, "can&#39;t be blank", "wrong")
+		b.submit(at+"/new", at, "description", "Twice", "cron", "0 4 * * *", "cron_timezone", "UTC", "ref", "main",
+			"variable_key", "A", "variable_value", "1", "variable_key", "A", "variable_value", "2").want(422, "duplicate")
+		b.get(at).want(200, "No schedules") // nothing is left of a form that was refused
 		b.submit(at+"/new", at, "description", "Nightly", "cron", "0 4 * * *", "cron_timezone", "UTC", "ref", "main", "active", "1",
 			"variable_key", "A", "variable_value", "1", "variable_key", "B", "variable_value", "two").leads(at)
 		var list []struct{ ID int64 }

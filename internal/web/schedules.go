@@ -141,16 +141,13 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 // scheduleChange is what the form says.
 func (v *visit) scheduleChange() ci.ScheduleChange {
 	description, ref, cron, zone, active := v.text("description"), v.text("ref"), v.text("cron"), v.text("cron_timezone"), v.text("active") == "1"
-	return ci.ScheduleChange{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}
+	variables := v.pairs()
+	return ci.ScheduleChange{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active, Variables: &variables}
 }
 
 func (w *Web) createSchedule(v *visit, ref project.Ref) error {
-	s, err := w.CI.CreateSchedule(v, v.actor, ref, v.scheduleChange())
-	if err != nil {
+	if _, err := w.CI.CreateSchedule(v, v.actor, ref, v.scheduleChange()); err != nil {
 		return w.scheduleAgain(v, ref, 0, err)
-	}
-	if err := w.CI.SetScheduleVariables(v, v.actor, ref, s.ID, v.pairs()); err != nil {
-		return w.scheduleAgain(v, ref, s.ID, err)
 	}
 	return w.doneWith(v, ref, "The schedule has been made.", "pipeline_schedules")
 }
@@ -161,9 +158,6 @@ func (w *Web) updateSchedule(v *visit, ref project.Ref) error {
 		return err
 	}
 	if _, err := w.CI.UpdateSchedule(v, v.actor, ref, id, v.scheduleChange()); err != nil {
-		return w.scheduleAgain(v, ref, id, err)
-	}
-	if err := w.CI.SetScheduleVariables(v, v.actor, ref, id, v.pairs()); err != nil {
 		return w.scheduleAgain(v, ref, id, err)
 	}
 	return w.doneWith(v, ref, "The schedule has been changed.", "pipeline_schedules")
