@@ -24,7 +24,6 @@ type overviewPage struct {
 	Counts *instance.Counts
 	Work   map[queue.State]int64
 	Plots  []history
-	Nodes  string
 }
 
 func (overviewPage) view() string  { return "admin_overview" }

@@ -71,7 +71,6 @@ type jobPage struct {
 	*ci.Job
 	Log       logPart
 	Attempts  []*ci.Job
-	Siblings  []*ci.Job // of its stage
 	Archive   *ci.Artifact
 	Reports   []*ci.Artifact
 	MayRun    bool

@@ -236,7 +236,6 @@ type lintPage struct {
 	Result  *config.LintResult
 	Own     bool // the file of the project was checked
 	DryRun  bool
-	Fault   string
 }
 
 func (lintPage) view() string    { return "ci_lint" }

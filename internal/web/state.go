@@ -142,9 +142,6 @@ func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 	return err
 }
 
-// in names the project for the feature.
-func (h ciHead) in() project.Ref { return project.RefTo(h.Project.ID) }
-
 // pairs reads the variables of a form: the fields of one name belong to those
 // of the other, in their order. Rows without a name are left out.
 func (v *visit) pairs() []ci.PipelineVariable {

@@ -191,7 +191,6 @@ func (w *Web) funcs() template.FuncMap {
 	return template.FuncMap{
 		"asset": w.assets.path,
 		"icon":  w.icon,
-		"ago":   func(t time.Time) string { return ago(w.Now().Sub(t)) },
 		"since": w.since,
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"day":   func(t time.Time) string { return t.UTC().Format("2 January 2006") },
@@ -217,7 +216,6 @@ func (w *Web) funcs() template.FuncMap {
 		"trimslash": func(s string) string { return strings.TrimPrefix(s, "/") },
 		"level":     func(l project.Level) string { return l.String() },
 		"short":     func(id any) string { return shortID(fmt.Sprint(id)) },
-		"count":     func(list []string) int { return len(list) },
 		"in": func(list []string, s string) bool {
 			for _, e := range list {
 				if e == s {

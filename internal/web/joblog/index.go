@@ -27,7 +27,7 @@ func indexEscape(p []byte) int { return bytes.IndexByte(p, 0x1b) }
 type mark struct {
 	line  int // lines before it
 	at    int64
-	style Style
+	style style
 }
 
 // index knows where the lines of a log are. A log is only added to, so an
@@ -37,7 +37,7 @@ type index struct {
 	lines    int   // that have ended
 	at       int64 // where they end
 	rest     int   // bytes of a line that has not ended yet
-	style    Style // at the end
+	style    style // at the end
 	seam     []byte
 	sections sections
 }

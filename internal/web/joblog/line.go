@@ -12,7 +12,7 @@ const maxCells = 2000
 // cell is a place on a line.
 type cell struct {
 	r rune
-	s Style
+	s style
 }
 
 // screen is one line of a terminal. What programs write over, as they do for
@@ -20,7 +20,7 @@ type cell struct {
 type screen struct {
 	cells []cell
 	col   int
-	style Style
+	style style
 	more  bool // there was more than fits
 }
 
@@ -158,7 +158,7 @@ func sequence(p []byte) (params []byte, final byte, n int) {
 }
 
 // carry gives the style at the end of a line that begins in style s.
-func carry(s Style, line []byte) Style {
+func carry(s style, line []byte) style {
 	for {
 		at := indexEscape(line)
 		if at < 0 {
@@ -174,13 +174,13 @@ func carry(s Style, line []byte) Style {
 
 // html writes the line as HTML.
 func (t *screen) html(b *strings.Builder) {
-	var now Style
+	var now style
 	for _, c := range t.cells {
 		if c.s != now {
-			if now != (Style{}) {
+			if now != (style{}) {
 				b.WriteString("</span>")
 			}
-			if c.s != (Style{}) {
+			if c.s != (style{}) {
 				c.s.open(b)
 			}
 			now = c.s
@@ -200,7 +200,7 @@ func (t *screen) html(b *strings.Builder) {
 			b.WriteRune(c.r)
 		}
 	}
-	if now != (Style{}) {
+	if now != (style{}) {
 		b.WriteString("</span>")
 	}
 	if t.more {

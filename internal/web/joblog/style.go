@@ -22,21 +22,21 @@ const (
 	struck
 )
 
-// Style is how text looks. It is carried from line to line.
-type Style struct {
+// style is how text looks. It is carried from line to line.
+type style struct {
 	fg, bg colour
 	flags  uint8
 }
 
 // apply changes a style by the parameters of a sequence that ends in m. What
 // it does not know it leaves alone.
-func (s *Style) apply(params []byte) {
+func (s *style) apply(params []byte) {
 	var list [32]int
 	n := numbers(params, list[:])
 	for i := 0; i < n; i++ {
 		switch p := list[i]; {
 		case p == 0:
-			*s = Style{}
+			*s = style{}
 		case p >= 1 && p <= 4:
 			s.flags |= 1 << (p - 1)
 		case p == 7 || p == 8 || p == 9:
@@ -154,7 +154,7 @@ func (c colour) nearest() int {
 
 // open writes the element that gives text this style. Only our own words and
 // numbers go into it.
-func (s Style) open(b *strings.Builder) {
+func (s style) open(b *strings.Builder) {
 	b.WriteString(`<span class="`)
 	fg, bg := s.fg, s.bg
 	if s.flags&inverse != 0 {
