@@ -73,10 +73,7 @@ func (s shelf) showList(v *visit, f form) error {
 		return err
 	}
 	p.Apps, p.Pager = page.Items, v.pager(page.More)
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func applicationScopes() []scope {
@@ -133,10 +130,7 @@ func formOf(app *oauth.Application) form {
 func (s shelf) show(v *visit, app *oauth.Application, f form) error {
 	f.only("name", "redirect_uri", "scopes")
 	p := applicationPage{s.base, s.admin(), app, f, applicationScopes()}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 // find gives the application of the address, if it is in this place.

@@ -78,7 +78,7 @@ func (w *Web) branchList(v *visit, ref project.Ref) (branchesPage, error) {
 	if err != nil && !errs.Is(err, errs.KindUnavailable) {
 		return p, err
 	}
-	keeper := v.actor.Admin || h.Project.Access.Level() >= project.Maintainer
+	keeper := v.level(h.Project) >= project.Maintainer
 	for _, b := range page.Items {
 		row := branchRow{Branch: b, Stale: b.Commit.Committer.When.Before(old)}
 		row.Distance, row.Known = far[b.Name]

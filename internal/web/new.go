@@ -46,10 +46,7 @@ func (w *Web) showNewProject(v *visit, f form) error {
 	}
 	f.only("name", "path", "description", "namespace_id", "visibility")
 	p.Form = f
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) createProject(v *visit) error {
@@ -124,10 +121,7 @@ func (w *Web) showNewGroup(v *visit, f form) error {
 	}
 	f.only("name", "path", "description", "parent_id", "visibility")
 	p := newGroupPage{Form: f, Places: places.Items}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) createGroup(v *visit) error {

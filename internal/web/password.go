@@ -111,10 +111,7 @@ func (w *Web) showReset(v *visit, f form, token string) error {
 		return err
 	}
 	p := resetPage{Form: f, Token: token, Least: settings.MinimumPasswordLength}
-	if len(f.Errors) > 0 {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 // oldLink leads from a link that does not work any more to where there is
@@ -214,10 +211,7 @@ func (w *Web) showSignUp(v *visit, f form) error {
 		return errs.NotFound("")
 	}
 	p := signUpPage{Form: f, Least: settings.MinimumPasswordLength}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) signUp(v *visit) error {

@@ -122,10 +122,7 @@ func (w *Web) setup(v *visit, in project.Place, part string) (setup, error) {
 	if err != nil {
 		return s, err
 	}
-	s.P, s.level = &h, h.Project.Access.Level()
-	if v.actor.Admin {
-		s.level = project.Owner
-	}
+	s.P, s.level = &h, v.level(h.Project)
 	s.Owner = s.level >= project.Owner
 	return s, nil
 }

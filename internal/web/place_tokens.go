@@ -61,8 +61,11 @@ func (w *Web) showPlaceTokens(v *visit, in project.Place, f form, made *project.
 
 func (w *Web) tokenDays(v *visit) (tokenSpan, error) {
 	settings, err := w.Settings.Current(v)
+	if err != nil {
+		return tokenSpan{}, err
+	}
 	now := w.Now().UTC()
-	return tokenSpan{now.AddDate(0, 0, 1).Format(time.DateOnly), now.AddDate(0, 0, settings.MaxTokenLifetimeDays).Format(time.DateOnly)}, err
+	return tokenSpan{now.AddDate(0, 0, 1).Format(time.DateOnly), now.AddDate(0, 0, settings.MaxTokenLifetimeDays).Format(time.DateOnly)}, nil
 }
 
 func (w *Web) createPlaceToken(v *visit, in project.Place) error {

@@ -51,7 +51,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
-		MaySet: v.actor.Admin || p.Access.Level() >= project.Maintainer,
+		MaySet: v.level(p) >= project.Maintainer,
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
 		n, over, err := w.Plan.CountOpen(v, v.actor, p)
@@ -62,7 +62,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 			h.Open = "10k+"
 		}
 	}
-	h.MayPush = h.Code && !p.Archived && (v.actor.Admin || p.Access.Level() >= project.Developer)
+	h.MayPush = h.Code && !p.Archived && v.level(p) >= project.Developer
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
 	}

@@ -113,10 +113,7 @@ func (w *Web) showSchedule(v *visit, ref project.Ref, id int64, f form, rows []c
 	if p.Form.Get("ref") == "" {
 		p.Form.Values.Set("ref", h.Project.DefaultBranch)
 	}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) editSchedule(v *visit, ref project.Ref) error {

@@ -33,10 +33,7 @@ func (w *Web) showKeys(v *visit, f form) error {
 	}
 	f.only("title", "key", "expires_at")
 	p := keysPage{Form: f, Keys: page.Items}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) addKey(v *visit) error {
@@ -75,8 +72,7 @@ type tokensPage struct {
 	Tokens []user.Token
 	Scopes []scope
 	Made   *user.Token // with its secret, just after it was made
-	Last   string      // the last day that a token may work
-	First  string
+	Days   tokenSpan
 }
 
 type scope struct{ Name, Text string }
@@ -104,8 +100,7 @@ func scopeTexts() map[string]string {
 }
 
 func (w *Web) tokensPage(v *visit) error {
-	f := filled("expires_at", w.Now().UTC().AddDate(0, 0, 30).Format(time.DateOnly))
-	return w.showTokens(v, f, nil)
+	return w.showTokens(v, w.newTokenForm(), nil)
 }
 
 func (w *Web) showTokens(v *visit, f form, made *user.Token) error {
@@ -113,22 +108,16 @@ func (w *Web) showTokens(v *visit, f form, made *user.Token) error {
 	if err != nil {
 		return err
 	}
-	settings, err := w.Settings.Current(v)
-	if err != nil {
+	f.only("name", "expires_at", "scopes")
+	p := tokensPage{Form: f, Tokens: page.Items, Made: made}
+	if p.Days, err = w.tokenDays(v); err != nil {
 		return err
 	}
-	f.only("name", "expires_at", "scopes")
-	now := w.Now().UTC()
-	p := tokensPage{Form: f, Tokens: page.Items, Made: made,
-		First: now.AddDate(0, 0, 1).Format(time.DateOnly), Last: now.AddDate(0, 0, settings.MaxTokenLifetimeDays).Format(time.DateOnly)}
 	texts := scopeTexts()
 	for _, name := range user.OwnScopes(v.actor) {
 		p.Scopes = append(p.Scopes, scope{name, texts[name]})
 	}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) createToken(v *visit) error {
@@ -142,7 +131,7 @@ func (w *Web) createToken(v *visit) error {
 		}
 		return w.showTokens(v, f, nil)
 	}
-	return w.showTokens(v, filled("expires_at", w.Now().UTC().AddDate(0, 0, 30).Format(time.DateOnly)), t)
+	return w.showTokens(v, w.newTokenForm(), t)
 }
 
 func (w *Web) revokeToken(v *visit) error {

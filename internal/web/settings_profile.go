@@ -144,10 +144,7 @@ func (w *Web) showEmails(v *visit, f form) error {
 		return err
 	}
 	p := emailsPage{Form: f, User: v.session.User, Emails: page.Items}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) addEmail(v *visit) error {

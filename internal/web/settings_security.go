@@ -38,10 +38,7 @@ func (w *Web) showPassword(v *visit, f form) error {
 		return err
 	}
 	p := passwordPage{Form: f, Least: settings.MinimumPasswordLength, Forced: v.session.User.MustChangePassword}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 func (w *Web) changePassword(v *visit) error {
@@ -86,10 +83,7 @@ func (w *Web) showTwoFactor(v *visit, f form) error {
 			return err
 		}
 	}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 // startTwoFactor shows a new secret. It is in this answer and nowhere else.
@@ -107,10 +101,7 @@ func (w *Web) showEnrollment(v *visit, f form, e *user.Enrollment) error {
 	if p.QR, err = drawQR(e.URL); err != nil {
 		return err
 	}
-	if len(f.Errors) > 0 || f.Error != "" {
-		return v.again(p)
-	}
-	return v.show(p)
+	return v.showForm(p, f)
 }
 
 // spaced puts a secret into groups that are easy to type.

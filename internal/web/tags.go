@@ -52,7 +52,7 @@ func (w *Web) tagList(v *visit, ref project.Ref) (tagsPage, error) {
 	if err != nil {
 		return p, err
 	}
-	keeper := v.actor.Admin || h.Project.Access.Level() >= project.Maintainer
+	keeper := v.level(h.Project) >= project.Maintainer
 	for _, t := range page.Items {
 		row := tagRow{Tag: t, MayDelete: h.MayPush && (!t.Protected || keeper)}
 		if t.Signature != "" {
