@@ -172,7 +172,7 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	if session.User.MustChangePassword && session.Behind == nil { // what holds for the pages holds here
 		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: open any page in the browser")
 	}
-	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.Equal(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
+	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.EqualMasked(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
 	return by, a.Users.Visited(c, session)

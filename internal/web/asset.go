@@ -90,7 +90,7 @@ func (w *Web) asset(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	text := a.text
-	if len(a.gzip) > 0 && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if len(a.gzip) > 0 && packs(r) {
 		h.Set("Content-Encoding", "gzip")
 		text = a.gzip
 	}

@@ -149,7 +149,7 @@ func (v *visit) json(value any) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
-	_, _ = v.w.Write(text)
+	v.answer(http.StatusOK, text)
 	return nil
 }
 

@@ -52,6 +52,7 @@ type visit struct {
 	actor   actor.Actor
 	session *user.Session // nil for one who has not signed in
 	visitor string        // value of the visitor's cookie
+	token   string        // of the forms of this page, once there is one
 	flash   *flash        // to be shown on this page
 }
 
@@ -124,7 +125,7 @@ func (w *Web) headers(h http.Header) {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Vary", "Cookie")
+	h.Set("Vary", "Accept-Encoding, Cookie")
 	if w.secure() {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}

@@ -205,6 +205,22 @@ func TestAssets(t *testing.T) {
 	if err != nil || !bytes.Contains(text, []byte(":root")) {
 		t.Errorf("not the stylesheet: %v", err)
 	}
+	// A long page is compressed for who takes that; its token differs each time.
+	for offer, want := range map[string]string{"": "", "br, gzip;q=0.5": "gzip", "gzip;q=0": "", "identity": ""} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/users/sign_in", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.RawQuery = "return_to=" + strings.Repeat("/x", 6000)
+		r.Header.Set("Accept-Encoding", offer)
+		p := b.send(r).want(200)
+		if got := p.header.Get("Content-Encoding"); got != want || want == "gzip" != (len(p.body) < 5000) || !strings.Contains(p.header.Get("Vary"), "Accept-Encoding") {
+			t.Errorf("Accept-Encoding %q: %q, %d bytes, %v", offer, got, len(p.body), p.header)
+		}
+	}
+	if one, two := b.get("/users/sign_in").token(), b.get("/users/sign_in").token(); one == two {
+		t.Errorf("two pages have the token %s", one)
+	}
 	b.get("/assets/app-00000000.css").want(404)
 	b.get("/assets/..%2f..%2fweb.go").want(404)
 	b.get("/api/v4/docs").want(200)

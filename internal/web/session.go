@@ -101,6 +101,13 @@ func (v *visit) enter(s *user.Session) error {
 // belongs to the session; for others it is derived from a cookie, which they
 // get with the first page that has a form.
 func (v *visit) csrf() string {
+	if v.token == "" {
+		v.token = secret.Mask(v.plainToken())
+	}
+	return v.token
+}
+
+func (v *visit) plainToken() string {
 	if v.session != nil {
 		return v.session.CSRF
 	}
@@ -151,7 +158,7 @@ func (v *visit) checkToken(given string) error {
 	case v.visitor != "":
 		want = v.web.visitorToken(v.visitor)
 	}
-	if want == "" || !secret.Equal(given, want) {
+	if want == "" || !secret.EqualMasked(given, want) {
 		return errs.Invalid("The page was too old, or came from somewhere else. Please go back, load it again, and repeat what you did.")
 	}
 	return nil

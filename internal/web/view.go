@@ -145,11 +145,9 @@ func (v *visit) render(status int, c content) error {
 	}
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	// A page shows what this person may see, and tokens of forms.
 	h.Set("Cache-Control", "no-store")
-	v.w.WriteHeader(status)
-	_, _ = b.WriteTo(v.w)
+	v.answer(status, b.Bytes())
 	return nil
 }
 

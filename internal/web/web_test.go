@@ -107,7 +107,7 @@ func TestViews(t *testing.T) {
 					t.Errorf("%s: the page has %q", c.view(), bad)
 				}
 			}
-			if forms, tokens := strings.Count(html, `method="post"`), strings.Count(html, `name="authenticity_token" value="token"`); forms != tokens {
+			if forms, tokens := strings.Count(html, `method="post"`), strings.Count(html, `name="authenticity_token" value="`+v.csrf()+`"`); forms != tokens {
 				t.Errorf("%s: %d forms, %d tokens", c.view(), forms, tokens)
 			}
 		}
