@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 
 	"svc/internal/actor"
@@ -17,8 +18,9 @@ type View struct {
 	Branches []string // by name, up to a hundred
 
 	// What List reads.
-	Entries []git.Entry // directories first
-	More    bool
+	Entries []git.Entry            // directories first
+	Total   int                    // how many there are in all
+	Readme  *git.Entry             // the README among all of them; nil when there is none
 	Last    map[string]*git.Commit // the newest that touched each entry, by its name; nil when that took too long
 	Newest  *git.Commit            // the newest that touched the directory
 
@@ -55,16 +57,19 @@ func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, re
 	return v, nil
 }
 
-// List reads what is in the directory, as many entries as are wanted, and the
-// commits that touched it. NotFound for a directory that is not there.
-func (v *View) List(ctx context.Context, limit int) (err error) {
-	v.Entries, err = v.repo.Directory(ctx, git.TreeOptions{Rev: string(v.CommitID), Path: v.path, Limit: limit + 1})
+// List reads what is in the directory, as many entries as are wanted behind
+// the first ones, and the commits that touched them. NotFound for a directory
+// that is not there.
+func (v *View) List(ctx context.Context, first, limit int) error {
+	all, err := v.repo.Directory(ctx, git.TreeOptions{Rev: string(v.CommitID), Path: v.path})
 	if err != nil {
 		return treeError(err)
 	}
-	if len(v.Entries) > limit {
-		v.Entries, v.More = v.Entries[:limit], true
+	if e, ok := Readme(all); ok {
+		v.Readme = &e
 	}
+	v.Total = len(all)
+	v.Entries = all[min(first, v.Total):min(first+limit, v.Total)]
 	names := make([]string, min(len(v.Entries), maxLast))
 	for i := range names {
 		names[i] = v.Entries[i].Name
@@ -75,12 +80,27 @@ func (v *View) List(ctx context.Context, limit int) (err error) {
 	} else if err != nil {
 		return fmt.Errorf("last commits of %.100q: %w", v.path, err)
 	}
-	if strings.Trim(v.path, "/") == "" { // every commit touches the root
-		if v.Newest, err = v.repo.Commit(ctx, string(v.CommitID)); err != nil {
-			return missing(err, "Commit")
+	return v.findNewest(ctx)
+}
+
+// findNewest finds the newest commit that touched the directory: every one
+// touches the root, and elsewhere it is one of those that touched an entry.
+// Where not all entries are listed it is asked for by itself.
+func (v *View) findNewest(ctx context.Context) (err error) {
+	at := strings.Trim(v.path, "/")
+	if at == "" {
+		v.Newest, err = v.repo.Commit(ctx, string(v.CommitID))
+		return missing(err, "Commit")
+	}
+	last := v.Last
+	if len(v.Entries) < v.Total && last != nil {
+		dir, name := path.Split(at)
+		last, err = v.repo.LastCommits(ctx, string(v.CommitID), strings.Trim(dir, "/"), []string{name})
+		if err = passing(err); err != nil && !errs.Is(err, errs.KindUnavailable) {
+			return fmt.Errorf("last commit of %.100q: %w", v.path, err)
 		}
 	}
-	for _, c := range v.Last {
+	for _, c := range last {
 		if v.Newest == nil || c.Committer.When.After(v.Newest.Committer.When) {
 			v.Newest = c
 		}

@@ -98,9 +98,11 @@ func (w *Web) artifactFile(v *visit, ref project.Ref) error {
 		return err
 	}
 	if p.Binary = strings.ContainsRune(string(b), 0); !p.Binary {
-		if p.Code, _, err = highlight(p.Path, strings.ToValidUTF8(string(b), "\uFFFD")); err != nil {
+		lines, err := colourLines(p.Path, strings.ToValidUTF8(string(b), "\uFFFD"))
+		if err != nil {
 			return err
 		}
+		p.Code = anchored(lines, excerpt{First: 1, Last: len(lines)})
 	}
 	return v.show(p)
 }

@@ -26,6 +26,7 @@ type blobPage struct {
 	File     *repo.File
 	Commit   *git.Commit
 	Lines    int
+	Span     excerpt
 	Code     template.HTML
 	Rendered template.HTML
 	Image    bool
@@ -39,6 +40,32 @@ type blobPage struct {
 func (blobPage) view() string    { return "blob" }
 func (p blobPage) title() string { return p.name() + " · " + p.Project.FullName() }
 
+// excerpt is the lines of a file that a page shows, from 1.
+type excerpt struct {
+	First, Last int
+	Most        int // lines of a page
+	Pager       pager
+	All         string // address of the page that shows all; empty when this does
+}
+
+// Lines of a file on a page. Those of a blame have more to them.
+const (
+	maxLines      = 1000
+	maxBlameLines = 500
+)
+
+// span is what the address asks for: one of the pages, or all lines.
+func (v *visit) span(total, most int) excerpt {
+	if total <= most || v.param("all") == "1" {
+		return excerpt{First: 1, Last: total}
+	}
+	n := min(v.pageNumber(), (total+most-1)/most)
+	all := v.r.URL.Query()
+	all.Del("page")
+	all.Set("all", "1")
+	return excerpt{First: (n-1)*most + 1, Last: min(n*most, total), Most: most, Pager: pagerOf(v.r.URL.Query(), n, n*most < total), All: "?" + all.Encode()}
+}
+
 // maxBlob is the largest file that a page shows.
 const maxBlob = 512 << 10
 
@@ -51,7 +78,10 @@ func (w *Web) blob(v *visit, ref project.Ref) error {
 	if isMarkdown(p.Path) && !p.Plain {
 		p.Rendered, err = renderText(p.Path, text, spot{project: p.Project.FullPath, ref: p.Ref, dir: strings.TrimSuffix(path.Dir(p.Path), ".")})
 	} else {
-		p.Code, p.Lines, err = highlight(p.Path, text)
+		var lines []string
+		lines, err = colourLines(p.Path, text)
+		p.Lines, p.Span = len(lines), v.span(len(lines), maxLines)
+		p.Code = anchored(lines, p.Span)
 	}
 	return orShow(v, p, err)
 }
@@ -98,15 +128,15 @@ func (w *Web) blame(v *visit, ref project.Ref) error {
 	if err != nil || text == "" {
 		return orShow(v, p, err)
 	}
-	_, ranges, err := w.Repos.Blame(v, v.actor, p.in(), p.Path, string(p.At), 0, 0)
-	if err != nil {
-		return err
-	}
 	lines, err := colourLines(p.Path, text)
 	if err != nil {
 		return err
 	}
-	p.Blame, p.Lines = true, len(lines)
+	p.Blame, p.Lines, p.Span = true, len(lines), v.span(len(lines), maxBlameLines)
+	_, ranges, err := w.Repos.Blame(v, v.actor, p.in(), p.Path, string(p.At), p.Span.First, p.Span.Last)
+	if err != nil {
+		return err
+	}
 	p.Code = w.blameTable(p.codeHead, ranges, lines)
 	return v.show(p)
 }

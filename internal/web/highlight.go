@@ -4,26 +4,21 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
 )
 
-// highlight colours a file, line by line: each line has an anchor, whose
-// number the stylesheet counts.
-func highlight(name, source string) (template.HTML, int, error) {
-	lines, err := tokens(name, "", source)
-	if err != nil {
-		return "", 0, err
-	}
+// anchored joins lines of a file, each with an anchor that has its number.
+func anchored(lines []string, show excerpt) template.HTML {
 	var b strings.Builder
-	for i, line := range lines {
-		fmt.Fprintf(&b, `<span id="L%d"><a href="#L%d" aria-label="Line %d"></a>`, i+1, i+1, i+1)
-		writeTokens(&b, line)
-		b.WriteString("</span>")
+	for n := show.First; n <= show.Last; n++ {
+		at := strconv.Itoa(n)
+		b.WriteString(`<span id="L` + at + `"><a href="#L` + at + `" data-n="` + at + `" aria-label="Line ` + at + `"></a>` + lines[n-1] + "\n</span>")
 	}
-	return template.HTML(b.String()), len(lines), nil
+	return template.HTML(b.String())
 }
 
 // colourLines colours a text and gives its lines apart.

@@ -84,7 +84,7 @@ type treePage struct {
 	Body      template.HTML // all but the button with the star
 	Overview  bool
 	Table     template.HTML // of the entries
-	More      bool
+	Pager     pager
 	Commit    *git.Commit // the newest that touched this directory
 	CI        *ciStatus   // of that commit; nil without a pipeline
 	Branches  []string
@@ -113,7 +113,7 @@ func (p treePage) title() string {
 }
 
 // maxEntries is how many entries of a directory a page shows.
-const maxEntries = 500
+const maxEntries = 100
 
 func (w *Web) project(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "overview")
@@ -179,7 +179,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.Issues, p.Open, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.Issues, p.Open, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil
@@ -198,11 +198,12 @@ func (w *Web) draw(v *visit, p *treePage) error {
 
 // fillTree reads the directory, its newest commits and its README.
 func (w *Web) fillTree(v *visit, p *treePage, view *repo.View, at spot) error {
-	if err := view.List(v, maxEntries); err != nil {
+	from := (v.pageNumber() - 1) * maxEntries
+	if err := view.List(v, from, maxEntries); err != nil {
 		return err
 	}
-	p.More, p.Commit = view.More, view.Newest
-	key := rendering{at, "", view.CommitID}
+	p.Pager, p.Commit = pagerOf(url.Values{}, v.pageNumber(), from+maxEntries < view.Total), view.Newest // others are shown it too
+	key := rendering{at, strconv.Itoa(from), view.CommitID}
 	var ok bool
 	if p.Table, ok = w.rendered.get(key); !ok {
 		p.Table = w.fileTable(at, view)
@@ -239,10 +240,10 @@ const maxReadme = 256 << 10
 // readme renders the README of a directory, if it has one. A text that has
 // been rendered for the same place is not rendered again.
 func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
-	e, ok := repo.Readme(view.Entries)
-	if !ok {
+	if view.Readme == nil {
 		return nil
 	}
+	e := *view.Readme
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
 	key := rendering{at, e.Name, e.OID}
 	html, ok := w.rendered.get(key)

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -355,13 +356,15 @@ func (v *visit) paging() db.Paging {
 }
 
 func (v *visit) pager(more bool) pager {
+	return pagerOf(v.r.URL.Query(), v.pageNumber(), more)
+}
+
+func pagerOf(query url.Values, n int, more bool) pager {
 	at := func(n int) string {
-		q := v.r.URL.Query()
-		q.Set("page", strconv.Itoa(n))
-		return "?" + q.Encode()
+		query.Set("page", strconv.Itoa(n))
+		return "?" + query.Encode()
 	}
 	var p pager
-	n := v.pageNumber()
 	if n > 1 {
 		p.Before = at(n - 1)
 	}

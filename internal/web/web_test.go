@@ -39,7 +39,7 @@ func contents() []content {
 		groupView{groupHead: groupHead{Group: g, Tab: "subgroups"}}, groupView{groupHead: groupHead{Group: g}, Search: "x"},
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}}, groupView{groupHead: groupHead{Group: g, Tab: "projects"}},
 		treePage{codeHead: at, Overview: true, Table: "<tr></tr>",
-			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", More: true},
+			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", Pager: pager{"?page=1", "?page=3"}},
 		treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Code: "x", Lines: 1, CRLF: true},
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Code: "<tr></tr>", Lines: 1, Blame: true},
@@ -214,14 +214,15 @@ func TestFileTable(t *testing.T) {
 
 func TestHighlight(t *testing.T) {
 	t.Parallel()
-	html, lines, err := highlight("x.go", "package x\n\n// <script>\n")
-	if err != nil {
-		t.Fatal(err)
+	lines, err := colourLines("x.go", "package x\n\n// <script>\n")
+	if err != nil || len(lines) != 3 {
+		t.Fatal(lines, err)
 	}
-	want := `<span id="L1"><a href="#L1" aria-label="Line 1"></a><span class="k">package</span> x` + "\n" + `</span><span id="L2"><a href="#L2" aria-label="Line 2"></a>` + "\n" +
-		`</span><span id="L3"><a href="#L3" aria-label="Line 3"></a><span class="c">// &lt;script&gt;</span>` + "\n</span>"
-	if lines != 3 || string(html) != want {
-		t.Errorf("%d lines: %s", lines, html)
+	html := anchored(lines, excerpt{First: 2, Last: 3})
+	want := `<span id="L2"><a href="#L2" data-n="2" aria-label="Line 2"></a>` + "\n" +
+		`</span><span id="L3"><a href="#L3" data-n="3" aria-label="Line 3"></a><span class="c">// &lt;script&gt;</span>` + "\n</span>"
+	if string(html) != want {
+		t.Errorf("%s", html)
 	}
 }
 

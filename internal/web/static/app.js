@@ -172,6 +172,13 @@
       if (!from) return;
       to = to || from;
       if (to < from) [from, to] = [to, from];
+      const pages = document.querySelector("[data-most]");
+      if (pages && from <= pages.dataset.total && !document.getElementById(`L${from}`)) {
+        const q = new URLSearchParams(location.search);
+        q.set("page", Math.ceil(from / pages.dataset.most));
+        location.replace(`?${q}${location.hash}`);
+        return;
+      }
       for (let n = from; n <= Math.min(to, from + 5000); n++) document.getElementById(`L${n}`)?.classList.add("marked");
       if (scroll && to !== from) document.getElementById(`L${from}`)?.scrollIntoView({ block: "center" });
       for (const a of $$("[data-permalink]")) a.hash = location.hash;
