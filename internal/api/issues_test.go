@@ -6,7 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/errs"
+	"svc/internal/plan"
 	"svc/internal/project"
 )
 
@@ -226,5 +229,37 @@ func TestNotes(t *testing.T) {
 			{Do: "POST " + at + "/notes", As: alice, JSON: `{"body":"x"}`, Status: 403},
 			{Do: fmt.Sprintf("POST /projects/%d/issues", id), As: alice, JSON: `{"title":"x"}`, Status: 403},
 		})
+	})
+}
+
+// A note that was begun before its issue became confidential, or went, tells
+// nobody of it.
+func TestNoteOnChangedIssue(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		aliceID, alice := s.User(t, "alice")
+		_, dan := s.User(t, "dan")
+		id := newProject(t, s, alice, "plan", `,"visibility":"public"`)
+		at := fmt.Sprintf("/projects/%d/issues", id)
+		s.Check(t, apptest.Call{Do: "POST " + at, As: alice, JSON: `{"title":"Talk"}`, Status: 201})
+		by := actor.Actor{ID: aliceID}
+		on, err := s.Plan.OnIssue(t.Context(), by, project.RefTo(id), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "PUT " + at + "/1", As: alice, JSON: `{"confidential":true}`, Status: 200})
+		if _, err := s.Plan.CreateNote(t.Context(), by, on, plan.NewNote{Body: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		events := fmt.Sprintf("GET /projects/%d/events?target_type=note", id)
+		s.Table(t, []apptest.Call{
+			{Name: "who plans", Do: events, As: alice, Status: 200, Want: `[{"action_name":"commented on"}]`},
+			{Name: "a stranger", Do: events, As: dan, Status: 200, Want: `[]`},
+			{Name: "delete", Do: "DELETE " + at + "/1", As: alice, Status: 204},
+		})
+		if _, err := s.Plan.CreateNote(t.Context(), by, on, plan.NewNote{Body: "x"}); !errs.Is(err, errs.KindNotFound) {
+			t.Errorf("a note on nothing: %v", err)
+		}
+		s.Check(t, apptest.Call{Name: "nothing is left", Do: events, As: alice, Status: 200, Want: `[]`})
 	})
 }

@@ -250,10 +250,17 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := in.Changeable(); err != nil {
 		return err
 	}
-	if err := errs.ChangedSince(i.UpdatedAt, unmodifiedSince); err != nil {
-		return err
-	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "issues", i.ID); err != nil {
+			return err
+		}
+		now, err := findIssueByID(ctx, tx, i.ID)
+		if err != nil {
+			return notFound(err, "Issue")
+		}
+		if err := errs.ChangedSince(now.UpdatedAt, unmodifiedSince); err != nil {
+			return err
+		}
 		for _, forget := range []func() error{
 			func() error { return activity.Forget(ctx, tx, i.subject()) },
 			func() error { return deleteNotesOf(ctx, tx, i.thing()) },
@@ -264,7 +271,7 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 				return err
 			}
 		}
-		return s.recordDeletion(ctx, tx, by, in, i)
+		return s.recordDeletion(ctx, tx, by, in, now)
 	})
 	if err != nil {
 		return fmt.Errorf("delete issue %d: %w", i.ID, err)

@@ -53,19 +53,25 @@ type Noteable struct {
 	IID      int64  // its number in the project, if it has one
 	Title    string // for events
 	In       *project.Project
-	Audience activity.Audience // who may know of what is said
+	Audience activity.Audience // who may know of what is said, for a thing without Count
 	Locked   bool              // only members may talk
 	Insider  bool              // the actor reads internal notes
 	Settler  bool              // the actor may settle discussions
-	// Count keeps the number of notes with the thing; nil where nobody wants it.
-	Count func(ctx context.Context, tx *db.Tx, step int) error
+	// Count keeps the number of notes with the thing, which it holds until the
+	// end of the transaction, and gives who may know of what is said by then;
+	// NotFound. It is nil for a thing that does not change its audience.
+	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
 }
 
 func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
 	return Noteable{
-		Thing: i.thing(), IID: i.IID, Title: i.Title, In: in, Audience: i.audience(), Locked: i.Locked != nil && *i.Locked,
+		Thing: i.thing(), IID: i.IID, Title: i.Title, In: in, Locked: i.Locked != nil && *i.Locked,
 		Insider: in.MayRead(by, project.ConfidentialPart), Settler: planner(by, in) || i.of(by),
-		Count: func(ctx context.Context, tx *db.Tx, step int) error { return countNote(ctx, tx, i.ID, step, s.Now()) },
+		Count: func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
+			now := Issue{ID: i.ID}
+			err := countNote(ctx, tx, &now, step, s.Now())
+			return now.audience(), err
+		},
 	}
 }
 
@@ -197,15 +203,18 @@ func (on Noteable) mayTalk(by actor.Actor) error {
 }
 
 func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, n *Note) error {
+	// The thing goes first, here and wherever notes of it change: it may be
+	// confidential by now, or gone.
+	audience, err := on.count(ctx, tx, 1)
+	if err != nil {
+		return err
+	}
 	if n.Discussion == "" {
 		n.Discussion = newDiscussion()
 	} else if err := s.joinDiscussion(ctx, tx, on, n); err != nil {
 		return err
 	}
 	if err := insertNote(ctx, tx, n); err != nil {
-		return err
-	}
-	if err := on.count(ctx, tx, 1); err != nil {
 		return err
 	}
 	if err := joinSubscription(ctx, tx, on.Thing, by.ID, s.Now()); err != nil {
@@ -215,7 +224,7 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 		return err
 	}
 	e := activity.Event{
-		ProjectID: &on.In.ID, AuthorID: by.ID, Action: activity.Commented, Audience: on.Audience, Subject: activity.Subject{Type: string(on.Kind), ID: on.ID},
+		ProjectID: &on.In.ID, AuthorID: by.ID, Action: activity.Commented, Audience: audience, Subject: activity.Subject{Type: string(on.Kind), ID: on.ID},
 		TargetType: "Note", TargetID: &n.ID, TargetIID: &n.ID, TargetTitle: on.Title, CreatedAt: s.Now(),
 	}
 	if n.Type != "" {
@@ -227,9 +236,9 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 	return activity.Record(ctx, tx, e)
 }
 
-func (on Noteable) count(ctx context.Context, tx *db.Tx, step int) error {
+func (on Noteable) count(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 	if on.Count == nil {
-		return nil
+		return on.Audience, nil
 	}
 	return on.Count(ctx, tx, step)
 }
@@ -298,6 +307,9 @@ func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on No
 // Forbidden; Precondition when it has changed since.
 func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, id int64, unmodifiedSince *time.Time) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := on.count(ctx, tx, -1); err != nil {
+			return err
+		}
 		n, err := s.lockNote(ctx, tx, by, on, id)
 		if err != nil {
 			return err
@@ -306,9 +318,6 @@ func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, i
 			return err
 		}
 		if err := deleteNote(ctx, tx, n.ID); err != nil {
-			return err
-		}
-		if err := on.count(ctx, tx, -1); err != nil {
 			return err
 		}
 		return activity.ForgetTarget(ctx, tx, activity.Subject{Type: string(on.Kind), ID: on.ID}, n.ID)

@@ -77,10 +77,11 @@ func deleteNotesOf(ctx context.Context, q db.Q, on Thing) error {
 	return err
 }
 
-// countNote keeps the number of notes with an issue.
-func countNote(ctx context.Context, tx *db.Tx, issueID int64, step int, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE issues SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, issueID)
-	return err
+// countNote keeps the number of notes with an issue, and reads whether it is
+// confidential.
+func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time) error {
+	err := tx.QueryRowContext(ctx, `UPDATE issues SET notes = notes + ?, updated_at = ? WHERE id = ? RETURNING confidential`, step, at, i.ID).Scan(&i.Confidential)
+	return notFound(err, "Issue")
 }
 
 // findWriters gives who wrote notes on a thing, in the order of their first one.
