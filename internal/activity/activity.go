@@ -167,13 +167,19 @@ func Readdress(ctx context.Context, tx *db.Tx, of Subject, from, to Audience) er
 
 // Forget takes the events of a thing away that is deleted.
 func Forget(ctx context.Context, tx *db.Tx, of Subject) error {
-	return deleteEvents(ctx, tx, of, nil)
+	return deleteEvents(ctx, tx, of.Type, []int64{of.ID}, nil)
+}
+
+// ForgetAll takes the events of things of one type away, not of too many at
+// once: they are the arguments of one statement.
+func ForgetAll(ctx context.Context, tx *db.Tx, kind string, ids []int64) error {
+	return deleteEvents(ctx, tx, kind, ids, nil)
 }
 
 // ForgetTarget takes the events of a part of a thing away, of a comment for
 // example.
 func ForgetTarget(ctx context.Context, tx *db.Tx, of Subject, targetID int64) error {
-	return deleteEvents(ctx, tx, of, &targetID)
+	return deleteEvents(ctx, tx, of.Type, []int64{of.ID}, &targetID)
 }
 
 // ProjectsOf gives the projects to which a user has contributed since then.

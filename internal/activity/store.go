@@ -50,8 +50,11 @@ func saveAudience(ctx context.Context, q db.Q, of Subject, from, to Audience) er
 	return err
 }
 
-func deleteEvents(ctx context.Context, q db.Q, of Subject, target *int64) error {
-	query, args := `DELETE FROM activity_events WHERE subject_type = ? AND subject_id = ?`, []any{of.Type, of.ID}
+func deleteEvents(ctx context.Context, q db.Q, kind string, ids []int64, target *int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	query, args := `DELETE FROM activity_events WHERE subject_type = ? AND subject_id IN `+db.In(len(ids)), append([]any{kind}, db.Any(ids)...)
 	if target != nil {
 		query, args = query+` AND target_id = ?`, append(args, *target)
 	}

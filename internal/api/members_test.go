@@ -227,6 +227,11 @@ func TestDeleteUserWithProjects(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Do: fmt.Sprintf("POST /projects/%d/members", shared), As: bob, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, aliceID), Status: 201},
 			{Do: fmt.Sprintf("POST /projects/%d/star", shared), As: alice, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/issues", shared), As: alice, JSON: `{"title":"hers"}`, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/issues/1/notes", shared), As: bob, JSON: `{"body":"on hers"}`, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/issues", shared), As: bob, JSON: `{"title":"his"}`, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/issues/2/notes", shared), As: bob, JSON: `{"body":"on his own"}`, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/issues/2/notes", shared), As: alice, JSON: `{"body":"hers on his"}`, Status: 201},
 			{Name: "alone", Do: fmt.Sprintf("DELETE /users/%d", aliceID), As: root, Status: 409},
 			{Name: "hard", Do: fmt.Sprintf("DELETE /users/%d?hard_delete=true", aliceID), As: root, Status: 204},
 		})
@@ -238,7 +243,15 @@ func TestDeleteUserWithProjects(t *testing.T) {
 			{Do: fmt.Sprintf("GET /groups/%d", g), As: root, Status: 404},
 			{Do: fmt.Sprintf("GET /projects/%d/members", shared), As: bob, Status: 200, Want: fmt.Sprintf(`[{"id":%d}]`, bobID)},
 			{Do: fmt.Sprintf("GET /projects/%d", shared), As: bob, Status: 200, Want: `{"star_count":0}`},
+			{Name: "the issues of others", Do: fmt.Sprintf("GET /projects/%d/issues", shared), As: bob, Status: 200, Want: `[{"title":"his","user_notes_count":1}]`},
+			{Name: "nothing tells of hers", Do: fmt.Sprintf("GET /projects/%d/events?target_type=note", shared), As: bob, Status: 200, Want: `[{"target_title":"his"}]`},
 		})
+		for _, table := range []string{"notes", "subscriptions"} {
+			var n int
+			if err := s.DB.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil || n != 1 {
+				t.Errorf("%s: %d rows are left, %v", table, n, err)
+			}
+		}
 		for _, table := range []string{"members WHERE user_id", "namespaces WHERE user_id", "projects WHERE creator_id"} {
 			var n int
 			if err := s.DB.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" = ?", aliceID).Scan(&n); err != nil || n != 0 {

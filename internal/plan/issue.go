@@ -261,15 +261,11 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 		if err := errs.ChangedSince(now.UpdatedAt, unmodifiedSince); err != nil {
 			return err
 		}
-		for _, forget := range []func() error{
-			func() error { return activity.Forget(ctx, tx, i.subject()) },
-			func() error { return deleteNotesOf(ctx, tx, i.thing()) },
-			func() error { return deleteSubscriptions(ctx, tx, i.thing()) },
-			func() error { return deleteIssue(ctx, tx, i.ID) },
-		} {
-			if err := forget(); err != nil {
-				return err
-			}
+		if err := deleteIssue(ctx, tx, i.ID); err != nil {
+			return err
+		}
+		if err := forgetThings(ctx, tx, IssueKind, i.ID); err != nil {
+			return err
 		}
 		return s.recordDeletion(ctx, tx, by, in, now)
 	})

@@ -213,7 +213,7 @@ func (s *Service) DeleteLabel(ctx context.Context, by actor.Actor, at project.Pl
 		if err := errs.ChangedSince(l.UpdatedAt, unmodifiedSince); err != nil {
 			return err
 		}
-		if err := deleteSubscriptions(ctx, tx, Thing{LabelKind, l.ID}); err != nil {
+		if err := deleteSubscriptions(ctx, tx, LabelKind, []int64{l.ID}); err != nil {
 			return err
 		}
 		return deleteLabel(ctx, tx, l.ID)

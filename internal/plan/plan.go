@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"svc/internal/activity"
@@ -132,10 +133,36 @@ func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, 
 }
 
 // leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
-// it goes along.
+// it goes along, with all that others said of it.
 func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if hard {
-		return nil // the rows go with the account
+	if !hard {
+		return changeAuthor(ctx, tx, userID, ghostID)
 	}
-	return changeAuthor(ctx, tx, userID, ghostID)
+	// The issues go first: who is about to say something finds them gone.
+	issues, err := deleteIssuesBy(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	if err := forgetThings(ctx, tx, IssueKind, issues...); err != nil {
+		return err
+	}
+	return deleteNotesBy(ctx, tx, userID)
+}
+
+// forgetThings takes away what hangs on things of one kind by their ids alone:
+// events, notes and subscriptions.
+func forgetThings(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
+	const batch = 500
+	for part := range slices.Chunk(ids, batch) {
+		if err := activity.ForgetAll(ctx, tx, string(kind), part); err != nil {
+			return err
+		}
+		if err := deleteNotesOf(ctx, tx, kind, part); err != nil {
+			return err
+		}
+		if err := deleteSubscriptions(ctx, tx, kind, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -67,6 +67,10 @@ func deleteIssue(ctx context.Context, q db.Q, id int64) error {
 	return notFound(db.ExecOne(ctx, q, `DELETE FROM issues WHERE id = ?`, id), "Issue")
 }
 
+func deleteIssuesBy(ctx context.Context, tx *db.Tx, authorID int64) ([]int64, error) {
+	return db.All(ctx, tx, db.Value[int64], `DELETE FROM issues WHERE author_id = ? RETURNING id`, authorID)
+}
+
 // pair is a row of a table that joins two things.
 type pair struct{ first, second int64 }
 

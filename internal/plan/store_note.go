@@ -72,8 +72,21 @@ func deleteNote(ctx context.Context, q db.Q, id int64) error {
 	return notFound(db.ExecOne(ctx, q, `DELETE FROM notes WHERE id = ?`, id), "Note")
 }
 
-func deleteNotesOf(ctx context.Context, q db.Q, on Thing) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM notes WHERE noteable_type = ? AND noteable_id = ?`, string(on.Kind), on.ID)
+func deleteNotesOf(ctx context.Context, q db.Q, kind Kind, ids []int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM notes WHERE noteable_type = ? AND noteable_id IN `+db.In(len(ids)), append([]any{string(kind)}, db.Any(ids)...)...)
+	return err
+}
+
+// deleteNotesBy removes the notes of an author, which the issues that they are
+// on no longer count.
+func deleteNotesBy(ctx context.Context, tx *db.Tx, authorID int64) error {
+	_, err := tx.ExecContext(ctx, `
+		UPDATE issues SET notes = notes - (SELECT count(*) FROM notes n WHERE n.noteable_type = 'Issue' AND n.noteable_id = issues.id AND n.author_id = ? AND n.system = '')
+		WHERE id IN (SELECT n.noteable_id FROM notes n WHERE n.noteable_type = 'Issue' AND n.author_id = ?)`, authorID, authorID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM notes WHERE author_id = ?`, authorID)
 	return err
 }
 

@@ -43,8 +43,8 @@ func findSubscribed(ctx context.Context, q db.Q, kind Kind, ids []int64, userID 
 	return found, err
 }
 
-func deleteSubscriptions(ctx context.Context, q db.Q, of Thing) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM subscriptions WHERE kind = ? AND thing_id = ?`, string(of.Kind), of.ID)
+func deleteSubscriptions(ctx context.Context, q db.Q, kind Kind, ids []int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM subscriptions WHERE kind = ? AND thing_id IN `+db.In(len(ids)), append([]any{string(kind)}, db.Any(ids)...)...)
 	return err
 }
 
