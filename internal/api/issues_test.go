@@ -117,7 +117,11 @@ func TestIssues(t *testing.T) {
 			{Name: "move into nothing", Do: "POST " + at + "/3/move", As: alice, JSON: `{"to_project_id":999999}`, Status: 404},
 			{Name: "move to where it is", Do: "POST " + at + "/3/move", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, id), Status: 400},
 			{Name: "say something", Do: "POST " + at + "/3/notes", As: bob, JSON: `{"body":"kept"}`, Status: 201},
-			{Name: "move", Do: "POST " + at + "/3/move", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, other), Status: 201, Want: fmt.Sprintf(`{"iid":1,"project_id":%d,"title":"Third","weight":3,"user_notes_count":1,"author":{"username":"alice"}}`, other)},
+			{Name: "a label that both have", Do: fmt.Sprintf("POST /projects/%d/labels", other), As: alice, JSON: `{"name":"bug","color":"#ff0000"}`, Status: 201},
+			{Name: "a milestone that both have", Do: "PUT " + at + "/3", As: alice, JSON: fmt.Sprintf(`{"milestone_id":%d}`, goal), Status: 200, Want: `{"labels":["bug","needs work"]}`},
+			{Name: "move", Do: "POST " + at + "/3/move", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, other), Status: 201, Want: fmt.Sprintf(`{"iid":1,"project_id":%d,"title":"Third","weight":3,"labels":["bug"],"milestone":{"id":`+fmt.Sprint(foreign)+`},"user_notes_count":1,"author":{"username":"alice"}}`, other)},
+			{Name: "move again", Do: "POST " + at + "/3/move", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, other), Status: 400, Want: `{"message":"400 Bad request - Cannot move issue that has been moved already!"}`},
+			{Name: "no label was made", Do: fmt.Sprintf("GET /projects/%d/labels", other), As: alice, Status: 200, Want: `[{"name":"bug"}]`},
 			{Name: "what it left", Do: "GET " + at + "/3", As: alice, Status: 200, Want: `{"state":"closed","moved_to_id":"<any>"}`},
 			{Name: "and tells nobody where it went", Do: "GET " + at + "/3/notes?per_page=1&activity_filter=only_activity", Status: 200, Want: `[{"body":"moved to an issue of another project"}]`},
 			{Name: "its notes went along", Do: fmt.Sprintf("GET /projects/%d/issues/1/notes?activity_filter=only_comments", other), As: alice, Status: 200, Want: `[{"body":"kept","author":{"username":"bob"},"noteable_iid":1}]`},
@@ -135,6 +139,24 @@ func TestIssues(t *testing.T) {
 			{Do: "GET " + at + "/1/notes", As: alice, Status: 404},
 			{Do: fmt.Sprintf("GET /groups/%d/issues", top), As: alice, Status: 200, Want: `[]`},
 		})
+	})
+}
+
+// An issue that several move at once goes to one place.
+func TestMoveAtOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id, other := newProject(t, s, alice, "plan", ""), newProject(t, s, alice, "other", "")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/issues", id), As: alice, JSON: `{"title":"x"}`, Status: 201})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				s.Send(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/issues/1/move", id), As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, other)})
+			})
+		}
+		wg.Wait()
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/issues", other), As: alice, Status: 200, Want: `[{"iid":1}]`})
 	})
 }
 

@@ -12,8 +12,10 @@ import (
 )
 
 // MoveIssue moves an issue with its notes into another project: Planners and
-// above of both may. The old one is closed, and tells where it went. NotFound;
-// Forbidden; Invalid for the project that it is in.
+// above of both may. The old one is closed, and tells where it went. Of its
+// labels and its milestone those stay that the other project has by the same
+// name. NotFound; Forbidden; Invalid for the project that it is in, and for an
+// issue that was moved before.
 func (s *Service) MoveIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64) (*Issue, error) {
 	return s.copyIssue(ctx, by, ref, iid, toProject, copying{move: true, notes: true})
 }
@@ -50,9 +52,6 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if c.move && to.ID == in.ID {
 		return nil, errs.Invalid("Cannot move issue to project it originates from!")
 	}
-	if c.move && old.MovedToID != nil {
-		return nil, errs.Invalid("Cannot move issue due to insufficient permissions!")
-	}
 	var people []int64
 	for _, u := range old.Assignees {
 		people = append(people, u.ID)
@@ -63,7 +62,17 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	}
 	var made *Issue
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		made, err = s.insertCopy(ctx, tx, by, in, to, old, *f.Assignees, c)
+		if err := tx.Lock(ctx, "issues", old.ID); err != nil {
+			return err
+		}
+		now, err := findIssueByID(ctx, tx, old.ID)
+		if err != nil {
+			return notFound(err, "Issue")
+		}
+		if c.move && now.MovedToID != nil {
+			return errs.Invalid("Cannot move issue that has been moved already!")
+		}
+		made, err = s.insertCopy(ctx, tx, by, to, now, *f.Assignees, c)
 		return err
 	})
 	if err != nil {
@@ -72,7 +81,7 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	return s.Issue(ctx, by, project.RefTo(to.ID), made.IID)
 }
 
-func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in, to *project.Project, old *Issue, assignees []int64, c copying) (*Issue, error) {
+func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to *project.Project, old *Issue, assignees []int64, c copying) (*Issue, error) {
 	now := s.Now()
 	made := *old
 	made.ProjectID, made.State, made.ClosedAt, made.ClosedByID, made.MovedToID, made.MilestoneID = to.ID, Opened, nil, nil, nil, nil
@@ -81,8 +90,12 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in,
 		made.AuthorID, made.CreatedAt = by.ID, now
 	}
 	var err error
-	if old.Milestone != nil {
-		if made.MilestoneID, err = findMilestoneTitled(ctx, tx, place{project: to}, old.Milestone.Title); err != nil {
+	if old.MilestoneID != nil {
+		found, err := findMilestones(ctx, tx, []int64{*old.MilestoneID})
+		if err != nil {
+			return nil, err
+		}
+		if made.MilestoneID, err = findMilestoneTitled(ctx, tx, place{project: to}, found[*old.MilestoneID].Title); err != nil {
 			return nil, err
 		}
 	}
@@ -92,11 +105,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in,
 	if err := insertIssue(ctx, tx, &made); err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, l := range old.Labels {
-		names = append(names, l.Name)
-	}
-	if _, _, err := s.saveLabels(ctx, tx, actor.Actor{}, to, &made, IssueFields{Labels: &names}); err != nil {
+	if err := keepLabels(ctx, tx, to, old.ID, made.ID); err != nil {
 		return nil, err
 	}
 	if err := saveAssignees(ctx, tx, made.ID, assignees); err != nil {
@@ -114,13 +123,34 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, in,
 	if err := s.TellSystem(ctx, tx, by, made.thing(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
 		return nil, err
 	}
-	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, in.ID, word+" to "+nameFor(old, &made)); err != nil {
+	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
 		return nil, err
 	}
 	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil || !c.move {
 		return &made, err
 	}
-	return &made, s.leave(ctx, tx, by, old.ID, made.ID)
+	return &made, s.leave(ctx, tx, by, old, made.ID)
+}
+
+// keepLabels gives a copy the labels of the issue that its project has by the
+// same name. None are made: those of one project say little in another.
+func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toID int64) error {
+	found, err := findIssueLabels(ctx, tx, []int64{fromID})
+	if err != nil {
+		return err
+	}
+	var kept []*Label
+	for _, l := range found[fromID] {
+		same, err := findLabelNamed(ctx, tx, place{project: to}, l.Name)
+		switch {
+		case errs.Is(notFound(err, "Label"), errs.KindNotFound):
+			continue
+		case err != nil:
+			return err
+		}
+		kept = append(kept, same)
+	}
+	return changeLabels(ctx, tx, toID, kept, nil)
 }
 
 // nameFor is how a note on an issue names another one. Where that is elsewhere
@@ -134,14 +164,7 @@ func nameFor(on, other *Issue) string {
 }
 
 // leave closes an issue that was moved.
-func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, oldID, madeID int64) error {
-	if err := tx.Lock(ctx, "issues", oldID); err != nil {
-		return err
-	}
-	i, err := findIssueByID(ctx, tx, oldID)
-	if err != nil {
-		return notFound(err, "Issue")
-	}
+func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, madeID int64) error {
 	done := i.move("close", by.ID, s.Now())
 	i.MovedToID, i.UpdatedAt = &madeID, s.Now()
 	if err := saveIssue(ctx, tx, i); err != nil || done == "" {
