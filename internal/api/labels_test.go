@@ -55,8 +55,10 @@ func TestLabels(t *testing.T) {
 			{Name: "promote as a guest", Do: "PUT " + at + "/bug/promote", As: bob, Status: 403},
 			{Name: "promote in no group", Do: fmt.Sprintf("PUT /projects/%d/labels/x/promote", own), As: alice, Status: 400},
 			{Name: "promote nothing", Do: fmt.Sprintf("PUT /projects/%d/labels/y/promote", own), As: alice, Status: 404},
+			{Do: fmt.Sprintf("POST /projects/%d/labels/bug/subscribe", twin), As: bob, Status: 201},
 			{Name: "promote", Do: "PUT " + at + "/bug/promote", As: alice, Status: 200, Want: `{"name":"bug","is_project_label":false}`},
 			{Name: "with its twin", Do: fmt.Sprintf("GET /groups/%d/issues?labels=bug&confidential=false", sub), Status: 200, Want: `[{"title":"z"},{"title":"x"}]`},
+			{Name: "and who wants to hear of it", Do: fmt.Sprintf("GET /groups/%d/labels/bug", sub), As: bob, Status: 200, Want: `{"subscribed":true}`},
 			{Name: "delete", Do: fmt.Sprintf("DELETE /groups/%d/labels/bug", sub), As: alice, Status: 204},
 			{Name: "named in the query", Do: "DELETE " + above + "?name=area", As: alice, Status: 204},
 			{Name: "none left", Do: "GET " + at, Status: 200, Want: `[]`},
@@ -78,6 +80,11 @@ func TestMilestones(t *testing.T) {
 		second := made(t, s, alice, "POST "+at, `{"title":"v2"}`)
 		shared := made(t, s, alice, "POST "+above, `{"title":"all"}`)
 		one := fmt.Sprintf("%s/%d", at, first)
+		twin := newProject(t, s, alice, "twin", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, top))
+		same := made(t, s, alice, fmt.Sprintf("POST /projects/%d/milestones", twin), `{"title":"v1.0"}`)
+		board := fmt.Sprintf("/projects/%d/boards/%d", twin, made(t, s, alice, fmt.Sprintf("POST /projects/%d/boards", twin), `{"name":"b"}`))
+		s.Check(t, apptest.Call{Do: "PUT " + board, As: alice, JSON: fmt.Sprintf(`{"milestone_id":%d}`, same), Status: 200})
+		made(t, s, alice, "POST "+board+"/lists", fmt.Sprintf(`{"milestone_id":%d}`, same))
 		s.Table(t, []apptest.Call{
 			{Name: "one", Do: "GET " + one, Status: 200, Want: fmt.Sprintf(`{"id":%d,"iid":1,"project_id":%d,"title":"v1","description":"d","state":"active","start_date":"2024-01-01","due_date":"2024-02-01","expired":true,
 				"web_url":"%s/top/p/-/milestones/1"}`, first, id, s.URL), Not: []string{"group_id"}},
@@ -85,7 +92,7 @@ func TestMilestones(t *testing.T) {
 			{Name: "not of the project", Do: fmt.Sprintf("GET %s/%d", at, shared), Status: 404},
 			{Name: "list", Do: "GET " + at, Status: 200, Want: `[{"title":"v2"},{"title":"v1"}]`},
 			{Name: "with those above", Do: "GET " + at + "?include_ancestors=true", Status: 200, Want: `[{"title":"all"},{"title":"v2"},{"title":"v1"}]`},
-			{Name: "with those below", Do: "GET " + above + "?include_descendants=true", Status: 200, Want: `[{"title":"all"},{"title":"v2"},{"title":"v1"}]`},
+			{Name: "with those below", Do: "GET " + above + "?include_descendants=true", Status: 200, Want: `[{"title":"v1.0"},{"title":"all"},{"title":"v2"},{"title":"v1"}]`},
 			{Name: "by number", Do: "GET " + at + "?iids[]=2", Status: 200, Want: `[{"title":"v2"}]`},
 			{Name: "by title", Do: "GET " + at + "?title=v1", Status: 200, Want: `[{"iid":1}]`},
 			{Name: "search", Do: "GET " + at + "?search=D", Status: 200, Want: `[{"iid":1}]`},
@@ -103,6 +110,9 @@ func TestMilestones(t *testing.T) {
 			{Name: "its issues", Do: "GET " + one + "/issues", As: bob, Status: 200, Want: `[{"title":"x"}]`},
 			{Name: "promote", Do: "POST " + one + "/promote", As: alice, Status: 200, Want: fmt.Sprintf(`{"group_id":%d,"iid":2,"title":"v1.0"}`, top)},
 			{Name: "with its issues", Do: fmt.Sprintf("GET %s/%d/issues", above, first), As: alice, Status: 200, Want: `[{"title":"y"},{"title":"x"}]`},
+			{Name: "in place of its twin", Do: "GET " + board, Status: 200, Want: fmt.Sprintf(`{"milestone":{"id":%d},"lists":[{"milestone":{"id":%[1]d}}]}`, first)},
+			{Name: "of which nothing is told", Do: fmt.Sprintf("GET /projects/%d/events?target_type=milestone", twin), Status: 200, Want: `[]`},
+			{Name: "another that the group has", Do: fmt.Sprintf("PUT %s/%d", at, second), As: alice, JSON: `{"title":"v1.0"}`, Status: 400},
 			{Name: "delete", Do: fmt.Sprintf("DELETE %s/%d", at, second), As: alice, Status: 204},
 			{Name: "told", Do: fmt.Sprintf("GET /projects/%d/events?target_type=milestone", id), Status: 200, Want: `[{"action_name":"destroyed","target_title":"v2"}]`},
 			{Name: "of the group too", Do: fmt.Sprintf("DELETE %s/%d", above, first), As: alice, Status: 204},

@@ -251,7 +251,8 @@ func (s *Service) DeleteMilestone(ctx context.Context, by actor.Actor, at projec
 
 // PromoteMilestone makes a milestone of a project one of its group, and merges
 // those of the same title in all projects of the group into it. Planners and
-// above of the group may. NotFound; Invalid for a project in no group.
+// above of the group may. NotFound; Invalid for a project in no group, and for a
+// title that a group has.
 func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Milestone, error) {
 	in, err := s.atMilestones(ctx, by, project.Place{Ref: ref}, project.Planner)
 	if err != nil {
@@ -274,11 +275,15 @@ func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref proj
 		if m.IID, err = to.nextNumber(ctx, tx, "milestone"); err != nil {
 			return err
 		}
-		// Events are those of projects, and this is one's no longer.
-		if err := activity.Forget(ctx, tx, m.subject()); err != nil {
+		if err := freeTitle(ctx, tx, to, m); err != nil {
 			return err
 		}
-		return promoteMilestone(ctx, tx, m)
+		gone, err := promoteMilestone(ctx, tx, m)
+		if err != nil {
+			return err
+		}
+		// Events are those of projects, and this is one's no longer.
+		return forgetThings(ctx, tx, MilestoneKind, append(gone, m.ID)...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("promote milestone %d: %w", id, err)

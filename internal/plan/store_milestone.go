@@ -117,16 +117,20 @@ func deleteMilestone(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// promoteMilestone saves a milestone that is a group's from now on, with the
-// issues of those of the same title in the projects of the group.
-func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) error {
+// promoteMilestone saves a milestone that is a group's from now on, and gives it
+// what those of the same title in the projects of the group have: these go, and
+// their ids are given back.
+func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) ([]int64, error) {
 	same := `(SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
 	args := []any{m.Title, m.ID, *m.GroupID}
-	if _, err := tx.ExecContext(ctx, `UPDATE issues SET milestone_id = ? WHERE milestone_id IN `+same, append([]any{m.ID}, args...)...); err != nil {
-		return err
+	for _, table := range []string{"issues", "boards", "board_lists"} {
+		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET milestone_id = ? WHERE milestone_id IN `+same, append([]any{m.ID}, args...)...); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM milestones WHERE id IN `+same, args...); err != nil {
-		return err
+	gone, err := db.All(ctx, tx, db.Value[int64], `DELETE FROM milestones WHERE id IN `+same+` RETURNING id`, args...)
+	if err != nil {
+		return nil, err
 	}
-	return saveMilestone(ctx, tx, m)
+	return gone, saveMilestone(ctx, tx, m)
 }
