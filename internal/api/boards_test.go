@@ -129,6 +129,11 @@ func TestProjectUploads(t *testing.T) {
 		if want := "[x.html](" + page.URL + ")"; page.Markdown != want {
 			t.Errorf("markdown %q, want %q", page.Markdown, want)
 		}
+		var shown struct{ HTML string }
+		s.Check(t, apptest.Call{Do: "POST /markdown", As: bob, JSON: fmt.Sprintf(`{"text":%q,"gfm":true,"project":"%d"}`, picture.Markdown, id), Status: 201}).JSON(t, &shown)
+		if want := fmt.Sprintf(`src="/-/project/%d%s"`, id, picture.URL); !strings.Contains(shown.HTML, want) {
+			t.Errorf("no %s in %s", want, shown.HTML)
+		}
 		for who, status := range map[string]int{"": 401, dan: 404} {
 			if got := uploadFile(t, s, who, id, "x", "x"); got.Status != status {
 				t.Errorf("status %d, want %d", got.Status, status)

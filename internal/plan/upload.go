@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 
 	"svc/internal/actor"
@@ -27,8 +28,9 @@ type Upload struct {
 	CreatedAt time.Time
 }
 
-// Path is where texts of the project link to.
-func (u *Upload) Path() string { return "/uploads/" + u.Secret + "/" + u.Name }
+// Path is where texts of the project link to. A name may have what ends a link
+// in Markdown or a path in an address.
+func (u *Upload) Path() string { return "/uploads/" + u.Secret + "/" + url.PathEscape(u.Name) }
 
 // key is where the file lies in the store.
 func (u *Upload) key() string { return uploadKey(u.ProjectID, u.Secret) }
@@ -40,8 +42,8 @@ func uploadKey(projectID int64, secret string) string {
 // MaxUpload is the largest file, in bytes.
 const MaxUpload = 100 << 20
 
-// AddUpload keeps a file for a project: everybody may who has signed in and
-// reads its issues. NotFound; Forbidden; TooLarge.
+// AddUpload keeps a file for a project: everybody may who has signed in and sees
+// it, whatever text of it he is about to write. NotFound; Forbidden; TooLarge.
 func (s *Service) AddUpload(ctx context.Context, by actor.Actor, ref project.Ref, name string, size int64, content io.Reader) (*Upload, error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {

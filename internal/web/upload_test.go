@@ -23,7 +23,7 @@ func TestUpload(t *testing.T) {
 	}
 	ada, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
 	for name, want := range map[string][2]string{
-		"a b.png": {"image/png", `inline; filename="a b.png"`}, "x.html": {"application/octet-stream", "attachment; filename=x.html"},
+		"a b#?%)c.png": {"image/png", `inline; filename="a b#?%)c.png"`}, "x.html": {"application/octet-stream", "attachment; filename=x.html"},
 		"x.svg": {"application/octet-stream", "attachment; filename=x.svg"},
 	} {
 		const content = "<script>alert(1)</script>"
@@ -31,7 +31,7 @@ func TestUpload(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := fmt.Sprintf("/-/project/%d%s", p.ID, strings.ReplaceAll(u.Path(), " ", "%20"))
+		path := fmt.Sprintf("/-/project/%d%s", p.ID, u.Path())
 		a := ada.get(path).want(200, content)
 		for header, text := range map[string]string{
 			"Content-Type": want[0], "Content-Disposition": want[1], "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
