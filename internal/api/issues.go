@@ -71,7 +71,7 @@ type issueFilterParams struct {
 
 func (p *issueFilterParams) filter(scope string) plan.IssueFilter {
 	f := plan.IssueFilter{
-		IIDs: p.IIDs, IssueMatch: p.match(), Not: p.Not.match(), Search: p.Search, Confidential: p.Confidential, Due: p.DueDate, Scope: scope,
+		IssueMatch: p.match(), Not: p.Not.match(), Search: p.Search, Confidential: p.Confidential, Due: p.DueDate, Scope: scope,
 		CreatedAt: [2]*time.Time{p.CreatedAfter, p.CreatedBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 	}
 	if p.State != "all" {

@@ -21,7 +21,6 @@ const (
 
 // IssueFilter chooses issues; zero values choose all.
 type IssueFilter struct {
-	IIDs         []int64
 	State        State
 	Scope        string // created_by_me or assigned_to_me
 	Search       string
@@ -50,7 +49,6 @@ type IssueMatch struct {
 	AssigneeID        string // an id, or None or Any
 	AssigneeUsernames []string
 	Weight            string // a number, or None or Any
-	Search            string
 }
 
 // Sort is the order of a list.

@@ -50,9 +50,7 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
 	if f.Live {
 		w.And(`NOT p.archived`)
 	}
-	match := f.IssueMatch
-	match.IIDs = f.IIDs
-	s.match(match, func(cond string, args ...any) { w.And(cond, args...) })
+	s.match(f.IssueMatch, func(cond string, args ...any) { w.And(cond, args...) })
 	s.match(f.Not, func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) })
 }
 
@@ -106,9 +104,6 @@ func (s *Service) match(m IssueMatch, and func(cond string, args ...any)) {
 	default:
 		and(`i.weight IS NULL`)
 	}
-	if m.Search != "" {
-		and(`fold(i.title) LIKE ? ESCAPE '\' OR fold(i.description) LIKE ? ESCAPE '\'`, db.Like(m.Search), db.Like(m.Search))
-	}
 }
 
 // milestoneMatch is the condition on issues of a milestone.
@@ -158,51 +153,48 @@ func (s *Service) due(in string) (string, []any) {
 	return "", nil
 }
 
-// issueOrder is the column that a list of issues is sorted by.
-func issueOrder(by string) (o db.Order, key func(*Issue) any, err error) {
-	switch by {
-	case "", "created_at":
-		return db.Order{Name: "i.created_at"}, func(i *Issue) any { return i.CreatedAt.UnixMicro() }, nil
-	case "updated_at":
-		return db.Order{Name: "i.updated_at"}, func(i *Issue) any { return i.UpdatedAt.UnixMicro() }, nil
-	case "title":
-		return db.Order{Name: "i.title", Text: true}, func(i *Issue) any { return i.Title }, nil
-	case "due_date":
-		return db.Order{Name: "COALESCE(i.due_date, '9999')", Text: true}, func(i *Issue) any { return i.DueDate }, nil
-	case "weight":
-		return db.Order{Name: "COALESCE(i.weight, -1)"}, func(i *Issue) any { return i.Weight }, nil
-	case "popularity":
-		return db.Order{Name: "i.notes"}, func(i *Issue) any { return i.Notes }, nil
-	case "relative_position":
-		return db.Order{Name: "CASE WHEN i.position = 0 THEN i.iid * 1000000 ELSE i.position END"}, func(i *Issue) any { return i.place() }, nil
-	case "milestone_due":
-		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, func(*Issue) any { return "" }, nil
-	case "priority", "label_priority":
-		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM issue_labels x JOIN label_priorities o ON o.label_id = x.label_id
-			WHERE x.issue_id = i.id AND o.project_id = i.project_id), 1000000000)`}, func(*Issue) any { return int64(0) }, nil
-	}
-	return db.Order{}, nil, errs.Invalid("order_by does not have a valid value")
-}
-
 // gap is how far apart the positions of issues are that nobody has moved.
 const gap = 1_000_000
 
-// place is where an issue stands among others.
-func (i *Issue) place() int64 {
-	if i.Position != 0 {
-		return i.Position
-	}
-	return i.IID * gap
+// placed is where an issue stands among others that are ordered by hand.
+func placed() string {
+	return `CASE WHEN i.position = 0 THEN i.iid * ` + strconv.Itoa(gap) + ` ELSE i.position END`
 }
 
+// issueOrder is the column that a list of issues is sorted by.
+func issueOrder(by string) (db.Order, error) {
+	switch by {
+	case "", "created_at":
+		return db.Order{Name: "i.created_at"}, nil
+	case "updated_at":
+		return db.Order{Name: "i.updated_at"}, nil
+	case "title":
+		return db.Order{Name: "i.title", Text: true}, nil
+	case "due_date":
+		return db.Order{Name: "COALESCE(i.due_date, '9999')", Text: true}, nil
+	case "weight":
+		return db.Order{Name: "COALESCE(i.weight, -1)"}, nil
+	case "popularity":
+		return db.Order{Name: "i.notes"}, nil
+	case "relative_position":
+		return db.Order{Name: placed()}, nil
+	case "milestone_due":
+		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, nil
+	case "priority", "label_priority":
+		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM issue_labels x JOIN label_priorities o ON o.label_id = x.label_id
+			WHERE x.issue_id = i.id AND o.project_id = i.project_id), 1000000000)`}, nil
+	}
+	return db.Order{}, errs.Invalid("order_by does not have a valid value")
+}
+
+// listIssues gives pages by offset alone: most orders have no key to go on from.
 func listIssues(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Paging) (db.Page[*Issue], error) {
-	first, key, err := issueOrder(order.By)
+	first, err := issueOrder(order.By)
 	if err != nil {
 		return db.Page[*Issue]{}, err
 	}
 	return db.List(ctx, d, db.Query[*Issue]{
 		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue,
-		Keys: func(i *Issue) []any { return []any{key(i), i.ID} },
 	}, p)
 }
 

@@ -75,7 +75,7 @@ func copyNotes(ctx context.Context, tx *db.Tx, from Thing, to *Issue) error {
 func between(ctx context.Context, tx *db.Tx, projectID int64, after, before *int64) (int64, error) {
 	position := func(id int64) (at int64, err error) {
 		err = tx.QueryRowContext(ctx, `
-			SELECT CASE WHEN position = 0 THEN iid * 1000000 ELSE position END FROM issues WHERE id = ? AND project_id = ?`, id, projectID).Scan(&at)
+			SELECT `+placed()+` FROM issues i WHERE i.id = ? AND i.project_id = ?`, id, projectID).Scan(&at)
 		return at, notFound(err, "Issue")
 	}
 	var low, high int64

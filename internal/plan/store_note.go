@@ -115,7 +115,6 @@ func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (d
 			err := s.Scan(&found.ID)
 			return &found, err
 		},
-		Keys: func(*Discussion) []any { return nil },
 	}, p)
 }
 
