@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -41,6 +43,14 @@ func (l *Link) seenFrom(id int64) LinkKind {
 	return l.Kind
 }
 
+// other is the issue at the other end of the link.
+func (l *Link) other(id int64) int64 {
+	if l.TargetID == id {
+		return l.SourceID
+	}
+	return l.TargetID
+}
+
 // IssueLinks lists the links of an issue, with it as the source, to issues that
 // the actor sees. NotFound.
 func (s *Service) IssueLinks(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*Link, error) {
@@ -52,39 +62,34 @@ func (s *Service) IssueLinks(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, fmt.Errorf("links of issue %d: %w", i.ID, err)
 	}
+	return s.openLinks(ctx, by, i, list)
+}
+
+// openLinks reads the other issues of links of an issue, and leaves out those
+// links whose other issue the actor does not see.
+func (s *Service) openLinks(ctx context.Context, by actor.Actor, i *Issue, list []*Link) ([]*Link, error) {
 	seen := []*Link{}
+	if len(list) == 0 {
+		return seen, nil
+	}
+	ids := make([]int64, len(list))
+	for n, l := range list {
+		ids[n] = l.other(i.ID)
+	}
+	issues, err := findIssues(ctx, s.DB, s.issuesIn(by, place{}), ids)
+	if err != nil {
+		return nil, fmt.Errorf("linked issues of issue %d: %w", i.ID, err)
+	}
+	if err := s.fillIssues(ctx, slices.Collect(maps.Values(issues))...); err != nil {
+		return nil, err
+	}
 	for _, l := range list {
-		ok, err := s.openLink(ctx, by, i, l)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		if found := issues[l.other(i.ID)]; found != nil {
+			l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, found
 			seen = append(seen, l)
 		}
 	}
 	return seen, nil
-}
-
-// openLink reads the other issue of a link; false when the actor does not see
-// it.
-func (s *Service) openLink(ctx context.Context, by actor.Actor, i *Issue, l *Link) (bool, error) {
-	other := l.TargetID
-	if other == i.ID {
-		other = l.SourceID
-	}
-	found, err := findIssueByID(ctx, s.DB, other)
-	if errs.Is(notFound(err, "Issue"), errs.KindNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("link %d: %w", l.ID, err)
-	}
-	_, found, err = s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
-	if errs.Is(err, errs.KindNotFound) {
-		return false, nil
-	}
-	l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, found
-	return err == nil, err
 }
 
 // IssueLink gives a link of an issue to those who see both ends; NotFound.
@@ -97,8 +102,8 @@ func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref
 	if err != nil {
 		return nil, notFound(err, "")
 	}
-	ok, err := s.openLink(ctx, by, i, l)
-	if err == nil && !ok {
+	seen, err := s.openLinks(ctx, by, i, []*Link{l})
+	if err == nil && len(seen) == 0 {
 		err = errs.NotFound("")
 	}
 	return l, err

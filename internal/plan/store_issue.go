@@ -30,6 +30,18 @@ func findIssueByID(ctx context.Context, q db.Q, id int64) (*Issue, error) {
 	return scanIssue(q.QueryRowContext(ctx, `SELECT `+issueColumns+` FROM `+issueTables+` WHERE i.id = ? AND p.deleted_at IS NULL`, id))
 }
 
+// findIssues gives those of the issues that a condition on issues i and projects
+// p leaves.
+func findIssues(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64]*Issue, error) {
+	w.And(`i.id IN `+db.In(len(ids)), db.Any(ids)...)
+	list, err := db.All(ctx, q, scanIssue, `SELECT `+issueColumns+` FROM `+issueTables+w.SQL(), w.Args()...)
+	found := map[int64]*Issue{}
+	for _, i := range list {
+		found[i.ID] = i
+	}
+	return found, err
+}
+
 // issueNumber gives the next number, or the one that was asked for, after which
 // the next ones come.
 func issueNumber(ctx context.Context, tx *db.Tx, projectID int64, want *int64) (int64, error) {
