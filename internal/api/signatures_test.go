@@ -11,8 +11,12 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/db"
 	"svc/internal/git/gittest"
+	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // signer signs commits as git does it with an SSH key.
@@ -81,6 +85,13 @@ func TestSignatures(t *testing.T) {
 		tag := fmt.Sprintf("object %s\ntype commit\ntag v1\ntagger A <%s> 1600000000 +0000\n\nv1\n", r.Tip("refs/heads/main"), me.Email)
 		r.Git("update-ref", "refs/tags/v1", r.Object("tag", tag+her.sign(t, tag)+"\n"))
 		r.Git("tag", "light", "main")
+		_, tags, err := s.Repos.Tags(t.Context(), actor.System(), project.RefTo(id), repo.RefFilter{}, db.Paging{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := s.Repos.TagSignatures(t.Context(), actor.System(), project.RefTo(id), tags.Items); err != nil || len(list) != 1 || list["v1"] == nil || list["v1"].Status != repo.Verified {
+			t.Errorf("signatures of tags: %v, %v", list, err)
+		}
 		s.Table(t, []apptest.Call{
 			{Name: "by herself", Do: at(commit(her.sign(t, text("m")), "m")), As: alice, Status: 200,
 				Want: `{"signature_type":"SSH","verification_status":"verified","commit_source":"gitaly","key":{"id":"<any>","title":"laptop","usage_type":"signing"}}`},

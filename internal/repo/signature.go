@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"svc/internal/actor"
@@ -64,8 +65,53 @@ func (s *Service) TagSignature(ctx context.Context, by actor.Actor, ref project.
 	return s.checkSignature(ctx, r, found.Tag, t.Tagger.Email)
 }
 
+// TagSignatures checks the signatures of tags that Tags gave to the same actor,
+// and gives them by the names of the tags; those without one are left out.
+func (s *Service) TagSignatures(ctx context.Context, by actor.Actor, ref project.Ref, tags []Tag) (map[string]*Signature, error) {
+	found := map[string]*Signature{}
+	if !slices.ContainsFunc(tags, func(t Tag) bool { return t.Signature != "" }) {
+		return found, nil
+	}
+	_, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	c := s.checker(r)
+	for _, t := range tags {
+		if t.Signature == "" {
+			continue
+		}
+		signed, err := c.check(ctx, t.Target, t.tagger)
+		if errs.Is(err, errs.KindNotFound) { // the tag went meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[t.Name] = signed
+	}
+	return found, nil
+}
+
 func (s *Service) checkSignature(ctx context.Context, r git.Repo, id git.OID, address string) (*Signature, error) {
-	signed, err := r.SignedObject(ctx, id)
+	return s.checker(r).check(ctx, id, address)
+}
+
+// checker checks signatures of one repository. It asks once for each key and
+// each address: those who sign are few.
+type checker struct {
+	users  *user.Service
+	repo   git.Repo
+	keys   map[string]*user.Key
+	owners map[string]*user.User
+}
+
+func (s *Service) checker(r git.Repo) *checker {
+	return &checker{users: s.Users, repo: r, keys: map[string]*user.Key{}, owners: map[string]*user.User{}}
+}
+
+func (c *checker) check(ctx context.Context, id git.OID, address string) (*Signature, error) {
+	signed, err := c.repo.SignedObject(ctx, id)
 	if err != nil {
 		return nil, missing(err, "Signature")
 	}
@@ -77,21 +123,49 @@ func (s *Service) checkSignature(ctx context.Context, r git.Repo, id git.OID, ad
 	if err != nil {
 		return found, nil // it is none of this text
 	}
-	key, _, err := s.Users.KeyByFingerprint(ctx, actor.System(), fingerprint)
-	if errs.Is(err, errs.KindNotFound) || err == nil && key.Usage == user.AuthKey {
+	key, err := c.key(ctx, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
 		found.Status = UnknownKey
 		return found, nil
 	}
-	if err != nil {
-		return nil, err
-	}
 	found.Key, found.Status = key, OtherUser
-	owners, err := s.Users.FindByEmails(ctx, []string{address})
+	owner, err := c.owner(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	if owner := owners[strings.ToLower(address)]; owner != nil && owner.ID == key.UserID {
+	if owner != nil && owner.ID == key.UserID {
 		found.Status = Verified
 	}
 	return found, nil
+}
+
+// key gives the key that somebody here signs with; nil without one.
+func (c *checker) key(ctx context.Context, fingerprint string) (*user.Key, error) {
+	if key, asked := c.keys[fingerprint]; asked {
+		return key, nil
+	}
+	key, _, err := c.users.KeyByFingerprint(ctx, actor.System(), fingerprint)
+	if errs.Is(err, errs.KindNotFound) || err == nil && key.Usage == user.AuthKey {
+		key, err = nil, nil
+	}
+	if err == nil {
+		c.keys[fingerprint] = key
+	}
+	return key, err
+}
+
+// owner gives the user whose address it is; nil without one.
+func (c *checker) owner(ctx context.Context, address string) (*user.User, error) {
+	address = strings.ToLower(address)
+	if owner, asked := c.owners[address]; asked {
+		return owner, nil
+	}
+	found, err := c.users.FindByEmails(ctx, []string{address})
+	if err == nil {
+		c.owners[address] = found[address]
+	}
+	return found[address], err
 }

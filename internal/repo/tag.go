@@ -23,6 +23,8 @@ type Tag struct {
 	Protected bool
 	CreatedAt *time.Time // of an annotated tag
 	Signature string     // of an annotated tag, as it stands there
+
+	tagger string // the address of who made an annotated tag
 }
 
 // Tags lists the tags of a project, for those who read its code. Invalid for a
@@ -85,7 +87,7 @@ func (s *Service) tags(ctx context.Context, by actor.Actor, p *project.Project, 
 			if err != nil {
 				return nil, fmt.Errorf("read tag: %w", passing(err))
 			}
-			t.Message, t.Signature = strings.TrimRight(note.Message, "\n"), note.Signature
+			t.Message, t.Signature, t.tagger = strings.TrimRight(note.Message, "\n"), note.Signature, note.Tagger.Email
 			if !note.Tagger.When.IsZero() {
 				t.CreatedAt = &note.Tagger.When
 			}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -53,15 +52,12 @@ func (w *Web) tagList(v *visit, ref project.Ref) (tagsPage, error) {
 		return p, err
 	}
 	keeper := v.level(h.Project) >= project.Maintainer
+	signed, err := w.Repos.TagSignatures(v, v.actor, h.in(), page.Items)
+	if err != nil {
+		return p, err
+	}
 	for _, t := range page.Items {
-		row := tagRow{Tag: t, MayDelete: h.MayPush && (!t.Protected || keeper)}
-		if t.Signature != "" {
-			row.Signed, err = w.Repos.TagSignature(v, v.actor, h.in(), t.Name)
-			if err != nil && !errs.Is(err, errs.KindNotFound) {
-				return p, err
-			}
-		}
-		p.Tags = append(p.Tags, row)
+		p.Tags = append(p.Tags, tagRow{Tag: t, Signed: signed[t.Name], MayDelete: h.MayPush && (!t.Protected || keeper)})
 	}
 	p.Total, p.Pager = page.Total, v.pager(page.More)
 	return p, nil
