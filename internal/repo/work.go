@@ -110,33 +110,33 @@ func (s *Service) measure(ctx context.Context, p *project.Project, r git.Repo) e
 	if m.RepositorySize, err = r.Size(ctx); err != nil {
 		return fmt.Errorf("size of project %d: %w", p.ID, err)
 	}
-	if p.DefaultBranch != "" {
-		n, err := r.Count(ctx, git.LogOptions{From: []string{git.Heads + p.DefaultBranch}})
-		if err != nil && !errs.Is(missing(err, "Branch"), errs.KindNotFound) {
-			return fmt.Errorf("count commits of project %d: %w", p.ID, err)
-		}
-		m.CommitCount = int64(n)
-	}
-	found, err := contents(ctx, p, r)
+	// The row of the project was read before: another branch may be the default
+	// one by now.
+	branch, err := r.DefaultBranch()
 	if err != nil {
-		return err
+		return fmt.Errorf("default branch of project %d: %w", p.ID, passing(err))
+	}
+	n, err := r.Count(ctx, git.LogOptions{From: []string{git.Heads + branch}})
+	if err != nil && !errs.Is(missing(err, "Branch"), errs.KindNotFound) {
+		return fmt.Errorf("count commits of project %d: %w", p.ID, err)
+	}
+	m.CommitCount = int64(n)
+	found, err := contents(ctx, r, git.Heads+branch)
+	if err != nil {
+		return fmt.Errorf("contents of project %d: %w", p.ID, err)
 	}
 	return s.Projects.Measured(ctx, p.ID, m, found)
 }
 
-// contents looks at the files of the default branch.
-func contents(ctx context.Context, p *project.Project, r git.Repo) (project.Contents, error) {
+// contents looks at the files of a branch, if it is there.
+func contents(ctx context.Context, r git.Repo, head string) (project.Contents, error) {
 	var found project.Contents
-	if p.DefaultBranch == "" {
-		return found, nil
-	}
-	head := git.Heads + p.DefaultBranch
 	list, err := r.Languages(ctx, head)
 	if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
 		return found, nil
 	}
 	if err != nil {
-		return found, fmt.Errorf("languages of project %d: %w", p.ID, err)
+		return found, fmt.Errorf("find languages: %w", err)
 	}
 	found.Languages = make(map[string]float64, len(list))
 	for _, l := range list {
