@@ -1,12 +1,18 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/ci"
+	"svc/internal/errs"
+	"svc/internal/project"
 )
 
 // TestDebugLog has a job show every step: who is less than a Developer may not
@@ -15,22 +21,26 @@ func TestDebugLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		b := newBench(t, s, "a: {script: [x], variables: {CI_DEBUG_TRACE: 'true'}}\nb: {script: [x]}\n")
-		_, bob := s.User(t, "bob")
+		bobID, bob := s.User(t, "bob")
 		_, carol := s.User(t, "carol")
 		s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: `{"username":"bob","access_level":20}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: `{"username":"carol","access_level":30}`, Status: 201})
 		b.pipeline(b.project)
 		for _, j := range []*assigned{b.run(), b.run()} {
 			debug := j.JobInfo.Name == "a"
-			r, err := http.NewRequestWithContext(t.Context(), "PATCH", fmt.Sprintf("%s/api/v4/jobs/%d/trace?debug_trace=%t", s.URL, j.ID, debug), strings.NewReader("++ export X=secret"))
-			if err != nil {
-				t.Fatal(err)
+			patch := func(at int, text string) {
+				t.Helper()
+				r, err := http.NewRequestWithContext(t.Context(), "PATCH", fmt.Sprintf("%s/api/v4/jobs/%d/trace?debug_trace=%t", s.URL, j.ID, debug), strings.NewReader(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("JOB-TOKEN", j.Token)
+				r.Header.Set("Content-Range", fmt.Sprintf("%d-%d", at, at+len(text)-1))
+				if a := s.Exchange(t, r); a.Status != 202 {
+					t.Fatalf("patch: %d %s", a.Status, a.Body)
+				}
 			}
-			r.Header.Set("JOB-TOKEN", j.Token)
-			r.Header.Set("Content-Range", "0-17")
-			if a := s.Exchange(t, r); a.Status != 202 {
-				t.Fatalf("patch: %d %s", a.Status, a.Body)
-			}
+			patch(0, "+ begin\n")
 			refused := 200
 			if debug {
 				refused = 403
@@ -48,6 +58,27 @@ func TestDebugLog(t *testing.T) {
 				}
 			}
 			read("live")
+			if !debug { // it begins to while somebody follows
+				pieces, end := make(chan string, 10), make(chan error, 1)
+				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+				defer stop()
+				go func() {
+					end <- s.CI.FollowLog(ctx, actor.Actor{ID: bobID}, project.RefTo(b.project), j.ID, 0, func(p ci.LogPart) error {
+						if len(p.Bytes) > 0 {
+							pieces <- string(p.Bytes)
+						}
+						return nil
+					})
+				}()
+				if got := <-pieces; got != "+ begin\n" {
+					t.Errorf("first came %q", got)
+				}
+				debug, refused = true, 403
+				patch(8, "++ export X=secret\n")
+				if err := <-end; !errs.Is(err, errs.KindForbidden) || len(pieces) > 0 {
+					t.Errorf("followed on: %v, %d pieces", err, len(pieces))
+				}
+			}
 			b.update(j, 200, `{"state":"success"}`)
 			b.putAway()
 			read("put away")

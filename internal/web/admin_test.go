@@ -183,6 +183,12 @@ func TestImpersonation(t *testing.T) {
 		if err != nil || u.SignInCount != 0 || u.LastActivityOn != "" {
 			t.Errorf("the account shows a visit: %d, %q, %v", u.SignInCount, u.LastActivityOn, err)
 		}
+		s.Clock.Move(24 * time.Hour)
+		root.get("/").want(200, "you act as <b>@ada</b>")
+		behind, err := s.Users.Get(t.Context(), actor.System(), 1, false)
+		if today := s.Clock.Now().Format(time.DateOnly); err != nil || behind.LastActivityOn != today {
+			t.Errorf("who visits was active on %q, today is %s, %v", behind.LastActivityOn, today, err)
+		}
 		root.submit("/", "/admin/impersonation/stop").leads(ada)
 		root.get("/admin").want(200).not("you act as")
 		root.get("/admin/audit_logs").want(200, "Started Impersonation", "Stopped Impersonation", "Impersonated by root", "of-ada")
@@ -200,6 +206,7 @@ func TestImpersonation(t *testing.T) {
 		if err := s.Users.Unblock(t.Context(), actor.System(), id); err != nil {
 			t.Fatal(err)
 		}
+		root.get("/").want(200, "@root").not("you act as")
 		admin, never := true, false
 		eve, _ := s.Users.Find(t.Context(), actor.System(), user.Ref("eve"))
 		change := func(admin *bool) {
