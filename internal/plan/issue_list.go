@@ -21,6 +21,8 @@ const (
 
 // IssueFilter chooses issues; zero values choose all.
 type IssueFilter struct {
+	IDs          []int64
+	NotIDs       []int64
 	State        State
 	Scope        string // created_by_me or assigned_to_me
 	Search       string

@@ -16,6 +16,12 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
 	if f.State != "" {
 		w.And(`i.state = ?`, string(f.State))
 	}
+	if len(f.IDs) > 0 {
+		w.And(`i.id IN `+db.In(len(f.IDs)), db.Any(f.IDs)...)
+	}
+	if len(f.NotIDs) > 0 {
+		w.And(`i.id NOT IN `+db.In(len(f.NotIDs)), db.Any(f.NotIDs)...)
+	}
 	switch f.Scope {
 	case "created_by_me":
 		w.And(`i.author_id = ?`, by.ID)

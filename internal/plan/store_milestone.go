@@ -134,3 +134,23 @@ func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) ([]int64, er
 	}
 	return gone, saveMilestone(ctx, tx, m)
 }
+
+// countByMilestone counts the issues that a condition on issues i and projects p
+// leaves, for each milestone.
+func countByMilestone(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64]Counts, error) {
+	w.And(`i.milestone_id IN `+db.In(len(ids)), db.Any(ids)...)
+	type row struct {
+		id int64
+		Counts
+	}
+	list, err := db.All(ctx, q, func(s db.Scanner) (r row, err error) {
+		err = s.Scan(&r.id, &r.All, &r.Opened)
+		r.Closed = r.All - r.Opened
+		return r, err
+	}, `SELECT i.milestone_id, count(*), COALESCE(sum(CASE WHEN i.state = 'opened' THEN 1 ELSE 0 END), 0) FROM `+issueTables+w.SQL()+` GROUP BY i.milestone_id`, w.Args()...)
+	found := map[int64]Counts{}
+	for _, r := range list {
+		found[r.id] = r.Counts
+	}
+	return found, err
+}

@@ -1,0 +1,276 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// The columns that every board has, beside its lists: what is open and in no
+// list, and what is closed.
+const (
+	Backlog = "backlog"
+	Done    = "closed"
+)
+
+// Column is a column of a board with issues.
+type Column struct {
+	Key    string     // Backlog, Done, or the id of a list
+	List   *BoardList // nil for the first two
+	Issues []*Issue
+	Total  int64
+	More   bool
+}
+
+// Columns are the keys of the columns of a board, from left to right.
+func (b *Board) Columns() []string {
+	var keys []string
+	if !b.HideBacklog {
+		keys = append(keys, Backlog)
+	}
+	for _, l := range b.Lists {
+		keys = append(keys, strconv.FormatInt(l.ID, 10))
+	}
+	if !b.HideClosed {
+		keys = append(keys, Done)
+	}
+	return keys
+}
+
+// list gives the list that a key names; false when the board has no such column.
+func (b *Board) list(key string) (*BoardList, bool) {
+	if key == Backlog || key == Done {
+		return nil, true
+	}
+	for _, l := range b.Lists {
+		if strconv.FormatInt(l.ID, 10) == key {
+			return l, true
+		}
+	}
+	return nil, false
+}
+
+// scope are the issues that a board shows.
+func (b *Board) scope() IssueFilter {
+	m := IssueMatch{Labels: b.LabelNames}
+	word := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	m.MilestoneID, m.AssigneeID, m.Weight = word(b.MilestoneID), word(b.AssigneeID), word(b.Weight)
+	return IssueFilter{IssueMatch: m}
+}
+
+// BoardIssues gives a board with a page of the issues of some of its columns, or
+// of all without keys, as far as the actor sees them, who reads issues there.
+// NotFound.
+func (s *Service) BoardIssues(ctx context.Context, by actor.Actor, at project.Place, boardID int64, f IssueFilter, p db.Paging, keys ...string) (*Board, []*Column, error) {
+	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := s.board(ctx, in, boardID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(keys) == 0 {
+		keys = b.Columns()
+	}
+	var columns []*Column
+	var all []*Issue
+	for _, key := range keys {
+		c, err := s.column(ctx, by, in, b, key, f, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns, all = append(columns, c), append(all, c.Issues...)
+	}
+	return b, columns, s.fillIssues(ctx, all...)
+}
+
+func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board, key string, f IssueFilter, p db.Paging) (*Column, error) {
+	w, err := s.columnWhere(by, in, b, key)
+	if err != nil {
+		return nil, err
+	}
+	s.narrow(&w, by, in, f)
+	order := Sort{By: "relative_position"}
+	if key == Done {
+		order = Sort{By: "updated_at", Desc: true}
+	}
+	page, err := listIssues(ctx, s.DB, w, order, p)
+	if err != nil {
+		return nil, fmt.Errorf("list board %d: %w", b.ID, err)
+	}
+	count, err := countIssues(ctx, s.DB, w)
+	if err != nil {
+		return nil, fmt.Errorf("count board %d: %w", b.ID, err)
+	}
+	c := &Column{Key: key, Issues: page.Items, Total: count.All, More: page.More}
+	c.List, _ = b.list(key)
+	return c, nil
+}
+
+// columnWhere are the conditions on issues i of projects p in a column.
+func (s *Service) columnWhere(by actor.Actor, in place, b *Board, key string) (db.Where, error) {
+	l, ok := b.list(key)
+	if !ok {
+		return db.Where{}, errs.NotFound("List")
+	}
+	w := s.issuesIn(by, in)
+	f := b.scope()
+	f.State, f.Live = Opened, in.group != nil
+	if key == Done {
+		f.State = Closed
+	}
+	s.narrow(&w, by, in, f)
+	switch {
+	case l != nil:
+		cond, args := l.where()
+		w.And(cond, args...)
+	case key == Backlog:
+		for _, l := range b.Lists {
+			cond, args := l.where()
+			w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...)
+		}
+	}
+	return w, nil
+}
+
+// CardMove says where an issue goes on a board. After and Before are the issues
+// that it shall stand between; those that are not there any more do not count.
+type CardMove struct {
+	Issue         int64 // its id
+	From, To      string
+	After, Before int64 // ids, or 0
+}
+
+// MoveCard moves an issue from one column of a board to another one, or within
+// it: it gets and loses what the lists stand for. Planners and above of its
+// project may. NotFound; Forbidden; Conflict when it is not in that column any
+// more.
+func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place, boardID int64, m CardMove) (*Issue, error) {
+	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.board(ctx, in, boardID)
+	if err != nil {
+		return nil, err
+	}
+	from, ok := b.list(m.From)
+	to, also := b.list(m.To)
+	if !ok || !also {
+		return nil, errs.NotFound("List")
+	}
+	found, err := findIssueByID(ctx, s.DB, m.Issue)
+	if err != nil {
+		return nil, notFound(err, "Issue")
+	}
+	proj, i, err := s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	if err != nil {
+		return nil, err
+	}
+	if err := proj.Enough(by, project.Planner); err != nil {
+		return nil, err
+	}
+	if err := proj.Changeable(); err != nil {
+		return nil, err
+	}
+	if to != nil && to.AssigneeID != nil {
+		f := IssueFields{Assignees: &[]int64{*to.AssigneeID}}
+		if err := s.checkPlan(ctx, proj, &f); err != nil {
+			return nil, err
+		}
+		if len(*f.Assignees) == 0 {
+			return nil, errs.Invalid("@%s does not see this issue.", to.Assignee.Username)
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.moveCard(ctx, tx, by, in, proj, b, i.ID, m, from, to) })
+	if err != nil {
+		return nil, fmt.Errorf("move issue %d on board %d: %w", i.ID, boardID, err)
+	}
+	return s.Issue(ctx, by, project.RefTo(proj.ID), i.IID)
+}
+
+func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in place, proj *project.Project, b *Board, id int64, m CardMove, from, to *BoardList) error {
+	if err := tx.Lock(ctx, "issues", id); err != nil {
+		return err
+	}
+	w, err := s.columnWhere(by, in, b, m.From)
+	if err != nil {
+		return err
+	}
+	if there, err := inColumn(ctx, tx, w, id); err != nil || !there {
+		if err != nil {
+			return err
+		}
+		return errs.Conflict("Somebody has moved this issue meanwhile.")
+	}
+	if m.From != m.To {
+		f, err := cardFields(ctx, tx, id, m, from, to)
+		if err != nil {
+			return err
+		}
+		if err := s.changeIssue(ctx, tx, by, proj, id, f); err != nil {
+			return err
+		}
+	}
+	if m.To == Done {
+		return nil // what is closed stands by its time
+	}
+	if w, err = s.columnWhere(by, in, b, m.To); err != nil {
+		return err
+	}
+	return placeCard(ctx, tx, w, id, m.After, m.Before)
+}
+
+// cardFields is what an issue gets and loses when it goes from one list to
+// another.
+func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *BoardList) (IssueFields, error) {
+	var f IssueFields
+	assignees, err := findAssignees(ctx, tx, []int64{id})
+	if err != nil {
+		return f, err
+	}
+	people, none := assignees[id], int64(0)
+	switch {
+	case m.To == Done:
+		f.Event = "close"
+	case m.From == Done:
+		f.Event = "reopen"
+	}
+	if from != nil {
+		switch {
+		case from.Label != nil:
+			f.RemoveLabels = []string{from.Label.Name}
+		case from.AssigneeID != nil:
+			people = slices.DeleteFunc(people, func(id int64) bool { return id == *from.AssigneeID })
+			f.Assignees = &people
+		case from.MilestoneID != nil:
+			f.Milestone = &none
+		}
+	}
+	if to != nil {
+		switch {
+		case to.Label != nil:
+			f.AddLabels = []string{to.Label.Name}
+		case to.AssigneeID != nil:
+			if !slices.Contains(people, *to.AssigneeID) {
+				people = append(people, *to.AssigneeID)
+			}
+			f.Assignees = &people
+		case to.MilestoneID != nil:
+			f.Milestone = to.MilestoneID
+		}
+	}
+	return f, nil
+}
