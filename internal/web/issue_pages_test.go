@@ -32,14 +32,14 @@ func TestIssuePages(t *testing.T) {
 		const at = "/ada/p/-/issues"
 		b.get(at).want(200, "Write the first issue")
 		newBrowser(t, s).get(at).want(200, "No issues yet").not("issues/new")
-		goal := regexp.MustCompile(`<option value="(\d+)">1.0</option>`).FindStringSubmatch(b.get(at + "/new").want(200, `value="bug"`).body)[1]
+		goal := regexp.MustCompile(`<option value="(\d+)">1.0</option>`).FindStringSubmatch(b.get(at+"/new").want(200, `value="bug"`).body)[1]
 		b.submit(at+"/new", at, "title", "").want(422, "can&#39;t be blank")
 		b.submit(at+"/new", at, "title", "x", "planned", "1", "due_date", "soon").want(422, "is not a day")
 		b.submit(at+"/new", at, "title", "x", "description", "**bold**", "preview", "1").want(200, "<strong>bold</strong>", `value="x"`)
 		b.submit(at+"/new", at, "title", "Mend the engine", "description", "Steps:\n\n- [ ] look\n- [x] think\n", "planned", "1", "labels", "bug", "milestone_id", goal,
 			"due_date", "2020-01-02", "assignee_ids", fmt.Sprint(eveID)).leads(at + "/1")
 		page := b.get(at+"/1").want(200, "Mend the engine", "1 of 2 tasks done", "bug", "1.0", "(overdue)", `href="/eve"`, `value="0 true"`, `name="event" value="close"`)
-		newBrowser(t, s).get(at + "/1").want(200, "Mend the engine", "Sign in").not(`name="task"`, "data-sheet", "<form method=\"post\"")
+		newBrowser(t, s).get(at+"/1").want(200, "Mend the engine", "Sign in").not(`name="task"`, "data-sheet", "<form method=\"post\"")
 		if len(page.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(page.body))
 		}
@@ -87,7 +87,7 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/1", at+"/1/discussions/"+thread+"/resolve").want(303)
 		b.submit(at+"/1", at+"/1/notes", "note", "quiet words", "internal", "1").want(303)
 		b.get(at+"/1").want(200, "quiet words")
-		eve.get(at + "/1").want(200).not("quiet words", "Internal")
+		eve.get(at+"/1").want(200).not("quiet words", "Internal")
 		eve.submit(at+"/1", at+"/1/notes/"+note+"/delete").leads(at + "/1")
 		eve.get(at + "/1/notes/" + note + "/edit").want(404)
 		b.submit(at+"/1", at+"/1/notes", "note", "done", "event", "close").want(303)

@@ -14,6 +14,9 @@ func (w *Web) planPages() {
 	w.issuePages()
 	w.issueFormPages()
 	w.editorPages()
+	w.labelPages()
+	w.milestonePages()
+	w.boardPages()
 }
 
 // planHead is what the pages of the planned work of a project or group begin

@@ -225,13 +225,14 @@
     if (e.defaultPrevented || !quiet && !sheet) return;
     e.preventDefault();
     try {
-      const res = await send(form, e.submitter);
-      if (res.status === 422) { form.outerHTML = partOf(await res.text(), "[data-sheet-form]")?.outerHTML || form.outerHTML; return; }
+      const res = await send(form, e.submitter), page = await res.text(), refused = partOf(page, "main > .note.bad");
+      if (res.status === 422) { form.outerHTML = partOf(page, "[data-sheet-form]")?.outerHTML || form.outerHTML; return; }
+      if (refused) document.getElementById("main").prepend(document.adoptNode(refused));
       if (sheet) form.remove();
       if (e.submitter) e.submitter.disabled = false; // else its part is left as it is
       await refresh();
       if (quiet && e.submitter?.isConnected) location.reload();
-      say("Saved");
+      say(refused ? refused.textContent : "Saved");
     } catch { form.submit(); }
   });
   const partOf = (html, q) => new DOMParser().parseFromString(html, "text/html").querySelector(q);
@@ -246,7 +247,7 @@
     if (open) { open.remove(); return; }
     try {
       const form = partOf(await (await fetch(a.href)).text(), "[data-sheet-form]");
-      part.append(document.adoptNode(form));
+      (a.closest("[data-card]") || part).append(document.adoptNode(form));
       ready(form);
       form.querySelector("input:not([type=hidden]):not([hidden]), select")?.focus();
     } catch { location.href = a.href; }
@@ -305,6 +306,62 @@
     area.addEventListener("dragover", (e) => { if ([...e.dataTransfer.types].includes("Files")) { e.preventDefault(); box.classList.add("drop"); } });
     for (const end of ["dragleave", "drop"]) area.addEventListener(end, () => box.classList.remove("drop"));
     area.addEventListener("drop", (e) => { if (e.dataTransfer.files.length) { e.preventDefault(); take([...e.dataTransfer.files]); } });
+  }
+
+  // Boards: cards are dragged, and more of a column is got when it is wanted.
+  document.addEventListener("click", async (e) => {
+    const a = e.target.closest("a[data-more]");
+    if (!a) return;
+    e.preventDefault();
+    const list = a.closest(".column").querySelector("[data-cards]");
+    try {
+      const text = await (await fetch(a.href)).text(), fresh = partOf(text, ".column"), next = partOf(text, "a[rel=next]");
+      for (const card of [...$$("[data-card]", fresh)]) if (!list.querySelector(`[data-card="${card.dataset.card}"]`)) list.append(document.adoptNode(card));
+      if (next) a.href = new URL(next.getAttribute("href"), a.href); else a.parentNode.remove();
+    } catch { location.href = a.href; }
+  });
+  const board = document.querySelector("[data-board]");
+  if (board) {
+    let held = null, from = null, mark = null;
+    const back = () => { if (held) { from.list.insertBefore(held, from.next); held.classList.remove("held"); } };
+    board.addEventListener("dragstart", (e) => {
+      const card = e.target.closest("[data-card]");
+      if (!card) return;
+      held = card;
+      from = { list: card.parentNode, next: card.nextElementSibling };
+      e.dataTransfer.effectAllowed = "move";
+      e.dataTransfer.setData("text/plain", card.querySelector("a").href);
+      setTimeout(() => card.classList.add("held"), 0);
+    });
+    board.addEventListener("dragover", (e) => {
+      const list = e.target.closest(".column")?.querySelector("[data-cards]");
+      if (!held || !list) return;
+      e.preventDefault();
+      const before = [...$$("[data-card]:not(.held)", list)].find((c) => { const r = c.getBoundingClientRect(); return e.clientY < r.top + r.height / 2; }) || null;
+      if (held.parentNode !== list || held.nextElementSibling !== before) list.insertBefore(held, before);
+      mark = list;
+    });
+    board.addEventListener("drop", (e) => { if (held) { e.preventDefault(); put(held, from, mark); held.classList.remove("held"); held = null; } });
+    board.addEventListener("dragend", () => { back(); held = null; });
+    const put = async (card, was, list) => {
+      const key = (l) => l.dataset.cards, near = (c) => c?.dataset.card || "";
+      if (!list || list === was.list && card.nextElementSibling === was.next) return;
+      const count = (l, by) => { const n = l.closest(".column").querySelector("[data-total]"); n.textContent = +n.textContent + by; };
+      const form = { from: key(was.list), to: key(list), after: near(card.previousElementSibling), before: near(card.nextElementSibling) };
+      const token = document.querySelector("[name=authenticity_token]").value;
+      let res = null;
+      try {
+        res = await fetch(`${board.dataset.board}/cards/${card.dataset.card}`, { method: "POST", headers: { "X-Csrf-Token": token, Accept: "application/json" }, body: new URLSearchParams(form) });
+      } catch { /* as if it was refused */ }
+      if (!res?.ok) {
+        was.list.insertBefore(card, was.next?.parentNode === was.list ? was.next : null);
+        say("The card could not be moved.");
+        if (res) location.reload();
+        return;
+      }
+      if (was.list !== list) { count(was.list, -1); count(list, 1); refresh(); }
+      say("Moved");
+    };
   }
 
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// cardPage asks where a card is to go: the way without a mouse.
+type cardPage struct {
+	boardPage
+	Card    int64
+	Title   string
+	From    string
+	Targets []option
+}
+
+func (cardPage) view() string { return "board_card" }
+
+func (w *Web) askCard(v *visit, in project.Place) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	id, err := v.number("card")
+	if err != nil {
+		return err
+	}
+	c := cardPage{boardPage: p, Card: id, From: v.param("from")}
+	f := plan.IssueFilter{IDs: []int64{id}}
+	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: 1}, c.From)
+	if err != nil {
+		return err
+	}
+	if len(columns[0].Issues) == 0 {
+		return errs.NotFound("Issue")
+	}
+	c.Title = columns[0].Issues[0].Title
+	for _, key := range p.Board.Columns() {
+		list := slices.IndexFunc(p.Board.Lists, func(l *plan.BoardList) bool { return strconv.FormatInt(l.ID, 10) == key })
+		var of *plan.BoardList
+		if list >= 0 {
+			of = p.Board.Lists[list]
+		}
+		c.Targets = append(c.Targets, option{key, columnName(key, of)})
+	}
+	return v.show(c)
+}
+
+func (w *Web) moveCard(v *visit, in project.Place) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	id, err := v.number("card")
+	if err != nil {
+		return err
+	}
+	m := plan.CardMove{Issue: id, From: v.text("from"), To: v.text("to")}
+	for name, to := range map[string]*int64{"after": &m.After, "before": &m.Before} {
+		*to, _ = strconv.ParseInt(v.text(name), 10, 64) // what is none does not count
+	}
+	if end := v.text("end"); end != "" {
+		if m.After, m.Before, err = w.columnEnd(v, p, m, end); err != nil {
+			return err
+		}
+	}
+	_, err = w.Plan.MoveCard(v, v.actor, p.Place, p.Board.ID, m)
+	if v.r.Header.Get("Accept") == "application/json" { // the script
+		if err != nil {
+			return err
+		}
+		v.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return v.told(err, "The issue has been moved.", p.At())
+}
+
+// columnEnd finds the card that one is put before at the top of a column, or
+// after at its bottom.
+func (w *Web) columnEnd(v *visit, p boardPage, m plan.CardMove, end string) (after, before int64, err error) {
+	f := plan.IssueFilter{NotIDs: []int64{m.Issue}}
+	paging := db.Paging{Limit: 1}
+	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To)
+	if err != nil || len(columns[0].Issues) == 0 {
+		return 0, 0, err
+	}
+	if end == "top" {
+		return 0, columns[0].Issues[0].ID, nil
+	}
+	paging.Offset = int(columns[0].Total) - 1
+	if _, columns, err = w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To); err != nil || len(columns[0].Issues) == 0 {
+		return 0, 0, err
+	}
+	return columns[0].Issues[0].ID, 0, nil
+}

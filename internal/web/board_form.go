@@ -1,0 +1,143 @@
+package web
+
+import (
+	"fmt"
+	"strconv"
+
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// boardFormPage changes a board and its lists, or makes one.
+type boardFormPage struct {
+	planHead
+	Board  *plan.Board
+	Form   form
+	Labels []option
+	People []option
+	Goals  []option
+}
+
+func (boardFormPage) view() string    { return "board_form" }
+func (p boardFormPage) title() string { return "Boards · " + p.Name() }
+
+// At is the address of the board.
+func (p boardFormPage) At() string { return fmt.Sprintf("%sboards/%d", p.Base, p.Board.ID) }
+
+// Title is what stands above a list.
+func (boardFormPage) Title(l *plan.BoardList) string { return columnName("", l) }
+
+func (w *Web) editBoard(v *visit, in project.Place) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	return w.showBoardForm(v, p, filled("name", p.Board.Name, "hide_backlog", on(p.Board.HideBacklog), "hide_closed", on(p.Board.HideClosed)))
+}
+
+func (w *Web) showBoardForm(v *visit, of boardPage, f form) error {
+	if !of.Plans {
+		return errs.Forbidden("")
+	}
+	p := boardFormPage{planHead: of.planHead, Board: of.Board, Form: f}
+	labels, err := w.Plan.Labels(v, v.actor, of.Place, plan.LabelFilter{Ancestors: true}, allOf())
+	if err != nil {
+		return err
+	}
+	for _, l := range labels.Items {
+		p.Labels = append(p.Labels, option{strconv.FormatInt(l.ID, 10), l.Name})
+	}
+	members, err := w.Projects.Members(v, v.actor, of.Place, project.MemberFilter{All: true}, allOf())
+	if err != nil {
+		return err
+	}
+	for _, m := range members.Items {
+		p.People = append(p.People, option{strconv.FormatInt(m.UserID, 10), m.User.Name + " @" + m.User.Username})
+	}
+	goals, err := w.goalOptions(v, of.Place, nil)
+	if err != nil {
+		return err
+	}
+	p.Goals = goals[1:] // none is no list
+	return v.showForm(p, f)
+}
+
+func (w *Web) updateBoard(v *visit, in project.Place) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	name, backlog, closed := v.text("name"), v.ticked("hide_backlog"), v.ticked("hide_closed")
+	if _, err := w.Plan.UpdateBoard(v, v.actor, p.Place, p.Board.ID, plan.BoardFields{Name: &name, HideBacklog: &backlog, HideClosed: &closed}); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showBoardForm(v, p, f)
+	}
+	return v.done("The board has been changed.", p.At())
+}
+
+func (w *Web) deleteBoard(v *visit, in project.Place) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	return v.told(w.Plan.DeleteBoard(v, v.actor, p.Place, p.Board.ID), "The board has been deleted. Its issues stay.", p.Base+"boards")
+}
+
+func (w *Web) addList(v *visit, in project.Place) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	var given [3]*int64
+	for i, name := range []string{"label_id", "assignee_id", "milestone_id"} {
+		if id, err := strconv.ParseInt(v.text(name), 10, 64); err == nil && id > 0 {
+			given[i] = &id
+			break // one form has one of them
+		}
+	}
+	if given == [3]*int64{} {
+		return v.told(errs.Invalid("Choose what the list shall show."), "", p.At()+"/edit")
+	}
+	_, err = w.Plan.AddList(v, v.actor, p.Place, p.Board.ID, given[0], given[1], given[2])
+	return v.told(err, "The list has been added.", p.At()+"/edit")
+}
+
+// onList does something to the list that the address names.
+func (w *Web) onList(v *visit, in project.Place, done string, do func(p boardPage, id int64) error) error {
+	p, err := w.boardHead(v, in)
+	if err != nil {
+		return err
+	}
+	id, err := v.number("list")
+	if err != nil {
+		return err
+	}
+	return v.told(do(p, id), done, p.At()+"/edit")
+}
+
+func (w *Web) moveList(v *visit, in project.Place) error {
+	return w.onList(v, in, "The list has been moved.", func(p boardPage, id int64) error {
+		position, err := strconv.ParseInt(v.text("position"), 10, 64)
+		if err != nil {
+			return errs.Invalid("That is no place on a board.")
+		}
+		_, err = w.Plan.MoveList(v, v.actor, p.Place, p.Board.ID, id, position)
+		return err
+	})
+}
+
+func (w *Web) deleteList(v *visit, in project.Place) error {
+	return w.onList(v, in, "The list has been removed. Its issues stay.", func(p boardPage, id int64) error {
+		return w.Plan.DeleteList(v, v.actor, p.Place, p.Board.ID, id)
+	})
+}
+
+// Next is the place beside one of a list, for a form.
+func (boardFormPage) Next(at, step int) string { return strconv.Itoa(at + step) }
+
+// Count is how many lists there are up to one.
+func (boardFormPage) Count(at int) int { return at + 1 }

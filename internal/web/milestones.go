@@ -1,0 +1,268 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+func (w *Web) milestonePages() {
+	w.placePage("GET milestones", anybody, w.milestones)
+	w.placePage("GET milestones/new", signedIn, w.newMilestone)
+	w.placePage("POST milestones", signedIn, w.createMilestone)
+	w.placePage("GET milestones/{id}", anybody, w.milestone)
+	w.placePage("GET milestones/{id}/edit", signedIn, w.editMilestone)
+	w.placePage("POST milestones/{id}", signedIn, w.updateMilestone)
+	w.placePage("POST milestones/{id}/turn", signedIn, w.turnMilestone)
+	w.placePage("POST milestones/{id}/delete", signedIn, w.deleteMilestone)
+	w.projectPage("POST milestones/{id}/promote", signedIn, ofProject(w.promoteMilestone))
+}
+
+type milestonesPage struct {
+	planHead
+	State string // active, closed or all
+	Rows  []goalRow
+	Pager pager
+}
+
+// goalRow is a milestone with how far it is.
+type goalRow struct {
+	*plan.Milestone
+	plan.Counts
+	Path string
+	Late bool
+	Own  bool // of this place itself
+}
+
+// Share is how much of it is done, in percent.
+func (r goalRow) Share() int64 {
+	if r.All == 0 {
+		return 0
+	}
+	return r.Counts.Closed * 100 / r.All
+}
+
+func (milestonesPage) view() string    { return "milestones" }
+func (p milestonesPage) title() string { return "Milestones · " + p.Name() }
+
+func (w *Web) milestones(v *visit, in project.Place) error {
+	h, err := w.planHead(v, in, "milestones")
+	if err != nil {
+		return err
+	}
+	p := milestonesPage{planHead: h, State: v.param("state")}
+	f := plan.MilestoneFilter{Ancestors: true, Descendants: in.Group}
+	switch p.State {
+	case "closed":
+		f.State = plan.ClosedMilestone
+	case "all":
+	default:
+		p.State, f.State = "active", plan.ActiveMilestone
+	}
+	page, err := w.Plan.Milestones(v, v.actor, h.Place, f, v.paging())
+	if err != nil {
+		return err
+	}
+	if p.Rows, err = w.goalRows(v, h, page.Items...); err != nil {
+		return err
+	}
+	p.Pager = v.pager(page.More)
+	return v.show(p)
+}
+
+func (w *Web) goalRows(v *visit, h planHead, list ...*plan.Milestone) ([]goalRow, error) {
+	ids := make([]int64, len(list))
+	for i, m := range list {
+		ids[i] = m.ID
+	}
+	counts, err := w.Plan.CountByMilestone(v, v.actor, h.Place, ids...)
+	var rows []goalRow
+	for _, m := range list {
+		late := m.State == plan.ActiveMilestone && w.late(m.DueDate)
+		rows = append(rows, goalRow{m, counts[m.ID], milestonePath(m), late, h.owns(m.ProjectID, m.GroupID)})
+	}
+	return rows, err
+}
+
+// milestonePage is a milestone with its issues.
+type milestonePage struct {
+	planHead
+	goalRow
+	Text     template.HTML
+	Shown    string // opened or closed
+	Issues   []issueRow
+	Pager    pager
+	Promotes bool
+}
+
+func (milestonePage) view() string    { return "milestone" }
+func (p milestonePage) title() string { return p.Milestone.Title + " · " + p.Name() }
+
+// goal finds the milestone that an address names, by its number.
+func (w *Web) goal(v *visit, in project.Place) (*plan.Milestone, error) {
+	iid, err := v.number("id")
+	if err != nil {
+		return nil, err
+	}
+	page, err := w.Plan.Milestones(v, v.actor, in, plan.MilestoneFilter{IIDs: []int64{iid}}, allOf())
+	if err == nil && len(page.Items) == 0 {
+		err = errs.NotFound("Milestone")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return page.Items[0], nil
+}
+
+func (w *Web) milestone(v *visit, in project.Place) error {
+	h, err := w.planHead(v, in, "milestones")
+	if err != nil {
+		return err
+	}
+	m, err := w.goal(v, h.Place)
+	if err != nil {
+		return err
+	}
+	rows, err := w.goalRows(v, h, m)
+	if err != nil {
+		return err
+	}
+	p := milestonePage{planHead: h, goalRow: rows[0], Shown: v.param("state"), Promotes: h.Plans && h.grouped()}
+	if p.Shown != "closed" {
+		p.Shown = "opened"
+	}
+	if h.G != nil || h.P.Issues { // else it is one of merge requests alone
+		f := plan.IssueFilter{State: plan.State(p.Shown), IssueMatch: plan.IssueMatch{MilestoneID: fmt.Sprint(m.ID)}}
+		page, err := w.Plan.PlaceIssues(v, v.actor, h.Place, f, plan.Sort{By: "relative_position"}, v.paging())
+		if err != nil {
+			return err
+		}
+		p.Issues, p.Pager = w.issueRows(page.Items, h.G != nil), v.pager(page.More)
+	}
+	if p.Text, err = w.preview(v, h.Place, m.Description); err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// milestoneForm is a new milestone, or one that is changed.
+type milestoneForm struct {
+	planHead
+	IID  int64 // 0 is a new one
+	Form form
+	Look template.HTML
+}
+
+func (milestoneForm) view() string { return "milestone_form" }
+func (p milestoneForm) title() string {
+	if p.IID == 0 {
+		return "New milestone · " + p.Name()
+	}
+	return "Edit a milestone · " + p.Name()
+}
+
+func (w *Web) newMilestone(v *visit, in project.Place) error {
+	return w.showMilestone(v, in, 0, filled())
+}
+
+func (w *Web) showMilestone(v *visit, in project.Place, iid int64, f form) error {
+	h, err := w.planHead(v, in, "milestones")
+	if err != nil {
+		return err
+	}
+	if !h.Plans {
+		return errs.Forbidden("")
+	}
+	f.only("title", "description", "start_date", "due_date")
+	p := milestoneForm{planHead: h, IID: iid, Form: f}
+	if v.r.PostForm.Get("preview") != "" {
+		if p.Look, err = w.preview(v, h.Place, f.Get("description")); err != nil {
+			return err
+		}
+	}
+	return v.showForm(p, f)
+}
+
+func (w *Web) editMilestone(v *visit, in project.Place) error {
+	m, err := w.goal(v, in)
+	if err != nil {
+		return err
+	}
+	return w.showMilestone(v, in, m.IID, filled("title", m.Title, "description", m.Description, "start_date", m.StartDate, "due_date", m.DueDate))
+}
+
+// saveMilestone makes or changes a milestone, and shows the form again if that
+// is refused.
+func (w *Web) saveMilestone(v *visit, in project.Place, iid int64, done string, save func(plan.MilestoneFields) (*plan.Milestone, error)) error {
+	f := v.sent()
+	title, text, from, until := v.text("title"), f.Get("description"), v.text("start_date"), v.text("due_date")
+	for name, day := range map[string]string{"start_date": from, "due_date": until} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			f.wrong(name, "is not a day")
+		}
+	}
+	if !f.bad() && !v.ticked("preview") {
+		m, err := save(plan.MilestoneFields{Title: &title, Description: &text, StartDate: &from, DueDate: &until})
+		if err == nil {
+			return v.done(done, milestonePath(m))
+		}
+		if err := f.refused(err); err != nil {
+			return err
+		}
+	}
+	return w.showMilestone(v, in, iid, f)
+}
+
+func (w *Web) createMilestone(v *visit, in project.Place) error {
+	return w.saveMilestone(v, in, 0, "The milestone has been made.", func(f plan.MilestoneFields) (*plan.Milestone, error) {
+		return w.Plan.CreateMilestone(v, v.actor, in, f)
+	})
+}
+
+func (w *Web) updateMilestone(v *visit, in project.Place) error {
+	m, err := w.goal(v, in)
+	if err != nil {
+		return err
+	}
+	return w.saveMilestone(v, in, m.IID, "The milestone has been changed.", func(f plan.MilestoneFields) (*plan.Milestone, error) {
+		return w.Plan.UpdateMilestone(v, v.actor, in, m.ID, f)
+	})
+}
+
+func (w *Web) turnMilestone(v *visit, in project.Place) error {
+	m, err := w.goal(v, in)
+	if err != nil {
+		return err
+	}
+	event := v.text("event")
+	done := map[string]string{"close": "The milestone is closed.", "activate": "The milestone is open again."}[event]
+	if done == "" {
+		return errs.Invalid("That is nothing that can be done to a milestone.")
+	}
+	_, err = w.Plan.UpdateMilestone(v, v.actor, in, m.ID, plan.MilestoneFields{Event: event})
+	return v.told(err, done, milestonePath(m))
+}
+
+func (w *Web) deleteMilestone(v *visit, in project.Place) error {
+	m, err := w.goal(v, in)
+	if err != nil {
+		return err
+	}
+	return v.told(w.Plan.DeleteMilestone(v, v.actor, in, m.ID, nil), "The milestone has been deleted.", pathTo(placePath(in))+"/-/milestones")
+}
+
+func (w *Web) promoteMilestone(v *visit, in project.Place) error {
+	m, err := w.goal(v, in)
+	if err != nil {
+		return err
+	}
+	made, err := w.Plan.PromoteMilestone(v, v.actor, in.Ref, m.ID)
+	if err != nil {
+		return v.told(err, "", milestonePath(m))
+	}
+	return v.done("The milestone is one of the group now.", milestonePath(made))
+}
