@@ -89,14 +89,7 @@ type lane struct {
 // list gives the events of an author, or with 0 of anybody, in projects that
 // the actor sees.
 func (s *Service) list(ctx context.Context, by actor.Actor, authorID int64, in []*project.Project, f Filter, p db.Paging) (db.Page[*Event], error) {
-	var lanes []lane
-	for _, one := range in {
-		lanes = append(lanes, laneOf(by, one))
-	}
-	q := search{author: authorID, lanes: lanes, filter: f}
-	if s.concerns != nil && !by.Anonymous() {
-		q.mine, q.mineArgs = s.concerns(by)
-	}
+	q := s.search(by, authorID, in, f)
 	page, err := q.page(ctx, s.DB, p)
 	if err != nil {
 		return page, fmt.Errorf("list events: %w", err)
@@ -113,6 +106,17 @@ func (s *Service) list(ctx context.Context, by actor.Actor, authorID int64, in [
 		e.Author = users[e.AuthorID]
 	}
 	return page, nil
+}
+
+func (s *Service) search(by actor.Actor, authorID int64, in []*project.Project, f Filter) search {
+	q := search{author: authorID, filter: f}
+	for _, one := range in {
+		q.lanes = append(q.lanes, laneOf(by, one))
+	}
+	if s.concerns != nil && !by.Anonymous() {
+		q.mine, q.mineArgs = s.concerns(by)
+	}
+	return q
 }
 
 // laneOf asks the rules of a project what the actor may know there.

@@ -87,8 +87,7 @@ func findProjects(ctx context.Context, q db.Q, userID int64) ([]int64, error) {
 
 func findContributed(ctx context.Context, q db.Q, userID int64, since time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], projectsOf+`
-		AND EXISTS (SELECT 1 FROM activity_events e WHERE e.author_id = ? AND e.project_id = acted.id AND e.created_at >= ?
-			AND e.action NOT IN ('joined', 'left', 'expired') AND e.target_type <> 'Project')`, userID, userID, userID, since)
+		AND EXISTS (SELECT 1 FROM activity_events e WHERE e.author_id = ? AND e.project_id = acted.id AND e.created_at >= ? AND `+contributed+`)`, userID, userID, userID, since)
 }
 
 func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
@@ -151,6 +150,28 @@ func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Even
 	}
 	page.Total, page.Over, err = d.Total(ctx, `activity_events e`+all.SQL(), all.Args()...)
 	return page, err
+}
+
+// contributed leaves out what only tells of the projects themselves.
+const contributed = `e.action NOT IN ('joined', 'left', 'expired') AND e.target_type <> 'Project'`
+
+// days counts the events of each day.
+func (s *search) days(ctx context.Context, q db.Q) (map[string]int, error) {
+	found := map[string]int{}
+	if len(s.lanes) == 0 {
+		return found, nil
+	}
+	w := s.where(s.lanes)
+	w.And(contributed)
+	type row struct{ day, n int64 }
+	list, err := db.All(ctx, q, func(s db.Scanner) (r row, err error) {
+		err = s.Scan(&r.day, &r.n)
+		return r, err
+	}, `SELECT e.created_at / 86400000000, count(*) FROM activity_events e`+w.SQL()+` GROUP BY e.created_at / 86400000000`, w.Args()...)
+	for _, r := range list {
+		found[time.Unix(r.day*86400, 0).UTC().Format(time.DateOnly)] = int(r.n)
+	}
+	return found, err
 }
 
 // where are the conditions on the events of some lanes.
