@@ -31,6 +31,9 @@ func (w *Web) askCard(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
+	if !p.Plans {
+		return errs.Forbidden("")
+	}
 	c := cardPage{boardPage: p, Card: id, From: v.param("from")}
 	f := plan.IssueFilter{IDs: []int64{id}}
 	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: 1}, c.From)

@@ -187,7 +187,7 @@ func TestBoardPages(t *testing.T) {
 		if got := order(); len(got) != 4 {
 			t.Errorf("columns %v", got)
 		}
-		b.get(at + "?search=three").want(200, "three").not(">two<")
+		b.get(at+"?search=three").want(200, "three").not(">two<")
 		b.submit(at+"/edit", at+"/delete").leads("/g/p/-/boards")
 		b.get(at).want(404)
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/activity"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -139,7 +140,10 @@ type profileView struct {
 	User     *user.User
 	Whole    bool // not only the name
 	Self     bool
+	Tab      string // projects or activity
 	Projects []*project.Project
+	Events   []eventView
+	Calendar *calendar
 	Pager    pager
 }
 
@@ -155,6 +159,23 @@ func (w *Web) profile(v *visit, ref user.Ref) error {
 		return errs.NotFound("User")
 	}
 	p := profileView{User: u, Whole: user.MayReadProfile(v.actor, u), Self: v.actor.Is(u.ID)}
+	if p.Whole {
+		if p.Calendar, err = w.calendar(v, u); err != nil {
+			return err
+		}
+	}
+	if p.Tab = v.param("tab"); p.Tab == "activity" && p.Whole {
+		page, err := w.Activity.OfProfile(v, v.actor, u, activity.Filter{}, v.paging())
+		if err != nil {
+			return err
+		}
+		if p.Events, err = w.eventViews(v, page.Items); err != nil {
+			return err
+		}
+		p.Pager = v.pager(page.More)
+		return v.show(p)
+	}
+	p.Tab = "projects"
 	found, err := w.Projects.UserProjects(v, v.actor, ref, project.Filter{}, orders()[""], v.paging())
 	if err != nil {
 		return err

@@ -17,6 +17,8 @@ func (w *Web) planPages() {
 	w.labelPages()
 	w.milestonePages()
 	w.boardPages()
+	w.activityPages()
+	w.badgePages()
 }
 
 // planHead is what the pages of the planned work of a project or group begin

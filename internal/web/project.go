@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -95,6 +96,7 @@ type treePage struct {
 	passing   bool // something could not be found out now
 	Starred   bool
 	Standing  project.Standing
+	Badges    []badgeView
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -124,6 +126,11 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	if p.Starred, err = w.Projects.HasStarred(v, v.actor, h.Project.ID); err != nil {
 		return err
 	}
+	badges, err := w.Plan.Badges(v, v.actor, project.Place{Ref: p.in()}, "", db.Paging{Limit: maxBadges})
+	if err != nil {
+		return err
+	}
+	p.Badges = w.badgeViews(badges.Items, false)
 	if h.User {
 		if p.Standing, err = w.Projects.Standing(v, v.actor, project.Place{Ref: project.RefTo(h.Project.ID)}); err != nil {
 			return err

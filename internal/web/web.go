@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/activity"
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/instance"
@@ -31,6 +32,7 @@ import (
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
+	Activity *activity.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
 	CI       *ci.Service

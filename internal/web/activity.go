@@ -1,0 +1,257 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/activity"
+	"svc/internal/db"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+func (w *Web) activityPages() {
+	w.projectPage("GET activity", anybody, w.projectActivity)
+	w.groupPage("GET activity", anybody, w.groupActivity)
+	w.page("GET /dashboard/activity", signedIn, w.ownActivity)
+	w.page("GET /users/{username}/activity", anybody, w.userActivity)
+}
+
+// activityPage is what was done in a project, in a group, or in all projects
+// that somebody is in.
+type activityPage struct {
+	P      *head
+	G      *groupHead
+	Kind   string // of what is shown; empty for all
+	Events []eventView
+	Pager  pager
+}
+
+func (activityPage) view() string { return "activity" }
+func (p activityPage) title() string {
+	switch {
+	case p.P != nil:
+		return "Activity · " + p.P.Project.FullName()
+	case p.G != nil:
+		return "Activity · " + p.G.Group.FullName
+	}
+	return "Activity in your projects"
+}
+
+// Kinds are what the list can be narrowed to.
+func (activityPage) Kinds() []option {
+	return []option{{"", "All"}, {"push", "Pushes"}, {"issue", "Issues"}, {"merge", "Merge requests"}, {"comment", "Comments"}, {"team", "Team"}}
+}
+
+// eventFilter reads what the address asks for.
+func (v *visit) eventFilter() (activity.Filter, string) {
+	kind := v.param("event_filter")
+	switch kind {
+	case "push":
+		return activity.Filter{Action: activity.Pushed}, kind
+	case "issue":
+		return activity.Filter{TargetTypes: []string{"Issue"}}, kind
+	case "merge":
+		return activity.Filter{TargetTypes: []string{"MergeRequest"}}, kind
+	case "comment":
+		return activity.Filter{Action: activity.Commented}, kind
+	case "team":
+		return activity.Filter{Action: activity.Joined}, kind
+	}
+	return activity.Filter{}, ""
+}
+
+// showActivity answers with a list of events.
+func (w *Web) showActivity(v *visit, p activityPage, read func(activity.Filter, db.Paging) (db.Page[*activity.Event], error)) error {
+	f, kind := v.eventFilter()
+	page, err := read(f, v.paging())
+	if err != nil {
+		return err
+	}
+	if p.Events, err = w.eventViews(v, page.Items); err != nil {
+		return err
+	}
+	p.Kind, p.Pager = kind, v.pager(page.More)
+	return v.show(p)
+}
+
+func (w *Web) projectActivity(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "overview")
+	if err != nil {
+		return err
+	}
+	return w.showActivity(v, activityPage{P: &h}, func(f activity.Filter, p db.Paging) (db.Page[*activity.Event], error) {
+		return w.Activity.OfProject(v, v.actor, h.in(), f, p)
+	})
+}
+
+func (w *Web) groupActivity(v *visit, ref project.Ref) error {
+	g, err := w.groupHead(v, ref, "activity")
+	if err != nil {
+		return err
+	}
+	return w.showActivity(v, activityPage{G: &g}, func(f activity.Filter, p db.Paging) (db.Page[*activity.Event], error) {
+		return w.Activity.OfGroup(v, v.actor, ref, f, p)
+	})
+}
+
+func (w *Web) ownActivity(v *visit) error {
+	if err := v.visited(); err != nil {
+		return err
+	}
+	return w.showActivity(v, activityPage{}, func(f activity.Filter, p db.Paging) (db.Page[*activity.Event], error) {
+		return w.Activity.OfMemberships(v, v.actor, f, p)
+	})
+}
+
+// userActivity is the address that people know from v4.
+func (w *Web) userActivity(v *visit) error {
+	return v.redirect(pathTo(chi.URLParam(v.r, "username")) + "?tab=activity")
+}
+
+// eventView is an event as it is shown: who did what to which thing, where.
+type eventView struct {
+	*activity.Event
+	Verb  string
+	What  string // the thing, if it has a name
+	Path  string // of the thing; empty without a page
+	More  string // a sentence of what was done or said
+	In    *project.Project
+	Icon  string
+	Title string // behind the thing
+}
+
+// eventViews finds words and addresses for events that the visitor may know of.
+func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) {
+	var ids, said []int64
+	for _, e := range list {
+		if e.ProjectID != nil {
+			ids = append(ids, *e.ProjectID)
+		}
+		if e.Action == activity.Commented && e.TargetID != nil {
+			said = append(said, *e.TargetID)
+		}
+	}
+	projects, err := w.Projects.Among(v, v.actor, ids)
+	if err != nil {
+		return nil, err
+	}
+	byID := map[int64]*project.Project{}
+	for _, p := range projects {
+		byID[p.ID] = p
+	}
+	notes, err := w.Plan.NotesOf(v, said)
+	if err != nil {
+		return nil, err
+	}
+	var views []eventView
+	for _, e := range list {
+		one := eventView{Event: e, Verb: string(e.Action), Icon: "info"}
+		if e.ProjectID != nil {
+			if one.In = byID[*e.ProjectID]; one.In == nil {
+				continue // it has gone since
+			}
+		}
+		one.tell(notes)
+		views = append(views, one)
+	}
+	return views, nil
+}
+
+// tell finds the words of an event.
+func (e *eventView) tell(notes map[int64]*plan.Note) {
+	base := ""
+	if e.In != nil {
+		base = "/" + e.In.FullPath + "/-/"
+	}
+	switch {
+	case e.Push != nil:
+		e.tellPush(base)
+	case e.Action == activity.Commented:
+		e.Icon, e.Verb, e.Title = "talk", "commented on", e.TargetTitle
+		if n := notes[*e.TargetID]; n != nil {
+			e.More = beginning(n.Body)
+			e.What, e.Path = thingName(string(n.On.Kind), n.OnIID, base)
+			if e.Path != "" {
+				e.Path += fmt.Sprintf("#note_%d", n.ID)
+			}
+		}
+		if e.What == "" {
+			e.What = strings.ToLower(apart(e.Subject.Type))
+		}
+	case e.TargetType == "Project":
+		e.Icon, e.Verb = "project", "created the project"
+	case e.TargetType == "":
+		e.Icon = "users"
+		e.Verb = map[activity.Action]string{activity.Joined: "joined", activity.Left: "left", activity.Expired: "was a member until now of"}[e.Action]
+	default:
+		e.Icon, e.Title = "issue", e.TargetTitle
+		e.Verb = map[activity.Action]string{activity.Created: "opened", activity.Destroyed: "deleted"}[e.Action]
+		if e.Verb == "" {
+			e.Verb = string(e.Action)
+		}
+		iid := int64(0)
+		if e.TargetIID != nil {
+			iid = *e.TargetIID
+		}
+		e.What, e.Path = thingName(e.TargetType, iid, base)
+		if e.Action == activity.Destroyed {
+			e.Path = ""
+		}
+	}
+}
+
+// tellPush finds the words of a push.
+func (e *eventView) tellPush(base string) {
+	p := e.Push
+	e.Icon, e.More = "commit", p.CommitTitle
+	e.Verb = map[activity.PushAction]string{activity.RefCreated: "pushed a new", activity.RefPushed: "pushed to", activity.RefRemoved: "removed"}[p.Action] + " " + p.RefType
+	e.What = shown(p.Ref)
+	if p.Ref == "" {
+		e.What = plural(p.RefCount, "ref")
+		return
+	}
+	if p.Action != activity.RefRemoved {
+		e.Path = base + "commits" + pathTo(p.Ref)
+	}
+	if p.CommitCount > 1 {
+		e.More = plural(p.CommitCount, "commit") + ", the last: " + shown(p.CommitTitle)
+	}
+}
+
+// thingName is how a thing of a project is called, and its address.
+func thingName(kind string, iid int64, base string) (name, path string) {
+	for _, k := range []struct{ kind, word, sign, page string }{
+		{"Issue", "issue", "#", "issues"}, {"MergeRequest", "merge request", "!", "merge_requests"}, {"Milestone", "milestone", "%", "milestones"},
+	} {
+		if k.kind == kind && iid > 0 {
+			return fmt.Sprintf("%s %s%d", k.word, k.sign, iid), fmt.Sprintf("%s%s/%d", base, k.page, iid)
+		}
+	}
+	return strings.ToLower(apart(kind)), ""
+}
+
+// apart puts spaces between the words of a name like MergeRequest.
+func apart(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// beginning is the first part of a text.
+func beginning(text string) string {
+	const most = 160
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}

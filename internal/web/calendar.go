@@ -1,0 +1,82 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"svc/internal/user"
+)
+
+// calendar is what somebody contributed in the last year, as far as the visitor
+// may know.
+type calendar struct {
+	Total  int
+	Days   template.HTML // the picture
+	Months []monthRow    // the same for those who do not see it
+}
+
+// monthRow is what was contributed in a month.
+type monthRow struct {
+	Name string
+	N    int
+}
+
+// cell is how far apart the days of the picture are.
+const cell = 13
+
+func (w *Web) calendar(v *visit, u *user.User) (*calendar, error) {
+	today := w.Now().UTC().Truncate(24 * time.Hour)
+	first := today.AddDate(-1, 0, 1)
+	days, err := w.Activity.Days(v, v.actor, u, first)
+	if err != nil {
+		return nil, err
+	}
+	return drawCalendar(first, today, days), nil
+}
+
+// drawCalendar draws a week as a column, from Monday down. Days without
+// anything are one line of the picture, the others a square each: a page stays
+// small that way.
+func drawCalendar(first, last time.Time, days map[string]int) *calendar {
+	c := &calendar{}
+	monday := first.AddDate(0, 0, -(int(first.Weekday())+6)%7)
+	var full, empty, names strings.Builder
+	for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
+		since := int(day.Sub(monday).Hours()) / 24
+		x, y := since/7*cell, 14+since%7*cell
+		month := day.Format("January 2006")
+		if len(c.Months) == 0 || c.Months[len(c.Months)-1].Name != month {
+			c.Months = append(c.Months, monthRow{Name: month})
+			if day.Day() == 1 || day.Equal(first) && day.Day() < 20 {
+				fmt.Fprintf(&names, `<text x="%d" y="9">%s</text>`, x, day.Format("Jan"))
+			}
+		}
+		n := days[day.Format(time.DateOnly)]
+		if n == 0 {
+			fmt.Fprintf(&empty, "M%d %dh11v11h-11z", x, y)
+			continue
+		}
+		c.Total += n
+		c.Months[len(c.Months)-1].N += n
+		fmt.Fprintf(&full, `<rect x="%d" y="%d" class="q%d"><title>%s: %d</title></rect>`, x, y, shade(n), day.Format("2 Jan 2006"), n)
+	}
+	weeks := int(last.Sub(monday).Hours())/24/7 + 1
+	c.Days = template.HTML(fmt.Sprintf(`<svg class="calendar" viewBox="0 0 %d %d" role="img" aria-label="%s in the last year">%s<path d="%s"/>%s</svg>`,
+		weeks*cell, 14+7*cell, plural(c.Total, "contribution"), names.String(), empty.String(), full.String()))
+	return c
+}
+
+// shade is how strongly a day is coloured.
+func shade(n int) int {
+	switch {
+	case n < 3:
+		return 1
+	case n < 8:
+		return 2
+	case n < 20:
+		return 3
+	}
+	return 4
+}

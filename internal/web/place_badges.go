@@ -1,0 +1,118 @@
+package web
+
+import (
+	"strings"
+
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+func (w *Web) badgePages() {
+	w.settingsPage("GET settings/badges", w.badges)
+	w.settingsPage("POST settings/badges", w.createBadge)
+	w.settingsPage("GET settings/badges/{id}/edit", w.editBadge)
+	w.settingsPage("POST settings/badges/{id}", w.updateBadge)
+	w.settingsPage("POST settings/badges/{id}/delete", w.deleteBadge)
+}
+
+type badgesPage struct {
+	setup
+	ID     int64 // the one that is changed; 0 for a new one
+	Form   form
+	Badges []badgeView
+}
+
+// badgeView is a badge as it is shown. Pages show pictures of this site alone:
+// another one would learn who looks at them.
+type badgeView struct {
+	*plan.Badge
+	Picture bool
+	Own     bool // of this place itself
+}
+
+// Text is what stands in place of the picture.
+func (b badgeView) Text() string {
+	if b.Name != "" {
+		return b.Name
+	}
+	return "Badge"
+}
+
+func (badgesPage) view() string    { return "place_badges" }
+func (p badgesPage) title() string { return "Badges · " + p.Name() }
+
+func (w *Web) badgeViews(list []*plan.Badge, group bool) []badgeView {
+	var views []badgeView
+	for _, b := range list {
+		views = append(views, badgeView{b, strings.HasPrefix(b.RenderedImage, w.Site.URL+"/"), group == (b.GroupID != nil)})
+	}
+	return views
+}
+
+// maxBadges is how many the page of a project shows.
+const maxBadges = 20
+
+func (w *Web) badges(v *visit, in project.Place) error { return w.showBadges(v, in, 0, filled()) }
+
+func (w *Web) showBadges(v *visit, in project.Place, id int64, f form) error {
+	s, err := w.setup(v, in, "badges")
+	if err != nil {
+		return err
+	}
+	page, err := w.Plan.Badges(v, v.actor, in, "", allOf())
+	if err != nil {
+		return err
+	}
+	f.only("name", "link_url", "image_url")
+	return v.showForm(badgesPage{s, id, f, w.badgeViews(page.Items, in.Group)}, f)
+}
+
+func (w *Web) editBadge(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	b, err := w.Plan.Badge(v, v.actor, in, id)
+	if err != nil {
+		return err
+	}
+	return w.showBadges(v, in, id, filled("name", b.Name, "link_url", b.LinkURL, "image_url", b.ImageURL))
+}
+
+// saveBadge makes or changes a badge, and shows the form again if that is
+// refused.
+func (w *Web) saveBadge(v *visit, in project.Place, id int64, done string, save func(plan.BadgeFields) (*plan.Badge, error)) error {
+	name, link, image := v.text("name"), v.text("link_url"), v.text("image_url")
+	if _, err := save(plan.BadgeFields{Name: &name, LinkURL: &link, ImageURL: &image}); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showBadges(v, in, id, f)
+	}
+	return v.done(done, settingsOf(in, "badges"))
+}
+
+func (w *Web) createBadge(v *visit, in project.Place) error {
+	return w.saveBadge(v, in, 0, "The badge has been added.", func(f plan.BadgeFields) (*plan.Badge, error) {
+		return w.Plan.CreateBadge(v, v.actor, in, f)
+	})
+}
+
+func (w *Web) updateBadge(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return w.saveBadge(v, in, id, "The badge has been changed.", func(f plan.BadgeFields) (*plan.Badge, error) {
+		return w.Plan.UpdateBadge(v, v.actor, in, id, f)
+	})
+}
+
+func (w *Web) deleteBadge(v *visit, in project.Place) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	return v.told(w.Plan.DeleteBadge(v, v.actor, in, id), "The badge has been deleted.", settingsOf(in, "badges"))
+}
