@@ -74,6 +74,13 @@ func (w *Web) showActivity(v *visit, p activityPage, read func(activity.Filter, 
 	if p.Events, err = w.eventViews(v, page.Items); err != nil {
 		return err
 	}
+	if p.P != nil { // where it was is said above
+		for i := range p.Events {
+			if p.Events[i].What != "" {
+				p.Events[i].In = nil
+			}
+		}
+	}
 	p.Kind, p.Pager = kind, v.pager(page.More)
 	return v.show(p)
 }

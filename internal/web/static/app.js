@@ -341,6 +341,7 @@
       if (held.parentNode !== list || held.nextElementSibling !== before) list.insertBefore(held, before);
       mark = list;
     });
+    board.addEventListener("dragenter", (e) => { if (held) e.preventDefault(); });
     board.addEventListener("drop", (e) => { if (held) { e.preventDefault(); put(held, from, mark); held.classList.remove("held"); held = null; } });
     board.addEventListener("dragend", () => { back(); held = null; });
     const put = async (card, was, list) => {
