@@ -152,14 +152,23 @@ func answerKind(e *errs.Error) (int, any) {
 		if len(e.Fields) > 0 {
 			return http.StatusConflict, messageJSON{e.Fields}
 		}
+		if e.Listed {
+			return http.StatusConflict, messageJSON{[]string{e.Text}}
+		}
 		return http.StatusConflict, messageJSON{e.Text}
 	case errs.KindPrecondition:
 		return http.StatusPreconditionFailed, messageJSON{"412 Precondition Failed"}
 	case errs.KindUnprocessable:
+		if e.Listed {
+			return http.StatusUnprocessableEntity, messageJSON{[]string{e.Text}}
+		}
 		return http.StatusUnprocessableEntity, messageJSON{e.Text}
 	case errs.KindTooLarge:
 		return http.StatusRequestEntityTooLarge, messageJSON{reason("413 Request Entity Too Large", e.Text)}
 	case errs.KindNotAllowed:
+		if e.Bare {
+			return http.StatusMethodNotAllowed, messageJSON{e.Text}
+		}
 		return http.StatusMethodNotAllowed, errorJSON{e.Text}
 	case errs.KindUnavailable:
 		return http.StatusServiceUnavailable, messageJSON{reason("503 Service Unavailable", e.Text)}

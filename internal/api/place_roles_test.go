@@ -22,6 +22,7 @@ type placeRole struct {
 	need project.Level // NoAccess: who sees the place
 	ok   int           // the answer then
 	code bool          // it is about the repository: of a private place that is for Reporters
+	part bool          // of a private place those below Reporters do not know of it
 	bad  bool          // the request can not be read: that is said before the place is looked for
 
 	// also is the answer to those for whom another rule holds.
@@ -92,7 +93,7 @@ func TestPlaceRoles(t *testing.T) {
 	t.Parallel()
 	rows := joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
-		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles)
+		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
 		st := newStage(t, s)
@@ -221,6 +222,8 @@ func (r placeRole) want(caller string, v project.Visibility) int {
 		return 404
 	case r.also[caller] != 0:
 		return r.also[caller]
+	case caller != "admin" && r.part && v == project.Private && level < project.Reporter:
+		return 404
 	case caller != "admin" && (level < r.need || r.code && v == project.Private && level < project.Reporter):
 		return 403
 	}

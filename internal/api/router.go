@@ -19,6 +19,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/limit"
+	"svc/internal/merge"
 	"svc/internal/oauth"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -47,6 +48,7 @@ type Deps struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
+	Merges   *merge.Service
 	CI       *ci.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
@@ -150,6 +152,9 @@ func New(d Deps) *API {
 	a.issueRoutes()
 	a.issueLinkRoutes()
 	a.noteRoutes()
+	a.mergeRequestRoutes()
+	a.mergeChangeRoutes()
+	a.mergeAcceptRoutes()
 	a.boardRoutes()
 	a.badgeRoutes()
 	a.projectUploadRoutes()

@@ -28,6 +28,7 @@ import (
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
+	"svc/internal/merge"
 	"svc/internal/notice"
 	"svc/internal/oauth"
 	"svc/internal/plan"
@@ -65,6 +66,7 @@ type App struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
+	Merges   *merge.Service
 	CI       *ci.Service
 	OAuth    *oauth.Service
 	Instance *instance.Service
@@ -141,6 +143,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Plan = plan.New(plan.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Now: a.now,
 	})
+	a.Merges = merge.New(merge.Deps{
+		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, URL: a.Config.ExternalURL, Now: a.now,
+	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Repos: a.Repos, Now: a.now,
@@ -210,7 +215,7 @@ func (a *App) Close() error {
 func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, CI: a.CI,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{

@@ -43,6 +43,9 @@ type Error struct {
 	Fields map[string][]string
 	// Bare says that Text stands alone: a door puts nothing before it.
 	Bare bool
+	// Listed says that clients know Text as one of a list; it goes with
+	// KindConflict or KindUnprocessable.
+	Listed bool
 	// Code tells programs why, where several reasons have one kind.
 	Code  string
 	cause error

@@ -26,7 +26,7 @@ const (
 type LogOptions struct {
 	From        []string // revisions to begin with
 	Not         []string // leave out what can be reached from these
-	All         bool     // begin with every ref
+	All         bool     // begin with every ref that clients see
 	Paths       []string // only commits that touched one of these
 	Follow      bool     // follow the one path beyond renames
 	Since       time.Time
@@ -157,7 +157,8 @@ func (r Repo) logArgs(ctx context.Context, o LogOptions) (args []string, fixed b
 	}
 	args = append(args, o.flags()...)
 	if o.All {
-		args = append(args, "--all")
+		// What is kept for other purposes is not told of here.
+		args = append(args, "--exclude=refs/svc/*", "--exclude=refs/merge-requests/*", "--all")
 	}
 	args = append(args, "--end-of-options")
 	if len(o.From) == 0 && !o.All {

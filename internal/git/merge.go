@@ -51,6 +51,27 @@ func (r Repo) Merge(ctx context.Context, o MergeOptions) (*Commit, error) {
 	return r.commitWith(ctx, commit, func(q *quarantine) (OID, error) { return q.mergeTree(ctx, ours, theirs) })
 }
 
+// Squash makes a commit on top of Ours with all that Theirs changed since their
+// histories went apart. It returns what Merge does.
+func (r Repo) Squash(ctx context.Context, o MergeOptions) (*Commit, error) {
+	ids, err := r.resolveAll(ctx, []string{o.Ours, o.Theirs})
+	if err != nil {
+		return nil, err
+	}
+	ours, err := r.commit(ctx, OID(ids[0]))
+	if err != nil {
+		return nil, err
+	}
+	commit := &Commit{ParentIDs: []OID{ours.ID}, Author: o.Author, Committer: o.Committer, Message: o.Message}
+	return r.commitWith(ctx, commit, func(q *quarantine) (OID, error) {
+		tree, err := q.mergeTree(ctx, ours.ID, OID(ids[1]))
+		if err == nil && tree == ours.TreeID {
+			err = ErrNothing
+		}
+		return tree, err
+	})
+}
+
 func onlyIf(is bool, err error) error {
 	if is {
 		return err

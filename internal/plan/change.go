@@ -23,15 +23,15 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	if was.Description != i.Description {
 		tell("changed the description")
 	}
-	added, removed, err := s.saveLabels(ctx, tx, by, in, i, f)
+	added, removed, err := s.SaveLabels(ctx, tx, by, in, i.thing(), f.labelling())
 	if err != nil {
 		return nil, err
 	}
-	if text := labelChange(added, removed); text != "" {
+	if text := LabelChange(added, removed); text != "" {
 		tell("%s", text)
 	}
 	if f.Assignees != nil {
-		text, err := s.reassign(ctx, tx, i, *f.Assignees)
+		text, err := s.Appoint(ctx, tx, i.thing(), Assignees, *f.Assignees)
 		if err != nil {
 			return nil, err
 		}
@@ -39,15 +39,11 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 			tell("%s", text)
 		}
 	}
-	if !same(was.MilestoneID, i.MilestoneID) {
-		text := "removed milestone"
-		if i.MilestoneID != nil {
-			found, err := findMilestones(ctx, tx, []int64{*i.MilestoneID})
-			if err != nil {
-				return nil, err
-			}
-			text = "changed milestone to %" + quoted(found[*i.MilestoneID].Title)
-		}
+	text, err := MilestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
+	if err != nil {
+		return nil, err
+	}
+	if text != "" {
 		tell("%s", text)
 	}
 	if was.DueDate != i.DueDate {
@@ -70,7 +66,11 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 		tell("changed type from %s to %s", was.Type, i.Type)
 	}
 	if was.State != i.State {
-		tell("%s", choose(i.State == Closed, "closed", "reopened"))
+		done := choose(i.State == Closed, "closed", "reopened")
+		if f.Via != "" {
+			done += " via " + f.Via
+		}
+		tell("%s", done)
 	}
 	return told, nil
 }
@@ -92,7 +92,8 @@ func quoted(name string) string {
 	return `"` + name + `"`
 }
 
-func labelChange(added, removed []*Label) string {
+// LabelChange tells in words which labels came and went; empty for none.
+func LabelChange(added, removed []*Label) string {
 	list := func(word string, labels []*Label) string {
 		if len(labels) == 0 {
 			return ""
@@ -118,41 +119,18 @@ func dueChange(day string) string {
 	return "changed due date to " + at.Format("January 2, 2006")
 }
 
-// reassign writes who is to do an issue.
-func (s *Service) reassign(ctx context.Context, tx *db.Tx, i *Issue, want []int64) (string, error) {
-	found, err := findAssignees(ctx, tx, []int64{i.ID})
-	if err != nil {
-		return "", err
-	}
-	have := found[i.ID]
-	slices.Sort(want)
-	if slices.Equal(have, want) {
+// MilestoneChange tells in words which milestone a thing has got; empty for the
+// same.
+func MilestoneChange(ctx context.Context, q db.Q, was, now *int64) (string, error) {
+	switch {
+	case same(was, now):
 		return "", nil
+	case now == nil:
+		return "removed milestone", nil
 	}
-	if err := saveAssignees(ctx, tx, i.ID, want); err != nil {
-		return "", err
-	}
-	names, err := findUsernames(ctx, tx, append(slices.Clone(have), want...))
+	found, err := findMilestones(ctx, q, []int64{*now})
 	if err != nil {
 		return "", err
 	}
-	list := func(word string, ids, but []int64) string {
-		var at []string
-		for _, id := range ids {
-			if !slices.Contains(but, id) {
-				at = append(at, "@"+names[id])
-			}
-		}
-		if len(at) == 0 {
-			return ""
-		}
-		return word + " " + strings.Join(at, ", ")
-	}
-	for _, id := range want {
-		if err := joinSubscription(ctx, tx, i.thing(), id, s.Now()); err != nil {
-			return "", err
-		}
-	}
-	parts := slices.DeleteFunc([]string{list("assigned to", want, have), list("unassigned", have, want)}, func(part string) bool { return part == "" })
-	return strings.Join(parts, " and "), nil
+	return "changed milestone to %" + quoted(found[*now].Title), nil
 }

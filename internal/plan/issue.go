@@ -148,7 +148,7 @@ func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 			goals = append(goals, *i.MilestoneID)
 		}
 	}
-	assignees, err := findAssignees(ctx, s.DB, ids)
+	assignees, err := findPeople(ctx, s.DB, IssueKind, Assignees, ids)
 	if err != nil {
 		return fmt.Errorf("assignees of issues: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 	if err != nil {
 		return fmt.Errorf("people of issues: %w", err)
 	}
-	labels, err := findIssueLabels(ctx, s.DB, ids)
+	labels, err := findLabelsOf(ctx, s.DB, IssueKind, ids)
 	if err != nil {
 		return fmt.Errorf("labels of issues: %w", err)
 	}
@@ -200,7 +200,7 @@ func (s *Service) SubscribeIssue(ctx context.Context, by actor.Actor, ref projec
 	if _, i, err = s.issue(ctx, by, ref, iid); err != nil {
 		return nil, false, err
 	}
-	if changed, err = s.subscribe(ctx, by, i.thing(), want); err == nil {
+	if changed, err = s.Subscribe(ctx, by, i.thing(), want); err == nil {
 		i.Subscribed = want
 	}
 	return i, changed, err

@@ -142,3 +142,17 @@ func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at projec
 	f := IssueFilter{IssueMatch: IssueMatch{MilestoneID: fmt.Sprint(m.ID)}}
 	return s.listIssues(ctx, by, in, f, Sort{By: "created_at", Desc: true}, p)
 }
+
+// IssuesAmong gives those of the issues that the actor sees, in order.
+func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) ([]*Issue, error) {
+	if len(ids) == 0 {
+		return []*Issue{}, nil
+	}
+	w := s.issuesIn(by, place{})
+	w.And(`i.id IN `+db.In(len(ids)), db.Any(ids)...)
+	page, err := listIssues(ctx, s.DB, w, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
+	if err != nil {
+		return nil, fmt.Errorf("find issues: %w", err)
+	}
+	return page.Items, s.fillIssues(ctx, page.Items...)
+}

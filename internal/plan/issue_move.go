@@ -108,7 +108,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if err := keepLabels(ctx, tx, to, old.ID, made.ID); err != nil {
 		return nil, err
 	}
-	if err := saveAssignees(ctx, tx, made.ID, assignees); err != nil {
+	if err := savePeople(ctx, tx, made.thing(), Assignees, assignees); err != nil {
 		return nil, err
 	}
 	if c.notes {
@@ -135,7 +135,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 // keepLabels gives a copy the labels of the issue that its project has by the
 // same name. None are made: those of one project say little in another.
 func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toID int64) error {
-	found, err := findIssueLabels(ctx, tx, []int64{fromID})
+	found, err := findLabelsOf(ctx, tx, IssueKind, []int64{fromID})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toI
 		}
 		kept = append(kept, same)
 	}
-	return changeLabels(ctx, tx, toID, kept, nil)
+	return changeLabels(ctx, tx, Thing{Kind: IssueKind, ID: toID}, kept, nil)
 }
 
 // nameFor is how a note on an issue names another one. Where that is elsewhere

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,7 +14,6 @@ import (
 	"svc/internal/errs"
 	"svc/internal/markup"
 	"svc/internal/project"
-	"svc/internal/user"
 )
 
 // IssueFields are what is said of an issue; nil leaves the default or the
@@ -27,6 +25,7 @@ type IssueFields struct {
 	Type         *string
 	Event        string // close or reopen
 	Tick         *Tick  // a box in the description
+	Via          string // what closes it, in words for a note
 
 	// The plan: who is to do it, until when and what for.
 	Assignees    *[]int64
@@ -52,6 +51,10 @@ type Tick struct {
 func (f *IssueFields) unplanned() {
 	f.Assignees, f.Labels, f.AddLabels, f.RemoveLabels, f.Milestone, f.DueDate = nil, nil, nil, nil, nil, nil
 	f.Locked, f.SetWeight, f.Type = nil, false, nil
+}
+
+func (f *IssueFields) labelling() Labelling {
+	return Labelling{Names: f.Labels, Add: f.AddLabels, Remove: f.RemoveLabels}
 }
 
 // NewIssue is an issue that is to be made.
@@ -99,7 +102,7 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := i.apply(n.IssueFields); err != nil {
 		return err
 	}
-	if err := usable(ctx, tx, in, n.Milestone); err != nil {
+	if err := Usable(ctx, tx, in, n.Milestone); err != nil {
 		return err
 	}
 	if i.IID, err = issueNumber(ctx, tx, in.ID, n.IID); err != nil {
@@ -108,11 +111,11 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := insertIssue(ctx, tx, i); err != nil {
 		return err
 	}
-	if _, _, err := s.saveLabels(ctx, tx, by, in, i, n.IssueFields); err != nil {
+	if _, _, err := s.SaveLabels(ctx, tx, by, in, i.thing(), n.labelling()); err != nil {
 		return err
 	}
 	if n.Assignees != nil {
-		if err := saveAssignees(ctx, tx, i.ID, *n.Assignees); err != nil {
+		if err := savePeople(ctx, tx, i.thing(), Assignees, *n.Assignees); err != nil {
 			return err
 		}
 	}
@@ -131,31 +134,9 @@ func (s *Service) checkPlan(ctx context.Context, in *project.Project, f *IssueFi
 	if f.Assignees == nil {
 		return nil
 	}
-	const most = 200
-	if len(*f.Assignees) > most {
-		return errs.InvalidField("assignees", "are too many (maximum is %d)", most)
-	}
-	users, err := s.Users.FindAll(ctx, *f.Assignees)
-	if err != nil {
-		return fmt.Errorf("find assignees: %w", err)
-	}
-	list := []int64{}
-	for _, id := range *f.Assignees {
-		u := users[id]
-		if u == nil || u.State != user.Active || slices.Contains(list, id) {
-			continue
-		}
-		as := actor.Actor{ID: u.ID, Admin: u.Admin, Auditor: u.Auditor, External: u.External}
-		found, err := s.Projects.Among(ctx, as, []int64{in.ID})
-		if err != nil {
-			return err
-		}
-		if len(found) == 1 && found[0].MayRead(as, project.IssuePart) {
-			list = append(list, id)
-		}
-	}
+	list, err := s.Able(ctx, in, "assignees", *f.Assignees, project.IssuePart)
 	f.Assignees = &list
-	return nil
+	return err
 }
 
 // apply sets and checks what is said of an issue itself.
@@ -201,8 +182,8 @@ func (i *Issue) apply(f IssueFields) error {
 	return invalid(wrong)
 }
 
-// usable refuses a milestone that the project does not have: Invalid.
-func usable(ctx context.Context, tx *db.Tx, in *project.Project, id *int64) error {
+// Usable refuses a milestone that the project does not have: Invalid.
+func Usable(ctx context.Context, tx *db.Tx, in *project.Project, id *int64) error {
 	if id == nil || *id == 0 {
 		return nil
 	}
@@ -266,7 +247,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := i.apply(f); err != nil {
 		return err
 	}
-	if err := usable(ctx, tx, in, f.Milestone); err != nil {
+	if err := Usable(ctx, tx, in, f.Milestone); err != nil {
 		return err
 	}
 	i.UpdatedAt = s.Now()
@@ -340,69 +321,4 @@ func (s *Service) recordDeletion(ctx context.Context, tx *db.Tx, by actor.Actor,
 		Type: "delete_issue", Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
 		Target: audit.Target{Type: string(IssueKind), ID: i.ID, Details: i.Title}, Details: audit.Details{Remove: "issue"},
 	})
-}
-
-// saveLabels writes the labels of an issue and gives those that came and went. A
-// name that no label has makes one, where the actor may make labels.
-func (s *Service) saveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue, f IssueFields) (added, removed []*Label, err error) {
-	if f.Labels == nil && len(f.AddLabels) == 0 && len(f.RemoveLabels) == 0 {
-		return nil, nil, nil
-	}
-	found, err := findIssueLabels(ctx, tx, []int64{i.ID})
-	if err != nil {
-		return nil, nil, err
-	}
-	have := found[i.ID]
-	want := make([]string, 0, len(have))
-	for _, l := range have {
-		want = append(want, l.Name)
-	}
-	if f.Labels != nil {
-		want = *f.Labels
-	}
-	want = slices.DeleteFunc(append(slices.Clone(want), f.AddLabels...), func(name string) bool {
-		return slices.ContainsFunc(f.RemoveLabels, func(gone string) bool { return strings.TrimSpace(gone) == strings.TrimSpace(name) })
-	})
-	wanted, err := s.labelsNamed(ctx, tx, by, in, want)
-	if err != nil {
-		return nil, nil, err
-	}
-	without := func(list, other []*Label) (rest []*Label) {
-		for _, l := range list {
-			if !slices.ContainsFunc(other, func(o *Label) bool { return o.ID == l.ID }) {
-				rest = append(rest, l)
-			}
-		}
-		return rest
-	}
-	added, removed = without(wanted, have), without(have, wanted)
-	return added, removed, changeLabels(ctx, tx, i.ID, added, removed)
-}
-
-// labelsNamed gives the labels that a project has by these names.
-func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, names []string) ([]*Label, error) {
-	var list []*Label
-	for _, name := range names {
-		name = strings.TrimSpace(name)
-		if name == "" || slices.ContainsFunc(list, func(l *Label) bool { return l.Name == name }) {
-			continue
-		}
-		l, err := findLabelNamed(ctx, tx, place{project: in}, name)
-		if errs.Is(notFound(err, "Label"), errs.KindNotFound) {
-			if !planner(by, in) {
-				continue
-			}
-			now, color := s.Now(), defaultColor
-			l = &Label{ProjectID: &in.ID, CreatedAt: now, UpdatedAt: now}
-			if err := l.apply(LabelFields{Name: &name, Color: &color}); err != nil {
-				return nil, err
-			}
-			err = insertLabel(ctx, tx, l)
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, l)
-	}
-	return list, nil
 }

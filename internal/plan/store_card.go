@@ -13,7 +13,7 @@ func (l *BoardList) where() (string, []any) {
 	case l.LabelID != nil:
 		return `EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id AND x.label_id = ?)`, []any{*l.LabelID}
 	case l.AssigneeID != nil:
-		return assigned, []any{*l.AssigneeID}
+		return having(IssueKind, Assignees), []any{*l.AssigneeID}
 	}
 	return `i.milestone_id = ?`, []any{*l.MilestoneID}
 }

@@ -26,7 +26,7 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
 	case "created_by_me":
 		w.And(`i.author_id = ?`, by.ID)
 	case "assigned_to_me":
-		w.And(assigned, by.ID)
+		w.And(having(IssueKind, Assignees), by.ID)
 	}
 	if f.Search != "" {
 		either := !f.InTitle && !f.InText
@@ -56,25 +56,58 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
 	if f.Live {
 		w.And(`NOT p.archived`)
 	}
-	s.match(f.IssueMatch, func(cond string, args ...any) { w.And(cond, args...) })
-	s.match(f.Not, func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) })
+	s.Match(IssueKind, f.IssueMatch, func(cond string, args ...any) { w.And(cond, args...) })
+	s.Match(IssueKind, f.Not, Not(w))
 }
 
-const assigned = `EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id AND a.user_id = ?)`
+// Not adds what is not to be to the conditions of a list.
+func Not(w *db.Where) func(cond string, args ...any) {
+	return func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) }
+}
 
-// match gives the conditions of a match one by one.
-func (s *Service) match(m IssueMatch, and func(cond string, args ...any)) {
+// having is the condition on things i that a user has to do with.
+func having(kind Kind, as People) string { return anybody(kind, as, `a.user_id = ?`) }
+
+func anybody(kind Kind, as People, more string) string {
+	cond := `EXISTS (SELECT 1 FROM ` + as.table(kind) + ` a WHERE a.` + kind.table() + `_id = i.id`
+	if more != "" {
+		cond += ` AND ` + more
+	}
+	return cond + `)`
+}
+
+// MatchPeople gives the conditions on things i of a kind that have to do with
+// users: by id, None or Any, and by names.
+func MatchPeople(kind Kind, as People, given string, names []string, and func(cond string, args ...any)) {
+	switch id, err := strconv.ParseInt(given, 10, 64); {
+	case given == "":
+	case strings.EqualFold(given, None), err == nil && id == 0:
+		and(`NOT ` + anybody(kind, as, ``))
+	case strings.EqualFold(given, Any):
+		and(anybody(kind, as, ``))
+	default:
+		and(having(kind, as), id)
+	}
+	for _, name := range names {
+		and(anybody(kind, as, `a.user_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`), name)
+	}
+}
+
+// Match gives the conditions of a match on things i of a kind one by one.
+func (s *Service) Match(kind Kind, m IssueMatch, and func(cond string, args ...any)) {
+	labels := kind.table() + `_labels x`
+	own := `x.` + kind.table() + `_id = i.id`
 	if len(m.IIDs) > 0 {
 		and(`i.iid IN `+db.In(len(m.IIDs)), db.Any(m.IIDs)...)
 	}
 	for _, name := range m.Labels {
 		switch {
 		case strings.EqualFold(name, None):
-			and(`NOT EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id)`)
+			and(`NOT EXISTS (SELECT 1 FROM ` + labels + ` WHERE ` + own + `)`)
 		case strings.EqualFold(name, Any):
-			and(`EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id)`)
+			and(`EXISTS (SELECT 1 FROM ` + labels + ` WHERE ` + own + `)`)
 		default:
-			and(`EXISTS (SELECT 1 FROM issue_labels x JOIN labels l ON l.id = x.label_id WHERE x.issue_id = i.id AND l.name = ?)`, name)
+			and(`EXISTS (SELECT 1 FROM `+labels+` JOIN labels l ON l.id = x.label_id WHERE `+own+` AND l.name = ?)`, name)
 		}
 	}
 	for i, given := range []string{m.Milestone, m.MilestoneID} {
@@ -89,18 +122,7 @@ func (s *Service) match(m IssueMatch, and func(cond string, args ...any)) {
 	if m.AuthorUsername != "" {
 		and(`i.author_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, m.AuthorUsername)
 	}
-	switch id, err := strconv.ParseInt(m.AssigneeID, 10, 64); {
-	case m.AssigneeID == "":
-	case strings.EqualFold(m.AssigneeID, None), err == nil && id == 0:
-		and(`NOT EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id)`)
-	case strings.EqualFold(m.AssigneeID, Any):
-		and(`EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id)`)
-	default:
-		and(assigned, id)
-	}
-	for _, name := range m.AssigneeUsernames {
-		and(`EXISTS (SELECT 1 FROM issue_assignees a JOIN users u ON u.id = a.user_id WHERE a.issue_id = i.id AND lower(u.username) = lower(?))`, name)
-	}
+	MatchPeople(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
 	switch weight, err := strconv.ParseInt(m.Weight, 10, 64); {
 	case m.Weight == "":
 	case strings.EqualFold(m.Weight, Any):

@@ -83,36 +83,6 @@ func deleteIssuesBy(ctx context.Context, tx *db.Tx, authorID int64) ([]int64, er
 	return db.All(ctx, tx, db.Value[int64], `DELETE FROM issues WHERE author_id = ? RETURNING id`, authorID)
 }
 
-// pair is a row of a table that joins two things.
-type pair struct{ first, second int64 }
-
-func scanPair(s db.Scanner) (p pair, err error) {
-	err = s.Scan(&p.first, &p.second)
-	return p, err
-}
-
-// findAssignees gives the ids of the assignees of issues, in order.
-func findAssignees(ctx context.Context, q db.Q, issues []int64) (map[int64][]int64, error) {
-	list, err := db.All(ctx, q, scanPair, `SELECT issue_id, user_id FROM issue_assignees WHERE issue_id IN `+db.In(len(issues))+` ORDER BY user_id`, db.Any(issues)...)
-	found := map[int64][]int64{}
-	for _, a := range list {
-		found[a.first] = append(found[a.first], a.second)
-	}
-	return found, err
-}
-
-func saveAssignees(ctx context.Context, tx *db.Tx, issueID int64, users []int64) error {
-	if _, err := tx.ExecContext(ctx, `DELETE FROM issue_assignees WHERE issue_id = ?`, issueID); err != nil {
-		return err
-	}
-	for _, id := range users {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO issue_assignees (issue_id, user_id) VALUES (?, ?)`, issueID, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func findUsernames(ctx context.Context, q db.Q, ids []int64) (map[int64]string, error) {
 	type row struct {
 		id   int64
@@ -132,48 +102,12 @@ func findUsernames(ctx context.Context, q db.Q, ids []int64) (map[int64]string, 
 	return found, err
 }
 
-// findIssueLabels gives the labels of issues, by name, with the order that the
-// project of each has.
-func findIssueLabels(ctx context.Context, q db.Q, issues []int64) (map[int64][]*Label, error) {
-	type row struct {
-		issue int64
-		label *Label
-	}
-	list, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
-		r := row{label: &Label{}}
-		l := r.label
-		err := s.Scan(&r.issue, &l.ID, &l.ProjectID, &l.GroupID, &l.Name, &l.Color, &l.Description, db.Time(&l.CreatedAt), db.Time(&l.UpdatedAt), &l.Priority)
-		return r, err
-	}, `SELECT x.issue_id, `+labelColumns+` FROM issue_labels x JOIN issues i ON i.id = x.issue_id JOIN labels l ON l.id = x.label_id
-			LEFT JOIN label_priorities o ON o.label_id = l.id AND o.project_id = i.project_id
-		WHERE x.issue_id IN `+db.In(len(issues))+` ORDER BY l.name, l.id`, db.Any(issues)...)
-	found := map[int64][]*Label{}
-	for _, r := range list {
-		found[r.issue] = append(found[r.issue], r.label)
-	}
-	return found, err
-}
-
 // findLabelNamed finds the label that issues of a project get by a name.
 func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label, error) {
 	cond, args := in.owns("l", true)
 	return scanLabel(q.QueryRowContext(ctx, `
 		SELECT `+labelColumns+` FROM labels l`+labelJoin+` WHERE (`+cond+`) AND l.name = ?
 		ORDER BY CASE WHEN l.project_id IS NULL THEN 1 ELSE 0 END, l.namespace_id DESC LIMIT 1`, append(append([]any{in.projectID()}, args...), name)...))
-}
-
-func changeLabels(ctx context.Context, tx *db.Tx, issueID int64, added, removed []*Label) error {
-	for _, l := range added {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO issue_labels (issue_id, label_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, issueID, l.ID); err != nil {
-			return err
-		}
-	}
-	for _, l := range removed {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM issue_labels WHERE issue_id = ? AND label_id = ?`, issueID, l.ID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mine is a condition on issues i: those that an actor wrote or is to do.

@@ -128,6 +128,8 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 	same := `(SELECT o.id FROM labels o JOIN projects p ON p.id = o.project_id WHERE o.name = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
 	args := []any{l.Name, l.ID, groupID}
 	for _, move := range []string{
+		`INSERT INTO merge_request_labels (merge_request_id, label_id) SELECT x.merge_request_id, CAST(? AS BIGINT) FROM merge_request_labels x
+			WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
 		`INSERT INTO issue_labels (issue_id, label_id) SELECT x.issue_id, CAST(? AS BIGINT) FROM issue_labels x WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
 		`INSERT INTO label_priorities (project_id, label_id, priority) SELECT x.project_id, CAST(? AS BIGINT), x.priority FROM label_priorities x
 			WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,

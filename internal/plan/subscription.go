@@ -22,11 +22,12 @@ const (
 	IssueKind     Kind = "Issue"
 	LabelKind     Kind = "Label"
 	MilestoneKind Kind = "Milestone"
+	MergeKind     Kind = "MergeRequest"
 )
 
-// subscribe writes what somebody wants who sees the thing; changed is false when
+// Subscribe writes what somebody wants who sees the thing; changed is false when
 // he wants nothing new.
-func (s *Service) subscribe(ctx context.Context, by actor.Actor, of Thing, want bool) (changed bool, err error) {
+func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Thing, want bool) (changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return false, err
 	}
@@ -38,4 +39,15 @@ func (s *Service) subscribe(ctx context.Context, by actor.Actor, of Thing, want 
 		return false, fmt.Errorf("subscribe to %s %d: %w", of.Kind, of.ID, err)
 	}
 	return changed, nil
+}
+
+// Join subscribes one who takes part in a thing, unless he has said that he does
+// not want it.
+func (s *Service) Join(ctx context.Context, tx *db.Tx, of Thing, userID int64) error {
+	return joinSubscription(ctx, tx, of, userID, s.Now())
+}
+
+// Subscribed gives those of the things that a user is subscribed to.
+func (s *Service) Subscribed(ctx context.Context, kind Kind, ids []int64, userID int64) (map[int64]bool, error) {
+	return findSubscribed(ctx, s.DB, kind, ids, userID)
 }

@@ -20,6 +20,9 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 		column, least = "p.merge_requests_access_level", Reporter
 	}
 	there := "p.deleted_at IS NULL AND " + column + " <> 'disabled'"
+	if part == MergePart { // which shows code
+		there += " AND p.repository_access_level <> 'disabled'"
+	}
 	if by.Admin || by.Auditor {
 		return there, nil
 	}
@@ -28,6 +31,9 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 		open = "p.visibility = 'public'"
 	}
 	open += " AND " + column + " = 'enabled'"
+	if part == MergePart {
+		open += " AND p.repository_access_level = 'enabled'"
+	}
 	if part == ConfidentialPart {
 		open = "1 = 0"
 	}

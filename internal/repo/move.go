@@ -23,7 +23,10 @@ type Push struct {
 	By      actor.Actor
 	Changes []Change
 	Options []string // what the user sent with -o
-	At      time.Time
+	// About is what the push was for, in the words of the feature that asked
+	// for it; empty for what users push.
+	About string
+	At    time.Time
 }
 
 // Change is what a push did to one ref.
@@ -45,11 +48,17 @@ func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
 // or none, and records it. Forbidden in the words of the rule; Conflict when a
 // ref is elsewhere by now.
 func (s *Service) move(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, updates ...git.Update) error {
+	return s.moveBy(ctx, by, p, r, overWeb, journal{}, updates...)
+}
+
+// moveBy is move by another door, with what is to be written down beside the
+// changes.
+func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, from door, begun journal, updates ...git.Update) error {
 	push := &git.Push{Repo: r, Atomic: true}
 	for _, u := range updates {
 		push.Changes = append(push.Changes, &git.RefChange{Ref: u.Ref, Old: u.Old, New: u.New})
 	}
-	if err := s.check(ctx, by, p, push, overWeb); err != nil {
+	if err := s.check(ctx, by, p, push, from); err != nil {
 		return err
 	}
 	for _, c := range push.Changes {
@@ -60,7 +69,7 @@ func (s *Service) move(ctx context.Context, by actor.Actor, p *project.Project, 
 	// Once it is decided a caller who leaves does not stop it: half of it may
 	// be done.
 	ctx = context.WithoutCancel(ctx)
-	begun := journal{Changes: changesOf(push)}
+	begun.Changes = changesOf(push)
 	id, err := s.begin(ctx, by, p, begun)
 	if err != nil {
 		return err
@@ -104,6 +113,7 @@ func (s *Service) begin(ctx context.Context, by actor.Actor, p *project.Project,
 type journal struct {
 	Changes []Change
 	Options []string
+	About   string `json:",omitempty"`
 }
 
 // changesOf are the changes of a push that were not refused.
@@ -128,7 +138,7 @@ func (s *Service) drop(ctx context.Context, id int64) error {
 // finish records a push whose refs have moved, with all that follows from it,
 // in one transaction.
 func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
-	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, At: s.Now()}
+	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, About: j.About, At: s.Now()}
 	if err := s.record(ctx, id, r, done); err != nil {
 		return fmt.Errorf("record push %d to project %d: %w", id, p.ID, err)
 	}

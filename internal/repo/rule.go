@@ -17,11 +17,12 @@ import (
 func hidden() []string { return []string{"refs/svc/", "refs/merge-requests/"} }
 
 // door is the way by which a push comes in.
-type door bool
+type door int
 
 const (
-	overGit door = false // by git's own protocol
-	overWeb door = true  // by the API or the pages
+	overGit   door = iota // by git's own protocol
+	overWeb               // by the API or the pages
+	overMerge             // as the merge of a request, which has its own right
 )
 
 // check asks the rules about each change of a push and says in Refused, in
@@ -97,7 +98,11 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from d
 			return "You are not allowed to force push code to a protected branch on this project.", nil
 		}
 	}
-	if may, err := g.may(ctx, rules, PushTo); err != nil || may {
+	action := PushTo
+	if from == overMerge {
+		action = MergeInto
+	}
+	if may, err := g.may(ctx, rules, action); err != nil || may {
 		return "", err
 	}
 	return "You are not allowed to push code to protected branches on this project.", nil
@@ -112,7 +117,7 @@ func (g *guard) refuseDeletion(from door) string {
 	switch {
 	case !g.keeper():
 		return "You are not allowed to delete protected branches from this project. Only a project maintainer or owner can delete a protected branch."
-	case from != overWeb:
+	case from == overGit:
 		return "You can only delete protected branches using the web interface."
 	}
 	return ""
@@ -138,7 +143,7 @@ func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protection
 	switch {
 	case !safe:
 		return "You can only use an existing protected branch ref as the basis of a new protected branch.", nil
-	case from != overWeb:
+	case from == overGit:
 		return "You can only create protected branches using the web interface and API.", nil
 	}
 	return "", nil
@@ -152,7 +157,7 @@ func (g *guard) refuseTag(ctx context.Context, rules protections, c *git.RefChan
 		return "Protected tags cannot be updated.", nil
 	case c.New == git.ZeroOID && !g.keeper():
 		return "You are not allowed to delete protected tags from this project. Only a project maintainer or owner can delete a protected tag.", nil
-	case c.New == git.ZeroOID && from != overWeb:
+	case c.New == git.ZeroOID && from == overGit:
 		return "You can only delete protected tags using the web interface.", nil
 	case c.New == git.ZeroOID:
 		return "", nil

@@ -116,13 +116,13 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			if err := s.check(ctx, p.by, p.Project, push, overGit); err != nil || len(changesOf(push)) == 0 {
 				return err
 			}
-			begun = journal{changesOf(push), push.Options}
+			begun = journal{Changes: changesOf(push), Options: push.Options}
 			var err error
 			id, err = s.begin(ctx, p.by, p.Project, begun)
 			return err
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
-			err := s.finish(ctx, id, p.by, p.Project, p.repo, journal{changesOf(push), push.Options})
+			err := s.finish(ctx, id, p.by, p.Project, p.repo, journal{Changes: changesOf(push), Options: push.Options})
 			if err == nil {
 				id = 0
 			}

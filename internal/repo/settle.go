@@ -74,7 +74,7 @@ func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Re
 
 // land asks the refs how far a push came, and records that.
 func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
-	came := journal{Options: j.Options}
+	came := journal{Options: j.Options, About: j.About}
 	for _, c := range j.Changes {
 		moved, err := r.WasAt(ctx, c.Ref, c.New)
 		if errors.Is(err, git.ErrNoRepository) {

@@ -1,0 +1,183 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+
+	"svc/internal/git"
+	"svc/internal/merge"
+)
+
+func (a *API) mergeChangeRoutes() {
+	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
+	read := readAPI.orNobody()
+	handle(a, "GET "+one+"/commits", read, a.listMergeCommits, does("List the commits of a merge request"))
+	handle(a, "GET "+one+"/changes", read, a.getMergeChanges, does("Get a merge request with what it changes"))
+	handle(a, "GET "+one+"/diffs", read, a.listMergeDiffs, does("List what a merge request changes"))
+	handle(a, "GET "+one+"/raw_diffs", read, a.getMergeRawDiffs, does("Get what a merge request changes as text"))
+	handle(a, "GET "+one+"/versions", read, a.listMergeVersions, does("List the versions of a merge request"))
+	handle(a, "GET "+one+"/versions/{version_id}", read, a.getMergeVersion, does("Get a version of a merge request"))
+}
+
+// listMergeCommits: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-commits
+func (a *API) listMergeCommits(c *call, p mergePageParams) (page[commitJSON], error) {
+	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, merge.Part{Commits: true, Paging: p.paging()})
+	if err != nil {
+		return page[commitJSON]{}, err
+	}
+	return offsetPage(p.pageParams, found.Commits, func(of *git.Commit) commitJSON { return toCommit(c, found.Project, of) }), nil
+}
+
+// mergeDiffJSON is what became of a file.
+type mergeDiffJSON struct {
+	repositoryDiffJSON
+	Generated bool `json:"generated_file"`
+	Collapsed bool `json:"collapsed"`
+	TooLarge  bool `json:"too_large"`
+}
+
+func toMergeDiff(f git.FileDiff) mergeDiffJSON {
+	return mergeDiffJSON{repositoryDiffJSON: toRepositoryDiff(f), TooLarge: f.TooLarge}
+}
+
+type mergeChangesJSON struct {
+	mergeDetailJSON
+	Changes  []mergeDiffJSON `json:"changes"`
+	Overflow bool            `json:"overflow"`
+}
+
+type mergeChangesParams struct {
+	mergeParams
+	Raw     bool `param:"access_raw_diffs" doc:"Has no effect: they are never kept elsewhere."`
+	Unidiff bool `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+}
+
+// getMergeChanges: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-changes
+func (a *API) getMergeChanges(c *call, p mergeChangesParams) (mergeChangesJSON, error) {
+	m, err := a.Merges.Get(c, c.actor, p.Project, p.Request)
+	form, err := a.presentMerge(c, m, err)
+	if err != nil {
+		return mergeChangesJSON{}, err
+	}
+	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, merge.Part{Diff: true, Options: git.DiffOptions{Unidiff: p.Unidiff}})
+	if err != nil {
+		return mergeChangesJSON{}, err
+	}
+	return mergeChangesJSON{form, mapped(found.Diff.Files, toMergeDiff), found.Diff.Overflow}, nil
+}
+
+type mergeDiffsParams struct {
+	mergePageParams
+	Unidiff bool `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+}
+
+// listMergeDiffs: https://docs.gitlab.com/api/merge_requests/#list-merge-request-diffs
+func (a *API) listMergeDiffs(c *call, p mergeDiffsParams) (page[mergeDiffJSON], error) {
+	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, merge.Part{Diff: true, Options: git.DiffOptions{Unidiff: p.Unidiff}})
+	if err != nil {
+		return page[mergeDiffJSON]{}, err
+	}
+	return offsetPage(p.pageParams, slicePage(found.Diff.Files, p.paging()), toMergeDiff), nil
+}
+
+// getMergeRawDiffs: https://docs.gitlab.com/api/merge_requests/#show-merge-request-raw-diffs
+func (a *API) getMergeRawDiffs(c *call, p mergeParams) (streamed, error) {
+	const files, lines = 10_000, 1_000_000
+	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, merge.Part{Diff: true, Options: git.DiffOptions{MaxFiles: files, MaxLines: lines, MaxSize: 64 << 20, MaxFileSize: 16 << 20, Unidiff: true}})
+	if err != nil {
+		return streamed{}, err
+	}
+	return a.send(c, stream{media: "text/plain; charset=utf-8", size: -1, write: func(w io.Writer) error {
+		out := bufio.NewWriter(w)
+		for _, f := range found.Diff.Files {
+			writeRawDiff(out, f)
+		}
+		return out.Flush()
+	}})
+}
+
+// writeRawDiff writes a file's part of a diff as git does; out keeps its first
+// error for Flush.
+func writeRawDiff(out *bufio.Writer, f git.FileDiff) {
+	fmt.Fprintf(out, "diff --git a/%s b/%s\n", f.OldPath, f.NewPath)
+	switch {
+	case f.New:
+		fmt.Fprintf(out, "new file mode %s\n", f.BMode)
+	case f.Deleted:
+		fmt.Fprintf(out, "deleted file mode %s\n", f.AMode)
+	case f.AMode != f.BMode:
+		fmt.Fprintf(out, "old mode %s\nnew mode %s\n", f.AMode, f.BMode)
+	}
+	if f.Renamed {
+		fmt.Fprintf(out, "rename from %s\nrename to %s\n", f.OldPath, f.NewPath)
+	}
+	if f.OldID != f.NewID {
+		fmt.Fprintf(out, "index %s..%s\n", f.OldID, f.NewID)
+	}
+	if f.Binary {
+		fmt.Fprintf(out, "Binary files a/%s and b/%s differ\n", f.OldPath, f.NewPath)
+	}
+	fmt.Fprint(out, f.Diff)
+}
+
+// mergeVersionJSON is what a merge request was after a push.
+type mergeVersionJSON struct {
+	ID             int64   `json:"id"`
+	HeadCommitSHA  string  `json:"head_commit_sha"`
+	BaseCommitSHA  string  `json:"base_commit_sha"`
+	StartCommitSHA string  `json:"start_commit_sha"`
+	CreatedAt      stamp   `json:"created_at"`
+	RequestID      int64   `json:"merge_request_id"`
+	State          string  `json:"state"`
+	RealSize       string  `json:"real_size"`
+	PatchID        *string `json:"patch_id_sha"`
+}
+
+func toMergeVersion(v *merge.Version) mergeVersionJSON {
+	form := mergeVersionJSON{
+		ID: v.ID, HeadCommitSHA: v.Head, BaseCommitSHA: v.Base, StartCommitSHA: v.Start, CreatedAt: toStamp(v.CreatedAt), RequestID: v.RequestID,
+		State: "collected", RealSize: strconv.FormatInt(v.Files, 10),
+	}
+	if v.Files == 0 {
+		form.State = "empty"
+	}
+	return form
+}
+
+// listMergeVersions: https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions
+func (a *API) listMergeVersions(c *call, p mergePageParams) (page[mergeVersionJSON], error) {
+	list, err := a.Merges.Versions(c, c.actor, p.Project, p.Request, p.paging())
+	if err != nil {
+		return page[mergeVersionJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toMergeVersion), nil
+}
+
+type mergeVersionParams struct {
+	mergeParams
+	Version int64 `param:"version_id"`
+	Unidiff bool  `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+}
+
+type mergeVersionDetailJSON struct {
+	mergeVersionJSON
+	Commits []commitJSON    `json:"commits"`
+	Diffs   []mergeDiffJSON `json:"diffs"`
+}
+
+// getMergeVersion: https://docs.gitlab.com/api/merge_requests/#get-a-single-merge-request-diff-version
+func (a *API) getMergeVersion(c *call, p mergeVersionParams) (mergeVersionDetailJSON, error) {
+	const most = 1000 // commits of one answer
+	want := merge.Part{VersionID: p.Version, Commits: true, Diff: true, Options: git.DiffOptions{Unidiff: p.Unidiff}}
+	want.Paging.Limit = most
+	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, want)
+	if err != nil {
+		return mergeVersionDetailJSON{}, err
+	}
+	return mergeVersionDetailJSON{
+		mergeVersionJSON: toMergeVersion(found.Version), Diffs: mapped(found.Diff.Files, toMergeDiff),
+		Commits: mapped(found.Commits.Items, func(of *git.Commit) commitJSON { return toCommit(c, found.Project, of) }),
+	}, nil
+}

@@ -1,0 +1,384 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/merge"
+	"svc/internal/plan"
+	"svc/internal/user"
+)
+
+func (a *API) mergeRequestRoutes() {
+	const at = "/projects/{id}/merge_requests"
+	const one = at + "/{merge_request_iid}"
+	list := forms([]mergeRequestJSON{}, []mergeSimpleJSON{})
+	handle(a, "GET /merge_requests", readAPI.orNobody(), a.listMergeRequests, list, does("List merge requests"))
+	handle(a, "GET /groups/{id}/merge_requests", readAPI.orNobody(), memberDoor{a, true}.listMergeRequests, list, does("List the merge requests of a group"))
+	handle(a, "GET "+at, readAPI.orNobody(), memberDoor{a, false}.listMergeRequests, list, does("List the merge requests of a project"))
+	handle(a, "POST "+at, writeAPI, a.createMergeRequest, twin, unfit, does("Create a merge request"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getMergeRequest, does("Get a merge request"))
+	handle(a, "PUT "+one, writeAPI, a.updateMergeRequest, twin, unfit, does("Change a merge request"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteMergeRequest, does("Delete a merge request"))
+	handle(a, "POST "+one+"/subscribe", writeAPI, a.subscribeMergeRequest, does("Subscribe to a merge request"))
+	handle(a, "POST "+one+"/unsubscribe", writeAPI, a.unsubscribeMergeRequest, does("Unsubscribe from a merge request"))
+	handle(a, "GET "+one+"/participants", readAPI.orNobody(), a.listMergeParticipants, does("List who took part in a merge request"))
+	handle(a, "GET "+one+"/reviewers", readAPI.orNobody(), a.listMergeReviewers, does("List who was asked to look at a merge request"))
+	handle(a, "GET "+one+"/closes_issues", readAPI.orNobody(), a.listClosesIssues, does("List the issues that a merge request closes"))
+	handle(a, "GET "+one+"/related_issues", readAPI.orNobody(), a.listRelatedIssues, does("List the issues that a merge request names"))
+	handle(a, "GET /projects/{id}/issues/{issue_iid}/related_merge_requests", readAPI.orNobody(), a.listRelatedRequests, does("List the merge requests that name an issue"))
+	handle(a, "GET /projects/{id}/issues/{issue_iid}/closed_by", readAPI.orNobody(), a.listClosingRequests, does("List the merge requests that close an issue"))
+	handle(a, "GET /projects/{id}/repository/commits/{sha}/merge_requests", readAPI.orNobody(), a.listCommitRequests, does("List the merge requests of a commit"))
+}
+
+// What the endpoints that name branches answer beside the rest.
+var (
+	twin  = also(http.StatusConflict, "There is an open merge request for these branches, or it can not be opened again.", sayingsJSON{})
+	unfit = also(http.StatusUnprocessableEntity, "The branches do not go together.", sayingsJSON{})
+)
+
+// sayingsJSON is a refusal in a sentence, or in a list of them.
+type sayingsJSON struct {
+	Message any `json:"message"`
+}
+
+// mergeMatchParams are what merge requests have, or under not do not have.
+type mergeMatchParams struct {
+	Labels            []string `param:"labels,csv" doc:"All of these; None or Any."`
+	Milestone         string   `param:"milestone" doc:"A title, None, Any, Upcoming or Started."`
+	AuthorID          int64    `param:"author_id"`
+	AuthorUsername    string   `param:"author_username"`
+	AssigneeID        string   `param:"assignee_id" doc:"An id, None or Any."`
+	AssigneeUsernames []string `param:"assignee_username,csv"`
+	ReviewerID        string   `param:"reviewer_id" doc:"An id, None or Any."`
+	ReviewerUsernames []string `param:"reviewer_username,csv"`
+}
+
+func (p *mergeMatchParams) match() merge.Match {
+	return merge.Match{
+		IssueMatch: plan.IssueMatch{
+			Labels: p.Labels, Milestone: p.Milestone, AuthorID: p.AuthorID, AuthorUsername: p.AuthorUsername, AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames,
+		},
+		ReviewerID: p.ReviewerID, ReviewerUsernames: p.ReviewerUsernames,
+	}
+}
+
+func (p *mergeMatchParams) paramRules() []rule {
+	return []rule{exclusive("author_id", "author_username"), exclusive("assignee_id", "assignee_username"), exclusive("reviewer_id", "reviewer_username")}
+}
+
+type listMergeParams struct {
+	mergeMatchParams
+	IIDs            []int64          `param:"iids,csv"`
+	State           string           `param:"state" enum:"opened,closed,locked,merged,all"`
+	Scope           string           `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,reviews_for_me,all"`
+	Search          string           `param:"search"`
+	In              []string         `param:"in,csv" enum:"title,description" doc:"Where search looks."`
+	WIP             string           `param:"wip" enum:"yes,no" doc:"Whether they are drafts."`
+	Draft           *bool            `param:"draft"`
+	SourceBranch    string           `param:"source_branch"`
+	TargetBranch    string           `param:"target_branch"`
+	SourceProjectID int64            `param:"source_project_id"`
+	MergeUserID     int64            `param:"merge_user_id"`
+	MergeUsername   string           `param:"merge_user_username"`
+	CreatedAfter    *time.Time       `param:"created_after"`
+	CreatedBefore   *time.Time       `param:"created_before"`
+	UpdatedAfter    *time.Time       `param:"updated_after"`
+	UpdatedBefore   *time.Time       `param:"updated_before"`
+	NonArchived     *bool            `param:"non_archived" doc:"Of a group: only those of projects that are not archived; true unless given."`
+	Not             mergeMatchParams `param:"not" doc:"What the merge requests do not have."`
+	OrderBy         string           `param:"order_by" enum:"created_at,updated_at,merged_at,title,priority,label_priority,milestone_due,popularity" default:"created_at"`
+	Sort            string           `param:"sort" enum:"asc,desc" default:"desc"`
+	WithDetails     bool             `param:"with_labels_details"`
+	Recheck         bool             `param:"with_merge_status_recheck" doc:"Has what is not known found out; the answer does not wait for it."`
+	View            string           `param:"view" enum:"simple" doc:"With simple, little of each."`
+	pageParams
+}
+
+func (p *listMergeParams) filter(scope string) merge.Filter {
+	f := merge.Filter{
+		Match: p.match(), Not: p.Not.match(), Search: p.Search, Scope: scope, Draft: p.Draft, SourceBranch: p.SourceBranch, TargetBranch: p.TargetBranch,
+		SourceProjectID: p.SourceProjectID, MergeUserID: p.MergeUserID, MergeUsername: p.MergeUsername, State: merge.State(p.State),
+		CreatedAt: [2]*time.Time{p.CreatedAfter, p.CreatedBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore}, Recheck: p.Recheck,
+	}
+	f.IIDs = p.IIDs
+	if p.State == "all" {
+		f.State = ""
+	}
+	if p.WIP != "" {
+		draft := p.WIP == "yes"
+		f.Draft = &draft
+	}
+	for _, in := range p.In {
+		f.InTitle, f.InText = f.InTitle || in == "title", f.InText || in == "description"
+	}
+	switch p.Scope {
+	case "created_by_me", "created-by-me":
+		f.Scope = "created_by_me"
+	case "assigned_to_me", "assigned-to-me":
+		f.Scope = "assigned_to_me"
+	case "reviews_for_me":
+		f.Scope = "reviews_for_me"
+	case "all":
+		f.Scope = ""
+	}
+	return f
+}
+
+func (p *listMergeParams) order() plan.Sort { return plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"} }
+
+// listMergeRequests: https://docs.gitlab.com/api/merge_requests/#list-merge-requests
+func (a *API) listMergeRequests(c *call, p listMergeParams) (any, error) {
+	scope := "created_by_me"
+	if c.actor.Anonymous() || p.AuthorID != 0 || p.AuthorUsername != "" || p.AssigneeID != "" || len(p.AssigneeUsernames) > 0 || p.ReviewerID != "" || len(p.ReviewerUsernames) > 0 {
+		scope = ""
+	}
+	list, err := a.Merges.List(c, c.actor, p.filter(scope), p.order(), p.paging())
+	return a.presentMerges(c, &p, list, err)
+}
+
+type placeMergeParams struct {
+	placeParams
+	listMergeParams
+}
+
+// listMergeRequests: https://docs.gitlab.com/api/merge_requests/#list-project-merge-requests
+func (m memberDoor) listMergeRequests(c *call, p placeMergeParams) (any, error) {
+	f := p.filter("")
+	f.Live = m.group && (p.NonArchived == nil || *p.NonArchived)
+	list, err := m.Merges.PlaceList(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
+	return m.presentMerges(c, &p.listMergeParams, list, err)
+}
+
+func (a *API) presentMerges(c *call, p *listMergeParams, list db.Page[*merge.MergeRequest], err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if p.View == "simple" {
+		return offsetPage(p.pageParams, list, func(m *merge.MergeRequest) mergeSimpleJSON { return toMergeSimple(c.site, m) }), nil
+	}
+	return a.mergePage(c, p.pageParams, list, p.WithDetails), nil
+}
+
+func (a *API) mergePage(c *call, p pageParams, list db.Page[*merge.MergeRequest], details bool) page[mergeRequestJSON] {
+	now := a.Now()
+	return offsetPage(p, list, func(m *merge.MergeRequest) mergeRequestJSON { return toMergeRequest(c.site, m, details, now) })
+}
+
+type mergeParams struct {
+	projectParams
+	Request int64 `param:"merge_request_iid" doc:"The number of the merge request in the project."`
+}
+
+type getMergeParams struct {
+	mergeParams
+	Diverged bool `param:"include_diverged_commits_count"`
+	Rebase   bool `param:"include_rebase_in_progress"`
+	HTML     bool `param:"render_html" doc:"Has no effect."`
+}
+
+// getMergeRequest: https://docs.gitlab.com/api/merge_requests/#get-single-mr
+func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error) {
+	m, err := a.Merges.Get(c, c.actor, p.Project, p.Request)
+	form, err := a.presentMerge(c, m, err)
+	if err != nil {
+		return form, err
+	}
+	if p.Rebase {
+		rebasing := m.Rebasing(a.Now())
+		form.RebaseInProgress = &rebasing
+	}
+	if p.Diverged {
+		n, err := a.Merges.Diverged(c, m)
+		if err != nil {
+			return form, err
+		}
+		form.DivergedCommitsCount = &n
+	}
+	return form, nil
+}
+
+// mergeFieldParams are what creation and change share.
+type mergeFieldParams struct {
+	Description        *string       `param:"description"`
+	AssigneeIDs        opt[[]int64]  `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
+	AssigneeID         opt[int64]    `param:"assignee_id" doc:"One alone."`
+	ReviewerIDs        opt[[]int64]  `param:"reviewer_ids,csv" doc:"Empty, or 0, for nobody."`
+	Labels             opt[[]string] `param:"labels,csv" doc:"Names; those that are not there are made."`
+	MilestoneID        opt[int64]    `param:"milestone_id" doc:"0 or empty takes it away."`
+	RemoveSource       *bool         `param:"remove_source_branch"`
+	AllowCollaboration *bool         `param:"allow_collaboration" aliases:"allow_maintainer_to_push"`
+	Squash             *bool         `param:"squash"`
+}
+
+func (p *mergeFieldParams) fields(title, target *string) merge.Fields {
+	f := merge.Fields{
+		Title: title, TargetBranch: target, Description: p.Description, Milestone: sent(&p.MilestoneID), RemoveSource: p.RemoveSource,
+		AllowCollaboration: p.AllowCollaboration, Squash: p.Squash, Labels: plan.Labelling{Names: sent(&p.Labels)},
+	}
+	switch {
+	case p.AssigneeIDs.Set:
+		f.Assignees = &p.AssigneeIDs.Value
+	case p.AssigneeID.Set && p.AssigneeID.Null:
+		f.Assignees = &[]int64{}
+	case p.AssigneeID.Set:
+		f.Assignees = &[]int64{p.AssigneeID.Value}
+	}
+	if p.ReviewerIDs.Set {
+		f.Reviewers = &p.ReviewerIDs.Value
+	}
+	return f
+}
+
+type createMergeParams struct {
+	projectParams
+	SourceBranch string `param:"source_branch,required"`
+	TargetBranch string `param:"target_branch,required"`
+	Title        string `param:"title,required"`
+	Target       *int64 `param:"target_project_id" doc:"The project of the target, if it is another one of the fork network."`
+	mergeFieldParams
+}
+
+// createMergeRequest: https://docs.gitlab.com/api/merge_requests/#create-mr
+func (a *API) createMergeRequest(c *call, p createMergeParams) (mergeDetailJSON, error) {
+	m, err := a.Merges.Create(c, c.actor, p.Project, merge.NewRequest{Fields: p.fields(&p.Title, &p.TargetBranch), SourceBranch: p.SourceBranch, TargetProject: p.Target})
+	return a.presentMerge(c, m, err)
+}
+
+type updateMergeParams struct {
+	mergeParams
+	Title        *string  `param:"title"`
+	TargetBranch *string  `param:"target_branch"`
+	StateEvent   string   `param:"state_event" enum:"close,reopen"`
+	AddLabels    []string `param:"add_labels,csv"`
+	RemoveLabels []string `param:"remove_labels,csv"`
+	Locked       *bool    `param:"discussion_locked"`
+	mergeFieldParams
+}
+
+func (updateMergeParams) paramRules() []rule {
+	return []rule{atLeastOne("assignee_id", "assignee_ids", "reviewer_ids", "description", "discussion_locked", "labels", "add_labels", "remove_labels", "milestone_id",
+		"remove_source_branch", "allow_collaboration", "squash", "target_branch", "title", "state_event")}
+}
+
+// updateMergeRequest: https://docs.gitlab.com/api/merge_requests/#update-mr
+func (a *API) updateMergeRequest(c *call, p updateMergeParams) (mergeDetailJSON, error) {
+	f := p.fields(p.Title, p.TargetBranch)
+	f.Event, f.Labels.Add, f.Labels.Remove, f.Locked = p.StateEvent, p.AddLabels, p.RemoveLabels, p.Locked
+	m, err := a.Merges.Update(c, c.actor, p.Project, p.Request, f)
+	return a.presentMerge(c, m, err)
+}
+
+// deleteMergeRequest: https://docs.gitlab.com/api/merge_requests/#delete-a-merge-request
+func (a *API) deleteMergeRequest(c *call, p mergeParams) (none, error) {
+	return none{}, a.Merges.Delete(c, c.actor, p.Project, p.Request, c.unmodifiedSince())
+}
+
+// subscribeMergeRequest: https://docs.gitlab.com/api/merge_requests/#subscribe-to-a-merge-request
+func (a *API) subscribeMergeRequest(c *call, p mergeParams) (unchanged[mergeDetailJSON], error) {
+	return a.setMergeSubscription(c, p, true)
+}
+
+// unsubscribeMergeRequest: https://docs.gitlab.com/api/merge_requests/#unsubscribe-from-a-merge-request
+func (a *API) unsubscribeMergeRequest(c *call, p mergeParams) (unchanged[mergeDetailJSON], error) {
+	return a.setMergeSubscription(c, p, false)
+}
+
+func (a *API) setMergeSubscription(c *call, p mergeParams, want bool) (unchanged[mergeDetailJSON], error) {
+	m, changed, err := a.Merges.Subscribe(c, c.actor, p.Project, p.Request, want)
+	form, err := a.presentMerge(c, m, err)
+	return unchanged[mergeDetailJSON]{form, !changed}, err
+}
+
+// listMergeParticipants: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-participants
+func (a *API) listMergeParticipants(c *call, p mergeParams) ([]userPublicJSON, error) {
+	list, err := a.Merges.Participants(c, c.actor, p.Project, p.Request)
+	if err != nil {
+		return nil, err
+	}
+	now := a.Now()
+	return mapped(list, func(u *user.User) userPublicJSON { return toUserPublic(c.site, u, now) }), nil
+}
+
+type mergeReviewerJSON struct {
+	User      userPublicJSON `json:"user"`
+	State     string         `json:"state"`
+	CreatedAt stamp          `json:"created_at"`
+}
+
+// listMergeReviewers: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-reviewers
+func (a *API) listMergeReviewers(c *call, p mergeParams) ([]mergeReviewerJSON, error) {
+	list, err := a.Merges.ReviewersOf(c, c.actor, p.Project, p.Request)
+	if err != nil {
+		return nil, err
+	}
+	now := a.Now()
+	return mapped(list, func(r merge.Reviewer) mergeReviewerJSON {
+		return mergeReviewerJSON{toUserPublic(c.site, r.User, now), r.State, toStamp(r.Since)}
+	}), nil
+}
+
+type mergePageParams struct {
+	mergeParams
+	pageParams
+}
+
+// listClosesIssues: https://docs.gitlab.com/api/merge_requests/#list-issues-that-close-on-merge
+func (a *API) listClosesIssues(c *call, p mergePageParams) (page[issueJSON], error) {
+	list, err := a.Merges.ClosesIssues(c, c.actor, p.Project, p.Request)
+	return a.presentIssues(c, p.pageParams, slicePage(list, p.paging()), false, err)
+}
+
+// listRelatedIssues: https://docs.gitlab.com/api/merge_requests/#list-issues-related-to-the-merge-request
+func (a *API) listRelatedIssues(c *call, p mergePageParams) (page[issueJSON], error) {
+	list, err := a.Merges.RelatedIssues(c, c.actor, p.Project, p.Request)
+	return a.presentIssues(c, p.pageParams, slicePage(list, p.paging()), false, err)
+}
+
+// slicePage is a page of a list that is in memory.
+func slicePage[T any](all []T, p db.Paging) db.Page[T] {
+	page := db.Page[T]{Total: len(all)}
+	all = all[min(p.Offset, len(all)):]
+	page.Items, page.More = all[:min(p.Limit, len(all))], len(all) > p.Limit
+	return page
+}
+
+type issuePageParams struct {
+	issueParams
+	pageParams
+}
+
+// listRelatedRequests: https://docs.gitlab.com/api/issues/#list-merge-requests-related-to-issue
+func (a *API) listRelatedRequests(c *call, p issuePageParams) (page[mergeRequestJSON], error) {
+	list, err := a.Merges.OfIssue(c, c.actor, p.Project, p.Issue, false, p.paging())
+	if err != nil {
+		return page[mergeRequestJSON]{}, err
+	}
+	return a.mergePage(c, p.pageParams, list, false), nil
+}
+
+// listClosingRequests: https://docs.gitlab.com/api/issues/#list-merge-requests-that-close-a-particular-issue-on-merge
+func (a *API) listClosingRequests(c *call, p issuePageParams) (page[mergeRequestJSON], error) {
+	list, err := a.Merges.OfIssue(c, c.actor, p.Project, p.Issue, true, p.paging())
+	if err != nil {
+		return page[mergeRequestJSON]{}, err
+	}
+	return a.mergePage(c, p.pageParams, list, false), nil
+}
+
+type commitRequestsParams struct {
+	projectParams
+	SHA   string `param:"sha" doc:"A branch, tag or commit."`
+	State string `param:"state" enum:"opened,closed,locked,merged,all" doc:"Has no effect."`
+	pageParams
+}
+
+// listCommitRequests: https://docs.gitlab.com/api/commits/#list-merge-requests-associated-with-a-commit
+func (a *API) listCommitRequests(c *call, p commitRequestsParams) (page[mergeRequestJSON], error) {
+	list, err := a.Merges.OfCommit(c, c.actor, p.Project, p.SHA, p.paging())
+	if err != nil {
+		return page[mergeRequestJSON]{}, err
+	}
+	return a.mergePage(c, p.pageParams, list, false), nil
+}

@@ -1,0 +1,305 @@
+package merge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+)
+
+// claimAge is how long one may take to merge or rebase a request.
+const claimAge = 10 * time.Minute
+
+// Acceptance says how a request is to be merged; nil leaves what the request
+// says.
+type Acceptance struct {
+	SHA           string // which the head must be; empty for whatever it is
+	MergeMessage  string // in place of the project's
+	SquashMessage string
+	Squash        *bool
+	RemoveSource  *bool
+	Auto          bool // when its pipeline has succeeded
+}
+
+// Merge merges a request, or with Auto has it merged when its pipeline has
+// succeeded: those may who may merge into the target branch. NotFound;
+// Unauthorized; NotAllowed when it is not ready; Unprocessable when git can not
+// merge it; Conflict when its head is another.
+func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, a Acceptance) (*MergeRequest, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	if err := s.complete(ctx, by, in, m); err != nil {
+		return nil, err
+	}
+	if !m.CanMerge {
+		return nil, errs.Unauthorized("")
+	}
+	later := a.Auto && m.Pipeline != nil && m.Pipeline.Active
+	if err := m.ready(later); err != nil {
+		return nil, err
+	}
+	if a.SHA != "" && a.SHA != m.Head {
+		return nil, errs.Conflict("SHA does not match HEAD of source branch: %s", m.Head)
+	}
+	if later {
+		if err := s.enableAuto(ctx, by, m, a); err != nil {
+			return nil, fmt.Errorf("merge request %d: %w", m.ID, err)
+		}
+		return s.Get(ctx, by, project.RefTo(in.ID), iid)
+	}
+	if err := s.accept(ctx, by, in, m, a); err != nil {
+		return nil, fmt.Errorf("merge request %d: %w", m.ID, err)
+	}
+	return s.Get(ctx, by, project.RefTo(in.ID), iid)
+}
+
+// ready refuses a request that can not be merged now: NotAllowed, or
+// Unprocessable when it is git that can not. later lets a pipeline run on.
+func (m *MergeRequest) ready(later bool) error {
+	switch m.Status.Detailed {
+	case Mergeable:
+		return nil
+	case StillRunning, MustPass:
+		if later {
+			return nil
+		}
+	case Conflicts, NeedsRebase, NoCommits:
+		return errs.Unprocessable("Branch cannot be merged")
+	}
+	return notReady()
+}
+
+// notReady refuses a request that is in no state for what is wanted.
+func notReady() error {
+	return &errs.Error{Kind: errs.KindNotAllowed, Text: "405 Method Not Allowed", Bare: true}
+}
+
+// changed tells a head that is another one from a target that is.
+const changed = "changed"
+
+// tries is how often a merge begins anew because the target has moved meanwhile.
+const tries = 20
+
+// accept merges a request that is ready. One at a time does it; the listener of
+// pushes writes that it is merged, also for one who was killed in between.
+func (s *Service) accept(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a Acceptance) error {
+	if err := claim(ctx, s.DB, "merging_at", m.ID, s.Now()); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	for range tries {
+		err = s.land(ctx, by, in, m, a)
+		if e, ok := asRefusal(err); !ok || e.Kind != errs.KindConflict || e.Code == changed {
+			break
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if fault := release(ctx, s.DB, "merging_at", m.ID, refusal(err)); fault != nil {
+		return fault
+	}
+	return err
+}
+
+// land brings the head of a request into the target as that is now.
+func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a Acceptance) error {
+	now, err := findRequestByID(ctx, s.DB, m.ID)
+	if err != nil {
+		return notFound(err)
+	}
+	if now.State != Opened { // while it was looked at
+		return notReady()
+	}
+	if now.Head != m.Head {
+		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head).Coded(changed)
+	}
+	target, err := s.tip(ctx, in, m.TargetBranch)
+	if err != nil {
+		return err
+	}
+	if target == "" {
+		return errs.Unprocessable("Branch cannot be merged")
+	}
+	// The target may have moved since the request was found ready.
+	if err := s.look(ctx, in, m, target); err != nil {
+		return err
+	}
+	if m.Status, err = s.judge(ctx, in, m, m.check.result, false); err != nil {
+		return err
+	}
+	if err := m.ready(false); err != nil {
+		return err
+	}
+	words, err := s.words(ctx, by, in, m)
+	if err != nil {
+		return err
+	}
+	l := repo.Landing{
+		Branch: m.TargetBranch, Old: target, Head: git.OID(m.Head), Squash: m.squashes(in, a), Forward: in.Settings.MergeMethod == "ff",
+		MergeMessage: words.merge(in, a), SquashMessage: words.squash(in, a), Author: git.Signature{Name: by.Name, Email: by.Email, When: s.Now()},
+	}
+	if m.Author != nil {
+		l.Author.Name, l.Author.Email = m.Author.Name, m.Author.Email
+	}
+	remove := m.RemoveSource
+	set(&remove, a.RemoveSource)
+	l.About = func(made repo.Landed) string {
+		text, _ := json.Marshal(landing{RequestID: m.ID, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // of such a struct it never fails
+		return string(text)
+	}
+	_, err = s.Repos.Land(ctx, by, in, l)
+	return err
+}
+
+// squashes tells whether the commits become one.
+func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
+	switch in.Settings.SquashOption {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	squash := m.Squash
+	set(&squash, a.Squash)
+	return squash
+}
+
+// enableAuto writes that somebody wants a request merged when its pipeline has
+// succeeded.
+func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance) error {
+	a.SHA = m.Head
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
+		if now.State != Opened || now.Head != m.Head {
+			return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head)
+		}
+		now.AutoMergeByID, now.autoMerge, now.UpdatedAt = &by.ID, string(text), s.Now()
+		if err := saveRequest(ctx, tx, now); err != nil {
+			return err
+		}
+		if err := s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "enabled an automatic merge when the pipeline for "+m.Head[:8]+" succeeds"); err != nil {
+			return err
+		}
+		// It may have ended while this was written.
+		return s.Queue.Add(ctx, tx, autoWork{m.ID}, queue.In(lane))
+	})
+}
+
+// CancelAuto takes back that a request is merged when its pipeline has succeeded:
+// who may merge it, and its author. NotFound; Unauthorized; NotAllowed when it is
+// not open; Refused when nobody has asked for it.
+func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	may, err := s.Repos.MayMerge(ctx, by, in, m.TargetBranch)
+	if err != nil {
+		return nil, err
+	}
+	if !may && !by.Is(m.AuthorID) {
+		return nil, errs.Unauthorized("")
+	}
+	if m.State != Opened || m.autoMerge == "" {
+		return nil, notReady()
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
+		now.AutoMergeByID, now.autoMerge, now.UpdatedAt = nil, "", s.Now()
+		if err := saveRequest(ctx, tx, now); err != nil {
+			return err
+		}
+		return s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "canceled the automatic merge")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cancel auto merge of request %d: %w", m.ID, err)
+	}
+	return s.Get(ctx, by, project.RefTo(in.ID), iid)
+}
+
+// PipelineEnded has requests merged that waited for the pipelines of a commit. It
+// is called in the transaction in which one of them ended.
+func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, sha string) error {
+	ids, err := findWaiting(ctx, tx, sha)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := s.Queue.Add(ctx, tx, autoWork{id}, queue.In(lane)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// autoWork merges a request that waited for its pipeline.
+type autoWork struct {
+	ID int64 `json:"id"`
+}
+
+// Kind names the work in the queue.
+func (autoWork) Kind() string { return "merge_auto" }
+
+func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
+	m, err := findRequestByID(ctx, s.DB, w.ID)
+	if err != nil {
+		return ignoreRefusal(notFound(err))
+	}
+	if m.State != Opened || m.autoMerge == "" || m.AutoMergeByID == nil {
+		return nil
+	}
+	p, err := s.headPipeline(ctx, m)
+	if err != nil || p == nil || p.Active || !p.Success {
+		return err
+	}
+	by, err := s.as(ctx, *m.AutoMergeByID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	var a Acceptance
+	if err := json.Unmarshal([]byte(m.autoMerge), &a); err != nil {
+		return err
+	}
+	a.Auto = false
+	_, err = s.Merge(ctx, by, project.RefTo(m.ProjectID), m.IID, a)
+	return ignoreRefusal(err) // what stands in the way is told with the request
+}
+
+// refusal is the text of a refusal for people.
+func refusal(err error) string {
+	if e, ok := asRefusal(err); ok {
+		return e.Text
+	}
+	return ""
+}

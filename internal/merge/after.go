@@ -1,0 +1,138 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// mergedWork does what follows when a request is merged: the issues that it
+// closes, and the source branch that nobody wants any more.
+type mergedWork struct {
+	ID     int64 `json:"id"`
+	UserID int64 `json:"user_id"`
+	Remove bool  `json:"remove"`
+}
+
+// Kind names the work in the queue.
+func (mergedWork) Kind() string { return "merge_merged" }
+
+func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
+	m, err := findRequestByID(ctx, s.DB, w.ID)
+	if err != nil {
+		return ignoreRefusal(notFound(err))
+	}
+	// What was pushed just before may name issues as well.
+	if err := s.collect(ctx, m.ID); err != nil {
+		return err
+	}
+	in, err := s.system(ctx, &m.ProjectID)
+	if err != nil || in == nil {
+		return err
+	}
+	by, err := s.as(ctx, w.UserID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	if w.Remove {
+		if err := s.removeSource(ctx, by, m); err != nil {
+			return fmt.Errorf("remove the source branch of merge request %d: %w", m.ID, err)
+		}
+	}
+	if m.TargetBranch != in.DefaultBranch || !in.Settings.AutocloseReferencedIssues {
+		return nil
+	}
+	ids, err := findIssuesOf(ctx, s.DB, m.ID, true)
+	if err != nil {
+		return fmt.Errorf("issues of merge request %d: %w", m.ID, err)
+	}
+	list, err := s.Plan.IssuesAmong(ctx, by, ids)
+	if err != nil {
+		return err
+	}
+	for _, i := range list {
+		if err := s.closeIssue(ctx, by, in, i, fmt.Sprintf("merge request !%d", m.IID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeIssue closes an issue for one who may. Where it is elsewhere, what closed
+// it is not told: not everybody who reads it there sees that.
+func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issue, via string) error {
+	if i.State != plan.Opened {
+		return nil
+	}
+	f := plan.IssueFields{Event: "close"}
+	if i.ProjectID == in.ID {
+		f.Via = via
+	}
+	_, err := s.Plan.UpdateIssue(ctx, by, project.RefTo(i.ProjectID), i.IID, f)
+	return ignoreRefusal(err)
+}
+
+// removeSource removes the branch of a merged request, if it is as it was merged,
+// is not protected and belongs to where the actor may push.
+func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequest) error {
+	source, err := s.system(ctx, m.SourceProjectID)
+	if err != nil || source == nil {
+		return err
+	}
+	if guarded, err := s.Repos.Guarded(ctx, source, m.SourceBranch); err != nil || guarded {
+		return err
+	}
+	head, err := s.tip(ctx, source, m.SourceBranch)
+	if err != nil || string(head) != m.Head {
+		return err
+	}
+	return ignoreRefusal(s.Repos.DeleteBranch(ctx, by, project.RefTo(source.ID), m.SourceBranch))
+}
+
+// closeByCommits closes the issues that the commits of a push to the default
+// branch say that they close.
+func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w landedWork) error {
+	if !in.Settings.AutocloseReferencedIssues || w.Old == string(git.ZeroOID) {
+		return nil
+	}
+	page, err := s.Repos.CommitsOf(ctx, in, git.OID(w.Old), git.OID(w.New), db.Paging{Limit: maxRead})
+	if errs.Is(err, errs.KindNotFound) {
+		return nil // pushed over meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	var by *actor.Actor
+	for _, c := range page.Items {
+		for ref, closes := range issuesIn(c.Message, s.URL) {
+			if !closes {
+				continue
+			}
+			if by == nil {
+				who, err := s.as(ctx, w.UserID)
+				if err != nil {
+					return ignoreRefusal(err)
+				}
+				by = &who
+			}
+			i, err := s.findIssue(ctx, *by, in, ref)
+			if err != nil {
+				return err
+			}
+			if i == nil {
+				continue
+			}
+			if err := s.closeIssue(ctx, *by, in, i, "commit "+strings.ToLower(string(c.ID[:8]))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// Fields are what is said of a merge request; nil leaves the default or the
+// present value.
+type Fields struct {
+	Title              *string
+	Description        *string
+	TargetBranch       *string
+	Event              string // close or reopen
+	Squash             *bool
+	RemoveSource       *bool
+	AllowCollaboration *bool
+
+	// The plan: who is to do it, who looks at it, and what for.
+	Assignees *[]int64
+	Reviewers *[]int64
+	Labels    plan.Labelling
+	Milestone *int64 // 0 takes it away
+	Locked    *bool
+}
+
+// unplanned takes away what only those may say who plan.
+func (f *Fields) unplanned() {
+	f.Assignees, f.Reviewers, f.Labels, f.Milestone, f.Locked = nil, nil, plan.Labelling{}, nil, nil
+}
+
+// NewRequest is a merge request that is to be made. TargetBranch of its fields is
+// needed.
+type NewRequest struct {
+	Fields
+	SourceBranch  string
+	TargetProject *int64 // that of the source unless given
+}
+
+// Create makes a merge request from a branch of a project: those may who may push
+// there and read the merge requests of the target, which is the same project or
+// one of its fork network. What is planned with it is left out unless he is a
+// member of the target. NotFound; Forbidden; Invalid; Unprocessable; Conflict
+// when there is an open one for the same branches.
+func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (*MergeRequest, error) {
+	source, target, err := s.ends(ctx, by, ref, n)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	m := &MergeRequest{
+		ProjectID: target.ID, SourceProjectID: &source.ID, SourceBranch: n.SourceBranch, State: Opened, AuthorID: by.ID, CreatedAt: now, UpdatedAt: now,
+		Squash: target.Settings.SquashOption == "always" || target.Settings.SquashOption == "default_on",
+	}
+	if target.Enough(by, project.Guest) != nil {
+		n.unplanned()
+	}
+	if err := m.apply(n.Fields); err != nil {
+		return nil, err
+	}
+	if err := s.checkBranches(ctx, source, target, m); err != nil {
+		return nil, err
+	}
+	if err := s.checkPeople(ctx, target, &n.Fields); err != nil {
+		return nil, err
+	}
+	named, err := s.namedIssues(ctx, target, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.insert(ctx, tx, by, target, m, n.Fields); err != nil {
+			return err
+		}
+		return saveIssues(ctx, tx, m.ID, named)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create merge request: %w", err)
+	}
+	return s.Get(ctx, by, project.RefTo(target.ID), m.IID)
+}
+
+// ends gives the projects of a request that is to be made.
+func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (source, target *project.Project, err error) {
+	if source, err = s.Projects.ReadCode(ctx, by, ref); err != nil {
+		return nil, nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, nil, err
+	}
+	target = source
+	if n.TargetProject != nil && *n.TargetProject != source.ID {
+		if target, err = s.Projects.RequirePart(ctx, by, project.RefTo(*n.TargetProject), project.MergePart); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !target.MayRead(by, project.MergePart) {
+		return nil, nil, errs.NotFound("")
+	}
+	if err := source.Enough(by, project.Developer); err != nil {
+		return nil, nil, err
+	}
+	if err := target.Changeable(); err != nil {
+		return nil, nil, err
+	}
+	if source.ID == target.ID {
+		return source, target, nil
+	}
+	same, err := s.Projects.SameNetwork(ctx, source, target)
+	if err == nil && !same {
+		err = unprocessable("Source project is not a fork of the target project")
+	}
+	return source, target, err
+}
+
+// unprocessable refuses in a list of sentences, as clients know it.
+func unprocessable(text string) error {
+	return &errs.Error{Kind: errs.KindUnprocessable, Text: text, Listed: true}
+}
+
+// checkBranches asks that both branches are there, and notes the commit of the
+// source.
+func (s *Service) checkBranches(ctx context.Context, source, target *project.Project, m *MergeRequest) error {
+	if source.ID == target.ID && m.SourceBranch == m.TargetBranch {
+		return unprocessable("You can't use same project/branch for source and target")
+	}
+	wrong := map[string][]string{}
+	head, err := s.tip(ctx, source, m.SourceBranch)
+	if err != nil {
+		return err
+	}
+	if head == "" {
+		wrong["source_branch"] = []string{"does not exist"}
+	}
+	start, err := s.tip(ctx, target, m.TargetBranch)
+	if err != nil {
+		return err
+	}
+	if start == "" {
+		wrong["target_branch"] = []string{"does not exist"}
+	}
+	m.Head = string(head)
+	return invalid(wrong)
+}
+
+func invalid(wrong map[string][]string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+}
+
+// checkPeople leaves out those who do not read merge requests of the project.
+func (s *Service) checkPeople(ctx context.Context, in *project.Project, f *Fields) error {
+	for name, list := range map[string]*[]int64{"assignees": f.Assignees, "reviewers": f.Reviewers} {
+		if list == nil {
+			continue
+		}
+		able, err := s.Plan.Able(ctx, in, name, *list, project.MergePart)
+		if err != nil {
+			return err
+		}
+		*list = able
+	}
+	return nil
+}
+
+// apply sets and checks what is said of a merge request itself.
+func (m *MergeRequest) apply(f Fields) error {
+	set(&m.Title, f.Title)
+	m.Title = strings.TrimSpace(m.Title)
+	m.Draft = draftMark.MatchString(m.Title)
+	set(&m.Description, f.Description)
+	set(&m.TargetBranch, f.TargetBranch)
+	set(&m.Squash, f.Squash)
+	set(&m.RemoveSource, f.RemoveSource)
+	set(&m.AllowCollaboration, f.AllowCollaboration)
+	if f.Locked != nil {
+		m.Locked = f.Locked
+	}
+	if f.Milestone != nil {
+		m.MilestoneID = f.Milestone
+		if *f.Milestone == 0 {
+			m.MilestoneID = nil
+		}
+	}
+	wrong := map[string][]string{}
+	switch {
+	case strings.TrimSpace(draftMark.ReplaceAllString(m.Title, "")) == "":
+		wrong["title"] = []string{"can't be blank"}
+	case utf8.RuneCountInString(m.Title) > 255:
+		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+	}
+	if len(m.Description) > maxText {
+		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
+	}
+	for name, branch := range map[string]string{"source_branch": m.SourceBranch, "target_branch": m.TargetBranch} {
+		if branch == "" {
+			wrong[name] = []string{"can't be blank"}
+		} else if git.CheckRef(git.Heads+branch) != nil {
+			wrong[name] = []string{"is invalid"}
+		}
+	}
+	return invalid(wrong)
+}
+
+func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, m *MergeRequest, f Fields) (err error) {
+	if err := alone(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := plan.Usable(ctx, tx, in, f.Milestone); err != nil {
+		return err
+	}
+	if m.IID, err = project.NextNumber(ctx, tx, in.ID, "merge_request"); err != nil {
+		return err
+	}
+	if err := insertRequest(ctx, tx, m); err != nil {
+		return err
+	}
+	if _, _, err := s.Plan.SaveLabels(ctx, tx, by, in, m.thing(), f.Labels); err != nil {
+		return err
+	}
+	if _, err := s.appoint(ctx, tx, m, f); err != nil {
+		return err
+	}
+	if err := s.Plan.Join(ctx, tx, m.thing(), by.ID); err != nil {
+		return err
+	}
+	if err := s.addVersion(ctx, tx, m, nil, ""); err != nil {
+		return err
+	}
+	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, by.ID, m, activity.Created)
+}
+
+// alone refuses a second open request for the same branches: Conflict.
+func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
+	// Two at once would both find nobody.
+	if err := tx.Lock(ctx, "projects", m.ProjectID); err != nil {
+		return err
+	}
+	twin, err := findTwin(ctx, tx, m)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", twin), Listed: true}
+}
+
+// appoint writes assignees and reviewers, and tells in words who came and went.
+func (s *Service) appoint(ctx context.Context, tx *db.Tx, m *MergeRequest, f Fields) (told []string, err error) {
+	for _, one := range []struct {
+		as   plan.People
+		list *[]int64
+	}{{plan.Assignees, f.Assignees}, {plan.Reviewers, f.Reviewers}} {
+		if one.list == nil {
+			continue
+		}
+		text, err := s.Plan.Appoint(ctx, tx, m.thing(), one.as, *one.list)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			told = append(told, text)
+		}
+	}
+	return told, dateReviewers(ctx, tx, m.ID, s.Now())
+}
+
+// addVersion writes a new version of a request, of which git is asked afterwards.
+func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by *int64, was string) error {
+	v := &Version{RequestID: m.ID, Head: m.Head, authorID: by, was: was, CreatedAt: s.Now()}
+	if err := insertVersion(ctx, tx, v); err != nil {
+		return err
+	}
+	return s.Queue.Add(ctx, tx, collectWork{m.ID}, queue.In(lane))
+}
+
+// record writes an event about a merge request.
+func (s *Service) record(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
+	return activity.Record(ctx, tx, activity.Event{
+		ProjectID: &m.ProjectID, AuthorID: userID, Action: done, Audience: activity.MergeReaders, Subject: m.subject(),
+		TargetType: string(plan.MergeKind), TargetID: &m.ID, TargetIID: &m.IID, TargetTitle: m.Title, CreatedAt: s.Now(),
+	})
+}

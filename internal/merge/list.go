@@ -1,0 +1,161 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// Filter chooses merge requests; zero values choose all.
+type Filter struct {
+	State           State
+	Scope           string // created_by_me, assigned_to_me or reviews_for_me
+	Search          string
+	InTitle         bool // where Search looks; everywhere unless one is set
+	InText          bool
+	Draft           *bool
+	SourceBranch    string
+	TargetBranch    string
+	SourceProjectID int64
+	MergeUserID     int64
+	MergeUsername   string
+	CreatedAt       [2]*time.Time
+	UpdatedAt       [2]*time.Time
+	Live            bool // of projects that are not archived
+	Recheck         bool // have found out what is not known of them
+
+	Match
+	Not Match // none of these
+}
+
+// Match is what merge requests have, or do not have.
+type Match struct {
+	plan.IssueMatch
+	ReviewerID        string // an id, None or Any
+	ReviewerUsernames []string
+}
+
+// List lists the merge requests of all projects that the actor sees.
+func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+	return s.list(ctx, s.visible(by, nil), by, f, order, p)
+}
+
+// PlaceList lists the merge requests of a project, or of all projects of a group,
+// that the actor sees. NotFound when he does not see the place, or its merge
+// requests.
+func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Place, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+	w, err := s.at(ctx, by, at)
+	if err != nil {
+		return db.Page[*MergeRequest]{}, err
+	}
+	return s.list(ctx, w, by, f, order, p)
+}
+
+// at are the conditions on merge requests of a place.
+func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w db.Where, err error) {
+	if at.Group {
+		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
+		if err != nil {
+			return w, err
+		}
+		return s.visible(by, &g.ID), nil
+	}
+	in, err := s.Projects.RequirePart(ctx, by, at.Ref, project.MergePart)
+	if err != nil {
+		return w, err
+	}
+	w.And(`i.project_id = ?`, in.ID)
+	return w, nil
+}
+
+func (s *Service) list(ctx context.Context, w db.Where, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+	s.narrow(&w, by, f)
+	page, err := listRequests(ctx, s.DB, w, order, p)
+	if err != nil {
+		return page, fmt.Errorf("list merge requests: %w", err)
+	}
+	if err := s.fill(ctx, page.Items...); err != nil || !f.Recheck || by.Anonymous() {
+		return page, err
+	}
+	return page, s.addChecks(ctx, page.Items)
+}
+
+// addChecks has found out, in the background, whether open requests can be
+// merged of which that is not known.
+func (s *Service) addChecks(ctx context.Context, list []*MergeRequest) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		for _, m := range list {
+			if m.State != Opened || m.check.result != "" {
+				continue
+			}
+			if err := s.Queue.Add(ctx, tx, checkWork{m.ID}, queue.In(lane), queue.Unique()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkWork finds out whether a request can be merged.
+type checkWork struct {
+	ID int64 `json:"id"`
+}
+
+// Kind names the work in the queue.
+func (checkWork) Kind() string { return "merge_check" }
+
+func (s *Service) workCheck(ctx context.Context, w checkWork) error {
+	m, err := findRequestByID(ctx, s.DB, w.ID)
+	if err != nil {
+		return ignoreRefusal(notFound(err))
+	}
+	_, err = s.Get(ctx, actor.System(), project.RefTo(m.ProjectID), m.IID)
+	return ignoreRefusal(err)
+}
+
+// Counts says how many merge requests there are in each state.
+type Counts struct{ All, Opened, Closed, Merged int64 }
+
+// Count counts the merge requests that the actor sees, as PlaceList lists them;
+// with nil those of all projects.
+func (s *Service) Count(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (Counts, error) {
+	w := s.visible(by, nil)
+	if at != nil {
+		var err error
+		if w, err = s.at(ctx, by, *at); err != nil {
+			return Counts{}, err
+		}
+	}
+	f.State = ""
+	s.narrow(&w, by, f)
+	c, err := countRequests(ctx, s.DB, w)
+	if err != nil {
+		return c, fmt.Errorf("count merge requests: %w", err)
+	}
+	return c, nil
+}
+
+// OfCommit lists the merge requests of a project that brought, or would bring, a
+// commit, for those who see them; NotFound of the commit.
+func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref, rev string, p db.Paging) (db.Page[*MergeRequest], error) {
+	none := db.Page[*MergeRequest]{Items: []*MergeRequest{}}
+	in, c, err := s.Repos.Commit(ctx, by, ref, rev, false)
+	if err != nil {
+		return none, err
+	}
+	if !in.MayRead(by, project.MergePart) {
+		return none, errs.NotFound("")
+	}
+	page, err := listOfCommit(ctx, s.DB, in.ID, string(c.ID), p)
+	if err != nil {
+		return page, fmt.Errorf("merge requests of commit: %w", err)
+	}
+	return page, s.fill(ctx, page.Items...)
+}

@@ -1,0 +1,528 @@
+// Package merge is merge requests: proposals to take what a branch has into
+// another one, which people look at, talk about and accept. The work on
+// repositories is done by repo; labels, milestones and notes are those of plan.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/markup"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// State says what has become of a merge request.
+type State string
+
+// The states. A closed one can be opened again, a merged one can not.
+const (
+	Opened State = "opened"
+	Closed State = "closed"
+	Merged State = "merged"
+)
+
+// MergeRequest asks for a source branch to be merged into a target branch. It
+// belongs to the project of the target.
+type MergeRequest struct {
+	ID                 int64
+	IID                int64 // its number in the project
+	ProjectID          int64
+	SourceProjectID    *int64 // nil when it is gone
+	SourceBranch       string
+	TargetBranch       string
+	Title              string
+	Description        string
+	State              State
+	Draft              bool
+	Locked             *bool  // the discussion; nil: nobody has said
+	Head               string // the commit of the source, as it was last pushed
+	Squash             bool
+	RemoveSource       bool
+	AllowCollaboration bool
+	Notes              int64 // how many users wrote
+	AuthorID           int64
+	MilestoneID        *int64
+	MergeCommit        string
+	SquashCommit       string
+	MergeError         string // why the last try to merge or rebase it failed
+	MergedAt           *time.Time
+	MergedByID         *int64
+	ClosedAt           *time.Time
+	ClosedByID         *int64
+	AutoMergeByID      *int64 // who wants it merged when its pipeline has succeeded
+	PreparedAt         *time.Time
+	RebasingAt         *time.Time // somebody rebases it since then
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+
+	check     check
+	autoMerge string // an Acceptance, as JSON
+	mergingAt *time.Time
+
+	// Read with the row.
+	ProjectPath string
+	Author      *user.User
+	MergedBy    *user.User
+	ClosedBy    *user.User
+	AutoMergeBy *user.User
+	Assignees   []*user.User
+	Reviewers   []*user.User
+	Labels      []*plan.Label // by name
+	Milestone   *plan.Milestone
+	OpenThreads int64 // that nobody has settled
+	// SquashOnMerge says that the commits become one, as the project has it.
+	SquashOnMerge bool
+	// Status is whether it can be merged: of one that is looked at alone that
+	// is asked anew, in lists it is what was known last.
+	Status Status
+
+	// Read for one alone.
+	Subscribed bool
+	CanMerge   bool     // the one who asks
+	Version    *Version // the newest that has been collected
+	Pipeline   *Pipeline
+}
+
+// check is what is known of whether two commits can be merged.
+type check struct {
+	result         string // can or cannot; empty: nothing is known
+	source, target string
+}
+
+// ResolvedThreads tells whether no thread keeps it from being merged where the
+// project asks for that.
+func (m *MergeRequest) ResolvedThreads() bool { return m.OpenThreads == 0 }
+
+// FromFork tells whether its source is another project.
+func (m *MergeRequest) FromFork() bool {
+	return m.SourceProjectID == nil || *m.SourceProjectID != m.ProjectID
+}
+
+// Rebasing tells whether it is being rebased now.
+func (m *MergeRequest) Rebasing(now time.Time) bool {
+	return m.RebasingAt != nil && now.Sub(*m.RebasingAt) < claimAge
+}
+
+// maxText is the longest text, in bytes.
+const maxText = 1 << 20
+
+// draftMark is how a title says that the request is not ready.
+var draftMark = regexp.MustCompile(`(?i)^\s*(\[draft\]|\(draft\)|draft:)\s*`)
+
+func (m *MergeRequest) subject() activity.Subject {
+	return activity.Subject{Type: string(plan.MergeKind), ID: m.ID}
+}
+
+func (m *MergeRequest) thing() plan.Thing { return plan.Thing{Kind: plan.MergeKind, ID: m.ID} }
+
+// of tells whether the request is a user's own: he wrote it, or is to do it.
+func (m *MergeRequest) of(by actor.Actor) bool {
+	return by.Is(m.AuthorID) || slices.ContainsFunc(m.Assignees, func(u *user.User) bool { return by.Is(u.ID) })
+}
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	Plan     *plan.Service
+	URL      string // of the installation, without a slash at its end
+	Now      func() time.Time
+}
+
+// Service is the merge requests of the installation.
+type Service struct {
+	Deps
+	listeners []Listener
+	pipelines Pipelines
+}
+
+// Listener is how a later feature follows merge requests. It runs in the
+// transaction in which something happened, and adds its work to the queue.
+type Listener func(ctx context.Context, tx *db.Tx, c Change) error
+
+// Change is something that happened to a merge request.
+type Change struct {
+	Request *MergeRequest
+	Kind    ChangeKind
+	By      int64 // who did it
+}
+
+// ChangeKind says what happened.
+type ChangeKind string
+
+// What can happen.
+const (
+	Collected     ChangeKind = "collected" // its first or a new head is there, with what git has to say of it
+	StateChanged  ChangeKind = "state"
+	FieldsChanged ChangeKind = "fields"
+)
+
+// OnChange registers a Listener; it is called while the program is put together.
+func (s *Service) OnChange(l Listener) { s.listeners = append(s.listeners, l) }
+
+func (s *Service) tell(ctx context.Context, tx *db.Tx, c Change) error {
+	for _, l := range s.listeners {
+		if err := l(ctx, tx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// New makes the service, takes on its background work, and takes part in what
+// happens to users, projects and repositories.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.handleWork()
+	d.Users.OnDelete(leaveUser)
+	d.Projects.OnRemove(removeProjects)
+	d.Repos.OnPush(s.pushed)
+	d.Plan.OnReference(markup.MergeRequest, s.refer)
+	return s
+}
+
+// leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
+// it goes along.
+func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
+	if err := dropAutoMerges(ctx, tx, userID); err != nil || hard {
+		return err
+	}
+	return changeAuthor(ctx, tx, userID, ghostID)
+}
+
+// removeProjects takes part when projects go for good: what hangs on no project
+// by itself goes, and requests from there can not be merged any more.
+func removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+	for _, p := range gone {
+		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get gives a merge request of a project by its number to those who read the
+// merge requests there; NotFound. What git has to say of it is asked anew.
+func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	return m, s.complete(ctx, by, in, m)
+}
+
+// request is the gate to a merge request: it gives the project too.
+func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
+	in, err := s.Projects.RequirePart(ctx, by, ref, project.MergePart)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := findRequest(ctx, s.DB, in.ID, iid)
+	if err != nil {
+		return nil, nil, notFound(err)
+	}
+	return in, m, s.fill(ctx, m)
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound("Merge Request")
+	}
+	return err
+}
+
+// fill reads what stands beside the rows of merge requests.
+func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var ids, people []int64
+	planned := make([]plan.Planned, len(list))
+	for i, m := range list {
+		ids, people, planned[i] = append(ids, m.ID), append(people, m.AuthorID), plan.Planned{ID: m.ID, Milestone: m.MilestoneID}
+		for _, id := range []*int64{m.MergedByID, m.ClosedByID, m.AutoMergeByID} {
+			if id != nil {
+				people = append(people, *id)
+			}
+		}
+	}
+	plans, err := s.Plan.PlansOf(ctx, plan.MergeKind, planned, plan.Assignees, plan.Reviewers)
+	if err != nil {
+		return err
+	}
+	threads, err := s.Plan.OpenThreads(ctx, plan.MergeKind, ids...)
+	if err != nil {
+		return err
+	}
+	slices.Sort(people)
+	users, err := s.Users.FindAll(ctx, slices.Compact(people))
+	if err != nil {
+		return fmt.Errorf("people of merge requests: %w", err)
+	}
+	projects, err := s.settings(ctx, list)
+	if err != nil {
+		return err
+	}
+	one := func(id *int64) *user.User {
+		if id == nil {
+			return nil
+		}
+		return users[*id]
+	}
+	for _, m := range list {
+		p := plans[m.ID]
+		m.Labels, m.Milestone, m.Assignees, m.Reviewers = p.Labels, p.Milestone, p.People[plan.Assignees], p.People[plan.Reviewers]
+		m.Author, m.MergedBy, m.ClosedBy, m.AutoMergeBy = users[m.AuthorID], one(m.MergedByID), one(m.ClosedByID), one(m.AutoMergeByID)
+		m.OpenThreads = threads[m.ID]
+		if in := projects[m.ProjectID]; in != nil {
+			m.SquashOnMerge = m.squashes(in, Acceptance{})
+		}
+		if m.Status, err = s.known(ctx, projects[m.ProjectID], m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settings reads the projects of merge requests, which say what they must have.
+func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64]*project.Project, error) {
+	var ids []int64
+	for _, m := range list {
+		ids = append(ids, m.ProjectID)
+	}
+	slices.Sort(ids)
+	found, err := s.Projects.Among(ctx, actor.System(), slices.Compact(ids))
+	if err != nil {
+		return nil, err
+	}
+	projects := map[int64]*project.Project{}
+	for _, p := range found {
+		projects[p.ID] = p
+	}
+	return projects, nil
+}
+
+// complete reads what is told of a merge request that is looked at alone.
+func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) error {
+	if err := s.refresh(ctx, m); err != nil {
+		return err
+	}
+	var err error
+	if m.Version, err = newestVersion(ctx, s.DB, m.ID); err != nil && !errors.Is(err, db.ErrNoRows) {
+		return fmt.Errorf("version of merge request %d: %w", m.ID, err)
+	}
+	if m.Pipeline, err = s.headPipeline(ctx, m); err != nil {
+		return err
+	}
+	if m.Status, err = s.status(ctx, in, m); err != nil {
+		return err
+	}
+	if !by.Anonymous() {
+		if m.CanMerge, err = s.Repos.MayMerge(ctx, by, in, m.TargetBranch); err != nil {
+			return err
+		}
+	}
+	found, err := s.Plan.Subscribed(ctx, plan.MergeKind, []int64{m.ID}, by.ID)
+	m.Subscribed = found[m.ID]
+	return err
+}
+
+// refresh brings what is known of the head of an open request up to date, if a
+// push has come that nobody has looked at yet.
+func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
+	if m.PreparedAt != nil {
+		pending, err := hasPending(ctx, s.DB, m.ID)
+		if err != nil || !pending {
+			return err
+		}
+	}
+	if err := s.collect(ctx, m.ID); err != nil {
+		return err
+	}
+	now, err := findRequestByID(ctx, s.DB, m.ID)
+	if err != nil {
+		return notFound(err)
+	}
+	if err := s.fill(ctx, now); err != nil {
+		return err
+	}
+	*m = *now
+	return nil
+}
+
+// Subscribe makes the actor, who sees the merge request, a subscriber of it, or
+// ends it; changed is false when there was nothing to do. NotFound.
+func (s *Service) Subscribe(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want bool) (m *MergeRequest, changed bool, err error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, false, err
+	}
+	if changed, err = s.Plan.Subscribe(ctx, by, m.thing(), want); err != nil {
+		return nil, false, err
+	}
+	return m, changed, s.complete(ctx, by, in, m)
+}
+
+// Participants lists who took part in a merge request, for those who see it: the
+// author, the assignees, the reviewers and who wrote notes. NotFound.
+func (s *Service) Participants(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	writers, err := s.Plan.Writers(ctx, m.thing(), in.MayRead(by, project.ConfidentialPart))
+	if err != nil {
+		return nil, fmt.Errorf("participants of merge request %d: %w", m.ID, err)
+	}
+	all := []int64{m.AuthorID}
+	for _, u := range append(slices.Clone(m.Assignees), m.Reviewers...) {
+		all = append(all, u.ID)
+	}
+	all = append(all, writers...)
+	users, err := s.Users.FindAll(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("participants of merge request %d: %w", m.ID, err)
+	}
+	list, told := []*user.User{}, map[int64]bool{}
+	for _, id := range all {
+		if u := users[id]; u != nil && !told[id] {
+			list, told[id] = append(list, u), true
+		}
+	}
+	return list, nil
+}
+
+// Reviewer is who was asked to look at a merge request.
+type Reviewer struct {
+	User  *user.User
+	State string
+	Since time.Time
+}
+
+// ReviewersOf lists who was asked to look at a merge request, for those who see
+// it; NotFound.
+func (s *Service) ReviewersOf(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]Reviewer, error) {
+	_, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	list, err := findReviewers(ctx, s.DB, m.ID)
+	if err != nil {
+		return nil, fmt.Errorf("reviewers of merge request %d: %w", m.ID, err)
+	}
+	found := []Reviewer{}
+	for _, r := range list {
+		at := slices.IndexFunc(m.Reviewers, func(u *user.User) bool { return u.ID == r.userID })
+		if at >= 0 {
+			found = append(found, Reviewer{m.Reviewers[at], r.state, r.since})
+		}
+	}
+	return found, nil
+}
+
+// OnMergeRequest gives a merge request, to talk about it, to those who see it;
+// NotFound.
+func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (plan.Noteable, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return plan.Noteable{}, err
+	}
+	return plan.Noteable{
+		Thing: m.thing(), IID: m.IID, Title: m.Title, In: in, Audience: activity.MergeReaders, Locked: m.Locked != nil && *m.Locked,
+		Insider: in.MayRead(by, project.ConfidentialPart), Settler: in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID),
+		Count: func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
+			return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
+		},
+	}, nil
+}
+
+// refer finds what !1 in a text stands for.
+func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
+	if !in.MayRead(by, project.MergePart) {
+		return nil, nil
+	}
+	iid, ok := number(name)
+	if !ok {
+		return nil, nil
+	}
+	m, err := findRequest(ctx, s.DB, in.ID, iid)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	return &markup.Target{URL: "/" + in.FullPath + "/-/merge_requests/" + name, Title: m.Title}, nil
+}
+
+// system is a project as the program itself sees it; nil when it is gone.
+func (s *Service) system(ctx context.Context, id *int64) (*project.Project, error) {
+	if id == nil {
+		return nil, nil
+	}
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(*id), project.NoAccess)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	return p, err
+}
+
+// sourceHead is the commit of the source branch; empty when it is gone.
+func (s *Service) sourceHead(ctx context.Context, m *MergeRequest) (git.OID, error) {
+	source, err := s.system(ctx, m.SourceProjectID)
+	if err != nil || source == nil {
+		return "", err
+	}
+	return s.tip(ctx, source, m.SourceBranch)
+}
+
+// tip is the commit of a branch; empty when it is not there.
+func (s *Service) tip(ctx context.Context, p *project.Project, branch string) (git.OID, error) {
+	id, err := s.Repos.Tip(ctx, p, branch)
+	if errs.Is(err, errs.KindNotFound) {
+		return "", nil
+	}
+	return id, err
+}
+
+// Source gives the project of the source if the actor reads its code; nil
+// otherwise. NotFound for the merge request itself.
+func (s *Service) Source(ctx context.Context, by actor.Actor, m *MergeRequest) (*project.Project, error) {
+	if m.SourceProjectID == nil {
+		return nil, nil
+	}
+	p, err := s.Projects.ReadCode(ctx, by, project.RefTo(*m.SourceProjectID))
+	if errs.KindOf(err) != 0 {
+		return nil, nil
+	}
+	return p, err
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func number(text string) (n int64, ok bool) {
+	if text == "" || len(text) > 18 || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	_, err := fmt.Sscan(text, &n)
+	return n, err == nil
+}

@@ -1,0 +1,208 @@
+package merge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+)
+
+// lane is for work that asks git about merge requests: other work does not wait
+// for it.
+const lane = "merge_requests"
+
+func (s *Service) handleWork() {
+	s.Queue.Lane(lane, 2)
+	queue.Handle(s.Queue, s.workCollect)
+	queue.Handle(s.Queue, s.workDrop)
+	queue.Handle(s.Queue, s.workCheck)
+	queue.Handle(s.Queue, s.workLanded, queue.Timeout(30*time.Minute))
+	queue.Handle(s.Queue, s.workMerged)
+	queue.Handle(s.Queue, s.workRebase, queue.Timeout(claimAge))
+	queue.Handle(s.Queue, s.workAutoMerge)
+}
+
+// pushed follows pushes, in the transaction that records them: requests from the
+// branch have a new head, those into it are to be looked at anew, and one that
+// the push merged is merged.
+func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
+	userID := p.By.ID
+	if p.By.Deploy != nil {
+		userID = p.By.Deploy.UserID
+	}
+	if p.About != "" {
+		if err := s.landed(ctx, tx, p); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.Changes {
+		branch, ok := strings.CutPrefix(c.Ref, git.Heads)
+		if !ok {
+			continue
+		}
+		if c.New != git.ZeroOID {
+			if err := s.pushedFrom(ctx, tx, p.Project.ID, branch, string(c.New), userID); err != nil {
+				return err
+			}
+		}
+		into, err := uncheck(ctx, tx, p.Project.ID, branch)
+		if err != nil {
+			return err
+		}
+		if c.New != git.ZeroOID && (into || branch == p.Project.DefaultBranch) {
+			w := landedWork{ProjectID: p.Project.ID, UserID: userID, Branch: branch, Old: string(c.Old), New: string(c.New)}
+			if err := s.Queue.Add(ctx, tx, w, queue.In(lane)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pushedFrom gives the open requests from a branch their new head.
+func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID int64) error {
+	list, err := findFromBranch(ctx, tx, projectID, branch)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.Head == head {
+			continue
+		}
+		was := m.Head
+		m.Head, m.UpdatedAt, m.check, m.MergeError = head, s.Now(), check{}, ""
+		if m.autoMerge != "" {
+			m.AutoMergeByID, m.autoMerge = nil, ""
+			if err := s.Plan.TellSystem(ctx, tx, actor.Actor{ID: userID}, m.thing(), m.IID, m.ProjectID, "aborted the automatic merge because source branch was updated"); err != nil {
+				return err
+			}
+		}
+		if err := saveRequest(ctx, tx, m); err != nil {
+			return err
+		}
+		if err := s.addVersion(ctx, tx, m, &userID, was); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// landing is what a push into a target is about, as JSON in its journal.
+type landing struct {
+	RequestID int64  `json:"merge_request_id"`
+	Merge     string `json:"merge,omitempty"`
+	Squash    string `json:"squash,omitempty"`
+	Remove    bool   `json:"remove,omitempty"` // the source branch
+}
+
+// landed marks the request merged that a push was made for.
+func (s *Service) landed(ctx context.Context, tx *db.Tx, p repo.Push) error {
+	var l landing
+	if err := json.Unmarshal([]byte(p.About), &l); err != nil || l.RequestID == 0 {
+		return err
+	}
+	m, err := lockRequest(ctx, tx, l.RequestID)
+	if err != nil {
+		return ignoreRefusal(err) // deleted meanwhile: the branch has it anyway
+	}
+	return s.finishMerge(ctx, tx, m, p.By.ID, l)
+}
+
+// finishMerge writes that a request is merged, with all that follows from it.
+func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, userID int64, l landing) error {
+	if m.State == Merged {
+		return nil
+	}
+	now := s.Now()
+	m.State, m.MergedAt, m.MergeCommit, m.SquashCommit = Merged, &now, l.Merge, l.Squash
+	m.UpdatedAt, m.MergeError, m.AutoMergeByID, m.autoMerge = now, "", nil, ""
+	m.ClosedAt, m.ClosedByID = nil, nil
+	if userID > 0 {
+		m.MergedByID = &userID
+	}
+	if err := saveRequest(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := release(ctx, tx, "merging_at", m.ID, ""); err != nil {
+		return err
+	}
+	by := actor.Actor{ID: userID}
+	if err := s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "merged"); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, userID, m, activity.Merged); err != nil {
+		return err
+	}
+	if err := s.tell(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID}); err != nil {
+		return err
+	}
+	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))
+}
+
+// landedWork looks at what a push brought into a branch: it may hold what open
+// requests asked for, and say that it closes issues.
+type landedWork struct {
+	ProjectID int64  `json:"project_id"`
+	UserID    int64  `json:"user_id"`
+	Branch    string `json:"branch"`
+	Old       string `json:"old"`
+	New       string `json:"new"`
+}
+
+// Kind names the work in the queue.
+func (landedWork) Kind() string { return "merge_landed" }
+
+func (s *Service) workLanded(ctx context.Context, w landedWork) error {
+	in, err := s.system(ctx, &w.ProjectID)
+	if err != nil || in == nil {
+		return err
+	}
+	list, err := findIntoBranch(ctx, s.DB, in.ID, w.Branch)
+	if err != nil {
+		return fmt.Errorf("merge requests into %s: %w", w.Branch, err)
+	}
+	for _, m := range list {
+		if err := s.lookLanded(ctx, in, m, w); err != nil {
+			return fmt.Errorf("merge request %d: %w", m.ID, err)
+		}
+	}
+	if w.Branch == in.DefaultBranch {
+		return s.closeByCommits(ctx, in, w)
+	}
+	return nil
+}
+
+// lookLanded marks a request merged whose head came with a push. What the target
+// had before is no merge.
+func (s *Service) lookLanded(ctx context.Context, in *project.Project, m *MergeRequest, w landedWork) error {
+	if w.Old == string(git.ZeroOID) {
+		return nil
+	}
+	has, err := s.Repos.Has(ctx, in, git.OID(w.New), git.OID(m.Head))
+	if err != nil || !has {
+		return err
+	}
+	had, err := s.Repos.Has(ctx, in, git.OID(w.Old), git.OID(m.Head))
+	if err != nil || had {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return ignoreRefusal(err)
+		}
+		if now.State != Opened || now.Head != m.Head {
+			return nil
+		}
+		return s.finishMerge(ctx, tx, now, w.UserID, landing{RequestID: m.ID})
+	})
+}

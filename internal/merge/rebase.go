@@ -1,0 +1,160 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+)
+
+func asRefusal(err error) (*errs.Error, bool) { return errors.AsType[*errs.Error](err) }
+
+// Rebase has the source branch of a request put on top of its target, in the
+// background: those may who may push to it; with skipCI no job of it runs. NotFound; Forbidden; Conflict while
+// another does the same.
+func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, skipCI bool) error {
+	_, m, err := s.opened(ctx, by, ref, iid)
+	if err != nil {
+		return err
+	}
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if m.State != Opened {
+		return notReady()
+	}
+	head, err := s.sourceHead(ctx, m)
+	if err != nil {
+		return err
+	}
+	if head == "" {
+		return errs.Forbidden("Source branch does not exist")
+	}
+	source, err := s.Projects.WriteCode(ctx, by, project.RefTo(*m.SourceProjectID))
+	if errs.KindOf(err) != 0 {
+		return errs.Forbidden("Cannot push to source branch").Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	may, err := s.Repos.MayPush(ctx, by, source, m.SourceBranch)
+	if err != nil {
+		return err
+	}
+	if !may {
+		return errs.Forbidden("Cannot push to source branch")
+	}
+	if guarded, err := s.Repos.Guarded(ctx, source, m.SourceBranch); err != nil || guarded {
+		if err == nil {
+			err = errs.Forbidden("Source branch is protected from force push")
+		}
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := claim(ctx, tx, "rebasing_at", m.ID, s.Now()); err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, rebaseWork{m.ID, by, skipCI}, queue.In(lane), queue.Tries(1))
+	})
+	if err != nil {
+		return fmt.Errorf("rebase merge request %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// rebaseWork rebases a request for somebody.
+type rebaseWork struct {
+	ID int64       `json:"id"`
+	By actor.Actor `json:"by"`
+
+	SkipCI bool `json:"skip_ci,omitempty"`
+}
+
+// Kind names the work in the queue.
+func (rebaseWork) Kind() string { return "merge_rebase" }
+
+func (s *Service) workRebase(ctx context.Context, w rebaseWork) error {
+	m, err := findRequestByID(ctx, s.DB, w.ID)
+	if err != nil {
+		return ignoreRefusal(notFound(err))
+	}
+	err = s.rebase(ctx, w, m)
+	why := ""
+	switch {
+	case errs.Is(err, errs.KindUnprocessable):
+		why = "Rebase failed: Rebase locally, resolve all conflicts, then push the branch."
+	case errs.KindOf(err) != 0:
+		why = "Rebase failed: " + refusal(err)
+	case err != nil:
+		why = "Rebase failed. Please try again."
+	}
+	if fault := release(context.WithoutCancel(ctx), s.DB, "rebasing_at", m.ID, why); fault != nil {
+		return fault
+	}
+	if errs.KindOf(err) != 0 {
+		return nil
+	}
+	return err
+}
+
+func (s *Service) rebase(ctx context.Context, w rebaseWork, m *MergeRequest) error {
+	in, err := s.system(ctx, &m.ProjectID)
+	if err != nil {
+		return err
+	}
+	if in == nil || m.SourceProjectID == nil || m.State != Opened {
+		return errs.NotFound("Merge Request")
+	}
+	target, err := s.Repos.Tip(ctx, in, m.TargetBranch)
+	if err != nil {
+		return err
+	}
+	has, err := s.Repos.Has(ctx, in, git.OID(m.Head), target)
+	if err != nil || has {
+		return err
+	}
+	var options []string
+	if w.SkipCI {
+		options = []string{"ci.skip"}
+	}
+	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options)
+}
+
+// MergeRef makes the commit that merging a request would make now, and gives its
+// id, to those who see the request. It lies at refs/merge-requests/…/merge.
+// NotFound; Refused when it can not be merged.
+func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (string, error) {
+	in, m, err := s.opened(ctx, by, ref, iid)
+	if err != nil {
+		return "", err
+	}
+	wrong := errs.Refused("Merge request is not mergeable")
+	if m.State != Opened {
+		return "", wrong
+	}
+	target, err := s.tip(ctx, in, m.TargetBranch)
+	if err != nil {
+		return "", err
+	}
+	if target == "" {
+		return "", wrong
+	}
+	// Of the same commits it is the same one, whoever asks and however often.
+	at := m.Version.CreatedAt
+	who := git.Signature{Name: "Merge", Email: "merge@localhost", When: at}
+	if m.Author != nil {
+		who.Name, who.Email = m.Author.Name, m.Author.Email
+	}
+	id, err := s.Repos.TryMerge(ctx, in, repo.MergeRef(m.IID, "merge"), target, git.OID(m.Head), who, fmt.Sprintf("Merge %s into %s", m.Head, target))
+	if errs.Is(err, errs.KindUnprocessable) {
+		return "", wrong.Because(err)
+	}
+	return string(id), err
+}

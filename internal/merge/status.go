@@ -1,0 +1,200 @@
+package merge
+
+import (
+	"context"
+
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Status is whether a merge request can be merged.
+type Status struct {
+	// Detailed is the first thing that stands in the way, or mergeable.
+	Detailed Detail
+	// Git is what git says: can_be_merged, cannot_be_merged, checking or
+	// unchecked.
+	Git string
+}
+
+// Detail is what stands in the way of a merge.
+type Detail string
+
+// What can stand in the way.
+const (
+	Mergeable    Detail = "mergeable"
+	NotOpen      Detail = "not_open"
+	Preparing    Detail = "preparing"
+	Checking     Detail = "checking"
+	Unchecked    Detail = "unchecked"
+	IsDraft      Detail = "draft_status"
+	NoCommits    Detail = "commits_status" // a branch is missing, or the source has nothing that the target has not
+	OpenThreads  Detail = "discussions_not_resolved"
+	Conflicts    Detail = "conflict"
+	NeedsRebase  Detail = "need_rebase"
+	MustPass     Detail = "ci_must_pass"
+	StillRunning Detail = "ci_still_running"
+)
+
+// What git says of two commits. Of one that is behind the target has commits that
+// the head has not.
+const (
+	canMerge    = "can"
+	canBehind   = "behind"
+	cannotMerge = "cannot"
+)
+
+// Conflicting tells whether git can not merge it.
+func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
+
+// Pipeline is the pipeline of a head, as far as it matters here.
+type Pipeline struct {
+	ID        int64
+	ProjectID int64
+	Active    bool // it has not ended
+	Success   bool
+	Skipped   bool
+}
+
+// Pipelines gives the newest pipeline of the head of a merge request; nil without
+// one.
+type Pipelines func(ctx context.Context, m *MergeRequest) (*Pipeline, error)
+
+// OnPipelines registers the feature that has pipelines; it is called while the
+// program is put together.
+func (s *Service) OnPipelines(p Pipelines) { s.pipelines = p }
+
+func (s *Service) headPipeline(ctx context.Context, m *MergeRequest) (*Pipeline, error) {
+	if s.pipelines == nil {
+		return nil, nil
+	}
+	return s.pipelines(ctx, m)
+}
+
+// known is the status of a request in a list, by what was found out last.
+func (s *Service) known(ctx context.Context, in *project.Project, m *MergeRequest) (Status, error) {
+	if in == nil {
+		return Status{Detailed: Unchecked, Git: "unchecked"}, nil
+	}
+	return s.judge(ctx, in, m, m.check.result, false)
+}
+
+// status is the status of a request by what its branches are now.
+func (s *Service) status(ctx context.Context, in *project.Project, m *MergeRequest) (Status, error) {
+	if m.State != Opened {
+		return s.judge(ctx, in, m, m.check.result, false)
+	}
+	target, err := s.tip(ctx, in, m.TargetBranch)
+	if err != nil {
+		return Status{}, err
+	}
+	source, err := s.sourceHead(ctx, m)
+	if err != nil {
+		return Status{}, err
+	}
+	missing := source == "" || target == ""
+	switch {
+	case missing: // nothing to compare
+		return s.judge(ctx, in, m, cannotMerge, true)
+	case string(source) != m.Head:
+		return Status{Detailed: Checking, Git: "checking"}, nil // a push that is being recorded
+	}
+	if err := s.look(ctx, in, m, target); err != nil {
+		return Status{}, err
+	}
+	return s.judge(ctx, in, m, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head)
+}
+
+// look asks git about the head and the target, unless it is known of just these
+// two.
+func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) error {
+	if m.check.result != "" && m.check.source == m.Head && m.check.target == string(target) {
+		return nil
+	}
+	found := check{result: canMerge, source: m.Head, target: string(target)}
+	has, err := s.Repos.Has(ctx, in, git.OID(m.Head), target)
+	if err != nil {
+		return err
+	}
+	if !has {
+		found.result = canBehind
+		clashes, err := s.Repos.Clashes(ctx, in, target, git.OID(m.Head))
+		if err != nil {
+			return err
+		}
+		if clashes {
+			found.result = cannotMerge
+		}
+	}
+	m.check = found
+	return saveCheck(ctx, s.DB, m)
+}
+
+// judge finds the first thing that stands in the way.
+func (s *Service) judge(ctx context.Context, in *project.Project, m *MergeRequest, result string, empty bool) (Status, error) {
+	st := Status{Git: "unchecked"}
+	switch result {
+	case canMerge, canBehind:
+		st.Git = "can_be_merged"
+	case cannotMerge:
+		st.Git = "cannot_be_merged"
+	}
+	if empty && m.State == Opened {
+		st.Git = "cannot_be_merged"
+	}
+	if m.State == Merged {
+		st.Git = "can_be_merged"
+	}
+	rules := in.Settings
+	switch {
+	case m.State != Opened:
+		st.Detailed = NotOpen
+	case m.PreparedAt == nil && !empty:
+		st.Detailed = Preparing
+	case result == "" && !empty:
+		st.Detailed = Unchecked
+	case m.Draft:
+		st.Detailed = IsDraft
+	case empty:
+		st.Detailed = NoCommits
+	case rules.OnlyAllowMergeIfAllDiscussionsAreResolved && m.OpenThreads > 0:
+		st.Detailed = OpenThreads
+	case result == cannotMerge:
+		st.Detailed = Conflicts
+	case result == canBehind && rules.MergeMethod != "merge":
+		st.Detailed = NeedsRebase
+	default:
+		return s.judgePipeline(ctx, in, m, st)
+	}
+	return st, nil
+}
+
+func (s *Service) judgePipeline(ctx context.Context, in *project.Project, m *MergeRequest, st Status) (Status, error) {
+	st.Detailed = Mergeable
+	if !in.Settings.OnlyAllowMergeIfPipelineSucceeds {
+		return st, nil
+	}
+	p, err := s.headPipeline(ctx, m)
+	switch {
+	case err != nil:
+		return st, err
+	case p != nil && p.Active:
+		st.Detailed = StillRunning
+	case p == nil || !p.Success && (!p.Skipped || !in.Settings.AllowMergeOnSkippedPipeline):
+		st.Detailed = MustPass
+	}
+	return st, nil
+}
+
+// Diverged counts the commits that the target of a request has and its head has
+// not; for one that was read. NotFound.
+func (s *Service) Diverged(ctx context.Context, m *MergeRequest) (int, error) {
+	in, err := s.system(ctx, &m.ProjectID)
+	if err != nil || in == nil {
+		return 0, err
+	}
+	target, err := s.tip(ctx, in, m.TargetBranch)
+	if err != nil || target == "" {
+		return 0, err
+	}
+	return s.Repos.Behind(ctx, in, target, git.OID(m.Head))
+}

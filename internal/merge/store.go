@@ -1,0 +1,168 @@
+package merge
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// Conditions that plan makes are on rows i, so merge requests are called so.
+const (
+	columns = `i.id, i.iid, i.project_id, i.source_project_id, i.source_branch, i.target_branch, i.title, i.description, i.state, i.draft, i.locked, i.head_sha,
+		i.squash, i.remove_source, i.allow_collaboration, i.notes, i.author_id, i.milestone_id, i.merge_commit_sha, i.squash_commit_sha, i.merge_error,
+		i.merged_at, i.merged_by_id, i.closed_at, i.closed_by_id, i.auto_merge_by_id, i.auto_merge, i.prepared_at, i.rebasing_at, i.merging_at,
+		i.merge_check, i.checked_source, i.checked_target, i.created_at, i.updated_at, p.full_path`
+	tables = `merge_requests i JOIN projects p ON p.id = i.project_id`
+)
+
+func scanRequest(s db.Scanner) (*MergeRequest, error) {
+	var m MergeRequest
+	err := s.Scan(&m.ID, &m.IID, &m.ProjectID, &m.SourceProjectID, &m.SourceBranch, &m.TargetBranch, &m.Title, &m.Description, (*string)(&m.State), &m.Draft, &m.Locked, &m.Head,
+		&m.Squash, &m.RemoveSource, &m.AllowCollaboration, &m.Notes, &m.AuthorID, &m.MilestoneID, &m.MergeCommit, &m.SquashCommit, &m.MergeError,
+		db.NullTime(&m.MergedAt), &m.MergedByID, db.NullTime(&m.ClosedAt), &m.ClosedByID, &m.AutoMergeByID, &m.autoMerge, db.NullTime(&m.PreparedAt), db.NullTime(&m.RebasingAt), db.NullTime(&m.mergingAt),
+		&m.check.result, &m.check.source, &m.check.target, db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), &m.ProjectPath)
+	return &m, err
+}
+
+func findRequest(ctx context.Context, q db.Q, projectID, iid int64) (*MergeRequest, error) {
+	return scanRequest(q.QueryRowContext(ctx, `SELECT `+columns+` FROM `+tables+` WHERE i.project_id = ? AND i.iid = ?`, projectID, iid))
+}
+
+func findRequestByID(ctx context.Context, q db.Q, id int64) (*MergeRequest, error) {
+	return scanRequest(q.QueryRowContext(ctx, `SELECT `+columns+` FROM `+tables+` WHERE i.id = ? AND p.deleted_at IS NULL`, id))
+}
+
+// lockRequest gives a merge request that nobody else changes until the
+// transaction ends. NotFound.
+func lockRequest(ctx context.Context, tx *db.Tx, id int64) (*MergeRequest, error) {
+	if err := tx.Lock(ctx, "merge_requests", id); err != nil {
+		return nil, err
+	}
+	m, err := findRequestByID(ctx, tx, id)
+	return m, notFound(err)
+}
+
+func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
+	return tx.QueryRowContext(ctx, `
+		INSERT INTO merge_requests (project_id, iid, state, draft, author_id, milestone_id, created_at, updated_at, source_project_id, source_branch, target_branch, title,
+			head_sha, squash, remove_source, allow_collaboration, description)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		m.ProjectID, m.IID, string(m.State), m.Draft, m.AuthorID, m.MilestoneID, m.CreatedAt, m.UpdatedAt, m.SourceProjectID, m.SourceBranch, m.TargetBranch, m.Title,
+		m.Head, m.Squash, m.RemoveSource, m.AllowCollaboration, m.Description).Scan(&m.ID)
+}
+
+// saveRequest writes all of a row but what has a function of its own.
+func saveRequest(ctx context.Context, q db.Q, m *MergeRequest) error {
+	return notFound(db.ExecOne(ctx, q, `
+		UPDATE merge_requests SET state = ?, draft = ?, milestone_id = ?, updated_at = ?, target_branch = ?, title = ?, head_sha = ?, locked = ?, squash = ?, remove_source = ?,
+			allow_collaboration = ?, merge_commit_sha = ?, squash_commit_sha = ?, merged_at = ?, merged_by_id = ?, closed_at = ?, closed_by_id = ?, merge_error = ?,
+			prepared_at = ?, merge_check = ?, checked_source = ?, checked_target = ?, auto_merge_by_id = ?, auto_merge = ?, description = ?
+		WHERE id = ?`,
+		string(m.State), m.Draft, m.MilestoneID, m.UpdatedAt, m.TargetBranch, m.Title, m.Head, m.Locked, m.Squash, m.RemoveSource,
+		m.AllowCollaboration, m.MergeCommit, m.SquashCommit, m.MergedAt, m.MergedByID, m.ClosedAt, m.ClosedByID, m.MergeError,
+		m.PreparedAt, m.check.result, m.check.source, m.check.target, m.AutoMergeByID, m.autoMerge, m.Description, m.ID))
+}
+
+func deleteRequest(ctx context.Context, q db.Q, id int64) error {
+	return notFound(db.ExecOne(ctx, q, `DELETE FROM merge_requests WHERE id = ?`, id))
+}
+
+// findTwin finds another open request for the same branches; ErrNoRows.
+func findTwin(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT i.iid FROM merge_requests i WHERE i.source_project_id = ? AND i.source_branch = ? AND i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' AND i.id <> ?`,
+		m.SourceProjectID, m.SourceBranch, m.ProjectID, m.TargetBranch, m.ID).Scan(&iid)
+	return iid, err
+}
+
+// saveCheck writes what git says of two commits, if they are still the ones. It
+// is no change of the request.
+func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) error {
+	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET merge_check = ?, checked_source = ?, checked_target = ? WHERE id = ? AND head_sha = ?`,
+		m.check.result, m.check.source, m.check.target, m.ID, m.check.source)
+	return err
+}
+
+// uncheck forgets what is known of open requests into a branch that has moved.
+func uncheck(ctx context.Context, tx *db.Tx, projectID int64, branch string) (any bool, err error) {
+	res, err := tx.ExecContext(ctx, `UPDATE merge_requests SET merge_check = '' WHERE project_id = ? AND target_branch = ? AND state = 'opened'`, projectID, branch)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
+func findFromBranch(ctx context.Context, q db.Q, projectID int64, branch string) ([]*MergeRequest, error) {
+	return db.All(ctx, q, scanRequest, `
+		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.source_branch = ? AND i.state = 'opened' AND p.deleted_at IS NULL ORDER BY i.id`, projectID, branch)
+}
+
+func findIntoBranch(ctx context.Context, q db.Q, projectID int64, branch string) ([]*MergeRequest, error) {
+	return db.All(ctx, q, scanRequest, `
+		SELECT `+columns+` FROM `+tables+` WHERE i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' ORDER BY i.id LIMIT 1000`, projectID, branch)
+}
+
+func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET author_id = ? WHERE author_id = ?`, to, from)
+	return err
+}
+
+// dropAutoMerges takes back what a user who goes wanted merged.
+func dropAutoMerges(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET auto_merge = '', auto_merge_by_id = NULL WHERE auto_merge_by_id = ?`, userID)
+	return err
+}
+
+func deleteProjectSubscriptions(ctx context.Context, q db.Q, projectID int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM subscriptions WHERE kind = 'MergeRequest' AND thing_id IN (SELECT i.id FROM merge_requests i WHERE i.project_id = ?)`, projectID)
+	return err
+}
+
+// countNote keeps the number of notes with a merge request.
+func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id)
+	return err
+}
+
+type reviewerRow struct {
+	userID int64
+	state  string
+	since  time.Time
+}
+
+func findReviewers(ctx context.Context, q db.Q, id int64) ([]reviewerRow, error) {
+	return db.All(ctx, q, func(s db.Scanner) (r reviewerRow, err error) {
+		err = s.Scan(&r.userID, &r.state, db.Time(&r.since))
+		return r, err
+	}, `SELECT user_id, state, created_at FROM merge_request_reviewers WHERE merge_request_id = ? ORDER BY user_id`, id)
+}
+
+// dateReviewers writes since when those are reviewers who have just come.
+func dateReviewers(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE merge_request_reviewers SET created_at = ? WHERE merge_request_id = ? AND created_at = 0`, at, id)
+	return err
+}
+
+// Claims: one at a time merges or rebases a request. A claim is over after
+// claimAge: who has it may have been killed.
+
+func claim(ctx context.Context, q db.Q, column string, id int64, now time.Time) error {
+	err := db.ExecOne(ctx, q, `UPDATE merge_requests SET `+column+` = ? WHERE id = ? AND state = 'opened' AND (`+column+` IS NULL OR `+column+` < ?)`, now, id, now.Add(-claimAge))
+	if errs.Is(notFound(err), errs.KindNotFound) {
+		return errs.Conflict("The merge request is being merged or rebased by someone else")
+	}
+	return err
+}
+
+func release(ctx context.Context, q db.Q, column string, id int64, failure string) error {
+	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET `+column+` = NULL, merge_error = ? WHERE id = ?`, failure, id)
+	return err
+}
+
+// findWaiting gives the open requests with a head that wait for its pipeline.
+func findWaiting(ctx context.Context, q db.Q, sha string) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM merge_requests WHERE auto_merge_by_id IS NOT NULL AND head_sha = ? AND state = 'opened' ORDER BY id`, sha)
+}

@@ -1,0 +1,266 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// Update changes a merge request: Developers and above may change everything, its
+// author and assignees all but what is planned. What somebody may not change is
+// left. NotFound; Forbidden; Invalid; Conflict when it can not be opened again.
+func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f Fields) (*MergeRequest, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if in.Enough(by, project.Developer) != nil {
+		if !m.of(by) {
+			return nil, errs.Forbidden("")
+		}
+		if in.Enough(by, project.Planner) != nil {
+			f.unplanned()
+		}
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	if !by.Is(m.AuthorID) {
+		f.AllowCollaboration = nil // it opens the author's branch
+	}
+	if err := s.checkPeople(ctx, in, &f); err != nil {
+		return nil, err
+	}
+	head, err := s.checkTarget(ctx, in, m, f)
+	if err != nil {
+		return nil, err
+	}
+	var named map[int64]bool
+	if f.Title != nil || f.Description != nil {
+		next := *m
+		set(&next.Title, f.Title)
+		set(&next.Description, f.Description)
+		if named, err = s.namedAgain(ctx, in, &next); err != nil {
+			return nil, err
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if named != nil {
+			if err := saveIssues(ctx, tx, m.ID, named); err != nil {
+				return err
+			}
+		}
+		return s.change(ctx, tx, by, in, m.ID, f, head)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update merge request %d: %w", m.ID, err)
+	}
+	return s.Get(ctx, by, project.RefTo(in.ID), iid)
+}
+
+// checkTarget asks that a new target is there, and gives the head of the source
+// for a request that is opened again.
+func (s *Service) checkTarget(ctx context.Context, in *project.Project, m *MergeRequest, f Fields) (git.OID, error) {
+	if f.TargetBranch != nil && *f.TargetBranch != m.TargetBranch {
+		if !m.FromFork() && *f.TargetBranch == m.SourceBranch {
+			return "", unprocessable("You can't use same project/branch for source and target")
+		}
+		at, err := s.tip(ctx, in, *f.TargetBranch)
+		if err != nil {
+			return "", err
+		}
+		if at == "" {
+			return "", errs.InvalidField("target_branch", "does not exist")
+		}
+	}
+	if f.Event != "reopen" || m.State != Closed {
+		return "", nil
+	}
+	head, err := s.sourceHead(ctx, m)
+	if err == nil && head == "" {
+		err = errs.Conflict("The source branch does not exist any more")
+	}
+	return head, err
+}
+
+func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, id int64, f Fields, head git.OID) error {
+	m, err := lockRequest(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	was := *m
+	if m.State == Merged {
+		f.TargetBranch = nil // it went there
+	}
+	if err := m.apply(f); err != nil {
+		return err
+	}
+	if err := plan.Usable(ctx, tx, in, f.Milestone); err != nil {
+		return err
+	}
+	m.UpdatedAt = s.Now()
+	done := m.move(f.Event, by.ID, s.Now())
+	if done == activity.Reopened {
+		m.Head = string(head)
+	}
+	if m.State == Opened && (done == activity.Reopened || m.TargetBranch != was.TargetBranch) {
+		if err := alone(ctx, tx, m); err != nil {
+			return err
+		}
+		m.check = check{}
+		if err := s.addVersion(ctx, tx, m, &by.ID, was.Head); err != nil {
+			return err
+		}
+	}
+	if m.State != Opened || m.Draft || m.TargetBranch != was.TargetBranch {
+		m.AutoMergeByID, m.autoMerge = nil, ""
+	}
+	if err := saveRequest(ctx, tx, m); err != nil {
+		return err
+	}
+	told, err := s.changes(ctx, tx, by, in, &was, m, f)
+	if err != nil {
+		return err
+	}
+	for _, text := range told {
+		if err := s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, in.ID, text); err != nil {
+			return err
+		}
+	}
+	if was.Title != m.Title {
+		if err := activity.Retitle(ctx, tx, m.subject(), m.Title); err != nil {
+			return err
+		}
+	}
+	if done == "" {
+		return s.tell(ctx, tx, Change{Request: m, Kind: FieldsChanged, By: by.ID})
+	}
+	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, by.ID, m, done); err != nil {
+		return err
+	}
+	return s.tell(ctx, tx, Change{Request: m, Kind: StateChanged, By: by.ID})
+}
+
+// move closes or reopens a request and gives what was done; empty when there is
+// nothing to do.
+func (m *MergeRequest) move(event string, by int64, at time.Time) activity.Action {
+	switch {
+	case event == "close" && m.State == Opened:
+		m.State, m.ClosedAt, m.ClosedByID = Closed, &at, &by
+		return activity.Closed
+	case event == "reopen" && m.State == Closed:
+		m.State, m.ClosedAt, m.ClosedByID = Opened, nil, nil
+		return activity.Reopened
+	}
+	return ""
+}
+
+// changes writes what stands beside the row, and tells in sentences what has
+// become of the whole.
+func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, m *MergeRequest, f Fields) ([]string, error) {
+	var told []string
+	tell := func(is bool, format string, args ...any) {
+		if is {
+			told = append(told, fmt.Sprintf(format, args...))
+		}
+	}
+	tell(was.Title != m.Title, "changed title from **%s** to **%s**", was.Title, m.Title)
+	tell(!was.Draft && m.Draft, "marked this merge request as **draft**")
+	tell(was.Draft && !m.Draft, "marked this merge request as **ready**")
+	tell(was.Description != m.Description, "changed the description")
+	tell(was.TargetBranch != m.TargetBranch, "changed target branch from `%s` to `%s`", was.TargetBranch, m.TargetBranch)
+	added, removed, err := s.Plan.SaveLabels(ctx, tx, by, in, m.thing(), f.Labels)
+	if err != nil {
+		return nil, err
+	}
+	labels := plan.LabelChange(added, removed)
+	tell(labels != "", "%s", labels)
+	people, err := s.appoint(ctx, tx, m, f)
+	if err != nil {
+		return nil, err
+	}
+	told = append(told, people...)
+	goal, err := plan.MilestoneChange(ctx, tx, was.MilestoneID, m.MilestoneID)
+	if err != nil {
+		return nil, err
+	}
+	tell(goal != "", "%s", goal)
+	locked, before := m.Locked != nil && *m.Locked, was.Locked != nil && *was.Locked
+	tell(locked && !before, "locked the discussion in this merge request")
+	tell(!locked && before, "unlocked the discussion in this merge request")
+	tell(was.State == Opened && m.State == Closed, "closed")
+	tell(was.State == Closed && m.State == Opened, "reopened")
+	return told, nil
+}
+
+// Delete removes a merge request with its notes: Owners may. NotFound; Forbidden;
+// Precondition when it has changed since.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, unmodifiedSince *time.Time) error {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return err
+	}
+	if err := in.Enough(by, project.Owner); err != nil {
+		return err
+	}
+	if err := in.Changeable(); err != nil {
+		return err
+	}
+	if err := errs.ChangedSince(m.UpdatedAt, unmodifiedSince); err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := activity.Forget(ctx, tx, m.subject()); err != nil {
+			return err
+		}
+		if err := s.Plan.Forget(ctx, tx, m.thing()); err != nil {
+			return err
+		}
+		if err := deleteRequest(ctx, tx, m.ID); err != nil {
+			return err
+		}
+		if err := s.Queue.Add(ctx, tx, dropWork{in.ID, m.IID}); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "delete_merge_request", Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
+			Target: audit.Target{Type: string(plan.MergeKind), ID: m.ID, Details: m.Title}, Details: audit.Details{Remove: "merge_request"},
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("delete merge request %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// dropWork removes the refs of a merge request that was deleted.
+type dropWork struct {
+	ProjectID int64 `json:"project_id"`
+	IID       int64 `json:"iid"`
+}
+
+// Kind names the work in the queue.
+func (dropWork) Kind() string { return "merge_drop" }
+
+func (s *Service) workDrop(ctx context.Context, w dropWork) error {
+	p, err := s.system(ctx, &w.ProjectID)
+	if err != nil || p == nil {
+		return err
+	}
+	return s.Repos.DropMerge(ctx, p, w.IID)
+}

@@ -1,0 +1,253 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Version is what a merge request was after a push to its source.
+type Version struct {
+	ID        int64
+	RequestID int64
+	Head      string
+	Base      string // where the histories of source and target went apart; empty for two that have nothing in common
+	Start     string // the head of the target then; empty without one
+	Files     int64  // that differ
+	CreatedAt time.Time
+
+	authorID *int64 // who pushed; nil when nothing is told of it
+	was      string // the head before
+}
+
+// Versions lists what a merge request has been, the newest first, for those who
+// see it; NotFound.
+func (s *Service) Versions(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, p db.Paging) (db.Page[*Version], error) {
+	_, m, err := s.opened(ctx, by, ref, iid)
+	if err != nil {
+		return db.Page[*Version]{}, err
+	}
+	page, err := listVersions(ctx, s.DB, m.ID, p)
+	if err != nil {
+		return page, fmt.Errorf("versions of merge request %d: %w", m.ID, err)
+	}
+	return page, nil
+}
+
+// opened is request for one who looks at what git has to say of it.
+func (s *Service) opened(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.refresh(ctx, m); err != nil {
+		return nil, nil, err
+	}
+	m.Version, err = newestVersion(ctx, s.DB, m.ID)
+	if errors.Is(err, db.ErrNoRows) {
+		m.Version, err = &Version{Head: m.Head}, nil
+	}
+	return in, m, err
+}
+
+// Contents are a version with its commits and what it changes.
+type Contents struct {
+	Project *project.Project
+	Request *MergeRequest
+	Version *Version
+	Commits db.Page[*git.Commit] // the newest first
+	Diff    *git.Diff
+}
+
+// Part says what of a version is wanted.
+type Part struct {
+	VersionID int64 // 0 for the newest
+	Commits   bool
+	Paging    db.Paging // of the commits
+	Diff      bool
+	Options   git.DiffOptions
+}
+
+// Contents gives a version of a merge request with what is wanted of it, to
+// those who see the request; NotFound.
+func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want Part) (*Contents, error) {
+	in, m, err := s.opened(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	c := &Contents{Project: in, Request: m, Version: m.Version}
+	if want.VersionID != 0 {
+		if c.Version, err = findVersion(ctx, s.DB, m.ID, want.VersionID); err != nil {
+			return nil, notFound(err)
+		}
+	}
+	base, head := git.OID(c.Version.Base), git.OID(c.Version.Head)
+	if want.Commits {
+		if c.Commits, err = s.Repos.CommitsOf(ctx, in, base, head, want.Paging); err != nil {
+			return nil, fmt.Errorf("commits of merge request %d: %w", m.ID, err)
+		}
+	}
+	if want.Diff {
+		if c.Diff, err = s.Repos.DiffOf(ctx, in, base, head, want.Options); err != nil {
+			return nil, fmt.Errorf("changes of merge request %d: %w", m.ID, err)
+		}
+	}
+	return c, nil
+}
+
+// collectWork finds out what git has to say of new versions of a merge request.
+type collectWork struct {
+	ID int64 `json:"id"`
+}
+
+// Kind names the work in the queue.
+func (collectWork) Kind() string { return "merge_collect" }
+
+func (s *Service) workCollect(ctx context.Context, w collectWork) error {
+	if err := s.collect(ctx, w.ID); err != nil {
+		return ignoreRefusal(err) // gone meanwhile
+	}
+	return s.workCheck(ctx, checkWork(w)) // so that lists tell of it
+}
+
+// collect takes the commits of new versions into the project and writes down
+// what they are. Whoever comes first does it: the queue, or one who looks at the
+// request before.
+func (s *Service) collect(ctx context.Context, id int64) error {
+	pending, err := findPending(ctx, s.DB, id)
+	if err != nil {
+		return fmt.Errorf("new versions of merge request %d: %w", id, err)
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	m, err := findRequestByID(ctx, s.DB, id)
+	if err != nil {
+		return notFound(err)
+	}
+	target, err := s.system(ctx, &m.ProjectID)
+	if err != nil {
+		return err
+	}
+	if target == nil {
+		return errs.NotFound("Merge Request")
+	}
+	source, err := s.system(ctx, m.SourceProjectID)
+	if err != nil {
+		return err
+	}
+	// Once begun it ends, though one who looks at the request may go: the ref
+	// has moved, and what follows belongs to it.
+	ctx = context.WithoutCancel(ctx)
+	for _, v := range pending {
+		if err := s.collectVersion(ctx, target, source, m, v); err != nil {
+			return fmt.Errorf("version %d of merge request %d: %w", v.ID, m.ID, err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) collectVersion(ctx context.Context, target, source *project.Project, m *MergeRequest, v *Version) error {
+	var commits []*git.Commit
+	err := s.Repos.Adopt(ctx, target, source, m.IID, git.OID(v.Head))
+	if err == nil {
+		commits, err = s.measure(ctx, target, m, v)
+	}
+	if err != nil && !errs.Is(err, errs.KindNotFound) { // what is gone was pushed over at once
+		return err
+	}
+	named, err := s.namedIssues(ctx, target, m, commits)
+	if err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
+		if ok, err := collectVersion(ctx, tx, v); err != nil || !ok {
+			return err
+		}
+		if now.PreparedAt == nil {
+			at := s.Now()
+			now.PreparedAt = &at
+			if err := saveRequest(ctx, tx, now); err != nil {
+				return err
+			}
+		}
+		if err := saveIssues(ctx, tx, m.ID, named); err != nil {
+			return err
+		}
+		if err := saveCommits(ctx, tx, m.ID, commits); err != nil {
+			return err
+		}
+		by := now.AuthorID
+		if v.authorID != nil {
+			by = *v.authorID
+			if text := pushText(commits, v); text != "" {
+				if err := s.Plan.TellSystem(ctx, tx, actor.Actor{ID: by}, m.thing(), m.IID, m.ProjectID, text); err != nil {
+					return err
+				}
+			}
+		}
+		return s.tell(ctx, tx, Change{Request: now, Kind: Collected, By: by})
+	})
+}
+
+// measure finds out how a version lies to the target, and reads its commits.
+func (s *Service) measure(ctx context.Context, target *project.Project, m *MergeRequest, v *Version) ([]*git.Commit, error) {
+	start, err := s.tip(ctx, target, m.TargetBranch)
+	if err != nil {
+		return nil, err
+	}
+	v.Start = string(start)
+	if start == "" { // compared with nothing everything would be new
+		v.Base = v.Head
+		return nil, nil
+	}
+	span, err := s.Repos.Span(ctx, target, start, git.OID(v.Head))
+	if err != nil {
+		return nil, err
+	}
+	v.Base, v.Files = string(span.Base), int64(span.Files)
+	page, err := s.Repos.CommitsOf(ctx, target, span.Base, git.OID(v.Head), db.Paging{Limit: maxRead})
+	return page.Items, err
+}
+
+// maxRead is how many commits of a version are read for what they tell.
+const maxRead = 200
+
+// pushText tells of the commits that came with a push, as far as they were read.
+func pushText(commits []*git.Commit, v *Version) string {
+	if v.was == v.Head { // another target
+		return ""
+	}
+	var fresh []string
+	for _, c := range commits {
+		if string(c.ID) == v.was {
+			break
+		}
+		fresh = append(fresh, fmt.Sprintf("* %s - %s", c.ID[:8], c.Title))
+	}
+	if len(fresh) == 0 {
+		return ""
+	}
+	const shown = 20
+	word, more := "commits", ""
+	if len(fresh) == 1 {
+		word = "commit"
+	}
+	n := len(fresh)
+	if n > shown {
+		fresh, more = fresh[:shown], fmt.Sprintf("\n* and %d more", n-shown)
+	}
+	return fmt.Sprintf("added %d %s\n\n%s%s", n, word, strings.Join(fresh, "\n"), more)
+}

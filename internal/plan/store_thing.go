@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"context"
+
+	"svc/internal/db"
+)
+
+// table is where things of a kind are kept; others are named after one of them.
+func (k Kind) table() string {
+	if k == MergeKind {
+		return "merge_request"
+	}
+	return "issue"
+}
+
+// People are those who have to do with a thing in one way.
+type People string
+
+// The ways.
+const (
+	Assignees People = "assignees"
+	Reviewers People = "reviewers" // of merge requests
+)
+
+// table is where a kind of things keeps these people.
+func (p People) table(k Kind) string { return k.table() + "_" + string(p) }
+
+// pair is a row of a table that joins two things.
+type pair struct{ first, second int64 }
+
+func scanPair(s db.Scanner) (p pair, err error) {
+	err = s.Scan(&p.first, &p.second)
+	return p, err
+}
+
+// findPeople gives the ids of those who have to do with things, in order.
+func findPeople(ctx context.Context, q db.Q, kind Kind, as People, things []int64) (map[int64][]int64, error) {
+	key := kind.table() + "_id"
+	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(things))+` ORDER BY user_id`, db.Any(things)...)
+	found := map[int64][]int64{}
+	for _, a := range list {
+		found[a.first] = append(found[a.first], a.second)
+	}
+	return found, err
+}
+
+// savePeople writes who has to do with a thing: those who stay are left as they
+// are.
+func savePeople(ctx context.Context, tx *db.Tx, of Thing, as People, users []int64) error {
+	key := of.Kind.table() + "_id"
+	gone, args := ``, []any{of.ID}
+	if len(users) > 0 {
+		gone, args = ` AND user_id NOT IN `+db.In(len(users)), append(args, db.Any(users)...)
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM `+as.table(of.Kind)+` WHERE `+key+` = ?`+gone, args...); err != nil {
+		return err
+	}
+	for _, id := range users {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO `+as.table(of.Kind)+` (`+key+`, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, of.ID, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findLabelsOf gives the labels of things, by name, with the order that the
+// project of each has.
+func findLabelsOf(ctx context.Context, q db.Q, kind Kind, things []int64) (map[int64][]*Label, error) {
+	type row struct {
+		thing int64
+		label *Label
+	}
+	key := kind.table() + "_id"
+	list, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
+		r := row{label: &Label{}}
+		l := r.label
+		err := s.Scan(&r.thing, &l.ID, &l.ProjectID, &l.GroupID, &l.Name, &l.Color, &l.Description, db.Time(&l.CreatedAt), db.Time(&l.UpdatedAt), &l.Priority)
+		return r, err
+	}, `SELECT x.`+key+`, `+labelColumns+` FROM `+kind.table()+`_labels x JOIN `+kind.table()+`s i ON i.id = x.`+key+` JOIN labels l ON l.id = x.label_id
+			LEFT JOIN label_priorities o ON o.label_id = l.id AND o.project_id = i.project_id
+		WHERE x.`+key+` IN `+db.In(len(things))+` ORDER BY l.name, l.id`, db.Any(things)...)
+	found := map[int64][]*Label{}
+	for _, r := range list {
+		found[r.thing] = append(found[r.thing], r.label)
+	}
+	return found, err
+}
+
+func changeLabels(ctx context.Context, tx *db.Tx, of Thing, added, removed []*Label) error {
+	table, key := of.Kind.table()+"_labels", of.Kind.table()+"_id"
+	for _, l := range added {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+key+`, label_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, of.ID, l.ID); err != nil {
+			return err
+		}
+	}
+	for _, l := range removed {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE `+key+` = ? AND label_id = ?`, of.ID, l.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countOpenThreads counts the threads of things that nobody has settled.
+func countOpenThreads(ctx context.Context, q db.Q, kind Kind, things []int64) (map[int64]int64, error) {
+	list, err := db.All(ctx, q, scanPair, `
+		SELECT n.noteable_id, count(DISTINCT n.discussion_id) FROM notes n
+		WHERE n.noteable_type = ? AND n.noteable_id IN `+db.In(len(things))+` AND n.type <> '' AND n.system = '' AND n.resolved_at IS NULL
+		GROUP BY n.noteable_id`, append([]any{string(kind)}, db.Any(things)...)...)
+	found := map[int64]int64{}
+	for _, row := range list {
+		found[row.first] = row.second
+	}
+	return found, err
+}

@@ -1,0 +1,136 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Landing says how a commit comes into a branch of the same repository.
+type Landing struct {
+	Branch        string
+	Old           git.OID // where the branch must be
+	Head          git.OID // what comes
+	Forward       bool    // without a merge commit
+	Squash        bool    // as one commit
+	MergeMessage  string
+	SquashMessage string
+	Author        git.Signature // of the one commit
+	// About tells what the push is for, once it is known what it brings.
+	About func(Landed) string
+}
+
+// Landed are the commits that were made.
+type Landed struct {
+	Merge  git.OID // empty without a merge commit
+	Squash git.OID
+}
+
+// Land brings a commit into a branch for an actor who may merge into it, and
+// records it as a push about something. Conflict when the branch has moved;
+// Unprocessable when the two can not be merged, or there is nothing to do;
+// Forbidden in the words of the rule that keeps the actor from it.
+func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, l Landing) (Landed, error) {
+	var made Landed
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return made, err
+	}
+	if err := p.Changeable(); err != nil {
+		return made, err
+	}
+	o := git.MergeOptions{Ours: string(l.Old), Theirs: string(l.Head), Author: s.signature(by), Committer: s.signature(by)}
+	tip := l.Head
+	if l.Squash {
+		one := o
+		one.Author, one.Message = l.Author, l.SquashMessage
+		one.Author.When = o.Committer.When
+		c, err := r.Squash(ctx, one)
+		if err != nil {
+			return made, unmerged(err)
+		}
+		tip, made.Squash, o.Theirs = c.ID, c.ID, string(c.ID)
+	}
+	if !l.Forward {
+		o.Message = l.MergeMessage
+		c, err := r.Merge(ctx, o)
+		if err != nil {
+			return made, unmerged(err)
+		}
+		tip, made.Merge = c.ID, c.ID
+	}
+	if tip == l.Old {
+		return made, unmerged(git.ErrNothing)
+	}
+	return made, s.moveBy(ctx, by, p, r, overMerge, journal{About: l.About(made)}, git.Update{Ref: git.Heads + l.Branch, Old: l.Old, New: tip})
+}
+
+// unmerged refuses what git can not merge.
+func unmerged(err error) error {
+	if errors.Is(err, git.ErrConflict) || errors.Is(err, git.ErrNothing) {
+		return errs.Unprocessable("Branch cannot be merged").Because(err)
+	}
+	return missing(err, "Commit")
+}
+
+// TryMerge makes the commit that a merge would make, and keeps it under a ref of
+// its own. Unprocessable when the two can not be merged.
+func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, ours, theirs git.OID, by git.Signature, message string) (git.OID, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return "", err
+	}
+	c, err := r.Merge(ctx, git.MergeOptions{Ours: string(ours), Theirs: string(theirs), Author: by, Committer: by, Message: message})
+	if err != nil {
+		return "", unmerged(err)
+	}
+	if err := r.UpdateRefs(ctx, []git.Update{{Ref: ref, New: c.ID}}); err != nil {
+		return "", fmt.Errorf("keep merge %s: %w", c.ID, passing(err))
+	}
+	return c.ID, nil
+}
+
+// Rebase puts the commits that a branch has beyond a commit of the target on top
+// of that one, in the name of an actor who may push to the branch, which is at
+// head. options are those of the push. Merges are left out, and what changes nothing any more. Unprocessable
+// when they do not go together; the other errors are those of a push.
+func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string) error {
+	p, r, err := s.write(ctx, by, source)
+	if err != nil {
+		return err
+	}
+	from, err := s.open(target.Storage, target.ID)
+	if err != nil {
+		return err
+	}
+	if err := r.Take(ctx, from, onto); err != nil {
+		return missing(err, "Commit")
+	}
+	commits, err := r.Log(ctx, git.LogOptions{From: []string{string(head)}, Not: []string{string(onto)}, NoMerges: true, Order: git.Topo})
+	if err != nil {
+		return missing(err, "Commit")
+	}
+	tip := onto
+	for _, c := range slices.Backward(commits) {
+		made, err := r.CherryPick(ctx, git.MergeOptions{
+			Ours: string(tip), Theirs: string(c.ID), Author: c.Author, Committer: s.signature(by), Message: c.Message,
+		})
+		if errors.Is(err, git.ErrNothing) {
+			continue
+		}
+		if err != nil {
+			return unmerged(err)
+		}
+		tip = made.ID
+	}
+	if tip == head {
+		return nil
+	}
+	return s.moveBy(ctx, by, p, r, overWeb, journal{Options: options}, git.Update{Ref: git.Heads + branch, Old: head, New: tip})
+}

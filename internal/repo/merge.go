@@ -1,0 +1,229 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// What merge requests need of repositories. The feature that has them asks who
+// may see or do something, and gives the projects; what may become of a branch
+// is asked here.
+
+// Tip is the commit of a branch; NotFound.
+func (s *Service) Tip(ctx context.Context, p *project.Project, branch string) (git.OID, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return "", err
+	}
+	if git.CheckRef(git.Heads+branch) != nil {
+		return "", errs.NotFound("Branch")
+	}
+	ref, err := r.Ref(ctx, git.Heads+branch)
+	return ref.Target, missing(err, "Branch")
+}
+
+// MergeRef is the ref under which a project keeps a commit of a merge request.
+func MergeRef(iid int64, name string) string {
+	return "refs/merge-requests/" + strconv.FormatInt(iid, 10) + "/" + name
+}
+
+// Adopt takes the head of a merge request into the project of the target, and
+// keeps it there whatever becomes of the source. NotFound.
+func (s *Service) Adopt(ctx context.Context, target, source *project.Project, iid int64, head git.OID) error {
+	r, err := s.open(target.Storage, target.ID)
+	if err != nil {
+		return err
+	}
+	if source != nil && source.ID != target.ID {
+		from, err := s.open(source.Storage, source.ID)
+		if err != nil {
+			return err
+		}
+		if err := r.Take(ctx, from, head); err != nil {
+			return fmt.Errorf("take commits of project %d: %w", source.ID, missing(err, "Commit"))
+		}
+	}
+	// A force push leaves the head that was: what was said about it stays.
+	err = r.UpdateRefs(ctx, []git.Update{{Ref: MergeRef(iid, "head"), New: head}, {Ref: "refs/svc/keep/" + string(head), New: head}})
+	if err != nil {
+		return fmt.Errorf("keep commit %s: %w", head, missing(err, "Commit"))
+	}
+	return nil
+}
+
+// DropMerge forgets the refs of a merge request that is deleted.
+func (s *Service) DropMerge(ctx context.Context, target *project.Project, iid int64) error {
+	r, err := s.open(target.Storage, target.ID)
+	if err != nil {
+		return err
+	}
+	var gone []git.Update
+	for _, name := range []string{"head", "merge"} {
+		if ref, err := r.Ref(ctx, MergeRef(iid, name)); err == nil {
+			gone = append(gone, git.Update{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID})
+		}
+	}
+	return r.UpdateRefs(ctx, gone)
+}
+
+// Span is how two commits of a project lie to each other.
+type Span struct {
+	Base  git.OID // the best common ancestor; empty for none
+	Files int     // that differ between it and the head
+}
+
+// Span finds out how the head of a merge request lies to its target. NotFound.
+func (s *Service) Span(ctx context.Context, p *project.Project, target, head git.OID) (Span, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return Span{}, err
+	}
+	base, err := r.MergeBase(ctx, string(target), string(head))
+	if err != nil && !errors.Is(err, git.ErrNotFound) {
+		return Span{}, passing(err)
+	}
+	d, err := r.Diff(ctx, git.DiffOptions{From: string(base), To: string(head), Straight: true, MaxFiles: 1, MaxLines: 1})
+	if err != nil {
+		return Span{}, missing(err, "Commit")
+	}
+	return Span{base, len(d.Files)}, nil
+}
+
+// DiffOf compares two commits of a merge request as they are; without a base
+// everything is new. NotFound.
+func (s *Service) DiffOf(ctx context.Context, p *project.Project, base, head git.OID, o git.DiffOptions) (*git.Diff, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.From, o.To, o.Straight = string(base), string(head), true
+	if o.MaxFiles == 0 {
+		o.MaxFiles, o.MaxLines = settings.DiffMaxFiles, settings.DiffMaxLines
+	}
+	d, err := r.Diff(ctx, o)
+	return d, missing(err, "Commit")
+}
+
+// CommitsOf lists the commits of a merge request, the newest first. NotFound.
+func (s *Service) CommitsOf(ctx context.Context, p *project.Project, base, head git.OID, pg db.Paging) (db.Page[*git.Commit], error) {
+	var page db.Page[*git.Commit]
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return page, err
+	}
+	ids, err := between(ctx, r, base, head)
+	if err != nil {
+		return page, err
+	}
+	part := slicePage(ids, pg)
+	page = db.Page[*git.Commit]{Total: part.Total, Over: part.Over, More: part.More}
+	page.Items, err = r.Commits(ctx, part.Items)
+	return page, missing(err, "Commit")
+}
+
+// between lists what head has and base has not, the newest first.
+func between(ctx context.Context, r git.Repo, base, head git.OID) ([]git.OID, error) {
+	o := git.LogOptions{From: []string{string(head)}, Order: git.Topo}
+	if base != "" {
+		o.Not = []string{string(base)}
+	}
+	ids, err := r.LogIDs(ctx, o)
+	return ids, missing(err, "Commit")
+}
+
+// Has tells whether a commit is a part of the history of another; false when
+// one of them is not there.
+func (s *Service) Has(ctx context.Context, p *project.Project, in, commit git.OID) (bool, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return false, err
+	}
+	is, err := r.IsAncestor(ctx, string(commit), string(in))
+	if errs.Is(missing(err, "Commit"), errs.KindNotFound) {
+		return false, nil
+	}
+	return is, passing(err)
+}
+
+// Behind counts the commits that a target has and the head of a merge request
+// has not.
+func (s *Service) Behind(ctx context.Context, p *project.Project, target, head git.OID) (int, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.Count(ctx, git.LogOptions{From: []string{string(target)}, Not: []string{string(head)}})
+	return n, missing(err, "Commit")
+}
+
+// Clashes tells whether two commits can not be merged without somebody who
+// decides. NotFound.
+func (s *Service) Clashes(ctx context.Context, p *project.Project, target, head git.OID) (bool, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return false, err
+	}
+	err = r.CanMerge(ctx, string(target), string(head))
+	if errors.Is(err, git.ErrConflict) {
+		return true, nil
+	}
+	return false, missing(err, "Commit")
+}
+
+// MayMerge tells whether an actor may merge into a branch: whoever may push to
+// it, and where it is protected whom that lets merge.
+func (s *Service) MayMerge(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
+	if !s.mayWrite(by, p) || p.ReadOnly {
+		return false, nil
+	}
+	g, err := s.guard(ctx, by, p)
+	if err != nil {
+		return false, err
+	}
+	rules := g.branches.matching(branch)
+	if len(rules) == 0 {
+		return true, nil
+	}
+	return g.may(ctx, rules, MergeInto)
+}
+
+// MayPush tells whether an actor may push to a branch.
+func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
+	if !s.mayWrite(by, p) || p.ReadOnly {
+		return false, nil
+	}
+	g, err := s.guard(ctx, by, p)
+	if err != nil {
+		return false, err
+	}
+	rules := g.branches.matching(branch)
+	if len(rules) == 0 {
+		return true, nil
+	}
+	return g.may(ctx, rules, PushTo)
+}
+
+// Guarded tells whether a branch is protected, or the default one: it is not
+// removed in passing.
+func (s *Service) Guarded(ctx context.Context, p *project.Project, branch string) (bool, error) {
+	if branch == p.DefaultBranch {
+		return true, nil
+	}
+	g, err := s.guard(ctx, actor.System(), p)
+	if err != nil {
+		return false, err
+	}
+	return len(g.branches.matching(branch)) > 0, nil
+}
