@@ -32,7 +32,7 @@ func BenchmarkGitLarge(b *testing.B) {
 			p := start(b, dir, addr)
 			s := newSite(b, addr)
 			g.Git("push", "-q", s.remote(), "main")
-			p.stop(b) // what it keeps of the push is of no account here
+			_ = p.end(b) // what it keeps of the push is of no account here
 			p = start(b, dir, addr)
 			_, err := s.size("repository/tree") // connections, pools
 			check(b, err)
@@ -44,7 +44,7 @@ func BenchmarkGitLarge(b *testing.B) {
 			}
 			wg.Wait()
 			growth = append(growth, (peak()-before)/mebi)
-			p.stop(b)
+			_ = p.end(b)
 		}
 		t.add(b, figure{
 			name: "memory for 8 clients of 1 GiB", measured: median(growth), limit: 64, unit: "MiB",

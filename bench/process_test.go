@@ -114,13 +114,20 @@ func ready(addr string) bool {
 
 func (p *server) stop(b testing.TB) {
 	b.Helper()
+	if err := p.end(b); err != nil {
+		b.Fatalf("stop: %v", err)
+	}
+}
+
+// end stops a server that may be in the middle of long work, which it tells by
+// its status then.
+func (p *server) end(b testing.TB) error {
+	b.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		b.Fatal(err)
 	}
-	if err := p.cmd.Wait(); err != nil {
-		b.Fatalf("stop: %v", err)
-	}
+	return p.cmd.Wait()
 }
 
 // resident is the memory of the process, in bytes, as the kernel counts it.
