@@ -150,5 +150,8 @@ func (a *API) presentIssue(c *call, i *plan.Issue, err error) (issueDetailJSON, 
 	if err != nil {
 		return issueDetailJSON{}, err
 	}
-	return issueDetailJSON{toIssue(c.site, i, false, a.Now()), i.Subscribed}, nil
+	form := issueDetailJSON{toIssue(c.site, i, false, a.Now()), i.Subscribed}
+	n, err := a.Merges.CountOfIssues(c, c.actor, []int64{i.ID})
+	form.MergeRequestsCount = n[i.ID]
+	return form, err
 }

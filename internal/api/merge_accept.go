@@ -8,11 +8,14 @@ import (
 
 func (a *API) mergeAcceptRoutes() {
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
-	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, does("Merge a merge request"))
-	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, does("Do not merge a merge request when its pipeline succeeds"))
-	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), does("Rebase the source branch of a merge request"))
+	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, unready, does("Merge a merge request"))
+	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, unready, does("Do not merge a merge request when its pipeline succeeds"))
+	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), unready, does("Rebase the source branch of a merge request"))
 	handle(a, "GET "+one+"/merge_ref", readAPI.orNobody(), a.getMergeRef, does("Merge a merge request into a ref of its own"))
 }
+
+// unready is what the endpoints answer that need an open request.
+var unready = also(http.StatusMethodNotAllowed, "The merge request is in no state for this.", sayingsJSON{})
 
 type acceptMergeParams struct {
 	mergeParams

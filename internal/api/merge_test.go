@@ -13,13 +13,12 @@ import (
 // a branch that is not there begins at main.
 func commitTo(t testing.TB, s *apptest.Server, as string, id int64, branch, path, content, message string) string {
 	t.Helper()
-	start := `"start_branch":"main",`
-	action := "create"
+	start, from, action := `"start_branch":"main",`, "main", "create"
 	if s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/branches/%s", id, branch), As: as}).Status == 200 {
-		start = ""
-		if s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/files/%s?ref=%s", id, path, branch), As: as}).Status == 200 {
-			action = "update"
-		}
+		start, from = "", branch
+	}
+	if s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/files/%s?ref=%s", id, path, from), As: as}).Status == 200 {
+		action = "update"
 	}
 	var made struct{ ID string }
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/commits", id), As: as, Status: 201,

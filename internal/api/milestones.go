@@ -176,6 +176,14 @@ func (a *API) presentIssues(c *call, p pageParams, list db.Page[*plan.Issue], de
 	if err != nil {
 		return page[issueJSON]{}, err
 	}
+	requests, err := a.Merges.CountOfIssues(c, c.actor, mapped(list.Items, func(i *plan.Issue) int64 { return i.ID }))
+	if err != nil {
+		return page[issueJSON]{}, err
+	}
 	now := a.Now()
-	return offsetPage(p, list, func(i *plan.Issue) issueJSON { return toIssue(c.site, i, details, now) }), nil
+	return offsetPage(p, list, func(i *plan.Issue) issueJSON {
+		form := toIssue(c.site, i, details, now)
+		form.MergeRequestsCount = requests[i.ID]
+		return form
+	}), nil
 }

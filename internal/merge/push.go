@@ -58,8 +58,8 @@ func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 		if err != nil {
 			return err
 		}
-		if c.New != git.ZeroOID && (into || branch == p.Project.DefaultBranch) {
-			w := landedWork{ProjectID: p.Project.ID, UserID: userID, Branch: branch, Old: string(c.Old), New: string(c.New)}
+		if c.New != git.ZeroOID && (into || branch == p.Project.DefaultBranch && p.About == "") {
+			w := landedWork{ProjectID: p.Project.ID, UserID: userID, Branch: branch, Old: string(c.Old), New: string(c.New), Merge: p.About != ""}
 			if err := s.Queue.Add(ctx, tx, w, queue.In(lane)); err != nil {
 				return err
 			}
@@ -156,6 +156,7 @@ type landedWork struct {
 	Branch    string `json:"branch"`
 	Old       string `json:"old"`
 	New       string `json:"new"`
+	Merge     bool   `json:"merge,omitempty"` // of a request, which says itself what it closes
 }
 
 // Kind names the work in the queue.
@@ -175,7 +176,7 @@ func (s *Service) workLanded(ctx context.Context, w landedWork) error {
 			return fmt.Errorf("merge request %d: %w", m.ID, err)
 		}
 	}
-	if w.Branch == in.DefaultBranch {
+	if w.Branch == in.DefaultBranch && !w.Merge {
 		return s.closeByCommits(ctx, in, w)
 	}
 	return nil

@@ -1,0 +1,286 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/app/apptest"
+	"svc/internal/project"
+)
+
+// becomes sends a call until the answer has what is wanted of it.
+func becomes(t testing.TB, s *apptest.Server, c apptest.Call) {
+	t.Helper()
+	until := time.Now().Add(20 * time.Second)
+	for !holds(t, s, c) && time.Now().Before(until) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.Check(t, c)
+}
+
+// holds tells whether an answer is as wanted already.
+func holds(t testing.TB, s *apptest.Server, c apptest.Call) bool {
+	t.Helper()
+	a := s.Send(t, apptest.Call{Do: c.Do, As: c.As})
+	if a.Status != c.Status {
+		return false
+	}
+	var want, got any
+	if json.Unmarshal([]byte(c.Want), &want) != nil || json.Unmarshal(a.Body, &got) != nil {
+		return c.Want == ""
+	}
+	return within(want, got)
+}
+
+func within(want, got any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		for name := range w {
+			ok = ok && within(w[name], g[name])
+		}
+		return ok
+	case []any:
+		g, ok := got.([]any)
+		ok = ok && len(g) == len(w)
+		for i := range w {
+			ok = ok && within(w[i], g[i])
+		}
+		return ok
+	}
+	return want == got || want == "<any>" && got != nil
+}
+
+// proposed makes a branch with a commit and a merge request of it into main, and
+// gives its path.
+func proposed(t testing.TB, s *apptest.Server, as string, id int64, branch, more string) string {
+	t.Helper()
+	commitTo(t, s, as, id, branch, branch+".txt", branch+"\n", "Add "+branch)
+	return requested(t, s, as, id, branch, more)
+}
+
+func requested(t testing.TB, s *apptest.Server, as string, id int64, branch, more string) string {
+	t.Helper()
+	var m struct{ IID, ProjectID int64 }
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: as, Status: 201,
+		JSON: fmt.Sprintf(`{"source_branch":%q,"target_branch":"main","title":"Take %[1]s"%s}`, branch, more)}).JSON(t, &m)
+	return fmt.Sprintf("/projects/%d/merge_requests/%d", id, m.IID)
+}
+
+func TestMergeAccept(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		_, dan := s.User(t, "dan")
+		id := code(t, s, alice, "code", `,"visibility":"public"`)
+		enlist(t, s, id, bobID, project.Developer)
+		at := fmt.Sprintf("/projects/%d", id)
+		tip := func(branch string) (c struct {
+			Commit struct {
+				ID, Message string
+				ParentIDs   []string `json:"parent_ids"`
+			}
+		}) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "GET " + at + "/repository/branches/" + branch, Status: 200}).JSON(t, &c)
+			return c
+		}
+		s.Check(t, apptest.Call{Do: "POST " + at + "/protected_branches", As: alice, JSON: `{"name":"main","push_access_level":0,"merge_access_level":40}`, Status: 201})
+		made(t, s, alice, "POST "+at+"/issues", `{"title":"bug"}`)
+		made(t, s, alice, "POST "+at+"/issues", `{"title":"other"}`)
+		one := proposed(t, s, bob, id, "one", `,"description":"Closes #1, see #2","remove_source_branch":true`)
+		s.Table(t, []apptest.Call{
+			{Name: "what it closes", Do: "GET " + one + "/closes_issues", Status: 200, Want: `[{"iid":1}]`},
+			{Name: "and names", Do: "GET " + one + "/related_issues", Status: 200, Want: `[{"iid":1},{"iid":2}]`},
+			{Name: "from the issue", Do: "GET " + at + "/issues/1/closed_by", Status: 200, Want: `[{"iid":1}]`},
+			{Name: "from the other", Do: "GET " + at + "/issues/2/closed_by", Status: 200, Want: `[]`},
+			{Name: "related", Do: "GET " + at + "/issues/2/related_merge_requests", Status: 200, Want: `[{"iid":1}]`},
+			{Name: "counted", Do: "GET " + at + "/issues/1", Status: 200, Want: `{"merge_requests_count":1}`},
+			{Name: "nobody", Do: "PUT " + one + "/merge", Status: 401},
+			{Name: "a stranger", Do: "PUT " + one + "/merge", As: dan, Status: 401},
+			{Name: "who may not merge", Do: "PUT " + one + "/merge", As: bob, Status: 401, Want: `{"message":"401 Unauthorized"}`},
+			{Name: "another head", Do: "PUT " + one + "/merge", As: alice, JSON: `{"sha":"0000000000000000000000000000000000000000"}`, Status: 409},
+			{Name: "a draft", Do: "PUT " + one, As: bob, JSON: `{"title":"Draft: Take one"}`, Status: 200},
+			{Name: "is not merged", Do: "PUT " + one + "/merge", As: alice, Status: 405, Want: `{"message":"405 Method Not Allowed"}`},
+			{Name: "ready", Do: "PUT " + one, As: bob, JSON: `{"title":"Take one"}`, Status: 200},
+			{Name: "where it would be", Do: "GET " + one + "/merge_ref", Status: 200, Want: `{"commit_id":"<any>"}`},
+		})
+		before, head := tip("main").Commit.ID, tip("one").Commit.ID
+		s.Check(t, apptest.Call{Do: "PUT " + one + "/merge", As: alice, JSON: fmt.Sprintf(`{"sha":%q}`, head), Status: 200,
+			Want: `{"state":"merged","merged_by":{"username":"alice"},"merge_user":{"username":"alice"},"merged_at":"<any>","merge_commit_sha":"<any>","squash_commit_sha":null,"detailed_merge_status":"not_open","merge_status":"can_be_merged"}`})
+		after := tip("main").Commit
+		if want := "Merge branch 'one' into 'main'\n\nTake one\n\nCloses #1\n\nSee merge request alice/code!1"; strings.TrimSpace(after.Message) != want {
+			t.Errorf("message %q, want %q", after.Message, want)
+		}
+		if len(after.ParentIDs) != 2 || after.ParentIDs[0] != before || after.ParentIDs[1] != head {
+			t.Errorf("parents %v, want %s %s", after.ParentIDs, before, head)
+		}
+		becomes(t, s, apptest.Call{Do: "GET " + at + "/issues/1", Status: 200, Want: `{"state":"closed","closed_by":{"username":"alice"}}`})
+		becomes(t, s, apptest.Call{Do: "GET " + at + "/repository/branches/one", Status: 404})
+		s.Table(t, []apptest.Call{
+			{Name: "the other issue stays", Do: "GET " + at + "/issues/2", Status: 200, Want: `{"state":"opened"}`},
+			{Name: "told there", Do: "GET " + at + "/issues/1/notes?activity_filter=only_activity", Status: 200, Want: `[{"body":"closed via merge request !1"}]`},
+			{Name: "a second time", Do: "PUT " + one + "/merge", As: alice, Status: 405},
+			{Name: "stays merged", Do: "PUT " + one, As: alice, JSON: `{"state_event":"reopen"}`, Status: 200, Want: `{"state":"merged"}`},
+			{Name: "its commits", Do: "GET " + one + "/commits", Status: 200, Want: `[{"title":"Add one"}]`},
+			{Name: "of the merge commit", Do: "GET " + at + "/repository/commits/" + after.ID + "/merge_requests", Status: 200, Want: `[{"iid":1}]`},
+			{Name: "event", Do: "GET " + at + "/events?target_type=merge_request&action=merged", Status: 200, Want: `[{"action_name":"accepted","target_iid":1}]`},
+		})
+
+		two := proposed(t, s, bob, id, "two", `,"squash":true`)
+		commitTo(t, s, bob, id, "two", "two.txt", "two again\n", "Again two")
+		var done struct {
+			Squash string `json:"squash_commit_sha"`
+		}
+		s.Check(t, apptest.Call{Do: "PUT " + two + "/merge", As: alice, JSON: `{"squash_commit_message":"All of two","merge_commit_message":"Merged two"}`, Status: 200, Want: `{"state":"merged","squash_commit_sha":"<any>","merge_commit_sha":"<any>"}`}).JSON(t, &done)
+		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/" + done.Squash, Status: 200, Want: `{"title":"All of two","author_name":"bob","committer_name":"alice"}`})
+		if got := tip("main").Commit; strings.TrimSpace(got.Message) != "Merged two" || got.ParentIDs[1] != done.Squash {
+			t.Errorf("main is %+v", got)
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/branches/two", Status: 200})
+
+		s.Check(t, apptest.Call{Do: "PUT " + at, As: alice, JSON: `{"merge_method":"ff"}`, Status: 200})
+		three, four := proposed(t, s, bob, id, "three", ""), proposed(t, s, bob, id, "four", "")
+		s.Check(t, apptest.Call{Do: "PUT " + three + "/merge", As: alice, Status: 200, Want: `{"state":"merged","merge_commit_sha":null}`})
+		if got := tip("main").Commit.ID; got != tip("three").Commit.ID {
+			t.Errorf("main is at %s, not at the head of three", got)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "behind", Do: "GET " + four + "?include_diverged_commits_count=true", Status: 200, Want: `{"detailed_merge_status":"need_rebase","has_conflicts":false,"diverged_commits_count":1}`},
+			{Name: "can not go forward", Do: "PUT " + four + "/merge", As: alice, Status: 422, Want: `{"message":"Branch cannot be merged"}`},
+			{Name: "rebase as a stranger", Do: "PUT " + four + "/rebase", As: dan, Status: 403},
+			{Name: "rebase", Do: "PUT " + four + "/rebase", As: bob, Status: 202, Want: `{"rebase_in_progress":true}`},
+		})
+		becomes(t, s, apptest.Call{Do: "GET " + four + "?include_rebase_in_progress=true", Status: 200, Want: `{"rebase_in_progress":false,"detailed_merge_status":"mergeable","merge_error":null}`})
+		s.Check(t, apptest.Call{Do: "GET " + four + "/versions", Status: 200, Want: `[{"state":"collected"},{"state":"collected"}]`})
+		s.Check(t, apptest.Call{Do: "PUT " + four + "/merge", As: alice, JSON: `{"should_remove_source_branch":true}`, Status: 200, Want: `{"state":"merged"}`})
+
+		commitTo(t, s, bob, id, "left", "a.txt", "left\n", "Left")
+		commitTo(t, s, bob, id, "right", "a.txt", "right\n", "Right\n\nFixes #2")
+		left, right := requested(t, s, bob, id, "left", ""), requested(t, s, bob, id, "right", "")
+		s.Check(t, apptest.Call{Do: "PUT " + left + "/merge", As: alice, Status: 200, Want: `{"state":"merged"}`})
+		s.Table(t, []apptest.Call{
+			{Name: "clash", Do: "GET " + right, Status: 200, Want: `{"detailed_merge_status":"conflict","merge_status":"cannot_be_merged","has_conflicts":true}`},
+			{Name: "is not merged", Do: "PUT " + right + "/merge", As: alice, Status: 422},
+			{Name: "nor tried", Do: "GET " + right + "/merge_ref", Status: 400},
+			{Name: "nor rebased", Do: "PUT " + right + "/rebase", As: bob, Status: 202},
+			{Name: "what it would close", Do: "GET " + right + "/closes_issues", Status: 200, Want: `[{"iid":2}]`},
+			{Name: "the list knows", Do: "GET " + at + "/merge_requests?state=opened", Status: 200, Want: `[{"detailed_merge_status":"conflict"}]`},
+		})
+		becomes(t, s, apptest.Call{Do: "GET " + right + "?include_rebase_in_progress=true", Status: 200, Want: `{"rebase_in_progress":false,"merge_error":"Rebase failed: Rebase locally, resolve all conflicts, then push the branch."}`})
+
+		// What is pushed into the target is merged, and says what it closes.
+		five := proposed(t, s, bob, id, "five", "")
+		s.Check(t, apptest.Call{Do: "DELETE " + at + "/protected_branches/main", As: alice, Status: 204})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/branches?branch=six&ref=five", As: alice, Status: 201})
+		six := proposed(t, s, alice, id, "six", "")
+		s.Check(t, apptest.Call{Do: "PUT " + six + "/merge", As: alice, Status: 200})
+		becomes(t, s, apptest.Call{Do: "GET " + five, Status: 200, Want: `{"state":"merged","merged_by":{"username":"alice"}}`})
+		commitTo(t, s, alice, id, "main", "z.txt", "z\n", "Fixes #2")
+		becomes(t, s, apptest.Call{Do: "GET " + at + "/issues/2", Status: 200, Want: `{"state":"closed"}`})
+	})
+}
+
+// TestMergeRace merges two requests many times at once: each lands once, and
+// nothing that is merged is lost.
+func TestMergeRace(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id := code(t, s, alice, "code", "")
+		const requests, callers = 3, 3
+		var paths []string
+		for i := range requests {
+			paths = append(paths, proposed(t, s, alice, id, fmt.Sprintf("b%d", i), `,"squash":true`))
+		}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		merged := map[string]int{}
+		for range callers {
+			for _, path := range paths {
+				all.Go(func() {
+					a := s.Send(t, apptest.Call{Do: "PUT " + path + "/merge", As: alice})
+					mu.Lock()
+					defer mu.Unlock()
+					switch a.Status {
+					case 200:
+						merged[path]++
+					case 405, 409: // somebody else does it, or has done it
+					default:
+						t.Errorf("%s: %d %s", path, a.Status, a.Body)
+					}
+				})
+			}
+		}
+		all.Wait()
+		var commits []struct{ Title string }
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/commits?per_page=100", id), As: alice, Status: 200}).JSON(t, &commits)
+		found := map[string]int{}
+		for _, c := range commits {
+			found[c.Title]++
+		}
+		for i, path := range paths {
+			if merged[path] != 1 || found[fmt.Sprintf("Take b%d", i)] != 1 || found[fmt.Sprintf("Merge branch 'b%d' into 'main'", i)] != 1 {
+				t.Errorf("%s: merged %d times; commits %v", path, merged[path], found)
+			}
+			s.Check(t, apptest.Call{Do: "GET " + path, As: alice, Status: 200, Want: `{"state":"merged"}`})
+		}
+	})
+}
+
+// TestMergeForks proposes from forks, and looks for what others must not see.
+func TestMergeForks(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		danID, dan := s.User(t, "dan")
+		id := code(t, s, alice, "code", `,"visibility":"public"`)
+		var fork struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/fork", id), As: bob, JSON: `{"visibility":"private"}`, Status: 201}).JSON(t, &fork)
+		becomes(t, s, apptest.Call{Do: fmt.Sprintf("GET /projects/%d", fork.ID), As: bob, Status: 200, Want: `{"import_status":"finished"}`})
+		secret := commitTo(t, s, bob, fork.ID, "secret", "s.txt", "secret\n", "A secret title")
+		commitTo(t, s, bob, fork.ID, "work", "w.txt", "work\n", "Add work")
+		strange := code(t, s, bob, "strange", "")
+		at := fmt.Sprintf("/projects/%d", id)
+		s.Table(t, []apptest.Call{
+			{Name: "into a project of elsewhere", Do: fmt.Sprintf("POST /projects/%d/merge_requests", strange), As: bob, JSON: fmt.Sprintf(`{"source_branch":"main","target_branch":"main","title":"x","target_project_id":%d}`, id), Status: 422,
+				Want: `{"message":["Source project is not a fork of the target project"]}`},
+			{Name: "from a fork that one does not see", Do: fmt.Sprintf("POST /projects/%d/merge_requests", fork.ID), As: dan, JSON: fmt.Sprintf(`{"source_branch":"work","target_branch":"main","title":"x","target_project_id":%d}`, id), Status: 404},
+			{Name: "into a project that one does not see", Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: alice, JSON: fmt.Sprintf(`{"source_branch":"main","target_branch":"work","title":"x","target_project_id":%d}`, fork.ID), Status: 404},
+			{Name: "from the fork", Do: fmt.Sprintf("POST /projects/%d/merge_requests", fork.ID), As: bob, JSON: fmt.Sprintf(`{"source_branch":"work","target_branch":"main","title":"Work","target_project_id":%d,"labels":"bug","assignee_id":%d,"allow_collaboration":true}`, id, danID), Status: 201,
+				Want: fmt.Sprintf(`{"iid":1,"project_id":%d,"source_project_id":%d,"labels":[],"assignees":[],"allow_collaboration":true,"user":{"can_merge":false},"detailed_merge_status":"mergeable"}`, id, fork.ID)},
+			{Name: "everybody sees what it changes", Do: "GET " + at + "/merge_requests/1/diffs", Status: 200, Want: `[{"new_path":"w.txt"}]`},
+			{Name: "but nothing else of the fork", Do: "GET " + at + "/repository/commits/" + secret, Status: 404},
+			{Name: "nor its path", Do: "GET " + at + "/merge_requests/1", Status: 200, Not: []string{"bob/code"}},
+			{Name: "nor in lists of commits", Do: "GET " + at + "/repository/commits?all=true", Status: 200, Want: `[{"title":"first"}]`},
+			{Name: "not by its author", Do: "PUT " + at + "/merge_requests/1/merge", As: bob, Status: 401},
+		})
+		more := commitTo(t, s, bob, fork.ID, "work", "w.txt", "work and more\n", "More work")
+		s.Table(t, []apptest.Call{
+			{Name: "a push to the fork", Do: "GET " + at + "/merge_requests/1", Status: 200, Want: fmt.Sprintf(`{"sha":%q}`, more)},
+			{Name: "its commits", Do: "GET " + at + "/merge_requests/1/commits", Status: 200, Want: `[{"title":"More work"},{"title":"Add work"}]`},
+			{Name: "told", Do: fmt.Sprintf("GET %s/merge_requests/1/versions", at), Status: 200, Want: `[{"state":"collected"},{"state":"collected"}]`},
+			{Name: "merge", Do: "PUT " + at + "/merge_requests/1/merge", As: alice, JSON: `{"should_remove_source_branch":true}`, Status: 200, Want: `{"state":"merged"}`},
+			{Name: "there", Do: "GET " + at + "/repository/files/w.txt/raw?ref=main", Status: 200},
+			{Name: "the branch of somebody else stays", Do: fmt.Sprintf("GET /projects/%d/repository/branches/work", fork.ID), As: bob, Status: 200},
+		})
+		// A fork that goes leaves what it proposed.
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", fork.ID), As: bob, JSON: fmt.Sprintf(`{"source_branch":"secret","target_branch":"main","title":"Secret","target_project_id":%d}`, id), Status: 201})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d", fork.ID), As: bob, Status: 202})
+		s.Table(t, []apptest.Call{
+			{Name: "what a fork had proposed", Do: "GET " + at + "/merge_requests/2/commits", Status: 200, Want: `[{"title":"A secret title"}]`},
+			{Name: "can not be merged", Do: "GET " + at + "/merge_requests/2", Status: 200, Want: `{"detailed_merge_status":"commits_status"}`},
+			{Name: "for members only", Do: "PUT " + at, As: alice, JSON: `{"merge_requests_access_level":"private"}`, Status: 200},
+			{Name: "so others know nothing", Do: "GET " + at + "/merge_requests/2", As: dan, Status: 404},
+			{Do: "GET /merge_requests?scope=all", As: dan, Status: 200, Want: `[]`},
+			{Do: "GET " + at + "/events?target_type=merge_request", As: dan, Status: 200, Want: `[]`},
+			{Do: "GET " + at + "/repository/commits/" + secret + "/merge_requests", As: dan, Status: 404},
+		})
+	})
+}
