@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"svc/internal/ci"
 	"svc/internal/merge"
 )
 
@@ -11,6 +12,8 @@ func (a *API) mergeAcceptRoutes() {
 	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, unready, does("Merge a merge request"))
 	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, unready, does("Do not merge a merge request when its pipeline succeeds"))
 	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), unready, does("Rebase the source branch of a merge request"))
+	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listMergePipelines, does("List the pipelines of a merge request"))
+	handle(a, "POST "+one+"/pipelines", writeAPI, a.createMergePipeline, does("Create a pipeline of a merge request"))
 	handle(a, "GET "+one+"/merge_ref", readAPI.orNobody(), a.getMergeRef, does("Merge a merge request into a ref of its own"))
 }
 
@@ -64,4 +67,19 @@ type mergeRefJSON struct {
 func (a *API) getMergeRef(c *call, p mergeParams) (mergeRefJSON, error) {
 	id, err := a.Merges.MergeRef(c, c.actor, p.Project, p.Request)
 	return mergeRefJSON{id}, err
+}
+
+// listMergePipelines: https://docs.gitlab.com/api/merge_requests/#list-merge-request-pipelines
+func (a *API) listMergePipelines(c *call, p mergePageParams) (page[pipelineJSON], error) {
+	in, list, err := a.CI.RequestPipelines(c, c.actor, p.Project, p.Request, p.paging())
+	if err != nil {
+		return page[pipelineJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(of *ci.Pipeline) pipelineJSON { return a.toPipeline(in[of.ProjectID].FullPath, of) }), nil
+}
+
+// createMergePipeline: https://docs.gitlab.com/api/merge_requests/#create-merge-request-pipeline
+func (a *API) createMergePipeline(c *call, p mergeParams) (pipelineDetailJSON, error) {
+	in, made, err := a.CI.CreateRequestPipeline(c, c.actor, p.Project, p.Request)
+	return a.presentPipeline(c, in, made, err)
 }

@@ -26,6 +26,8 @@ var mergeRows = map[string]ciRow{
 	"GET " + mergeAt + "/raw_diffs":                              seen("/merge_requests/99/raw_diffs", 404),
 	"GET " + mergeAt + "/versions":                               seen("/merge_requests/99/versions", 404),
 	"GET " + mergeAt + "/versions/{version_id}":                  seen("/merge_requests/99/versions/1", 404),
+	"GET " + mergeAt + "/pipelines":                              seen("/merge_requests/99/pipelines", 404),
+	"POST " + mergeAt + "/pipelines":                             doneBy(project.NoAccess, "/merge_requests/99/pipelines", "", 404),
 	"GET " + mergeAt + "/merge_ref":                              seen("/merge_requests/99/merge_ref", 404),
 	"PUT " + mergeAt + "/merge":                                  doneBy(project.NoAccess, "/merge_requests/99/merge", "", 404),
 	"PUT " + mergeAt + "/rebase":                                 doneBy(project.NoAccess, "/merge_requests/99/rebase", "", 404),

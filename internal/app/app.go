@@ -148,7 +148,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
-		Projects: a.Projects, Repos: a.Repos, Now: a.now,
+		Projects: a.Projects, Repos: a.Repos, Merges: a.Merges, Now: a.now,
 		LogDir: filepath.Join(a.Config.DataDir, "logs"), TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),

@@ -199,6 +199,9 @@ func (a *Assignment) prepareSources() {
 	if a.Depth > 0 && !j.Tag {
 		branch, tag = j.Ref, ""
 	}
+	if p.facts.Request != nil { // its commit is all that is known to be there
+		branch, tag = "", ""
+	}
 	if branch != "" {
 		a.Refspecs = append(a.Refspecs, fmt.Sprintf("+refs/heads/%s:refs/remotes/origin/%s", branch, branch))
 	}

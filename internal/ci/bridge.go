@@ -125,7 +125,7 @@ func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *
 	m := &making{by: by, src: src, content: j.Options.Trigger.Content(), parent: j}
 	m.pipeline = &Pipeline{
 		ProjectID: j.ProjectID, Status: flow.Created, Source: FromParent, Ref: parent.Ref, Tag: parent.Tag, SHA: parent.SHA, BeforeSHA: parent.BeforeSHA,
-		Child: true, facts: facts{TagMessage: parent.facts.TagMessage, ConfigPath: parent.facts.ConfigPath},
+		Child: true, facts: facts{TagMessage: parent.facts.TagMessage, ConfigPath: parent.facts.ConfigPath, Request: parent.facts.Request, OpenRequests: parent.facts.OpenRequests},
 	}
 	return m, s.complete(ctx, m)
 }

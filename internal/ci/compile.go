@@ -50,6 +50,8 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 		Source: string(m.pipeline.Source),
 		Ref:    m.pipeline.Ref,
 		Tag:    m.pipeline.Tag,
+
+		MergeRequest: m.pipeline.facts.Request != nil,
 	}}
 	set, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -136,6 +138,9 @@ func (s *Service) input(ctx context.Context, m *making, src *config.Source) erro
 				return nil, false, err
 			}
 			return m.src.Changed(ctx, from, m.pipeline.SHA, false)
+		}
+		if r := m.pipeline.facts.Request; r != nil {
+			return m.src.Changed(ctx, r.Base, m.pipeline.SHA, true)
 		}
 		if m.pipeline.Source != FromPush || m.pipeline.Tag || m.pipeline.BeforeSHA == string(git.ZeroOID) {
 			return nil, false, nil

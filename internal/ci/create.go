@@ -258,13 +258,13 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 // complete asks whether the actor may, and completes what is known.
 func (s *Service) complete(ctx context.Context, m *making) error {
 	p := m.pipeline
-	may, err := m.src.MayRun(ctx, p.Ref, p.Tag)
+	may, err := m.src.MayRun(ctx, p.branch(), p.Tag)
 	if err != nil {
 		return err
 	}
 	if !may {
 		return errs.InvalidField("base", "You do not have sufficient permission to run a pipeline on '%s'. "+
-			"Please select a different branch or contact your administrator for assistance.", p.Ref)
+			"Please select a different branch or contact your administrator for assistance.", p.branch())
 	}
 	if m.commit, err = m.src.Commit(ctx, p.SHA); errs.Is(err, errs.KindNotFound) {
 		return errs.InvalidField("base", "Commit not found")
@@ -273,6 +273,11 @@ func (s *Service) complete(ctx context.Context, m *making) error {
 	}
 	if p.Protected, err = m.src.Protected(ctx, p.Ref, p.Tag); err != nil {
 		return err
+	}
+	if p.facts.Request == nil && !p.Tag && p.ProjectID == m.src.Project.ID {
+		if p.facts.OpenRequests, err = s.openRequests(ctx, p.ProjectID, p.Ref); err != nil {
+			return err
+		}
 	}
 	p.CreatedAt = s.Now()
 	p.UpdatedAt = p.CreatedAt

@@ -104,6 +104,9 @@ func (s *Service) idClaims(ctx context.Context, a *Assignment) (*idClaims, error
 	if j.Tag {
 		kind, at = "tag", "refs/tags/"+j.Ref
 	}
+	if a.Pipeline.facts.Request != nil {
+		at = j.Ref
+	}
 	c := &idClaims{
 		Issuer: s.Site.URL, Subject: fmt.Sprintf("project_path:%s:ref_type:%s:ref:%s", p.FullPath, kind, j.Ref),
 		IssuedAt: now.Unix(), NotBefore: now.Add(-idTokenEarly).Unix(), Expires: now.Add(j.Timeout).Unix(),

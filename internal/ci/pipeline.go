@@ -30,7 +30,7 @@ type Pipeline struct {
 	IID        int64 // its number within the project
 	Status     flow.Status
 	Source     Source
-	Ref        string // the short name of a branch or tag
+	Ref        string // the short name of a branch or tag, or the full one of a merge request
 	Tag        bool
 	SHA        string
 	BeforeSHA  string
@@ -68,6 +68,10 @@ type facts struct {
 	Schedule     string `json:"schedule,omitempty"`      // its description
 	ConfigPath   string `json:"config_path,omitempty"`
 	TagMessage   string `json:"tag_message,omitempty"`
+	// Request is set for a pipeline of a merge request, and its children.
+	Request *request `json:"merge_request,omitempty"`
+	// OpenRequests are those from the branch when the pipeline was made.
+	OpenRequests []string `json:"open_merge_requests,omitempty"`
 	// Upstream is set for a pipeline that a trigger job made.
 	Upstream *upstream `json:"upstream,omitempty"`
 }

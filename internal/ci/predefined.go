@@ -52,6 +52,7 @@ func (sc *scene) predefined() []config.Variable {
 	sc.projectVariables(&v)
 	sc.commitVariables(&v)
 	sc.pipelineVariables(&v)
+	sc.requestVariables(&v)
 	sc.userVariables(&v)
 	return v
 }
@@ -115,13 +116,14 @@ func (sc *scene) commitVariables(v *variables) {
 	v.add("CI_COMMIT_SHA", p.SHA)
 	v.add("CI_COMMIT_SHORT_SHA", p.SHA[:min(8, len(p.SHA))])
 	v.add("CI_COMMIT_BEFORE_SHA", p.BeforeSHA)
-	v.add("CI_COMMIT_REF_NAME", p.Ref)
-	v.add("CI_COMMIT_REF_SLUG", slug(p.Ref))
+	v.add("CI_COMMIT_REF_NAME", p.branch())
+	v.add("CI_COMMIT_REF_SLUG", slug(p.branch()))
 	v.add("CI_COMMIT_REF_PROTECTED", strconv.FormatBool(p.Protected))
-	if p.Tag {
+	switch {
+	case p.Tag:
 		v.add("CI_COMMIT_TAG", p.Ref)
 		v.add("CI_COMMIT_TAG_MESSAGE", p.facts.TagMessage)
-	} else {
+	case p.facts.Request == nil: // that of a merge request is of no branch
 		v.add("CI_COMMIT_BRANCH", p.Ref)
 	}
 	if c == nil { // it has gone from the repository

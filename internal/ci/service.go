@@ -14,6 +14,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/merge"
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -37,6 +38,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Repos    *repo.Service
+	Merges   *merge.Service
 	Site     Site
 	LogDir   string // for logs of running jobs, where there is one node
 	// TemplateDir is where the operator puts CI templates; it may be missing.
@@ -59,12 +61,15 @@ type Service struct {
 	side
 }
 
-// New makes the service, takes on its background work, and follows pushes.
+// New makes the service, takes on its background work, and follows pushes
+// and merge requests.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
 	s.serveRunners()
 	d.Repos.OnPush(s.pushed)
+	d.Merges.OnChange(s.requestChanged)
+	d.Merges.OnPipelines(s.headPipeline)
 	d.Users.OnDelete(s.leaveUser)
 	return s
 }

@@ -203,6 +203,11 @@ func (s *Service) workPlay(ctx context.Context, w playWork) error {
 
 // told tells those who follow a pipeline that its state has changed.
 func (s *Service) told(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+	if p.Status.Done() && !p.Child {
+		if err := s.Merges.PipelineEnded(ctx, tx, p.SHA); err != nil {
+			return err
+		}
+	}
 	if p.ParentJobID == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 func (s *Service) handleWork() {
 	s.Queue.Lane(lane, 4)
 	queue.Handle(s.Queue, s.workPush)
+	queue.Handle(s.Queue, s.workRequest)
 	queue.Handle(s.Queue, s.giveTurn)
 	queue.Handle(s.Queue, s.workBridge)
 	queue.Handle(s.Queue, s.mirror)

@@ -251,3 +251,28 @@ func pushText(commits []*git.Commit, v *Version) string {
 	}
 	return fmt.Sprintf("added %d %s\n\n%s%s", n, word, strings.Join(fresh, "\n"), more)
 }
+
+// Heads gives the heads that a merge request has had lately, the newest first; for
+// one that was read.
+func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) {
+	const most = 100
+	page, err := listVersions(ctx, s.DB, m.ID, db.Paging{Limit: most})
+	if err != nil {
+		return nil, fmt.Errorf("versions of merge request %d: %w", m.ID, err)
+	}
+	heads := []string{m.Head}
+	for _, v := range page.Items {
+		heads = append(heads, v.Head)
+	}
+	return heads, nil
+}
+
+// ByID gives a merge request by its id to those who see it, for work of other
+// features; NotFound.
+func (s *Service) ByID(ctx context.Context, by actor.Actor, id int64) (*MergeRequest, error) {
+	m, err := findRequestByID(ctx, s.DB, id)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	return s.Get(ctx, by, project.RefTo(m.ProjectID), m.IID)
+}

@@ -12,9 +12,13 @@ import (
 	"svc/internal/project"
 )
 
-// hidden are the beginnings of refs that are the program's own: clients
-// neither see nor move them.
-func hidden() []string { return []string{"refs/svc/", "refs/merge-requests/"} }
+// own are the beginnings of refs that are the program's own: clients neither see
+// nor move them.
+func own() []string { return []string{"refs/svc/"} }
+
+// hidden are those, and the refs of merge requests: nobody moves them, and those
+// fetch them who read merge requests.
+func hidden() []string { return append(own(), "refs/merge-requests/") }
 
 // door is the way by which a push comes in.
 type door int

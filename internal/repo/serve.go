@@ -16,6 +16,7 @@ import (
 type Fetching struct {
 	Project *project.Project
 	repo    git.Repo
+	hide    []string
 }
 
 // Fetch opens a repository for git's own protocol, for those who may read it
@@ -39,7 +40,11 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Fetching{Project: p, repo: r}, nil
+	f := &Fetching{Project: p, repo: r, hide: hidden()}
+	if by.Deploy == nil && p.MayRead(by, project.MergePart) {
+		f.hide = own()
+	}
+	return f, nil
 }
 
 // scoped asks that a credential has one of the scopes.
@@ -54,13 +59,13 @@ func scoped(by actor.Actor, scopes ...string) error {
 
 // Advertise tells a client over HTTP what there is to fetch.
 func (f *Fetching) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
-	o.Hide = hidden()
+	o.Hide = f.hide
 	return f.repo.AdvertiseUpload(ctx, out, o)
 }
 
 // UploadPack serves a fetch or clone.
 func (f *Fetching) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
-	o.Hide = hidden()
+	o.Hide = f.hide
 	return f.repo.UploadPack(ctx, in, out, o)
 }
 

@@ -1,0 +1,287 @@
+package ci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/merge"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+)
+
+// request is what variables tell of the merge request of a pipeline. It is stored
+// as JSON.
+type request struct {
+	ID              int64    `json:"id"`
+	IID             int64    `json:"iid"`
+	ProjectID       int64    `json:"project_id"`
+	ProjectPath     string   `json:"project_path"`
+	SourceProjectID int64    `json:"source_project_id"`
+	SourcePath      string   `json:"source_path"`
+	SourceBranch    string   `json:"source_branch"`
+	SourceProtected bool     `json:"source_protected"`
+	TargetBranch    string   `json:"target_branch"`
+	TargetProtected bool     `json:"target_protected"`
+	Title           string   `json:"title"`
+	Description     string   `json:"description"` // its beginning
+	Truncated       bool     `json:"truncated"`
+	Draft           bool     `json:"draft"`
+	Squash          bool     `json:"squash"`
+	Assignees       []string `json:"assignees,omitempty"`
+	Labels          []string `json:"labels,omitempty"`
+	Milestone       string   `json:"milestone,omitempty"`
+	VersionID       int64    `json:"version_id"`
+	Base            string   `json:"base"`
+}
+
+// requestChanged has a pipeline made of a new head of a merge request.
+func (s *Service) requestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
+	if c.Kind != merge.Collected || c.Request.State != merge.Opened || c.By <= 0 {
+		return nil
+	}
+	w := requestWork{RequestID: c.Request.ID, UserID: c.By, SHA: c.Request.Head, Origin: fmt.Sprintf("merge/%d/%s/%s", c.Request.ID, c.Request.Head, c.Request.TargetBranch)}
+	return s.Queue.Add(ctx, tx, w, queue.In(lane))
+}
+
+// requestWork makes the pipeline of a merge request.
+type requestWork struct {
+	RequestID int64  `json:"merge_request_id"`
+	UserID    int64  `json:"user_id"`
+	SHA       string `json:"sha"`
+	Origin    string `json:"origin"`
+}
+
+// Kind names the work in the queue.
+func (requestWork) Kind() string { return "ci_merge_request" }
+
+func (s *Service) workRequest(ctx context.Context, w requestWork) error {
+	by, err := s.as(ctx, w.UserID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	m, err := s.Merges.ByID(ctx, by, w.RequestID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	if m.State != merge.Opened || m.Head != w.SHA {
+		return nil
+	}
+	making, err := s.proposeRequest(ctx, by, m)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	making.origin = &w.Origin
+	// A file that is broken fails the pipeline of the branch already.
+	if _, err := s.create(ctx, making, false); ignoreRefusal(err) != nil {
+		return fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// proposeRequest prepares the pipeline of a merge request, which runs in the
+// project of the source: Invalid when it can not be, Forbidden or NotFound when
+// the actor may not run pipelines there.
+func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.MergeRequest) (*making, error) {
+	if m.SourceProjectID == nil || m.Version == nil || m.State != merge.Opened {
+		return nil, errs.InvalidField("base", "Merge request is not open")
+	}
+	src, err := s.Repos.Source(ctx, by, project.RefTo(*m.SourceProjectID))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case src.Project.Builds == project.Disabled:
+		return nil, errs.InvalidField("base", "Pipelines are disabled!")
+	case src.Project.Archived:
+		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
+	}
+	if err := src.Project.Enough(by, project.Developer); err != nil {
+		return nil, err
+	}
+	facts, err := s.requestFacts(ctx, src, m)
+	if err != nil {
+		return nil, err
+	}
+	making := &making{by: by, src: src}
+	making.pipeline = &Pipeline{
+		ProjectID: src.Project.ID, Status: flow.Created, Source: FromMerge, Ref: repo.MergeRef(m.IID, "head"), SHA: m.Head, BeforeSHA: string(git.ZeroOID),
+		facts: *facts,
+	}
+	return making, s.complete(ctx, making)
+}
+
+// requestFacts are what variables tell of a merge request.
+func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.MergeRequest) (*facts, error) {
+	const most = 2700 // bytes of a description
+	r := &request{
+		ID: m.ID, IID: m.IID, ProjectID: m.ProjectID, ProjectPath: m.ProjectPath, SourceProjectID: src.Project.ID, SourcePath: src.Project.FullPath,
+		SourceBranch: m.SourceBranch, TargetBranch: m.TargetBranch, Title: m.Title, Description: m.Description, Draft: m.Draft, Squash: m.SquashOnMerge,
+		VersionID: m.Version.ID, Base: m.Version.Base,
+	}
+	if len(r.Description) > most {
+		r.Description, r.Truncated = strings.ToValidUTF8(r.Description[:most], ""), true
+	}
+	for _, u := range m.Assignees {
+		r.Assignees = append(r.Assignees, u.Username)
+	}
+	for _, l := range m.Labels {
+		r.Labels = append(r.Labels, l.Name)
+	}
+	if m.Milestone != nil {
+		r.Milestone = m.Milestone.Title
+	}
+	var err error
+	if r.SourceProtected, err = src.Protected(ctx, m.SourceBranch, false); err != nil {
+		return nil, err
+	}
+	target, err := s.Repos.Source(ctx, actor.System(), project.RefTo(m.ProjectID))
+	if err != nil {
+		return nil, err
+	}
+	r.TargetProtected, err = target.Protected(ctx, m.TargetBranch, false)
+	return &facts{Request: r}, err
+}
+
+// requestVariables tell jobs of the merge request of their pipeline.
+func (sc *scene) requestVariables(v *variables) {
+	v.addSome("CI_OPEN_MERGE_REQUESTS", strings.Join(sc.pipeline.facts.OpenRequests, ","))
+	r := sc.pipeline.facts.Request
+	if r == nil {
+		return
+	}
+	id := func(n int64) string { return strconv.FormatInt(n, 10) }
+	v.add("CI_MERGE_REQUEST_ID", id(r.ID))
+	v.add("CI_MERGE_REQUEST_IID", id(r.IID))
+	v.add("CI_MERGE_REQUEST_REF_PATH", repo.MergeRef(r.IID, "head"))
+	v.add("CI_MERGE_REQUEST_PROJECT_ID", id(r.ProjectID))
+	v.add("CI_MERGE_REQUEST_PROJECT_PATH", r.ProjectPath)
+	v.add("CI_MERGE_REQUEST_PROJECT_URL", sc.site.URL+"/"+r.ProjectPath)
+	v.add("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", r.TargetBranch)
+	v.add("CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED", strconv.FormatBool(r.TargetProtected))
+	v.add("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "")
+	v.add("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", id(r.SourceProjectID))
+	v.add("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH", r.SourcePath)
+	v.add("CI_MERGE_REQUEST_SOURCE_PROJECT_URL", sc.site.URL+"/"+r.SourcePath)
+	v.add("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", r.SourceBranch)
+	v.add("CI_MERGE_REQUEST_SOURCE_BRANCH_PROTECTED", strconv.FormatBool(r.SourceProtected))
+	v.add("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "")
+	v.add("CI_MERGE_REQUEST_TITLE", r.Title)
+	v.add("CI_MERGE_REQUEST_DESCRIPTION", r.Description)
+	v.add("CI_MERGE_REQUEST_DESCRIPTION_IS_TRUNCATED", strconv.FormatBool(r.Truncated))
+	v.add("CI_MERGE_REQUEST_DRAFT", strconv.FormatBool(r.Draft))
+	v.add("CI_MERGE_REQUEST_SQUASH_ON_MERGE", strconv.FormatBool(r.Squash))
+	v.addSome("CI_MERGE_REQUEST_ASSIGNEES", strings.Join(r.Assignees, ", "))
+	v.addSome("CI_MERGE_REQUEST_LABELS", strings.Join(r.Labels, ","))
+	v.addSome("CI_MERGE_REQUEST_MILESTONE", r.Milestone)
+	v.add("CI_MERGE_REQUEST_EVENT_TYPE", "detached")
+	v.add("CI_MERGE_REQUEST_DIFF_ID", id(r.VersionID))
+	v.add("CI_MERGE_REQUEST_DIFF_BASE_SHA", r.Base)
+}
+
+// branch is the branch whose rights hold for a pipeline: that of a merge request
+// is its source.
+func (p *Pipeline) branch() string {
+	if r := p.facts.Request; r != nil {
+		return r.SourceBranch
+	}
+	return p.Ref
+}
+
+// headPipeline is the newest pipeline of the head of a merge request, one that was
+// made for it before others.
+func (s *Service) headPipeline(ctx context.Context, m *merge.MergeRequest) (*merge.Pipeline, error) {
+	p, err := findHeadPipeline(ctx, s.DB, m)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)
+	}
+	return &merge.Pipeline{
+		ID: p.ID, ProjectID: p.ProjectID, Active: !p.Status.Done() && p.Status != flow.Manual, Success: p.Status == flow.Success, Skipped: p.Status == flow.Skipped,
+	}, nil
+}
+
+// RequestPipelines lists the pipelines of the heads that a merge request has had,
+// the newest first, as far as the actor sees them, and the projects they are in.
+// NotFound; Forbidden when he
+// does not see the pipelines of the project.
+func (s *Service) RequestPipelines(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, pg db.Paging) (map[int64]*project.Project, db.Page[*Pipeline], error) {
+	var page db.Page[*Pipeline]
+	m, err := s.Merges.Get(ctx, by, ref, iid)
+	if err != nil {
+		return nil, page, err
+	}
+	in, err := s.seePipelines(ctx, by, project.RefTo(m.ProjectID))
+	if err != nil {
+		return nil, page, err
+	}
+	places, projects := []int64{in.ID}, map[int64]*project.Project{in.ID: in}
+	if m.FromFork() && m.SourceProjectID != nil {
+		if p, err := s.seePipelines(ctx, by, project.RefTo(*m.SourceProjectID)); err == nil {
+			places, projects[p.ID] = append(places, p.ID), p
+		} else if errs.KindOf(err) == 0 {
+			return nil, page, err
+		}
+	}
+	heads, err := s.Merges.Heads(ctx, m)
+	if err != nil {
+		return nil, page, err
+	}
+	if page, err = listRequestPipelines(ctx, s.DB, places, heads, []string{repo.MergeRef(m.IID, "head"), m.SourceBranch}, pg); err != nil {
+		return nil, page, fmt.Errorf("pipelines of merge request %d: %w", m.ID, err)
+	}
+	return projects, page, nil
+}
+
+// CreateRequestPipeline makes a pipeline of the head of a merge request, for those
+// who may run pipelines on its source. NotFound; Forbidden; Invalid with all that
+// keeps it from being made.
+func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *Pipeline, error) {
+	m, err := s.Merges.Get(ctx, by, ref, iid)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, nil, err
+	}
+	making, err := s.proposeRequest(ctx, by, m)
+	if errs.Is(err, errs.KindNotFound) { // he sees the request, but not where it comes from
+		err = errs.Forbidden("")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := s.create(ctx, making, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return making.src.Project, p, s.fillPipelines(ctx, []*Pipeline{p})
+}
+
+// openRequests names the open merge requests from a branch, for the rules of its
+// pipelines.
+func (s *Service) openRequests(ctx context.Context, projectID int64, branch string) ([]string, error) {
+	const most = 4
+	page, err := s.Merges.List(ctx, actor.System(), merge.Filter{State: merge.Opened, SourceProjectID: projectID, SourceBranch: branch}, plan.Sort{Desc: true}, db.Paging{Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, m := range page.Items {
+		names = append(names, fmt.Sprintf("%s!%d", m.ProjectPath, m.IID))
+	}
+	slices.Sort(names)
+	return names, nil
+}
