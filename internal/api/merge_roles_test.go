@@ -1,6 +1,12 @@
 package api_test
 
 import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/app/apptest"
 	"svc/internal/project"
 )
 
@@ -48,3 +54,130 @@ var (
 		return rows
 	}()
 )
+
+// mergeCall is a request about a merge request that is there, and who may send it.
+type mergeCall struct {
+	do, json string
+	need     project.Level
+	mine     bool // also for its author and its assignee
+	open     bool // also for nobody
+	refused  int  // the answer to those who may not, if it is not 403
+	ok       int
+}
+
+// TestMergeRoles sends requests about a merge request as everybody, to a public
+// and to a private project. It is a draft with a conflict, so that nothing that
+// is asked for happens and one will do for all.
+func TestMergeRoles(t *testing.T) {
+	t.Parallel()
+	calls := []mergeCall{
+		{do: "GET {at}", open: true, ok: 200},
+		{do: "GET {at}/commits", open: true, ok: 200},
+		{do: "GET {at}/changes", open: true, ok: 200},
+		{do: "GET {at}/diffs", open: true, ok: 200},
+		{do: "GET {at}/raw_diffs", open: true, ok: 200},
+		{do: "GET {at}/versions", open: true, ok: 200},
+		{do: "GET {at}/participants", open: true, ok: 200},
+		{do: "GET {at}/reviewers", open: true, ok: 200},
+		{do: "GET {at}/closes_issues", open: true, ok: 200},
+		{do: "GET {at}/related_issues", open: true, ok: 200},
+		{do: "GET {at}/merge_ref", open: true, ok: 400},
+		{do: "GET {at}/pipelines", open: true, ok: 200},
+		{do: "POST {at}/pipelines", need: project.Developer, ok: 400},
+		{do: "PUT {at}", json: `{"description":"x"}`, need: project.Developer, mine: true, ok: 200},
+		{do: "PUT {at}/merge", need: project.Maintainer, refused: 401, ok: 405},
+		{do: "POST {at}/cancel_merge_when_pipeline_succeeds", need: project.Maintainer, mine: true, refused: 401, ok: 405},
+		{do: "PUT {at}/rebase", need: project.Developer, ok: 202},
+		{do: "DELETE {at}", need: project.Owner, ok: 412}, // it has changed since
+	}
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		levels := map[string]project.Level{
+			"nobody": 0, "outsider": 0, "author": project.Reporter, "guest": project.Guest, "planner": project.Planner, "reporter": project.Reporter,
+			"developer": project.Developer, "maintainer": project.Maintainer, "owner": project.Owner, "admin": project.Owner,
+		}
+		ids, tokens := map[string]int64{}, map[string]string{"nobody": "", "admin": root}
+		for name := range levels {
+			if name != "nobody" && name != "admin" {
+				ids[name], tokens[name] = s.User(t, name)
+			}
+		}
+		for _, visibility := range []string{"public", "private"} {
+			p := code(t, s, root, "roles-"+visibility, `,"visibility":"`+visibility+`"`)
+			for name, id := range ids {
+				level := levels[name]
+				if name == "author" {
+					level = project.Developer // while he makes it
+				}
+				if level > 0 {
+					enlist(t, s, p, id, level)
+				}
+			}
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/protected_branches", p), As: root, JSON: `{"name":"main","push_access_level":40,"merge_access_level":40}`, Status: 201})
+			commitTo(t, s, tokens["author"], p, "work", "a.txt", "work\n", "Work")
+			commitTo(t, s, root, p, "main", "a.txt", "main\n", "Main")
+			at := requested(t, s, tokens["author"], p, "work", "")
+			s.Check(t, apptest.Call{Do: "PUT " + at, As: tokens["author"], JSON: `{"title":"Draft: Work"}`, Status: 200})
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d/members/%d", p, ids["author"]), As: root, JSON: `{"access_level":20}`, Status: 200})
+			for _, c := range calls {
+				for name, level := range levels {
+					want := c.ok
+					switch {
+					case name == "nobody" && !c.open:
+						want = 401
+					case visibility == "private" && level < project.Reporter:
+						want = 404
+					case level < c.need && !(c.mine && name == "author"):
+						if want = c.refused; want == 0 {
+							want = 403
+						}
+					}
+					call := apptest.Call{Do: strings.Replace(c.do, "{at}", at, 1), JSON: c.json, As: tokens[name], Header: map[string]string{"If-Unmodified-Since": "Mon, 01 Jan 2024 00:00:00 GMT"}}
+					if got := s.Send(t, call); got.Status != want && (c.ok != 202 || got.Status != 409) { // somebody else rebases it
+						t.Errorf("%s as %s, %s: status %d, want %d: %s", c.do, name, visibility, got.Status, want, got.Body)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestMergeCutOff leaves what a server leaves that is killed when the target has
+// moved and nothing is recorded: the merge is recorded at the next start. What
+// had not moved can be merged then.
+func TestMergeCutOff(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		alice, token := s.User(t, "alice")
+		id := code(t, s, token, "code", "")
+		moved, still := proposed(t, s, token, id, "moved", ""), proposed(t, s, token, id, "still", "")
+		r := s.Repository(t, id)
+		var m struct{ ID int64 }
+		for _, one := range []struct{ path, branch string }{{moved, "moved"}, {still, "still"}} {
+			s.Check(t, apptest.Call{Do: "GET " + one.path, As: token, Status: 200}).JSON(t, &m)
+			old, head := r.Tip("refs/heads/main"), r.Tip("refs/heads/"+one.branch)
+			if one.branch == "moved" {
+				r.Git("update-ref", "refs/heads/main", head)
+			}
+			what := fmt.Sprintf(`{"Changes":[{"Ref":"refs/heads/main","Old":%q,"New":%q}],"About":"{\"merge_request_id\":%d,\"merge\":\"%s\"}"}`, old, head, m.ID, head)
+			for query, args := range map[string][]any{
+				`INSERT INTO pushes (project_id, actor, push, created_at) VALUES (?, ?, ?, ?)`: {id, fmt.Sprintf(`{"ID":%d,"Username":"alice"}`, alice), what, s.Clock.Now()},
+				`UPDATE merge_requests SET merging_at = ? WHERE id = ?`:                        {s.Clock.Now(), m.ID},
+			} {
+				if _, err := s.DB.ExecContext(t.Context(), query, args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := s.Repos.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "recorded", Do: "GET " + moved, As: token, Status: 200, Want: `{"state":"merged","merged_by":{"username":"alice"},"merge_commit_sha":"` + r.Tip("refs/heads/moved") + `"}`},
+			{Name: "once", Do: fmt.Sprintf("GET /projects/%d/events?action=merged", id), As: token, Status: 200, Want: `[{"target_iid":1}]`},
+			{Name: "nothing has happened", Do: "GET " + still, As: token, Status: 200, Want: `{"state":"opened"}`},
+			{Name: "the one who was killed may still be at it", Do: "PUT " + still + "/merge", As: token, Status: 409},
+		})
+		s.Clock.Move(11 * time.Minute)
+		s.Check(t, apptest.Call{Do: "PUT " + still + "/merge", As: token, Status: 200, Want: `{"state":"merged"}`})
+	})
+}
