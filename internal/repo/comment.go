@@ -3,9 +3,6 @@ package repo
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -112,40 +109,15 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 // inDiff reports whether the line of a comment was added or removed.
 func inDiff(d *git.Diff, n NewComment) bool {
 	for _, f := range d.Files {
-		if f.NewPath == n.Path {
-			return changesLine(f.Diff, n.Line, n.LineType == "old")
-		}
-	}
-	return false
-}
-
-// hunk is the head of a part of a diff.
-var hunk = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
-
-// changesLine looks in the text of a diff for a line that was added, by its
-// number after the change, or removed, by that before it.
-func changesLine(text string, line int64, removed bool) bool {
-	var before, after int64
-	for row := range strings.Lines(text) {
-		if m := hunk.FindStringSubmatch(row); m != nil {
-			before, _ = strconv.ParseInt(m[1], 10, 64)
-			after, _ = strconv.ParseInt(m[2], 10, 64)
+		if f.NewPath != n.Path {
 			continue
 		}
-		switch row[0] {
-		case '-':
-			if removed && before == line {
+		for l := range f.Lines() {
+			if n.LineType == "old" && l.Kind == '-' && l.Old == n.Line || n.LineType != "old" && l.Kind == '+' && l.New == n.Line {
 				return true
 			}
-			before++
-		case '+':
-			if !removed && after == line {
-				return true
-			}
-			after++
-		case ' ':
-			before, after = before+1, after+1
 		}
+		return false
 	}
 	return false
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"svc/internal/git"
 )
 
 func TestMatchesPattern(t *testing.T) {
@@ -53,7 +55,7 @@ func TestCompareVersions(t *testing.T) {
 	}
 }
 
-func TestChangesLine(t *testing.T) {
+func TestInDiff(t *testing.T) {
 	t.Parallel()
 	const text = "@@ -1,3 +1,3 @@ head\n a\n-b\n+c\n d\n@@ -10 +10,2 @@\n-x\n+y\n+z\n\\ No newline at end of file\n"
 	for _, tt := range []struct {
@@ -63,7 +65,12 @@ func TestChangesLine(t *testing.T) {
 	}{
 		{2, false, true}, {2, true, true}, {1, false, false}, {3, true, false}, {10, false, true}, {11, false, true}, {10, true, true}, {11, true, false}, {12, false, false},
 	} {
-		if got := changesLine(text, tt.line, tt.removed); got != tt.want {
+		side := "new"
+		if tt.removed {
+			side = "old"
+		}
+		d := &git.Diff{Files: []git.FileDiff{{NewPath: "other"}, {NewPath: "a", Diff: text}}}
+		if got := inDiff(d, NewComment{Path: "a", Line: tt.line, LineType: side}); got != tt.want {
 			t.Errorf("line %d, removed %t: %t", tt.line, tt.removed, got)
 		}
 	}
