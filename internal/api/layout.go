@@ -146,7 +146,7 @@ func (c *compiler) addFields(o *object, t reflect.Type, index []int) error {
 		switch {
 		case tag == "-":
 			continue
-		case sf.Anonymous && !tagged && sf.Type.Kind() == reflect.Struct:
+		case inlined(sf):
 			if err := c.addFields(o, sf.Type, at); err != nil {
 				return err
 			}
@@ -171,6 +171,13 @@ func (c *compiler) addFields(o *object, t reflect.Type, index []int) error {
 		o.fields = append(o.fields, f)
 	}
 	return nil
+}
+
+// inlined tells whether the parameters of a struct stand beside the others: it is
+// embedded, or has the tag "*" since Go does not embed a type parameter.
+func inlined(sf reflect.StructField) bool {
+	tag, tagged := sf.Tag.Lookup("param")
+	return sf.Type.Kind() == reflect.Struct && (sf.Anonymous && !tagged || tag == "*" && sf.IsExported())
 }
 
 func (c *compiler) readField(f *field, sf reflect.StructField, tag string) error {
@@ -296,7 +303,7 @@ func rulesOf(t reflect.Type) ([]rule, error) {
 	}
 	for i := range t.NumField() {
 		sf := t.Field(i)
-		if !sf.Anonymous || sf.Type.Kind() != reflect.Struct {
+		if !inlined(sf) {
 			continue
 		}
 		lost, err := rulesOf(sf.Type)

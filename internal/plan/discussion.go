@@ -61,7 +61,8 @@ func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Disc
 }
 
 // joinDiscussion makes a note a reply: the discussion becomes a thread if it was
-// a single note, and the reply is as internal as what it replies to.
+// a single note. The reply is as internal as what it replies to, and stands where
+// that stands.
 func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n *Note) error {
 	notes, err := findDiscussed(ctx, tx, on, []string{n.Discussion})
 	if err != nil {
@@ -76,6 +77,7 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n 
 	}
 	n.Internal, n.Type = first.Internal, DiscussionNote
 	if first.Type != "" {
+		n.Type, n.Position = first.Type, first.Position
 		return nil
 	}
 	return beginThread(ctx, tx, first.ID)
@@ -85,11 +87,8 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n 
 // may; of an issue those are Planners and above, its author and its assignees.
 // NotFound; Forbidden; Invalid for notes that are no thread.
 func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id string, resolved bool) (*Discussion, error) {
-	if err := on.mayTalk(by); err != nil {
+	if err := on.maySettle(by); err != nil {
 		return nil, err
-	}
-	if !on.Settler {
-		return nil, errs.Forbidden("")
 	}
 	d, err := s.Discussion(ctx, on, id)
 	if err != nil {
@@ -98,15 +97,52 @@ func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id s
 	if !d.Notes[0].Resolvable() {
 		return nil, errs.Invalid("The discussion is not a thread")
 	}
-	now := s.Now()
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if resolved {
-			return resolveThread(ctx, tx, on.Thing, id, by.ID, now)
-		}
-		return reopenThread(ctx, tx, on.Thing, id)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("resolve discussion %s: %w", id, err)
+	if err := s.settle(ctx, by, on, id, nil, resolved); err != nil {
+		return nil, err
 	}
 	return s.Discussion(ctx, on, id)
+}
+
+// ResolveNote settles one note of a thread, or opens it again, as Resolve does it
+// with all of them. NotFound; Forbidden; Invalid.
+func (s *Service) ResolveNote(ctx context.Context, by actor.Actor, on Noteable, id int64, resolved bool) (*Note, error) {
+	if err := on.maySettle(by); err != nil {
+		return nil, err
+	}
+	n, err := on.find(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	if !n.Resolvable() {
+		return nil, errs.Invalid("The note is not part of a thread")
+	}
+	if err := s.settle(ctx, by, on, n.Discussion, &n.ID, resolved); err != nil {
+		return nil, err
+	}
+	return s.Note(ctx, on, id)
+}
+
+// maySettle refuses one who may not settle discussions here.
+func (on Noteable) maySettle(by actor.Actor) error {
+	if err := on.mayTalk(by); err != nil {
+		return err
+	}
+	if !on.Settler {
+		return errs.Forbidden("")
+	}
+	return nil
+}
+
+// settle writes what became of a thread, or of one note of it.
+func (s *Service) settle(ctx context.Context, by actor.Actor, on Noteable, id string, note *int64, resolved bool) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if resolved {
+			return resolveThread(ctx, tx, on.Thing, id, note, by.ID, s.Now())
+		}
+		return reopenThread(ctx, tx, on.Thing, id, note)
+	})
+	if err != nil {
+		return fmt.Errorf("resolve discussion %s: %w", id, err)
+	}
+	return nil
 }

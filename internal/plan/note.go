@@ -26,8 +26,9 @@ type Note struct {
 	Type         string // DiscussionNote or DiffNote; empty for one that stands alone
 	Body         string
 	AuthorID     int64
-	System       string // what the program tells of; empty for one that somebody wrote
-	Internal     bool   // for those alone who read what is confidential
+	System       string    // what the program tells of; empty for one that somebody wrote
+	Internal     bool      // for those alone who read what is confidential
+	Position     *Position // of a DiffNote
 	ResolvedAt   *time.Time
 	ResolvedByID *int64
 	CreatedAt    time.Time
@@ -61,6 +62,7 @@ type Noteable struct {
 	// end of the transaction, and gives who may know of what is said by then;
 	// NotFound. It is nil for a thing that does not change its audience.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
+	Diff  Differ // nil for a thing that changes no files
 }
 
 func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
@@ -146,6 +148,7 @@ type NewNote struct {
 	// Thread begins a discussion, Discussion continues the one with this id.
 	Thread     bool
 	Discussion string
+	Position   *Position // begins a discussion about a place in the diff
 }
 
 // CreateNote says something about a thing: everybody may who has signed in and
@@ -170,6 +173,12 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 	}
 	if err := made.check(); err != nil {
 		return nil, err
+	}
+	if n.Position != nil && n.Discussion == "" {
+		made.Type, made.Position = DiffNote, n.Position
+		if err := made.Position.check(ctx, on.Diff); err != nil {
+			return nil, err
+		}
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertNote(ctx, tx, by, on, made) })
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"svc/internal/db"
 )
 
-const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal,
+const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal, n.position,
 	n.resolved_at, n.resolved_by_id, n.created_at, n.updated_at`
-
-func (n *Note) columns() []any {
-	return []any{&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal,
-		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt)}
-}
 
 func scanNote(s db.Scanner) (*Note, error) {
 	var n Note
-	err := s.Scan(n.columns()...)
+	var position string
+	err := s.Scan(&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal, &position,
+		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt))
+	if err == nil {
+		n.Position, err = readPosition(position)
+	}
 	return &n, err
 }
 
@@ -58,10 +58,14 @@ func findNotes(ctx context.Context, q db.Q, ids []int64) ([]*Note, error) {
 }
 
 func insertNote(ctx context.Context, q db.Q, n *Note) error {
+	position, err := n.Position.text()
+	if err != nil {
+		return err
+	}
 	return q.QueryRowContext(ctx, `
-		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, created_at, updated_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, n.CreatedAt, n.UpdatedAt, n.Body).Scan(&n.ID)
+		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, position, created_at, updated_at, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, position, n.CreatedAt, n.UpdatedAt, n.Body).Scan(&n.ID)
 }
 
 func saveNote(ctx context.Context, q db.Q, n *Note) error {
@@ -129,15 +133,19 @@ func beginThread(ctx context.Context, tx *db.Tx, noteID int64) error {
 	return err
 }
 
-func resolveThread(ctx context.Context, tx *db.Tx, on Thing, id string, by int64, at time.Time) error {
+// resolveThread settles a thread, or one note of it. What is settled already stays
+// as it is.
+func resolveThread(ctx context.Context, tx *db.Tx, on Thing, id string, note *int64, by int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
-		UPDATE notes SET resolved_at = ?, resolved_by_id = ? WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? AND system = '' AND resolved_at IS NULL`,
-		at, by, string(on.Kind), on.ID, id)
+		UPDATE notes SET resolved_at = ?, resolved_by_id = ?
+		WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? AND id = COALESCE(CAST(? AS BIGINT), id) AND system = '' AND resolved_at IS NULL`,
+		at, by, string(on.Kind), on.ID, id, note)
 	return err
 }
 
-func reopenThread(ctx context.Context, tx *db.Tx, on Thing, id string) error {
+func reopenThread(ctx context.Context, tx *db.Tx, on Thing, id string, note *int64) error {
 	_, err := tx.ExecContext(ctx, `
-		UPDATE notes SET resolved_at = NULL, resolved_by_id = NULL WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ?`, string(on.Kind), on.ID, id)
+		UPDATE notes SET resolved_at = NULL, resolved_by_id = NULL
+		WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? AND id = COALESCE(CAST(? AS BIGINT), id)`, string(on.Kind), on.ID, id, note)
 	return err
 }

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"svc/internal/plan"
+)
+
+func discussionRoutesOf[T discussed](a *API, at, what string) {
+	t := talk[T]{a}
+	const one = "/discussions/{discussion_id}"
+	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, does("List the discussions of "+what))
+	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, does("Begin a thread about "+what))
+	handle(a, "GET "+at+one, readAPI.orNobody(), t.getDiscussion, does("Get a discussion of "+what))
+	handle(a, "PUT "+at+one, writeAPI, t.resolveDiscussion, does("Settle a thread about "+what+", or open it again"))
+	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, does("Reply in a discussion of "+what))
+	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, does("Change or settle a note of a discussion of "+what))
+	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, does("Delete a note of a discussion of "+what))
+}
+
+type discussionJSON struct {
+	ID         string     `json:"id"`
+	Individual bool       `json:"individual_note"`
+	Notes      []noteJSON `json:"notes"`
+}
+
+func (a *API) toDiscussion(c *call, d *plan.Discussion) discussionJSON {
+	return discussionJSON{d.ID, d.Individual(), mapped(d.Notes, func(n *plan.Note) noteJSON { return a.toNote(c, n) })}
+}
+
+func (a *API) presentDiscussion(c *call, d *plan.Discussion, err error) (discussionJSON, error) {
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	return a.toDiscussion(c, d), nil
+}
+
+type listDiscussionsParams[T discussed] struct {
+	On T `param:"*"`
+	pageParams
+}
+
+// listDiscussions: https://docs.gitlab.com/api/discussions/#list-project-issue-discussion-items
+func (t talk[T]) listDiscussions(c *call, p listDiscussionsParams[T]) (page[discussionJSON], error) {
+	on, err := p.On.on(t.API, c)
+	if err != nil {
+		return page[discussionJSON]{}, err
+	}
+	list, err := t.Plan.Discussions(c, on, p.paging())
+	if err != nil {
+		return page[discussionJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(d *plan.Discussion) discussionJSON { return t.toDiscussion(c, d) }), nil
+}
+
+type createDiscussionParams[T discussed] struct {
+	createNoteParams[T]
+	Position *positionParams `param:"position" doc:"Where in the diff, of a merge request."`
+	CommitID string          `param:"commit_id" doc:"Has no effect: a position says which commits it is about."`
+}
+
+// createDiscussion: https://docs.gitlab.com/api/discussions/#create-a-new-thread-in-the-merge-request-diff
+func (t talk[T]) createDiscussion(c *call, p createDiscussionParams[T]) (discussionJSON, error) {
+	on, err := p.On.on(t.API, c)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	first := p.note()
+	first.Thread, first.Position = true, p.Position.position()
+	n, err := t.Plan.CreateNote(c, c.actor, on, first)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	return t.toDiscussion(c, &plan.Discussion{ID: n.Discussion, Notes: []*plan.Note{n}}), nil
+}
+
+type discussionParams[T discussed] struct {
+	On         T      `param:"*"`
+	Discussion string `param:"discussion_id"`
+}
+
+// getDiscussion: https://docs.gitlab.com/api/discussions/#get-single-issue-discussion-item
+func (t talk[T]) getDiscussion(c *call, p discussionParams[T]) (discussionJSON, error) {
+	on, err := p.On.on(t.API, c)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	d, err := t.Plan.Discussion(c, on, p.Discussion)
+	return t.presentDiscussion(c, d, err)
+}
+
+type resolveDiscussionParams[T discussed] struct {
+	discussionParams[T]
+	Resolved bool `param:"resolved,required"`
+}
+
+// resolveDiscussion: https://docs.gitlab.com/api/discussions/#resolve-a-merge-request-thread
+func (t talk[T]) resolveDiscussion(c *call, p resolveDiscussionParams[T]) (discussionJSON, error) {
+	on, err := p.On.on(t.API, c)
+	if err != nil {
+		return discussionJSON{}, err
+	}
+	d, err := t.Plan.Resolve(c, c.actor, on, p.Discussion, p.Resolved)
+	return t.presentDiscussion(c, d, err)
+}
+
+type replyParams[T discussed] struct {
+	discussionParams[T]
+	newNoteParams
+}
+
+// reply: https://docs.gitlab.com/api/discussions/#add-note-to-existing-issue-thread
+func (t talk[T]) reply(c *call, p replyParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.API, c)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	reply := p.note()
+	reply.Discussion = p.Discussion
+	n, err := t.Plan.CreateNote(c, c.actor, on, reply)
+	return t.presentNote(c, n, err)
+}
+
+type discussedParams[T discussed] struct {
+	noteParams[T]
+	Discussion string `param:"discussion_id" doc:"The note alone decides."`
+}
+
+type updateDiscussedParams[T discussed] struct {
+	discussedParams[T]
+	Body     *string `param:"body,nonblank"`
+	Resolved *bool   `param:"resolved" doc:"Settle the note, or open it again."`
+}
+
+func (p *updateDiscussedParams[T]) paramRules() []rule {
+	return []rule{exactlyOne("body", "resolved")}
+}
+
+// updateDiscussed: https://docs.gitlab.com/api/discussions/#modify-an-existing-merge-request-thread-note
+func (t talk[T]) updateDiscussed(c *call, p updateDiscussedParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.API, c)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	var n *plan.Note
+	if p.Resolved != nil {
+		n, err = t.Plan.ResolveNote(c, c.actor, on, p.Note, *p.Resolved)
+	} else {
+		n, err = t.Plan.UpdateNote(c, c.actor, on, p.Note, *p.Body)
+	}
+	return t.presentNote(c, n, err)
+}
+
+// deleteDiscussed: https://docs.gitlab.com/api/discussions/#delete-an-issue-thread-note
+func (t talk[T]) deleteDiscussed(c *call, p discussedParams[T]) (none, error) {
+	return t.deleteNote(c, p.noteParams)
+}

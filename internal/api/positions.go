@@ -1,0 +1,100 @@
+package api
+
+import (
+	"svc/internal/plan"
+)
+
+// positionJSON is where in a diff a note stands.
+type positionJSON struct {
+	BaseSHA  string         `json:"base_sha"`
+	StartSHA string         `json:"start_sha"`
+	HeadSHA  string         `json:"head_sha"`
+	OldPath  string         `json:"old_path"`
+	NewPath  string         `json:"new_path"`
+	Type     string         `json:"position_type"`
+	OldLine  *int64         `json:"old_line"`
+	NewLine  *int64         `json:"new_line"`
+	Range    *lineRangeJSON `json:"line_range"`
+	Width    *int64         `json:"width,omitempty"`
+	Height   *int64         `json:"height,omitempty"`
+	X        *float64       `json:"x,omitempty"`
+	Y        *float64       `json:"y,omitempty"`
+}
+
+type lineRangeJSON struct {
+	Start linePointJSON `json:"start"`
+	End   linePointJSON `json:"end"`
+}
+
+type linePointJSON struct {
+	Code    string  `json:"line_code"`
+	Type    *string `json:"type"`
+	OldLine *int64  `json:"old_line"`
+	NewLine *int64  `json:"new_line"`
+}
+
+func toPosition(p *plan.Position) *positionJSON {
+	if p == nil {
+		return nil
+	}
+	form := &positionJSON{
+		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, OldPath: p.OldPath, NewPath: p.NewPath, Type: string(p.Type), OldLine: p.OldLine, NewLine: p.NewLine,
+	}
+	if p.Range != nil {
+		form.Range = &lineRangeJSON{toLinePoint(p.Range.Start), toLinePoint(p.Range.End)}
+	}
+	if p.Type == plan.OnImage {
+		form.Width, form.Height, form.X, form.Y = &p.Width, &p.Height, &p.X, &p.Y
+	}
+	return form
+}
+
+func toLinePoint(p plan.LinePoint) linePointJSON {
+	return linePointJSON{p.Code, textOrNull(p.Type), p.OldLine, p.NewLine}
+}
+
+type positionParams struct {
+	BaseSHA  string           `param:"base_sha,required" doc:"The commit that the diff begins at, as a version of the merge request has it."`
+	StartSHA string           `param:"start_sha,required"`
+	HeadSHA  string           `param:"head_sha,required"`
+	Type     string           `param:"position_type,required" enum:"text,image,file"`
+	NewPath  string           `param:"new_path"`
+	OldPath  string           `param:"old_path"`
+	NewLine  *int64           `param:"new_line" doc:"Of a line that was added, and with old_line of one that did not change."`
+	OldLine  *int64           `param:"old_line" doc:"Of a line that was removed, and with new_line of one that did not change."`
+	Range    *lineRangeParams `param:"line_range" doc:"More than one line."`
+	Width    int64            `param:"width"`
+	Height   int64            `param:"height"`
+	X        float64          `param:"x"`
+	Y        float64          `param:"y"`
+}
+
+type lineRangeParams struct {
+	Start linePointParams `param:"start,required"`
+	End   linePointParams `param:"end,required"`
+}
+
+type linePointParams struct {
+	Code    string `param:"line_code" doc:"The SHA-1 of the path and the lines on both sides, with _ between."`
+	Type    string `param:"type" enum:"new,old,expanded"`
+	OldLine *int64 `param:"old_line"`
+	NewLine *int64 `param:"new_line"`
+}
+
+func (p *positionParams) position() *plan.Position {
+	if p == nil {
+		return nil
+	}
+	made := &plan.Position{
+		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, Type: plan.PositionType(p.Type), OldPath: p.OldPath, NewPath: p.NewPath,
+		OldLine: p.OldLine, NewLine: p.NewLine, X: p.X, Y: p.Y, Width: p.Width, Height: p.Height,
+	}
+	if p.Range != nil {
+		made.Range = &plan.LineRange{Start: p.Range.Start.point(), End: p.Range.End.point()}
+	}
+	return made
+}
+
+func (p *linePointParams) point() plan.LinePoint {
+	return plan.LinePoint{Code: p.Code, OldLine: p.OldLine, NewLine: p.NewLine}
+}
