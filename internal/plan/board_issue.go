@@ -24,7 +24,8 @@ type Column struct {
 	Key    string     // Backlog, Done, or the id of a list
 	List   *BoardList // nil for the first two
 	Issues []*Issue
-	Total  int64
+	Total  int  // of all pages
+	Over   bool // there are more than are counted
 	More   bool
 }
 
@@ -110,11 +111,12 @@ func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board
 	if err != nil {
 		return nil, fmt.Errorf("list board %d: %w", b.ID, err)
 	}
-	count, err := countIssues(ctx, s.DB, w)
-	if err != nil {
-		return nil, fmt.Errorf("count board %d: %w", b.ID, err)
+	c := &Column{Key: key, Issues: page.Items, Total: p.Offset + len(page.Items), More: page.More}
+	if page.More || len(page.Items) == 0 && p.Offset > 0 {
+		if c.Total, c.Over, err = totalIssues(ctx, s.DB, w); err != nil {
+			return nil, fmt.Errorf("count board %d: %w", b.ID, err)
+		}
 	}
-	c := &Column{Key: key, Issues: page.Items, Total: count.All, More: page.More}
 	c.List, _ = b.list(key)
 	return c, nil
 }

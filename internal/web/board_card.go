@@ -96,7 +96,10 @@ func (w *Web) columnEnd(v *visit, p boardPage, m plan.CardMove, end string) (aft
 	if end == "top" {
 		return 0, columns[0].Issues[0].ID, nil
 	}
-	paging.Offset = int(columns[0].Total) - 1
+	if columns[0].Over {
+		return 0, 0, nil // it stays where it stands among so many
+	}
+	paging.Offset = columns[0].Total - 1
 	if _, columns, err = w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To); err != nil || len(columns[0].Issues) == 0 {
 		return 0, 0, err
 	}

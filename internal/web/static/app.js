@@ -347,7 +347,7 @@
     const put = async (card, was, list) => {
       const key = (l) => l.dataset.cards, near = (c) => c?.dataset.card || "";
       if (!list || list === was.list && card.nextElementSibling === was.next) return;
-      const count = (l, by) => { const n = l.closest(".column").querySelector("[data-total]"); n.textContent = +n.textContent + by; };
+      const count = (l, by) => { const n = l.closest(".column").querySelector("[data-total]"); if (+n.textContent >= 0) n.textContent = +n.textContent + by; };
       const form = { from: key(was.list), to: key(list), after: near(card.previousElementSibling), before: near(card.nextElementSibling) };
       const token = document.querySelector("[name=authenticity_token]").value;
       let res = null;
