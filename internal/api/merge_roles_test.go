@@ -10,7 +10,10 @@ import (
 	"svc/internal/project"
 )
 
-const mergeAt = "/projects/{id}/merge_requests/{merge_request_iid}"
+const (
+	mergeAt     = "/projects/{id}/merge_requests/{merge_request_iid}"
+	mergeTalkAt = mergeAt + "/discussions/{discussion_id}"
+)
 
 // mergeRows are the rows of merge requests. They ask for one that is not there:
 // TestMergeRoles has one.
@@ -26,6 +29,18 @@ var mergeRows = map[string]ciRow{
 	"GET " + mergeAt + "/reviewers":                              seen("/merge_requests/99/reviewers", 404),
 	"GET " + mergeAt + "/closes_issues":                          seen("/merge_requests/99/closes_issues", 404),
 	"GET " + mergeAt + "/related_issues":                         seen("/merge_requests/99/related_issues", 404),
+	"GET " + mergeAt + "/notes":                                  seen("/merge_requests/99/notes", 404),
+	"POST " + mergeAt + "/notes":                                 doneBy(project.NoAccess, "/merge_requests/99/notes", `{"body":"x"}`, 404),
+	"GET " + mergeAt + "/notes/{note_id}":                        seen("/merge_requests/99/notes/1", 404),
+	"PUT " + mergeAt + "/notes/{note_id}":                        doneBy(project.NoAccess, "/merge_requests/99/notes/1", `{"body":"x"}`, 404),
+	"DELETE " + mergeAt + "/notes/{note_id}":                     doneBy(project.NoAccess, "/merge_requests/99/notes/1", "", 404),
+	"GET " + mergeAt + "/discussions":                            seen("/merge_requests/99/discussions", 404),
+	"POST " + mergeAt + "/discussions":                           doneBy(project.NoAccess, "/merge_requests/99/discussions", `{"body":"x"}`, 404),
+	"GET " + mergeTalkAt:                                         seen("/merge_requests/99/discussions/x", 404),
+	"PUT " + mergeTalkAt:                                         doneBy(project.NoAccess, "/merge_requests/99/discussions/x", `{"resolved":true}`, 404),
+	"POST " + mergeTalkAt + "/notes":                             doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes", `{"body":"x"}`, 404),
+	"PUT " + mergeTalkAt + "/notes/{note_id}":                    doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", `{"body":"x"}`, 404),
+	"DELETE " + mergeTalkAt + "/notes/{note_id}":                 doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", "", 404),
 	"GET " + mergeAt + "/commits":                                seen("/merge_requests/99/commits", 404),
 	"GET " + mergeAt + "/changes":                                seen("/merge_requests/99/changes", 404),
 	"GET " + mergeAt + "/diffs":                                  seen("/merge_requests/99/diffs", 404),

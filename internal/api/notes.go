@@ -7,8 +7,11 @@ import (
 )
 
 func (a *API) noteRoutes() {
-	noteRoutesOf[issueParams](a, "/projects/{id}/issues/{issue_iid}", "an issue")
-	discussionRoutesOf[issueParams](a, "/projects/{id}/issues/{issue_iid}", "an issue")
+	const issue, request = "/projects/{id}/issues/{issue_iid}", "/projects/{id}/merge_requests/{merge_request_iid}"
+	noteRoutesOf[issueParams](a, issue, "an issue")
+	discussionRoutesOf[issueParams](a, issue, "an issue")
+	noteRoutesOf[mergeParams](a, request, "a merge request")
+	discussionRoutesOf[mergeParams](a, request, "a merge request")
 }
 
 // discussed names a thing that can be talked about, by what stands in the path.
@@ -19,6 +22,10 @@ type discussed interface {
 
 func (p issueParams) on(a *API, c *call) (plan.Noteable, error) {
 	return a.Plan.OnIssue(c, c.actor, p.Project, p.Issue)
+}
+
+func (p mergeParams) on(a *API, c *call) (plan.Noteable, error) {
+	return a.Merges.OnMergeRequest(c, c.actor, p.Project, p.Request)
 }
 
 // talk serves the notes and discussions of one kind of things.

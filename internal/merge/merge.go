@@ -446,11 +446,12 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 		return plan.Noteable{}, err
 	}
 	return plan.Noteable{
-		Thing: m.thing(), IID: m.IID, Title: m.Title, In: in, Audience: activity.MergeReaders, Locked: m.Locked != nil && *m.Locked,
+		Thing: m.thing(), IID: m.IID, Title: m.Title, In: in, Locked: m.Locked != nil && *m.Locked,
 		Insider: in.MayRead(by, project.ConfidentialPart), Settler: in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID),
 		Count: func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 			return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
 		},
+		Diff: func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) },
 	}, nil
 }
 

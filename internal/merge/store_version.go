@@ -55,6 +55,18 @@ func findPending(ctx context.Context, q db.Q, requestID int64) ([]*Version, erro
 	return db.All(ctx, q, scanVersion, `SELECT `+versionColumns+` FROM merge_request_versions v WHERE v.merge_request_id = ? AND NOT v.collected ORDER BY v.id`, requestID)
 }
 
+// hasVersion tells whether the merge request has been this.
+func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head string) (bool, error) {
+	var one int
+	err := q.QueryRowContext(ctx, `
+		SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND collected AND base_sha = ? AND start_sha = ? AND head_sha = ? LIMIT 1`,
+		requestID, base, start, head).Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func hasPending(ctx context.Context, q db.Q, requestID int64) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND NOT collected LIMIT 1`, requestID).Scan(&one)

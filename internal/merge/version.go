@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/plan"
 	"svc/internal/project"
 )
 
@@ -101,6 +103,45 @@ func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref,
 		}
 	}
 	return c, nil
+}
+
+// fileDiff gives the file of a position with all its lines, in a version that the
+// merge request has been, and gives the position both its paths; NotFound.
+func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *plan.Position) (*git.FileDiff, error) {
+	known, err := hasVersion(ctx, s.DB, m.ID, p.BaseSHA, p.StartSHA, p.HeadSHA)
+	if err != nil {
+		return nil, fmt.Errorf("versions of merge request %d: %w", m.ID, err)
+	}
+	if !known {
+		return nil, errs.NotFound("Version")
+	}
+	base, head := git.OID(p.BaseSHA), git.OID(p.HeadSHA)
+	// The names alone are cheap, and tell of a file that was renamed.
+	d, err := s.Repos.DiffOf(ctx, in, base, head, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(d.Files, func(f git.FileDiff) bool { return f.NewPath == p.NewPath || f.OldPath == p.OldPath })
+	if at < 0 {
+		return nil, errs.NotFound("File")
+	}
+	p.OldPath, p.NewPath = d.Files[at].OldPath, d.Files[at].NewPath
+	// What did not change can be talked about too; of a file that is too large,
+	// what stands near a change.
+	const whole, near = 1 << 20, 3
+	for _, lines := range []int{whole, near} {
+		o := git.DiffOptions{Paths: []string{p.OldPath, p.NewPath}, Context: lines, MaxFiles: 2, MaxLines: 1 << 20}
+		if d, err = s.Repos.DiffOf(ctx, in, base, head, o); err != nil {
+			return nil, err
+		}
+		if at = slices.IndexFunc(d.Files, func(f git.FileDiff) bool { return f.NewPath == p.NewPath }); at < 0 {
+			return nil, errs.NotFound("File")
+		}
+		if !d.Files[at].TooLarge {
+			break
+		}
+	}
+	return &d.Files[at], nil
 }
 
 // collectWork finds out what git has to say of new versions of a merge request.

@@ -87,3 +87,29 @@ first.delete()
 goal.delete()
 bug.delete()
 did("saw it in the events")
+
+p.commits.create({"branch": "main", "commit_message": "First", "actions": [{"action": "create", "file_path": "a.txt", "content": "one\ntwo\n"}]})
+p.commits.create(
+    {
+        "branch": "work",
+        "start_branch": "main",
+        "commit_message": "Second",
+        "actions": [{"action": "update", "file_path": "a.txt", "content": "one\nTWO\n"}],
+    }
+)
+request = p.mergerequests.create({"source_branch": "work", "target_branch": "main", "title": "Shout"})
+note = request.notes.create({"body": "Fine"})
+where = {**request.diff_refs, "position_type": "text", "new_path": "a.txt", "old_path": "a.txt", "new_line": 2}
+talk = request.discussions.create({"body": "So loud?", "position": where})
+same((talk.attributes["notes"][0]["type"], talk.attributes["notes"][0]["position"]["new_line"]), ("DiffNote", 2))
+with refused(exc.GitlabCreateError, 400, "must be a valid line code"):
+    request.discussions.create({"body": "Where?", "position": {**where, "new_line": 9}})
+talk.notes.create({"body": "Yes"})
+same(p.mergerequests.get(request.iid).blocking_discussions_resolved, False)
+talk.resolved = True
+talk.save()
+same([n["resolved"] for n in request.discussions.get(talk.id).attributes["notes"]], [True, True])
+same(p.mergerequests.get(request.iid).blocking_discussions_resolved, True)
+note.delete()
+same([len(d.attributes["notes"]) for d in request.discussions.list(get_all=True)], [2])
+did("talked about a merge request")

@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"svc/internal/errs"
+	"svc/internal/git"
+)
+
+// FuzzPosition reads positions as they are kept and looks for them in diffs of
+// any kind: what is found names lines of the diff, and is kept as it is.
+func FuzzPosition(f *testing.F) {
+	const diff = "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+	f.Add(`{"type":"text","new_path":"a","new_line":2}`, diff)
+	f.Add(`{"type":"text","new_path":"a","old_line":3,"new_line":3,"range":{"start":{"old_line":2},"end":{"old_line":3,"new_line":3}}}`, diff)
+	f.Add(`{"type":"image","new_path":"a","x":1,"y":1,"width":2,"height":2}`, "")
+	f.Fuzz(func(t *testing.T, kept, text string) {
+		p, err := readPosition(kept)
+		if err != nil || p == nil {
+			return
+		}
+		file := &git.FileDiff{Diff: text}
+		err = p.check(context.Background(), func(context.Context, *Position) (*git.FileDiff, error) { return file, nil })
+		if err != nil {
+			if !errs.Is(err, errs.KindInvalid) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if p.Type != OnFile && p.Type != OnImage && strings.Count(p.Code, "_") != 2 {
+			t.Errorf("a line without a code: %+v", p)
+		}
+		again, err := p.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := readPosition(again); err != nil || back.Code != p.Code || back.path() != p.path() {
+			t.Errorf("%s is read as %+v, %v", again, back, err)
+		}
+	})
+}
