@@ -102,7 +102,7 @@ note = request.notes.create({"body": "Fine"})
 where = {**request.diff_refs, "position_type": "text", "new_path": "a.txt", "old_path": "a.txt", "new_line": 2}
 talk = request.discussions.create({"body": "So loud?", "position": where})
 same((talk.attributes["notes"][0]["type"], talk.attributes["notes"][0]["position"]["new_line"]), ("DiffNote", 2))
-with refused(exc.GitlabCreateError, 400, "must be a valid line code"):
+with refused(exc.GitlabCreateError, 400, {"line_code": ["can't be blank", "must be a valid line code"]}):
     request.discussions.create({"body": "Where?", "position": {**where, "new_line": 9}})
 talk.notes.create({"body": "Yes"})
 same(p.mergerequests.get(request.iid).blocking_discussions_resolved, False)
