@@ -112,6 +112,15 @@ func TestMergeTalk(t *testing.T) {
 			{Do: "GET " + at + "/notes", As: dan, Status: 404},
 			{Do: "GET " + talk, Status: 404},
 			{Do: fmt.Sprintf("GET /projects/%d/events?target_type=note", id), As: dan, Status: 200, Want: `[]`},
+			{Name: "its author goes for good", Do: fmt.Sprintf("DELETE /users/%d?hard_delete=true", bobID), As: root, Status: 204},
 		})
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Name: "nothing tells of it", Do: fmt.Sprintf("GET /projects/%d/events?target_type=note", id), As: alice, Status: 200, Want: `[]`})
+		var left int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM notes`).Scan(&left); err != nil || left != 0 {
+			t.Errorf("%d notes are left, %v", left, err)
+		}
 	})
 }

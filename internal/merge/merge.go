@@ -199,12 +199,19 @@ func New(d Deps) *Service {
 }
 
 // leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
-// it goes along.
+// it goes along, with all that others said of it.
 func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if err := dropAutoMerges(ctx, tx, userID); err != nil || hard {
+	if err := dropAutoMerges(ctx, tx, userID); err != nil {
 		return err
 	}
-	return changeAuthor(ctx, tx, userID, ghostID)
+	if !hard {
+		return changeAuthor(ctx, tx, userID, ghostID)
+	}
+	gone, err := deleteRequestsBy(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	return plan.Forget(ctx, tx, plan.MergeKind, gone...)
 }
 
 // removeProjects takes part when projects go for good: what hangs on no project

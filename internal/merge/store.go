@@ -121,10 +121,13 @@ func deleteProjectSubscriptions(ctx context.Context, q db.Q, projectID int64) er
 	return err
 }
 
-// countNote keeps the number of notes with a merge request.
+// countNote keeps the number of notes with a merge request; NotFound.
 func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id)
-	return err
+	return notFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id))
+}
+
+func deleteRequestsBy(ctx context.Context, tx *db.Tx, authorID int64) ([]int64, error) {
+	return db.All(ctx, tx, db.Value[int64], `DELETE FROM merge_requests WHERE author_id = ? RETURNING id`, authorID)
 }
 
 type reviewerRow struct {

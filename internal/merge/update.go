@@ -225,13 +225,11 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := activity.Forget(ctx, tx, m.subject()); err != nil {
-			return err
-		}
-		if err := s.Plan.Forget(ctx, tx, m.thing()); err != nil {
-			return err
-		}
+		// It goes first: who is about to say something finds it gone.
 		if err := deleteRequest(ctx, tx, m.ID); err != nil {
+			return err
+		}
+		if err := plan.Forget(ctx, tx, plan.MergeKind, m.ID); err != nil {
 			return err
 		}
 		if err := s.Queue.Add(ctx, tx, dropWork{in.ID, m.IID}); err != nil {

@@ -264,7 +264,7 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 		if err := deleteIssue(ctx, tx, i.ID); err != nil {
 			return err
 		}
-		if err := forgetThings(ctx, tx, IssueKind, i.ID); err != nil {
+		if err := Forget(ctx, tx, IssueKind, i.ID); err != nil {
 			return err
 		}
 		return s.recordDeletion(ctx, tx, by, in, now)

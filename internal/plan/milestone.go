@@ -283,7 +283,7 @@ func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref proj
 			return err
 		}
 		// Events are those of projects, and this is one's no longer.
-		return forgetThings(ctx, tx, MilestoneKind, append(gone, m.ID)...)
+		return Forget(ctx, tx, MilestoneKind, append(gone, m.ID)...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("promote milestone %d: %w", id, err)

@@ -143,15 +143,15 @@ func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool)
 	if err != nil {
 		return err
 	}
-	if err := forgetThings(ctx, tx, IssueKind, issues...); err != nil {
+	if err := Forget(ctx, tx, IssueKind, issues...); err != nil {
 		return err
 	}
 	return deleteNotesBy(ctx, tx, userID)
 }
 
-// forgetThings takes away what hangs on things of one kind by their ids alone:
-// events, notes and subscriptions.
-func forgetThings(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
+// Forget takes away what hangs on things of one kind by their ids alone, when
+// they go: events, notes and subscriptions.
+func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {
 		if err := activity.ForgetAll(ctx, tx, string(kind), part); err != nil {

@@ -81,16 +81,19 @@ func deleteNotesOf(ctx context.Context, q db.Q, kind Kind, ids []int64) error {
 	return err
 }
 
-// deleteNotesBy removes the notes of an author, which the issues that they are
+// deleteNotesBy removes the notes of an author, which the things that they are
 // on no longer count.
 func deleteNotesBy(ctx context.Context, tx *db.Tx, authorID int64) error {
-	_, err := tx.ExecContext(ctx, `
-		UPDATE issues SET notes = notes - (SELECT count(*) FROM notes n WHERE n.noteable_type = 'Issue' AND n.noteable_id = issues.id AND n.author_id = ? AND n.system = '')
-		WHERE id IN (SELECT n.noteable_id FROM notes n WHERE n.noteable_type = 'Issue' AND n.author_id = ?)`, authorID, authorID)
-	if err != nil {
-		return err
+	for _, kind := range []Kind{IssueKind, MergeKind} {
+		table := kind.table() + "s"
+		_, err := tx.ExecContext(ctx, `
+			UPDATE `+table+` SET notes = notes - (SELECT count(*) FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = `+table+`.id AND n.author_id = ? AND n.system = '')
+			WHERE id IN (SELECT n.noteable_id FROM notes n WHERE n.noteable_type = ? AND n.author_id = ?)`, string(kind), authorID, string(kind), authorID)
+		if err != nil {
+			return err
+		}
 	}
-	_, err = tx.ExecContext(ctx, `DELETE FROM notes WHERE author_id = ?`, authorID)
+	_, err := tx.ExecContext(ctx, `DELETE FROM notes WHERE author_id = ?`, authorID)
 	return err
 }
 

@@ -228,14 +228,6 @@ func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return list, nil
 }
 
-// Forget takes away what is kept of a thing that goes: notes and subscriptions.
-func (s *Service) Forget(ctx context.Context, tx *db.Tx, of Thing) error {
-	if err := deleteNotesOf(ctx, tx, of.Kind, []int64{of.ID}); err != nil {
-		return err
-	}
-	return deleteSubscriptions(ctx, tx, of.Kind, []int64{of.ID})
-}
-
 // Writers gives who wrote notes on a thing, in the order of their first one.
 func (s *Service) Writers(ctx context.Context, of Thing, insider bool) ([]int64, error) {
 	return findWriters(ctx, s.DB, of, insider)
