@@ -75,7 +75,7 @@ func (w *Web) sendUpload(v *visit, ref project.Ref) error {
 		return err
 	}
 	link := "[" + strings.NewReplacer("[", "", "]", "", "\\", "").Replace(u.Name) + "](" +
-		strings.NewReplacer("(", "%28", ")", "%29").Replace(pathTo(u.Path())) + ")"
+		strings.NewReplacer("(", "%28", ")", "%29").Replace(u.Path()) + ")"
 	if imageKind(u.Name) != "" {
 		link = "!" + link
 	}
