@@ -46,12 +46,19 @@ type Audience int64
 
 // The audiences.
 const (
-	Viewers      Audience = 1 << iota // who sees the project
-	CodeReaders                       // who reads its code
-	IssueReaders                      // who reads its issues
-	Planners                          // who reads confidential issues, and those whom this one concerns
-	Insiders                          // who reads internal notes
-	MergeReaders                      // who reads its merge requests
+	Viewers         Audience = 1 << iota // who sees the project
+	CodeReaders                          // who reads its code
+	IssueReaders                         // who reads its issues
+	Planners                             // who reads confidential issues, and those whom this one concerns
+	Insiders                             // who reads internal notes
+	MergeReaders                         // who reads its merge requests
+	SnippetReaders                       // who reads its snippets
+	SnippetAccounts                      // those of them who have signed in and are not external
+	SnippetMembers                       // who reads all of its snippets
+	WikiReaders                          // who reads its wiki
+	Everybody                            // outside of projects: all
+	Accounts                             // outside of projects: who has signed in and is not external
+	Alone                                // outside of projects: the author himself
 )
 
 // Subject is the thing that an event is about in the end: for a comment, what

@@ -79,7 +79,8 @@ func (s *Service) ofAuthor(ctx context.Context, by actor.Actor, authorID int64, 
 	return s.list(ctx, by, authorID, in, f, p)
 }
 
-// lane is the events of one project that somebody may know of.
+// lane is the events of one project that somebody may know of, or with 0 those
+// outside of projects.
 type lane struct {
 	project int64
 	mask    Audience
@@ -113,6 +114,9 @@ func (s *Service) search(by actor.Actor, authorID int64, in []*project.Project, 
 	for _, one := range in {
 		q.lanes = append(q.lanes, laneOf(by, one))
 	}
+	if authorID != 0 {
+		q.lanes = append(q.lanes, outside(by, authorID))
+	}
 	if s.concerns != nil && !by.Anonymous() {
 		q.mine, q.mineArgs = s.concerns(by)
 	}
@@ -124,12 +128,28 @@ func laneOf(by actor.Actor, in *project.Project) lane {
 	l := lane{project: in.ID, mask: Viewers}
 	for part, who := range map[project.Part]Audience{
 		project.CodePart: CodeReaders, project.IssuePart: IssueReaders, project.ConfidentialPart: Planners | Insiders,
-		project.MergePart: MergeReaders,
+		project.MergePart: MergeReaders, project.SnippetPart: SnippetReaders, project.MemberSnippetPart: SnippetAccounts | SnippetMembers,
+		project.WikiPart: WikiReaders,
 	} {
 		if in.MayRead(by, part) {
 			l.mask |= who
 		}
 	}
+	if l.mask&SnippetReaders != 0 && !by.Anonymous() && !by.External {
+		l.mask |= SnippetAccounts
+	}
 	l.mine = l.mask&IssueReaders != 0 && l.mask&Planners == 0
+	return l
+}
+
+// outside is what the actor may know of the acts of a user outside of projects.
+func outside(by actor.Actor, authorID int64) lane {
+	l := lane{mask: Everybody}
+	if !by.Anonymous() && !by.External {
+		l.mask |= Accounts
+	}
+	if by.Is(authorID) || by.Admin || by.Auditor {
+		l.mask |= Accounts | Alone
+	}
 	return l
 }

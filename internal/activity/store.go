@@ -181,7 +181,11 @@ func (s *search) where(lanes []lane) db.Where {
 		w.And(`e.author_id = ?`, s.author)
 	}
 	if len(lanes) == 1 {
-		w.And(`e.project_id = ?`, lanes[0].project)
+		if lanes[0].project == 0 {
+			w.And(`e.project_id IS NULL`)
+		} else {
+			w.And(`e.project_id = ?`, lanes[0].project)
+		}
 		cond, args := s.may(lanes[0])
 		w.And(cond, args...)
 	} else {
@@ -204,6 +208,9 @@ func (s *search) group(w *db.Where, lanes []lane) {
 	var kinds []lane
 	ids := map[lane][]int64{}
 	for _, l := range lanes {
+		if l.project == 0 {
+			continue
+		}
 		kind := lane{mask: l.mask, mine: l.mine}
 		if ids[kind] == nil {
 			kinds = append(kinds, kind)
@@ -212,6 +219,12 @@ func (s *search) group(w *db.Where, lanes []lane) {
 	}
 	var conds []string
 	var args []any
+	for _, l := range lanes {
+		if l.project == 0 {
+			cond, more := s.may(l)
+			conds, args = append(conds, `e.project_id IS NULL AND (`+cond+`)`), append(args, more...)
+		}
+	}
 	for _, kind := range kinds {
 		cond, more := s.may(kind)
 		conds = append(conds, `e.project_id IN `+db.In(len(ids[kind]))+` AND (`+cond+`)`)

@@ -19,7 +19,7 @@ func (a *App) ExamineRepositories(ctx context.Context, progress func(done int, p
 	return func(yield func(Finding) bool) {
 		done, whole := 0, 0
 		for c := range a.Repos.CheckAll(ctx, actor.System()) {
-			if c.Project == nil {
+			if c.Project == nil && c.Annex == nil {
 				yield(Finding{Part: "repositories", Err: c.Err})
 				return
 			}
@@ -37,10 +37,10 @@ func (a *App) ExamineRepositories(ctx context.Context, progress func(done int, p
 			}
 			if err == nil {
 				whole++
-			} else if !yield(Finding{Part: "repository", Err: fmt.Errorf("%s (project %d): %w", c.Project.FullPath, c.Project.ID, err)}) {
+			} else if !yield(Finding{Part: "repository", Err: fmt.Errorf("%s: %w", c.Name(), err)}) {
 				return
 			}
-			progress(done, c.Project.FullPath)
+			progress(done, c.Name())
 		}
 		yield(Finding{Part: "repositories", Text: fmt.Sprintf("%d of %d are whole", whole, done)})
 	}

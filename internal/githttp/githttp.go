@@ -84,8 +84,9 @@ func parse(r *http.Request) (target, bool) {
 		}
 		ok = ok && (file == infoRefs && r.URL.Query().Has("service") || file != infoRefs && r.Method == http.MethodPost)
 	}
-	// A project stands in a namespace, so that its path is never a number.
-	if !ok || !strings.Contains(name, "/") || strings.HasSuffix(name, "/") {
+	// A project stands in a namespace, so that its path is never a number; the
+	// wiki of a group does not.
+	if !ok || !strings.Contains(name, "/") && !strings.HasSuffix(name, ".wiki") || strings.HasSuffix(name, "/") {
 		return target{}, false
 	}
 	return target{name, file}, true

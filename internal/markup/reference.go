@@ -17,6 +17,7 @@ const (
 	Label        Kind = "label"         // ~name, ~"two words", ~7
 	Milestone    Kind = "milestone"     // %name, %"two words", %7
 	Commit       Kind = "commit"        // an id of 7 digits or more, group/project@id
+	Snippet      Kind = "snippet"       // $3, group/project$3
 )
 
 // Reference is a short name of a thing in a text.
@@ -39,7 +40,7 @@ const maxReferences = 200
 // references finds all kinds at once. Before a reference stands nothing that
 // could be a part of a name or of an address.
 var references = regexp.MustCompile(`(^|[^\w/&@#!~%.-])` +
-	`(?:([\w][\w.-]*(?:/[\w][\w.-]*)+)?([#!])(\d{1,18})\b` + // 2 project, 3 sign, 4 number
+	`(?:([\w][\w.-]*(?:/[\w][\w.-]*)+)?([#!$])(\d{1,18})\b` + // 2 project, 3 sign, 4 number
 	`|@([a-zA-Z0-9_][\w.-]*(?:/[\w.-]+)*)` + // 5 user
 	`|([~%])(?:"([^"\n]{1,255})"|(\w[\w?&.:-]*))` + // 6 sign, 7 quoted, 8 word
 	`|(?:([\w][\w.-]*(?:/[\w][\w.-]*)+)@)?([0-9a-f]{7,40})\b)`) // 9 project, 10 commit
@@ -70,8 +71,11 @@ func split(source string) []piece {
 		switch {
 		case group(4) != "":
 			ref.Kind, ref.Name = Issue, group(4)
-			if group(3) == "!" {
+			switch group(3) {
+			case "!":
 				ref.Kind = MergeRequest
+			case "$":
+				ref.Kind = Snippet
 			}
 		case group(5) != "":
 			ref.Kind, ref.Name = User, group(5)

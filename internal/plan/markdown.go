@@ -34,10 +34,12 @@ func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, s
 }
 
 // Text is a text that is to be shown. Task draws the boxes of its tasks, as it
-// does for markup.
+// does for markup. Link leads links elsewhere than as they are written, if it is
+// given; what it leaves as it is is taken as in any other text.
 type Text struct {
 	Source string
 	Task   func(n int, done bool) string
+	Link   func(to string, image bool) string
 }
 
 // RenderAll is Render for the texts of a page: what they refer to is looked for
@@ -56,8 +58,12 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 		if len(t.Source) > maxText {
 			return nil, errs.TooLarge("The text is longer than %d bytes.", maxText)
 		}
+		lead := r.link
+		if t.Link != nil {
+			lead = func(to string, image bool) string { return r.link(t.Link(to, image), image) }
+		}
 		var err error
-		if list[i], err = markup.Markdown(t.Source, markup.Options{Resolve: r.resolve, Link: r.link, Task: t.Task}); err != nil {
+		if list[i], err = markup.Markdown(t.Source, markup.Options{Resolve: r.resolve, Link: lead, Task: t.Task}); err != nil {
 			return nil, fmt.Errorf("render text: %w", err)
 		}
 	}

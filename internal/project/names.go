@@ -37,7 +37,8 @@ func checkPath(wrong map[string][]string, path string, top bool) {
 	case top && strings.Trim(path, "0123456789") == "":
 		// Everywhere a number names a group by its id.
 		wrong["path"] = []string{"must contain something other than digits"}
-	case reservedInside[lower], top && user.Reserved(path):
+	// Behind ".wiki" is the repository of a wiki.
+	case strings.HasSuffix(lower, ".wiki"), reservedInside[lower], top && user.Reserved(path):
 		wrong["path"] = []string{path + " is a reserved name"}
 	}
 }

@@ -13,16 +13,19 @@ type Part int
 
 // The parts.
 const (
-	CodePart         Part = iota + 1
-	IssuePart             // issues, milestones, boards
-	ConfidentialPart      // confidential issues of others, internal notes
-	MergePart             // merge requests
+	CodePart          Part = iota + 1
+	IssuePart              // issues, milestones, boards
+	ConfidentialPart       // confidential issues of others, internal notes
+	MergePart              // merge requests
+	SnippetPart            // snippets that are not for members alone
+	MemberSnippetPart      // all snippets
+	WikiPart
 )
 
 // MayRead tells whether an actor, to whom the project was given, may read a
-// part of it: Guests and above read issues and Reporters and above code and
-// merge requests, Planners and above what is confidential. Everybody who sees a
-// project that is not private reads what is for everybody.
+// part of it: Guests and above read issues, wiki and snippets, Reporters and above
+// code and merge requests, Planners and above what is confidential. Everybody who
+// sees a project that is not private reads what is for everybody.
 func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	level := p.Access.Level()
 	if by.Admin || by.Auditor {
@@ -38,6 +41,12 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	case MergePart:
 		open := p.MergeRequests == Enabled && p.Visibility != Private
 		return p.readable(by) == nil && (open || p.MergeRequests != Disabled && level >= Reporter)
+	case SnippetPart:
+		return p.Settings.Snippets == Enabled || p.Settings.Snippets != Disabled && level >= Guest
+	case MemberSnippetPart:
+		return p.Settings.Snippets != Disabled && level >= Guest
+	case WikiPart:
+		return p.Settings.Wiki == Enabled || p.Settings.Wiki != Disabled && level >= Guest
 	}
 	return false
 }

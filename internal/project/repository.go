@@ -12,6 +12,8 @@ import (
 type Statistics struct {
 	RepositorySize int64 // bytes
 	CommitCount    int64 // of the default branch
+	WikiSize       int64 // bytes
+	SnippetsSize   int64 // bytes
 }
 
 // Pushed notes in the transaction of a push that something happened in the
@@ -62,6 +64,14 @@ func (s *Service) Measured(ctx context.Context, id int64, m Statistics, found Co
 		return saveLanguages(ctx, tx, id, found.Languages)
 	})
 	if err != nil {
+		return fmt.Errorf("statistics of project %d: %w", id, err)
+	}
+	return nil
+}
+
+// MeasuredAnnexes keeps the sizes of the wiki and the snippets of a project.
+func (s *Service) MeasuredAnnexes(ctx context.Context, id, wiki, snippets int64) error {
+	if err := saveAnnexSizes(ctx, s.DB, id, wiki, snippets, s.Now()); err != nil {
 		return fmt.Errorf("statistics of project %d: %w", id, err)
 	}
 	return nil

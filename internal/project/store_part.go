@@ -18,6 +18,8 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 		least = Planner
 	case MergePart:
 		column, least = "p.merge_requests_access_level", Reporter
+	case SnippetPart, MemberSnippetPart:
+		column = "p.snippets_access_level"
 	}
 	there := "p.deleted_at IS NULL AND " + column + " <> 'disabled'"
 	if part == MergePart { // which shows code
@@ -34,7 +36,7 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 	if part == MergePart {
 		open += " AND p.repository_access_level = 'enabled'"
 	}
-	if part == ConfidentialPart {
+	if part == ConfidentialPart || part == MemberSnippetPart {
 		open = "1 = 0"
 	}
 	if by.Anonymous() {

@@ -56,6 +56,15 @@ func saveStatistics(ctx context.Context, q db.Q, id int64, m Statistics, at time
 	return err
 }
 
+func saveAnnexSizes(ctx context.Context, q db.Q, id, wiki, snippets int64, at time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO project_statistics (project_id, repository_size, commit_count, wiki_size, snippets_size, updated_at)
+		SELECT p.id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM projects p WHERE p.id = ?
+		ON CONFLICT (project_id) DO UPDATE SET
+			wiki_size = excluded.wiki_size, snippets_size = excluded.snippets_size, updated_at = excluded.updated_at`, wiki, snippets, at, id)
+	return err
+}
+
 // findStatistics reads the statistics of projects; one without has no entry.
 func findStatistics(ctx context.Context, q db.Q, ids []int64) (map[int64]Statistics, error) {
 	type row struct {
@@ -64,9 +73,9 @@ func findStatistics(ctx context.Context, q db.Q, ids []int64) (map[int64]Statist
 	}
 	rows, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
 		var r row
-		err := s.Scan(&r.id, &r.RepositorySize, &r.CommitCount)
+		err := s.Scan(&r.id, &r.RepositorySize, &r.CommitCount, &r.WikiSize, &r.SnippetsSize)
 		return r, err
-	}, `SELECT project_id, repository_size, commit_count FROM project_statistics WHERE project_id IN `+db.In(len(ids)), db.Any(ids)...)
+	}, `SELECT project_id, repository_size, commit_count, wiki_size, snippets_size FROM project_statistics WHERE project_id IN `+db.In(len(ids)), db.Any(ids)...)
 	found := make(map[int64]Statistics, len(rows))
 	for _, r := range rows {
 		found[r.id] = r.Statistics

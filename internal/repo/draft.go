@@ -17,7 +17,7 @@ const draftAge = 24 * time.Hour
 // every day.
 func (s *Service) SweepDrafts(ctx context.Context) error {
 	for name, root := range s.Storages {
-		drafts, err := filepath.Glob(filepath.Join(root, "projects", "*", ".init-*"))
+		drafts, err := filepath.Glob(filepath.Join(root, "*s", "*", ".init-*"))
 		if err != nil {
 			return fmt.Errorf("look for drafts on storage %s: %w", name, err)
 		}

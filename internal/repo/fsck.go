@@ -16,13 +16,14 @@ import (
 // Checked is what a check of one repository found.
 type Checked struct {
 	Project  *project.Project
+	Annex    *Annex        // in its stead, for one that is beside those of projects
 	Problems []git.Problem // none for a repository that is whole
 	Err      error         // why it could not be checked
 }
 
 // CheckAll reads all of every repository, in the order of the projects' ids,
-// and gives what is wrong with each. It may take hours. Only the system may,
-// for svc doctor. A Checked without a project tells why it ended early.
+// then the annexes, and gives what is wrong with each. It may take hours. Only the
+// system may, for svc doctor. A Checked with neither tells why it ended early.
 func (s *Service) CheckAll(ctx context.Context, by actor.Actor) iter.Seq[Checked] {
 	return func(yield func(Checked) bool) {
 		if by.ID != actor.SystemID {
@@ -42,6 +43,7 @@ func (s *Service) CheckAll(ctx context.Context, by actor.Actor) iter.Seq[Checked
 				}
 			}
 			if !page.More {
+				s.checkAnnexes(ctx, yield)
 				return
 			}
 			p.After = page.Last
@@ -62,4 +64,48 @@ func (s *Service) checkOne(ctx context.Context, p *project.Project) Checked {
 		return Checked{Project: p, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is not there: " + r.Path()}}}
 	}
 	return Checked{Project: p, Problems: problems, Err: err}
+}
+
+// checkAnnexes is CheckAll for annexes, in the order of their ids.
+func (s *Service) checkAnnexes(ctx context.Context, yield func(Checked) bool) {
+	var last int64
+	for {
+		list, err := annexesAfter(ctx, s.DB, last, 100)
+		if err != nil {
+			yield(Checked{Err: fmt.Errorf("list annexes: %w", err)})
+			return
+		}
+		for _, a := range list {
+			last = a.ID
+			if !yield(s.checkAnnex(ctx, a)) {
+				return
+			}
+		}
+		if len(list) < 100 {
+			return
+		}
+	}
+}
+
+func (s *Service) checkAnnex(ctx context.Context, a *Annex) Checked {
+	r, err := s.OpenAnnex(a)
+	if err != nil {
+		return Checked{Annex: a, Err: err}
+	}
+	problems, err := r.Fsck(ctx)
+	if errors.Is(err, git.ErrNoRepository) {
+		if a.Size == 0 {
+			return Checked{Annex: a} // nothing has come yet
+		}
+		return Checked{Annex: a, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is not there: " + r.Path()}}}
+	}
+	return Checked{Annex: a, Problems: problems, Err: err}
+}
+
+// Name tells people which repository it is.
+func (c Checked) Name() string {
+	if c.Annex != nil {
+		return annexPath(c.Annex.Kind, c.Annex.ID)
+	}
+	return fmt.Sprintf("%s (project %d)", c.Project.FullPath, c.Project.ID)
 }

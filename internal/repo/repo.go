@@ -40,13 +40,15 @@ type Deps struct {
 type Service struct {
 	Deps
 	listeners []Listener
+	keepers   map[AnnexKind]Keeper
 }
 
 // New makes the service, takes on its background work, and takes part in the
 // life of projects.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, keepers: map[AnnexKind]Keeper{}}
 	s.handleWork()
+	s.handleAnnexWork()
 	d.Projects.OnRemove(s.removeFiles)
 	d.Projects.OnDefaultBranch(s.setDefaultBranch)
 	d.Users.OnDelete(s.leaveUser)
@@ -100,14 +102,22 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 	if err != nil {
 		return git.Repo{}, err
 	}
-	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
-		return r, err
-	}
-	_, err = s.Git.Init(ctx, r.Path(), cmp.Or(p.InitialBranch, UsualBranch))
-	if err != nil && !errors.Is(err, git.ErrExists) { // another request was quicker
+	if err := s.make(ctx, r, cmp.Or(p.InitialBranch, UsualBranch)); err != nil {
 		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
 	}
 	return r, nil
+}
+
+// make makes a repository if it is not there.
+func (s *Service) make(ctx context.Context, r git.Repo, branch string) error {
+	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+		return err
+	}
+	_, err := s.Git.Init(ctx, r.Path(), branch)
+	if errors.Is(err, git.ErrExists) { // another request was quicker
+		return nil
+	}
+	return err
 }
 
 // UsualBranch is the default branch of a repository that is empty.

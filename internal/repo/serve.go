@@ -14,7 +14,7 @@ import (
 
 // Fetching is a repository that somebody may fetch from.
 type Fetching struct {
-	Project *project.Project
+	Project *project.Project // nil for an annex
 	repo    git.Repo
 	hide    []string
 }
@@ -26,6 +26,9 @@ type Fetching struct {
 func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*Fetching, error) {
 	if err := scoped(by, "read_repository", "write_repository", "api", "read_api"); err != nil {
 		return nil, err
+	}
+	if _, r, ok, err := s.openAnnex(ctx, by, string(ref), false); ok {
+		return &Fetching{repo: r}, err
 	}
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {
@@ -76,9 +79,9 @@ func (f *Fetching) UploadArchive(ctx context.Context, in io.Reader, out io.Write
 
 // Pushing is a repository that somebody may push to.
 type Pushing struct {
-	Project *project.Project
 	repo    git.Repo
-	by      actor.Actor
+	to      target
+	name    string // for the log
 	service *Service
 }
 
@@ -89,11 +92,17 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 	if err := scoped(by, "write_repository", "api"); err != nil {
 		return nil, err
 	}
+	if a, r, ok, err := s.openAnnex(ctx, by, string(ref), true); ok {
+		if err != nil {
+			return nil, err
+		}
+		return &Pushing{repo: r, to: annexTarget{s, a, r, by}, name: fmt.Sprintf("annex %d", a.ID), service: s}, nil
+	}
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
-	return &Pushing{Project: p, repo: r, by: by, service: s}, nil
+	return &Pushing{repo: r, to: projectTarget{s, p, r, by}, name: fmt.Sprintf("project %d", p.ID), service: s}, nil
 }
 
 // Advertise tells a client over HTTP what there is to push to.
@@ -118,16 +127,16 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 		ServeOptions: o,
 		MaxSize:      limit,
 		Check: func(ctx context.Context, push *git.Push) error {
-			if err := s.check(ctx, p.by, p.Project, push, overGit); err != nil || len(changesOf(push)) == 0 {
+			if err := p.to.check(ctx, push); err != nil || len(changesOf(push)) == 0 {
 				return err
 			}
 			begun = journal{Changes: changesOf(push), Options: push.Options}
 			var err error
-			id, err = s.begin(ctx, p.by, p.Project, begun)
+			id, err = p.to.begin(ctx, begun)
 			return err
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
-			err := s.finish(ctx, id, p.by, p.Project, p.repo, journal{Changes: changesOf(push), Options: push.Options})
+			err := p.to.finish(ctx, id, journal{Changes: changesOf(push), Options: push.Options})
 			if err == nil {
 				id = 0
 			}
@@ -135,10 +144,10 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 		},
 	})
 	if id != 0 { // refused, or a fault: the refs know how far it came
-		err = errors.Join(err, s.land(context.WithoutCancel(ctx), id, p.by, p.Project, p.repo, begun))
+		err = errors.Join(err, p.to.land(context.WithoutCancel(ctx), id, begun))
 	}
 	if err != nil {
-		return fmt.Errorf("push to project %d: %w", p.Project.ID, err)
+		return fmt.Errorf("push to %s: %w", p.name, err)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (s *Service) settle(ctx context.Context, before time.Time, prepare func(git
 			faults = append(faults, fmt.Errorf("settle push %d to project %d: %w", l.id, l.projectID, err))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, s.settleAnnexes(ctx, before, prepare))...)
 }
 
 func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Repo, context.Context) error) error {
@@ -74,21 +74,31 @@ func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Re
 
 // land asks the refs how far a push came, and records that.
 func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
-	came := journal{Options: j.Options, About: j.About}
-	for _, c := range j.Changes {
-		moved, err := r.WasAt(ctx, c.Ref, c.New)
-		if errors.Is(err, git.ErrNoRepository) {
-			return s.drop(ctx, id)
-		}
-		if err != nil {
-			return err
-		}
-		if moved {
-			came.Changes = append(came.Changes, c)
-		}
+	came, err := landed(ctx, r, j)
+	if err != nil {
+		return err
 	}
 	if len(came.Changes) == 0 {
 		return s.drop(ctx, id)
 	}
 	return s.finish(ctx, id, by, p, r, came)
+}
+
+// landed gives of a push what the refs know of; nothing where there is no
+// repository.
+func landed(ctx context.Context, r git.Repo, j journal) (journal, error) {
+	came := journal{Options: j.Options, About: j.About}
+	for _, c := range j.Changes {
+		moved, err := r.WasAt(ctx, c.Ref, c.New)
+		if errors.Is(err, git.ErrNoRepository) {
+			return journal{}, nil
+		}
+		if err != nil {
+			return journal{}, err
+		}
+		if moved {
+			came.Changes = append(came.Changes, c)
+		}
+	}
+	return came, nil
 }

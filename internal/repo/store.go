@@ -19,14 +19,15 @@ func deletePush(ctx context.Context, q db.Q, id int64) error {
 
 // leftover is a push that was begun and is not recorded.
 type leftover struct {
-	id, projectID int64
+	id, projectID int64 // of the annex, for a push to one
 	who, what     string
 }
 
+func scanLeftover(s db.Scanner) (l leftover, err error) {
+	err = s.Scan(&l.id, &l.projectID, &l.who, &l.what)
+	return l, err
+}
+
 func findLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, error) {
-	return db.All(ctx, q, func(s db.Scanner) (leftover, error) {
-		var l leftover
-		err := s.Scan(&l.id, &l.projectID, &l.who, &l.what)
-		return l, err
-	}, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
+	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
 }

@@ -208,14 +208,19 @@ func (s *Service) finishRemove(_ context.Context, w removeWork) error {
 	if err != nil {
 		return err
 	}
-	r.Forget()
-	// Under another name it is gone at once, also if removing it is cut off.
-	going := filepath.Join(filepath.Dir(r.Path()), fmt.Sprintf("+gone-%d.git", w.ProjectID))
-	if err := os.Rename(r.Path(), going); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove repository of project %d: %w", w.ProjectID, err)
-	}
-	if err := os.RemoveAll(going); err != nil {
+	if err := discard(r); err != nil {
 		return fmt.Errorf("remove repository of project %d: %w", w.ProjectID, err)
 	}
 	return nil
+}
+
+// discard removes the files of a repository.
+func discard(r git.Repo) error {
+	r.Forget()
+	// Under another name it is gone at once, also if removing it is cut off.
+	going := filepath.Join(filepath.Dir(r.Path()), "+gone-"+filepath.Base(r.Path()))
+	if err := os.Rename(r.Path(), going); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(going)
 }

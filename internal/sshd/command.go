@@ -48,8 +48,9 @@ func parseCommand(line string) (c command, ok bool) {
 	}
 	path := strings.TrimPrefix(list[1], "/")
 	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git")
-	// A project stands in a namespace, so that its path is never a number.
-	if len(path) > maxPath || !strings.Contains(path, "/") || !utf8.ValidString(path) {
+	// A project stands in a namespace, so that its path is never a number; the
+	// wiki of a group does not.
+	if len(path) > maxPath || !strings.Contains(path, "/") && !strings.HasSuffix(path, ".wiki") || !utf8.ValidString(path) {
 		path = ""
 	}
 	return command{list[0], project.Ref(path)}, true

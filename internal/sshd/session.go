@@ -131,7 +131,7 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 	talk, err := x.open(ctx, by, c.service, c.project)
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
 		fmt.Fprintf(x.channel.Stderr(), "The project has moved to %s. Please use the new address: git remote set-url origin …/%s.git\n", moved.Path, moved.Path)
-		talk, err = x.open(ctx, by, c.service, project.RefTo(moved.ID))
+		talk, err = x.open(ctx, by, c.service, project.Ref(moved.Path))
 	}
 	if err != nil {
 		x.tell(ctx, err, c.service)

@@ -1,0 +1,208 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// openAnnex opens what a path names that is no project; ok is false for others.
+func (s *Service) openAnnex(ctx context.Context, by actor.Actor, path string, write bool) (a *Annex, r git.Repo, ok bool, err error) {
+	for _, k := range s.keepers {
+		a, ok, err := k.Open(ctx, by, path, write)
+		if !ok {
+			continue
+		}
+		if err != nil {
+			return nil, git.Repo{}, true, err
+		}
+		r, err := s.ensureAnnex(ctx, a)
+		return a, r, true, err
+	}
+	return nil, git.Repo{}, false, nil
+}
+
+// target is where a push goes: to a project, or to an annex.
+type target interface {
+	// check asks the rules about each change.
+	check(ctx context.Context, push *git.Push) error
+	// begin writes down what is about to happen.
+	begin(ctx context.Context, j journal) (int64, error)
+	// finish records what has happened.
+	finish(ctx context.Context, id int64, j journal) error
+	// land asks the refs how far a push came, and records that.
+	land(ctx context.Context, id int64, j journal) error
+}
+
+// projectTarget is the code of a project.
+type projectTarget struct {
+	s    *Service
+	p    *project.Project
+	repo git.Repo
+	by   actor.Actor
+}
+
+func (t projectTarget) check(ctx context.Context, push *git.Push) error {
+	return t.s.check(ctx, t.by, t.p, push, overGit)
+}
+
+func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {
+	return t.s.begin(ctx, t.by, t.p, j)
+}
+
+func (t projectTarget) finish(ctx context.Context, id int64, j journal) error {
+	return t.s.finish(ctx, id, t.by, t.p, t.repo, j)
+}
+
+func (t projectTarget) land(ctx context.Context, id int64, j journal) error {
+	return t.s.land(ctx, id, t.by, t.p, t.repo, j)
+}
+
+// annexTarget is an annex.
+type annexTarget struct {
+	s    *Service
+	a    *Annex
+	repo git.Repo
+	by   actor.Actor
+}
+
+func (t annexTarget) check(ctx context.Context, push *git.Push) error {
+	head, err := push.Repo.DefaultBranch()
+	if err != nil {
+		return err
+	}
+	for _, c := range push.Changes {
+		if c.Refused == "" {
+			c.Refused = refuseRef(&project.Project{DefaultBranch: head}, c)
+		}
+	}
+	return t.s.keepers[t.a.Kind].Check(ctx, t.a, push)
+}
+
+func (t annexTarget) begin(ctx context.Context, j journal) (int64, error) {
+	who, err := json.Marshal(t.by)
+	if err != nil {
+		return 0, err
+	}
+	what, err := json.Marshal(j)
+	if err != nil {
+		return 0, err
+	}
+	id, err := insertAnnexPush(ctx, t.s.DB, t.a.ID, string(who), string(what), t.s.Now())
+	if err != nil {
+		return 0, fmt.Errorf("begin push: %w", err)
+	}
+	return id, nil
+}
+
+func (t annexTarget) finish(ctx context.Context, id int64, j journal) error {
+	var refs []string
+	for _, c := range j.Changes {
+		refs = append(refs, c.Ref)
+	}
+	if _, err := adopt(ctx, t.repo, refs); err != nil {
+		return err
+	}
+	at := t.s.Now()
+	record, err := t.s.keepers[t.a.Kind].Follow(ctx, AnnexPush{Annex: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
+	if err != nil {
+		return fmt.Errorf("follow push %d to annex %d: %w", id, t.a.ID, err)
+	}
+	err = t.s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := deleteAnnexPush(ctx, tx, id)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil // somebody else has settled it
+		}
+		if err != nil || len(j.Changes) == 0 {
+			return err
+		}
+		if err := record(ctx, tx); err != nil {
+			return err
+		}
+		if err := touchAnnex(ctx, tx, t.a.ID, at); err != nil {
+			return err
+		}
+		return t.s.addAnnexTidying(ctx, tx, t.a.ID, false)
+	})
+	if err != nil {
+		return fmt.Errorf("record push %d to annex %d: %w", id, t.a.ID, err)
+	}
+	return nil
+}
+
+func (t annexTarget) land(ctx context.Context, id int64, j journal) error {
+	came, err := landed(ctx, t.repo, j)
+	if err != nil {
+		return err
+	}
+	if len(came.Changes) > 0 {
+		return t.finish(ctx, id, came)
+	}
+	if err := deleteAnnexPush(ctx, t.s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
+		return fmt.Errorf("drop push %d: %w", id, err)
+	}
+	return nil
+}
+
+// settleAnnexes is settle for annexes.
+func (s *Service) settleAnnexes(ctx context.Context, before time.Time, prepare func(git.Repo, context.Context) error) error {
+	left, err := findAnnexLeftovers(ctx, s.DB, before)
+	if err != nil {
+		return fmt.Errorf("find pushes to annexes that were cut off: %w", err)
+	}
+	var faults []error
+	for _, l := range left {
+		if err := s.settleAnnex(ctx, l, prepare); err != nil {
+			faults = append(faults, fmt.Errorf("settle push %d to annex %d: %w", l.id, l.projectID, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (s *Service) settleAnnex(ctx context.Context, l leftover, prepare func(git.Repo, context.Context) error) error {
+	t := annexTarget{s: s}
+	var was journal
+	if err := errors.Join(json.Unmarshal([]byte(l.who), &t.by), json.Unmarshal([]byte(l.what), &was)); err != nil {
+		return err
+	}
+	var err error
+	if t.a, err = findAnnex(ctx, s.DB, "id", l.projectID); err != nil {
+		return err
+	}
+	if t.repo, err = s.OpenAnnex(t.a); err != nil {
+		return err
+	}
+	if err := prepare(t.repo, ctx); err != nil && !errors.Is(err, git.ErrNoRepository) {
+		return err
+	}
+	return t.land(ctx, l.id, was)
+}
+
+// CutPath takes the end off a path that names a thing of a project or group:
+// "group/project.wiki" with ".wiki". Before it there must be something.
+func CutPath(path, end string) (place project.Ref, ok bool) {
+	before, ok := strings.CutSuffix(path, end)
+	if !ok || before == "" || strings.HasSuffix(before, "/") || strings.Trim(before, "0123456789") == "" {
+		return "", false
+	}
+	return project.Ref(before), true
+}
+
+// MovedWith is an error of a place that was named with an end: where the place
+// has moved, what was named is there under the same end.
+func MovedWith(err error, end string) error {
+	if moved, ok := errors.AsType[*project.Moved](err); ok {
+		there := *moved
+		there.From, there.Path = moved.From+project.Ref(end), moved.Path+end
+		return &there
+	}
+	return err
+}

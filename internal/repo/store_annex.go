@@ -1,0 +1,90 @@
+package repo
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+)
+
+const annexColumns = `a.id, a.kind, a.snippet_id, a.project_id, a.namespace_id, a.storage, a.size`
+
+func scanAnnex(s db.Scanner) (*Annex, error) {
+	var a Annex
+	err := s.Scan(&a.ID, (*string)(&a.Kind), &a.SnippetID, &a.ProjectID, &a.NamespaceID, &a.Storage, &a.Size)
+	return &a, err
+}
+
+func insertAnnex(ctx context.Context, q db.Q, a *Annex, at time.Time) error {
+	return q.QueryRowContext(ctx, `
+		INSERT INTO annexes (kind, snippet_id, project_id, namespace_id, storage, changed_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+		string(a.Kind), a.SnippetID, a.ProjectID, a.NamespaceID, a.Storage, at).Scan(&a.ID)
+}
+
+// findAnnex finds one by its id or by that of its owner.
+func findAnnex(ctx context.Context, q db.Q, column string, id int64) (*Annex, error) {
+	return scanAnnex(q.QueryRowContext(ctx, `SELECT `+annexColumns+` FROM annexes a WHERE a.`+column+` = ?`, id))
+}
+
+func findSnippetAnnexes(ctx context.Context, q db.Q, ids []int64) ([]*Annex, error) {
+	return db.All(ctx, q, scanAnnex, `SELECT `+annexColumns+` FROM annexes a WHERE a.snippet_id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
+// findOrphans finds annexes whose owner is gone.
+func findOrphans(ctx context.Context, q db.Q, limit int) ([]*Annex, error) {
+	return db.All(ctx, q, scanAnnex, `SELECT `+annexColumns+` FROM annexes a
+		WHERE a.snippet_id IS NULL AND a.project_id IS NULL AND a.namespace_id IS NULL ORDER BY a.id LIMIT ?`, limit)
+}
+
+func deleteAnnex(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM annexes WHERE id = ?`, id)
+}
+
+func touchAnnex(ctx context.Context, q db.Q, id int64, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE annexes SET changed_at = ? WHERE id = ?`, at, id)
+	return err
+}
+
+func saveAnnexSize(ctx context.Context, q db.Q, id, size int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE annexes SET size = ? WHERE id = ?`, size, id)
+	return err
+}
+
+// annexSizes sums up what the annexes of a project take.
+func annexSizes(ctx context.Context, q db.Q, projectID int64) (wiki, snippets int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT CAST(COALESCE((SELECT a.size FROM annexes a WHERE a.project_id = ?), 0) AS BIGINT),
+			CAST(COALESCE((SELECT sum(a.size) FROM annexes a JOIN snippets s ON s.id = a.snippet_id WHERE s.project_id = ?), 0) AS BIGINT)`,
+		projectID, projectID).Scan(&wiki, &snippets)
+	return wiki, snippets, err
+}
+
+// annexProject is the project that an annex belongs to; nil for others.
+func annexProject(ctx context.Context, q db.Q, id int64) (*int64, error) {
+	var projectID *int64
+	err := q.QueryRowContext(ctx, `
+		SELECT COALESCE(a.project_id, s.project_id) FROM annexes a LEFT JOIN snippets s ON s.id = a.snippet_id WHERE a.id = ?`, id).Scan(&projectID)
+	return projectID, err
+}
+
+func changedAnnexes(ctx context.Context, q db.Q, since time.Time, after int64, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT a.id FROM annexes a WHERE a.changed_at >= ? AND a.id > ? ORDER BY a.id LIMIT ?`, since, after, limit)
+}
+
+func annexesAfter(ctx context.Context, q db.Q, after int64, limit int) ([]*Annex, error) {
+	return db.All(ctx, q, scanAnnex, `SELECT `+annexColumns+` FROM annexes a WHERE a.id > ? ORDER BY a.id LIMIT ?`, after, limit)
+}
+
+func insertAnnexPush(ctx context.Context, q db.Q, annexID int64, who, what string, at time.Time) (id int64, err error) {
+	err = q.QueryRowContext(ctx, `INSERT INTO annex_pushes (annex_id, actor, push, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
+		annexID, who, what, at).Scan(&id)
+	return id, err
+}
+
+func deleteAnnexPush(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM annex_pushes WHERE id = ?`, id)
+}
+
+func findAnnexLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, error) {
+	return db.All(ctx, q, scanLeftover, `SELECT id, annex_id, actor, push FROM annex_pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
+}
