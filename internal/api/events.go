@@ -4,6 +4,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/db"
 	"svc/internal/user"
+	"svc/internal/wiki"
 )
 
 func (a *API) eventRoutes() {
@@ -93,21 +94,22 @@ func (a *API) listProjectEvents(c *call, p projectEventsParams) (page[eventJSON]
 }
 
 type eventJSON struct {
-	ID             int64           `json:"id"`
-	Title          *string         `json:"title"`
-	ProjectID      *int64          `json:"project_id"`
-	ActionName     string          `json:"action_name"`
-	TargetID       *int64          `json:"target_id"`
-	TargetIID      *int64          `json:"target_iid"`
-	TargetType     *string         `json:"target_type"`
-	AuthorID       int64           `json:"author_id"`
-	TargetTitle    *string         `json:"target_title"`
-	CreatedAt      stamp           `json:"created_at"`
-	Author         *userPublicJSON `json:"author"`
-	AuthorUsername *string         `json:"author_username"`
-	Data           *string         `json:"data"` // of releases long ago
-	PushData       *pushDataJSON   `json:"push_data,omitempty"`
-	Note           *noteJSON       `json:"note,omitempty"`
+	ID             int64              `json:"id"`
+	Title          *string            `json:"title"`
+	ProjectID      *int64             `json:"project_id"`
+	ActionName     string             `json:"action_name"`
+	TargetID       *int64             `json:"target_id"`
+	TargetIID      *int64             `json:"target_iid"`
+	TargetType     *string            `json:"target_type"`
+	AuthorID       int64              `json:"author_id"`
+	TargetTitle    *string            `json:"target_title"`
+	CreatedAt      stamp              `json:"created_at"`
+	Author         *userPublicJSON    `json:"author"`
+	AuthorUsername *string            `json:"author_username"`
+	Data           *string            `json:"data"` // of releases long ago
+	PushData       *pushDataJSON      `json:"push_data,omitempty"`
+	Note           *noteJSON          `json:"note,omitempty"`
+	WikiPage       *wikiPageBasicJSON `json:"wiki_page,omitempty"`
 }
 
 type pushDataJSON struct {
@@ -135,14 +137,38 @@ func (a *API) presentEvents(c *call, p eventFilterParams, list db.Page[*activity
 	if err != nil {
 		return page[eventJSON]{}, err
 	}
+	pages, err := a.wikiPagesOf(c, list.Items)
+	if err != nil {
+		return page[eventJSON]{}, err
+	}
 	return offsetPage(p.pageParams, list, func(e *activity.Event) eventJSON {
 		form := a.toEvent(c, e)
 		if e.Action == activity.Commented && notes[*e.TargetID] != nil {
 			note := a.toNote(c, notes[*e.TargetID])
 			form.Note = &note
 		}
+		if e.TargetType == wiki.TargetType && e.TargetID != nil {
+			form.WikiPage = pages[*e.TargetID]
+		}
 		return form
 	}), nil
+}
+
+// wikiPagesOf are the pages of wikis that events tell of.
+func (a *API) wikiPagesOf(c *call, list []*activity.Event) (map[int64]*wikiPageBasicJSON, error) {
+	var ids []int64
+	for _, e := range list {
+		if e.TargetType == wiki.TargetType && e.TargetID != nil {
+			ids = append(ids, *e.TargetID)
+		}
+	}
+	found, err := a.Wikis.PagesOf(c, ids)
+	forms := make(map[int64]*wikiPageBasicJSON, len(found))
+	for id, p := range found {
+		form := toWikiPageBasic(&p)
+		forms[id] = &form
+	}
+	return forms, err
 }
 
 func (a *API) toEvent(c *call, e *activity.Event) eventJSON {
@@ -170,7 +196,7 @@ func (a *API) toEvent(c *call, e *activity.Event) eventJSON {
 func actionName(e *activity.Event) string {
 	switch e.Action {
 	case activity.Created:
-		if e.TargetType != "Project" {
+		if e.TargetType != "Project" && e.TargetType != wiki.TargetType {
 			return "opened"
 		}
 	case activity.Commented:

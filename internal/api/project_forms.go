@@ -50,6 +50,8 @@ type projectStatisticsJSON struct {
 	CommitCount      int64 `json:"commit_count"`
 	StorageSize      int64 `json:"storage_size"`
 	RepositorySize   int64 `json:"repository_size"`
+	WikiSize         int64 `json:"wiki_size"`
+	SnippetsSize     int64 `json:"snippets_size"`
 	LFSObjectsSize   int64 `json:"lfs_objects_size"`
 	JobArtifactsSize int64 `json:"job_artifacts_size"`
 }
@@ -124,7 +126,8 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 	basic := toProjectBasic(c.site, p)
 	if statistics && (c.actor.Admin || p.Access.Level() >= project.Reporter) {
 		basic.Statistics = &projectStatisticsJSON{
-			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, StorageSize: p.Statistics.RepositorySize,
+			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, WikiSize: p.Statistics.WikiSize, SnippetsSize: p.Statistics.SnippetsSize,
+			StorageSize: p.Statistics.RepositorySize + p.Statistics.WikiSize + p.Statistics.SnippetsSize,
 		}
 	}
 	if simple || c.actor.Anonymous() {

@@ -26,7 +26,9 @@ import (
 	"svc/internal/repo"
 	"svc/internal/setting"
 	"svc/internal/signing"
+	"svc/internal/snippet"
 	"svc/internal/user"
+	"svc/internal/wiki"
 )
 
 // prefix is where the API lives; only version 4 exists.
@@ -49,6 +51,8 @@ type Deps struct {
 	Repos    *repo.Service
 	Plan     *plan.Service
 	Merges   *merge.Service
+	Snippets *snippet.Service
+	Wikis    *wiki.Service
 	CI       *ci.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
@@ -159,6 +163,8 @@ func New(d Deps) *API {
 	a.badgeRoutes()
 	a.projectUploadRoutes()
 	a.markdownRoutes()
+	a.snippetRoutes()
+	a.wikiRoutes()
 	a.pipelineRoutes()
 	a.jobRoutes()
 	a.ciLintRoutes()

@@ -38,8 +38,10 @@ import (
 	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/signing"
+	"svc/internal/snippet"
 	"svc/internal/user"
 	"svc/internal/web"
+	"svc/internal/wiki"
 )
 
 // Compatibility is the release of the public API that this server speaks like.
@@ -67,6 +69,8 @@ type App struct {
 	Repos    *repo.Service
 	Plan     *plan.Service
 	Merges   *merge.Service
+	Snippets *snippet.Service
+	Wikis    *wiki.Service
 	CI       *ci.Service
 	OAuth    *oauth.Service
 	Instance *instance.Service
@@ -146,6 +150,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Merges = merge.New(merge.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, URL: a.Config.ExternalURL, Now: a.now,
 	})
+	a.Snippets = snippet.New(snippet.Deps{
+		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
+	})
+	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Repos: a.Repos, Merges: a.Merges, Now: a.now,
@@ -215,7 +223,8 @@ func (a *App) Close() error {
 func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, CI: a.CI,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
@@ -227,6 +236,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Snippets: a.Snippets, Wikis: a.Wikis,
 		CI: a.CI, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{

@@ -26,6 +26,8 @@ func features() []string {
 		"notify",
 		"repo",
 		"plan",
+		"snippet",
+		"wiki",
 		"merge",
 		"ci",
 		"pages",

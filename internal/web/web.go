@@ -24,8 +24,10 @@ import (
 	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
+	"svc/internal/snippet"
 	"svc/internal/user"
 	"svc/internal/web/joblog"
+	"svc/internal/wiki"
 )
 
 // Deps are what the pages need.
@@ -35,6 +37,8 @@ type Deps struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
+	Snippets *snippet.Service
+	Wikis    *wiki.Service
 	CI       *ci.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service

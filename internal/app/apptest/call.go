@@ -28,6 +28,8 @@ type Call struct {
 	// Want is JSON that the body must contain: objects may have more members,
 	// lists must have the same length. "<any>" stands for any value but null.
 	Want string
+	// Text is the whole body, of what is not JSON; empty is not asked.
+	Text string
 	// Not are texts that the body must not contain.
 	Not []string
 	// WantHeader are headers with their exact values; "-" means absent.
@@ -64,6 +66,9 @@ func (s *Server) Check(t testing.TB, c Call) Answer {
 		if diff := contains(c.Want, a.Body); diff != "" {
 			t.Errorf("%s: %s\nbody: %s", c.Do, diff, a.Body)
 		}
+	}
+	if c.Text != "" && string(a.Body) != c.Text {
+		t.Errorf("%s: body %q, want %q", c.Do, a.Body, c.Text)
 	}
 	for _, text := range c.Not {
 		if bytes.Contains(a.Body, []byte(text)) {

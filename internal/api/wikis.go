@@ -1,0 +1,166 @@
+package api
+
+import (
+	"path"
+	"strings"
+
+	"svc/internal/wiki"
+)
+
+func (a *API) wikiRoutes() {
+	read := readAPI.orNobody()
+	for _, in := range []struct {
+		path, name string
+		group      bool
+		tier       Tier
+	}{{"/projects/{id}", "a project", false, Free}, {"/groups/{id}", "a group", true, Premium}} {
+		m := memberDoor{a, in.group}
+		one := in.path + "/wikis/{slug}"
+		handle(a, "GET "+in.path+"/wikis", read, m.listWikiPages, tier(in.tier), does("List the wiki pages of "+in.name))
+		handle(a, "POST "+in.path+"/wikis", writeAPI, m.createWikiPage, tier(in.tier), wikiText, does("Create a wiki page of "+in.name))
+		handle(a, "GET "+one, read, m.getWikiPage, tier(in.tier), does("Get a wiki page of "+in.name))
+		handle(a, "PUT "+one, writeAPI, m.updateWikiPage, tier(in.tier), wikiText, does("Change a wiki page of "+in.name))
+		handle(a, "DELETE "+one, writeAPI, m.deleteWikiPage, tier(in.tier), does("Delete a wiki page of "+in.name))
+		handle(a, "POST "+in.path+"/wikis/attachments", writeAPI, m.attachToWiki, tier(in.tier), files(wiki.MaxAttachment), does("Attach a file to the wiki of "+in.name))
+	}
+}
+
+// wikiText is for endpoints whose parameters hold a page.
+func wikiText(e *endpoint) { e.limits.Body = 16 << 20 }
+
+// wikiPageBasicJSON is what names a page.
+type wikiPageBasicJSON struct {
+	Format string `json:"format"`
+	Slug   string `json:"slug"`
+	Title  string `json:"title"`
+}
+
+func toWikiPageBasic(p *wiki.Page) wikiPageBasicJSON {
+	return wikiPageBasicJSON{string(p.Format), p.Slug, p.Title}
+}
+
+type wikiPageJSON struct {
+	wikiPageBasicJSON
+	Content     *string           `json:"content,omitempty"`
+	Encoding    *string           `json:"encoding,omitempty"`
+	FrontMatter map[string]string `json:"front_matter,omitzero"`
+}
+
+func toWikiPage(p *wiki.Page, content bool) wikiPageJSON {
+	form := wikiPageJSON{wikiPageBasicJSON: toWikiPageBasic(p)}
+	if content {
+		encoding := "UTF-8"
+		form.Content, form.Encoding, form.FrontMatter = &p.Content, &encoding, p.Fields
+	}
+	return form
+}
+
+func presentWikiPage(_ *wiki.Wiki, p *wiki.Page, err error) (wikiPageJSON, error) {
+	if err != nil {
+		return wikiPageJSON{}, err
+	}
+	return toWikiPage(p, true), nil
+}
+
+type listWikiPagesParams struct {
+	placeParams
+	WithContent bool `param:"with_content" doc:"With the texts of the pages."`
+	pageParams
+}
+
+// listWikiPages: https://docs.gitlab.com/api/wikis/#list-wiki-pages
+func (m memberDoor) listWikiPages(c *call, p listWikiPagesParams) (page[wikiPageJSON], error) {
+	_, list, err := m.Wikis.Pages(c, c.actor, m.at(p.Ref), p.WithContent, p.paging())
+	if err != nil {
+		return page[wikiPageJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(one *wiki.Page) wikiPageJSON { return toWikiPage(one, p.WithContent) }), nil
+}
+
+type wikiPageParams struct {
+	placeParams
+	Slug string `param:"slug" doc:"The slug of the page, with its directories."`
+}
+
+type getWikiPageParams struct {
+	wikiPageParams
+	RenderHTML bool   `param:"render_html" doc:"Give HTML in place of what was written."`
+	Version    string `param:"version" doc:"The id of a commit."`
+}
+
+// getWikiPage: https://docs.gitlab.com/api/wikis/#get-a-wiki-page
+func (m memberDoor) getWikiPage(c *call, p getWikiPageParams) (wikiPageJSON, error) {
+	w, found, err := m.Wikis.Page(c, c.actor, m.at(p.Ref), p.Slug, p.Version)
+	if err == nil && p.RenderHTML {
+		found.Content, err = m.Wikis.Render(c, c.actor, w, found)
+	}
+	return presentWikiPage(w, found, err)
+}
+
+type createWikiPageParams struct {
+	placeParams
+	Title   string      `param:"title,required,nonblank" doc:"With its directories: dir/page."`
+	Content string      `param:"content,required,blank"`
+	Format  wiki.Format `param:"format" enum:"markdown,rdoc,asciidoc,org" default:"markdown"`
+	Message string      `param:"message" doc:"Of the commit."`
+}
+
+// createWikiPage: https://docs.gitlab.com/api/wikis/#create-a-new-wiki-page
+func (m memberDoor) createWikiPage(c *call, p createWikiPageParams) (wikiPageJSON, error) {
+	return presentWikiPage(m.Wikis.Create(c, c.actor, m.at(p.Ref), wiki.Fields{Title: &p.Title, Content: &p.Content, Format: &p.Format, Message: p.Message}))
+}
+
+type updateWikiPageParams struct {
+	wikiPageParams
+	Title   *string      `param:"title,nonblank" doc:"One without a directory stays in its own; /page leads to the top."`
+	Content *string      `param:"content"`
+	Format  *wiki.Format `param:"format" enum:"markdown,rdoc,asciidoc,org"`
+	Message string       `param:"message" doc:"Of the commit."`
+	Version string       `param:"last_commit_sha" doc:"The last commit that touched the page, as the caller knows it."`
+}
+
+func (updateWikiPageParams) paramRules() []rule {
+	return []rule{atLeastOne("title", "content", "format")}
+}
+
+// updateWikiPage: https://docs.gitlab.com/api/wikis/#edit-an-existing-wiki-page
+func (m memberDoor) updateWikiPage(c *call, p updateWikiPageParams) (wikiPageJSON, error) {
+	f := wiki.Fields{Title: p.Title, Content: p.Content, Format: p.Format, Message: p.Message, Version: p.Version, Since: c.unmodifiedSince()}
+	return presentWikiPage(m.Wikis.Update(c, c.actor, m.at(p.Ref), p.Slug, f))
+}
+
+// deleteWikiPage: https://docs.gitlab.com/api/wikis/#delete-a-wiki-page
+func (m memberDoor) deleteWikiPage(c *call, p wikiPageParams) (none, error) {
+	return none{}, m.Wikis.Delete(c, c.actor, m.at(p.Ref), p.Slug, wiki.Fields{Since: c.unmodifiedSince()})
+}
+
+type wikiAttachmentParams struct {
+	placeParams
+	File   *upload `param:"file,required"`
+	Branch string  `param:"branch" doc:"Attachments go to the default branch, whatever is named."`
+}
+
+type wikiAttachmentJSON struct {
+	FileName string       `json:"file_name"`
+	FilePath string       `json:"file_path"`
+	Branch   string       `json:"branch"`
+	Link     wikiLinkJSON `json:"link"`
+}
+
+type wikiLinkJSON struct {
+	URL      string `json:"url"`
+	Markdown string `json:"markdown"`
+}
+
+// attachToWiki: https://docs.gitlab.com/api/wikis/#upload-an-attachment-to-the-wiki-repository
+func (m memberDoor) attachToWiki(c *call, p wikiAttachmentParams) (wikiAttachmentJSON, error) {
+	f, err := m.Wikis.Attach(c, c.actor, m.at(p.Ref), p.File.Name, p.File.Size, p.File.Open())
+	if err != nil {
+		return wikiAttachmentJSON{}, err
+	}
+	text := "[" + f.Name + "](" + f.Path + ")"
+	if shown(f.Name) {
+		text = "![" + strings.TrimSuffix(f.Name, path.Ext(f.Name)) + "](" + f.Path + ")"
+	}
+	return wikiAttachmentJSON{f.Name, f.Path, f.Branch, wikiLinkJSON{f.Path, text}}, nil
+}

@@ -1,0 +1,101 @@
+package snippet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Filter chooses snippets; zero values choose all that the actor sees.
+type Filter struct {
+	Visibility    project.Visibility
+	Search        string // in the title, in any case
+	Storage       string // administrators only
+	CreatedAfter  *time.Time
+	CreatedBefore *time.Time
+
+	authorID  int64
+	projectID int64
+	personal  bool // of users alone
+}
+
+// Own lists the snippets that the actor made, the newest first, as far as he
+// still sees them. Unauthorized.
+func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Snippet]{}, err
+	}
+	f.authorID = by.ID
+	return s.list(ctx, by, f, p)
+}
+
+// Public lists the snippets of users that are for everybody.
+func (s *Service) Public(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
+	f.Visibility, f.personal = project.Public, true
+	return s.list(ctx, by, f, p)
+}
+
+// All lists every snippet that the actor sees, of users and projects.
+func (s *Service) All(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
+	return s.list(ctx, by, f, p)
+}
+
+// OfUser lists the snippets of a user, of himself alone, that the actor sees;
+// NotFound of the user.
+func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, p db.Paging) (db.Page[*Snippet], error) {
+	u, err := s.Users.Find(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Snippet]{}, err
+	}
+	f.authorID, f.personal = u.ID, true
+	return s.list(ctx, by, f, p)
+}
+
+// OfProject lists the snippets of a project that the actor sees; NotFound.
+func (s *Service) OfProject(ctx context.Context, by actor.Actor, in project.Ref, f Filter, p db.Paging) (db.Page[*Snippet], error) {
+	at, err := s.Projects.RequirePart(ctx, by, in, project.SnippetPart)
+	if err != nil {
+		return db.Page[*Snippet]{}, err
+	}
+	f.projectID = at.ID
+	return s.list(ctx, by, f, p)
+}
+
+func (s *Service) list(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
+	page, err := s.search(ctx, by, f, p)
+	if err != nil {
+		return page, fmt.Errorf("list snippets: %w", err)
+	}
+	var ids []int64
+	for _, one := range page.Items {
+		if one.ProjectID != nil {
+			ids = append(ids, *one.ProjectID)
+		}
+	}
+	projects, err := s.Projects.Among(ctx, by, ids)
+	if err != nil {
+		return page, err
+	}
+	byID := map[int64]*project.Project{}
+	for _, p := range projects {
+		byID[p.ID] = p
+	}
+	for _, one := range page.Items {
+		if one.ProjectID == nil {
+			continue
+		}
+		if one.In = byID[*one.ProjectID]; one.In == nil { // it went just now
+			return page, errs.Unavailable("A project is being removed. Please try again.")
+		}
+	}
+	if len(page.Items) == 0 {
+		return page, nil
+	}
+	return page, s.fill(ctx, page.Items...)
+}

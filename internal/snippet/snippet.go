@@ -1,0 +1,270 @@
+// Package snippet is small collections of files that people keep for themselves
+// or show to others: each with a title, and a git repository of its own.
+package snippet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/markup"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	Plan     *plan.Service
+	Now      func() time.Time
+}
+
+// Service is the snippets of the installation.
+type Service struct{ Deps }
+
+// New makes the service, and takes part in what happens to users, in pushes and
+// in the references of texts.
+func New(d Deps) *Service {
+	s := &Service{d}
+	d.Users.OnDelete(s.leaveUser)
+	d.Repos.Keep(repo.SnippetAnnex, repo.Keeper{Open: s.open, Check: s.check, Follow: s.follow})
+	d.Plan.OnReference(markup.Snippet, s.refer)
+	d.Queue.Every("snippet_unfinished", time.Hour, s.DropUnfinished)
+	return s
+}
+
+// Kind is what notes and events call a snippet.
+const Kind plan.Kind = "Snippet"
+
+// Snippet is one of them.
+type Snippet struct {
+	ID          int64
+	ProjectID   *int64 // nil for one of a user alone
+	AuthorID    int64
+	Visibility  project.Visibility
+	Title       string
+	Description string
+	Files       []string // paths, in their order in the repository
+	UserAgent   string   // of the one who made it
+	IPAddress   string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+
+	Author  *user.User
+	In      *project.Project // nil for one of a user alone
+	Storage string
+}
+
+// Path is where its page and its repository are, below the address of the
+// installation: "group/project/-/snippets/1" with "-/" between.
+func (s *Snippet) Path(between string) string {
+	path := between + "snippets/" + strconv.FormatInt(s.ID, 10)
+	if s.In != nil {
+		path = s.In.FullPath + "/" + path
+	}
+	return path
+}
+
+// visible tells whether an actor sees a snippet whose project, if it has one, he
+// was given.
+func (s *Snippet) visible(by actor.Actor) bool {
+	known := !by.Anonymous() && !by.External
+	if s.In == nil {
+		return s.Visibility == project.Public || s.Visibility == project.Internal && known || by.Is(s.AuthorID) || by.Admin || by.Auditor
+	}
+	if s.In.MayRead(by, project.MemberSnippetPart) {
+		return true
+	}
+	return s.In.MayRead(by, project.SnippetPart) &&
+		(s.Visibility == project.Public || s.Visibility == project.Internal && known || by.Is(s.AuthorID))
+}
+
+// MayChange tells whether an actor who sees the snippet may change it: its
+// author, and in a project Maintainers and above.
+func (s *Snippet) MayChange(by actor.Actor) bool {
+	return by.Admin || by.Is(s.AuthorID) || s.In != nil && s.In.Access.Level() >= project.Maintainer
+}
+
+// audience says who may know of what is done to it.
+func (s *Snippet) audience() activity.Audience {
+	audiences := map[project.Visibility]activity.Audience{
+		project.Public: activity.Everybody, project.Internal: activity.Accounts, project.Private: activity.Alone,
+	}
+	if s.ProjectID != nil {
+		audiences = map[project.Visibility]activity.Audience{
+			project.Public: activity.SnippetReaders, project.Internal: activity.SnippetAccounts, project.Private: activity.SnippetMembers,
+		}
+	}
+	return audiences[s.Visibility]
+}
+
+func (s *Snippet) subject() activity.Subject { return activity.Subject{Type: "Snippet", ID: s.ID} }
+
+// MayCreate tells whether an actor may make a snippet: in a project that he was
+// given Reporters and above, else all who are not external.
+func MayCreate(by actor.Actor, in *project.Project) bool {
+	switch {
+	case by.Anonymous():
+		return false
+	case in == nil:
+		return !by.External
+	}
+	return in.MayRead(by, project.SnippetPart) && in.Enough(by, project.Reporter) == nil && !in.Archived
+}
+
+// Get gives a snippet to those who see it: with in one of that project, else any
+// one. NotFound.
+func (s *Service) Get(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
+	var p *project.Project
+	if in != nil {
+		var err error
+		if p, err = s.Projects.RequirePart(ctx, by, *in, project.SnippetPart); err != nil {
+			return nil, err
+		}
+	}
+	found, err := findSnippet(ctx, s.DB, id)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.NotFound("Snippet")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find snippet %d: %w", id, err)
+	}
+	if p != nil && (found.ProjectID == nil || *found.ProjectID != p.ID) {
+		return nil, errs.NotFound("Snippet")
+	}
+	if p == nil && found.ProjectID != nil {
+		if p, err = s.Projects.Require(ctx, by, project.RefTo(*found.ProjectID), project.NoAccess); err != nil {
+			return nil, hide(err)
+		}
+	}
+	found.In = p
+	if !found.visible(by) {
+		return nil, errs.NotFound("Snippet")
+	}
+	return found, s.fill(ctx, found)
+}
+
+// hide says of what is in a project that the actor does not see no more than
+// that it is not there.
+func hide(err error) error {
+	if errs.Is(err, errs.KindNotFound) {
+		return errs.NotFound("Snippet")
+	}
+	return err
+}
+
+// fill reads what stands beside the rows.
+func (s *Service) fill(ctx context.Context, list ...*Snippet) error {
+	var ids, authors []int64
+	for _, one := range list {
+		ids, authors = append(ids, one.ID), append(authors, one.AuthorID)
+	}
+	users, err := s.Users.FindAll(ctx, authors)
+	if err != nil {
+		return fmt.Errorf("authors of snippets: %w", err)
+	}
+	annexes, err := s.Repos.SnippetAnnexes(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		one.Author = users[one.AuthorID]
+		if a := annexes[one.ID]; a != nil {
+			one.Storage = a.Storage
+		}
+	}
+	return nil
+}
+
+// changeable gives a snippet to an actor who may change it: NotFound, Forbidden,
+// Unauthorized.
+func (s *Service) changeable(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
+	found, err := s.Get(ctx, by, in, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if !found.MayChange(by) {
+		return nil, errs.Forbidden("")
+	}
+	if found.In != nil {
+		return found, found.In.Changeable()
+	}
+	return found, nil
+}
+
+// OnSnippet gives a snippet of a project, to talk about it, to those who see it;
+// NotFound.
+func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref, id int64) (plan.Noteable, error) {
+	found, err := s.Get(ctx, by, &in, id)
+	if err != nil {
+		return plan.Noteable{}, err
+	}
+	return plan.Noteable{
+		Thing: plan.Thing{Kind: Kind, ID: found.ID}, IID: found.ID, Title: found.Title, In: found.In, Audience: found.audience(),
+		Insider: found.In.MayRead(by, project.ConfidentialPart), Settler: found.MayChange(by),
+	}, nil
+}
+
+// refer finds what $1 in a text stands for.
+func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return nil, nil
+	}
+	ref := project.RefTo(in.ID)
+	found, err := s.Get(ctx, by, &ref, id)
+	if err != nil {
+		return nil, err
+	}
+	return &markup.Target{URL: "/" + found.Path("-/"), Title: found.Title}, nil
+}
+
+// leaveUser gives the snippets of projects of a user who goes to the ghost; those
+// of his own, and with a hard deletion all, go along.
+func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
+	gone, err := deleteOf(ctx, tx, userID, hard)
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if err := s.forget(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return changeAuthor(ctx, tx, userID, ghostID)
+}
+
+// unfinishedAge is how old a snippet is whose making was cut off.
+const unfinishedAge = 24 * time.Hour
+
+// DropUnfinished removes snippets that never got a file. The queue calls it every
+// hour.
+func (s *Service) DropUnfinished(ctx context.Context) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		gone, err := deleteUnfinished(ctx, tx, s.Now().Add(-unfinishedAge))
+		if err != nil || !gone {
+			return err
+		}
+		return s.Repos.DropOrphans(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("drop unfinished snippets: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package wiki
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// TargetType is what events call a page.
+const TargetType = "WikiPage::Meta"
+
+// maxEvents is how many pages of one push are told of.
+const maxEvents = 100
+
+// changed is what a push did to a page.
+type changed struct {
+	Page
+	was  string // its slug before, if it has another one now
+	what activity.Action
+}
+
+// follow records what a push did to pages.
+func (s *Service) follow(ctx context.Context, p repo.AnnexPush) (func(context.Context, *db.Tx) error, error) {
+	head, err := p.Repo.DefaultBranch()
+	if err != nil {
+		return nil, err
+	}
+	var list []changed
+	for _, c := range p.Changes {
+		if c.Ref != git.Heads+head || c.New == git.ZeroOID {
+			continue
+		}
+		if list, err = changes(ctx, p.Repo, c); err != nil {
+			return nil, err
+		}
+	}
+	in, err := s.projectOf(ctx, p.Annex)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, tx *db.Tx) error {
+		for _, c := range list {
+			if err := tell(ctx, tx, p, c); err != nil {
+				return err
+			}
+		}
+		if in == nil {
+			return nil
+		}
+		return project.Touch(ctx, tx, in, p.At)
+	}, nil
+}
+
+// projectOf is the project of a wiki; nil for that of a group, and for one that
+// is gone.
+func (s *Service) projectOf(ctx context.Context, a *repo.Annex) (*project.Project, error) {
+	if a.ProjectID == nil {
+		return nil, nil
+	}
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(*a.ProjectID), project.NoAccess)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	return p, err
+}
+
+// changes finds the pages that a push changed.
+func changes(ctx context.Context, r git.Repo, c repo.Change) ([]changed, error) {
+	from := string(c.Old)
+	if c.Old == git.ZeroOID {
+		from = ""
+	}
+	d, err := r.Diff(ctx, git.DiffOptions{From: from, To: string(c.New), Straight: true, MaxFiles: 1, MaxLines: 1})
+	if errors.Is(err, git.ErrNotFound) {
+		return nil, nil // what was there before is gone from the repository
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compare versions of a wiki: %w", err)
+	}
+	var list []changed
+	for _, f := range d.Files {
+		now, isPage := pageOf(f.NewPath)
+		before, wasPage := pageOf(f.OldPath)
+		one := changed{Page: now, what: activity.Updated}
+		switch {
+		case f.Deleted && wasPage:
+			one = changed{Page: before, what: activity.Destroyed}
+		case !isPage:
+			continue
+		case f.New, !wasPage:
+			one.what = activity.Created
+		case before.Slug != now.Slug:
+			one.was = before.Slug
+		}
+		if list = append(list, one); len(list) == maxEvents {
+			break
+		}
+	}
+	return list, nil
+}
+
+// tell records what was done to one page.
+func tell(ctx context.Context, tx *db.Tx, p repo.AnnexPush, c changed) error {
+	id, err := keepPage(ctx, tx, p.Annex.ID, c)
+	if err != nil {
+		return err
+	}
+	of := activity.Subject{Type: TargetType, ID: id}
+	if c.was != "" {
+		if err := activity.Retitle(ctx, tx, of, c.Title); err != nil {
+			return err
+		}
+	}
+	e := activity.Event{
+		ProjectID: p.Annex.ProjectID, AuthorID: p.By.ID, Action: c.what, Audience: activity.WikiReaders, Subject: of,
+		TargetType: TargetType, TargetID: &id, TargetIID: &id, TargetTitle: c.Title, CreatedAt: p.At,
+	}
+	if p.Annex.ProjectID == nil { // of a group: there are no events of groups for others to read
+		e.Audience = activity.Alone
+	}
+	return activity.Record(ctx, tx, e)
+}
+
+// PagesOf gives what is known of pages that events tell of, by their ids. Who may
+// know of the events was asked before.
+func (s *Service) PagesOf(ctx context.Context, ids []int64) (map[int64]Page, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := findPages(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find pages of wikis: %w", err)
+	}
+	return found, nil
+}

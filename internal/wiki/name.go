@@ -1,0 +1,166 @@
+package wiki
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"svc/internal/errs"
+	"svc/internal/git"
+)
+
+// Format is what a page is written in. Markdown alone is made into HTML; others
+// are shown as they are written.
+type Format string
+
+// The formats in which pages can be made.
+const (
+	Markdown Format = "markdown"
+	RDoc     Format = "rdoc"
+	AsciiDoc Format = "asciidoc"
+	Org      Format = "org"
+)
+
+// extensions are the ends of files that are pages, and their formats. The first
+// one of a format is that of new pages.
+var extensions = []struct {
+	end    string
+	format Format
+}{
+	{".md", Markdown}, {".markdown", Markdown}, {".mdown", Markdown}, {".mkd", Markdown}, {".mkdn", Markdown},
+	{".rdoc", RDoc}, {".asciidoc", AsciiDoc}, {".adoc", AsciiDoc}, {".asc", AsciiDoc}, {".org", Org},
+	{".rst", "rst"}, {".textile", "textile"}, {".creole", "creole"}, {".mediawiki", "mediawiki"}, {".wiki", "mediawiki"}, {".txt", "plaintext"},
+}
+
+// end is the end of the file of a new page.
+func (f Format) end() string {
+	for _, e := range extensions {
+		if e.format == f {
+			return e.end
+		}
+	}
+	return ".md"
+}
+
+// splitFile takes the path of a file apart that is a page.
+func splitFile(file string) (name string, format Format, ok bool) {
+	lower := strings.ToLower(file)
+	for _, e := range extensions {
+		if strings.HasSuffix(lower, e.end) && len(path.Base(file)) > len(e.end) {
+			return file[:len(file)-len(e.end)], e.format, true
+		}
+	}
+	return "", "", false
+}
+
+// uploads is the directory of attachments.
+const uploads = "uploads/"
+
+// pageOf tells of the page that a file is; ok is false for other files.
+func pageOf(file string) (p Page, ok bool) {
+	if strings.HasPrefix(file, uploads) {
+		return Page{}, false
+	}
+	name, format, ok := splitFile(file)
+	if !ok || !utf8.ValidString(name) {
+		return Page{}, false
+	}
+	return Page{Slug: slugOf(name), Title: titleOf(name), Format: format, Path: file}, true
+}
+
+// slugOf is how a page is named in addresses: its title, or the path of its
+// file, without blanks.
+func slugOf(title string) string { return strings.ReplaceAll(title, " ", "-") }
+
+// titleOf is how a page is named to people.
+func titleOf(name string) string { return strings.ReplaceAll(path.Base(name), "-", " ") }
+
+const (
+	maxTitle   = 255     // characters of one part
+	maxPath    = 1000    // bytes
+	maxContent = 5 << 20 // bytes
+)
+
+// cleanTitle brings a title to its form: without blanks at the ends of its
+// parts. InvalidField for what can be no title.
+func cleanTitle(title string) (string, error) {
+	var parts []string
+	for part := range strings.SplitSeq(strings.Trim(title, "/ "), "/") {
+		part = strings.Join(strings.FieldsFunc(part, unicode.IsSpace), " ")
+		if utf8.RuneCountInString(part) > maxTitle {
+			return "", errs.InvalidField("title", "is too long (maximum is %d characters)", maxTitle)
+		}
+		parts = append(parts, part)
+	}
+	clean := strings.Join(parts, "/")
+	switch {
+	case clean == "":
+		return "", errs.InvalidField("title", "can't be blank")
+	case !utf8.ValidString(clean), strings.ContainsFunc(clean, unicode.IsControl), git.CheckNewPath(slugOf(clean)) != nil, len(clean) > maxPath,
+		strings.HasPrefix(clean+"/", uploads):
+		return "", errs.InvalidField("title", "can not be the name of a page")
+	}
+	return clean, nil
+}
+
+// titleFor is the whole title of a page that is there and gets a new one: one
+// without a directory stays in its own, and / leads to the top.
+func titleFor(was *Page, title string) string {
+	dir := path.Dir(was.Slug)
+	if strings.Contains(title, "/") || dir == "." {
+		return title
+	}
+	return dir + "/" + title
+}
+
+// fileName makes a name for an attachment of what a client calls it.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+", r) {
+			return '_'
+		}
+		return r
+	}, path.Base(name))
+}
+
+// frontMatter splits off what stands between lines of --- at the top of a page:
+// names with values.
+func frontMatter(content string) (fields map[string]string, rest string) {
+	fields = map[string]string{}
+	body, ok := strings.CutPrefix(content, "---\n")
+	if !ok {
+		return fields, content
+	}
+	head, rest, ok := strings.Cut(body, "\n---\n")
+	if !ok {
+		if head, ok = strings.CutSuffix(strings.TrimRight(body, "\n"), "\n---"); !ok {
+			return map[string]string{}, content
+		}
+	}
+	for line := range strings.SplitSeq(head, "\n") {
+		name, value, ok := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || len(fields) == maxFields || strings.HasPrefix(name, "#") || strings.HasPrefix(name, "-") {
+			continue
+		}
+		fields[name] = unquote(strings.TrimSpace(value))
+	}
+	return fields, rest
+}
+
+// maxFields is how many names are read of what stands above a page.
+const maxFields = 100
+
+func unquote(value string) string {
+	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		return value[1 : n-1]
+	}
+	return value
+}
+
+// message is that of a commit about a page.
+func message(username, did, title string) string {
+	return fmt.Sprintf("%s %s page: %s", username, did, title)
+}

@@ -1,0 +1,214 @@
+// Package wiki is the pages that a project or a group writes about itself. They
+// are files of a git repository, so each page has its history, and who likes to
+// can write them with an editor of his own.
+package wiki
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Projects *project.Service
+	Repos    *repo.Service
+	Plan     *plan.Service
+	Now      func() time.Time
+}
+
+// Service is the wikis of the installation.
+type Service struct{ Deps }
+
+// New makes the service, and takes part in pushes.
+func New(d Deps) *Service {
+	s := &Service{d}
+	d.Repos.Keep(repo.WikiAnnex, repo.Keeper{Open: s.open, Check: check, Follow: s.follow})
+	return s
+}
+
+// Wiki is that of a project or a group.
+type Wiki struct {
+	Project *project.Project // nil for that of a group
+	Group   *project.Namespace
+	// MayWrite says that the one who asked may change pages.
+	MayWrite bool
+
+	annex *repo.Annex // nil while there is nothing in it
+}
+
+// Path is that of the project or group.
+func (w *Wiki) Path() string {
+	if w.Project != nil {
+		return w.Project.FullPath
+	}
+	return w.Group.FullPath
+}
+
+// Base is where its pages are, below the address of the installation.
+func (w *Wiki) Base() string {
+	if w.Project != nil {
+		return "/" + w.Project.FullPath + "/-/wikis"
+	}
+	return "/groups/" + w.Group.FullPath + "/-/wikis"
+}
+
+// Clone is where its repository is, below the address of the installation and
+// without its end.
+func (w *Wiki) Clone() string { return w.Path() + ".wiki" }
+
+// owner is whose it is, as an annex says it.
+func (w *Wiki) owner() (projectID, namespaceID *int64) {
+	if w.Project != nil {
+		return &w.Project.ID, nil
+	}
+	return nil, &w.Group.ID
+}
+
+// Wiki gives the wiki of a project or group to those who may read it: in a
+// private place Guests and above, elsewhere everybody unless it is for members.
+// NotFound.
+func (s *Service) Wiki(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, error) {
+	w, level, err := s.find(ctx, by, at)
+	if err != nil {
+		return nil, err
+	}
+	w.MayWrite = by.Admin || level >= project.Developer
+	if w.Project != nil && w.Project.Archived {
+		w.MayWrite = false
+	}
+	projectID, namespaceID := w.owner()
+	w.annex, err = s.Repos.WikiOf(ctx, projectID, namespaceID)
+	return w, err
+}
+
+func (s *Service) find(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, project.Level, error) {
+	if !at.Group {
+		p, err := s.Projects.RequirePart(ctx, by, at.Ref, project.WikiPart)
+		if err != nil {
+			return nil, 0, err
+		}
+		return &Wiki{Project: p}, p.Access.Level(), nil
+	}
+	g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
+	if err != nil {
+		return nil, 0, err
+	}
+	level, seen, err := s.sees(ctx, by, g)
+	if err == nil && !seen {
+		err = errs.NotFound("")
+	}
+	return &Wiki{Group: g}, level, err
+}
+
+// Sees tells whether an actor may read the wiki of a group that he was given.
+func (s *Service) Sees(ctx context.Context, by actor.Actor, g *project.Namespace) (bool, error) {
+	_, seen, err := s.sees(ctx, by, g)
+	return seen, err
+}
+
+func (s *Service) sees(ctx context.Context, by actor.Actor, g *project.Namespace) (project.Level, bool, error) {
+	level, err := s.Projects.GroupLevel(ctx, by, g.ID)
+	if err != nil {
+		return 0, false, fmt.Errorf("access to group %d: %w", g.ID, err)
+	}
+	// Who is in something below a private group sees the group, but nothing of
+	// what is in it.
+	open := g.Visibility == project.Public || g.Visibility == project.Internal && !by.Anonymous() && !by.External
+	member := level >= project.Guest || by.Admin || by.Auditor
+	access := g.Settings.WikiAccessLevel
+	return level, access != project.Disabled && (member || open && access == project.Enabled), nil
+}
+
+// writable is Wiki for one who wants to change pages: Developers and above may.
+// NotFound, Unauthorized, Forbidden. There is a repository then.
+func (s *Service) writable(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, error) {
+	w, err := s.Wiki(ctx, by, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	if w.Project != nil {
+		if err := w.Project.Enough(by, project.Developer); err != nil {
+			return nil, err
+		}
+		if err := w.Project.Changeable(); err != nil {
+			return nil, err
+		}
+	}
+	if !w.MayWrite {
+		return nil, errs.Forbidden("")
+	}
+	return w, s.begin(ctx, w)
+}
+
+// begin makes the annex of a wiki if there is none yet.
+func (s *Service) begin(ctx context.Context, w *Wiki) error {
+	if w.annex != nil {
+		return nil
+	}
+	projectID, namespaceID := w.owner()
+	storage := ""
+	if w.Project != nil {
+		storage = w.Project.Storage
+	}
+	var err error
+	w.annex, err = s.Repos.BeginWiki(ctx, projectID, namespaceID, storage)
+	return err
+}
+
+// files gives the repository of a wiki; ok is false while there is nothing in
+// it.
+func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err error) {
+	if w.annex == nil {
+		return git.Repo{}, false, nil
+	}
+	if r, err = s.Repos.OpenAnnex(w.annex); err != nil {
+		return r, false, err
+	}
+	_, err = r.ResolveCommit(ctx, "HEAD")
+	if errors.Is(err, git.ErrNotFound) || errors.Is(err, git.ErrNoRepository) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// open is how git clients come to a wiki: group/project.wiki, group.wiki.
+func (s *Service) open(ctx context.Context, by actor.Actor, path string, write bool) (*repo.Annex, bool, error) {
+	const end = ".wiki"
+	ref, ok := repo.CutPath(path, end)
+	if !ok {
+		return nil, false, nil
+	}
+	get := s.Wiki
+	if write {
+		get = s.writable
+	}
+	w, err := get(ctx, by, project.Place{Ref: ref, Group: !strings.Contains(string(ref), "/")})
+	if _, moved := errors.AsType[*project.Moved](err); !moved && errs.Is(err, errs.KindNotFound) && strings.Contains(string(ref), "/") {
+		w, err = get(ctx, by, project.Place{Ref: ref, Group: true})
+	}
+	if err != nil {
+		return nil, true, repo.MovedWith(err, end)
+	}
+	if err := s.begin(ctx, w); err != nil {
+		return nil, true, err
+	}
+	return w.annex, true, nil
+}
+
+// check has no rules beside those of all repositories.
+func check(context.Context, *repo.Annex, *git.Push) error { return nil }
