@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/wiki"
 )
 
 func (w *Web) activityPages() {
@@ -170,7 +171,7 @@ func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) 
 
 // tell finds the words of an event.
 func (e *eventView) tell(notes map[int64]*plan.Note) {
-	base := ""
+	base := "/-/" // of things outside of projects
 	if e.In != nil {
 		base = "/" + e.In.FullPath + "/-/"
 	}
@@ -197,7 +198,10 @@ func (e *eventView) tell(notes map[int64]*plan.Note) {
 	default:
 		e.Icon, e.Title = "issue", e.TargetTitle
 		e.Verb = map[activity.Action]string{activity.Created: "opened", activity.Destroyed: "deleted"}[e.Action]
-		if e.Verb == "" {
+		if e.TargetType == "Snippet" || e.TargetType == wiki.TargetType {
+			e.Icon = "file"
+		}
+		if e.Verb == "" || e.Icon == "file" && e.Action == activity.Created {
 			e.Verb = string(e.Action)
 		}
 		iid := int64(0)
@@ -233,10 +237,14 @@ func (e *eventView) tellPush(base string) {
 func thingName(kind string, iid int64, base string) (name, path string) {
 	for _, k := range []struct{ kind, word, sign, page string }{
 		{"Issue", "issue", "#", "issues"}, {"MergeRequest", "merge request", "!", "merge_requests"}, {"Milestone", "milestone", "%", "milestones"},
+		{"Snippet", "snippet", "$", "snippets"},
 	} {
 		if k.kind == kind && iid > 0 {
 			return fmt.Sprintf("%s %s%d", k.word, k.sign, iid), fmt.Sprintf("%s%s/%d", base, k.page, iid)
 		}
+	}
+	if kind == wiki.TargetType {
+		return "wiki page", ""
 	}
 	return strings.ToLower(apart(kind)), ""
 }

@@ -100,7 +100,7 @@ func (v *visit) diffPaging() db.Paging {
 }
 
 // diffView draws the files. before and after are the commits that are compared,
-// for the links to files as they were.
+// for the links to files as they were; a head without a project has none.
 func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID) diffView {
 	address := func(name, value string) string {
 		q := v.r.URL.Query()
@@ -124,13 +124,8 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		}
 		f := diffFile{FileDiff: file, ID: "file-" + strconv.Itoa(i), Show: address("file", file.NewPath)}
 		d.Added, d.Removed = d.Added+f.Added, d.Removed+f.Removed
-		if before != "" && !f.New {
-			f.Before = pathTo(h.Project.FullPath, "-", "raw", string(before), f.OldPath)
-		}
-		f.File = pathTo(h.Project.FullPath, "-", "blob", string(before), f.OldPath)
-		if !f.Deleted {
-			f.After = pathTo(h.Project.FullPath, "-", "raw", string(after), f.NewPath)
-			f.File = pathTo(h.Project.FullPath, "-", "blob", string(after), f.NewPath)
+		if h.Project != nil {
+			f.lead(h.Project.FullPath, before, after)
 		}
 		if f.Submodule() {
 			f.File = ""
@@ -144,6 +139,18 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		d.Files = append(d.Files, f)
 	}
 	return d
+}
+
+// lead finds the addresses of the file in a project, before and after.
+func (f *diffFile) lead(in string, before, after git.OID) {
+	if before != "" && !f.New {
+		f.Before = pathTo(in, "-", "raw", string(before), f.OldPath)
+	}
+	f.File = pathTo(in, "-", "blob", string(before), f.OldPath)
+	if !f.Deleted {
+		f.After = pathTo(in, "-", "raw", string(after), f.NewPath)
+		f.File = pathTo(in, "-", "blob", string(after), f.NewPath)
+	}
 }
 
 // why says why the text of a file is not shown; cut, that it could be.

@@ -192,6 +192,7 @@ type groupHead struct {
 	MayAdd   bool
 	MayNest  bool
 	MaySet   bool // the visitor may change its settings
+	Wiki     bool // he may read its wiki
 	SignedIn bool
 }
 
@@ -203,6 +204,9 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 	h := groupHead{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Tab: tab, SignedIn: v.session != nil}
 	may, err := w.Projects.RightsIn(v, v.actor, n)
 	h.MayAdd, h.MayNest, h.MaySet = may.AddProjects, may.AddGroups, may.ChangeSettings
+	if err == nil {
+		h.Wiki, err = w.Wikis.Sees(v, v.actor, n)
+	}
 	return h, err
 }
 

@@ -27,18 +27,20 @@ func (w *Web) treePages() {
 
 // head is what every page of a project begins with.
 type head struct {
-	Project *project.Project
-	Parents []crumb
-	Tab     string
-	User    bool   // somebody has signed in
-	Builds  bool   // he sees the pipelines
-	Code    bool   // he may read the code
-	Issues  bool   // he sees the issues
-	Open    string // how many of those are open
-	MayPush bool
-	MaySet  bool // the visitor may change its settings
-	HTTP    string
-	SSH     string
+	Project  *project.Project
+	Parents  []crumb
+	Tab      string
+	User     bool   // somebody has signed in
+	Builds   bool   // he sees the pipelines
+	Code     bool   // he may read the code
+	Issues   bool   // he sees the issues
+	Wiki     bool   // he may read the wiki
+	Snippets bool   // and the snippets
+	Open     string // how many of those are open
+	MayPush  bool
+	MaySet   bool // the visitor may change its settings
+	HTTP     string
+	SSH      string
 }
 
 func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
@@ -52,6 +54,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
+		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
 		MaySet: v.level(p) >= project.Maintainer,
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {

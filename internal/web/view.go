@@ -176,7 +176,7 @@ func mainLinks(path string, user bool) template.HTML {
 		add("Groups", "/dashboard/groups")
 		add("Issues", "/dashboard/issues")
 	}
-	add("Explore", "/explore", "/explore/projects", "/explore/groups")
+	add("Explore", "/explore", "/explore/projects", "/explore/groups", "/explore/snippets")
 	return template.HTML(b.String())
 }
 

@@ -100,6 +100,8 @@ func New(d Deps) *Web {
 	w.codePages()
 	w.uploadPages()
 	w.planPages()
+	w.snippetPages()
+	w.wikiPages()
 	w.pipelinePages()
 	w.jobPages()
 	w.artifactPages()

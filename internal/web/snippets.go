@@ -1,0 +1,284 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/snippet"
+)
+
+func (w *Web) snippetPages() {
+	w.page("GET /explore/snippets", anybody, w.exploreSnippets)
+	w.page("GET /dashboard/snippets", signedIn, w.ownSnippets)
+	w.page("GET /-/snippets", anybody, func(v *visit) error { return v.redirect("/dashboard/snippets") })
+	w.projectPage("GET snippets", anybody, w.projectSnippets)
+	w.snippetPage("GET snippets/new", signedIn, w.newSnippetForm)
+	w.snippetPage("POST snippets", signedIn, w.newSnippet)
+	w.snippetPage("GET snippets/{id}", anybody, w.snippet)
+	w.snippetPage("GET snippets/{id}/raw", anybody, w.rawSnippet)
+	w.snippetPage("GET snippets/{id}/raw/{ref}/*", anybody, w.rawSnippet)
+	w.snippetPage("GET snippets/{id}/edit", signedIn, w.editSnippetForm)
+	w.snippetPage("POST snippets/{id}", signedIn, w.editSnippet)
+	w.snippetPage("POST snippets/{id}/delete", signedIn, w.deleteSnippet)
+}
+
+// snippetPage adds a page of snippets to projects, and to those of users: in is
+// nil for the latter.
+func (w *Web) snippetPage(pattern string, who access, do func(v *visit, in *project.Ref) error) {
+	w.projectPage(pattern, who, func(v *visit, ref project.Ref) error { return do(v, &ref) })
+	method, path, _ := strings.Cut(pattern, " ")
+	w.page(method+" /-/"+path, who, func(v *visit) error { return do(v, nil) })
+}
+
+// snippetsPage is a list of snippets: of a project, one's own, or for everybody.
+type snippetsPage struct {
+	head     // without a project for those of users
+	Own      bool
+	Search   string
+	Snippets []*snippet.Snippet
+	MayAdd   bool
+	Pager    pager
+}
+
+func (snippetsPage) view() string { return "snippets" }
+
+func (p snippetsPage) title() string {
+	switch {
+	case p.Project != nil:
+		return "Snippets · " + p.Project.FullName()
+	case p.Own:
+		return "Your snippets"
+	}
+	return "Explore snippets"
+}
+
+// Base is where these snippets are.
+func (p snippetsPage) Base() string { return snippetBase(p.Project) }
+
+func snippetBase(in *project.Project) string {
+	if in != nil {
+		return "/" + in.FullPath + "/-/snippets"
+	}
+	return "/-/snippets"
+}
+
+func (w *Web) snippetList(v *visit, p snippetsPage, list func(snippet.Filter, db.Paging) (db.Page[*snippet.Snippet], error)) error {
+	p.Search = v.param("search")
+	found, err := list(snippet.Filter{Search: p.Search}, v.paging())
+	if err != nil {
+		return err
+	}
+	p.User = v.session != nil
+	p.Snippets, p.Pager, p.MayAdd = found.Items, v.pager(found.More), snippet.MayCreate(v.actor, p.Project)
+	return v.show(p)
+}
+
+func (w *Web) exploreSnippets(v *visit) error {
+	return w.snippetList(v, snippetsPage{}, func(f snippet.Filter, p db.Paging) (db.Page[*snippet.Snippet], error) {
+		return w.Snippets.All(v, v.actor, f, p)
+	})
+}
+
+func (w *Web) ownSnippets(v *visit) error {
+	return w.snippetList(v, snippetsPage{Own: true}, func(f snippet.Filter, p db.Paging) (db.Page[*snippet.Snippet], error) {
+		return w.Snippets.Own(v, v.actor, f, p)
+	})
+}
+
+func (w *Web) projectSnippets(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "snippets")
+	if err != nil {
+		return err
+	}
+	return w.snippetList(v, snippetsPage{head: h}, func(f snippet.Filter, p db.Paging) (db.Page[*snippet.Snippet], error) {
+		return w.Snippets.OfProject(v, v.actor, ref, f, p)
+	})
+}
+
+// snippetView is a snippet with its files.
+type snippetView struct {
+	head    // without a project for one of a user
+	Snippet *snippet.Snippet
+	Text    template.HTML // the description
+	Files   []snippetFile
+	Base    string // its own address
+	MayEdit bool
+	Clone   string
+	SSH     string
+}
+
+// snippetFile is a file as it is shown.
+type snippetFile struct {
+	Path  string
+	ID    string // of its elements
+	Size  int64
+	Lines int
+	Code  template.HTML
+	Image bool
+	Raw   string
+	Cut   bool   // there are more lines than are shown
+	Why   string // why there is nothing to see
+}
+
+func (snippetView) view() string    { return "snippet" }
+func (p snippetView) title() string { return p.Snippet.Title + " · Snippets" }
+
+// snippetHead is the head of the project of a snippet, if it has one.
+func (w *Web) snippetHead(v *visit, in *project.Ref) (head, error) {
+	if in == nil {
+		return head{User: v.session != nil}, nil
+	}
+	return w.head(v, *in, "snippets")
+}
+
+func (w *Web) snippet(v *visit, in *project.Ref) error {
+	s, err := w.findSnippet(v, in)
+	if err != nil {
+		return err
+	}
+	if in == nil && s.In != nil { // it has its page there
+		return v.redirect(snippetAddress(s))
+	}
+	p := snippetView{Snippet: s, Base: snippetAddress(s), MayEdit: s.MayChange(v.actor) && (s.In == nil || !s.In.Archived)}
+	if p.head, err = w.snippetHead(v, in); err != nil {
+		return err
+	}
+	p.Clone = w.Site.URL + "/" + s.Path("") + ".git"
+	if w.Site.SSHPort != "" {
+		p.SSH = sshAddress(w.Site, s.Path(""))
+	}
+	if s.Description != "" {
+		text, err := w.Plan.Render(v, v.actor, in, s.Description)
+		if err != nil {
+			return err
+		}
+		p.Text = template.HTML(text) // Render has cleaned it
+	}
+	files, err := w.Snippets.Files(v, s)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		shown, err := w.showFile(v, p.Base, i, f)
+		if err != nil {
+			return err
+		}
+		p.Files = append(p.Files, shown)
+	}
+	return v.show(p)
+}
+
+func (w *Web) findSnippet(v *visit, in *project.Ref) (*snippet.Snippet, error) {
+	id, err := v.number("id")
+	if err != nil {
+		return nil, err
+	}
+	return w.Snippets.Get(v, v.actor, in, id)
+}
+
+func snippetAddress(s *snippet.Snippet) string {
+	return snippetBase(s.In) + "/" + strconv.FormatInt(s.ID, 10)
+}
+
+// lineAnchor finds where a line begins, and what leads there.
+var lineAnchor = regexp.MustCompile(`((?:id="|href="#)L\d+)"`)
+
+// maxSnippetFile is how much of one file of several a page shows.
+const maxSnippetFile = 128 << 10
+
+func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFile, error) {
+	s := snippetFile{Path: f.Path, ID: fmt.Sprintf("file-%d", i), Size: f.Size, Image: imageKind(f.Path) != "", Raw: base + "/raw/main" + pathTo(f.Path)}
+	switch {
+	case s.Image:
+		return s, nil
+	case f.Size > maxSnippetFile:
+		s.Why = "The file is too large to show."
+		return s, nil
+	}
+	text, err := f.Read(v, maxSnippetFile)
+	if err != nil {
+		return s, err
+	}
+	if strings.ContainsRune(string(text), 0) {
+		s.Why = "The file is no text."
+		return s, nil
+	}
+	lines, err := colourLines(f.Path, strings.ToValidUTF8(string(text), "\uFFFD"))
+	if err != nil {
+		return s, err
+	}
+	s.Lines, s.Cut = len(lines), len(lines) > maxLines
+	code := anchored(lines, excerpt{First: 1, Last: min(len(lines), maxLines)})
+	// Each file has lines of its own. Quotes in the text are escaped, so only
+	// the anchors are found.
+	s.Code = template.HTML(lineAnchor.ReplaceAllString(string(code), fmt.Sprintf(`${1}-%d"`, i)))
+	return s, nil
+}
+
+// rawSnippet gives a file, in a form that no browser takes for a page of ours.
+func (w *Web) rawSnippet(v *visit, in *project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	_, f, err := w.Snippets.File(v, v.actor, in, id, chi.URLParam(v.r, "ref"), v.rest())
+	if err != nil {
+		return err
+	}
+	content, err := f.Open(v)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	kind := imageKind(f.Path)
+	if kind == "" {
+		kind = "text/plain; charset=utf-8"
+	}
+	h := v.w.Header()
+	foreign(h, kind, "private, max-age=60")
+	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
+	how := "inline"
+	if v.param("download") != "" {
+		how = "attachment"
+	}
+	h.Set("Content-Disposition", disposition(how, f.Name()))
+	v.w.WriteHeader(http.StatusOK)
+	_, _ = io.Copy(v.w, content)
+	return nil
+}
+
+func (w *Web) deleteSnippet(v *visit, in *project.Ref) error {
+	s, err := w.findSnippet(v, in)
+	if err != nil {
+		return err
+	}
+	to := "/dashboard/snippets"
+	if s.In != nil {
+		to = snippetBase(s.In)
+	}
+	return v.told(w.Snippets.Delete(v, v.actor, in, s.ID, nil), "The snippet is gone.", to)
+}
+
+// editableText is a text that a form can hold; ok is false for others.
+func editableText(b []byte) (string, bool) {
+	return string(b), utf8.Valid(b) && !strings.ContainsRune(string(b), 0)
+}
+
+// notChangeable refuses the form to one who may not send it.
+func notChangeable(s *snippet.Snippet, v *visit) error {
+	if s.MayChange(v.actor) {
+		return nil
+	}
+	return errs.Forbidden("You may see this snippet, but not change it.")
+}
