@@ -45,6 +45,13 @@ func TestScreens(t *testing.T) {
 		{"compare", "/analysis/engine/-/compare/main~2...main", ada},
 		{"contributors", "/analysis/engine/-/graphs", ada},
 		{"empty", "/analysis/empty", ada},
+		{"snippets", "/analysis/engine/-/snippets", ada},
+		{"snippet", "/analysis/engine/-/snippets/1", ada},
+		{"snippet-edit", "/analysis/engine/-/snippets/1/edit", ada},
+		{"wiki", "/analysis/engine/-/wikis/home", ada},
+		{"wiki-edit", "/analysis/engine/-/wikis/home/edit", ada},
+		{"wiki-history", "/analysis/engine/-/wikis/home/history", guest},
+		{"wiki-empty", "/groups/analysis/-/wikis/home", ada},
 		{"user", "/ada", ada},
 		{"new-project", "/projects/new", ada},
 		{"profile", "/-/user_settings/profile", ada},
@@ -223,6 +230,10 @@ func (s *server) fill(t *testing.T) {
 	s.commit(t, "cmd/engine/main.go", mainGo)
 	s.commit(t, "script/run.py", "import sys\n\n\ndef main() -> int:\n    return 0\n\n\nsys.exit(main())\n")
 	s.commit(t, "Makefile", "build:\n\tgo build ./...\n")
+	s.call(t, "POST", "/projects/analysis%2Fengine/snippets", url.Values{"title": {"Loops of cards"}, "description": {"How a *loop* is woven."}, "visibility": {"public"},
+		"file_name": {"loop.go"}, "content": {mainGo}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/wikis", url.Values{"title": {"home"}, "content": {readme}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/wikis", url.Values{"title": {"guides/The first card"}, "content": {"Take one."}})
 	s.call(t, "POST", "/projects/analysis%2Fengine/repository/branches", url.Values{"branch": {"topic/cards"}, "ref": {"main~1"}})
 	s.call(t, "POST", "/projects/analysis%2Fengine/repository/tags", url.Values{"tag_name": {"v1.0"}, "ref": {"main"}, "message": {"The first that runs"}})
 }
