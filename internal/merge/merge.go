@@ -123,6 +123,18 @@ const maxText = 1 << 20
 // draftMark is how a title says that the request is not ready.
 var draftMark = regexp.MustCompile(`(?i)^\s*(\[draft\]|\(draft\)|draft:)\s*`)
 
+// Titled is the title of the request with or without what makes it a draft.
+func (m *MergeRequest) Titled(draft bool) string {
+	title := m.Title
+	for draftMark.MatchString(title) {
+		title = draftMark.ReplaceAllString(title, "")
+	}
+	if draft {
+		return "Draft: " + title
+	}
+	return title
+}
+
 func (m *MergeRequest) subject() activity.Subject {
 	return activity.Subject{Type: string(plan.MergeKind), ID: m.ID}
 }
@@ -194,6 +206,7 @@ func New(d Deps) *Service {
 	d.Users.OnDelete(leaveUser)
 	d.Projects.OnRemove(removeProjects)
 	d.Repos.OnPush(s.pushed)
+	d.Repos.OnPushed(s.hint)
 	d.Plan.OnReference(markup.MergeRequest, s.refer)
 	return s
 }

@@ -44,6 +44,29 @@ type Listener func(ctx context.Context, tx *db.Tx, p Push) error
 // OnPush registers a Listener; it is called while the program is put together.
 func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
 
+// Hinter has something to say to one who has pushed branches, in lines for his
+// terminal. Nothing depends on it.
+type Hinter func(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string
+
+// OnPushed registers a Hinter; it is called while the program is put together.
+func (s *Service) OnPushed(h Hinter) { s.hinters = append(s.hinters, h) }
+
+// hint shows what the features have to say about the branches of a push that
+// was recorded.
+func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, push *git.Push) {
+	var branches []string
+	for _, c := range changesOf(push) {
+		if name, ok := strings.CutPrefix(c.Ref, git.Heads); ok && c.New != git.ZeroOID {
+			branches = append(branches, name)
+		}
+	}
+	for _, h := range s.hinters {
+		for _, line := range h(ctx, by, in, branches) {
+			push.Say("%s", line)
+		}
+	}
+}
+
 // move moves refs for an actor who may write: asks the rules, moves them all
 // or none, and records it. Forbidden in the words of the rule; Conflict when a
 // ref is elsewhere by now.

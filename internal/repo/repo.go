@@ -41,6 +41,7 @@ type Service struct {
 	Deps
 	listeners []Listener
 	keepers   map[AnnexKind]Keeper
+	hinters   []Hinter
 }
 
 // New makes the service, takes on its background work, and takes part in the

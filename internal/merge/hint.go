@@ -1,0 +1,46 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"svc/internal/actor"
+	"svc/internal/project"
+)
+
+// maxHints is of how many branches of a push something is said.
+const maxHints = 3
+
+// hint tells one who has pushed a branch where its merge request is, or where
+// he can make one. It only helps: what it can not find out it leaves unsaid.
+func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string {
+	// The first branch of all becomes the default one: there is nothing to
+	// merge it into.
+	if by.Anonymous() || in.DefaultBranch == "" || len(branches) > maxHints || !in.Settings.PrintingMergeRequestLinkEnabled || !in.MayRead(by, project.MergePart) {
+		return nil
+	}
+	var lines []string
+	say := func(text, address string) { lines = append(lines, "", text, "  "+s.URL+"/"+address, "") }
+	for _, branch := range branches {
+		if branch == in.DefaultBranch {
+			continue
+		}
+		open, err := findFromBranch(ctx, s.DB, in.ID, branch)
+		if err != nil {
+			return lines
+		}
+		if len(open) == 0 {
+			query := url.Values{"merge_request[source_branch]": {branch}}
+			say("To create a merge request for "+branch+", visit:", in.FullPath+"/-/merge_requests/new?"+query.Encode())
+			continue
+		}
+		for _, m := range open {
+			if _, err := s.Projects.RequirePart(ctx, by, project.RefTo(m.ProjectID), project.MergePart); err == nil {
+				say("View merge request for "+branch+":", fmt.Sprintf("%s/-/merge_requests/%d", m.ProjectPath, m.IID))
+				break
+			}
+		}
+	}
+	return lines
+}
