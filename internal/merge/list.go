@@ -159,3 +159,18 @@ func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref,
 	}
 	return page, s.fill(ctx, page.Items...)
 }
+
+// CountOpen counts the open merge requests of a project that the actor was
+// shown, if he sees them; over says that there are more than are counted.
+func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
+	if !in.MayRead(by, project.MergePart) {
+		return 0, false, nil
+	}
+	var w db.Where
+	w.And(`i.project_id = ?`, in.ID)
+	w.And(`i.state = ?`, string(Opened))
+	if n, over, err = totalRequests(ctx, s.DB, w); err != nil {
+		return 0, false, fmt.Errorf("count open merge requests of project %d: %w", in.ID, err)
+	}
+	return n, over, nil
+}

@@ -140,3 +140,7 @@ func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p 
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
 	return listRequests(ctx, d, w, plan.Sort{By: "created_at", Desc: true}, p)
 }
+
+func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {
+	return d.Total(ctx, tables+w.SQL(), w.Args()...)
+}

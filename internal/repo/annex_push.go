@@ -40,6 +40,8 @@ type target interface {
 	finish(ctx context.Context, id int64, j journal) error
 	// land asks the refs how far a push came, and records that.
 	land(ctx context.Context, id int64, j journal) error
+	// hint tells who pushed what could be done next.
+	hint(ctx context.Context, push *git.Push)
 }
 
 // projectTarget is the code of a project.
@@ -49,6 +51,8 @@ type projectTarget struct {
 	repo git.Repo
 	by   actor.Actor
 }
+
+func (t projectTarget) hint(ctx context.Context, push *git.Push) { t.s.hint(ctx, t.by, t.p, push) }
 
 func (t projectTarget) check(ctx context.Context, push *git.Push) error {
 	return t.s.check(ctx, t.by, t.p, push, overGit)
@@ -73,6 +77,8 @@ type annexTarget struct {
 	repo git.Repo
 	by   actor.Actor
 }
+
+func (annexTarget) hint(context.Context, *git.Push) {}
 
 func (t annexTarget) check(ctx context.Context, push *git.Push) error {
 	head, err := push.Repo.DefaultBranch()

@@ -139,7 +139,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			err := p.to.finish(ctx, id, journal{Changes: changesOf(push), Options: push.Options})
 			if err == nil {
 				id = 0
-				s.hint(ctx, p.by, p.Project, push)
+				p.to.hint(ctx, push)
 			}
 			return err
 		},

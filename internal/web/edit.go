@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"net/url"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -77,7 +78,7 @@ func (p editPage) proposed(v *visit, message, content string) form {
 	if !p.MayHere {
 		branch = v.session.User.Username + "-patch-1"
 	}
-	return filled("message", message, "branch", branch, "content", content, "last_commit_id", string(p.Last), "path", p.Path)
+	return filled("message", message, "branch", branch, "content", content, "last_commit_id", string(p.Last), "path", p.Path, "propose", "1")
 }
 
 func (w *Web) editForm(v *visit, ref project.Ref) error {
@@ -199,6 +200,10 @@ func (w *Web) commitFile(v *visit, p editPage, action repo.FileAction, message s
 		to := pathTo(p.Project.FullPath, "-", "blob", n.Branch, action.Path)
 		if action.Kind == git.Delete {
 			to = pathTo(p.Project.FullPath, "-", "tree", n.Branch)
+		}
+		if n.Branch != p.Ref && p.Branch && v.ticked("propose") {
+			to = pathTo(p.Project.FullPath, "-", "merge_requests", "new") + "?" +
+				url.Values{"merge_request[source_branch]": {n.Branch}, "merge_request[target_branch]": {p.Ref}}.Encode()
 		}
 		return v.done("Committed to "+n.Branch+" as "+shortID(string(made.ID))+".", to)
 	}

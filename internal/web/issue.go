@@ -29,7 +29,7 @@ func (w *Web) issuePages() {
 // issueTalk says how people talk about issues.
 func (w *Web) issueTalk() talker {
 	return talker{
-		at: "issues/{id}", word: "issue",
+		at: "issues/{id}", word: "issue", part: "issues",
 		find: func(v *visit, ref project.Ref) (plan.Noteable, error) {
 			iid, err := v.number("id")
 			if err != nil {

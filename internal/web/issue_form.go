@@ -92,7 +92,11 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 		if p.Assignees, err = w.peopleChoices(v, h.Place, f.Values["assignee_ids"]); err != nil {
 			return err
 		}
-		if p.Goals, err = w.goalOptions(v, h.Place, i); err != nil {
+		var goal *plan.Milestone
+		if i != nil {
+			goal = i.Milestone
+		}
+		if p.Goals, err = w.goalOptions(v, h.Place, goal); err != nil {
 			return err
 		}
 	}
@@ -153,16 +157,16 @@ func on1(b bool) int8 {
 	return 0
 }
 
-// goalOptions are the milestones that issues can work towards, and the one
-// that an issue has.
-func (w *Web) goalOptions(v *visit, in project.Place, i *plan.Issue) ([]option, error) {
+// goalOptions are the milestones that something can work towards, and the one
+// that it has.
+func (w *Web) goalOptions(v *visit, in project.Place, has *plan.Milestone) ([]option, error) {
 	page, err := w.Plan.Milestones(v, v.actor, in, plan.MilestoneFilter{State: plan.ActiveMilestone, Ancestors: true}, allOf())
 	list := []option{{"0", "No milestone"}}
 	for _, m := range page.Items {
 		list = append(list, option{strconv.FormatInt(m.ID, 10), m.Title})
 	}
-	if i != nil && i.Milestone != nil && !slices.ContainsFunc(list, func(o option) bool { return o.Value == milestoneID(i) }) {
-		list = append(list, option{milestoneID(i), i.Milestone.Title})
+	if has != nil && !slices.ContainsFunc(list, func(o option) bool { return o.Value == milestoneID(has) }) {
+		list = append(list, option{milestoneID(has), has.Title})
 	}
 	return list, err
 }
@@ -189,12 +193,7 @@ func (v *visit) planFields(f *form, to *plan.IssueFields, parts ...string) {
 			}
 			to.Labels = &labels
 		case "assignees":
-			people := []int64{}
-			for _, text := range v.r.PostForm["assignee_ids"] {
-				if id, err := strconv.ParseInt(text, 10, 64); err == nil {
-					people = append(people, id)
-				}
-			}
+			people := v.ids("assignee_ids")
 			to.Assignees = &people
 		case "milestone":
 			id := v.whole(f, "milestone_id")
@@ -207,6 +206,17 @@ func (v *visit) planFields(f *form, to *plan.IssueFields, parts ...string) {
 			to.DueDate = &day
 		}
 	}
+}
+
+// ids are the numbers that were ticked in a list.
+func (v *visit) ids(name string) []int64 {
+	list := []int64{}
+	for _, text := range v.r.PostForm[name] {
+		if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+			list = append(list, id)
+		}
+	}
+	return list
 }
 
 func (w *Web) createIssue(v *visit, ref project.Ref) error {
@@ -230,27 +240,27 @@ func (w *Web) editIssue(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	f := filled("title", i.Title, "description", i.Description, "confidential", on(i.Confidential), "due_date", i.DueDate, "milestone_id", milestoneID(i), "was", digest(i.Description))
-	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i), assigneeIDs(i)
+	f := filled("title", i.Title, "description", i.Description, "confidential", on(i.Confidential), "due_date", i.DueDate, "milestone_id", milestoneID(i.Milestone), "was", digest(i.Description))
+	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i.Labels), userIDs(i.Assignees)
 	return w.showIssueForm(v, ref, i, f)
 }
 
-func milestoneID(i *plan.Issue) string {
-	if i.MilestoneID == nil {
+func milestoneID(m *plan.Milestone) string {
+	if m == nil {
 		return "0"
 	}
-	return strconv.FormatInt(*i.MilestoneID, 10)
+	return strconv.FormatInt(m.ID, 10)
 }
 
-func labelNames(i *plan.Issue) (list []string) {
-	for _, l := range i.Labels {
+func labelNames(labels []*plan.Label) (list []string) {
+	for _, l := range labels {
 		list = append(list, l.Name)
 	}
 	return list
 }
 
-func assigneeIDs(i *plan.Issue) (list []string) {
-	for _, u := range i.Assignees {
+func userIDs(users []*user.User) (list []string) {
+	for _, u := range users {
 		list = append(list, strconv.FormatInt(u.ID, 10))
 	}
 	return list
@@ -297,6 +307,9 @@ type partPage struct {
 	Goals   []option
 }
 
+// Thing is what the page is about, for its way back.
+func (partPage) Thing() option { return option{"issues", "Issues"} }
+
 func (partPage) view() string    { return "issue_part" }
 func (p partPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
 
@@ -305,8 +318,8 @@ func (w *Web) editPart(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	f := filled("due_date", i.DueDate, "milestone_id", milestoneID(i))
-	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i), assigneeIDs(i)
+	f := filled("due_date", i.DueDate, "milestone_id", milestoneID(i.Milestone))
+	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i.Labels), userIDs(i.Assignees)
 	return w.showPart(v, ref, f)
 }
 
@@ -325,7 +338,7 @@ func (w *Web) showPart(v *visit, ref project.Ref, f form) error {
 	case "assignees":
 		p.Choices, err = w.peopleChoices(v, h.Place, f.Values["assignee_ids"])
 	case "milestone":
-		p.Goals, err = w.goalOptions(v, h.Place, i)
+		p.Goals, err = w.goalOptions(v, h.Place, i.Milestone)
 	case "due_date":
 	default:
 		err = errs.NotFound("")

@@ -28,16 +28,20 @@ type planHead struct {
 	G     *groupHead
 	Place project.Place
 	Base  string // "/group/project/-/" or "/groups/group/-/"
-	Part  string // issues, boards, labels or milestones
+	Part  string // issues, boards, labels, milestones, or merges: merge requests
 	Plans bool   // the visitor may change what is planned
 	User  bool   // somebody has signed in
-	Adds  bool   // he may make issues
+	Adds  bool   // he may make issues, or merge requests
 }
 
 func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error) {
 	p := planHead{Place: in, Part: part, Base: pathTo(placePath(in)) + "/-/", User: v.session != nil}
+	tab := "issues"
+	if part == "merges" {
+		tab = "merge_requests"
+	}
 	if in.Group {
-		g, err := w.groupHead(v, in.Ref, "issues")
+		g, err := w.groupHead(v, in.Ref, tab)
 		if err != nil {
 			return p, err
 		}
@@ -45,13 +49,16 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 		p.Plans, err = w.plansIn(v, g.Group)
 		return p, err
 	}
-	h, err := w.head(v, in.Ref, "issues")
+	h, err := w.head(v, in.Ref, tab)
 	if err != nil {
 		return p, err
 	}
 	p.P, p.Place.Ref = &h, h.in()
 	p.Plans = p.User && v.level(h.Project) >= project.Planner && !h.Project.Archived
 	p.Adds = p.User && h.Issues && !h.Project.Archived
+	if part == "merges" {
+		p.Adds = h.MayPush && h.Project.DefaultBranch != ""
+	}
 	return p, nil
 }
 

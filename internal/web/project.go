@@ -34,9 +34,11 @@ type head struct {
 	Builds   bool   // he sees the pipelines
 	Code     bool   // he may read the code
 	Issues   bool   // he sees the issues
+	Open     string // how many of those are open
 	Wiki     bool   // he may read the wiki
 	Snippets bool   // and the snippets
-	Open     string // how many of those are open
+	Merges   bool   // he sees the merge requests
+	Pending  string // how many of those are open
 	MayPush  bool
 	MaySet   bool // the visitor may change its settings
 	HTTP     string
@@ -66,6 +68,15 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 			h.Open = "10k+"
 		}
 	}
+	if h.Merges = p.MayRead(v.actor, project.MergePart); h.Merges {
+		n, over, err := w.Merges.CountOpen(v, v.actor, p)
+		if err != nil {
+			return head{}, err
+		}
+		if h.Pending = strconv.Itoa(n); over {
+			h.Pending = "10k+"
+		}
+	}
 	h.MayPush = h.Code && !p.Archived && v.level(p) >= project.Developer
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
@@ -80,6 +91,10 @@ func sshAddress(site Site, path string) string {
 	u := url.URL{Scheme: "ssh", User: url.User("git"), Host: net.JoinHostPort(site.SSHHost, site.SSHPort), Path: "/" + path + ".git"}
 	return u.String()
 }
+
+// Proposes tells whether the visitor can ask for branches of the project to be
+// merged.
+func (h head) Proposes() bool { return h.User && h.MayPush && h.Merges }
 
 // treePage is a directory of a repository; the root of the default branch is
 // the overview of the project.
@@ -189,7 +204,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.Issues, p.Open, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.User, p.Code, p.MayPush, p.MaySet, p.Builds, p.Issues, p.Open, p.Merges, p.Pending, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

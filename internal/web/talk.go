@@ -16,6 +16,7 @@ import (
 type talker struct {
 	at   string                                                         // "issues/{id}"
 	word string                                                         // "issue"
+	part string                                                         // of planHead
 	find func(*visit, project.Ref) (plan.Noteable, error)               // the one that the address names
 	turn func(v *visit, ref project.Ref, iid int64, event string) error // closes or reopens it
 }
@@ -220,7 +221,7 @@ func (writing) view() string    { return "writing" }
 func (p writing) title() string { return p.Head + " · " + p.Name() }
 
 func (w *Web) showWriting(v *visit, on plan.Noteable, t talker, p writing) error {
-	h, err := w.planHead(v, project.Place{Ref: project.RefTo(on.In.ID)}, "issues")
+	h, err := w.planHead(v, project.Place{Ref: project.RefTo(on.In.ID)}, t.part)
 	if err != nil {
 		return err
 	}

@@ -175,6 +175,7 @@ func mainLinks(path string, user bool) template.HTML {
 		add("Projects", "/dashboard/projects", "/", "/dashboard")
 		add("Groups", "/dashboard/groups")
 		add("Issues", "/dashboard/issues")
+		add("Merge requests", "/dashboard/merge_requests")
 	}
 	add("Explore", "/explore", "/explore/projects", "/explore/groups", "/explore/snippets")
 	return template.HTML(b.String())

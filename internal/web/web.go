@@ -18,6 +18,7 @@ import (
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
+	"svc/internal/merge"
 	"svc/internal/oauth"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -40,6 +41,7 @@ type Deps struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Merges   *merge.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
 	Audit    *audit.Service
@@ -102,6 +104,7 @@ func New(d Deps) *Web {
 	w.planPages()
 	w.snippetPages()
 	w.wikiPages()
+	w.mergePages()
 	w.pipelinePages()
 	w.jobPages()
 	w.artifactPages()

@@ -159,6 +159,9 @@
     open();
     return () => { over = true; close(); };
   };
+  // What the server is about to find out is asked for until it is there.
+  const unknown = () => document.querySelector("[data-again]");
+  if (unknown()) setInterval(() => { if (!document.hidden && unknown()) refresh(); }, 3000);
   for (const e of $$("[data-events]")) listen(() => e.dataset.events, { changed: refresh });
 
   // Lines of a file: #L10-20 marks them, a click with shift makes such a range,

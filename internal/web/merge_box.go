@@ -1,0 +1,119 @@
+package web
+
+import (
+	"fmt"
+
+	"svc/internal/merge"
+)
+
+// mergeBox tells whether a merge request can be merged, in words, and has the
+// buttons that the visitor may press.
+type mergeBox struct {
+	Kind    string // ok, wait, warn or done: how it looks
+	Head    string
+	Text    string
+	CI      *ciStatus // of the head; nil without a pipeline
+	Merges  bool      // it can be merged now
+	Auto    bool      // it can be merged when its pipeline has succeeded
+	Waits   bool      // it will be
+	Cancels bool      // the visitor may take that back
+	Ready   bool      // it is a draft that the visitor may call ready
+	Rebases bool
+	Fault   string // of the last try
+	Again   bool   // more will be known in a moment
+	Squash  string // choice, always or never
+	Removes bool   // whether to remove the source branch can be chosen
+}
+
+// mergeBox says what stands in the way.
+func (w *Web) mergeBox(v *visit, p *mergePage, live bool) (mergeBox, error) {
+	m, rules := p.MergeRequest, p.P.Project.Settings
+	b := mergeBox{Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch}
+	if rules.SquashOption == "always" || rules.SquashOption == "never" {
+		b.Squash = rules.SquashOption
+	}
+	var err error
+	if b.CI, err = w.headState(v, p); err != nil {
+		return b, err
+	}
+	may := live && m.CanMerge
+	b.Kind, b.Head, b.Text = mergeWords(m, p.P.Project.Settings.MergeMethod)
+	if m.State != merge.Opened {
+		b.Fault = ""
+		return b, nil
+	}
+	if m.Rebasing(w.Now()) {
+		b.Kind, b.Head, b.Text, b.Again = "wait", "Being rebased", "The commits are put on top of "+shown(m.TargetBranch)+".", true
+		return b, nil
+	}
+	running := m.Pipeline != nil && m.Pipeline.Active
+	switch m.Status.Detailed {
+	case merge.Mergeable:
+		b.Merges, b.Auto = may, may && running
+	case merge.StillRunning:
+		b.Auto = may
+	case merge.IsDraft:
+		b.Ready = p.Edits
+	case merge.NeedsRebase:
+		b.Rebases = live && p.Source != nil
+	case merge.Preparing, merge.Checking, merge.Unchecked:
+		b.Again = true
+	}
+	if m.AutoMergeBy != nil {
+		b.Waits, b.Again, b.Merges, b.Auto = true, true, false, false
+		b.Cancels = live && (m.CanMerge || v.actor.Is(m.AuthorID))
+	}
+	if b.Kind == "ok" && !may {
+		b.Text = "Somebody who may merge into " + shown(m.TargetBranch) + " can do it."
+	}
+	return b, nil
+}
+
+// headState is the state of the pipeline of the head, in the project of the
+// source or that of the target.
+func (w *Web) headState(v *visit, p *mergePage) (*ciStatus, error) {
+	if p.Source != nil && p.FromFork() {
+		found, err := w.CI.CommitPipeline(v, v.actor, p.Source, p.MergeRequest.Head)
+		if err != nil || found != nil {
+			return stateOf(p.Source, found), err
+		}
+	}
+	found, err := w.CI.CommitPipeline(v, v.actor, p.P.Project, p.MergeRequest.Head)
+	return stateOf(p.P.Project, found), err
+}
+
+// mergeWords says how it stands with a merge request, for people.
+func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) {
+	target := shown(m.TargetBranch)
+	switch m.State {
+	case merge.Merged:
+		return "done", "Merged", "The changes are in " + target + "."
+	case merge.Closed:
+		return "warn", "Closed", "The changes were not merged into " + target + "."
+	}
+	switch m.Status.Detailed {
+	case merge.Mergeable:
+		return "ok", "Ready to be merged", map[string]string{
+			"ff": "The commits come on top of " + target + ", without one that joins them.",
+		}[method]
+	case merge.Preparing:
+		return "wait", "Being prepared", "The commits of the source are looked at."
+	case merge.Checking, merge.Unchecked:
+		return "wait", "Being checked", "Whether it can be merged is being found out."
+	case merge.IsDraft:
+		return "warn", "A draft", "Its title says that it is not ready yet."
+	case merge.NoCommits:
+		return "warn", "Nothing to merge", "The source branch is gone, or has nothing that " + target + " has not."
+	case merge.OpenThreads:
+		return "warn", "Threads are open", fmt.Sprintf("All threads have to be resolved before; %s.", plural(int(m.OpenThreads), "thread")+" left")
+	case merge.Conflicts:
+		return "bad", "There are conflicts", "Both branches changed the same lines. Merge " + target + " into the source branch, resolve the conflicts and push."
+	case merge.NeedsRebase:
+		return "warn", "A rebase is needed", target + " has commits that the source branch has not."
+	case merge.MustPass:
+		return "bad", "The pipeline must succeed", "This project merges only what a pipeline has found to be good."
+	case merge.StillRunning:
+		return "wait", "The pipeline is running", "It can be merged once that has succeeded."
+	}
+	return "warn", "Can not be merged now", words(string(m.Status.Detailed)) + "."
+}

@@ -1,0 +1,384 @@
+package web
+
+import (
+	"html/template"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/errs"
+	"svc/internal/merge"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+func (w *Web) mergeFormPages() {
+	w.projectPage("GET merge_requests/new", signedIn, w.newMerge)
+	w.projectPage("POST merge_requests", signedIn, w.createMerge)
+	w.projectPage("GET merge_requests/{id}/edit", signedIn, w.editMerge)
+	w.projectPage("POST merge_requests/{id}", signedIn, w.updateMerge)
+	w.projectPage("GET merge_requests/{id}/edit/{part}", signedIn, w.editMergePart)
+	w.projectPage("POST merge_requests/{id}/edit/{part}", signedIn, w.saveMergePart)
+}
+
+// mergeForm is a new merge request, or one that is changed.
+type mergeForm struct {
+	planHead
+	IID       int64 // 0 is a new one
+	Form      form
+	Preview   template.HTML
+	Asks      bool // first of all for the branches
+	Branches  []string
+	Targets   []option // the projects that it can be for
+	Into      *project.Project
+	Commits   []commitDay
+	Count     int // of the commits
+	Files     int
+	Chooses   bool // the visitor may say what is planned
+	Squashes  bool // whether to squash can be chosen
+	Labels    []choice
+	Assignees []choice
+	Reviewers []choice
+	Goals     []option
+}
+
+func (mergeForm) view() string { return "merge_form" }
+func (p mergeForm) title() string {
+	if p.IID == 0 {
+		return "New merge request · " + p.Name()
+	}
+	return "Edit !" + strconv.FormatInt(p.IID, 10) + " · " + p.Name()
+}
+
+// newMerge asks for the branches, and then for the rest. The names in the
+// address are those that v4 has.
+func (w *Web) newMerge(v *visit, ref project.Ref) error {
+	get := func(name string) string {
+		if value := v.param("merge_request[" + name + "]"); value != "" {
+			return strings.TrimSpace(value)
+		}
+		return strings.TrimSpace(v.param(name))
+	}
+	f := filled("source_branch", get("source_branch"), "target_branch", get("target_branch"), "target_project_id", get("target_project_id"),
+		"title", get("title"), "description", get("description"))
+	p, source, err := w.startMerge(v, ref, f)
+	if err != nil {
+		return err
+	}
+	if p.Form.Get("source_branch") == "" || v.param("change") == "1" {
+		return w.askBranches(v, p)
+	}
+	found, err := w.Repos.Compare(v, v.actor, project.RefTo(source.ID), compareOf(source, p.Into, p.Form))
+	if errs.Is(err, errs.KindNotFound) {
+		p.Form.Error = "One of the two branches is not there."
+		return w.askBranches(v, p)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.describe(v, &p, found); err != nil {
+		return err
+	}
+	return w.showMergeForm(v, p)
+}
+
+// startMerge begins the page of a merge request from a branch of a project.
+func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project.Project, error) {
+	h, err := w.planHead(v, project.Place{Ref: ref}, "merges")
+	if err != nil {
+		return mergeForm{}, nil, err
+	}
+	source := h.P.Project
+	if err := source.Changeable(); err != nil {
+		return mergeForm{}, nil, err
+	}
+	if !h.P.MayPush {
+		return mergeForm{}, nil, errs.Forbidden("Only who may push to the project can ask for its branches to be merged. Fork it first.")
+	}
+	p := mergeForm{planHead: h, Form: f}
+	var places []*project.Project
+	if source.ForkedFromID != nil {
+		parent, err := w.Projects.Glance(v, v.actor, project.RefTo(*source.ForkedFromID))
+		if err != nil && !errs.Is(err, errs.KindNotFound) {
+			return mergeForm{}, nil, err
+		}
+		if err == nil {
+			places = append(places, parent)
+		}
+	}
+	for _, t := range append(places, source) {
+		if t.Archived || !t.MayRead(v.actor, project.MergePart) {
+			continue
+		}
+		id := strconv.FormatInt(t.ID, 10)
+		p.Targets = append(p.Targets, option{id, t.FullPath})
+		if p.Into == nil || f.Get("target_project_id") == id {
+			p.Into = t
+		}
+	}
+	if p.Into == nil {
+		return p, nil, errs.Forbidden("Merge requests are turned off here.")
+	}
+	p.Chooses = v.level(p.Into) >= project.Guest
+	f.Values.Set("target_project_id", strconv.FormatInt(p.Into.ID, 10))
+	if f.Get("target_branch") == "" {
+		f.Values.Set("target_branch", p.Into.DefaultBranch)
+	}
+	return p, source, nil
+}
+
+func compareOf(source, target *project.Project, f form) repo.CompareOptions {
+	o := repo.CompareOptions{From: f.Get("target_branch"), To: f.Get("source_branch")}
+	if target.ID != source.ID {
+		o.FromProject = &target.ID
+	}
+	return o
+}
+
+// askBranches shows the first page: which branch goes where.
+func (w *Web) askBranches(v *visit, p mergeForm) (err error) {
+	p.Asks = true
+	if p.Branches, err = w.branchNames(v, *p.P); err != nil {
+		return err
+	}
+	return v.showForm(p, p.Form)
+}
+
+// describe suggests a title and a description, from what the branch has.
+func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
+	p.Count, p.Files = len(found.Commits), len(found.Diff.Files)
+	newest := slices.Clone(found.Commits[max(0, len(found.Commits)-shownCommits):])
+	slices.Reverse(newest)
+	commits, err := found.Read(v, newest)
+	if err != nil {
+		return err
+	}
+	lines, err := w.bylines(v, commits)
+	if err != nil {
+		return err
+	}
+	p.Commits = days(lines)
+	if p.Form.Get("title") != "" {
+		return nil
+	}
+	branch := p.Form.Get("source_branch")
+	title, text := titleOf(branch), p.Into.Settings.MergeRequestsTemplate
+	if len(lines) == 1 {
+		title = lines[0].Title
+		if text == "" {
+			text = lines[0].Body()
+		}
+	}
+	if number := issueBranch.FindStringSubmatch(branch); number != nil {
+		text = strings.TrimSpace(text + "\n\nCloses #" + number[1])
+	}
+	p.Form.Values.Set("title", shown(title))
+	if p.Form.Get("description") == "" {
+		p.Form.Values.Set("description", text)
+	}
+	p.Form.Values.Set("remove", on(p.Into.Settings.RemoveSourceBranchAfterMerge))
+	p.Form.Values.Set("squash", on(p.Into.Settings.SquashOption == "default_on" || p.Into.Settings.SquashOption == "always"))
+	return nil
+}
+
+// issueBranch is the name of a branch that was made for an issue.
+var issueBranch = regexp.MustCompile(`^(\d{1,9})-`)
+
+// titleOf makes a title of the name of a branch.
+func titleOf(branch string) string {
+	text := strings.NewReplacer("-", " ", "_", " ").Replace(branch)
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// showMergeForm shows the form, with what can be chosen.
+func (w *Web) showMergeForm(v *visit, p mergeForm) (err error) {
+	in, squash := p.Place, "default_off"
+	if p.Into != nil {
+		in, squash = project.Place{Ref: project.RefTo(p.Into.ID)}, p.Into.Settings.SquashOption
+	}
+	p.Squashes = squash != "always" && squash != "never"
+	if v.r.PostForm.Get("preview") != "" {
+		if p.Preview, err = w.preview(v, in, p.Form.Get("description")); err != nil {
+			return err
+		}
+	}
+	p.Form.only("title", "description", "target_branch", "source_branch", "milestone_id")
+	if p.Chooses {
+		if p.Labels, err = w.labelChoices(v, in, p.Form.Values["labels"]); err != nil {
+			return err
+		}
+		if p.Assignees, err = w.peopleChoices(v, in, p.Form.Values["assignee_ids"]); err != nil {
+			return err
+		}
+		if p.Reviewers, err = w.peopleChoices(v, in, p.Form.Values["reviewer_ids"]); err != nil {
+			return err
+		}
+		if p.Goals, err = w.goalOptions(v, in, nil); err != nil {
+			return err
+		}
+	}
+	return v.showForm(p, p.Form)
+}
+
+func (w *Web) createMerge(v *visit, ref project.Ref) error {
+	f := v.sent()
+	fields := v.mergeFields(&f)
+	again := func() error {
+		p, _, err := w.startMerge(v, ref, f)
+		if err != nil {
+			return err
+		}
+		return w.showMergeForm(v, p)
+	}
+	if v.ticked("preview") || f.bad() {
+		return again()
+	}
+	n := merge.NewRequest{Fields: fields, SourceBranch: v.text("source_branch")}
+	if id := v.whole(&f, "target_project_id"); id != 0 {
+		n.TargetProject = &id
+	}
+	m, err := w.Merges.Create(v, v.actor, ref, n)
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return again()
+	}
+	return v.done("The merge request is open.", mergePath(m))
+}
+
+// changedMerge finds the merge request of a form, for those who may change it.
+func (w *Web) changedMerge(v *visit, ref project.Ref) (mergePage, error) {
+	p, err := w.mergeRequest(v, ref)
+	if err == nil && !p.Edits {
+		if err = p.P.Project.Changeable(); err == nil {
+			err = errs.Forbidden("")
+		}
+	}
+	return p, err
+}
+
+func (w *Web) editMerge(v *visit, ref project.Ref) error {
+	p, err := w.changedMerge(v, ref)
+	if err != nil {
+		return err
+	}
+	m := p.MergeRequest
+	f := filled("title", m.Title, "description", m.Description, "target_branch", m.TargetBranch, "squash", on(m.Squash), "remove", on(m.RemoveSource),
+		"milestone_id", milestoneID(m.Milestone), "was", digest(m.Description))
+	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
+	return w.showChangedMerge(v, p, f)
+}
+
+func (w *Web) showChangedMerge(v *visit, p mergePage, f form) (err error) {
+	page := mergeForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans, Into: p.P.Project}
+	if page.Branches, err = w.branchNames(v, *p.P); err != nil {
+		return err
+	}
+	return w.showMergeForm(v, page)
+}
+
+func (w *Web) updateMerge(v *visit, ref project.Ref) error {
+	p, err := w.changedMerge(v, ref)
+	if err != nil {
+		return err
+	}
+	f := v.sent()
+	fields := v.mergeFields(&f)
+	if now := digest(p.Description); !v.ticked("preview") && v.text("was") != now {
+		f.Error = "Somebody has changed the description meanwhile. Look at the merge request, then save again if yours is to stay."
+		f.Values.Set("was", now)
+	}
+	if v.ticked("preview") || f.bad() {
+		return w.showChangedMerge(v, p, f)
+	}
+	if _, err := w.Merges.Update(v, v.actor, ref, p.IID, fields); err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showChangedMerge(v, p, f)
+	}
+	return v.done("The merge request has been changed.", p.Path)
+}
+
+// mergePartPage changes one part of what is planned of a merge request. The
+// script shows its form beside that.
+type mergePartPage struct {
+	planHead
+	mergeRow
+	Which   string // labels, assignees, reviewers or milestone
+	Form    form
+	Choices []choice
+	Goals   []option
+}
+
+func (mergePartPage) view() string    { return "issue_part" }
+func (p mergePartPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
+
+// Thing is what the page is about, for its way back.
+func (mergePartPage) Thing() option { return option{"merge_requests", "Merge requests"} }
+
+func (w *Web) editMergePart(v *visit, ref project.Ref) error {
+	p, err := w.plannedMerge(v, ref)
+	if err != nil {
+		return err
+	}
+	m := p.MergeRequest
+	f := filled("milestone_id", milestoneID(m.Milestone))
+	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
+	return w.showMergePart(v, p, f)
+}
+
+// plannedMerge finds the merge request of a form, for those who may plan it.
+func (w *Web) plannedMerge(v *visit, ref project.Ref) (mergePage, error) {
+	p, err := w.mergeRequest(v, ref)
+	if err == nil && !p.Plans {
+		err = errs.Forbidden("")
+	}
+	return p, err
+}
+
+func (w *Web) showMergePart(v *visit, in mergePage, f form) (err error) {
+	p := mergePartPage{planHead: in.planHead, mergeRow: in.mergeRow, Which: chi.URLParam(v.r, "part"), Form: f}
+	switch p.Which {
+	case "labels":
+		p.Choices, err = w.labelChoices(v, p.Place, f.Values["labels"])
+	case "assignees":
+		p.Choices, err = w.peopleChoices(v, p.Place, f.Values["assignee_ids"])
+	case "reviewers":
+		p.Choices, err = w.peopleChoices(v, p.Place, f.Values["reviewer_ids"])
+	case "milestone":
+		p.Goals, err = w.goalOptions(v, p.Place, p.Milestone)
+	default:
+		err = errs.NotFound("")
+	}
+	if err != nil {
+		return err
+	}
+	return v.showForm(p, f)
+}
+
+func (w *Web) saveMergePart(v *visit, ref project.Ref) error {
+	p, err := w.plannedMerge(v, ref)
+	if err != nil {
+		return err
+	}
+	f, which := v.sent(), chi.URLParam(v.r, "part")
+	if !slices.Contains([]string{"labels", "assignees", "reviewers", "milestone"}, which) {
+		return errs.NotFound("")
+	}
+	var fields merge.Fields
+	if v.mergePlan(&f, &fields, which); f.bad() {
+		return w.showMergePart(v, p, f)
+	}
+	if _, err := w.Merges.Update(v, v.actor, ref, p.IID, fields); err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showMergePart(v, p, f)
+	}
+	return v.redirect(p.Path)
+}

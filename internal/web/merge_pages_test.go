@@ -1,0 +1,272 @@
+package web_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
+)
+
+// TestMergePages proposes a branch, has it looked at and merges it, as people do
+// on pages.
+func TestMergePages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		eveID, _ := s.User(t, "eve")
+		call := func(do string, form url.Values) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: do, As: ada, Form: form, Status: 201})
+		}
+		id := newProject(t, s, ada, "p", "public")
+		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", "one\ntwo\n", "b.txt", "b\n")})
+		call("POST /projects/ada%2Fp/labels", url.Values{"name": {"bug"}, "color": {"#ff0000"}})
+		call("POST /projects/ada%2Fp/milestones", url.Values{"title": {"1.0"}})
+		call("POST /projects/ada%2Fp/issues", url.Values{"title": {"Mend the engine"}})
+		call("POST /projects/ada%2Fp/members", url.Values{"user_id": {fmt.Sprint(eveID)}, "access_level": {"20"}})
+		b, eve, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password), newBrowser(t, s)
+
+		const at, branches = "/ada/p/-/merge_requests", "/ada/p/-/branches"
+		b.get(at).want(200, "Make the first merge request")
+		guest.get(at).want(200, "No merge requests yet").not("merge_requests/new")
+		b.submit(branches, branches, "name", "1-mend", "ref", "main").want(303)
+		r.Commit(gittest.Commit{Branch: "1-mend", Message: "Mend it\n\nFor good.\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", "one\nTWO\n")})
+		b.get(branches).want(200, "merge_request%5Bsource_branch%5D=1-mend")
+		guest.get(branches).want(200).not("merge_requests/new")
+		b.get("/ada/p/-/compare/main...1-mend").want(200, "merge_request%5Bsource_branch%5D=1-mend&amp;merge_request%5Btarget_branch%5D=main")
+
+		// The form: branches first, then what is suggested for them.
+		b.get(at+"/new").want(200, "Compare branches", `value="main"`)
+		b.get(at+"/new?source_branch=nothing").want(422, "not there")
+		full := at + "/new?merge_request[source_branch]=1-mend"
+		goal := regexp.MustCompile(`<option value="(\d+)">1.0</option>`).FindStringSubmatch(
+			b.get(full).want(200, `value="Mend it"`, "For good.\n\nCloses #1", "1 commit, 1 changed file").body)[1]
+		eve.get(full).want(403)
+		branch := []string{"source_branch", "1-mend", "target_branch", "main"}
+		b.submit(full, at, append(branch, "title", "")...).want(422, "can&#39;t be blank")
+		b.submit(full, at, append(branch, "title", "x", "description", "**bold**", "preview", "1")...).want(200, "<strong>bold</strong>")
+		b.submit(full, at, "source_branch", "main", "target_branch", "main", "title", "x").want(422, "same project/branch")
+		b.submit(full, at, append(branch, "title", "Mend it", "description", "Closes #1\n\n- [x] done\n", "planned", "1", "labels", "bug", "milestone_id", goal,
+			"assignee_ids", fmt.Sprint(eveID), "reviewer_ids", fmt.Sprint(eveID), "remove", "1")...).leads(at + "/1")
+		b.submit(full, at, append(branch, "title", "Again")...).want(422, "already exists")
+		one := at + "/1"
+		page := b.get(one).want(200, "Ready to be merged", "1 of 1 task done", ">bug<", ">1.0<", `name="sha"`, `href="/ada/p/-/issues/1"`, "Closes", `name="remove" value="1" checked`, "Changes <span class=\"badge\">1</span>")
+		if len(page.body) > 50<<10 {
+			t.Errorf("the page has %d bytes", len(page.body))
+		}
+		guest.get(one).want(200, "Mend it", "Somebody who may merge into main").not(`name="sha"`, `<form method="post"`)
+		eve.get(one).want(200, "Somebody who may merge").not(`name="sha"`)
+		b.get(one+"/commits").want(200, "Mend it", r.Tip("1-mend")[:8])
+		b.get(one+"/pipelines").want(200, "No pipelines")
+		b.get(one+"/diffs").want(200, "1 changed file", ">TWO</td>", ">two</td>")
+		b.get(at + "/99").want(404)
+		b.get(at + "/x").want(404)
+
+		// Parts of the plan, and the rest of it.
+		for part, want := range map[string]string{"labels": `value="bug" checked`, "assignees": fmt.Sprintf(`value="%d" checked`, eveID), "reviewers": fmt.Sprintf(`value="%d" checked`, eveID), "milestone": "selected>1.0"} {
+			b.get(one+"/edit/"+part).want(200, want)
+			guest.get(one + "/edit/" + part).want(303)
+		}
+		b.get(one + "/edit/nothing").want(404)
+		b.submit(one, one+"/edit/nothing").want(404)
+		b.submit(one, one+"/edit/labels", "new_label", "urgent").leads(one)
+		b.submit(one, one+"/edit/reviewers").leads(one)
+		b.submit(one, one+"/edit/milestone", "milestone_id", "0").leads(one)
+		b.get(one).want(200, "urgent", "removed review request").not(">1.0<")
+		was := regexp.MustCompile(`name="was" value="(\w+)"`).FindStringSubmatch(b.get(one+"/edit").want(200, `value="main"`).body)[1]
+		b.submit(one+"/edit", one, "title", "T", "description", "mine", "target_branch", "main", "was", "0").want(422, "meanwhile", ">mine</textarea>")
+		b.submit(one+"/edit", one, "title", "T", "description", "d", "target_branch", "none", "was", was).want(422, "Target branch does not exist")
+		b.submit(one+"/edit", one, "title", "Mend the lot", "description", "Fixes #1", "target_branch", "main", "was", was).leads(one)
+
+		// Draft and ready, closed and open, locked, subscribed.
+		b.submit(one, one+"/turn", "event", "draft").leads(one)
+		b.get(one).want(200, "A draft", "Draft: Mend the lot", "Mark as ready").not(`name="sha"`)
+		b.submit(one, one+"/merge", "sha", r.Tip("1-mend")).leads(one)
+		b.get(one).want(200, "not in a state for that")
+		b.submit(one, one+"/turn", "event", "ready").leads(one)
+		b.submit(one, one+"/turn", "event", "close").leads(one)
+		b.get(one).want(200, "were not merged", `value="reopen"`)
+		b.submit(one, one+"/notes", "note", "Go on", "event", "reopen").want(303)
+		b.get(one).want(200, "Ready to be merged", "Go on")
+		b.submit(one, one+"/turn", "event", "explode").want(422)
+		b.submit(one, one+"/turn", "event", "lock").leads(one)
+		guest.get(one).want(200, "Locked")
+		b.submit(one, one+"/subscribe").leads(one)
+		b.get(one).want(200, ">Subscribe</button>")
+
+		// Who may not, and what is not seen, is not merged.
+		b.submit(one, one+"/merge").want(422, "Load the page again")
+		b.submit(one, one+"/merge", "sha", strings.Repeat("1", 40)).leads(one)
+		b.get(one).want(200, "pushed meanwhile")
+		b.submit(one, one+"/cancel_auto_merge").leads(one)
+		b.submit(one, one+"/merge", "sha", r.Tip("1-mend"), "chosen", "1", "squash", "1", "message", "Into main").leads(one)
+		b.get(one).want(200, "The merge request is merged", "The changes are in main.", "ada</a> merged it", "Closed <a").not(`name="sha"`, "Mark as")
+		b.get("/ada/p").want(200, "Into main")
+		rest(t, s)
+		b.get("/ada/p/-/issues/1").want(200, "Closed")
+
+		// Lists.
+		for query, found := range map[string]bool{
+			"": false, "?state=merged": true, "?state=all": true, "?state=closed": false, "?state=all&author_username=ada": true, "?state=all&author_username=eve": false,
+			"?state=all&assignee_username=eve": true, "?state=all&reviewer_username=None": true, "?state=all&reviewer_username=eve": false, "?state=all&label_name[]=urgent": true,
+			"?state=all&label_name[]=none": false, "?state=all&draft=yes": false, "?state=all&draft=no": true, "?state=all&target_branch=main": true, "?state=all&source_branch=main": false,
+			"?state=all&search=LOT": true, "?state=all&search=nothing": false, "?state=all&milestone_title=Any": false, "?state=merged&sort=merged_at_desc": true, "?state=all&sort=nonsense": true, "?state=all&page=7": false,
+		} {
+			if got := strings.Contains(b.get(at+query).want(200).body, "Mend the lot"); got != found {
+				t.Errorf("%s: found %v", query, got)
+			}
+		}
+		b.get("/dashboard/merge_requests?scope=created_by_me&state=merged").want(200, "Mend the lot", "ada/p!1")
+		eve.get("/dashboard/merge_requests?state=merged").want(200, "Mend the lot")
+		eve.get("/dashboard/merge_requests?state=merged&scope=reviews_for_me").want(200, "No merge requests yet").not("Mend the lot")
+		b.submit(one, one+"/delete").leads(at)
+		b.get(one).want(404)
+	})
+}
+
+// rest waits until the work in the background is done.
+func rest(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	if err := s.Queue.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMergeFromFork proposes a branch of a fork to the project it comes from,
+// asks for a rebase, and shows what clashes.
+func TestMergeFromFork(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		_, eveToken := s.User(t, "eve")
+		id := newProject(t, s, ada, "p", "public")
+		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", "one\n", ".gitlab-ci.yml", "job: {script: [date]}\n")})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/fork", As: eveToken, Status: 201})
+		rest(t, s)
+		b, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+		const fork, at = "/eve/p/-/", "/ada/p/-/merge_requests"
+		eve.submit(fork+"new/main", fork+"new/main", "path", "x.txt", "content", "x", "branch", "topic", "message", "Add x", "propose", "1").
+			leads("/eve/p/-/merge_requests/new?merge_request%5Bsource_branch%5D=topic&merge_request%5Btarget_branch%5D=main")
+		full := fork + "merge_requests/new?merge_request[source_branch]=topic"
+		eve.get(full).want(200, "ada/p:main", `value="Add x"`)
+		eve.get(full+"&change=1").want(200, "eve/p</option>", "ada/p</option>")
+		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork").leads(at + "/1")
+		one := at + "/1"
+		eve.get(one).want(200, "eve/p:topic", "Somebody who may merge").not(`name="sha"`)
+		b.get(one).want(200, `name="sha"`)
+		b.get(one+"/diffs").want(200, "x.txt")
+
+		// Where only what is up to date is merged, it is rebased first.
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp", As: ada, Form: url.Values{"merge_method": {"ff"}}, Status: 200})
+		r.Commit(gittest.Commit{Branch: "main", Message: "Move on\n", Parents: []string{r.Tip("main")}, Changes: change("b.txt", "b\n")})
+		eve.get(one).want(200, "A rebase is needed", one+"/rebase")
+		eve.submit(one, one+"/rebase").leads(one)
+		rest(t, s)
+		eve.get(one).want(200, "Ready to be merged")
+		r.Commit(gittest.Commit{Branch: "main", Message: "Clash\n", Parents: []string{r.Tip("main")}, Changes: change("x.txt", "other\n")})
+		b.get(one).want(200, "There are conflicts", "git fetch origin merge-requests/1/head")
+
+		// Who does not see the fork sees the request, but nothing of the fork.
+		s.Check(t, apptest.Call{Do: "PUT /projects/eve%2Fp", As: eveToken, Form: url.Values{"visibility": {"private"}}, Status: 200})
+		newBrowser(t, s).get(one).want(200, "(another project):topic").not("eve/p")
+	})
+}
+
+// TestMergeMarkup has hostile words wherever a page of merge requests shows what
+// others wrote.
+func TestMergeMarkup(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		id := newProject(t, s, ada, "p", "public")
+		const evil, label = `x"><img/src=x>`, `<script>alert(1)</script>`
+		const title = label + "\u202e"
+		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", "one\n")})
+		r.Git("branch", evil, "main")
+		r.Commit(gittest.Commit{Branch: evil, Message: title + "\n", Parents: []string{r.Tip("main")}, Changes: change(markup, "<script>alert(2)</script>\n", turned, "x\n")})
+		r.Git("branch", "t"+evil, "main")
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/merge_requests", As: ada, Status: 201, Form: url.Values{
+			"source_branch": {evil}, "target_branch": {"t" + evil}, "title": {title}, "labels": {label}, "description": {label + "[x](javascript:alert(3))<img src=x onerror=alert(4)>"},
+		}})
+		b := newBrowser(t, s).signIn("ada", password)
+		const at = "/ada/p/-/merge_requests"
+		for _, path := range []string{
+			at, at + "/1", at + "/1/commits", at + "/1/diffs", at + "/1/pipelines", at + "/1/edit", at + "/1/edit/labels", "/dashboard/merge_requests?scope=created_by_me", "/ada/p/-/branches",
+			at + "/new?source_branch=" + url.QueryEscape(evil) + "&target_branch=" + url.QueryEscape("t"+evil), at + "?search=" + url.QueryEscape(title) + "&target_branch=" + url.QueryEscape(evil),
+		} {
+			page := b.get(path).want(200).not("<script>alert", "<img/src", "<img src=x", `href="javascript:`)
+			if !strings.Contains(path, "edit") && !strings.Contains(path, "search=") { // a field holds what it holds
+				page.not("\u202e")
+			}
+		}
+	})
+}
+
+// TestMergeRoles visits the pages as everybody, and presses their buttons as
+// those who may not.
+func TestMergeRoles(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		c := newCast(t, s)
+		root := func(do string, form url.Values) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: do, As: apptest.RootToken, Form: form, Status: 201})
+		}
+		root("POST /projects/g%2Fp/repository/branches", url.Values{"branch": {"topic"}, "ref": {"main"}})
+		root("POST /projects/g%2Fp/repository/files/x.txt", url.Values{"branch": {"topic"}, "content": {"x"}, "commit_message": {"Add x"}})
+		root("POST /projects/g%2Fp/merge_requests", url.Values{"source_branch": {"topic"}, "target_branch": {"main"}, "title": {"A secret plan"}})
+		const at = "/g/p/-/merge_requests"
+		one := at + "/1"
+		// nobody, blocked, outsider, guest, reporter, developer, maintainer, owner, root
+		c.check(t, []string{at, one, one + "/commits", one + "/pipelines", one + "/diffs"}, 404, 404, 404, 404, 200, 200, 200, 200, 200)
+		c.check(t, []string{one + "/edit", one + "/edit/labels", one + "/edit/reviewers"}, 303, 303, 404, 404, 403, 200, 200, 200, 200)
+		c.check(t, []string{at + "/new?source_branch=topic", at + "/new"}, 303, 303, 404, 403, 403, 200, 200, 200, 200)
+		c.check(t, []string{"/groups/g/-/merge_requests"}, 200, 200, 200, 200, 200, 200, 200, 200, 200)
+		c.check(t, []string{"/dashboard/merge_requests"}, 303, 303, 200, 200, 200, 200, 200, 200, 200)
+		for _, role := range roles {
+			page := c.as[role].get("/groups/g/-/merge_requests")
+			sees := role != "nobody" && role != "blocked" && role != "outsider" && role != "guest"
+			if strings.Contains(page.body, "A secret plan") != sees {
+				t.Errorf("%s sees the request in the list of the group: %v", role, !sees)
+			}
+		}
+		// Each button, as those who may not press it; nobody is led to sign in.
+		sha := regexp.MustCompile(`name="sha" value="(\w+)"`).FindStringSubmatch(c.as["maintainer"].get(one).want(200).body)[1]
+		for _, press := range []struct {
+			action string
+			form   []string
+			guest  int
+			reads  int // of a Reporter
+			writes int // of a Developer; 0: he may
+		}{
+			{at, []string{"source_branch", "topic", "target_branch", "main", "title", "x"}, 403, 403, 422},
+			{one, []string{"title", "x"}, 404, 403, 422},
+			{one + "/merge", []string{"sha", sha}, 404, 303, 303}, // main is protected: both are told on the page
+			{one + "/rebase", nil, 404, 303, 0},
+			{one + "/cancel_auto_merge", nil, 404, 303, 303},
+			{one + "/turn", []string{"event", "close"}, 404, 403, 0},
+			{one + "/turn", []string{"event", "reopen"}, 404, 403, 0},
+			{one + "/edit/labels", nil, 404, 403, 0},
+			{one + "/delete", nil, 404, 403, 403},
+			{one + "/subscribe", []string{"want", "1"}, 404, 303, 0},
+			{one + "/notes", []string{"note", "x"}, 404, 303, 0},
+		} {
+			for role, want := range map[string]int{"outsider": 404, "guest": press.guest, "reporter": press.reads, "developer": press.writes} {
+				got := c.press(t, role, press.action, press.form...)
+				if want == 0 {
+					want = 303
+				}
+				if got.status != want {
+					t.Errorf("POST %s as %s: status %d, want %d: %s", press.action, role, got.status, want, got.header.Get("Location"))
+				}
+			}
+		}
+		c.as["developer"].get(one).want(200, "A secret plan", "Somebody who may merge").not(`name="sha"`)
+		c.as["maintainer"].submit(one, one+"/merge", "sha", sha).leads(one)
+		c.as["reporter"].get(one).want(200, "The changes are in main.")
+	})
+}

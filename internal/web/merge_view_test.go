@@ -1,0 +1,56 @@
+package web
+
+import (
+	"time"
+
+	"svc/internal/ci"
+	"svc/internal/git"
+	"svc/internal/merge"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// mergeContents are the pages of merge requests, each in all its forms.
+func mergeContents() []content {
+	now := time.Unix(1e9, 0)
+	ada := &user.User{ID: 1, Username: "ada", Name: "Ada"}
+	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main"}
+	h := planHead{P: &head{Project: in, Merges: true, Pending: "2", Builds: true, User: true}, Place: project.Place{Ref: "g/p"}, Base: "/g/p/-/", Part: "merges", Plans: true, User: true, Adds: true}
+	sure := true
+	m := &merge.MergeRequest{
+		IID: 1, ProjectPath: "g/p", Title: "T", Description: "d", SourceBranch: "a", TargetBranch: "main", State: merge.Opened, Author: ada, Notes: 1, Locked: &sure, CreatedAt: now,
+		Assignees: []*user.User{ada}, Reviewers: []*user.User{ada}, Labels: []*plan.Label{{Name: "bug", Color: "#ff0000"}}, Milestone: &plan.Milestone{Title: "1.0", Path: "g/p"}, AutoMergeBy: ada,
+		Status: merge.Status{Git: "cannot_be_merged"}, Version: &merge.Version{Head: "0123456789", Files: 1}, Subscribed: true,
+	}
+	merged := &merge.MergeRequest{IID: 2, ProjectPath: "g/p", State: merge.Merged, MergedBy: ada, MergedAt: &now, MergeCommit: "0123456789", SquashCommit: "0123456789", CreatedAt: now}
+	closed := &merge.MergeRequest{IID: 3, ProjectPath: "g/p", State: merge.Closed, ClosedBy: ada, ClosedAt: &now, CreatedAt: now}
+	draft := &merge.MergeRequest{IID: 4, ProjectPath: "g/p", State: merge.Opened, Draft: true, CreatedAt: now}
+	rows := []mergeRow{newMergeRow(m, true), newMergeRow(merged, false), newMergeRow(closed, false), newMergeRow(draft, false)}
+	commit := &git.Commit{ID: "0123456789", Title: "t", Author: git.Signature{Name: "Ada", When: now}, Committer: git.Signature{When: now}}
+	bad := form{Errors: map[string][]string{"title": {"is wrong"}, "target_branch": {"is wrong"}}, Error: "no"}
+	query := mergeQuery{issueQuery: issueQuery{State: "opened", Scope: "created_by_me"}, Draft: "yes"}
+	page := func(of mergeRow, tab string, b mergeBox) mergePage {
+		return mergePage{planHead: h, mergeRow: of, Shows: tab, Source: in, Edits: true, Deletes: true, Box: b, Tasks: 2, Done: 1, People: []*user.User{ada}}
+	}
+	over := page(rows[0], "overview", mergeBox{Kind: "ok", Head: "h", Text: "t", CI: &ciStatus{"success", "/x"}, Merges: true, Auto: true, Waits: true, Cancels: true, Fault: "f", Squash: "choice", Removes: true})
+	over.Closes = []issueRow{{Issue: &plan.Issue{Title: "i"}, Path: "/x", Ref: "#1"}}
+	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
+	commits.Commits, commits.Count = days([]byline{{commit, ada}}), 1
+	runs.Pipelines = []mergePipeline{{&ci.PipelineRow{Pipeline: &ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, Commit: commit, Along: []ci.Stage{{Name: "s"}}}, "g/p"}}
+	diff.Versions, diff.Version = []*merge.Version{{ID: 2, Head: "0123456789"}, {ID: 1, Head: "0123456789"}}, &merge.Version{ID: 1}
+	goals, boxes := []option{{"0", "None"}}, []choice{{Value: "1", Label: "x", On: true}}
+	return []content{
+		mergesPage{planHead: h, Query: query, Rows: rows, Labels: []string{"bug"}, Milestones: []string{"1.0"}}, mergesPage{Own: true, Query: query},
+		mergesPage{planHead: h, Query: mergeQuery{issueQuery: issueQuery{State: "closed"}}, Counts: merge.Counts{All: 1}}, mergesPage{planHead: h},
+		over, commits, runs, diff, page(rows[3], "pipelines", mergeBox{}), page(rows[3], "commits", mergeBox{}),
+		page(rows[0], "overview", mergeBox{Kind: "bad", Squash: "always", Merges: true}), page(rows[1], "overview", mergeBox{Kind: "done"}),
+		page(rows[2], "overview", mergeBox{Kind: "warn", Rebases: true}), page(rows[3], "overview", mergeBox{Kind: "wait", Again: true, Ready: true}),
+		mergeForm{planHead: h, Form: bad, Asks: true, Branches: []string{"main"}, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}},
+		mergeForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Chooses: true, Squashes: true, Labels: boxes, Assignees: boxes,
+			Reviewers: boxes, Goals: goals, Commits: days([]byline{{commit, nil}}), Count: 1, Files: 1, Preview: "<p>x</p>"},
+		mergeForm{planHead: h, Form: filled()}, mergeForm{planHead: h, IID: 1, Form: bad, Branches: []string{"main"}},
+		mergePartPage{planHead: h, mergeRow: rows[0], Which: "reviewers", Choices: boxes}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "milestone", Goals: goals, Form: bad},
+		mergePartPage{planHead: h, mergeRow: rows[0], Which: "labels"}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "assignees"},
+	}
+}
