@@ -201,6 +201,8 @@ func gitReads(b *testing.B, t *table, p *pushed) {
 		p.repo.Forget()
 		p.read(b, "repository/tree", 100)()
 	}
+	var made struct{ IID int64 }
+	check(b, p.post("merge_requests", `{"source_branch":"main","target_branch":"close","title":"all of it"}`, &made))
 	for _, c := range []struct {
 		name   string
 		rounds int
@@ -211,6 +213,7 @@ func gitReads(b *testing.B, t *table, p *pushed) {
 		again  float64
 	}{
 		{"compare of 100 commits", 50, []string{"diff", "close...main"}, "repository/compare?from=close&to=main", 50_000, 1.2, 0.05},
+		{"changes of a merge request of 100 commits", 50, []string{"diff", "close...main"}, "merge_requests/1/diffs?per_page=100", 50_000, 1.2, 0.2},
 		{"contributors", 3, []string{"log", "--numstat", "--no-merges", "--find-renames", "main"}, "repository/contributors", 1000, 1.2, 0.05},
 		{"merge base", 30, []string{"merge-base", "far", "main"}, "repository/merge_base?refs[]=far&refs[]=main", 100, 1.2, 0.05},
 		{"list of 20 commits", 30, []string{"log", "-20", "main"}, "repository/commits?ref_name=main&per_page=20", 5000, 2, 0},

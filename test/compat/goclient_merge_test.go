@@ -1,0 +1,58 @@
+package compat
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	gitlab "gitlab.com/gitlab-org/api/client-go"
+)
+
+func TestGoClientMerge(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *server) {
+		root := s.client(t, rootToken)
+		u := newUser(t, root, "ada")
+		self := s.client(t, newToken(t, root, u.ID, "api").Token)
+		p := ask(self.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: new("merge"), InitializeWithReadme: new(true)})).done(t, http.StatusCreated)
+		ask(self.Issues.CreateIssue(p.ID, &gitlab.CreateIssueOptions{Title: new("It breaks")})).done(t, http.StatusCreated)
+		c := ask(self.Commits.CreateCommit(p.ID, &gitlab.CreateCommitOptions{
+			Branch: new("work"), StartBranch: new("main"), CommitMessage: new("Work\n\nFixes #1"),
+			Actions: []*gitlab.CommitActionOptions{{Action: new(gitlab.FileCreate), FilePath: new("work.txt"), Content: new("work\n")}},
+		})).done(t, http.StatusCreated)
+		m := ask(self.MergeRequests.CreateMergeRequest(p.ID, &gitlab.CreateMergeRequestOptions{
+			SourceBranch: new("work"), TargetBranch: new("main"), Title: new("Draft: Work"), Labels: &gitlab.LabelOptions{"bug"},
+			AssigneeID: &u.ID, ReviewerIDs: &[]int64{u.ID}, RemoveSourceBranch: new(true),
+		})).done(t, http.StatusCreated)
+		same(t, "made", []any{m.IID, m.State, m.Draft, m.SHA, m.Labels, m.Assignee.Username, m.Reviewers[0].Username, m.DetailedMergeStatus, m.ChangesCount, m.DiffRefs.HeadSha, m.References.Full},
+			[]any{int64(1), "opened", true, c.ID, gitlab.Labels{"bug"}, "ada", "ada", "draft_status", "1", c.ID, "ada/merge!1"})
+		recent(t, "created_at", m.CreatedAt)
+		ask(self.MergeRequests.AcceptMergeRequest(p.ID, m.IID, &gitlab.AcceptMergeRequestOptions{})).refused(t, http.StatusMethodNotAllowed, "{message: 405 Method Not Allowed}")
+		m = ask(self.MergeRequests.UpdateMergeRequest(p.ID, m.IID, &gitlab.UpdateMergeRequestOptions{Title: new("Work"), Description: new("As it was said")})).ok(t)
+		same(t, "ready", []any{m.Draft, m.DetailedMergeStatus, m.HasConflicts}, []any{false, "mergeable", false})
+		list := ask(self.MergeRequests.ListProjectMergeRequests(p.ID, &gitlab.ListProjectMergeRequestsOptions{State: new("opened"), SourceBranch: new("work"), Labels: &gitlab.LabelOptions{"bug"}})).ok(t)
+		if len(list) != 1 || list[0].IID != m.IID {
+			t.Errorf("list: %+v", list)
+		}
+		diffs := ask(self.MergeRequests.ListMergeRequestDiffs(p.ID, m.IID, nil)).ok(t)
+		if len(diffs) != 1 || diffs[0].NewPath != "work.txt" || !diffs[0].NewFile {
+			t.Errorf("diffs: %+v", diffs)
+		}
+		commits := ask(self.MergeRequests.GetMergeRequestCommits(p.ID, m.IID, nil)).ok(t)
+		same(t, "commits", []any{len(commits), commits[0].ID}, []any{1, c.ID})
+		versions := ask(self.MergeRequests.GetMergeRequestDiffVersions(p.ID, m.IID, nil)).ok(t)
+		same(t, "versions", []any{len(versions), versions[0].HeadCommitSHA}, []any{1, c.ID})
+		closes := ask(self.MergeRequests.GetIssuesClosedOnMerge(p.ID, m.IID, nil)).ok(t)
+		same(t, "closes", []any{len(closes), closes[0].IID}, []any{1, int64(1)})
+		ask(self.MergeRequests.AcceptMergeRequest(p.ID, m.IID, &gitlab.AcceptMergeRequestOptions{SHA: new("0000000000000000000000000000000000000000")})).refused(t, http.StatusConflict, "{message: SHA does not match HEAD of source branch: "+c.ID+"}")
+		m = ask(self.MergeRequests.AcceptMergeRequest(p.ID, m.IID, &gitlab.AcceptMergeRequestOptions{SHA: &c.ID, Squash: new(true), SquashCommitMessage: new("One")})).ok(t)
+		same(t, "merged", []any{m.State, m.MergeUser.Username, m.MergeCommitSHA != "", m.SquashCommitSHA != ""}, []any{"merged", "ada", true, true})
+		for i := 0; ask(self.Issues.GetIssue(p.ID, 1)).ok(t).State != "closed"; i++ {
+			if i == 200 {
+				t.Fatal("the issue stays open")
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		ask(self.MergeRequests.GetMergeRequest(p.ID, 99, nil)).missing(t)
+	})
+}
