@@ -202,7 +202,7 @@ func gitReads(b *testing.B, t *table, p *pushed) {
 		p.read(b, "repository/tree", 100)()
 	}
 	var made struct{ IID int64 }
-	check(b, p.post("merge_requests", `{"source_branch":"main","target_branch":"close","title":"all of it"}`, &made))
+	check(b, p.post(fmt.Sprintf("projects/%d/merge_requests", p.project), `{"source_branch":"main","target_branch":"close","title":"all of it"}`, &made))
 	for _, c := range []struct {
 		name   string
 		rounds int
