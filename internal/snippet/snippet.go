@@ -243,7 +243,7 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 		return err
 	}
 	for _, id := range gone {
-		if err := s.forget(ctx, tx, id); err != nil {
+		if err := plan.Forget(ctx, tx, Kind, id); err != nil {
 			return err
 		}
 	}

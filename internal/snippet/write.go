@@ -301,7 +301,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 		if err := deleteSnippet(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := s.forget(ctx, tx, id); err != nil {
+		if err := plan.Forget(ctx, tx, Kind, id); err != nil {
 			return err
 		}
 		return s.Repos.DropOrphans(ctx, tx)
@@ -313,14 +313,6 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 		return fmt.Errorf("delete snippet %d: %w", id, err)
 	}
 	return nil
-}
-
-// forget takes away what hangs on a snippet that goes.
-func (s *Service) forget(ctx context.Context, tx *db.Tx, id int64) error {
-	if err := s.Plan.Forget(ctx, tx, plan.Thing{Kind: Kind, ID: id}); err != nil {
-		return err
-	}
-	return activity.Forget(ctx, tx, activity.Subject{Type: string(Kind), ID: id})
 }
 
 // Agent tells what a snippet was made with, and from where. Administrators only;
