@@ -202,7 +202,7 @@ func TestMergeForks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
-		_, bob := s.User(t, "bob")
+		bobID, bob := s.User(t, "bob")
 		danID, dan := s.User(t, "dan")
 		id := code(t, s, alice, "code", `,"visibility":"public"`)
 		var fork struct{ ID int64 }
@@ -245,6 +245,10 @@ func TestMergeForks(t *testing.T) {
 			{Do: "GET /merge_requests?scope=all", As: dan, Status: 200, Want: `[]`},
 			{Do: "GET " + at + "/events?target_type=merge_request", As: dan, Status: 200, Want: `[]`},
 			{Do: "GET " + at + "/repository/commits/" + secret + "/merge_requests", As: dan, Status: 404},
+			{Name: "an author who goes", Do: fmt.Sprintf("DELETE /users/%d?hard_delete=true", bobID), As: root, Status: 204},
 		})
+		// He takes along what he proposed.
+		becomes(t, s, apptest.Call{Do: "GET " + at + "/merge_requests", As: alice, Status: 200, Want: `[]`})
+		s.Check(t, apptest.Call{Do: "GET " + at + "/events?target_type=merge_request", As: alice, Status: 200, Want: `[]`})
 	})
 }

@@ -203,7 +203,7 @@ func (s *Service) tell(ctx context.Context, tx *db.Tx, c Change) error {
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
-	d.Users.OnDelete(leaveUser)
+	d.Users.OnDelete(s.leaveUser)
 	d.Projects.OnRemove(removeProjects)
 	d.Repos.OnPush(s.pushed)
 	d.Repos.OnPushed(s.hint)
@@ -213,7 +213,7 @@ func New(d Deps) *Service {
 
 // leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
 // it goes along, with all that others said of it.
-func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
+func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
 	if err := dropAutoMerges(ctx, tx, userID); err != nil {
 		return err
 	}
@@ -224,7 +224,15 @@ func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool)
 	if err != nil {
 		return err
 	}
-	return plan.Forget(ctx, tx, plan.MergeKind, gone...)
+	for _, m := range gone {
+		if err := plan.Forget(ctx, tx, plan.MergeKind, m.ID); err != nil {
+			return err
+		}
+		if err := s.Queue.Add(ctx, tx, dropWork{m.ProjectID, m.IID}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeProjects takes part when projects go for good: what hangs on no project

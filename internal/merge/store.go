@@ -69,6 +69,16 @@ func deleteRequest(ctx context.Context, q db.Q, id int64) error {
 	return notFound(db.ExecOne(ctx, q, `DELETE FROM merge_requests WHERE id = ?`, id))
 }
 
+// deleteRequestsBy removes what a user has proposed; of each its ids are known
+// then.
+func deleteRequestsBy(ctx context.Context, tx *db.Tx, userID int64) ([]*MergeRequest, error) {
+	return db.All(ctx, tx, func(s db.Scanner) (*MergeRequest, error) {
+		var m MergeRequest
+		err := s.Scan(&m.ID, &m.ProjectID, &m.IID)
+		return &m, err
+	}, `DELETE FROM merge_requests WHERE author_id = ? RETURNING id, project_id, iid`, userID)
+}
+
 // findTwin finds another open request for the same branches; ErrNoRows.
 func findTwin(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err error) {
 	err = q.QueryRowContext(ctx, `
@@ -124,10 +134,6 @@ func deleteProjectSubscriptions(ctx context.Context, q db.Q, projectID int64) er
 // countNote keeps the number of notes with a merge request; NotFound.
 func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time) error {
 	return notFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id))
-}
-
-func deleteRequestsBy(ctx context.Context, tx *db.Tx, authorID int64) ([]int64, error) {
-	return db.All(ctx, tx, db.Value[int64], `DELETE FROM merge_requests WHERE author_id = ? RETURNING id`, authorID)
 }
 
 type reviewerRow struct {
