@@ -31,9 +31,17 @@ func (f *forms) write(name, site string, l Letter) (text, html string, err error
 		Service string
 		Site    string
 		Link    string
+		Leave   string
+		Manage  string
 	}{Letter: l, Service: name, Site: site}
 	if l.Path != "" {
 		data.Link = site + l.Path
+	}
+	if l.Unsubscribe != "" {
+		data.Leave = site + l.Unsubscribe
+	}
+	if l.Choose != "" {
+		data.Manage = site + l.Choose
 	}
 	var t, h bytes.Buffer
 	if err := f.text.Execute(&t, data); err != nil {
@@ -43,4 +51,9 @@ func (f *forms) write(name, site string, l Letter) (text, html string, err error
 		return "", "", fmt.Errorf("lay out letter: %w", err)
 	}
 	return t.String(), h.String(), nil
+}
+
+// Plain is a text as a letter shows it that no markup was made of.
+func Plain(text string) htmltemplate.HTML {
+	return `<div style="white-space:pre-wrap">` + htmltemplate.HTML(htmltemplate.HTMLEscapeString(text)) + `</div>`
 }

@@ -10,9 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
+	netmail "net/mail"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wneessen/go-mail"
@@ -34,6 +37,28 @@ type Letter struct {
 	Action string
 	Path   string
 	After  []string // paragraphs below the button
+
+	// Sections are what is told of instead of the lines, one after the other.
+	Sections []Section
+	// Sender is the person who is named beside the installation; empty for none.
+	Sender string
+	// Reply is the id of the letter that begins the talk to which this one
+	// belongs; empty for none.
+	Reply string
+	// Unsubscribe is the path of a page that ends letters of this kind, also by
+	// a single POST of a mail program; empty for none.
+	Unsubscribe string
+	// Choose is the path of the page where somebody chooses what letters he gets;
+	// empty for none.
+	Choose  string
+	Headers [][2]string // others, by name
+}
+
+// Section is one thing that a letter tells of.
+type Section struct {
+	Head string        // a sentence
+	Text string        // what was written, plain
+	HTML template.HTML // the same, safe to show
 }
 
 // Deps are what sending needs.
@@ -67,14 +92,14 @@ type Sender struct {
 // tries makes a letter wait about a day for a mail server that is away.
 const tries = 14
 
-// lane keeps letters from waiting behind other work, and other work from
+// Lane keeps letters from waiting behind other work, and other work from
 // waiting for a mail server that does not answer.
-const lane = "mail"
+const Lane = "mail"
 
 // New makes a Sender and takes on its background work.
 func New(d Deps) *Sender {
 	s := &Sender{Deps: d, forms: parseForms()}
-	d.Queue.Lane(lane, 2)
+	d.Queue.Lane(Lane, 2)
 	queue.Handle(d.Queue, s.deliver, queue.Timeout(time.Minute))
 	return s
 }
@@ -101,7 +126,7 @@ func (s *Sender) Post(ctx context.Context, tx *db.Tx, l Letter) error {
 	// A letter may hold a link that opens an account: it does not lie in the
 	// clear while it waits.
 	w := delivery{ID: secret.Token(""), Sealed: s.Keys.Seal(text, place)}
-	if err := s.Queue.Add(ctx, tx, w, queue.In(lane), queue.Tries(tries)); err != nil {
+	if err := s.Queue.Add(ctx, tx, w, queue.In(Lane), queue.Tries(tries)); err != nil {
 		return fmt.Errorf("post letter: %w", err)
 	}
 	return nil
@@ -129,18 +154,25 @@ func (s *Sender) deliver(ctx context.Context, w delivery) error {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return errs.Invalid("the letter can not be read").Because(err)
 	}
-	err = s.send(ctx, w.ID, l)
-	if refused, ok := errors.AsType[*mail.SendError](err); ok && !refused.IsTemp() {
-		s.Log.ErrorContext(ctx, "the mail server refused a letter", "subject", l.Subject, "error", err)
-		return errs.Invalid("the mail server refused the letter").Because(err)
-	}
+	// A letter that may have been taken is sent again: better twice than that
+	// somebody waits for his new password in vain.
+	err = s.Send(ctx, w.ID, l, func(context.Context) error { return nil })
 	if err != nil {
 		return fmt.Errorf("send letter: %w", err)
 	}
 	return nil
 }
 
-func (s *Sender) send(ctx context.Context, id string, l Letter) error {
+// ErrUnclear says that nobody knows whether the mail server took a letter: it
+// went away before it said so.
+var ErrUnclear = errors.New("the mail server went away before it said whether it took the letter")
+
+// Send sends a letter now. Its id makes the message id. begin is called when the
+// mail server is there and waits for the letter: it may write down that it is on
+// its way, and an error of it is given back before anything was sent. Invalid
+// when the server will never take the letter; ErrUnclear; any other error means
+// that the letter was not sent and may be tried again.
+func (s *Sender) Send(ctx context.Context, id string, l Letter, begin func(context.Context) error) error {
 	server, err := url.Parse(s.URL)
 	if err != nil {
 		return errors.New("the address of the mail server can not be read") // it may hold a password
@@ -153,7 +185,28 @@ func (s *Sender) send(ctx context.Context, id string, l Letter) error {
 	if err != nil {
 		return err
 	}
-	return client.DialAndSendWithContext(ctx, m)
+	if err := client.DialWithContext(ctx); err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	err = client.Send(m)
+	if err == nil || m.IsDelivered() {
+		return nil
+	}
+	refused, ok := errors.AsType[*mail.SendError](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %w", ErrUnclear, err)
+	case refused.ErrorCode() >= 500:
+		s.Log.ErrorContext(ctx, "the mail server refused a letter", "subject", l.Subject, "error", err)
+		return errs.Invalid("the mail server refused the letter").Because(err)
+	case refused.ErrorCode() == 0 && refused.Reason == mail.ErrSMTPDataClose:
+		return fmt.Errorf("%w: %w", ErrUnclear, err)
+	}
+	return err
 }
 
 func (s *Sender) message(server *url.URL, id string, l Letter) (*mail.Msg, error) {
@@ -166,20 +219,44 @@ func (s *Sender) message(server *url.URL, id string, l Letter) (*mail.Msg, error
 	if from == "" {
 		from = s.Name + "@" + s.Host
 	}
-	if err := m.FromFormat(s.Name, from); err != nil {
+	sender := s.Name
+	if l.Sender != "" {
+		sender = oneLine(l.Sender) + " (" + s.Name + ")"
+	}
+	if err := m.From(named(sender, from)); err != nil {
 		return nil, errs.Invalid("the sender's address is none").Because(err)
 	}
-	if err := m.AddToFormat(l.Name, l.To); err != nil {
+	if err := m.AddTo(named(oneLine(l.Name), l.To)); err != nil {
 		return nil, errs.Invalid("the address is none").Because(err)
 	}
-	m.Subject(l.Subject)
+	m.Subject(oneLine(l.Subject))
 	m.SetDateWithValue(s.Now())
 	m.SetMessageIDWithValue(id + "@" + s.Host)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	if l.Reply != "" && l.Reply != id {
+		parent := "<" + l.Reply + "@" + s.Host + ">"
+		m.SetGenHeader("In-Reply-To", parent)
+		m.SetGenHeader("References", parent)
+	}
+	if l.Unsubscribe != "" {
+		m.SetGenHeader("List-Unsubscribe", "<"+s.Site+l.Unsubscribe+">")
+		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
+	for _, h := range l.Headers {
+		m.SetGenHeader(mail.Header(h[0]), oneLine(h[1]))
+	}
 	m.SetBodyString(mail.TypeTextPlain, text)
 	m.AddAlternativeString(mail.TypeTextHTML, html)
 	return m, nil
 }
+
+// named is an address with the name of whose it is, which may hold anything.
+func named(name, address string) string {
+	return (&netmail.Address{Name: name, Address: address}).String()
+}
+
+// oneLine keeps what others wrote from becoming headers of its own.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *Sender) client(server *url.URL) (*mail.Client, error) {
 	opts := []mail.Option{mail.WithTimeout(30 * time.Second), mail.WithHELO(s.Host)}

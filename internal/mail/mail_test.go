@@ -54,7 +54,7 @@ func (o *office) start(t *testing.T) {
 }
 
 var letter = mail.Letter{
-	To: "ada@example.org", Name: "Ada <script>", Subject: "Grüße & more", Lines: []string{"First line with a < in it."},
+	To: "ada@example.org", Name: `Ada "A" <script>`, Subject: "Grüße & more", Lines: []string{"First line with a < in it."},
 	Action: "Set a new password", Path: "/users/password/edit?reset_password_token=SECRET", After: []string{"Last line."},
 }
 
@@ -80,12 +80,12 @@ func TestDeliver(t *testing.T) {
 			t.Errorf("from %q with the subject %q", got.From, got.Subject)
 		}
 		link := "https://forge.example.org/users/password/edit?reset_password_token=SECRET"
-		for _, want := range []string{"Hello Ada <script>,", "First line with a < in it.", link, "Last line."} {
+		for _, want := range []string{`Hello Ada "A" <script>,`, "First line with a < in it.", link, "Last line."} {
 			if !strings.Contains(got.Text, want) {
 				t.Errorf("the text lacks %q: %s", want, got.Text)
 			}
 		}
-		for _, want := range []string{"Hello Ada &lt;script&gt;,", "a &lt; in it", `href="` + link + `"`} {
+		for _, want := range []string{"Hello Ada &#34;A&#34; &lt;script&gt;,", "a &lt; in it", `href="` + link + `"`} {
 			if !strings.Contains(got.HTML, want) {
 				t.Errorf("the HTML lacks %q: %s", want, got.HTML)
 			}

@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -58,6 +59,7 @@ type Server struct {
 	letters  []Letter
 	refusals []string // answers to the next letters, before any is taken
 	arrived  chan struct{}
+	vanish   atomic.Bool
 }
 
 // Start starts a server.
@@ -103,11 +105,23 @@ func (s *Server) Refuse(lines ...string) {
 	s.refusals = append(s.refusals, lines...)
 }
 
+// Vanish takes the next letter and goes away before it says so.
+func (s *Server) Vanish() { s.vanish.Store(true) }
+
 // Letters gives all that have arrived.
 func (s *Server) Letters() []Letter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Letter(nil), s.letters...)
+}
+
+// Take gives all that have arrived since it was last asked, or waited for.
+func (s *Server) Take() []Letter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.letters
+	s.letters = nil
+	return list
 }
 
 // Wait gives the next letter to the address that has not been waited for.
@@ -197,6 +211,9 @@ func (s *Server) talk(c net.Conn) {
 			s.letters = append(s.letters, l)
 			s.mu.Unlock()
 			s.arrived <- struct{}{}
+			if s.vanish.CompareAndSwap(true, false) {
+				return
+			}
 			say("250 taken")
 		case "QUIT":
 			say("221 bye")
