@@ -1,0 +1,106 @@
+package markup
+
+import (
+	"html"
+	"regexp"
+	"strings"
+)
+
+// Letter fits HTML that Markdown has made for a letter: addresses are whole,
+// below the one of the installation, and pictures are links, so that to open the
+// letter tells nobody that it was opened.
+func Letter(safe, site string) string {
+	var out strings.Builder
+	linked := 0 // a link inside a link is none
+	for safe != "" {
+		if safe[0] != '<' {
+			end := strings.IndexByte(safe, '<')
+			if end < 0 {
+				end = len(safe)
+			}
+			out.WriteString(safe[:end])
+			safe = safe[end:]
+			continue
+		}
+		end := strings.IndexByte(safe, '>') + 1
+		if end == 0 {
+			end = len(safe)
+		}
+		tag := safe[:end]
+		safe = safe[end:]
+		switch {
+		case strings.HasPrefix(tag, "<img"):
+			out.WriteString(picture(tag, site, linked > 0))
+		case strings.HasPrefix(tag, "<input"):
+			out.WriteString(box(tag))
+		default:
+			if strings.HasPrefix(tag, "<a ") {
+				linked++
+			} else if tag == "</a>" && linked > 0 {
+				linked--
+			}
+			out.WriteString(whole(plainTag.ReplaceAllString(tag, ""), site))
+		}
+	}
+	return out.String()
+}
+
+var (
+	// plainTag is what means nothing in a letter.
+	plainTag = regexp.MustCompile(` (class|id|tabindex|target)="[^"]*"`)
+	source   = regexp.MustCompile(` src="([^"]*)"`)
+	caption  = regexp.MustCompile(` alt="([^"]*)"`)
+	ownPath  = regexp.MustCompile(` (href|cite)="/([^"]*)"`)
+)
+
+func attribute(tag string, of *regexp.Regexp) string {
+	if found := of.FindStringSubmatch(tag); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// picture is a link to a picture, by its name.
+func picture(tag, site string, linked bool) string {
+	name := attribute(tag, caption)
+	if name == "" {
+		name = "picture"
+	}
+	if linked {
+		return name
+	}
+	return whole(`<a href="`+attribute(tag, source)+`" rel="nofollow noreferrer">`, site) + name + "</a>"
+}
+
+func box(tag string) string {
+	if strings.Contains(tag, "checked") {
+		return "[x]"
+	}
+	return "[ ]"
+}
+
+// whole leads a path to the installation.
+func whole(tag, site string) string {
+	return ownPath.ReplaceAllStringFunc(tag, func(found string) string {
+		part := ownPath.FindStringSubmatch(found)
+		if strings.HasPrefix(part[2], "/") { // another host
+			return found
+		}
+		return ` ` + part[1] + `="` + html.EscapeString(site) + `/` + part[2] + `"`
+	})
+}
+
+// Mentions gives the names of the people and groups that a text mentions, in
+// their order: what stands in code is no mention.
+func Mentions(source string) ([]string, error) {
+	var names []string
+	_, err := Markdown(source, Options{Resolve: func(refs []Reference) (map[Reference]Target, error) {
+		for _, ref := range refs {
+			if ref.Kind == User {
+				names = append(names, ref.Name)
+			}
+		}
+		return nil, nil
+	}})
+	return names, err
+}

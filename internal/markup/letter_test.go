@@ -1,0 +1,48 @@
+package markup_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"svc/internal/markup"
+)
+
+// TestLetter fits texts for letters.
+func TestLetter(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"[a](/g/p)":                           `<a href="https://forge.example/g/p" rel="nofollow">a</a>`,
+		"[a](//evil.example/x)":               `href="//evil.example/x"`,
+		"[a](https://evil.example)":           `href="https://evil.example"`,
+		"![cat](https://e.example/x.png)":     `<a href="https://e.example/x.png" rel="nofollow noreferrer">cat</a>`,
+		"![](/uploads/x.png)":                 `<a href="https://forge.example/uploads/x.png" rel="nofollow noreferrer">picture</a>`,
+		"[![b](https://e.example/b.svg)](/x)": `<a href="https://forge.example/x" rel="nofollow">b</a>`,
+		"- [x] done\n- [ ] not":               `<li>[x]`,
+		"# Head":                              `<h1>Head</h1>`,
+		"@ada":                                `<a href="https://forge.example/user//ada" title="&#34;ada&#34;">@ada</a>`,
+	} {
+		safe, err := markup.Markdown(source, markup.Options{Resolve: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := markup.Letter(safe, "https://forge.example")
+		if !strings.Contains(got, want) {
+			t.Errorf("%q becomes %q, want %q in it", source, got, want)
+		}
+		for _, bad := range []string{"<img", "<input", "<script", " class=", " id="} {
+			if strings.Contains(got, bad) {
+				t.Errorf("%q becomes %q", source, got)
+			}
+		}
+	}
+}
+
+// TestMentions finds the names in a text, and none in code.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	got, err := markup.Mentions("@ada, `@code` and @top/sub.\n\n    @block\n\n```\n@fence\n```\nmail@example.org @ada")
+	if err != nil || !slices.Equal(got, []string{"ada", "top/sub"}) {
+		t.Errorf("mentions are %q: %v", got, err)
+	}
+}
