@@ -214,6 +214,8 @@ func (s *Service) recordAct(ctx context.Context, tx *db.Tx, a project.Act) error
 		e.Action = Expired
 	case project.ProjectRenamed:
 		return saveTitle(ctx, tx, Subject{"Project", a.ProjectID}, a.Name)
+	case project.ProjectMoved:
+		return nil
 	}
 	return Record(ctx, tx, e)
 }

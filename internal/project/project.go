@@ -222,6 +222,7 @@ type Act struct {
 	ProjectID int64
 	UserID    int64
 	Name      string // of the project
+	From      string // the path of one that moved, before
 }
 
 // ActKind says what happened.
@@ -234,6 +235,7 @@ const (
 	MemberJoined
 	MemberLeft
 	MemberExpired
+	ProjectMoved // it has another path: whatever was below the old one is below that
 )
 
 // OnAct registers a Witness; it is called while the program is put together.

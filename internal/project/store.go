@@ -300,11 +300,16 @@ func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Remo
 	}, `SELECT p.id, p.storage FROM projects p WHERE `+which+` ORDER BY p.id`, args...)
 }
 
+// findAbove gives a namespace and all above it, the nearest first.
+func findAbove(ctx context.Context, q db.Q, namespaceID int64) ([]*Namespace, error) {
+	return db.All(ctx, q, scanNamespace, `
+		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)
+}
+
 // branchOf is the branch that the nearest group above chose for new projects;
 // empty when none did.
 func branchOf(ctx context.Context, q db.Q, namespaceID int64) (string, error) {
-	above, err := db.All(ctx, q, scanNamespace, `
-		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)
+	above, err := findAbove(ctx, q, namespaceID)
 	if err != nil {
 		return "", err
 	}

@@ -167,3 +167,8 @@ func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member
 	}
 	return !asked, asked, err
 }
+
+// findGranted gives the users whom a query for grants names.
+func findGranted(ctx context.Context, q db.Q, grants string, args []any) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT DISTINCT g.user_id FROM (`+grants+`) g ORDER BY 1`, args...)
+}

@@ -39,6 +39,9 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 				return err
 			}
 		}
+		if err := s.tell(ctx, tx, Act{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, by, "project_namespace_updated", p.entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
 	})
 	if err != nil {

@@ -75,6 +75,11 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 				return err
 			}
 		}
+		if p.Path != was.Path {
+			if err := s.tell(ctx, tx, Act{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: was.FullPath}); err != nil {
+				return err
+			}
+		}
 		return s.recordChanges(ctx, tx, by, &was, p)
 	})
 	if err != nil {

@@ -159,6 +159,12 @@ func (s *Service) deleteEmail(ctx context.Context, by actor.Actor, userID, id in
 	return err
 }
 
+// HasConfirmed tells whether an address is a user's own and confirmed, for
+// features that write to him.
+func (s *Service) HasConfirmed(ctx context.Context, userID int64, address string) (bool, error) {
+	return hasConfirmed(ctx, s.DB, userID, address)
+}
+
 // ByPublicEmail gives the user who shows the address in his profile, to
 // anybody. NotFound when there is none that the actor may see.
 func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address string) (*User, error) {

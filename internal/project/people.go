@@ -1,0 +1,43 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+)
+
+// MemberIDs gives the users who are members of a project or group, by
+// themselves, by a group above or by a share, for features that write to them.
+// NotFound when there is no such place.
+func (s *Service) MemberIDs(ctx context.Context, place Place) ([]int64, error) {
+	by := actor.System()
+	in, err := s.source(ctx, s.DB, by, place, NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	sql, args := s.grants(by, in)
+	ids, err := findGranted(ctx, s.DB, sql, args)
+	if err != nil {
+		return nil, fmt.Errorf("members: %w", err)
+	}
+	return ids, nil
+}
+
+// MaySendMail tells whether letters are sent about a project: unless it, or a
+// group above it, has turned them off.
+func (s *Service) MaySendMail(ctx context.Context, p *Project) (bool, error) {
+	if !p.Settings.EmailsEnabled {
+		return false, nil
+	}
+	above, err := findAbove(ctx, s.DB, p.NamespaceID)
+	if err != nil {
+		return false, fmt.Errorf("groups above project %d: %w", p.ID, err)
+	}
+	for _, n := range above {
+		if n.Kind == GroupNamespace && !n.Settings.EmailsEnabled {
+			return false, nil
+		}
+	}
+	return true, nil
+}
