@@ -20,6 +20,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/limit"
 	"svc/internal/merge"
+	"svc/internal/notify"
 	"svc/internal/oauth"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -48,6 +49,7 @@ type Deps struct {
 	Settings *setting.Service
 	Projects *project.Service
 	Activity *activity.Service
+	Notify   *notify.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
 	Merges   *merge.Service
@@ -151,6 +153,7 @@ func New(d Deps) *API {
 	a.instanceVariableRoutes()
 	a.auditEventRoutes()
 	a.eventRoutes()
+	a.notificationRoutes()
 	a.labelRoutes()
 	a.milestoneRoutes()
 	a.issueRoutes()

@@ -30,6 +30,7 @@ import (
 	"svc/internal/mail"
 	"svc/internal/merge"
 	"svc/internal/notice"
+	"svc/internal/notify"
 	"svc/internal/oauth"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -66,6 +67,7 @@ type App struct {
 	Users    *user.Service
 	Projects *project.Service
 	Activity *activity.Service
+	Notify   *notify.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
 	Merges   *merge.Service
@@ -84,6 +86,8 @@ type Options struct {
 	Now func() time.Time
 	// Passwords is the price of a password hash.
 	Passwords secret.Params
+	// LetterPause is how long letters wait for more; 0 is the usual time.
+	LetterPause time.Duration
 }
 
 // Open opens the database and the stores and makes the features. It changes
@@ -96,6 +100,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (
 	if o.Passwords == (secret.Params{}) {
 		o.Passwords = secret.DefaultParams()
 	}
+	o.LetterPause = cmp.Or(o.LetterPause, notify.DefaultPause)
 	if err := a.open(ctx, o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -140,12 +145,17 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Host: a.host(), Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
 	})
 	a.Activity = activity.New(activity.Deps{DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Now: a.now})
+	a.Notify = notify.New(notify.Deps{
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Mail: a.Mail, Users: a.Users, Projects: a.Projects, Log: a.Log, Now: a.now,
+		Pause: o.LetterPause, Name: a.Config.ServiceName,
+	})
 	a.Repos = repo.New(repo.Deps{
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Now: a.now,
 	})
 	a.Plan = plan.New(plan.Deps{
-		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Now: a.now,
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos,
+		Notify: a.Notify, Now: a.now,
 	})
 	a.Merges = merge.New(merge.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, URL: a.Config.ExternalURL, Now: a.now,
@@ -156,7 +166,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
-		Projects: a.Projects, Repos: a.Repos, Merges: a.Merges, Now: a.now,
+		Projects: a.Projects, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		LogDir: filepath.Join(a.Config.DataDir, "logs"), TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
@@ -223,7 +233,7 @@ func (a *App) Close() error {
 func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
 		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),

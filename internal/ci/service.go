@@ -16,6 +16,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/notice"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -39,6 +40,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Merges   *merge.Service
+	Notify   *notify.Service
 	Site     Site
 	LogDir   string // for logs of running jobs, where there is one node
 	// TemplateDir is where the operator puts CI templates; it may be missing.
@@ -70,6 +72,7 @@ func New(d Deps) *Service {
 	d.Repos.OnPush(s.pushed)
 	d.Merges.OnChange(s.requestChanged)
 	d.Merges.OnPipelines(s.headPipeline)
+	d.Notify.Register(pipelineKind, letters{s})
 	d.Users.OnDelete(s.leaveUser)
 	return s
 }

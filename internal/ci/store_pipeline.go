@@ -81,6 +81,26 @@ func averageCoverage(ctx context.Context, q db.Q, pipelineID int64) (mean *float
 	return mean, err
 }
 
+// failedBefore tells whether the last pipeline of the ref that ended before p
+// failed.
+func failedBefore(ctx context.Context, q db.Q, p *Pipeline) (bool, error) {
+	var status flow.Status
+	err := q.QueryRowContext(ctx, `
+		SELECT status FROM pipelines WHERE project_id = ? AND ref = ? AND id < ? AND tag = ? AND NOT child AND status IN ('success', 'failed')
+		ORDER BY id DESC LIMIT 1`, p.ProjectID, p.Ref, p.ID, p.Tag).Scan((*string)(&status))
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return status == flow.Failed, err
+}
+
+// findFailed gives the names of the jobs for which a pipeline failed.
+func findFailed(ctx context.Context, q db.Q, pipelineID int64, most int) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT j.name FROM jobs j WHERE j.pipeline_id = ? AND j.status = 'failed' AND NOT j.retried AND NOT j.allow_failure ORDER BY j.stage_index, j.id LIMIT ?`,
+		pipelineID, most)
+}
+
 // findFlow reads what decides how a pipeline goes on: its jobs without those
 // that were tried again.
 func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {

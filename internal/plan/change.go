@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/notify"
 	"svc/internal/project"
 )
 
@@ -30,8 +31,13 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	if text := LabelChange(added, removed); text != "" {
 		tell("%s", text)
 	}
+	if len(added) > 0 {
+		if err := s.tell(ctx, tx, by, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
+			return nil, err
+		}
+	}
 	if f.Assignees != nil {
-		text, err := s.Appoint(ctx, tx, i.thing(), Assignees, *f.Assignees)
+		text, err := s.reassign(ctx, tx, by, i, *f.Assignees)
 		if err != nil {
 			return nil, err
 		}
@@ -109,6 +115,33 @@ func LabelChange(added, removed []*Label) string {
 		return ""
 	}
 	return strings.Join(parts, " and ") + choose(len(added)+len(removed) == 1, " label", " labels")
+}
+
+// LabelIDs gives the ids of labels.
+func LabelIDs(list []*Label) (ids []int64) {
+	for _, l := range list {
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
+
+// reassign writes who is to do an issue, and has those told whom it concerns.
+func (s *Service) reassign(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, want []int64) (string, error) {
+	have, err := Appointed(ctx, tx, i.thing(), Assignees)
+	if err != nil {
+		return "", err
+	}
+	text, err := s.Appoint(ctx, tx, i.thing(), Assignees, want)
+	if err != nil || text == "" {
+		return text, err
+	}
+	return text, s.tell(ctx, tx, by, i, notify.ReassignIssue, notify.Details{Before: have, After: want})
+}
+
+// Appointed gives who has to do with a thing.
+func Appointed(ctx context.Context, q db.Q, of Thing, as People) ([]int64, error) {
+	found, err := findPeople(ctx, q, of.Kind, as, []int64{of.ID})
+	return found[of.ID], err
 }
 
 func dueChange(day string) string {

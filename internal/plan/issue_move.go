@@ -8,6 +8,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/notify"
 	"svc/internal/project"
 )
 
@@ -108,7 +109,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if err := keepLabels(ctx, tx, to, old.ID, made.ID); err != nil {
 		return nil, err
 	}
-	if err := savePeople(ctx, tx, made.thing(), Assignees, assignees); err != nil {
+	if _, err := s.Appoint(ctx, tx, made.thing(), Assignees, assignees); err != nil {
 		return nil, err
 	}
 	if c.notes {
@@ -126,8 +127,11 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
 		return nil, err
 	}
-	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil || !c.move {
-		return &made, err
+	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil {
+		return nil, err
+	}
+	if !c.move {
+		return &made, s.tell(ctx, tx, by, &made, notify.NewIssue, notify.Details{})
 	}
 	return &made, s.leave(ctx, tx, by, old, made.ID)
 }
@@ -165,6 +169,9 @@ func nameFor(on, other *Issue) string {
 
 // leave closes an issue that was moved.
 func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, madeID int64) error {
+	if err := s.tell(ctx, tx, by, i, notify.MovedIssue, notify.Details{}); err != nil {
+		return err
+	}
 	done := i.move("close", by.ID, s.Now())
 	i.MovedToID, i.UpdatedAt = &madeID, s.Now()
 	if err := saveIssue(ctx, tx, i); err != nil || done == "" {

@@ -13,6 +13,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/markup"
+	"svc/internal/notify"
 	"svc/internal/project"
 )
 
@@ -115,7 +116,7 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return err
 	}
 	if n.Assignees != nil {
-		if err := savePeople(ctx, tx, i.thing(), Assignees, *n.Assignees); err != nil {
+		if _, err := s.Appoint(ctx, tx, i.thing(), Assignees, *n.Assignees); err != nil {
 			return err
 		}
 	}
@@ -123,6 +124,9 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return err
 	}
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+		return err
+	}
+	if err := s.tell(ctx, tx, by, i, notify.NewIssue, notify.Details{}); err != nil {
 		return err
 	}
 	return s.tellIssue(ctx, tx, by, i, activity.Created)
@@ -268,8 +272,15 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := s.readdress(ctx, tx, &was, i); err != nil {
 		return err
 	}
-	if done == "" {
-		return nil
+	if err := s.tellMentions(ctx, tx, by, &was, i); err != nil || done == "" {
+		return err
+	}
+	event := notify.CloseIssue
+	if done == activity.Reopened {
+		event = notify.ReopenIssue
+	}
+	if err := s.tell(ctx, tx, by, i, event, notify.Details{}); err != nil {
+		return err
 	}
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -230,6 +231,12 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 		return err
 	}
 	if err := project.Touch(ctx, tx, on.In, s.Now()); err != nil {
+		return err
+	}
+	err = s.Notify.Tell(ctx, tx, notify.Act{
+		Event: notify.NewNote, Kind: string(on.Kind), ThingID: on.ID, ProjectID: on.In.ID, AuthorID: by.ID, Details: notify.Details{NoteID: n.ID},
+	})
+	if err != nil {
 		return err
 	}
 	e := activity.Event{

@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/markup"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -29,6 +30,7 @@ type Deps struct {
 	Projects *project.Service
 	Activity *activity.Service
 	Repos    *repo.Service
+	Notify   *notify.Service
 	Now      func() time.Time
 }
 
@@ -44,7 +46,9 @@ func New(d Deps) *Service {
 	d.Users.OnDelete(leaveUser)
 	d.Projects.OnRemove(s.removeProjects)
 	d.Activity.OnConcern(concerns)
+	d.Notify.Register(string(IssueKind), letters{s})
 	queue.Handle(d.Queue, s.dropUploads)
+	d.Queue.Every("issues_due", time.Hour, s.TellDue)
 	return s
 }
 
@@ -150,11 +154,15 @@ func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool)
 }
 
 // Forget takes away what hangs on things of one kind by their ids alone, when
-// they go: events, notes and subscriptions.
+// they go: events, what is to be told, notes and
+// subscriptions.
 func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {
 		if err := activity.ForgetAll(ctx, tx, string(kind), part); err != nil {
+			return err
+		}
+		if err := notify.Forget(ctx, tx, string(kind), part); err != nil {
 			return err
 		}
 		if err := deleteNotesOf(ctx, tx, kind, part); err != nil {

@@ -75,6 +75,14 @@ func saveIssue(ctx context.Context, q db.Q, i *Issue) error {
 		i.Position, i.MovedToID, i.ClosedAt, i.ClosedByID, i.Description, i.ID), "Issue")
 }
 
+// findDue gives open issues that are due on a day, by their ids.
+func findDue(ctx context.Context, q db.Q, day string, after int64) ([]*Issue, error) {
+	const most = 200
+	return db.All(ctx, q, scanIssue, `
+		SELECT `+issueColumns+` FROM `+issueTables+`
+		WHERE i.due_date = ? AND i.id > ? AND i.state = 'opened' AND p.deleted_at IS NULL AND NOT p.archived ORDER BY i.id LIMIT ?`, day, after, most)
+}
+
 func deleteIssue(ctx context.Context, q db.Q, id int64) error {
 	return notFound(db.ExecOne(ctx, q, `DELETE FROM issues WHERE id = ?`, id), "Issue")
 }

@@ -14,9 +14,46 @@ func saveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, wa
 		return touched(ctx, tx, `UPDATE subscriptions SET subscribed = FALSE WHERE kind = ? AND thing_id = ? AND user_id = ? AND subscribed`,
 			string(of.Kind), of.ID, userID)
 	}
-	return touched(ctx, tx, `
+	changed, err := touched(ctx, tx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, TRUE, ?)
 		ON CONFLICT (kind, thing_id, user_id) DO UPDATE SET subscribed = TRUE WHERE NOT subscriptions.subscribed`, string(of.Kind), of.ID, userID, at)
+	if err != nil {
+		return false, err
+	}
+	// One who was subscribed because he takes part has asked for it now.
+	_, err = tx.ExecContext(ctx, `UPDATE subscriptions SET asked = TRUE WHERE kind = ? AND thing_id = ? AND user_id = ? AND NOT asked`, string(of.Kind), of.ID, userID)
+	return changed, err
+}
+
+// leaveSubscription notes that somebody does not want to be told of a thing,
+// also when he was told for another reason than that he is subscribed.
+func leaveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, FALSE, ?)
+		ON CONFLICT (kind, thing_id, user_id) DO UPDATE SET subscribed = FALSE, asked = FALSE`, string(of.Kind), of.ID, userID, at)
+	return err
+}
+
+// subscription is what somebody said of a thing, or did with it.
+type subscription struct {
+	userID            int64
+	subscribed, asked bool
+}
+
+func findSubscriptions(ctx context.Context, q db.Q, of Thing) ([]subscription, error) {
+	return db.All(ctx, q, func(s db.Scanner) (r subscription, err error) {
+		err = s.Scan(&r.userID, &r.subscribed, &r.asked)
+		return r, err
+	}, `SELECT user_id, subscribed, asked FROM subscriptions WHERE kind = ? AND thing_id = ? ORDER BY user_id`, string(of.Kind), of.ID)
+}
+
+// findLabelFollowers gives who asked to be told of things with these labels.
+func findLabelFollowers(ctx context.Context, q db.Q, labels []int64) ([]int64, error) {
+	if len(labels) == 0 {
+		return nil, nil
+	}
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT user_id FROM subscriptions WHERE kind = 'Label' AND subscribed AND thing_id IN `+db.In(len(labels))+` ORDER BY 1`, db.Any(labels)...)
 }
 
 // joinSubscription subscribes one who takes part, unless he has said that he

@@ -107,6 +107,8 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 		Now: s.Clock.Now,
 		// The real price of a password would be most of the time of the tests.
 		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1},
+		// What has to wait at all waits for seconds: see queue.Delay.
+		LetterPause: -1,
 	})
 	if err != nil {
 		t.Fatal(err)

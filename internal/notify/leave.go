@@ -1,0 +1,93 @@
+package notify
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"svc/internal/errs"
+)
+
+// Leaving is what the link in a letter offers: to be told no more of a thing.
+type Leaving struct {
+	Kind    string // of the thing
+	Name    string // "Title (#1)"; empty when the reader does not see it any more
+	Project string
+
+	userID, thingID int64
+}
+
+// leavePath is the page by which the reader of a letter leaves a thing. Who has
+// the letter may, without signing in.
+func (s *Service) leavePath(userID int64, kind string, thingID int64) string {
+	text := fmt.Sprintf("%d.%s.%d", userID, kind, thingID)
+	return "/-/sent_notifications/" + text + "." + s.sign(text) + "/unsubscribe"
+}
+
+func (s *Service) sign(text string) string {
+	h := hmac.New(sha256.New, s.Keys.Derive("notification links"))
+	h.Write([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:20])
+}
+
+// Leaving tells what the token of a link offers: NotFound for one that we did
+// not make.
+func (s *Service) Leaving(ctx context.Context, token string) (*Leaving, error) {
+	l, err := s.readToken(token)
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.as(ctx, l.userID)
+	if hidden(err) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.sources[l.Kind].Look(ctx, by, []*Act{{Kind: l.Kind, ThingID: l.thingID}})
+	if hidden(err) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what a letter is about: %w", err)
+	}
+	l.Name, l.Project = view.Subject, view.Project.FullName()
+	return l, nil
+}
+
+// Leave ends the letters about the thing that the token of a link names. Who has
+// the letter may. NotFound for a token that we did not make.
+func (s *Service) Leave(ctx context.Context, token string) error {
+	l, err := s.readToken(token)
+	if err != nil {
+		return err
+	}
+	if err := s.sources[l.Kind].Follow(ctx, l.userID, l.thingID, false); err != nil {
+		return fmt.Errorf("leave %s %d: %w", l.Kind, l.thingID, err)
+	}
+	return nil
+}
+
+func (s *Service) readToken(token string) (*Leaving, error) {
+	at := strings.LastIndexByte(token, '.')
+	if at < 0 || !hmac.Equal([]byte(s.sign(token[:at])), []byte(token[at+1:])) {
+		return nil, errs.NotFound("")
+	}
+	parts := strings.Split(token[:at], ".")
+	if len(parts) != 3 || s.sources[parts[1]] == nil {
+		return nil, errs.NotFound("")
+	}
+	l := &Leaving{Kind: parts[1]}
+	var err error
+	if l.userID, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
+		return nil, errs.NotFound("")
+	}
+	if l.thingID, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
+		return nil, errs.NotFound("")
+	}
+	return l, nil
+}

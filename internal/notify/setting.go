@@ -1,0 +1,241 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Setting is what somebody wants to be told of in a place.
+type Setting struct {
+	Level Level
+	// Everywhere alone.
+	Email   string // where letters go
+	OwnActs bool   // also of what he does himself
+
+	chosen map[Event]bool // what he said of events
+}
+
+// Chosen tells whether an event is told of at the level Custom.
+func (t Setting) Chosen(e Event) bool {
+	if said, ok := t.chosen[e]; ok {
+		return said
+	}
+	return usual(e)
+}
+
+// Change is what is changed in a setting; nil leaves it. What is said of events
+// is kept at every level, for the day when it is Custom.
+type Change struct {
+	Level  *Level
+	Events map[Event]bool
+	// Everywhere alone. An empty address is the primary one.
+	Email   *string
+	OwnActs *bool
+}
+
+func (t *Setting) apply(c Change) error {
+	if c.Level != nil {
+		if !slices.Contains(Levels(), *c.Level) {
+			return errs.Refused("'%s' is not a valid level", *c.Level)
+		}
+		t.Level = *c.Level
+	}
+	for e, want := range c.Events {
+		if !slices.Contains(Events(), e) {
+			return errs.Refused("'%s' is not a valid event", e)
+		}
+		if t.chosen == nil {
+			t.chosen = map[Event]bool{}
+		}
+		t.chosen[e] = want
+	}
+	if c.OwnActs != nil {
+		t.OwnActs = *c.OwnActs
+	}
+	return nil
+}
+
+// spot is a place of settings in the database: everywhere when both are nil.
+type spot struct{ project, group *int64 }
+
+// Everywhere gives the actor's own setting for all places that have none.
+func (s *Service) Everywhere(ctx context.Context, by actor.Actor) (Setting, error) {
+	if err := by.RequireUser(); err != nil {
+		return Setting{}, err
+	}
+	t, err := s.setting(ctx, s.DB, by.ID, spot{})
+	if err != nil {
+		return Setting{}, err
+	}
+	u, err := s.Users.Self(ctx, by)
+	if err != nil {
+		return Setting{}, err
+	}
+	t.Email, err = s.letterBox(ctx, u, t.Email)
+	return t, err
+}
+
+// letterBox is where letters to a user go: the address that he chose, as long as
+// it is his and confirmed.
+func (s *Service) letterBox(ctx context.Context, u *user.User, chosen string) (string, error) {
+	if chosen == "" {
+		return u.Email, nil
+	}
+	ok, err := s.Users.HasConfirmed(ctx, u.ID, chosen)
+	if err != nil {
+		return "", fmt.Errorf("address of user %d: %w", u.ID, err)
+	}
+	if !ok {
+		return u.Email, nil
+	}
+	return chosen, nil
+}
+
+func (s *Service) setting(ctx context.Context, q db.Q, userID int64, at spot) (Setting, error) {
+	t, err := findSetting(ctx, q, userID, at)
+	if err != nil {
+		return Setting{}, fmt.Errorf("notification setting of user %d: %w", userID, err)
+	}
+	if t != nil {
+		return *t, nil
+	}
+	if at == (spot{}) {
+		return Setting{Level: Participating}, nil
+	}
+	return Setting{Level: Global}, nil
+}
+
+// SetEverywhere changes the actor's own setting for all places that have none.
+// Invalid for a level that there is not, and for an address that is not his own
+// and confirmed.
+func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (Setting, error) {
+	if err := by.RequireUser(); err != nil {
+		return Setting{}, err
+	}
+	if c.Email != nil && *c.Email != "" {
+		ok, err := s.Users.HasConfirmed(ctx, by.ID, *c.Email)
+		if err != nil {
+			return Setting{}, fmt.Errorf("address of user %d: %w", by.ID, err)
+		}
+		if !ok {
+			return Setting{}, errs.InvalidField("notification_email", "must be an email you have verified")
+		}
+	}
+	if _, err := s.set(ctx, by, spot{}, c); err != nil {
+		return Setting{}, err
+	}
+	return s.Everywhere(ctx, by)
+}
+
+// At gives the actor's own setting for a project or group that he sees;
+// NotFound.
+func (s *Service) At(ctx context.Context, by actor.Actor, at project.Place) (Setting, error) {
+	in, err := s.spot(ctx, by, at)
+	if err != nil {
+		return Setting{}, err
+	}
+	return s.setting(ctx, s.DB, by.ID, in)
+}
+
+// LevelAt is the level of At, for pages that show it.
+func (s *Service) LevelAt(ctx context.Context, by actor.Actor, at project.Place) (Level, error) {
+	t, err := s.At(ctx, by, at)
+	return t.Level, err
+}
+
+// SetAt changes the actor's own setting for a project or group that he sees.
+// NotFound; Invalid for a level that there is not.
+func (s *Service) SetAt(ctx context.Context, by actor.Actor, at project.Place, c Change) (Setting, error) {
+	in, err := s.spot(ctx, by, at)
+	if err != nil {
+		return Setting{}, err
+	}
+	c.Email, c.OwnActs = nil, nil
+	return s.set(ctx, by, in, c)
+}
+
+func (s *Service) spot(ctx context.Context, by actor.Actor, at project.Place) (spot, error) {
+	if err := by.RequireUser(); err != nil {
+		return spot{}, err
+	}
+	if at.Group {
+		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
+		if err != nil {
+			return spot{}, err
+		}
+		return spot{group: &g.ID}, nil
+	}
+	p, err := s.Projects.Require(ctx, by, at.Ref, project.NoAccess)
+	if err != nil {
+		return spot{}, err
+	}
+	return spot{project: &p.ID}, nil
+}
+
+func (s *Service) set(ctx context.Context, by actor.Actor, at spot, c Change) (Setting, error) {
+	var t Setting
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		// Two changes at once would both find no setting and make one.
+		if err := tx.Lock(ctx, "users", by.ID); err != nil {
+			return err
+		}
+		if t, err = s.setting(ctx, tx, by.ID, at); err != nil {
+			return err
+		}
+		if err := t.apply(c); err != nil {
+			return err
+		}
+		if c.Email != nil {
+			t.Email = *c.Email
+		}
+		return saveSetting(ctx, tx, by.ID, at, t)
+	})
+	if err != nil {
+		return Setting{}, fmt.Errorf("set notifications of user %d: %w", by.ID, err)
+	}
+	return t, nil
+}
+
+// PlaceSetting is a setting with the place that it is for.
+type PlaceSetting struct {
+	Setting
+	Group *project.Namespace // one of these
+	Place *project.Project
+}
+
+// Places lists the actor's own settings for projects and groups, as far as he
+// still sees these, by their paths. There are as many as he made himself.
+func (s *Service) Places(ctx context.Context, by actor.Actor) ([]PlaceSetting, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	rows, err := findSettings(ctx, s.DB, by.ID)
+	if err != nil {
+		return nil, fmt.Errorf("notification settings of user %d: %w", by.ID, err)
+	}
+	var list []PlaceSetting
+	for _, r := range rows {
+		one := PlaceSetting{Setting: r.setting}
+		switch {
+		case r.at.group != nil:
+			one.Group, err = s.Projects.RequireGroup(ctx, by, project.RefTo(*r.at.group), project.NoAccess)
+		default:
+			one.Place, err = s.Projects.Require(ctx, by, project.RefTo(*r.at.project), project.NoAccess)
+		}
+		if errs.Is(err, errs.KindNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}

@@ -1,0 +1,187 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"svc/internal/db"
+)
+
+// where is the condition on settings s of a spot.
+func (at spot) where() (string, []any) {
+	switch {
+	case at.project != nil:
+		return `s.project_id = ?`, []any{*at.project}
+	case at.group != nil:
+		return `s.namespace_id = ?`, []any{*at.group}
+	}
+	return `s.project_id IS NULL AND s.namespace_id IS NULL`, nil
+}
+
+const settingColumns = `s.user_id, s.project_id, s.namespace_id, s.level, s.events, s.email, s.own_acts`
+
+// settingRow is a setting with whose it is and where.
+type settingRow struct {
+	user    int64
+	at      spot
+	depth   int64 // how far above the project its group is
+	setting Setting
+}
+
+func (r *settingRow) scan(s db.Scanner, more ...any) error {
+	var events string
+	t := &r.setting
+	err := s.Scan(append([]any{&r.user, &r.at.project, &r.at.group, (*string)(&t.Level), &events, &t.Email, &t.OwnActs}, more...)...)
+	if err == nil && events != "" {
+		err = json.Unmarshal([]byte(events), &t.chosen)
+	}
+	return err
+}
+
+func scanSetting(s db.Scanner) (r settingRow, err error) {
+	err = r.scan(s)
+	return r, err
+}
+
+// findSetting gives nil when nothing was said.
+func findSetting(ctx context.Context, q db.Q, userID int64, at spot) (*Setting, error) {
+	cond, args := at.where()
+	r, err := scanSetting(q.QueryRowContext(ctx, `SELECT `+settingColumns+` FROM notification_settings s WHERE s.user_id = ? AND `+cond,
+		append([]any{userID}, args...)...))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return &r.setting, err
+}
+
+// findSettings gives the settings of a user for places, by their paths.
+func findSettings(ctx context.Context, q db.Q, userID int64) ([]settingRow, error) {
+	const most = 500 // of a page
+	return db.All(ctx, q, scanSetting, `
+		SELECT `+settingColumns+` FROM notification_settings s LEFT JOIN projects p ON p.id = s.project_id LEFT JOIN namespaces n ON n.id = s.namespace_id
+		WHERE s.user_id = ? AND (s.project_id IS NOT NULL OR s.namespace_id IS NOT NULL) AND p.deleted_at IS NULL
+		ORDER BY COALESCE(p.full_path, n.full_path) LIMIT ?`, userID, most)
+}
+
+func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at spot, t Setting) error {
+	events := ""
+	if len(t.chosen) > 0 {
+		text, err := json.Marshal(t.chosen)
+		if err != nil {
+			return err
+		}
+		events = string(text)
+	}
+	cond, args := at.where()
+	if _, err := tx.ExecContext(ctx, `DELETE FROM notification_settings AS s WHERE s.user_id = ? AND `+cond, append([]any{userID}, args...)...); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO notification_settings (user_id, project_id, namespace_id, level, events, email, own_acts) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		userID, at.project, at.group, string(t.Level), events, t.Email, t.OwnActs)
+	return err
+}
+
+// batch is how many ids a statement names.
+const batch = 500
+
+// findEffective gives the settings of users that bear on a project: its own,
+// those of the groups above, and those for everywhere.
+func findEffective(ctx context.Context, q db.Q, projectID int64, users []int64) ([]settingRow, error) {
+	var list []settingRow
+	for len(users) > 0 {
+		part := users[:min(batch, len(users))]
+		users = users[len(part):]
+		found, err := db.All(ctx, q, func(s db.Scanner) (r settingRow, err error) {
+			err = r.scan(s, &r.depth)
+			return r, err
+		}, `
+			SELECT `+settingColumns+`, COALESCE(t.depth, 0) FROM notification_settings s
+				LEFT JOIN namespace_tree t ON t.ancestor_id = s.namespace_id AND t.descendant_id = (SELECT p.namespace_id FROM projects p WHERE p.id = ?)
+			WHERE (s.project_id = ? OR t.ancestor_id IS NOT NULL OR s.project_id IS NULL AND s.namespace_id IS NULL) AND s.user_id IN `+db.In(len(part)),
+			append([]any{projectID, projectID}, db.Any(part)...)...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+// findWatchers gives who said of a project, or of a group above it, that he
+// wants to know more than what he takes part in.
+func findWatchers(ctx context.Context, q db.Q, projectID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT s.user_id FROM notification_settings s WHERE s.project_id = ? AND s.level IN ('watch', 'custom')
+		UNION
+		SELECT s.user_id FROM projects p JOIN namespace_tree t ON t.descendant_id = p.namespace_id JOIN notification_settings s ON s.namespace_id = t.ancestor_id
+		WHERE p.id = ? AND s.level IN ('watch', 'custom')`, projectID, projectID)
+}
+
+func insertAct(ctx context.Context, tx *db.Tx, a *Act) (int64, error) {
+	details, err := json.Marshal(a.Details)
+	if err != nil {
+		return 0, err
+	}
+	var author *int64
+	if a.AuthorID > 0 {
+		author = &a.AuthorID
+	}
+	var once *string
+	if a.Once != "" {
+		once = &a.Once
+	}
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO notification_acts (event, kind, thing_id, project_id, author_id, once, details, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (once) WHERE once IS NOT NULL DO NOTHING RETURNING id`,
+		string(a.Event), a.Kind, a.ThingID, a.ProjectID, author, once, string(details), a.CreatedAt).Scan(&a.ID)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, nil
+	}
+	return a.ID, err
+}
+
+const actColumns = `a.id, a.event, a.kind, a.thing_id, a.project_id, COALESCE(a.author_id, 0), a.details, a.created_at`
+
+func scanAct(s db.Scanner, more ...any) (*Act, error) {
+	var a Act
+	var details string
+	err := s.Scan(append([]any{&a.ID, (*string)(&a.Event), &a.Kind, &a.ThingID, &a.ProjectID, &a.AuthorID, &details, db.Time(&a.CreatedAt)}, more...)...)
+	if err == nil {
+		err = json.Unmarshal([]byte(details), &a.Details)
+	}
+	return &a, err
+}
+
+// findAct gives nil for an act that is gone with its thing.
+func findAct(ctx context.Context, q db.Q, id int64) (*Act, error) {
+	a, err := scanAct(q.QueryRowContext(ctx, `SELECT `+actColumns+` FROM notification_acts a WHERE a.id = ?`, id))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return a, err
+}
+
+func hasAct(ctx context.Context, q db.Q, kind string, thingID int64, e Event) (bool, error) {
+	var one int
+	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_acts a WHERE a.kind = ? AND a.thing_id = ? AND a.event = ? LIMIT 1`, kind, thingID, string(e)).Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func deleteActs(ctx context.Context, q db.Q, kind string, things []int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM notification_acts WHERE kind = ? AND thing_id IN `+db.In(len(things)), append([]any{kind}, db.Any(things)...)...)
+	return err
+}
+
+func deleteOld(ctx context.Context, q db.Q, table string, before time.Time, limit int) (int64, error) {
+	res, err := q.ExecContext(ctx, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, limit)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
