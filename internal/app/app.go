@@ -245,7 +245,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis,
 		CI: a.CI, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,

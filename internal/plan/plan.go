@@ -154,8 +154,7 @@ func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool)
 }
 
 // Forget takes away what hangs on things of one kind by their ids alone, when
-// they go: events, what is to be told, notes and
-// subscriptions.
+// they go: events, what is to be told, notes and subscriptions.
 func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {

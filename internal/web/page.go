@@ -28,6 +28,7 @@ const (
 	unfinished        // like signedIn, also while the password has to be changed
 	admins            // administrators; to others there is no such page
 	sender            // like signedIn; what is sent is a file, not a form
+	holder            // who knows the address: it is a secret, and no form of ours need send there
 )
 
 // route is a line of the tables of pages.
@@ -78,6 +79,9 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 		return errs.NotFound("")
 	}
 	v.flash = v.takeFlash()
+	if who == holder {
+		return do(v)
+	}
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
 		check := v.checkForm
 		if who == sender {

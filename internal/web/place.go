@@ -12,6 +12,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -219,6 +220,7 @@ type groupView struct {
 	Pager     pager
 	Search    string
 	Standing  project.Standing
+	Told      notify.Level // how much the visitor is told
 }
 
 // crumb is a step of the way to a page.
@@ -234,7 +236,11 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 	}
 	p := groupView{groupHead: h, Search: v.param("search")}
 	if h.SignedIn {
-		if p.Standing, err = w.Projects.Standing(v, v.actor, project.Place{Ref: ref, Group: true}); err != nil {
+		at := project.Place{Ref: ref, Group: true}
+		if p.Standing, err = w.Projects.Standing(v, v.actor, at); err != nil {
+			return err
+		}
+		if p.Told, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -115,6 +116,7 @@ type treePage struct {
 	Starred   bool
 	Standing  project.Standing
 	Badges    []badgeView
+	Told      notify.Level // how much the visitor is told
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -150,7 +152,11 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	}
 	p.Badges = w.badgeViews(badges.Items, false)
 	if h.User {
-		if p.Standing, err = w.Projects.Standing(v, v.actor, project.Place{Ref: project.RefTo(h.Project.ID)}); err != nil {
+		at := project.Place{Ref: project.RefTo(h.Project.ID)}
+		if p.Standing, err = w.Projects.Standing(v, v.actor, at); err != nil {
+			return err
+		}
+		if p.Told, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
 			return err
 		}
 	}

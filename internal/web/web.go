@@ -19,6 +19,7 @@ import (
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/merge"
+	"svc/internal/notify"
 	"svc/internal/oauth"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -40,6 +41,7 @@ type Deps struct {
 	Plan     *plan.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Notify   *notify.Service
 	CI       *ci.Service
 	Merges   *merge.Service
 	Settings *setting.Service
@@ -95,6 +97,7 @@ func New(d Deps) *Web {
 	w.registrationPages()
 	w.newPages()
 	w.profilePages()
+	w.notificationPages()
 	w.securityPages()
 	w.credentialPages()
 	w.applicationPages()

@@ -1,0 +1,256 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/notify"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (w *Web) notificationPages() {
+	w.page("GET /-/user_settings/notifications", signedIn, w.notificationsPage)
+	w.page("POST /-/user_settings/notifications", signedIn, w.saveNotifications)
+	w.placePage("GET notifications", signedIn, w.placeNotifications)
+	w.placePage("POST notifications", signedIn, w.savePlaceNotifications)
+	const leave = "/-/sent_notifications/{token}/unsubscribe"
+	w.page("GET "+leave, anybody, w.leavePage)
+	// Mail programs send this by themselves, so it is in no table of forms: who
+	// knows the address has the letter.
+	w.router.Post(leave, w.handler(leave, holder, w.unsubscribe))
+}
+
+// levelChoice is a level as pages offer it.
+type levelChoice struct {
+	Level      notify.Level
+	Name, Text string
+}
+
+func levelChoices(everywhere bool) []levelChoice {
+	list := []levelChoice{
+		{notify.Watch, "Watch", "Nearly everything that happens."},
+		{notify.Participating, "Participate", "What you take part in, and where you are mentioned."},
+		{notify.Mentioned, "On mention", "Only where you are mentioned."},
+		{notify.Custom, "Custom", "What you take part in, and the events that you choose below."},
+		{notify.Disabled, "Disabled", "Nothing but what you have subscribed to."},
+	}
+	if everywhere {
+		return list
+	}
+	return append([]levelChoice{{notify.Global, "Global", "As in the group above, or as you have chosen for everywhere."}}, list...)
+}
+
+// eventGroup is events that belong together on a page.
+type eventGroup struct {
+	Name   string
+	Events []eventTick
+}
+
+type eventTick struct {
+	Event notify.Event
+	Label string
+	On    bool
+}
+
+// eventGroups are the events that pages offer: those of things that there are.
+func eventGroups(t notify.Setting) []eventGroup {
+	list := []eventGroup{
+		{"Issues", []eventTick{
+			{Event: notify.NewIssue, Label: "New"}, {Event: notify.CloseIssue, Label: "Closed"}, {Event: notify.ReopenIssue, Label: "Reopened"},
+			{Event: notify.ReassignIssue, Label: "Assigned to somebody else"}, {Event: notify.IssueDue, Label: "Due today or tomorrow"},
+		}},
+		{"Merge requests", []eventTick{
+			{Event: notify.NewMergeRequest, Label: "New"}, {Event: notify.CloseMergeRequest, Label: "Closed"},
+			{Event: notify.ReopenMergeRequest, Label: "Reopened"}, {Event: notify.MergeMergeRequest, Label: "Merged"},
+			{Event: notify.ReassignMergeRequest, Label: "Assigned to somebody else"}, {Event: notify.ChangeReviewer, Label: "Other reviewers"},
+			{Event: notify.PushToMergeRequest, Label: "Pushed to"}, {Event: notify.MergeWhenSucceeds, Label: "Set to merge when its pipeline succeeds"},
+		}},
+		{"Your pipelines", []eventTick{
+			{Event: notify.FailedPipeline, Label: "Failed"}, {Event: notify.FixedPipeline, Label: "Fixed"}, {Event: notify.SuccessPipeline, Label: "Passed"},
+		}},
+		{"Other", []eventTick{{Event: notify.NewNote, Label: "Comments"}, {Event: notify.MovedProject, Label: "Projects that move"}}},
+	}
+	for _, g := range list {
+		for i := range g.Events {
+			g.Events[i].On = t.Chosen(g.Events[i].Event)
+		}
+	}
+	return list
+}
+
+// levelName is a level for people.
+func levelName(l notify.Level) string {
+	for _, c := range levelChoices(false) {
+		if c.Level == l {
+			return c.Name
+		}
+	}
+	return string(l)
+}
+
+// choice is what a form says of a level and of events.
+func (v *visit) choice() notify.Change {
+	c := notify.Change{Events: map[notify.Event]bool{}}
+	if level := notify.Level(v.text("level")); level != "" {
+		c.Level = &level
+	}
+	if !v.ticked("events") { // the form has none
+		return c
+	}
+	for _, g := range eventGroups(notify.Setting{}) {
+		for _, e := range g.Events {
+			c.Events[e.Event] = v.ticked(string(e.Event))
+		}
+	}
+	return c
+}
+
+type notificationsPage struct {
+	Form    form
+	Setting notify.Setting
+	Levels  []levelChoice
+	Groups  []eventGroup
+	Emails  []option
+	Places  []notify.PlaceSetting
+	User    *user.User
+}
+
+func (notificationsPage) view() string  { return "settings_notifications" }
+func (notificationsPage) title() string { return "Notifications" }
+
+func (w *Web) notificationsPage(v *visit) error { return w.showNotifications(v, filled()) }
+
+func (w *Web) showNotifications(v *visit, f form) error {
+	t, err := w.Notify.Everywhere(v, v.actor)
+	if err != nil {
+		return err
+	}
+	p := notificationsPage{Form: f, Setting: t, Levels: levelChoices(true), Groups: eventGroups(t), User: v.session.User}
+	if !f.bad() {
+		p.Form = filled("notification_email", t.Email, "own_acts", on(t.OwnActs))
+	}
+	if p.Places, err = w.Notify.Places(v, v.actor); err != nil {
+		return err
+	}
+	emails, err := w.Users.OwnEmails(v, v.actor, allOf())
+	if err != nil {
+		return err
+	}
+	p.Emails = []option{{p.User.Email, p.User.Email}}
+	for _, e := range emails.Items {
+		if e.ConfirmedAt != nil {
+			p.Emails = append(p.Emails, option{e.Address, e.Address})
+		}
+	}
+	return v.showForm(p, f)
+}
+
+func (w *Web) saveNotifications(v *visit) error {
+	c := v.choice()
+	email, own := v.text("notification_email"), v.ticked("own_acts")
+	if strings.EqualFold(email, v.session.User.Email) {
+		email = "" // the primary one, whatever that will be
+	}
+	c.Email, c.OwnActs = &email, &own
+	if _, err := w.Notify.SetEverywhere(v, v.actor, c); err != nil {
+		f := v.sent()
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		f.only("notification_email")
+		return w.showNotifications(v, f)
+	}
+	return v.done("Your notification settings have been saved.", "/-/user_settings/notifications")
+}
+
+// bell is what the button of a place needs that shows how much of it is told.
+type bell struct {
+	Frame  frame
+	Base   string // path of the place, for its pages
+	Level  notify.Level
+	Levels []levelChoice
+}
+
+func newBell(f frame, base string, l notify.Level) bell { return bell{f, base, l, levelChoices(false)} }
+
+// Name is the level for people.
+func (b bell) Name() string { return levelName(b.Level) }
+
+// Token is what the form repeats.
+func (b bell) Token() string { return b.Frame.Token() }
+
+type placeNotificationsPage struct {
+	P       *head // one of these
+	G       *groupHead
+	Name    string
+	Action  string
+	Setting notify.Setting
+	Levels  []levelChoice
+	Groups  []eventGroup
+}
+
+func (placeNotificationsPage) view() string    { return "notifications" }
+func (p placeNotificationsPage) title() string { return "Notifications · " + p.Name }
+
+func (w *Web) placeNotifications(v *visit, in project.Place) error {
+	t, err := w.Notify.At(v, v.actor, in)
+	if err != nil {
+		return err
+	}
+	p := placeNotificationsPage{Action: pathTo(placePath(in)) + "/-/notifications", Setting: t, Levels: levelChoices(false), Groups: eventGroups(t)}
+	if in.Group {
+		h, err := w.groupHead(v, in.Ref, "notifications")
+		if err != nil {
+			return err
+		}
+		p.G, p.Name = &h, h.Group.FullName
+		return v.show(p)
+	}
+	h, err := w.head(v, in.Ref, "notifications")
+	if err != nil {
+		return err
+	}
+	p.P, p.Name = &h, h.Project.FullName()
+	return v.show(p)
+}
+
+func (w *Web) savePlaceNotifications(v *visit, in project.Place) error {
+	c := v.choice()
+	_, err := w.Notify.SetAt(v, v.actor, in, c)
+	to := pathTo(string(in.Ref))
+	if v.ticked("events") || c.Level != nil && *c.Level == notify.Custom { // there is more to choose
+		to = pathTo(placePath(in)) + "/-/notifications"
+	}
+	return v.told(err, "Your notification settings have been saved.", to)
+}
+
+// leavePage asks somebody who came from a letter whether he wants no more of
+// them. Whoever looks at letters on the way follows links, but sends no forms.
+type leavePage struct {
+	Leaving *notify.Leaving
+	Action  string
+	Done    bool
+}
+
+func (leavePage) view() string  { return "leave" }
+func (leavePage) title() string { return "Unsubscribe" }
+
+func (w *Web) leavePage(v *visit) error { return w.showLeave(v, false) }
+
+func (w *Web) showLeave(v *visit, done bool) error {
+	token := chi.URLParam(v.r, "token")
+	l, err := w.Notify.Leaving(v, token)
+	if err != nil {
+		return err
+	}
+	return v.show(leavePage{Leaving: l, Action: "/-/sent_notifications/" + token + "/unsubscribe", Done: done})
+}
+
+func (w *Web) unsubscribe(v *visit) error {
+	if err := w.Notify.Leave(v, chi.URLParam(v.r, "token")); err != nil {
+		return err
+	}
+	return w.showLeave(v, true)
+}

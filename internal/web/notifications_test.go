@@ -1,0 +1,83 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+// TestNotifications chooses what one is told of, on the pages, and leaves an
+// issue by the link in a letter.
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+	option, mail := mailed(t)
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		_, eve := s.User(t, "eve")
+		s.Check(t, apptest.Call{Do: "POST /groups", As: ada, JSON: `{"name":"Top","path":"top","visibility":"private"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST /projects", As: ada, JSON: `{"name":"Open","path":"open","visibility":"public"}`, Status: 201})
+		nobody, a, e := newBrowser(t, s), newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+
+		for _, row := range []struct {
+			who    *browser
+			path   string
+			status int
+			text   string
+		}{
+			{nobody, "/-/user_settings/notifications", 303, ""},
+			{nobody, "/ada/open/-/notifications", 303, ""},
+			{nobody, "/groups/top/-/notifications", 303, ""},
+			{a, "/-/user_settings/notifications", 200, "The same everywhere"},
+			{a, "/groups/top/-/notifications", 200, "Events of the level Custom"},
+			{a, "/top", 200, "/groups/top/-/notifications"},
+			{e, "/groups/top/-/notifications", 404, ""},
+			{e, "/ada/open/-/notifications", 200, `value="global" checked`},
+			{e, "/ada/open", 200, `action="/ada/open/-/notifications"`},
+			{nobody, "/ada/open", 200, "Clone"},
+			{nobody, "/-/sent_notifications/1.Issue.1.x/unsubscribe", 404, ""},
+			{nobody, "/-/sent_notifications/x/unsubscribe", 404, ""},
+		} {
+			p := row.who.get(row.path)
+			if p.status != row.status || !strings.Contains(p.body, row.text) {
+				t.Errorf("%s: status %d without %q", row.path, p.status, row.text)
+			}
+		}
+		nobody.get("/ada/open").not("/-/notifications")
+
+		const own = "/-/user_settings/notifications"
+		e.submit(own, own, "level", "watch", "notification_email", "ada@example.org").want(422, "must be an email you have verified")
+		e.submit(own, own, "level", "nonsense", "notification_email", "eve@example.org").want(422, "is not a valid level")
+		e.submit(own, own, "level", "custom", "notification_email", "eve@example.org", "own_acts", "1", "events", "1", "new_note", "1").leads(own)
+		e.get(own).want(200, `value="custom" checked`, `name="new_note" value="1" checked`, `name="failed_pipeline" value="1">`, `name="own_acts" value="1" checked`)
+		s.Check(t, apptest.Call{Do: "GET /notification_settings", As: eve, Status: 200, Want: `{"level":"custom","notification_email":"eve@example.org","events":{"new_note":true,"failed_pipeline":false,"new_issue":false}}`})
+		e.submit("/ada/open", "/ada/open/-/notifications", "level", "watch").leads("/ada/open")
+		e.submit("/ada/open", "/ada/open/-/notifications", "level", "custom").leads("/ada/open/-/notifications")
+		e.submit("/ada/open/-/notifications", "/ada/open/-/notifications", "level", "participating", "events", "1").leads("/ada/open/-/notifications")
+		e.get(own).want(200, "ada / Open", "Participate")
+		a.submit("/top", "/groups/top/-/notifications", "level", "disabled").leads("/top")
+		a.get(own).want(200, "Disabled", "Group, with all that is in it")
+
+		// The link in a letter asks first, and works for who has the letter.
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fopen/issues", As: eve, JSON: `{"title":"<b>Hard</b>"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fopen/issues/1/notes", As: ada, JSON: `{"body":"hello"}`, Status: 201})
+		link := mail.Wait(t, "eve@example.org").Link(t, "/unsubscribe")
+		nobody.get(link).want(200, "&lt;b&gt;Hard&lt;/b&gt; (#1)", "ada / Open", "Unsubscribe</button>")
+		state := func(want string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fopen/issues/1", As: eve, Status: 200, Want: fmt.Sprintf(`{"subscribed":%s}`, want)})
+		}
+		state("true")
+		r, err := http.NewRequestWithContext(t.Context(), "POST", link, strings.NewReader(url.Values{"List-Unsubscribe": {"One-Click"}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newBrowser(t, s).send(r).want(200, "You are unsubscribed")
+		state("false")
+		tampered := strings.Replace(link, ".Issue.1.", ".Issue.2.", 1)
+		nobody.post(tampered, nil).want(404)
+	}, option)
+}
