@@ -158,7 +158,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Notify: a.Notify, Now: a.now,
 	})
 	a.Merges = merge.New(merge.Deps{
-		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, URL: a.Config.ExternalURL, Now: a.now,
+		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify,
+		URL: a.Config.ExternalURL, Now: a.now,
 	})
 	a.Snippets = snippet.New(snippet.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,

@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -203,6 +204,9 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 			return err
 		}
 		if err := s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "enabled an automatic merge when the pipeline for "+m.Head[:8]+" succeeds"); err != nil {
+			return err
+		}
+		if err := s.notify(ctx, tx, by.ID, m, notify.MergeWhenSucceeds, notify.Details{}); err != nil {
 			return err
 		}
 		// It may have ended while this was written.

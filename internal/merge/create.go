@@ -292,8 +292,11 @@ func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by
 	return s.Queue.Add(ctx, tx, collectWork{m.ID}, queue.In(lane))
 }
 
-// record writes an event about a merge request.
+// record writes an event about a merge request, and has people told of it.
 func (s *Service) record(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
+	if err := s.notifyDone(ctx, tx, userID, m, done); err != nil {
+		return err
+	}
 	return activity.Record(ctx, tx, activity.Event{
 		ProjectID: &m.ProjectID, AuthorID: userID, Action: done, Audience: activity.MergeReaders, Subject: m.subject(),
 		TargetType: string(plan.MergeKind), TargetID: &m.ID, TargetIID: &m.IID, TargetTitle: m.Title, CreatedAt: s.Now(),

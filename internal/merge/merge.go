@@ -18,6 +18,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/markup"
+	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -154,6 +155,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
+	Notify   *notify.Service
 	URL      string // of the installation, without a slash at its end
 	Now      func() time.Time
 }
@@ -208,6 +210,7 @@ func New(d Deps) *Service {
 	d.Repos.OnPush(s.pushed)
 	d.Repos.OnPushed(s.hint)
 	d.Plan.OnReference(markup.MergeRequest, s.refer)
+	d.Notify.Register(string(plan.MergeKind), letters{s})
 	return s
 }
 

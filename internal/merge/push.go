@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/git"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -90,6 +91,9 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 			return err
 		}
 		if err := s.addVersion(ctx, tx, m, &userID, was); err != nil {
+			return err
+		}
+		if err := s.notify(ctx, tx, userID, m, notify.PushToMergeRequest, notify.Details{From: was, To: head}); err != nil {
 			return err
 		}
 	}

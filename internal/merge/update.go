@@ -190,7 +190,10 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	}
 	labels := plan.LabelChange(added, removed)
 	tell(labels != "", "%s", labels)
-	people, err := s.appoint(ctx, tx, m, f)
+	if err := s.notifyTexts(ctx, tx, by, was, m, added); err != nil {
+		return nil, err
+	}
+	people, err := s.reappoint(ctx, tx, by, m, f)
 	if err != nil {
 		return nil, err
 	}

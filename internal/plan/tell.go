@@ -106,9 +106,7 @@ func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, erro
 	switch a.Event {
 	case notify.NewIssue:
 		who.Text = i.Description
-		for _, label := range i.Labels {
-			labels = append(labels, label.ID)
-		}
+		labels = LabelIDs(i.Labels)
 	case notify.ReassignIssue:
 		who.Touched = append(slices.Clone(a.Before), a.After...)
 	case notify.Mention:
@@ -116,18 +114,18 @@ func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, erro
 	case notify.Relabel:
 		labels, who = a.After, notify.People{Left: who.Left, Quiet: true}
 	case notify.NewNote:
-		who.Text, err = l.s.noteText(ctx, a)
+		who.Text, err = l.s.NoteText(ctx, a)
 	}
 	if err != nil {
 		return who, err
 	}
-	asked, err := findLabelFollowers(ctx, l.s.DB, labels)
+	asked, err := l.s.LabelFollowers(ctx, labels)
 	who.Asked = append(who.Asked, asked...)
 	return who, err
 }
 
-// noteText is what the note of an act says; empty when it is gone.
-func (s *Service) noteText(ctx context.Context, a *notify.Act) (string, error) {
+// NoteText is what the note of an act says; empty when it is gone.
+func (s *Service) NoteText(ctx context.Context, a *notify.Act) (string, error) {
 	notes, err := findNotes(ctx, s.DB, []int64{a.NoteID})
 	if err != nil || len(notes) == 0 {
 		return "", err
@@ -154,6 +152,15 @@ func (s *Service) Followers(ctx context.Context, of Thing) (notify.People, error
 		}
 	}
 	return who, nil
+}
+
+// LabelFollowers gives who asked to be told of things with these labels.
+func (s *Service) LabelFollowers(ctx context.Context, labels []int64) ([]int64, error) {
+	ids, err := findLabelFollowers(ctx, s.DB, labels)
+	if err != nil {
+		return nil, fmt.Errorf("followers of labels: %w", err)
+	}
+	return ids, nil
 }
 
 // Follow notes that somebody takes part in a thing, unless he left it, or that
@@ -229,7 +236,7 @@ func (l letters) section(ctx context.Context, by actor.Actor, in *project.Projec
 	case notify.ReassignIssue:
 		return &mail.Section{Head: who + " changed the assignees.", Text: people.Exchange(a), HTML: mail.Plain(people.Exchange(a))}, nil
 	case notify.Relabel:
-		return l.relabelled(i, a, who), nil
+		return Relabelled(i.Labels, a, who), nil
 	case notify.IssueDue:
 		return &mail.Section{Head: dueHead(a.To, a.CreatedAt)}, nil
 	case notify.MovedIssue:
@@ -247,10 +254,11 @@ func dueHead(day string, told time.Time) string {
 	return "The issue is due tomorrow, " + day + "."
 }
 
-// relabelled names the labels that an issue got and still has.
-func (l letters) relabelled(i *Issue, a *notify.Act, who string) *mail.Section {
+// Relabelled names the labels that a thing got, of those that it has; nil when
+// it has none of them any more.
+func Relabelled(has []*Label, a *notify.Act, who string) *mail.Section {
 	var names []string
-	for _, label := range i.Labels {
+	for _, label := range has {
 		if slices.Contains(a.After, label.ID) {
 			names = append(names, label.Name)
 		}

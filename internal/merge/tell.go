@@ -1,0 +1,204 @@
+package merge
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"svc/internal/activity"
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/mail"
+	"svc/internal/notify"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// notify has those told of what happened to a merge request whom it concerns.
+func (s *Service) notify(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, e notify.Event, d notify.Details) error {
+	return s.Notify.Tell(ctx, tx, notify.Act{
+		Event: e, Kind: string(plan.MergeKind), ThingID: m.ID, ProjectID: m.ProjectID, AuthorID: userID, Details: d,
+	})
+}
+
+// notifyDone is notify for what is an event as well.
+func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
+	event, ok := map[activity.Action]notify.Event{
+		activity.Created: notify.NewMergeRequest, activity.Closed: notify.CloseMergeRequest, activity.Reopened: notify.ReopenMergeRequest,
+		activity.Merged: notify.MergeMergeRequest,
+	}[done]
+	if !ok {
+		return nil
+	}
+	return s.notify(ctx, tx, userID, m, event, notify.Details{})
+}
+
+// reappoint is appoint for a request that is there: those are told whom it
+// concerns.
+func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, f Fields) ([]string, error) {
+	roles := []struct {
+		as    plan.People
+		list  *[]int64
+		event notify.Event
+	}{{plan.Assignees, f.Assignees, notify.ReassignMergeRequest}, {plan.Reviewers, f.Reviewers, notify.ChangeReviewer}}
+	have := make([][]int64, len(roles))
+	for i, r := range roles {
+		var err error
+		if have[i], err = plan.Appointed(ctx, tx, m.thing(), r.as); err != nil {
+			return nil, err
+		}
+	}
+	told, err := s.appoint(ctx, tx, m, f)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range roles {
+		if r.list == nil || slices.Equal(have[i], *r.list) { // appoint has put it in order
+			continue
+		}
+		if err := s.notify(ctx, tx, by.ID, m, r.event, notify.Details{Before: have[i], After: *r.list}); err != nil {
+			return nil, err
+		}
+	}
+	return told, nil
+}
+
+// notifyTexts tells those who are new in the description, and those who follow
+// labels that came.
+func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, was, m *MergeRequest, added []*plan.Label) error {
+	if len(added) > 0 {
+		if err := s.notify(ctx, tx, by.ID, m, notify.Relabel, notify.Details{After: plan.LabelIDs(added)}); err != nil {
+			return err
+		}
+	}
+	fresh, err := plan.NewMentions(was.Description, m.Description)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	return s.notify(ctx, tx, by.ID, m, notify.Mention, notify.Details{Mentioned: fresh})
+}
+
+// letters is the notify.Source of merge requests.
+type letters struct{ s *Service }
+
+// People implements notify.Source.
+func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, error) {
+	m, err := findRequestByID(ctx, l.s.DB, a.ThingID)
+	if err != nil {
+		return notify.People{}, notFound(err)
+	}
+	if err := l.s.fill(ctx, m); err != nil {
+		return notify.People{}, err
+	}
+	who, err := l.s.Plan.Followers(ctx, m.thing())
+	if err != nil {
+		return who, err
+	}
+	who.Parts = append(who.Parts, m.AuthorID)
+	for _, u := range m.Assignees {
+		who.Assignees = append(who.Assignees, u.ID)
+	}
+	for _, u := range m.Reviewers {
+		who.Reviewers = append(who.Reviewers, u.ID)
+	}
+	var labels []int64
+	switch a.Event {
+	case notify.NewMergeRequest:
+		who.Text, labels = m.Description, plan.LabelIDs(m.Labels)
+	case notify.ReassignMergeRequest, notify.ChangeReviewer:
+		who.Touched = append(slices.Clone(a.Before), a.After...)
+	case notify.Mention:
+		return notify.People{Mentions: a.Mentioned, Left: who.Left, Quiet: true}, nil
+	case notify.Relabel:
+		labels, who = a.After, notify.People{Left: who.Left, Quiet: true}
+	case notify.NewNote:
+		who.Text, err = l.s.Plan.NoteText(ctx, a)
+	}
+	if err != nil {
+		return who, err
+	}
+	asked, err := l.s.Plan.LabelFollowers(ctx, labels)
+	who.Asked = append(who.Asked, asked...)
+	return who, err
+}
+
+// Look implements notify.Source.
+func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (*notify.View, error) {
+	found, err := findRequestByID(ctx, l.s.DB, acts[0].ThingID)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	in, m, err := l.s.request(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	if err != nil {
+		return nil, err
+	}
+	number := strconv.FormatInt(m.IID, 10)
+	v := &notify.View{
+		Project: in, Subject: m.Title + " (!" + number + ")", Word: "merge request", Path: "/" + in.FullPath + "/-/merge_requests/" + number,
+		Headers: [][2]string{
+			{"MergeRequest-ID", strconv.FormatInt(m.ID, 10)}, {"MergeRequest-IID", number}, {"MergeRequest-State", string(m.State)},
+		},
+	}
+	names, err := l.s.Plan.Named(ctx, acts)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range acts {
+		section, err := l.section(ctx, by, in, m, a, names)
+		if err != nil {
+			return nil, err
+		}
+		if section == nil {
+			continue
+		}
+		v.First = v.First || a.Event == notify.NewMergeRequest
+		v.Sections = append(v.Sections, *section)
+		if a.NoteID != 0 && len(acts) == 1 {
+			v.Path += "#note_" + strconv.FormatInt(a.NoteID, 10)
+		}
+	}
+	return v, nil
+}
+
+// section tells of one act; nil when there is nothing that the reader may know.
+func (l letters) section(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a *notify.Act, names plan.Names) (*mail.Section, error) {
+	who := names.Name(a.AuthorID)
+	plain := func(head string) (*mail.Section, error) { return &mail.Section{Head: who + " " + head}, nil }
+	exchange := func(head string) (*mail.Section, error) {
+		text := names.Exchange(a)
+		return &mail.Section{Head: who + " " + head, Text: text, HTML: mail.Plain(text)}, nil
+	}
+	switch a.Event {
+	case notify.NewMergeRequest:
+		return l.s.Plan.Section(ctx, by, in, who+" opened a merge request: "+m.SourceBranch+" into "+m.TargetBranch+".", m.Description)
+	case notify.Mention:
+		return l.s.Plan.Section(ctx, by, in, who+" mentioned you in the merge request.", m.Description)
+	case notify.CloseMergeRequest:
+		return plain("closed the merge request.")
+	case notify.ReopenMergeRequest:
+		return plain("reopened the merge request.")
+	case notify.MergeMergeRequest:
+		return plain("merged " + m.SourceBranch + " into " + m.TargetBranch + ".")
+	case notify.MergeWhenSucceeds:
+		return plain("set the merge request to be merged when its pipeline succeeds.")
+	case notify.PushToMergeRequest:
+		return plain("pushed new commits to " + m.SourceBranch + ": " + a.To[:min(8, len(a.To))] + ".")
+	case notify.ReassignMergeRequest:
+		return exchange("changed the assignees.")
+	case notify.ChangeReviewer:
+		return exchange("changed the reviewers.")
+	case notify.Relabel:
+		return plan.Relabelled(m.Labels, a, who), nil
+	case notify.NewNote:
+		return l.s.Plan.NoteSection(ctx, by, in, a, who)
+	}
+	return nil, nil
+}
+
+// Follow implements notify.Source.
+func (l letters) Follow(ctx context.Context, userID, thingID int64, want bool) error {
+	return l.s.Plan.Follow(ctx, plan.Thing{Kind: plan.MergeKind, ID: thingID}, userID, want)
+}
+
+// Lasting implements notify.Source.
+func (letters) Lasting() bool { return true }
