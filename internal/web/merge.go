@@ -204,31 +204,23 @@ func (w *Web) mergeCommits(v *visit, p *mergePage) error {
 	return err
 }
 
-// mergePipelines lists the pipelines that ran on the head, in the project of
-// the source and in that of the target.
+// mergePipelines lists the pipelines of the merge request, in the project of the
+// source and in that of the target.
 func (w *Web) mergePipelines(v *visit, p *mergePage) error {
-	places := []*project.Project{p.P.Project}
-	if p.Source != nil && p.FromFork() {
-		places = append(places, p.Source)
+	places, page, err := w.CI.RequestPipelines(v, v.actor, p.Place.Ref, p.IID, v.paging())
+	if err != nil {
+		return err
 	}
-	for _, in := range places {
-		if !w.CI.Sees(v.actor, in) {
-			continue
-		}
-		page, err := w.CI.PipelineRows(v, v.actor, project.RefTo(in.ID), ci.PipelineFilter{SHA: p.MergeRequest.Head}, v.paging())
-		if err != nil {
-			return err
-		}
-		for _, row := range page.Items {
-			p.Pipelines = append(p.Pipelines, mergePipeline{row, in.FullPath})
-		}
+	for _, one := range page.Items {
+		p.Pipelines = append(p.Pipelines, mergePipeline{one, places[one.ProjectID].FullPath})
 	}
+	p.Pager = v.pager(page.More)
 	return nil
 }
 
 // mergePipeline is a pipeline with the project that it runs in.
 type mergePipeline struct {
-	*ci.PipelineRow
+	*ci.Pipeline
 	In string
 }
 

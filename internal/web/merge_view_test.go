@@ -37,7 +37,7 @@ func mergeContents() []content {
 	over.Closes = []issueRow{{Issue: &plan.Issue{Title: "i"}, Path: "/x", Ref: "#1"}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
 	commits.Commits, commits.Count = days([]byline{{commit, ada}}), 1
-	runs.Pipelines = []mergePipeline{{&ci.PipelineRow{Pipeline: &ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, Commit: commit, Along: []ci.Stage{{Name: "s"}}}, "g/p"}}
+	runs.Pipelines = []mergePipeline{{&ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, "g/p"}}
 	diff.Versions, diff.Version = []*merge.Version{{ID: 2, Head: "0123456789"}, {ID: 1, Head: "0123456789"}}, &merge.Version{ID: 1}
 	goals, boxes := []option{{"0", "None"}}, []choice{{Value: "1", Label: "x", On: true}}
 	return []content{

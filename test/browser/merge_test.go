@@ -1,0 +1,111 @@
+package browser
+
+import (
+	"encoding/base64"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestMerge goes the way of a change: an issue, a branch for it, a merge request,
+// its pipeline, and the merge once that has succeeded, which closes the issue.
+// The job goes on when the test says so.
+func TestMerge(t *testing.T) {
+	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
+	s.user(t, "ada")
+	ada := c.open(t, s)
+	ada.signIn("ada", password)
+	ada.visit("/projects/new")
+	ada.fill("#name", "Engine")
+	ada.press("main form button.main")
+	ada.wantPath("/ada/engine")
+	gate := filepath.Join(t.TempDir(), "gate")
+	file := "test:\n  rules: [{if: '$CI_COMMIT_BRANCH != $CI_DEFAULT_BRANCH'}]\n  script: [\"until [ -e '" + gate + "' ]; do sleep 0.1; done\"]\n"
+	s.call(t, "POST", "/projects/ada%2Fengine/repository/files/.gitlab-ci.yml", url.Values{
+		"branch": {"main"}, "commit_message": {"Add a pipeline"}, "encoding": {"base64"}, "content": {base64.StdEncoding.EncodeToString([]byte(file))},
+	})
+	const at = "/ada/engine/-/"
+
+	ada.visit(at + "issues/new")
+	ada.fill("#title", "The engine rattles")
+	ada.press("main form button.main")
+	ada.wantPath(at + "issues/1")
+
+	ada.visit(at + "branches")
+	ada.do(chromedp.Click(".fold summary", chromedp.ByQuery))
+	ada.fill("#name", "1-no-rattling")
+	ada.press(".fold form button.main")
+	ada.wantPath(at + "tree/1-no-rattling")
+	ada.visit(at + "new/1-no-rattling")
+	ada.fill("#path", "oil.txt")
+	ada.fill("#content", "More oil\nEvery day\n")
+	ada.press("main form button.main")
+	ada.wantPath(at + "blob/1-no-rattling/oil.txt")
+
+	ada.visit(at + "branches")
+	ada.press(`a[aria-label="New merge request from 1-no-rattling"]`)
+	ada.wantPath(at + "merge_requests/new")
+	ada.wantText("1 commit, 1 changed file")
+	ada.look("new-merge-request")
+	ada.press("main form button.main")
+	const one = at + "merge_requests/1"
+	ada.wantPath(one)
+	ada.wantText("Closes #1")
+
+	ada.visit(one + "/diffs")
+	ada.wantText("Every day")
+	ada.visit(one + "/pipelines")
+	ada.do(chromedp.WaitVisible(".pipelines .state", chromedp.ByQuery))
+	ada.wantText("1-no-rattling")
+
+	for i, p := range [][2]string{{"merge-requests", at + "merge_requests"}, {"merge-request-edit", one + "/edit"}, {"merge-request-changes", one + "/diffs"}, {"merge-request", one}} {
+		if os.Getenv("SVC_SCREENSHOTS") != "" {
+			ada.screens(p[0], p[1])
+			continue
+		}
+		ada.screenshot(p[0], p[1], []int64{1280, 390}[i%2], []string{"light", "dark"}[i/2%2])
+	}
+	ada.screen(1280, "light")
+
+	// A label is given beside the request, without leaving it.
+	ada.visit(one)
+	ada.do(chromedp.Click(`[data-part=labels] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=labels] #new_label`, chromedp.ByQuery))
+	ada.fill("#new_label", "quick")
+	ada.do(chromedp.Click(`[data-part=labels] button.main`, chromedp.ByQuery))
+	ada.has("[data-part=labels]", "quick")
+	ada.wantPath(one)
+
+	ada.press(".mergebox button[name=auto]")
+	ada.wantText("has it merged when the pipeline succeeds")
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ada.has(".mergebox", "The changes are in main.") // nobody has loaded the page again
+	ada.visit(at + "blob/main/oil.txt")
+	ada.wantText("More oil")
+	// The issue and the branch follow in the background.
+	ada.comes(at+"issues/1", "Reopen")
+	ada.comes(at+"branches", "Default")
+	var left int
+	if ada.do(chromedp.Evaluate(`document.querySelectorAll('main a[href$="/-/tree/1-no-rattling"]').length`, &left)); left > 0 {
+		t.Error("the branch is still there")
+	}
+}
+
+// comes loads a page until it has a text.
+func (b *tab) comes(path, text string) {
+	b.t.Helper()
+	for range 100 {
+		b.visit(path)
+		if strings.Contains(b.text("main"), text) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	b.wantText(text)
+}
