@@ -197,7 +197,7 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	if len(c.ParentIDs) > 0 {
 		before = c.ParentIDs[0]
 	}
-	p.Diff = v.diffView(h, files, before, c.ID)
+	p.Diff = v.diffView(h, files, before, c.ID, nil)
 	return v.show(p)
 }
 

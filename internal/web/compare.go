@@ -102,7 +102,7 @@ func (w *Web) compare(v *visit, ref project.Ref) error {
 		return err
 	}
 	p.Commits = days(lines)
-	p.Diff = v.diffView(h, part(found.Diff.Files, v.diffPaging()), found.Base, found.To)
+	p.Diff = v.diffView(h, part(found.Diff.Files, v.diffPaging()), found.Base, found.To, nil)
 	return v.show(p)
 }
 

@@ -35,6 +35,7 @@ type diffView struct {
 	Side     string
 	All      string // the whole comparison, from the page of one file
 	Pager    pager
+	Talk     *lineTalk // nil where nobody talks about lines
 }
 
 // diffFile is what became of a file.
@@ -101,7 +102,7 @@ func (v *visit) diffPaging() db.Paging {
 
 // diffView draws the files. before and after are the commits that are compared,
 // for the links to files as they were; a head without a project has none.
-func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID) diffView {
+func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID, talk *lineTalk) diffView {
 	address := func(name, value string) string {
 		q := v.r.URL.Query()
 		q.Set(name, value)
@@ -113,7 +114,7 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		}
 		return "?" + q.Encode()
 	}
-	d := diffView{Total: files.Total, Parallel: v.parallel(), Only: v.param("file"), Inline: address("view", "inline"), Side: address("view", "parallel"), All: address("file", "")}
+	d := diffView{Total: files.Total, Parallel: v.parallel(), Only: v.param("file"), Inline: address("view", "inline"), Side: address("view", "parallel"), All: address("file", ""), Talk: talk}
 	if d.Only == "" {
 		d.Pager = v.pager(files.More)
 	}
@@ -133,7 +134,7 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		n := strings.Count(f.Diff, "\n")
 		f.Why, f.Cut = why(f, n, lines, d.Only != "")
 		if f.Why == "" {
-			f.Body = drawDiff(f.NewPath, f.Diff, d.Parallel)
+			f.Body = drawDiff(f.NewPath, f.Diff, d.Parallel, talk.below(f.NewPath))
 			lines += n
 		}
 		d.Files = append(d.Files, f)
@@ -274,13 +275,15 @@ func hunk(line string) (old, now int) {
 
 // drawDiff makes the rows of a table. There may be thousands, so they are
 // drawn without a template, and numbers and signs are left to the stylesheet:
-// who copies lines gets the lines alone.
-func drawDiff(name, text string, parallel bool) template.HTML {
+// who copies lines gets the lines alone. What is said about a line stands below
+// it.
+func drawDiff(name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
 	var b strings.Builder
 	lines := parseDiff(name, text)
 	if !parallel {
 		for _, l := range lines {
 			drawLine(&b, l)
+			drawBelow(&b, "3", below, &l)
 		}
 		return template.HTML(b.String())
 	}
@@ -292,6 +295,7 @@ func drawDiff(name, text string, parallel bool) template.HTML {
 		}
 		if lines[i].kind == ' ' {
 			drawPair(&b, &lines[i], &lines[i])
+			drawBelow(&b, "4", below, &lines[i])
 			i++
 			continue
 		}
@@ -306,6 +310,8 @@ func drawDiff(name, text string, parallel bool) template.HTML {
 				now = &lines[i+removed+n]
 			}
 			drawPair(&b, old, now)
+			drawBelow(&b, "4", below, old)
+			drawBelow(&b, "4", below, now)
 		}
 		i += removed + added
 	}

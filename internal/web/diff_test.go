@@ -30,7 +30,7 @@ func TestDrawDiff(t *testing.T) {
 <tr class="hint"><td colspan="4">No newline at end of file</td></tr>
 `},
 	} {
-		if got := string(drawDiff("x", text, c.parallel)); got != c.want {
+		if got := string(drawDiff("x", text, c.parallel, nil)); got != c.want {
 			t.Errorf("parallel %v:\n%s", c.parallel, got)
 		}
 	}
@@ -44,7 +44,7 @@ func FuzzDrawDiff(f *testing.F) {
 	f.Add("<b>", "+\u202e\n\n-\x00")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		for _, parallel := range []bool{false, true} {
-			html := string(drawDiff(name, strings.ToValidUTF8(text, "\uFFFD"), parallel))
+			html := string(drawDiff(name, strings.ToValidUTF8(text, "\uFFFD"), parallel, nil))
 			rest := html
 			for rest != "" {
 				_, after, found := strings.Cut(rest, "<")

@@ -20,6 +20,7 @@ func (w *Web) mergeOnePages() {
 	w.projectPage("GET merge_requests/{id}/commits", anybody, w.mergeTab("commits"))
 	w.projectPage("GET merge_requests/{id}/pipelines", anybody, w.mergeTab("pipelines"))
 	w.projectPage("GET merge_requests/{id}/diffs", anybody, w.mergeTab("changes"))
+	w.projectPage("POST merge_requests/{id}/diff_notes", signedIn, w.sayOnLine)
 	w.mergeActions()
 	w.talkPages(w.mergeTalk())
 }
@@ -241,8 +242,12 @@ func (w *Web) mergeChanges(v *visit, p *mergePage) error {
 		return err
 	}
 	p.Version = found.Version
+	said, err := w.lineTalk(v, p, found.Version)
+	if err != nil {
+		return err
+	}
 	files := part(found.Diff.Files, v.diffPaging())
-	p.Diff = v.diffView(*p.P, files, git.OID(found.Version.Base), git.OID(found.Version.Head))
+	p.Diff = v.diffView(*p.P, files, git.OID(found.Version.Base), git.OID(found.Version.Head), said)
 	return nil
 }
 

@@ -63,6 +63,32 @@ func TestMergePages(t *testing.T) {
 		b.get(one+"/commits").want(200, "Mend it", r.Tip("1-mend")[:8])
 		b.get(one+"/pipelines").want(200, "No pipelines")
 		b.get(one+"/diffs").want(200, "1 changed file", ">TWO</td>", ">two</td>")
+
+		// Lines are talked about where they stand.
+		version := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(b.get(one+"/diffs").want(200, one+"/diff_notes").body)[1]
+		guest.get(one + "/diffs").want(200).not("diff_notes")
+		onLine := func(who *browser, side, line, note string) answer {
+			return who.submit(one+"/diffs", one+"/diff_notes", "version", version, "path", "a.txt", "side", side, "line", line, "note", note)
+		}
+		here := one + "/diffs?diff_id=" + version
+		for _, c := range [][3]string{{"new", "2", "Why so *loud*?"}, {"old", "2", "It was quiet."}, {"old", "1", "This stays."}} {
+			if to := onLine(eve, c[0], c[1], c[2]).header.Get("Location"); !strings.HasPrefix(to, here+"#note_") {
+				t.Errorf("%v leads to %s", c, to)
+			}
+		}
+		onLine(b, "new", "99", "x").leads(here)
+		b.get(here).want(200, "not a part of the changes")
+		onLine(b, "new", "2", "").leads(here)
+		onLine(b, "new", "x", "x").want(422)
+		rows := b.get(here).want(200, `>TWO</td></tr>`+"\n"+`<tr class="talkrow"><td colspan="3">`, "<em>loud</em>", "It was quiet.").body
+		if strings.Index(rows, "This stays.") > strings.Index(rows, "It was quiet.") || strings.Count(rows, "talkrow") != 3 {
+			t.Errorf("threads stand elsewhere: %s", rows)
+		}
+		b.get(here+"&view=parallel").want(200, `<tr class="talkrow"><td colspan="4">`, "This stays.")
+		thread := regexp.MustCompile(`/discussions/(\w+)/resolve`).FindStringSubmatch(b.get(one).want(200, "a.txt, line 2", "a.txt, old line 2", "a.txt, line 1", "/diffs?file=a.txt").body)[1]
+		eve.submit(one, one+"/discussions/"+thread+"/resolve", "resolved", "1").want(403)
+		b.submit(one, one+"/discussions/"+thread+"/resolve", "resolved", "1").want(303)
+		b.get(here).want(200, "Resolved by ada")
 		b.get(at + "/99").want(404)
 		b.get(at + "/x").want(404)
 
@@ -199,7 +225,7 @@ func TestMergeMarkup(t *testing.T) {
 			at + "/new?source_branch=" + url.QueryEscape(evil) + "&target_branch=" + url.QueryEscape("t"+evil), at + "?search=" + url.QueryEscape(title) + "&target_branch=" + url.QueryEscape(evil),
 		} {
 			page := b.get(path).want(200).not("<script>alert", "<img/src", "<img src=x", `href="javascript:`)
-			if !strings.Contains(path, "edit") && !strings.Contains(path, "search=") { // a field holds what it holds
+			if !strings.Contains(path, "edit") && !strings.Contains(path, "/diffs") && !strings.Contains(path, "search=") { // a field holds what it holds
 				page.not("\u202e")
 			}
 		}
@@ -254,6 +280,7 @@ func TestMergeRoles(t *testing.T) {
 			{one + "/delete", nil, 404, 403, 403},
 			{one + "/subscribe", []string{"want", "1"}, 404, 303, 0},
 			{one + "/notes", []string{"note", "x"}, 404, 303, 0},
+			{one + "/diff_notes", []string{"path", "x.txt", "line", "1", "note", "x"}, 404, 303, 0},
 		} {
 			for role, want := range map[string]int{"outsider": 404, "guest": press.guest, "reporter": press.reads, "developer": press.writes} {
 				got := c.press(t, role, press.action, press.form...)

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"html/template"
+	"net/url"
 
 	"github.com/go-chi/chi/v5"
 
@@ -55,6 +56,8 @@ type thread struct {
 	Notes    []noteView
 	Settled  *plan.Note // the one that says who settled it
 	Together bool       // a thread, which can be settled
+	Where    string     // in a diff; empty for one that is about the whole
+	There    string     // address of that
 }
 
 // noteView is a note as it is shown.
@@ -73,15 +76,23 @@ func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (ta
 	base := "/" + on.In.FullPath + "/-/"
 	p := talk{
 		At: thingPath(on, t), Base: base, Word: t.word, Settles: on.Settler, Insider: on.Insider, Locked: on.Locked,
-		May: v.session != nil && !on.In.Archived && (!on.Locked || v.level(on.In) >= project.Guest),
+		May: w.mayTalk(v, on),
 	}
 	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: perTalk, Offset: (v.pageNumber() - 1) * perTalk, Totals: true})
 	if err != nil {
 		return p, nil, err
 	}
 	p.Pager, p.Total = v.pager(page.More), page.Total
+	var shown []template.HTML
+	p.Threads, shown, err = w.threads(v, on, p.At, page.Items, texts...)
+	return p, shown, err
+}
+
+// threads makes discussions ready to be shown, on the page of the thing at an
+// address, and renders the texts along with them.
+func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discussion, texts ...plan.Text) ([]thread, []template.HTML, error) {
 	shown := len(texts)
-	for _, d := range page.Items {
+	for _, d := range list {
 		for _, n := range d.Notes {
 			texts = append(texts, plan.Text{Source: n.Body})
 		}
@@ -89,7 +100,7 @@ func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (ta
 	ref := project.RefTo(on.In.ID)
 	html, err := w.Plan.RenderAll(v, v.actor, &ref, texts...)
 	if err != nil {
-		return p, nil, err
+		return nil, nil, err
 	}
 	safe := make([]template.HTML, len(html)) // markup has cleaned it
 	for i, text := range html {
@@ -97,7 +108,8 @@ func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (ta
 	}
 	next := shown
 	keeper := v.level(on.In) >= project.Maintainer
-	for _, d := range page.Items {
+	var threads []thread
+	for _, d := range list {
 		one := thread{ID: d.ID}
 		for _, n := range d.Notes {
 			may := v.session != nil && n.System == "" && !on.In.Archived && (keeper || v.actor.Is(n.AuthorID))
@@ -109,10 +121,29 @@ func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (ta
 			if one.Together = first.Resolvable(); one.Together && first.ResolvedAt != nil {
 				one.Settled = first
 			}
-			p.Threads = append(p.Threads, one)
+			if place := first.Position; place != nil {
+				one.Where, one.There = placeWords(place), at+"/diffs?"+url.Values{"file": {place.NewPath}}.Encode()
+			}
+			threads = append(threads, one)
 		}
 	}
-	return p, safe[:shown], nil
+	return threads, safe[:shown], nil
+}
+
+// placeWords names a place in a diff for people.
+func placeWords(p *plan.Position) string {
+	switch {
+	case p.NewLine != nil:
+		return fmt.Sprintf("%s, line %d", p.NewPath, *p.NewLine)
+	case p.OldLine != nil:
+		return fmt.Sprintf("%s, old line %d", p.OldPath, *p.OldLine)
+	}
+	return p.NewPath
+}
+
+// mayTalk tells whether the visitor may say something.
+func (w *Web) mayTalk(v *visit, on plan.Noteable) bool {
+	return v.session != nil && !on.In.Archived && (!on.Locked || v.level(on.In) >= project.Guest)
 }
 
 // thingPath is the address of a thing that people talk about.

@@ -57,8 +57,14 @@ func TestMerge(t *testing.T) {
 	ada.wantPath(one)
 	ada.wantText("Closes #1")
 
+	// The number of a line asks for a comment below it.
 	ada.visit(one + "/diffs")
 	ada.wantText("Every day")
+	ada.do(chromedp.Click(`.diff tr:nth-child(3) td[data-n]`, chromedp.ByQuery), chromedp.WaitVisible(`.talkrow textarea[name=note]`, chromedp.ByQuery))
+	ada.fill(".talkrow textarea[name=note]", "Twice a day would do")
+	ada.press(".talkrow button.main")
+	ada.wantPath(one + "/diffs")
+	ada.has(`.diff tr:nth-child(4).talkrow`, "Twice a day would do")
 	ada.visit(one + "/pipelines")
 	ada.do(chromedp.WaitVisible(".pipelines .state", chromedp.ByQuery))
 	ada.wantText("1-no-rattling")

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/merge"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// lineAt is a line of the diff of a file: its number in the old and in the new
+// one, 0 where it is not.
+type lineAt struct{ old, new int }
+
+// lineTalk is what is said about the lines of a diff, and where more is sent.
+type lineTalk struct {
+	Action  string // empty: the visitor may say nothing
+	Token   string
+	Version int64
+	threads map[string]map[lineAt]template.HTML // by file
+}
+
+// below is what is said about the lines of a file.
+func (t *lineTalk) below(path string) map[lineAt]template.HTML {
+	if t == nil {
+		return nil
+	}
+	return t.threads[path]
+}
+
+// drawBelow writes what is said about a line behind it.
+func drawBelow(b *strings.Builder, columns string, below map[lineAt]template.HTML, l *diffLine) {
+	if l == nil || below == nil {
+		return
+	}
+	if html := below[lineAt{l.old, l.new}]; html != "" {
+		b.WriteString(`<tr class="talkrow"><td colspan="` + columns + `">` + string(html) + "</td></tr>\n")
+	}
+}
+
+// maxThreads is how many discussions are looked through for those about lines.
+const maxThreads = 500
+
+// lineTalk reads what is said about the lines of a version of a merge request.
+func (w *Web) lineTalk(v *visit, p *mergePage, version *merge.Version) (*lineTalk, error) {
+	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
+	if err != nil {
+		return nil, err
+	}
+	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: maxThreads})
+	if err != nil {
+		return nil, err
+	}
+	var list []*plan.Discussion
+	for _, d := range page.Items {
+		if at := d.Notes[0].Position; at != nil && at.HeadSHA == version.Head && at.BaseSHA == version.Base {
+			list = append(list, d)
+		}
+	}
+	threads, _, err := w.threads(v, on, p.Path, list)
+	if err != nil {
+		return nil, err
+	}
+	t := talk{At: p.Path, Base: p.Base, Word: "merge request", Settles: on.Settler, Insider: on.Insider, May: w.mayTalk(v, on)}
+	said := &lineTalk{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
+	if t.May {
+		said.Action, said.Token = p.Path+"/diff_notes", v.csrf()
+	}
+	for _, one := range threads {
+		place := one.Notes[0].Position
+		at := lineAt{}
+		if place.OldLine != nil {
+			at.old = int(*place.OldLine)
+		}
+		if place.NewLine != nil {
+			at.new = int(*place.NewLine)
+		}
+		one.There = "" // it is here
+		html, err := w.part("merge", "thread", pair{frame{visit: v, Now: w.Now()}, pair{t, one}})
+		if err != nil {
+			return nil, err
+		}
+		if said.threads[place.NewPath] == nil {
+			said.threads[place.NewPath] = map[lineAt]template.HTML{}
+		}
+		said.threads[place.NewPath][at] += `<div class="thread">` + html + "</div>"
+	}
+	return said, nil
+}
+
+// sayOnLine begins a thread about a line of the changes. The form names the line
+// on one side; where it stands on the other the diff says.
+func (w *Web) sayOnLine(v *visit, ref project.Ref) error {
+	p, err := w.mergeRequest(v, ref)
+	if err != nil {
+		return err
+	}
+	f := v.sent()
+	version, line := v.whole(&f, "version"), v.whole(&f, "line")
+	if f.bad() {
+		return errs.Invalid("Name a line by its number.")
+	}
+	found, err := w.Merges.Contents(v, v.actor, p.Place.Ref, p.IID, merge.Part{VersionID: version, Diff: true})
+	if err != nil {
+		return err
+	}
+	place := &plan.Position{BaseSHA: found.Version.Base, StartSHA: found.Version.Start, HeadSHA: found.Version.Head, Type: plan.OnText, NewPath: f.Get("path")}
+	for _, file := range found.Diff.Files {
+		if file.NewPath != place.NewPath {
+			continue
+		}
+		place.OldPath = file.OldPath
+		for l := range file.Lines() {
+			old := v.text("side") == "old"
+			if old && l.Kind != '+' && l.Old == line || !old && l.Kind != '-' && l.New == line {
+				if l.Kind != '+' {
+					place.OldLine = &l.Old
+				}
+				if l.Kind != '-' {
+					place.NewLine = &l.New
+				}
+				break
+			}
+		}
+	}
+	to := fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, found.Version.ID)
+	if place.OldLine == nil && place.NewLine == nil {
+		return v.told(errs.Invalid("That line is not a part of the changes."), "", to)
+	}
+	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
+	if err != nil {
+		return err
+	}
+	n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Position: place})
+	if err != nil {
+		return v.told(err, "", to)
+	}
+	return v.redirect(fmt.Sprintf("%s#note_%d", to, n.ID))
+}
