@@ -45,23 +45,28 @@ const (
 	DiffNote       = "DiffNote"
 )
 
-// Resolvable tells whether the note is a part of a thread, which can be settled.
-func (n *Note) Resolvable() bool { return n.System == "" && n.Type != "" }
+// Together tells whether the note is a part of a thread.
+func (n *Note) Together() bool { return n.System == "" && n.Type != "" }
+
+// Resolvable tells whether the note is a part of a thread that can be settled:
+// only issues and merge requests have such.
+func (n *Note) Resolvable() bool {
+	return n.Together() && (n.On.Kind == IssueKind || n.On.Kind == MergeKind)
+}
 
 // Noteable is a thing of a project that an actor sees and can talk about. It is
 // made by the feature that has the thing, which asked whether he sees it.
 type Noteable struct {
 	Thing
-	IID      int64  // its number in the project, if it has one
-	Title    string // for events
-	In       *project.Project
-	Audience activity.Audience // who may know of what is said, for a thing without Count
-	Locked   bool              // only members may talk
-	Insider  bool              // the actor reads internal notes
-	Settler  bool              // the actor may settle discussions
-	// Count keeps the number of notes with the thing, which it holds until the
-	// end of the transaction, and gives who may know of what is said by then;
-	// NotFound. It is nil for a thing that does not change its audience.
+	IID     int64  // its number in the project, if it has one
+	Title   string // for events
+	In      *project.Project
+	Locked  bool // only members may talk
+	Insider bool // the actor reads internal notes
+	Settler bool // the actor may settle discussions
+	// Count keeps the number of notes with the thing, if it has one, holds the
+	// thing until the end of the transaction, and gives who may know of what is
+	// said by then; NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
 	Diff  Differ // nil for a thing that changes no files
 }
@@ -215,7 +220,7 @@ func (on Noteable) mayTalk(by actor.Actor) error {
 func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, n *Note) error {
 	// The thing goes first, here and wherever notes of it change: it may be
 	// confidential by now, or gone.
-	audience, err := on.count(ctx, tx, 1)
+	audience, err := on.Count(ctx, tx, 1)
 	if err != nil {
 		return err
 	}
@@ -250,13 +255,6 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 		e.Audience = activity.Insiders
 	}
 	return activity.Record(ctx, tx, e)
-}
-
-func (on Noteable) count(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
-	if on.Count == nil {
-		return on.Audience, nil
-	}
-	return on.Count(ctx, tx, step)
 }
 
 // newDiscussion is an id that no discussion has.
@@ -323,7 +321,7 @@ func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on No
 // Forbidden; Precondition when it has changed since.
 func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, id int64, unmodifiedSince *time.Time) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := on.count(ctx, tx, -1); err != nil {
+		if _, err := on.Count(ctx, tx, -1); err != nil {
 			return err
 		}
 		n, err := s.lockNote(ctx, tx, by, on, id)

@@ -215,10 +215,29 @@ func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref,
 	if err != nil {
 		return plan.Noteable{}, err
 	}
+	// It has neither internal notes nor threads that are settled.
 	return plan.Noteable{
-		Thing: plan.Thing{Kind: Kind, ID: found.ID}, IID: found.ID, Title: found.Title, In: found.In, Audience: found.audience(),
-		Insider: found.In.MayRead(by, project.ConfidentialPart), Settler: found.MayChange(by),
+		Thing: plan.Thing{Kind: Kind, ID: found.ID}, IID: found.ID, Title: found.Title, In: found.In,
+		Count: func(ctx context.Context, tx *db.Tx, _ int) (activity.Audience, error) {
+			now, err := lockSnippet(ctx, tx, id)
+			if err != nil {
+				return 0, err
+			}
+			return now.audience(), nil
+		},
 	}, nil
+}
+
+// lockSnippet holds a snippet until the end of the transaction; NotFound.
+func lockSnippet(ctx context.Context, tx *db.Tx, id int64) (*Snippet, error) {
+	if err := tx.Lock(ctx, "snippets", id); err != nil {
+		return nil, err
+	}
+	found, err := findSnippet(ctx, tx, id)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.NotFound("Snippet")
+	}
+	return found, err
 }
 
 // refer finds what $1 in a text stands for.

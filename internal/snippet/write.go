@@ -246,10 +246,7 @@ func (f Fields) first(was *Snippet) *FileChange {
 // save writes the fields of a snippet. Its events follow them.
 func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, tell bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "snippets", id); err != nil {
-			return err
-		}
-		was, err := findSnippet(ctx, tx, id)
+		was, err := lockSnippet(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -270,9 +267,6 @@ func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, 
 		}
 		return now.tell(ctx, tx, by, activity.Updated, s.Now())
 	})
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound("Snippet")
-	}
 	if err != nil {
 		return fmt.Errorf("update snippet %d: %w", id, err)
 	}

@@ -55,7 +55,7 @@ type thread struct {
 	ID       string
 	Notes    []noteView
 	Settled  *plan.Note // the one that says who settled it
-	Together bool       // a thread, which can be settled
+	Together bool       // a thread
 	Where    string     // in a diff; empty for one that is about the whole
 	There    string     // address of that
 }
@@ -118,7 +118,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 		}
 		if len(d.Notes) > 0 {
 			first := d.Notes[0]
-			if one.Together = first.Resolvable(); one.Together && first.ResolvedAt != nil {
+			if one.Together = first.Together(); one.Together && first.ResolvedAt != nil {
 				one.Settled = first
 			}
 			if place := first.Position; place != nil {
