@@ -10,10 +10,14 @@ func discussionRoutesOf[T discussed](a *API, at, what string) {
 	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, does("List the discussions of "+what))
 	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, does("Begin a thread about "+what))
 	handle(a, "GET "+at+one, readAPI.orNobody(), t.getDiscussion, does("Get a discussion of "+what))
-	handle(a, "PUT "+at+one, writeAPI, t.resolveDiscussion, does("Settle a thread about "+what+", or open it again"))
 	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, does("Reply in a discussion of "+what))
 	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, does("Change or settle a note of a discussion of "+what))
 	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, does("Delete a note of a discussion of "+what))
+}
+
+// resolveRouteOf is for things whose threads can be settled.
+func resolveRouteOf[T discussed](a *API, at, what string) {
+	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, talk[T]{a}.resolveDiscussion, does("Settle a thread about "+what+", or open it again"))
 }
 
 type discussionJSON struct {

@@ -4,14 +4,19 @@ import (
 	"time"
 
 	"svc/internal/plan"
+	"svc/internal/snippet"
 )
 
 func (a *API) noteRoutes() {
-	const issue, request = "/projects/{id}/issues/{issue_iid}", "/projects/{id}/merge_requests/{merge_request_iid}"
+	const issue, request, snip = "/projects/{id}/issues/{issue_iid}", "/projects/{id}/merge_requests/{merge_request_iid}", "/projects/{id}/snippets/{snippet_id}"
 	noteRoutesOf[issueParams](a, issue, "an issue")
 	discussionRoutesOf[issueParams](a, issue, "an issue")
+	resolveRouteOf[issueParams](a, issue, "an issue")
 	noteRoutesOf[mergeParams](a, request, "a merge request")
 	discussionRoutesOf[mergeParams](a, request, "a merge request")
+	resolveRouteOf[mergeParams](a, request, "a merge request")
+	noteRoutesOf[projectSnippetParams](a, snip, "a snippet")
+	discussionRoutesOf[projectSnippetParams](a, snip, "a snippet")
 }
 
 // discussed names a thing that can be talked about, by what stands in the path.
@@ -26,6 +31,10 @@ func (p issueParams) on(a *API, c *call) (plan.Noteable, error) {
 
 func (p mergeParams) on(a *API, c *call) (plan.Noteable, error) {
 	return a.Merges.OnMergeRequest(c, c.actor, p.Project, p.Request)
+}
+
+func (p projectSnippetParams) on(a *API, c *call) (plan.Noteable, error) {
+	return a.Snippets.OnSnippet(c, c.actor, p.Project, p.Snippet)
 }
 
 // talk serves the notes and discussions of one kind of things.
@@ -72,7 +81,7 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.Position), Resolvable: n.Resolvable(),
 		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none",
 	}
-	if n.OnIID != 0 {
+	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose number is not the project's
 		form.NoteableIID = &n.OnIID
 	}
 	if form.Resolvable {

@@ -7,9 +7,10 @@ import (
 )
 
 // shelfRows are the rows of snippets and wikis. Most ask for one that is not
-// there: TestSnippetRoles and TestWikiRoles have some.
+// there: TestSnippetTalkRoles has some.
 var shelfRows = func() map[string]ciRow {
 	const snippets, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
+	const thread = one + "/discussions/{discussion_id}"
 	rows := map[string]ciRow{
 		"GET " + snippets:                   seen("/snippets", 200),
 		"POST " + snippets:                  doneBy(project.Reporter, "/snippets", `{"title":"x","content":"x"}`, 201),
@@ -19,6 +20,17 @@ var shelfRows = func() map[string]ciRow {
 		"GET " + one + "/raw":               seen("/snippets/999999/raw", 404),
 		"GET " + one + "/user_agent_detail": doneBy(project.Owner+1, "/snippets/999999/user_agent_detail", "", 404),
 		"GET " + one + "/files/{ref}/{file_path}/raw": seen("/snippets/999999/files/main/x/raw", 404),
+		"GET " + one + "/notes":                       seen("/snippets/999999/notes", 404),
+		"POST " + one + "/notes":                      doneBy(project.NoAccess, "/snippets/999999/notes", `{"body":"x"}`, 404),
+		"GET " + one + "/notes/{note_id}":             seen("/snippets/999999/notes/1", 404),
+		"PUT " + one + "/notes/{note_id}":             doneBy(project.NoAccess, "/snippets/999999/notes/1", `{"body":"x"}`, 404),
+		"DELETE " + one + "/notes/{note_id}":          doneBy(project.NoAccess, "/snippets/999999/notes/1", "", 404),
+		"GET " + one + "/discussions":                 seen("/snippets/999999/discussions", 404),
+		"POST " + one + "/discussions":                doneBy(project.NoAccess, "/snippets/999999/discussions", `{"body":"x"}`, 404),
+		"GET " + thread:                               seen("/snippets/999999/discussions/x", 404),
+		"POST " + thread + "/notes":                   doneBy(project.NoAccess, "/snippets/999999/discussions/x/notes", `{"body":"x"}`, 404),
+		"PUT " + thread + "/notes/{note_id}":          doneBy(project.NoAccess, "/snippets/999999/discussions/x/notes/1", `{"body":"x"}`, 404),
+		"DELETE " + thread + "/notes/{note_id}":       doneBy(project.NoAccess, "/snippets/999999/discussions/x/notes/1", "", 404),
 	}
 	for _, at := range []string{"/projects/{id}", "/groups/{id}"} {
 		for endpoint, r := range map[string]ciRow{
