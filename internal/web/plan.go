@@ -28,7 +28,7 @@ type planHead struct {
 	G     *groupHead
 	Place project.Place
 	Base  string // "/group/project/-/" or "/groups/group/-/"
-	Part  string // issues, boards, labels, milestones, or merges: merge requests
+	Part  string // issues, boards, labels, milestones, snippets, or merges: merge requests
 	Plans bool   // the visitor may change what is planned
 	User  bool   // somebody has signed in
 	Adds  bool   // he may make issues, or merge requests
@@ -37,8 +37,11 @@ type planHead struct {
 func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error) {
 	p := planHead{Place: in, Part: part, Base: pathTo(placePath(in)) + "/-/", User: v.session != nil}
 	tab := "issues"
-	if part == "merges" {
+	switch part {
+	case "merges":
 		tab = "merge_requests"
+	case "snippets":
+		tab = part
 	}
 	if in.Group {
 		g, err := w.groupHead(v, in.Ref, tab)

@@ -60,6 +60,22 @@ func TestSnippetPages(t *testing.T) {
 		guest.get(strings.TrimPrefix(inside, "/ada/p")).leads(inside)
 		guest.get("/explore/snippets?search=IN").want(200, "in", "p</a>")
 		guest.get("/ada/p/-/snippets").want(200, `href="/ada/p/-/snippets"`, "in")
+
+		// Talk.
+		guest.get(inside).want(200, "Sign in</a> to take part")
+		s.User(t, "eve")
+		eve := newBrowser(t, s).signIn("eve", password)
+		eve.submit(inside, inside+"/notes", "note", "").want(422, "can&#39;t be blank", `href="/ada/p/-/snippets" aria-current`)
+		eve.submit(inside, inside+"/notes", "note", "*hello* "+evil, "preview", "1").want(200, "<em>hello</em>").harmless()
+		note := regexp.MustCompile(`^` + inside + `#note_(\d+)$`).FindStringSubmatch(eve.submit(inside, inside+"/notes", "note", "*hello* "+evil, "event", "close").header.Get("Location"))[1]
+		guest.get(inside).want(200, "<em>hello</em>").not("/notes/"+note, "Internal:").harmless()
+		thread := regexp.MustCompile(`/discussions/(\w+)"`).FindStringSubmatch(eve.get(inside).want(200, "/notes/"+note+"/edit").body)[1]
+		ada.submit(inside, inside+"/discussions/"+thread, "note", "a reply", "resolve", "1").want(303)
+		ada.get(inside).want(200, "a reply", "Thread", "2 comments").not("esolve")
+		eve.submit(inside, inside+"/notes/"+note, "note", "changed").leads(inside + "#note_" + note)
+		guest.get("/ada/p/-/activity").want(200, inside+"#note_"+note, "changed")
+		eve.submit(inside, inside+"/notes/"+note+"/delete").leads(inside)
+		guest.get(inside).want(200, "a reply").not("changed")
 	})
 }
 
@@ -150,7 +166,7 @@ func TestShelfPageRoles(t *testing.T) {
 			}{
 				{"GET", at + "snippets", "nobody", 200}, {"GET", one, "nobody", 200}, {"GET", one + "/raw", "nobody", 200}, {"GET", one + "/raw/main/snippetfile1.txt", "nobody", 200},
 				{"GET", at + "snippets/new", "reporter", 200}, {"GET", one + "/edit", "maintainer", 200},
-				{"POST", at + "snippets", "reporter", 422}, {"POST", one, "maintainer", 422},
+				{"POST", at + "snippets", "reporter", 422}, {"POST", one, "maintainer", 422}, {"POST", one + "/notes", "stranger", 422},
 				{"GET", at + "wikis/home", "nobody", 200}, {"GET", at + "wikis/pages", "nobody", 200}, {"GET", at + "wikis/home/history", "nobody", 200},
 				{"GET", at + "wikis/new", "developer", 200}, {"GET", at + "wikis/home/edit", "developer", 200},
 				{"POST", at + "wikis", "developer", 422}, {"POST", at + "wikis/home", "developer", 422}, {"POST", at + "wikis/none/delete", "developer", 404},

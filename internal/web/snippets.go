@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/snippet"
 )
@@ -31,6 +32,21 @@ func (w *Web) snippetPages() {
 	w.snippetPage("GET snippets/{id}/edit", signedIn, w.editSnippetForm)
 	w.snippetPage("POST snippets/{id}", signedIn, w.editSnippet)
 	w.snippetPage("POST snippets/{id}/delete", signedIn, w.deleteSnippet)
+	w.talkPages(w.snippetTalk())
+}
+
+// snippetTalk says how people talk about the snippets of projects.
+func (w *Web) snippetTalk() talker {
+	return talker{
+		at: "snippets/{id}", word: "snippet", part: "snippets",
+		find: func(v *visit, ref project.Ref) (plan.Noteable, error) {
+			id, err := v.number("id")
+			if err != nil {
+				return plan.Noteable{}, err
+			}
+			return w.Snippets.OnSnippet(v, v.actor, ref, id)
+		},
+	}
 }
 
 // snippetPage adds a page of snippets to projects, and to those of users: in is
@@ -116,6 +132,7 @@ type snippetView struct {
 	MayEdit bool
 	Clone   string
 	SSH     string
+	Talk    *talk // nil for one of a user
 }
 
 // snippetFile is a file as it is shown.
@@ -158,12 +175,15 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 	if w.Site.SSHPort != "" {
 		p.SSH = sshAddress(w.Site, s.Path(""))
 	}
-	if s.Description != "" {
-		text, err := w.Plan.Render(v, v.actor, in, s.Description)
-		if err != nil {
-			return err
-		}
+	if in != nil {
+		err = w.snippetSaid(v, *in, &p)
+	} else if s.Description != "" {
+		var text string
+		text, err = w.Plan.Render(v, v.actor, nil, s.Description)
 		p.Text = template.HTML(text) // Render has cleaned it
+	}
+	if err != nil {
+		return err
 	}
 	files, err := w.Snippets.Files(v, s)
 	if err != nil {
@@ -177,6 +197,21 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 		p.Files = append(p.Files, shown)
 	}
 	return v.show(p)
+}
+
+// snippetSaid adds the texts of a snippet of a project: its own, and what was
+// said about it.
+func (w *Web) snippetSaid(v *visit, in project.Ref, p *snippetView) error {
+	on, err := w.Snippets.OnSnippet(v, v.actor, in, p.Snippet.ID)
+	if err != nil {
+		return err
+	}
+	said, texts, err := w.talk(v, on, w.snippetTalk(), plan.Text{Source: p.Snippet.Description})
+	if err != nil {
+		return err
+	}
+	p.Talk, p.Text = &said, texts[0]
+	return nil
 }
 
 func (w *Web) findSnippet(v *visit, in *project.Ref) (*snippet.Snippet, error) {

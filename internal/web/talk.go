@@ -19,14 +19,16 @@ type talker struct {
 	word string                                                         // "issue"
 	part string                                                         // of planHead
 	find func(*visit, project.Ref) (plan.Noteable, error)               // the one that the address names
-	turn func(v *visit, ref project.Ref, iid int64, event string) error // closes or reopens it
+	turn func(v *visit, ref project.Ref, iid int64, event string) error // closes or reopens it; nil for what stays open, with its threads
 }
 
 // talkPages are the forms of what people say about a kind of things.
 func (w *Web) talkPages(t talker) {
 	w.projectPage("POST "+t.at+"/notes", signedIn, w.say(t))
 	w.projectPage("POST "+t.at+"/discussions/{discussion}", signedIn, w.reply(t))
-	w.projectPage("POST "+t.at+"/discussions/{discussion}/resolve", signedIn, w.resolve(t))
+	if t.turn != nil {
+		w.projectPage("POST "+t.at+"/discussions/{discussion}/resolve", signedIn, w.resolve(t))
+	}
 	w.projectPage("GET "+t.at+"/notes/{note}/edit", signedIn, w.editNote(t))
 	w.projectPage("POST "+t.at+"/notes/{note}", signedIn, w.updateNote(t))
 	w.projectPage("POST "+t.at+"/notes/{note}/delete", signedIn, w.deleteNote(t))
@@ -173,7 +175,7 @@ func (w *Web) say(t talker) func(*visit, project.Ref) error {
 				return err
 			}
 		}
-		if event == "" {
+		if event == "" || t.turn == nil {
 			return v.redirect(to)
 		}
 		return v.told(t.turn(v, ref, on.IID, event), map[string]string{"close": "It is closed.", "reopen": "It is open again."}[event], to)
