@@ -78,7 +78,7 @@ func (v *visit) sentPage(was string) wiki.Fields {
 	title, content, format := "/"+strings.TrimPrefix(v.text("title"), "/"), lines(v.sent().Get("content"), was), wiki.Format(v.text("format"))
 	f := wiki.Fields{Title: &title, Content: &content, Message: v.text("message"), Version: v.text("version")}
 	switch format {
-	case wiki.Markdown, wiki.RDoc, wiki.AsciiDoc, wiki.Org:
+	case wiki.Markdown, wiki.RDoc, wiki.ASCIIDoc, wiki.Org:
 		f.Format = &format
 	}
 	return f

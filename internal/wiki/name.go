@@ -19,7 +19,7 @@ type Format string
 const (
 	Markdown Format = "markdown"
 	RDoc     Format = "rdoc"
-	AsciiDoc Format = "asciidoc"
+	ASCIIDoc Format = "asciidoc"
 	Org      Format = "org"
 )
 
@@ -30,7 +30,7 @@ var extensions = []struct {
 	format Format
 }{
 	{".md", Markdown}, {".markdown", Markdown}, {".mdown", Markdown}, {".mkd", Markdown}, {".mkdn", Markdown},
-	{".rdoc", RDoc}, {".asciidoc", AsciiDoc}, {".adoc", AsciiDoc}, {".asc", AsciiDoc}, {".org", Org},
+	{".rdoc", RDoc}, {".asciidoc", ASCIIDoc}, {".adoc", ASCIIDoc}, {".asc", ASCIIDoc}, {".org", Org},
 	{".rst", "rst"}, {".textile", "textile"}, {".creole", "creole"}, {".mediawiki", "mediawiki"}, {".wiki", "mediawiki"}, {".txt", "plaintext"},
 }
 

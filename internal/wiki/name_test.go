@@ -33,7 +33,7 @@ func TestPageOf(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]Page{
 		"home.md":            {Slug: "home", Title: "home", Format: Markdown},
-		"a b/My-Page.ADOC":   {Slug: "a-b/My-Page", Title: "My Page", Format: AsciiDoc},
+		"a b/My-Page.ADOC":   {Slug: "a-b/My-Page", Title: "My Page", Format: ASCIIDoc},
 		"x.textile":          {Slug: "x", Title: "x", Format: "textile"},
 		".md":                {},
 		"uploads/1/x.md":     {},
