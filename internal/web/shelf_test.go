@@ -14,14 +14,14 @@ import (
 const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>`
 
 // harmless looks for markup of somebody in a page.
-func (a answer) harmless() answer {
-	a.t.Helper()
+func (p answer) harmless() answer {
+	p.t.Helper()
 	for _, bad := range []string{"<script>alert", "<img src=x", "onerror=alert(1)>", `="javascript:alert`} {
-		if strings.Contains(a.body, bad) {
-			a.t.Errorf("the page has %q:\n%s", bad, a.body)
+		if strings.Contains(p.body, bad) {
+			p.t.Errorf("the page has %q:\n%s", bad, p.body)
 		}
 	}
-	return a
+	return p
 }
 
 func TestSnippetPages(t *testing.T) {
