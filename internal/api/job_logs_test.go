@@ -56,8 +56,8 @@ func TestTrace(t *testing.T) {
 			t.Errorf("the live log is still there: %v", left)
 		}
 		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/erase", j.ID), As: b.owner, Status: 201})
-		b.settled()
 		s.Check(t, apptest.Call{Name: "erased", Do: at, As: b.owner, Status: 404})
+		b.settled()
 		if n := b.blobs(); n != 0 {
 			t.Errorf("%d files are left", n)
 		}
@@ -84,6 +84,29 @@ func TestTraceCaughtUp(t *testing.T) {
 		if got := s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/trace", j.ID), As: b.owner, Status: 200}); string(got.Body) != "all of it" {
 			t.Errorf("the log is %q", got.Body)
 		}
+	})
+}
+
+// A log is gone when its job is erased, also when nobody has put it away yet.
+func TestTraceErasedEarly(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x]}")
+		b.pipeline(b.project)
+		j := b.run()
+		b.patch(j, 0, "secret", 202)
+		b.update(j, 200, `{"state":"success"}`)
+		at := "GET " + b.at("/jobs/%d/trace", j.ID)
+		s.Table(t, []apptest.Call{
+			{Name: "before", Do: at, As: b.owner, Status: 200},
+			{Do: "POST " + b.at("/jobs/%d/erase", j.ID), As: b.owner, Status: 201},
+			{Name: "after", Do: at, As: b.owner, Status: 404},
+		})
+		b.putAway()
+		if n := b.blobs(); n != 0 {
+			t.Errorf("%d logs are put away", n)
+		}
+		s.Check(t, apptest.Call{Name: "later", Do: at, As: b.owner, Status: 404})
 	})
 }
 

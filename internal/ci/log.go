@@ -102,8 +102,12 @@ func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, 
 }
 
 // openLog opens a log wherever it is, nil when there is none. It may be put
-// away while we look, and is found there then.
+// away while we look, and is found there then. Of a job that was erased what
+// lies there is on its way out.
 func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
+	if j.ErasedAt != nil {
+		return nil, nil
+	}
 	kept, err := s.openKept(ctx, j)
 	if kept != nil || err != nil {
 		return kept, err
