@@ -107,14 +107,10 @@ func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 		IssueType: i.Type, WebURL: site.URL + "/" + i.ProjectPath + "/-/issues/" + number, TaskCompletionStatus: toTasks(i.Description), Weight: i.Weight,
 		Links:      issueLinksJSON{Self: self + "/issues/" + number, Notes: self + "/issues/" + number + "/notes", AwardEmoji: self + "/issues/" + number + "/award_emoji", Project: self},
 		References: referencesJSON{"#" + number, "#" + number, i.ProjectPath + "#" + number},
+		Labels:     toLabels(i.Labels, details),
 		Severity:   "UNKNOWN", MovedToID: i.MovedToID, ImportedFrom: "none",
 	}
 	form.HasTasks = form.TaskCompletionStatus.Count > 0
-	if details {
-		form.Labels = mapped(i.Labels, toLabelDetail)
-	} else {
-		form.Labels = mapped(i.Labels, func(l *plan.Label) string { return l.Name })
-	}
 	if len(form.Assignees) > 0 {
 		form.Assignee = &form.Assignees[0]
 	}
@@ -123,6 +119,14 @@ func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 		form.Milestone = &m
 	}
 	return form
+}
+
+// toLabels gives the names of labels, or what is known of them.
+func toLabels(list []*plan.Label, details bool) any {
+	if details {
+		return mapped(list, toLabelDetail)
+	}
+	return mapped(list, func(l *plan.Label) string { return l.Name })
 }
 
 // labelDetailJSON is what a list of issues tells of a label.

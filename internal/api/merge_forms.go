@@ -6,7 +6,6 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/merge"
-	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -107,11 +106,7 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 	if m.FromFork() {
 		form.AllowCollaboration, form.AllowMaintainerToPush = &m.AllowCollaboration, &m.AllowCollaboration
 	}
-	if details {
-		form.Labels = mapped(m.Labels, toLabelDetail)
-	} else {
-		form.Labels = mapped(m.Labels, func(l *plan.Label) string { return l.Name })
-	}
+	form.Labels = toLabels(m.Labels, details)
 	if len(form.Assignees) > 0 {
 		form.Assignee = &form.Assignees[0]
 	}

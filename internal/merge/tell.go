@@ -143,21 +143,7 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range acts {
-		section, err := l.section(ctx, by, in, m, a, names)
-		if err != nil {
-			return nil, err
-		}
-		if section == nil {
-			continue
-		}
-		v.First = v.First || a.Event == notify.NewMergeRequest
-		v.Sections = append(v.Sections, *section)
-		if a.NoteID != 0 && len(acts) == 1 {
-			v.Path += "#note_" + strconv.FormatInt(a.NoteID, 10)
-		}
-	}
-	return v, nil
+	return v, v.Tell(acts, notify.NewMergeRequest, func(a *notify.Act) (*mail.Section, error) { return l.section(ctx, by, in, m, a, names) })
 }
 
 // section tells of one act; nil when there is nothing that the reader may know.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,26 @@ type View struct {
 	First    bool // the letter tells how it began
 	Sections []mail.Section
 	Headers  [][2]string // names without the prefix of the service
+}
+
+// Tell adds what happened: of each act its section, nil for one of which the
+// reader may know nothing. begun is the event with which such a thing begins.
+func (v *View) Tell(acts []*Act, begun Event, section func(a *Act) (*mail.Section, error)) error {
+	for _, a := range acts {
+		said, err := section(a)
+		if err != nil {
+			return err
+		}
+		if said == nil {
+			continue
+		}
+		v.First = v.First || a.Event == begun
+		v.Sections = append(v.Sections, *said)
+		if a.NoteID != 0 && len(acts) == 1 {
+			v.Path += "#note_" + strconv.FormatInt(a.NoteID, 10)
+		}
+	}
+	return nil
 }
 
 // Source is what the feature that has things of a kind knows of them.
