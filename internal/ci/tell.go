@@ -86,6 +86,7 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 	if err != nil {
 		return nil, err
 	}
+	v.Told = acts[len(acts)-1:]
 	v.Sections = []mail.Section{{Head: fmt.Sprintf("Pipeline #%s for %s %s.", id, p.Ref, head), Text: text, HTML: mail.Plain(text)}}
 	return v, nil
 }

@@ -136,9 +136,15 @@ func (s *Service) compose(ctx context.Context, l *letter) (*message, error) {
 	if len(view.Sections) == 0 {
 		return nil, errs.NotFound("")
 	}
-	if ok, err := s.Projects.MaySendMail(ctx, view.Project); err != nil || !ok {
-		return nil, errs.NotFound("").Because(err)
+	ok, err := s.Projects.MaySendMail(ctx, view.Project)
+	if err != nil {
+		return nil, err
 	}
+	if !ok {
+		return nil, errs.NotFound("")
+	}
+	// Of what he may not know, neither the reason nor the sender tells.
+	items = slices.DeleteFunc(items, func(it item) bool { return !slices.Contains(view.Told, it.act) })
 	m := &message{items: items, id: "notification_" + strconv.FormatInt(l.id, 10)}
 	thread := strings.ToLower(l.kind) + "_" + strconv.FormatInt(l.thingID, 10)
 	if view.First {
@@ -146,7 +152,7 @@ func (s *Service) compose(ctx context.Context, l *letter) (*message, error) {
 	}
 	m.Letter = s.letter(l, u, view, items)
 	m.Letter.Reply = thread
-	m.Letter.Sender, err = s.sender(ctx, acts)
+	m.Letter.Sender, err = s.sender(ctx, view.Told)
 	return m, err
 }
 

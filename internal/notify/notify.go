@@ -77,6 +77,7 @@ type View struct {
 	Path     string
 	First    bool // the letter tells how it began
 	Sections []mail.Section
+	Told     []*Act      // what these are about: the reader knows of no others
 	Headers  [][2]string // names without the prefix of the service
 }
 
@@ -92,10 +93,10 @@ func (v *View) Tell(acts []*Act, begun Event, section func(a *Act) (*mail.Sectio
 			continue
 		}
 		v.First = v.First || a.Event == begun
-		v.Sections = append(v.Sections, *said)
-		if a.NoteID != 0 && len(acts) == 1 {
-			v.Path += "#note_" + strconv.FormatInt(a.NoteID, 10)
-		}
+		v.Sections, v.Told = append(v.Sections, *said), append(v.Told, a)
+	}
+	if len(v.Told) == 1 && v.Told[0].NoteID != 0 {
+		v.Path += "#note_" + strconv.FormatInt(v.Told[0].NoteID, 10)
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ func (p projects) Look(ctx context.Context, by actor.Actor, acts []*Act) (*View,
 	v := &View{Project: in, Subject: "Project was moved", Word: "project", Path: "/" + in.FullPath}
 	for _, a := range acts {
 		if a.Event == MovedProject {
+			v.Told = append(v.Told, a)
 			v.Sections = append(v.Sections, mail.Section{
 				Head: "The project " + a.From + " has moved to " + in.FullPath + ".",
 				Text: "The old address leads to the new one as long as nothing else takes it. Set the new one in your clones:\n\n    git remote set-url origin " +

@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/mail"
 	"svc/internal/markup"
 	"svc/internal/notify"
@@ -262,8 +263,11 @@ func (l letters) moved(ctx context.Context, by actor.Actor, i *Issue, who string
 		return gone, nil
 	}
 	to, err := findIssueByID(ctx, l.s.DB, *i.MovedToID)
-	if err != nil {
+	if errs.Is(notFound(err, "Issue"), errs.KindNotFound) {
 		return gone, nil // it was deleted there
+	}
+	if err != nil {
+		return nil, err
 	}
 	_, seen, err := l.s.issue(ctx, by, project.RefTo(to.ProjectID), to.IID)
 	if hidden(err) {

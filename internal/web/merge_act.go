@@ -96,6 +96,11 @@ func (w *Web) turnMerge(v *visit, ref project.Ref) error {
 		return errs.Invalid("That is nothing that can be done to a merge request.")
 	}
 	return w.onMerge(v, ref, turn.done, func(iid int64) error {
+		if turn.fields.Locked != nil {
+			if _, err := w.plannedMerge(v, ref); err != nil {
+				return err // the feature would leave it as it is
+			}
+		}
 		m, err := w.Merges.Get(v, v.actor, ref, iid)
 		if err != nil {
 			return err

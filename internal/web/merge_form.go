@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
 	"svc/internal/errs"
 	"svc/internal/merge"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -43,6 +46,8 @@ type mergeForm struct {
 	Assignees []choice
 	Reviewers []choice
 	Goals     []option
+
+	goal *plan.Milestone // the one that it has, which may be closed
 }
 
 func (mergeForm) view() string { return "merge_form" }
@@ -190,7 +195,8 @@ var issueBranch = regexp.MustCompile(`^(\d{1,9})-`)
 // titleOf makes a title of the name of a branch.
 func titleOf(branch string) string {
 	text := strings.NewReplacer("-", " ", "_", " ").Replace(branch)
-	return strings.ToUpper(text[:1]) + text[1:]
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
 }
 
 // showMergeForm shows the form, with what can be chosen.
@@ -216,7 +222,7 @@ func (w *Web) showMergeForm(v *visit, p mergeForm) (err error) {
 		if p.Reviewers, err = w.peopleChoices(v, in, p.Form.Values["reviewer_ids"]); err != nil {
 			return err
 		}
-		if p.Goals, err = w.goalOptions(v, in, nil); err != nil {
+		if p.Goals, err = w.goalOptions(v, in, p.goal); err != nil {
 			return err
 		}
 	}
@@ -274,7 +280,7 @@ func (w *Web) editMerge(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) showChangedMerge(v *visit, p mergePage, f form) (err error) {
-	page := mergeForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans, Into: p.P.Project}
+	page := mergeForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans, Into: p.P.Project, goal: p.Milestone}
 	if page.Branches, err = w.branchNames(v, *p.P); err != nil {
 		return err
 	}

@@ -241,7 +241,7 @@ func (w *Web) leavePage(v *visit) error { return w.showLeave(v, false) }
 
 func (w *Web) showLeave(v *visit, done bool) error {
 	token := chi.URLParam(v.r, "token")
-	l, err := w.Notify.Leaving(v, token)
+	l, err := w.Notify.Leaving(v, v.actor, token)
 	if err != nil {
 		return err
 	}
