@@ -129,6 +129,10 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.State != Opened { // while it was looked at
 		return notReady()
 	}
+	if now.TargetBranch != m.TargetBranch {
+		return errs.Conflict("The target branch has been changed").Coded(changed)
+	}
+	m.Draft = now.Draft
 	if now.Head != m.Head {
 		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head).Coded(changed)
 	}
@@ -158,12 +162,12 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 		MergeMessage: words.merge(in, a), SquashMessage: words.squash(in, a), Author: git.Signature{Name: by.Name, Email: by.Email, When: s.Now()},
 	}
 	if m.Author != nil {
-		l.Author.Name, l.Author.Email = m.Author.Name, m.Author.Email
+		l.Author.Name, l.Author.Email = m.Author.Name, s.commitAddress(m.Author)
 	}
 	remove := m.RemoveSource
 	set(&remove, a.RemoveSource)
 	l.About = func(made repo.Landed) string {
-		text, _ := json.Marshal(landing{RequestID: m.ID, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // of such a struct it never fails
+		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // of such a struct it never fails
 		return string(text)
 	}
 	_, err = s.Repos.Land(ctx, by, in, l)

@@ -89,11 +89,7 @@ func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequ
 	if guarded, err := s.Repos.Guarded(ctx, source, m.SourceBranch); err != nil || guarded {
 		return err
 	}
-	head, err := s.tip(ctx, source, m.SourceBranch)
-	if err != nil || string(head) != m.Head {
-		return err
-	}
-	return ignoreRefusal(s.Repos.DeleteBranch(ctx, by, project.RefTo(source.ID), m.SourceBranch))
+	return ignoreRefusal(s.Repos.DeleteBranchAt(ctx, by, project.RefTo(source.ID), m.SourceBranch, git.OID(m.Head)))
 }
 
 // closeByCommits closes the issues that the commits of a push to the default

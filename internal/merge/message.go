@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/user"
 )
 
 // The messages of a project that has no templates of its own.
@@ -100,9 +102,18 @@ func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project
 		w["source_project_id"] = fmt.Sprint(*m.SourceProjectID)
 	}
 	if m.Author != nil {
-		w["merge_request_author"] = signed(m.Author.Name, m.Author.Email)
+		w["merge_request_author"] = signed(m.Author.Name, s.commitAddress(m.Author))
 	}
 	return w, s.commitWords(ctx, in, m, w)
+}
+
+// commitAddress is what somebody wants commits to say that others make of his.
+func (s *Service) commitAddress(u *user.User) string {
+	host := ""
+	if at, err := url.Parse(s.URL); err == nil {
+		host = at.Hostname()
+	}
+	return u.CommitAddress(host)
 }
 
 func signed(name, email string) string { return name + " <" + email + ">" }

@@ -10,6 +10,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/notify"
 	"svc/internal/project"
@@ -75,8 +76,15 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 	if err != nil {
 		return err
 	}
-	for _, m := range list {
-		if m.Head == head {
+	for _, found := range list {
+		m, err := lockRequest(ctx, tx, found.ID)
+		if errs.Is(err, errs.KindNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if m.State != Opened || m.Head == head { // somebody was quicker
 			continue
 		}
 		was := m.Head
@@ -103,6 +111,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 // landing is what a push into a target is about, as JSON in its journal.
 type landing struct {
 	RequestID int64  `json:"merge_request_id"`
+	Head      string `json:"head"` // what was merged: the source may have more by then
 	Merge     string `json:"merge,omitempty"`
 	Squash    string `json:"squash,omitempty"`
 	Remove    bool   `json:"remove,omitempty"` // the source branch
@@ -127,6 +136,7 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 		return nil
 	}
 	now := s.Now()
+	m.Head = l.Head
 	m.State, m.MergedAt, m.MergeCommit, m.SquashCommit = Merged, &now, l.Merge, l.Squash
 	m.UpdatedAt, m.MergeError, m.AutoMergeByID, m.autoMerge = now, "", nil, ""
 	m.ClosedAt, m.ClosedByID = nil, nil
@@ -208,6 +218,6 @@ func (s *Service) lookLanded(ctx context.Context, in *project.Project, m *MergeR
 		if now.State != Opened || now.Head != m.Head {
 			return nil
 		}
-		return s.finishMerge(ctx, tx, now, w.UserID, landing{RequestID: m.ID})
+		return s.finishMerge(ctx, tx, now, w.UserID, landing{RequestID: m.ID, Head: m.Head})
 	})
 }

@@ -148,10 +148,8 @@ func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref,
 	}
 	// Of the same commits it is the same one, whoever asks and however often.
 	at := m.Version.CreatedAt
+	// It tells no address of anybody.
 	who := git.Signature{Name: "Merge", Email: "merge@localhost", When: at}
-	if m.Author != nil {
-		who.Name, who.Email = m.Author.Name, m.Author.Email
-	}
 	id, err := s.Repos.TryMerge(ctx, in, repo.MergeRef(m.IID, "merge"), target, git.OID(m.Head), who, fmt.Sprintf("Merge %s into %s", m.Head, target))
 	if errs.Is(err, errs.KindUnprocessable) {
 		return "", wrong.Because(err)

@@ -209,6 +209,16 @@ func (s *Service) DeleteBranch(ctx context.Context, by actor.Actor, ref project.
 	return s.move(ctx, by, p, r, git.Update{Ref: found.Name, Old: found.ID, New: git.ZeroOID})
 }
 
+// DeleteBranchAt deletes a branch as long as it is at a commit, as DeleteBranch
+// does; Conflict when it has moved, or is gone.
+func (s *Service) DeleteBranchAt(ctx context.Context, by actor.Actor, ref project.Ref, name string, at git.OID) error {
+	p, r, err := s.write(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	return s.move(ctx, by, p, r, git.Update{Ref: git.Heads + name, Old: at, New: git.ZeroOID})
+}
+
 // DeleteMerged deletes, in the background, the branches that are merged into
 // the default branch and not protected. Developers and above may.
 func (s *Service) DeleteMerged(ctx context.Context, by actor.Actor, ref project.Ref) error {

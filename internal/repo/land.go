@@ -38,6 +38,13 @@ type Landed struct {
 // Forbidden in the words of the rule that keeps the actor from it.
 func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, l Landing) (Landed, error) {
 	var made Landed
+	may, err := s.MayMerge(ctx, by, p, l.Branch)
+	if err != nil {
+		return made, err
+	}
+	if !may {
+		return made, errs.Forbidden("")
+	}
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
 		return made, err

@@ -185,22 +185,15 @@ func (s *Service) Clashes(ctx context.Context, p *project.Project, target, head 
 // MayMerge tells whether an actor may merge into a branch: whoever may push to
 // it, and where it is protected whom that lets merge.
 func (s *Service) MayMerge(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
-	if !s.mayWrite(by, p) || p.ReadOnly {
-		return false, nil
-	}
-	g, err := s.guard(ctx, by, p)
-	if err != nil {
-		return false, err
-	}
-	rules := g.branches.matching(branch)
-	if len(rules) == 0 {
-		return true, nil
-	}
-	return g.may(ctx, rules, MergeInto)
+	return s.mayMove(ctx, by, p, branch, MergeInto)
 }
 
 // MayPush tells whether an actor may push to a branch.
 func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
+	return s.mayMove(ctx, by, p, branch, PushTo)
+}
+
+func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Project, branch string, a RefAction) (bool, error) {
 	if !s.mayWrite(by, p) || p.ReadOnly {
 		return false, nil
 	}
@@ -212,7 +205,7 @@ func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Projec
 	if len(rules) == 0 {
 		return true, nil
 	}
-	return g.may(ctx, rules, PushTo)
+	return g.may(ctx, rules, a)
 }
 
 // Guarded tells whether a branch is protected, or the default one: it is not
