@@ -13,8 +13,7 @@ import (
 // TestOnce breaks off at every point of the way of a letter: it arrives once.
 func TestOnce(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "owner", "guest")
 		st.project = st.do("owner", "POST /projects", `{"name":"Open","path":"open","visibility":"public"}`, 201)
 		at := fmt.Sprintf("/projects/%d/issues", st.project)
@@ -70,14 +69,13 @@ func TestOnce(t *testing.T) {
 				t.Fatal(row.name)
 			}
 		}
-	}, apptest.Mail(m.URL()))
+	})
 }
 
 // TestLetter looks at a letter as mail programs and people do.
 func TestLetter(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "owner", "guest")
 		st.group = st.do("owner", "POST /groups", `{"name":"Top","path":"top","visibility":"public"}`, 201)
 		st.project = st.do("owner", "POST /projects", fmt.Sprintf(`{"name":"Open | Shop","path":"open","visibility":"public","namespace_id":%d}`, st.group), 201)
@@ -121,14 +119,13 @@ func TestLetter(t *testing.T) {
 		if !regexp.MustCompile(`/top/open/-/issues/1#note_\d+`).MatchString(second.Text) {
 			t.Errorf("it does not lead to the note: %s", second.Text)
 		}
-	}, apptest.Mail(m.URL()))
+	})
 }
 
 // TestOthers tells of what is no issue: pipelines, days, projects that move.
 func TestOthers(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "owner", "worker", "deaf")
 		st.group = st.do("owner", "POST /groups", `{"name":"Top","path":"top","visibility":"private"}`, 201)
 		st.project = st.do("owner", "POST /projects", `{"name":"Shop","path":"shop","visibility":"private","initialize_with_readme":true}`, 201)
@@ -191,5 +188,5 @@ func TestOthers(t *testing.T) {
 		if len(got) != 1 || !strings.Contains(got["worker"].Text, "The project owner/shop has moved to top/shop.") || got["worker"].Subject != "Shop | Project was moved" {
 			t.Errorf("of a project that moved: %v", got)
 		}
-	}, apptest.Mail(m.URL()))
+	})
 }

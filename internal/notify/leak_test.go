@@ -53,8 +53,7 @@ func (st *stage) sent() map[string]mailtest.Letter {
 // between the act and the letter.
 func TestLeaks(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "owner", "guest", "planner", "leaver", "blocked", "unproven", "alien")
 		st.group = st.do("owner", "POST /groups", `{"name":"Secret","path":"secret","visibility":"private"}`, 201)
 		st.project = st.do("owner", "POST /projects", fmt.Sprintf(`{"name":"Vault","path":"vault","namespace_id":%d,"visibility":"private"}`, st.group), 201)
@@ -126,7 +125,7 @@ func TestLeaks(t *testing.T) {
 				}
 			}
 		}
-	}, apptest.Mail(m.URL()))
+	})
 }
 
 // unprove makes the address of somebody one that is not confirmed.
@@ -143,8 +142,7 @@ func (st *stage) unprove(who string) {
 // all, and of an issue that went where he sees nothing.
 func TestPartly(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "owner", "guest")
 		st.project = st.do("owner", "POST /projects", `{"name":"Open","path":"open","visibility":"public"}`, 201)
 		vault := st.do("owner", "POST /projects", `{"name":"Vault","path":"vault","visibility":"private"}`, 201)
@@ -173,5 +171,5 @@ func TestPartly(t *testing.T) {
 		if !strings.Contains(l.Text, "moved the issue to another project") || strings.Contains(l.Text+l.HTML, "vault") {
 			t.Errorf("of where the issue went: %s", l.Text)
 		}
-	}, apptest.Mail(m.URL()))
+	})
 }

@@ -106,8 +106,7 @@ func (st *stage) told(what, want string) map[string]mailtest.Letter {
 // and why.
 func TestWho(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "alice", "bob", "carol", "cust", "dan", "dis", "gus", "men", "sub", "wat")
 		st.group = st.do("alice", "POST /groups", `{"name":"Top","path":"top","visibility":"public"}`, 201)
 		st.project = st.do("alice", "POST /projects", fmt.Sprintf(`{"name":"Plan","path":"plan","namespace_id":%d,"visibility":"public"}`, st.group), 201)
@@ -151,7 +150,7 @@ func TestWho(t *testing.T) {
 		}
 		st.own(issue)
 		st.relabel(at, issue)
-	}, apptest.Mail(m.URL()))
+	})
 }
 
 // own has somebody told of what he does himself.

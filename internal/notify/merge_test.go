@@ -12,8 +12,7 @@ import (
 // TestMergeRequests tells of what happens to a merge request.
 func TestMergeRequests(t *testing.T) {
 	t.Parallel()
-	m := mailtest.Start(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
 		st := newStage(t, s, m, "owner", "ada", "guest", "rev", "wat")
 		st.project = st.do("owner", "POST /projects", `{"name":"Shop","path":"shop","visibility":"private","initialize_with_readme":true}`, 201)
 		at := fmt.Sprintf("/projects/%d", st.project)
@@ -43,5 +42,5 @@ func TestMergeRequests(t *testing.T) {
 			!strings.Contains(l.Text, "ada merged work into main.") || !strings.Contains(l.Text, "/owner/shop/-/merge_requests/1") {
 			t.Errorf("the letter: %v %s", l.Header, l.Text)
 		}
-	}, apptest.Mail(m.URL()))
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
-	"svc/internal/mail/mailtest"
 )
 
 // password is that of every account that apptest makes.
@@ -148,11 +147,4 @@ func (p answer) leads(to string) answer {
 		p.t.Fatalf("status %d to %q, want a redirect to %q: %s", p.status, got, to, p.body)
 	}
 	return p
-}
-
-// mailed is a server with a mail server.
-func mailed(t *testing.T) (apptest.Option, *mailtest.Server) {
-	t.Helper()
-	m := mailtest.Start(t)
-	return apptest.Mail(m.URL()), m
 }

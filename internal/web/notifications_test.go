@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/mail/mailtest"
 )
 
 // TestNotifications chooses what one is told of, on the pages, and leaves an
 // issue by the link in a letter.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
-	option, mail := mailed(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, mail *mailtest.Server) {
 		_, ada := s.User(t, "ada")
 		_, eve := s.User(t, "eve")
 		s.Check(t, apptest.Call{Do: "POST /groups", As: ada, JSON: `{"name":"Top","path":"top","visibility":"private"}`, Status: 201})
@@ -79,5 +79,5 @@ func TestNotifications(t *testing.T) {
 		state("false")
 		tampered := strings.Replace(link, ".Issue.1.", ".Issue.2.", 1)
 		nobody.post(tampered, nil).want(404)
-	}, option)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/db/dbtest"
+	"svc/internal/mail/mailtest"
 	"svc/internal/setting"
 	"svc/internal/user"
 )
@@ -251,8 +252,7 @@ func TestForcedChange(t *testing.T) {
 
 func TestLetters(t *testing.T) {
 	t.Parallel()
-	opt, post := mailed(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, post *mailtest.Server) {
 		id, _ := s.User(t, "ada")
 		b := newBrowser(t, s)
 
@@ -309,13 +309,13 @@ func TestLetters(t *testing.T) {
 		if err != nil || u.Email != "lovelace@example.org" {
 			t.Errorf("the address is %q: %v", u.Email, err)
 		}
-	}, opt)
+	})
 }
 
 func TestNewUsers(t *testing.T) {
 	t.Parallel()
-	opt, post := mailed(t)
-	s := apptest.Start(t, dbtest.SQLite(t), opt)
+	post := mailtest.Start(t)
+	s := apptest.Start(t, dbtest.SQLite(t), apptest.Mail(post.URL()))
 	b := newBrowser(t, s)
 
 	// By an administrator, who leaves the password to the user.

@@ -22,6 +22,7 @@ import (
 	"svc/internal/app"
 	"svc/internal/config"
 	"svc/internal/db/dbtest"
+	"svc/internal/mail/mailtest"
 	"svc/internal/secret"
 	"svc/internal/user"
 )
@@ -82,6 +83,16 @@ func ExternalURL(url string) Option { return func(c *config.Config) { c.External
 func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, Start(t, src, opts...)) })
+}
+
+// EachMailed is Each with a mail server beside each server: a letter of one
+// is not taken for a letter of the other.
+func EachMailed(t *testing.T, f func(t *testing.T, s *Server, post *mailtest.Server)) {
+	t.Helper()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		post := mailtest.Start(t)
+		f(t, Start(t, src, Mail(post.URL())), post)
+	})
 }
 
 // Start starts a server on the database and stops it when the test ends.
