@@ -1,11 +1,9 @@
 package ci
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"svc/internal/actor"
@@ -108,14 +106,6 @@ type unfit struct {
 
 func (u *unfit) Error() string { return "job can not be run: " + string(u.reason) }
 
-// candidate is a project that has jobs for a runner.
-type candidate struct {
-	projectID int64
-	set       int64 // of tags
-	running   int64
-	oldest    int64 // job
-}
-
 // atOnce is how many projects are compared, and how many jobs of one are read
 // at once.
 const (
@@ -123,100 +113,27 @@ const (
 	jobsAtOnce = 16
 )
 
-// claim takes a job for a runner: of the projects that wait, one that has the
-// fewest jobs running, and its oldest job.
+// claim takes a job for a runner, nil when none waits for it.
 func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
-	sets, err := s.servedSets(ctx, r)
-	if err != nil || len(sets) == 0 {
-		return nil, err
-	}
-	refused := map[int64]bool{} // projects that this runner may not serve
-	start := s.turn.Load()
-	for at := (walk{start: start, after: start}); !at.done; {
-		list, err := s.candidates(ctx, r, sets, &at)
-		if err != nil {
-			return nil, fmt.Errorf("look for jobs: %w", err)
-		}
-		for _, c := range list {
-			if c.oldest == 0 || refused[c.projectID] {
-				continue
-			}
-			p, err := s.servable(ctx, r, c.projectID)
-			if err != nil {
-				return nil, err
-			}
-			if p == nil {
-				refused[c.projectID] = true
-				continue
-			}
-			a, err := s.claimFrom(ctx, r, m, p, c)
-			if a != nil || err != nil {
-				s.turn.Store(c.projectID)
-				return a, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-// walk goes once round the projects that wait, by their ids, from where the
-// last one was served: so each is looked at in its turn, however many there
-// are.
-type walk struct {
-	start, after  int64
-	wrapped, done bool
-}
-
-// servedSets are the sets of tags that jobs wait with and the runner serves.
-func (s *Service) servedSets(ctx context.Context, r *Runner) ([]int64, error) {
-	waiting, err := waitingSets(ctx, s.DB)
-	if err != nil {
-		return nil, fmt.Errorf("look for jobs: %w", err)
-	}
-	var served []int64
-	for _, id := range waiting {
-		tags, err := s.tagsOf(ctx, id)
-		if err != nil {
+	for {
+		c, id, err := s.next(ctx, r)
+		if c == nil || err != nil {
 			return nil, err
 		}
-		if r.serves(tags) {
-			served = append(served, id)
+		if !s.taken.take(id) {
+			continue // somebody beside us is about to have it
+		}
+		p, err := s.servable(ctx, r, c.projectID) // it may have changed
+		var a *Assignment
+		if p != nil && err == nil {
+			a, err = s.take(ctx, r, m, p, id)
+		}
+		s.taken.drop(id)
+		if a != nil || err != nil {
+			s.turn.Store(c.projectID)
+			return a, err
 		}
 	}
-	return served, nil
-}
-
-// candidates are the next projects of a walk, the one with the fewest running
-// jobs first.
-func (s *Service) candidates(ctx context.Context, r *Runner, sets []int64, at *walk) ([]candidate, error) {
-	var list []candidate
-	for !at.done && len(list) < atOnce {
-		more := int64(0) // where all sets have been looked at
-		for _, set := range sets {
-			found, err := waitingProjects(ctx, s.DB, r, set, at.after, atOnce)
-			if err != nil {
-				return nil, err
-			}
-			if len(found) == atOnce {
-				if last := found[len(found)-1].projectID; more == 0 || last < more {
-					more = last
-				}
-			}
-			list = append(list, found...)
-		}
-		switch {
-		case more > 0 && !(at.wrapped && more >= at.start):
-			at.after = more
-		case !at.wrapped && at.start > 0:
-			at.after, at.wrapped = 0, true
-		default:
-			at.done = true
-		}
-	}
-	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.running, b.running), cmp.Compare(a.oldest, b.oldest))
-	})
-	return list, nil
 }
 
 // servable gives a project whose jobs the runner may take, nil for others.
@@ -235,29 +152,6 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 		return nil, nil
 	}
 	return p, nil
-}
-
-// claimFrom takes the oldest job of a project that nobody else takes.
-func (s *Service) claimFrom(ctx context.Context, r *Runner, m *Manager, p *project.Project, c candidate) (*Assignment, error) {
-	for ids := []int64{c.oldest}; ; {
-		for _, id := range ids {
-			if !s.taken.take(id) {
-				continue // somebody beside us is about to have it
-			}
-			a, err := s.take(ctx, r, m, p, id)
-			s.taken.drop(id)
-			if a != nil || err != nil {
-				return a, err
-			}
-		}
-		var err error
-		if ids, err = waitingJobs(ctx, s.DB, c.set, p.ID, r.ProtectedOnly, ids[len(ids)-1], jobsAtOnce); err != nil {
-			return nil, fmt.Errorf("look for jobs: %w", err)
-		}
-		if len(ids) == 0 {
-			return nil, nil
-		}
-	}
 }
 
 // take makes a job the runner's, nil when somebody else was faster: whoever

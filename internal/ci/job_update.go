@@ -182,17 +182,22 @@ func (s *Service) sameLog(ctx context.Context, j *Job, u JobUpdate) (bool, error
 	if !ok {
 		return true, nil
 	}
-	size := u.Size
-	have, err := s.logs.size(ctx, j.ID)
-	if err != nil {
-		return false, err
-	}
-	if size == 0 && u.Checksum != "" { // an old runner sends the sum alone
+	size, have := u.Size, int64(-1)
+	if size == 0 { // an old runner sends the sum alone
+		var err error
+		if have, err = s.logs.size(ctx, j.ID); err != nil {
+			return false, err
+		}
 		size = have
 	}
 	same, err := s.checkLog(ctx, j, size, crc)
 	if same || err != nil {
 		return same, err
+	}
+	if have < 0 {
+		if have, err = s.logs.size(ctx, j.ID); err != nil {
+			return false, err
+		}
 	}
 	again, err := s.logs.restarted(ctx, j.ID)
 	if err != nil || again {

@@ -180,6 +180,9 @@ func (s *Service) checkLog(ctx context.Context, j *Job, size int64, crc uint32) 
 	if err != nil {
 		return false, err
 	}
+	if have, sum, known := s.logs.sum(ctx, j.ID); known {
+		return have > limit || have == size && sum == crc, nil
+	}
 	l, err := s.logs.open(ctx, j.ID, true)
 	if err != nil {
 		return false, err

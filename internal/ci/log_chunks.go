@@ -41,6 +41,8 @@ func (l *logChunks) add(ctx context.Context, jobID, at int64, p []byte) (int64, 
 	return at + int64(len(p)), err
 }
 
+func (l *logChunks) sum(context.Context, int64) (int64, uint32, bool) { return 0, 0, false }
+
 func (l *logChunks) size(ctx context.Context, jobID int64) (int64, error) {
 	return l.sizeFrom(ctx, jobID, 0, -before)
 }

@@ -17,7 +17,7 @@ func TestLiveLog(t *testing.T) {
 	t.Parallel()
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
-		testLiveLog(t, &logFiles{dir: t.TempDir()})
+		testLiveLog(t, &logSegments{dir: t.TempDir(), limit: 16})
 	})
 	t.Run("chunks", func(t *testing.T) {
 		t.Parallel()

@@ -13,6 +13,7 @@ type side struct {
 	waiting *waiting
 	tagSets tagSets
 	taken   taking
+	lines   lines
 	turn    atomic.Int64 // the project that was served last
 	watched *watchers
 	changes *changes
@@ -25,7 +26,8 @@ func (s *Service) serveRunners() {
 	s.waiting, s.watched, s.changes = newWaiting(), newWatchers(), newChanges()
 	s.tagSets.known = map[int64][]string{}
 	s.taken.jobs = map[int64]struct{}{}
-	s.logs = &logFiles{dir: s.LogDir}
+	s.lines.made = map[lineKey]*line{}
+	s.logs = &logSegments{dir: s.LogDir, limit: segmentSize}
 	if s.DB.Postgres() { // there may be other nodes
 		s.logs = &logChunks{s.DB}
 	}

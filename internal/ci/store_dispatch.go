@@ -37,7 +37,7 @@ const projectLoad = `
 
 // waitingProjects are projects, after a given one, that have jobs for a runner
 // with one set of tags.
-func waitingProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, limit int) ([]candidate, error) {
+func waitingProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, limit int) ([]*candidate, error) {
 	query, args := stepProjects, []any{set, after, set, set, set}
 	switch r.Kind {
 	case GroupRunner:
@@ -49,8 +49,8 @@ func waitingProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, l
 			AND EXISTS (SELECT 1 FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id) ORDER BY w.project_id`
 		args = []any{set, set, r.ID, after, set}
 	}
-	list, err := db.All(ctx, q, func(s db.Scanner) (candidate, error) {
-		c := candidate{set: set}
+	list, err := db.All(ctx, q, func(s db.Scanner) (*candidate, error) {
+		c := &candidate{set: set}
 		var safe, open *int64
 		err := s.Scan(&c.projectID, &c.running, &safe, &open)
 		if r.ProtectedOnly {
@@ -58,11 +58,11 @@ func waitingProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, l
 		}
 		switch {
 		case safe != nil && open != nil:
-			c.oldest = min(*safe, *open)
+			c.jobs = []int64{min(*safe, *open)}
 		case safe != nil:
-			c.oldest = *safe
+			c.jobs = []int64{*safe}
 		case open != nil:
-			c.oldest = *open
+			c.jobs = []int64{*open}
 		}
 		return c, err
 	}, query+` LIMIT ?`, append(args, limit)...)

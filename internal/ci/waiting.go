@@ -128,11 +128,13 @@ func (s *Service) listen() {
 		if !ok {
 			c.everybody = true
 		}
+		s.lines.forget()
 		s.waiting.tell(c, s.knownTags)
 	})
 	// A runner that was changed is answered, and comes back as it is now.
 	s.Notices.Subscribe(topicRunner, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
+		s.lines.forget()
 		for _, c := range s.waiting.rouse(id) {
 			s.waiting.tell(c, s.knownTags)
 		}
