@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -107,11 +109,12 @@ type API struct {
 	mux       *chi.Mux
 	endpoints []*endpoint
 	forms     encoders
+	pieces    sync.Pool // of buffers for logs
 }
 
 // New builds the API: every resource adds its routes.
 func New(d Deps) *API {
-	a := &API{Deps: d, mux: chi.NewMux()}
+	a := &API{Deps: d, mux: chi.NewMux(), pieces: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
 	a.metadataRoutes()
 	a.userRoutes()

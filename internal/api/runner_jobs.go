@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -118,13 +119,22 @@ type appendTraceParams struct {
 	DebugTrace bool `param:"debug_trace" doc:"The job shows every step, with the values of variables: only Developers may read the log then."`
 }
 
+// pieceKept is the largest piece of a log for which the memory is used again.
+const pieceKept = 128 << 10
+
 // appendTrace adds to a log what a runner sends.
 func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 	at, noRange := rangeStart(c.r.Header.Get("Content-Range"))
-	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, ci.MaxPatch))
-	if err != nil {
+	buf := a.pieces.Get().(*bytes.Buffer)
+	defer func() { // what is as large as pieces seldom are is not held
+		if buf.Reset(); buf.Cap() <= pieceKept {
+			a.pieces.Put(buf)
+		}
+	}()
+	if _, err := buf.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, ci.MaxPatch)); err != nil {
 		return streamed{}, bodyError(err)
 	}
+	text := buf.Bytes()
 	heard, err := a.CI.AppendLog(c, p.ID, p.token(c), ci.LogPatch{At: at, Text: text, Debug: p.DebugTrace})
 	tellRunner(c, heard)
 	switch {

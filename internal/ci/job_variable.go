@@ -32,8 +32,7 @@ func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []de
 	if err != nil {
 		return nil, fmt.Errorf("variables of job %d: %w", j.ID, err)
 	}
-	at := map[string]int{}
-	var out []JobVariable
+	at, out := make(map[string]int, len(list)), list[:0]
 	for _, v := range list {
 		if i, ok := at[v.Key]; ok {
 			out[i] = v
@@ -67,7 +66,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 			return nil, err
 		}
 	}
-	var out []JobVariable
+	out := make([]JobVariable, 0, 128) // more than nearly all have
 	open := func(list []config.Variable) {
 		for _, v := range list {
 			out = append(out, JobVariable{Key: v.Key, Value: v.Value, Public: true, File: v.File, Masked: v.Masked, Raw: v.Raw})
