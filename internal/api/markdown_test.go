@@ -30,7 +30,7 @@ func TestMarkdown(t *testing.T) {
 			{Do: fmt.Sprintf("POST /projects/%d/issues", hidden), As: alice, JSON: `{"title":"SECRET"}`, Status: 201},
 			{Do: fmt.Sprintf("POST /projects/%d/milestones", id), As: alice, JSON: `{"title":"v1"}`, Status: 201},
 		})
-		text := "#1 #2 #9 alice/hidden#1 top/p#1 @bob @top @nobody ~\"two words\" ~none %v1 !1 " + commits[0].ID[:10] + " ![x](/uploads/0/x.png) <script>"
+		text := "#1 #2 #9 alice/hidden#1 top/p#1 p#1 hidden#1 @bob @top @nobody ~\"two words\" ~none %v1 !1 " + commits[0].ID[:10] + " ![x](/uploads/0/x.png) <script>"
 		render := func(as, text, in string) string {
 			t.Helper()
 			var out struct{ HTML string }
@@ -40,7 +40,7 @@ func TestMarkdown(t *testing.T) {
 		here := fmt.Sprintf(`,"project":"%d"`, id)
 		got := render(bob, text, here)
 		for _, want := range []string{
-			`/top/p/-/issues/1" class="gfm gfm-issue" title="An &lt;open&gt; one">#1</a>`, `>top/p#1</a>`, `/bob" class="gfm gfm-user" title="bob">@bob</a>`, `/groups/top" class="gfm gfm-user"`,
+			`/top/p/-/issues/1" class="gfm gfm-issue" title="An &lt;open&gt; one">#1</a>`, `>top/p#1</a>`, `/top/p/-/issues/1" class="gfm gfm-issue" title="An &lt;open&gt; one">p#1</a> hidden#1 `, `/bob" class="gfm gfm-user" title="bob">@bob</a>`, `/groups/top" class="gfm gfm-user"`,
 			`/top/p/-/issues?label_name[]=two+words" class="gfm gfm-label">two words</a>`, `/top/p/-/milestones/1" class="gfm gfm-milestone"`,
 			`/top/p/-/commit/` + commits[0].ID + `" class="gfm gfm-commit" title="m">` + commits[0].ID[:8] + `</a>`, " #2 #9 alice/hidden#1 ", " @nobody ", "~none", "!1",
 			fmt.Sprintf(`src="/-/project/%d/uploads/0/x.png"`, id),
@@ -55,7 +55,7 @@ func TestMarkdown(t *testing.T) {
 		if n := strings.Count(render(alice, text, here), "SECRET"); n != 2 {
 			t.Errorf("alice sees %d secrets", n)
 		}
-		if got := render(dan, "#1 top/p#1", ""); strings.Count(got, "<a ") != 1 {
+		if got := render(dan, "#1 p#1 top/p#1", ""); strings.Count(got, "<a ") != 1 {
 			t.Errorf("outside of a project: %s", got)
 		}
 		s.Table(t, []apptest.Call{

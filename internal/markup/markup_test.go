@@ -66,11 +66,12 @@ func TestReferences(t *testing.T) {
 		{"see #12, and !3.", []markup.Reference{{Kind: markup.Issue, Name: "12"}, {Kind: markup.MergeRequest, Name: "3"}}},
 		{"(#12)", []markup.Reference{{Kind: markup.Issue, Name: "12"}}},
 		{"group/sub/my_project#12", []markup.Reference{{Kind: markup.Issue, Project: "group/sub/my_project", Name: "12"}}},
+		{"beside my_project#12, it!3 and p@0123abc", []markup.Reference{{Kind: markup.Issue, Project: "my_project", Name: "12"}, {Kind: markup.MergeRequest, Project: "it", Name: "3"}, {Kind: markup.Commit, Project: "p", Name: "0123abc"}}},
 		{"thanks @alice.b, @bob.", []markup.Reference{{Kind: markup.User, Name: "alice.b"}, {Kind: markup.User, Name: "bob"}}},
 		{"~bug ~\"two words\" %v1.0", []markup.Reference{{Kind: markup.Label, Name: "bug"}, {Kind: markup.Label, Name: "two words"}, {Kind: markup.Milestone, Name: "v1.0"}}},
 		{"in 0123abc and g/p@0123456789abcdef0123456789abcdef01234567", []markup.Reference{{Kind: markup.Commit, Name: "0123abc"}, {Kind: markup.Commit, Project: "g/p", Name: "0123456789abcdef0123456789abcdef01234567"}}},
 		{"**#1** *@a*", []markup.Reference{{Kind: markup.Issue, Name: "1"}, {Kind: markup.User, Name: "a"}}},
-		{"`#1` [#2](x) a#3 &#35;4x mail@example.org /#5 #6a\n\n    #7\n\n```\n#8\n```\n", nil},
+		{"`#1` [#2](x) &#35;4x mail@example.org /#5 #6a\n\n    #7\n\n```\n#8\n```\n", nil},
 		{"100% sure, ~~gone~~, 1234567890 things, v1!", []markup.Reference{{Kind: markup.Commit, Name: "1234567890"}}},
 	} {
 		var got []markup.Reference

@@ -11,7 +11,7 @@ type Kind string
 
 // The kinds of references, and how they are written.
 const (
-	Issue        Kind = "issue"         // #1, group/project#1
+	Issue        Kind = "issue"         // #1, project#1, group/project#1
 	MergeRequest Kind = "merge_request" // !2, group/project!2
 	User         Kind = "user"          // @name
 	Label        Kind = "label"         // ~name, ~"two words", ~7
@@ -23,7 +23,7 @@ const (
 // Reference is a short name of a thing in a text.
 type Reference struct {
 	Kind    Kind
-	Project string // the path before it; empty for the project of the text
+	Project string // the path before it, or the name of one beside that of the text; empty for this one
 	Name    string
 }
 
@@ -40,10 +40,10 @@ const maxReferences = 200
 // references finds all kinds at once. Before a reference stands nothing that
 // could be a part of a name or of an address.
 var references = regexp.MustCompile(`(^|[^\w/&@#!~%.-])` +
-	`(?:([\w][\w.-]*(?:/[\w][\w.-]*)+)?([#!$])(\d{1,18})\b` + // 2 project, 3 sign, 4 number
+	`(?:([\w][\w.-]*(?:/[\w][\w.-]*)*)?([#!$])(\d{1,18})\b` + // 2 project, 3 sign, 4 number
 	`|@([a-zA-Z0-9_][\w.-]*(?:/[\w.-]+)*)` + // 5 user
 	`|([~%])(?:"([^"\n]{1,255})"|(\w[\w?&.:-]*))` + // 6 sign, 7 quoted, 8 word
-	`|(?:([\w][\w.-]*(?:/[\w][\w.-]*)+)@)?([0-9a-f]{7,40})\b)`) // 9 project, 10 commit
+	`|(?:([\w][\w.-]*(?:/[\w][\w.-]*)*)@)?([0-9a-f]{7,40})\b)`) // 9 project, 10 commit
 
 // piece is a part of a text: plain, or a reference.
 type piece struct {

@@ -158,7 +158,15 @@ func (r *reader) project(path string) (*project.Project, error) {
 	if asked || path == "" {
 		return p, nil
 	}
-	p, err := r.s.Projects.Require(r.ctx, r.by, project.Ref(path), project.NoAccess)
+	full := path
+	if !strings.Contains(path, "/") {
+		here := r.known[""]
+		if here == nil {
+			return nil, nil // there is none beside it
+		}
+		full = here.Namespace.FullPath + "/" + path
+	}
+	p, err := r.s.Projects.Require(r.ctx, r.by, project.Ref(full), project.NoAccess)
 	if err != nil && !hidden(err) {
 		return nil, err
 	}
