@@ -188,5 +188,10 @@ func TestOthers(t *testing.T) {
 		if len(got) != 1 || !strings.Contains(got["worker"].Text, "The project owner/shop has moved to top/shop.") || got["worker"].Subject != "Shop | Project was moved" {
 			t.Errorf("of a project that moved: %v", got)
 		}
+		st.do("owner", fmt.Sprintf("PUT /groups/%d", st.group), `{"name":"Renamed"}`, 200)
+		st.do("owner", fmt.Sprintf("PUT /groups/%d", st.group), `{"path":"up"}`, 200)
+		if got := st.sent(); len(got) != 1 || !strings.Contains(got["worker"].Text, "The project top/shop has moved to up/shop.") {
+			t.Errorf("of a group that moved: %v", got)
+		}
 	})
 }

@@ -75,7 +75,7 @@ func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *pi
 // setGroupAvatar is setAvatar for a group; it gives the group as it is then.
 func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespace, f *picture.File, remove bool) (*Namespace, error) {
 	err := s.replaceAvatar(ctx, s.avatars(true), n.ID, f, remove, func(name string) (was string, err error) {
-		n, err = s.changeGroup(ctx, n.ID, func(tx *db.Tx, n *Namespace) error {
+		n, err = s.changeGroup(ctx, by, n.ID, func(tx *db.Tx, n *Namespace) error {
 			was, n.Avatar = n.Avatar, name
 			return s.recordAvatar(ctx, tx, by, source{group: n}, was, name)
 		})

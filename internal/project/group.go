@@ -191,7 +191,7 @@ func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c Gr
 	if err := c.Avatar.Check(); err != nil {
 		return nil, err
 	}
-	n, err := s.changeGroup(ctx, found.ID, func(tx *db.Tx, n *Namespace) error {
+	n, err := s.changeGroup(ctx, by, found.ID, func(tx *db.Tx, n *Namespace) error {
 		was := *n
 		set(&n.Name, c.Name)
 		set(&n.Path, c.Path)
@@ -217,7 +217,7 @@ func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c Gr
 
 // changeGroup runs f on a group in a transaction and saves what f did to it,
 // with the paths that follow from it.
-func (s *Service) changeGroup(ctx context.Context, id int64, f func(tx *db.Tx, n *Namespace) error) (*Namespace, error) {
+func (s *Service) changeGroup(ctx context.Context, by actor.Actor, id int64, f func(tx *db.Tx, n *Namespace) error) (*Namespace, error) {
 	var n *Namespace
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "namespaces", id); err != nil {
@@ -239,7 +239,7 @@ func (s *Service) changeGroup(ctx context.Context, id int64, f func(tx *db.Tx, n
 		if err := n.putBelow(parent, &n.Visibility); err != nil {
 			return err
 		}
-		return s.placeGroup(ctx, tx, &was, n)
+		return s.placeGroup(ctx, tx, by, &was, n)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change group %d: %w", id, err)
@@ -249,7 +249,7 @@ func (s *Service) changeGroup(ctx context.Context, id int64, f func(tx *db.Tx, n
 
 // placeGroup saves a group and, when its place has changed, leads everything
 // in it there.
-func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) error {
+func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, by actor.Actor, was, n *Namespace) error {
 	if !strings.EqualFold(was.FullPath, n.FullPath) {
 		if err := requireFree(ctx, tx, n.FullPath); err != nil {
 			return err
@@ -267,7 +267,27 @@ func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 	if err := moveBelow(ctx, tx, n.ID, was.FullPath, n.FullPath, was.FullName, n.FullName); err != nil {
 		return err
 	}
+	if err := s.tellMoved(ctx, tx, by.ID, n.ID, was.FullPath, n.FullPath); err != nil {
+		return err
+	}
 	return dropRedirect(ctx, tx, n.FullPath)
+}
+
+// tellMoved lets others know of the projects that have moved with a namespace.
+func (s *Service) tellMoved(ctx context.Context, tx *db.Tx, userID, namespaceID int64, was, is string) error {
+	if was == is {
+		return nil // it has another name
+	}
+	list, err := findPlacesBelow(ctx, tx, namespaceID)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if err := s.tell(ctx, tx, Act{Kind: ProjectMoved, ProjectID: p.id, UserID: userID, Name: p.name, From: was + p.path[len(is):]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkGroup holds the rules of a changed group, also against what is in it.

@@ -140,6 +140,20 @@ func moveProjects(ctx context.Context, q db.Q, id int64, fromPath, toPath string
 	return taken(err)
 }
 
+// placed is a project with where it is.
+type placed struct {
+	id         int64
+	name, path string
+}
+
+// findPlacesBelow gives the projects of a group and of those below it.
+func findPlacesBelow(ctx context.Context, q db.Q, id int64) ([]placed, error) {
+	return db.All(ctx, q, func(s db.Scanner) (p placed, err error) {
+		err = s.Scan(&p.id, &p.name, &p.path)
+		return p, err
+	}, `SELECT id, name, full_path FROM projects WHERE deleted_at IS NULL AND namespace_id IN `+below+` ORDER BY id`, id)
+}
+
 // keepPaths writes down where a namespace, all below it and all their
 // projects are now, so that they are found there after they have moved.
 func keepPaths(ctx context.Context, q db.Q, id int64, now time.Time) error {

@@ -83,7 +83,7 @@ func (s *Service) TransferGroup(ctx context.Context, by actor.Actor, ref Ref, pa
 	if err := s.mayCreateGroup(ctx, by, parentID); err != nil {
 		return nil, err
 	}
-	return s.changeGroup(ctx, found.ID, func(tx *db.Tx, n *Namespace) error {
+	return s.changeGroup(ctx, by, found.ID, func(tx *db.Tx, n *Namespace) error {
 		if same(n.ParentID, parentID) {
 			return errs.Invalid("Transfer failed: Group is already associated to the parent group.")
 		}
@@ -145,5 +145,8 @@ func (s *Service) renameUser(ctx context.Context, tx *db.Tx, namespaceID int64, 
 	if err := keepPaths(ctx, tx, namespaceID, s.Now()); err != nil {
 		return err
 	}
-	return moveProjects(ctx, tx, namespaceID, from, to)
+	if err := moveProjects(ctx, tx, namespaceID, from, to); err != nil {
+		return err
+	}
+	return s.tellMoved(ctx, tx, 0, namespaceID, from, to)
 }
