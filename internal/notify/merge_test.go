@@ -31,11 +31,15 @@ func TestMergeRequests(t *testing.T) {
 			{"another reviewer", "ada", "PUT " + request, fmt.Sprintf(`{"reviewer_ids":[%d]}`, st.ids["owner"]), "owner review_requested, rev participated, wat watching"},
 			{"an assignee", "owner", "PUT " + request, fmt.Sprintf(`{"assignee_ids":[%d]}`, st.ids["rev"]), "ada participated, rev assigned, wat watching"},
 			{"a push, not to those who watch", "ada", "POST " + at + "/repository/files/newer.txt", `{"branch":"work","content":"x","commit_message":"more"}`, "owner review_requested, rev assigned"},
+			{"a note", "owner", "POST " + request + "/notes", `{"body":"well"}`, "ada participated, rev assigned, wat watching"},
+			{"on a line", "rev", "POST " + request + "/discussions", `{"body":"why?","position":{"position_type":"text",{refs},"new_path":"new.txt","old_path":"new.txt","new_line":1}}`, "ada participated, owner review_requested, wat watching"},
+			{"its pipeline runs", "ada", "POST " + at + "/statuses/{sha}", `{"ref":"work","state":"running"}`, ""},
+			{"to be merged when that succeeds", "ada", "PUT " + request + "/merge", `{"auto_merge":true}`, "owner review_requested, rev assigned, wat watching"},
 			{"closed", "rev", "PUT " + request, `{"state_event":"close"}`, "ada participated, owner review_requested, wat watching"},
 			{"reopened", "rev", "PUT " + request, `{"state_event":"reopen"}`, "ada participated, owner review_requested, wat watching"},
 			{"merged", "ada", "PUT " + request + "/merge", `{}`, "owner review_requested, rev assigned, wat watching"},
 		} {
-			st.do(row.who, row.do, row.json, map[bool]int{true: 201, false: 200}[strings.HasPrefix(row.do, "POST")])
+			st.do(row.who, st.fill(request, row.do), st.fill(request, row.json), map[bool]int{true: 201, false: 200}[strings.HasPrefix(row.do, "POST")])
 			last = st.told(row.name, row.want)
 		}
 		if l := last["wat"]; l.Subject != "Re: Shop | Take it (!1)" || l.Header.Get("X-Svc-Mergerequest-Iid") != "1" || l.Header.Get("X-Svc-Mergerequest-State") != "merged" ||
@@ -43,4 +47,23 @@ func TestMergeRequests(t *testing.T) {
 			t.Errorf("the letter: %v %s", l.Header, l.Text)
 		}
 	})
+}
+
+// fill writes the commits of a merge request into a text.
+func (st *stage) fill(request, text string) string {
+	st.t.Helper()
+	if !strings.Contains(text, "{sha}") && !strings.Contains(text, "{refs}") {
+		return text
+	}
+	var m struct {
+		SHA  string
+		Refs struct {
+			Base  string `json:"base_sha"`
+			Head  string `json:"head_sha"`
+			Start string `json:"start_sha"`
+		} `json:"diff_refs"`
+	}
+	st.Check(st.t, apptest.Call{Do: "GET " + request, As: st.as["owner"], Status: 200}).JSON(st.t, &m)
+	refs := fmt.Sprintf(`"base_sha":%q,"head_sha":%q,"start_sha":%q`, m.Refs.Base, m.Refs.Head, m.Refs.Start)
+	return strings.NewReplacer("{sha}", m.SHA, "{refs}", refs).Replace(text)
 }
