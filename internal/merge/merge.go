@@ -209,6 +209,7 @@ func New(d Deps) *Service {
 	d.Projects.OnRemove(removeProjects)
 	d.Repos.OnPush(s.pushed)
 	d.Repos.OnPushed(s.hint)
+	d.Repos.OnLend(s.lent)
 	d.Plan.OnReference(markup.MergeRequest, s.refer)
 	d.Notify.Register(string(plan.MergeKind), letters{s})
 	return s

@@ -37,7 +37,7 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if head == "" {
 		return errs.Forbidden("Source branch does not exist")
 	}
-	source, err := s.Projects.WriteCode(ctx, by, project.RefTo(*m.SourceProjectID))
+	source, err := s.Projects.ReadCode(ctx, by, project.RefTo(*m.SourceProjectID))
 	if errs.KindOf(err) != 0 {
 		return errs.Forbidden("Cannot push to source branch").Because(err)
 	}

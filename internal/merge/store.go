@@ -110,6 +110,14 @@ func findFromBranch(ctx context.Context, q db.Q, projectID int64, branch string)
 		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.source_branch = ? AND i.state = 'opened' AND p.deleted_at IS NULL ORDER BY i.id`, projectID, branch)
 }
 
+// findLending finds the open requests from branches of a project that others may
+// push to.
+func findLending(ctx context.Context, q db.Q, projectID int64) ([]*MergeRequest, error) {
+	return db.All(ctx, q, scanRequest, `
+		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.project_id <> i.source_project_id AND i.state = 'opened' AND i.allow_collaboration
+			AND p.deleted_at IS NULL ORDER BY i.id LIMIT 1000`, projectID)
+}
+
 func findIntoBranch(ctx context.Context, q db.Q, projectID int64, branch string) ([]*MergeRequest, error) {
 	return db.All(ctx, q, scanRequest, `
 		SELECT `+columns+` FROM `+tables+` WHERE i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' ORDER BY i.id LIMIT 1000`, projectID, branch)

@@ -42,7 +42,7 @@ type FileAction struct {
 // clients know, when an action does not fit what is there; Conflict when the
 // branch moved meanwhile; TooLarge.
 func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.Ref, n NewCommit, stats bool) (*project.Project, *CommitDetail, error) {
-	p, r, err := s.write(ctx, by, ref)
+	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Service) Revert(ctx context.Context, by actor.Actor, ref project.Ref, n
 }
 
 func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n Pick, undo bool) (*project.Project, *git.Commit, error) {
-	p, r, err := s.write(ctx, by, ref)
+	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {
 		return nil, nil, err
 	}

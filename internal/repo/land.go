@@ -108,7 +108,7 @@ func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, 
 // head. options are those of the push. Merges are left out, and what changes nothing any more. Unprocessable
 // when they do not go together; the other errors are those of a push.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string) error {
-	p, r, err := s.write(ctx, by, source)
+	p, r, err := s.writeSome(ctx, by, source)
 	if err != nil {
 		return err
 	}

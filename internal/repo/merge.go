@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"svc/internal/actor"
@@ -188,14 +189,23 @@ func (s *Service) MayMerge(ctx context.Context, by actor.Actor, p *project.Proje
 	return s.mayMove(ctx, by, p, branch, MergeInto)
 }
 
-// MayPush tells whether an actor may push to a branch.
+// MayPush tells whether an actor may push to a branch that is there.
 func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
 	return s.mayMove(ctx, by, p, branch, PushTo)
 }
 
 func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Project, branch string, a RefAction) (bool, error) {
-	if !s.mayWrite(by, p) || p.ReadOnly {
+	if p.ReadOnly || p.Archived {
 		return false, nil
+	}
+	if !s.mayWrite(by, p) {
+		if a != PushTo || by.Anonymous() || !s.borrows(by, p) {
+			return false, nil
+		}
+		lent, err := s.lent(ctx, by, p)
+		if err != nil || !slices.Contains(lent, branch) {
+			return false, err
+		}
 	}
 	g, err := s.guard(ctx, by, p)
 	if err != nil {

@@ -42,6 +42,7 @@ type Service struct {
 	listeners []Listener
 	keepers   map[AnnexKind]Keeper
 	hinters   []Hinter
+	lenders   []Lender
 }
 
 // New makes the service, takes on its background work, and takes part in the

@@ -36,9 +36,18 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 	if err != nil {
 		return err
 	}
+	borrows, lent := s.borrows(by, p), []string(nil)
+	if borrows {
+		if lent, err = s.lent(ctx, by, p); err != nil {
+			return err
+		}
+	}
 	for _, c := range push.Changes {
 		if c.Refused == "" {
 			c.Refused = refuseRef(p, c)
+		}
+		if c.Refused == "" && borrows {
+			c.Refused = refuseLent(lent, c)
 		}
 		if c.Refused == "" {
 			if c.Refused, err = g.refuse(ctx, push.Repo, c, from); err != nil {

@@ -98,7 +98,7 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 		}
 		return &Pushing{repo: r, to: annexTarget{s, a, r, by}, name: fmt.Sprintf("annex %d", a.ID), service: s}, nil
 	}
-	p, r, err := s.write(ctx, by, ref)
+	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
