@@ -89,6 +89,8 @@ func TestMergeRequests(t *testing.T) {
 			{Name: "any label", Do: "GET " + at + "?labels=Any", Status: 200, Want: `[{"iid":1}]`},
 			{Name: "not a label", Do: "GET " + at + "?not[labels]=bug", Status: 200, Want: `[{"iid":2}]`},
 			{Name: "milestone", Do: "GET " + at + "?milestone=v1", Status: 200, Want: `[{"iid":1}]`},
+			{Name: "of the milestone", Do: fmt.Sprintf("GET /projects/%d/milestones/%d/merge_requests", id, goal), Status: 200, Want: `[{"iid":1,"detailed_merge_status":"mergeable"}]`},
+			{Name: "of a milestone of the group", Do: fmt.Sprintf("GET /groups/%d/milestones/%d/merge_requests", top, goal), Status: 404},
 			{Name: "author", Do: "GET " + at + "?author_username=alice", Status: 200, Want: `[{"iid":2}]`},
 			{Name: "assignee", Do: fmt.Sprintf("GET %s?assignee_id=%d", at, danID), Status: 200, Want: `[{"iid":2}]`},
 			{Name: "reviewer", Do: "GET " + at + "?reviewer_username=alice", Status: 200, Want: `[{"iid":1}]`},

@@ -20,6 +20,7 @@ func (a *API) milestoneRoutes() {
 		handle(a, "PUT "+in.path+"/milestones/{milestone_id}", writeAPI, m.updateMilestone, does("Change a milestone of "+in.name))
 		handle(a, "DELETE "+in.path+"/milestones/{milestone_id}", writeAPI, m.deleteMilestone, does("Delete a milestone of "+in.name))
 		handle(a, "GET "+in.path+"/milestones/{milestone_id}/issues", readAPI.orNobody(), m.listMilestoneIssues, does("List the issues of a milestone of "+in.name))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}/merge_requests", readAPI.orNobody(), m.listMilestoneRequests, does("List the merge requests of a milestone of "+in.name))
 	}
 	handle(a, "POST /projects/{id}/milestones/{milestone_id}/promote", writeAPI, a.promoteMilestone, status(200), does("Make a milestone of a project one of its group"))
 }
@@ -169,6 +170,15 @@ type milestoneIssuesParams struct {
 func (m memberDoor) listMilestoneIssues(c *call, p milestoneIssuesParams) (page[issueJSON], error) {
 	list, err := m.Plan.MilestoneIssues(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
 	return m.presentIssues(c, p.pageParams, list, false, err)
+}
+
+// listMilestoneRequests: https://docs.gitlab.com/api/milestones/#get-all-merge-requests-assigned-to-a-single-milestone
+func (m memberDoor) listMilestoneRequests(c *call, p milestoneIssuesParams) (page[mergeRequestJSON], error) {
+	list, err := m.Merges.OfMilestone(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
+	if err != nil {
+		return page[mergeRequestJSON]{}, err
+	}
+	return m.mergePage(c, p.pageParams, list, false), nil
 }
 
 // presentIssues is a page of issues.

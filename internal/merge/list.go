@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"svc/internal/actor"
@@ -56,6 +57,17 @@ func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Plac
 		return db.Page[*MergeRequest]{}, err
 	}
 	return s.list(ctx, w, by, f, order, p)
+}
+
+// OfMilestone lists the merge requests of a project or group that are to be done
+// for a milestone of it, to those who see both; NotFound.
+func (s *Service) OfMilestone(ctx context.Context, by actor.Actor, at project.Place, id int64, p db.Paging) (db.Page[*MergeRequest], error) {
+	m, err := s.Plan.Milestone(ctx, by, at, id)
+	if err != nil {
+		return db.Page[*MergeRequest]{}, err
+	}
+	f := Filter{Match: Match{IssueMatch: plan.IssueMatch{MilestoneID: strconv.FormatInt(m.ID, 10)}}}
+	return s.PlaceList(ctx, by, at, f, plan.Sort{By: "created_at", Desc: true}, p)
 }
 
 // at are the conditions on merge requests of a place.
