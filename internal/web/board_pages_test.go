@@ -170,7 +170,10 @@ func TestBoardPages(t *testing.T) {
 
 		// The group's board has them too; lists are ordered and removed.
 		group := st.api("POST /groups/g/boards", url.Values{"name": {"All"}})
-		b.get(fmt.Sprintf("/groups/g/-/boards/%d", group)).want(200, "g/p#3")
+		b.get(fmt.Sprintf("/groups/g/-/boards/%d", group)).want(200, "g/p#3", `href="/groups/g/-/issues/new"`)
+		b.get("/groups/g/-/issues").want(200, `href="/groups/g/-/issues/new"`)
+		b.get("/groups/g/-/issues/new?milestone_id=7").want(200, `href="/g/p/-/issues/new?milestone_id=7"`)
+		b.get("/groups/g/-/issues/new?search=nothing").want(200, "Nothing found")
 		order := func() (names []string) {
 			for _, m := range regexp.MustCompile(`<section class="column"[^>]+aria-label="([^"]+)"`).FindAllStringSubmatch(b.get(at).body, -1) {
 				names = append(names, m[1])

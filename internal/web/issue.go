@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/markup"
 	"svc/internal/plan"
@@ -52,6 +53,7 @@ type issuePage struct {
 	Done    int // of its tasks
 	Tasks   int
 	Links   []linkRow
+	Merges  []mergeRow // that name it
 	People  []*user.User
 	Talk    talk
 	Edits   bool // its title, description and state
@@ -122,6 +124,16 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 	}
 	if p.Links, err = w.linkRows(v, i, h.Place.Ref); err != nil {
 		return err
+	}
+	if h.P.Merges {
+		const most = 20
+		page, err := w.Merges.OfIssue(v, v.actor, h.Place.Ref, iid, false, db.Paging{Limit: most})
+		if err != nil {
+			return err
+		}
+		for _, m := range page.Items {
+			p.Merges = append(p.Merges, newMergeRow(m, m.ProjectID != i.ProjectID))
+		}
 	}
 	return v.show(p)
 }

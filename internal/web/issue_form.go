@@ -18,6 +18,7 @@ import (
 
 func (w *Web) issueFormPages() {
 	w.projectPage("GET issues/new", signedIn, w.newIssue)
+	w.groupPage("GET issues/new", signedIn, w.newGroupIssue)
 	w.projectPage("POST issues", signedIn, w.createIssue)
 	w.projectPage("GET issues/{id}/edit", signedIn, w.editIssue)
 	w.projectPage("POST issues/{id}", signedIn, w.updateIssue)

@@ -145,6 +145,10 @@ func (v *visit) mergeFields(f *form) merge.Fields {
 	title, text, target := v.text("title"), strings.ReplaceAll(f.Get("description"), "\r\n", "\n"), v.text("target_branch")
 	squash, remove := v.ticked("squash"), v.ticked("remove")
 	fields := merge.Fields{Title: &title, Description: &text, TargetBranch: &target, Squash: &squash, RemoveSource: &remove}
+	if v.ticked("lends") { // the form has it
+		open := v.ticked("allow_collaboration")
+		fields.AllowCollaboration = &open
+	}
 	if v.ticked("planned") {
 		v.mergePlan(f, &fields, "labels", "assignees", "reviewers", "milestone")
 	}

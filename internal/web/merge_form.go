@@ -42,6 +42,7 @@ type mergeForm struct {
 	Files     int
 	Chooses   bool // the visitor may say what is planned
 	Squashes  bool // whether to squash can be chosen
+	Lends     bool // whether others may push to the branch can be chosen
 	Labels    []choice
 	Assignees []choice
 	Reviewers []choice
@@ -127,7 +128,7 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 	if p.Into == nil {
 		return p, nil, errs.Forbidden("Merge requests are turned off here.")
 	}
-	p.Chooses = v.level(p.Into) >= project.Guest
+	p.Chooses, p.Lends = v.level(p.Into) >= project.Guest, p.Into.ID != source.ID
 	f.Values.Set("target_project_id", strconv.FormatInt(p.Into.ID, 10))
 	if f.Get("target_branch") == "" {
 		f.Values.Set("target_branch", p.Into.DefaultBranch)
@@ -184,6 +185,7 @@ func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
 	if p.Form.Get("description") == "" {
 		p.Form.Values.Set("description", text)
 	}
+	p.Form.Values.Set("allow_collaboration", on(p.Lends))
 	p.Form.Values.Set("remove", on(p.Into.Settings.RemoveSourceBranchAfterMerge))
 	p.Form.Values.Set("squash", on(p.Into.Settings.SquashOption == "default_on" || p.Into.Settings.SquashOption == "always"))
 	return nil
@@ -273,14 +275,14 @@ func (w *Web) editMerge(v *visit, ref project.Ref) error {
 		return err
 	}
 	m := p.MergeRequest
-	f := filled("title", m.Title, "description", m.Description, "target_branch", m.TargetBranch, "squash", on(m.Squash), "remove", on(m.RemoveSource),
+	f := filled("title", m.Title, "description", m.Description, "target_branch", m.TargetBranch, "squash", on(m.Squash), "remove", on(m.RemoveSource), "allow_collaboration", on(m.AllowCollaboration),
 		"milestone_id", milestoneID(m.Milestone), "was", digest(m.Description))
 	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
 	return w.showChangedMerge(v, p, f)
 }
 
 func (w *Web) showChangedMerge(v *visit, p mergePage, f form) (err error) {
-	page := mergeForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans, Into: p.P.Project, goal: p.Milestone}
+	page := mergeForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans, Lends: p.FromFork() && v.actor.Is(p.AuthorID), Into: p.P.Project, goal: p.Milestone}
 	if page.Branches, err = w.branchNames(v, *p.P); err != nil {
 		return err
 	}

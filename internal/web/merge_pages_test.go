@@ -54,6 +54,8 @@ func TestMergePages(t *testing.T) {
 			"assignee_ids", fmt.Sprint(eveID), "reviewer_ids", fmt.Sprint(eveID), "remove", "1")...).leads(at + "/1")
 		b.submit(full, at, append(branch, "title", "Again")...).want(422, "already exists")
 		one := at + "/1"
+		guest.get("/ada/p/-/milestones/1").want(200, ">Mend it<", `href="/ada/p/-/merge_requests/1"`)
+		guest.get("/ada/p/-/issues/1").want(200, "Merge requests</b>", ">Mend it<")
 		page := b.get(one).want(200, "Ready to be merged", "1 of 1 task done", ">bug<", ">1.0<", `name="sha"`, `href="/ada/p/-/issues/1"`, "Closes", `name="remove" value="1" checked`, "Changes <span class=\"badge\">1</span>")
 		if len(page.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(page.body))
@@ -180,8 +182,10 @@ func TestMergeFromFork(t *testing.T) {
 		full := fork + "merge_requests/new?merge_request[source_branch]=topic"
 		eve.get(full).want(200, "ada/p:main", `value="Add x"`)
 		eve.get(full+"&change=1").want(200, "eve/p</option>", "ada/p</option>")
-		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork").leads(at + "/1")
+		eve.get(full).want(200, `name="allow_collaboration" value="1" checked`)
+		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork", "lends", "1", "allow_collaboration", "1").leads(at + "/1")
 		one := at + "/1"
+		lent(t, s, ada, eveToken)
 		eve.get(one).want(200, "eve/p:topic", "Somebody who may merge").not(`name="sha"`)
 		b.get(one).want(200, `name="sha"`)
 		b.get(one+"/diffs").want(200, "x.txt")
@@ -199,6 +203,34 @@ func TestMergeFromFork(t *testing.T) {
 		// Who does not see the fork sees the request, but nothing of the fork.
 		s.Check(t, apptest.Call{Do: "PUT /projects/eve%2Fp", As: eveToken, Form: url.Values{"visibility": {"private"}}, Status: 200})
 		newBrowser(t, s).get(one).want(200, "(another project):topic").not("eve/p")
+	})
+}
+
+// lent pushes to the branch of a fork from which !1 is: who may merge that may, to
+// this branch alone and while its author allows it.
+func lent(t *testing.T, s *apptest.Server, ada, eve string) {
+	t.Helper()
+	bobID, bob := s.User(t, "bob")
+	_, dan := s.User(t, "dan")
+	s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/members", As: ada, Form: url.Values{"user_id": {fmt.Sprint(bobID)}, "access_level": {"30"}}, Status: 201})
+	s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/protected_branches?name=main", As: ada, Status: 201}) // bob may not merge into it
+	file := func(name, as, branch, start, path string, status int) apptest.Call {
+		return apptest.Call{Name: name, Do: "POST /projects/eve%2Fp/repository/files/" + path, As: as, Status: status,
+			Form: url.Values{"branch": {branch}, "start_branch": {start}, "content": {"x"}, "commit_message": {"Help"}}}
+	}
+	s.Table(t, []apptest.Call{
+		file("who may merge", ada, "topic", "topic", "1.txt", 201), file("who may not", bob, "topic", "topic", "2.txt", 403), file("a stranger", dan, "topic", "topic", "2.txt", 403),
+		file("another branch", ada, "main", "main", "2.txt", 403), file("a new branch", ada, "more", "topic", "2.txt", 403),
+		{Name: "no branch is made", Do: "POST /projects/eve%2Fp/repository/branches?branch=more&ref=topic", As: ada, Status: 403},
+		{Name: "nor deleted", Do: "DELETE /projects/eve%2Fp/repository/branches/topic", As: ada, Status: 403},
+		{Name: "nor a tag", Do: "POST /projects/eve%2Fp/repository/tags?tag_name=v1&ref=topic", As: ada, Status: 403},
+		{Name: "not for others to say", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"allow_collaboration": {"false"}}, Status: 200, Want: `{"allow_collaboration":true}`},
+		{Name: "closed", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"state_event": {"close"}}, Status: 200},
+		file("it lends nothing", ada, "topic", "topic", "2.txt", 403),
+		{Name: "open again", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"state_event": {"reopen"}}, Status: 200},
+		file("it does", ada, "topic", "topic", "2.txt", 201),
+		{Name: "the author allows it no more", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: eve, Form: url.Values{"allow_collaboration": {"false"}}, Status: 200, Want: `{"allow_collaboration":false}`},
+		file("so it ends", ada, "topic", "topic", "3.txt", 403),
 	})
 }
 

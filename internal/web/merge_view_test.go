@@ -47,7 +47,7 @@ func mergeContents() []content {
 		page(rows[0], "overview", mergeBox{Kind: "bad", Squash: "always", Merges: true}), page(rows[1], "overview", mergeBox{Kind: "done"}),
 		page(rows[2], "overview", mergeBox{Kind: "warn", Rebases: true}), page(rows[3], "overview", mergeBox{Kind: "wait", Again: true, Ready: true}),
 		mergeForm{planHead: h, Form: bad, Asks: true, Branches: []string{"main"}, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}},
-		mergeForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Chooses: true, Squashes: true, Labels: boxes, Assignees: boxes,
+		mergeForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Chooses: true, Squashes: true, Lends: true, Labels: boxes, Assignees: boxes,
 			Reviewers: boxes, Goals: goals, Commits: days([]byline{{commit, nil}}), Count: 1, Files: 1, Preview: "<p>x</p>"},
 		mergeForm{planHead: h, Form: filled()}, mergeForm{planHead: h, IID: 1, Form: bad, Branches: []string{"main"}},
 		mergePartPage{planHead: h, mergeRow: rows[0], Which: "reviewers", Choices: boxes}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "milestone", Goals: goals, Form: bad},

@@ -32,6 +32,14 @@ func newMergeRow(m *merge.MergeRequest, away bool) mergeRow {
 	return r
 }
 
+func newMergeRows(list []*merge.MergeRequest, away bool) []mergeRow {
+	var rows []mergeRow
+	for _, m := range list {
+		rows = append(rows, newMergeRow(m, away))
+	}
+	return rows
+}
+
 func mergePath(m *merge.MergeRequest) string {
 	return "/" + m.ProjectPath + "/-/merge_requests/" + strconv.FormatInt(m.IID, 10)
 }
@@ -144,18 +152,11 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	if p.Counts, err = w.Merges.Count(v, v.actor, &h.Place, f); err != nil {
 		return err
 	}
-	p.add(page.Items, h.G != nil)
-	p.Pager = v.pager(page.More)
+	p.Rows, p.Pager = newMergeRows(page.Items, h.G != nil), v.pager(page.More)
 	if p.Labels, p.Milestones, err = w.planNames(v, h.Place); err != nil {
 		return err
 	}
 	return v.show(p)
-}
-
-func (p *mergesPage) add(list []*merge.MergeRequest, away bool) {
-	for _, m := range list {
-		p.Rows = append(p.Rows, newMergeRow(m, away))
-	}
 }
 
 // ownMerges lists what somebody is to do in all projects, is to look at, or
@@ -177,7 +178,6 @@ func (w *Web) ownMerges(v *visit) error {
 	if p.Counts, err = w.Merges.Count(v, v.actor, nil, f); err != nil {
 		return err
 	}
-	p.add(page.Items, true)
-	p.Pager = v.pager(page.More)
+	p.Rows, p.Pager = newMergeRows(page.Items, true), v.pager(page.More)
 	return v.show(p)
 }

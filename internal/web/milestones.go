@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"time"
 
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -95,6 +96,8 @@ type milestonePage struct {
 	Text     template.HTML
 	Shown    string // opened or closed
 	Issues   []issueRow
+	Merges   []mergeRow // the newest
+	More     bool       // there are more than these
 	Pager    pager
 	Promotes bool
 }
@@ -142,6 +145,14 @@ func (w *Web) milestone(v *visit, in project.Place) error {
 			return err
 		}
 		p.Issues, p.Pager = w.issueRows(page.Items, h.G != nil), v.pager(page.More)
+	}
+	if h.G != nil || h.P.Merges {
+		const most = 20
+		page, err := w.Merges.OfMilestone(v, v.actor, h.Place, m.ID, db.Paging{Limit: most})
+		if err != nil {
+			return err
+		}
+		p.Merges, p.More = newMergeRows(page.Items, h.G != nil), page.More
 	}
 	if p.Text, err = w.preview(v, h.Place, m.Description); err != nil {
 		return err

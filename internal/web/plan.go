@@ -48,7 +48,7 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 		if err != nil {
 			return p, err
 		}
-		p.G = &g
+		p.G, p.Adds = &g, p.User && tab == "issues"
 		p.Plans, err = w.plansIn(v, g.Group)
 		return p, err
 	}

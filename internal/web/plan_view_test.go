@@ -3,6 +3,7 @@ package web
 import (
 	"time"
 
+	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -26,6 +27,7 @@ func planContents() []content {
 	}
 	done := &plan.Issue{ID: 2, IID: 2, ProjectPath: "g/p", Title: "U", State: plan.Closed, Author: ada, ClosedBy: ada, ClosedAt: &now, CreatedAt: now}
 	rows := []issueRow{{Issue: issue, Path: "/g/p/-/issues/1", Ref: "#1"}, {Issue: done, Path: "/g/p/-/issues/2", Ref: "#2"}}
+	requests := []mergeRow{newMergeRow(&merge.MergeRequest{IID: 1, ProjectPath: "g/p", Title: "T", State: merge.Opened, Author: ada, CreatedAt: now}, false)}
 	said := talk{At: "/g/p/-/issues/1", Base: "/g/p/-/", Word: "issue", May: true, Settles: true, Insider: true, Locked: true, Event: "close"}
 	bad := form{Errors: map[string][]string{"title": {"is wrong"}, "name": {"is wrong"}}, Error: "no"}
 	boxes, goals := []choice{{Value: "1", Label: "x", On: true, Chip: label}, {Value: "2", Label: "Ada", User: ada}}, []option{{"0", "None"}, {"1", "1.0"}}
@@ -35,8 +37,9 @@ func planContents() []content {
 	return []content{
 		issuesPage{planHead: at("issues"), Query: issueQuery{State: "opened", Labels: []string{"bug"}}, Rows: rows, Counts: plan.Counts{All: 2}, Labels: []string{"bug"}, Milestones: []string{"1.0"}},
 		issuesPage{planHead: above, Query: issueQuery{State: "all"}}, issuesPage{Own: true, Query: issueQuery{Scope: "assigned_to_me"}},
-		issuePage{planHead: at("issues"), issueRow: rows[0], Text: "<p>x</p>", Done: 1, Tasks: 2, Links: []linkRow{{rows[1], 1, "blocks"}}, People: []*user.User{ada}, Talk: said, Edits: true, Deletes: true, Member: true},
+		issuePage{planHead: at("issues"), issueRow: rows[0], Text: "<p>x</p>", Done: 1, Tasks: 2, Links: []linkRow{{rows[1], 1, "blocks"}}, People: []*user.User{ada}, Merges: requests, Talk: said, Edits: true, Deletes: true, Member: true},
 		issuePage{planHead: at("issues"), issueRow: rows[1]},
+		wherePage{planHead: above, Rows: []whereRow{{in, "/g/p/-/issues/new"}}}, wherePage{planHead: above, Search: "x"}, wherePage{planHead: above},
 		movePage{planHead: at("issues"), issueRow: rows[0], Form: bad},
 		issueForm{planHead: at("issues"), Form: bad, Preview: "<p>x</p>", Chooses: true, Hides: true, Labels: boxes, Assignees: boxes, Goals: goals}, issueForm{planHead: at("issues"), IID: 1, Form: filled("title", "T")},
 		partPage{planHead: at("issues"), issueRow: rows[0], Which: "labels", Choices: boxes}, partPage{planHead: at("issues"), issueRow: rows[0], Which: "milestone", Goals: goals, Form: bad},
@@ -45,7 +48,7 @@ func planContents() []content {
 		labelsPage{planHead: at("labels"), Rows: []labelRow{{Label: label, Own: true, Promotes: true}, {Label: label, Above: true}}}, labelsPage{planHead: at("labels"), Search: "x"}, labelsPage{planHead: above},
 		labelForm{planHead: at("labels"), Form: bad}, labelForm{planHead: at("labels"), ID: 1, Form: filled("name", "bug", "color", "#ff0000")},
 		milestonesPage{planHead: at("milestones"), State: "active", Rows: []goalRow{reached}}, milestonesPage{planHead: above, State: "closed"},
-		milestonePage{planHead: at("milestones"), goalRow: reached, Text: "<p>x</p>", Shown: "opened", Issues: rows, Promotes: true}, milestonePage{planHead: at("milestones"), goalRow: goalRow{Milestone: goal}, Shown: "closed"},
+		milestonePage{planHead: at("milestones"), goalRow: reached, Text: "<p>x</p>", Shown: "opened", Issues: rows, Merges: requests, More: true, Promotes: true}, milestonePage{planHead: at("milestones"), goalRow: goalRow{Milestone: goal}, Shown: "closed"},
 		milestoneForm{planHead: at("milestones"), Form: bad, Look: "<p>x</p>"}, milestoneForm{planHead: at("milestones"), IID: 1, Form: filled("title", "1.0")},
 		boardPage{planHead: at("boards"), Board: board, Boards: []*plan.Board{board, {ID: 2, Name: "Other"}}, Columns: columns}, boardPage{planHead: at("boards"), Board: board, Columns: columns[:1], Only: true},
 		boardFormPage{planHead: at("boards"), Board: board, Form: bad, Labels: goals, People: goals, Goals: goals},

@@ -1,0 +1,48 @@
+package web
+
+import (
+	"svc/internal/project"
+)
+
+// wherePage asks for which project of a group an issue is.
+type wherePage struct {
+	planHead
+	Search string
+	Rows   []whereRow
+	Pager  pager
+}
+
+// whereRow is a project with the address of its form, which keeps what the
+// address of this page says of the issue.
+type whereRow struct {
+	*project.Project
+	To string
+}
+
+func (wherePage) view() string    { return "issue_where" }
+func (p wherePage) title() string { return "New issue · " + p.Name() }
+
+// newGroupIssue offers the projects of a group that have issues.
+func (w *Web) newGroupIssue(v *visit, ref project.Ref) error {
+	h, err := w.planHead(v, project.Place{Ref: ref, Group: true}, "issues")
+	if err != nil {
+		return err
+	}
+	p, live := wherePage{planHead: h, Search: v.param("search")}, false
+	found, err := w.Projects.GroupProjects(v, v.actor, ref, project.GroupFilter{Subgroups: true}, project.Filter{Search: p.Search, Archived: &live, WithIssues: true}, orders()[""], v.paging())
+	if err != nil {
+		return err
+	}
+	said := v.r.URL.Query()
+	said.Del("search")
+	said.Del("page")
+	for _, in := range found.Items {
+		to := pathTo(in.FullPath) + "/-/issues/new"
+		if len(said) > 0 {
+			to += "?" + said.Encode()
+		}
+		p.Rows = append(p.Rows, whereRow{in, to})
+	}
+	p.Pager = v.pager(found.More)
+	return v.show(p)
+}
