@@ -93,6 +93,8 @@ func TestSettings(t *testing.T) {
 			{Name: "out of range", Do: "PUT /application/settings", As: root, JSON: `{"minimum_password_length":1,"max_login_attempts":0}`, Status: 400,
 				Want: `{"message":{"minimum_password_length":["must be greater than or equal to 8"],"max_login_attempts":["must be greater than or equal to 1"]}}`},
 			{Name: "wrong type", Do: "PUT /application/settings", As: root, JSON: `{"minimum_password_length":"many"}`, Status: 400, Want: `{"error":"minimum_password_length is invalid"}`},
+			{Name: "no such value", Do: "PUT /application/settings", As: root, JSON: `{"email_confirmation_setting":"later"}`, Status: 400, Want: `{"error":"email_confirmation_setting does not have a valid value"}`},
+			{Name: "one of the values", Do: "PUT /application/settings", As: root, JSON: `{"email_confirmation_setting":"soft"}`, Status: 200, Want: `{"email_confirmation_setting":"soft"}`},
 			{Name: "change", Do: "PUT /application/settings", As: root, JSON: `{"minimum_password_length":12,"default_projects_limit":3,"user_default_external":true,"can_create_group":false,"user_defaults_to_private_profile":true}`, Status: 200,
 				Want: `{"minimum_password_length":12,"default_projects_limit":3}`},
 			{Name: "kept", Do: "GET /application/settings", As: root, Status: 200, Want: `{"minimum_password_length":12,"max_login_attempts":10}`},

@@ -319,6 +319,8 @@ func TestOAuthPassword(t *testing.T) {
 		if _, err := s.Users.EnrollTwoFactor(t.Context(), actor.System(), careful, "svc"); err != nil {
 			t.Fatal(err)
 		}
+		given, _ := s.User(t, "given")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d", given), As: root, JSON: `{"password":"of somebody else"}`, Status: 200})
 		login := func(name string, changes ...string) url.Values {
 			return changed(url.Values{"grant_type": {"password"}, "username": {name}, "password": {"a good password"}}, changes)
 		}
@@ -346,6 +348,7 @@ func TestOAuthPassword(t *testing.T) {
 			{Name: "wrong password", Do: "POST //oauth/token", Form: login("alice", "password", "x"), Status: 400, Want: refused},
 			{Name: "unknown user", Do: "POST //oauth/token", Form: login("nobody"), Status: 400, Want: refused},
 			{Name: "blocked", Do: "POST //oauth/token", Form: login("blocked"), Status: 400, Want: refused},
+			{Name: "a password that has to be changed", Do: "POST //oauth/token", Form: login("given", "password", "of somebody else"), Status: 400, Want: refused},
 			{Name: "two-factor authentication", Do: "POST //oauth/token", Form: login("careful"), Status: 400, Want: refused},
 			{Name: "two-factor authentication and a wrong password", Do: "POST //oauth/token", Form: login("careful", "password", "x"), Status: 400, Want: refused},
 		})

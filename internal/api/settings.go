@@ -17,36 +17,37 @@ func (a *API) getSettings(c *call, _ struct{}) (settingsJSON, error) {
 }
 
 type settingsParams struct {
-	DefaultProjectsLimit    *int  `param:"default_projects_limit"`
-	CanCreateGroup          *bool `param:"can_create_group"`
-	DefaultExternal         *bool `param:"user_default_external"`
-	DefaultToPrivateProfile *bool `param:"user_defaults_to_private_profile"`
-	MinimumPasswordLength   *int  `param:"minimum_password_length"`
-	MaxLoginAttempts        *int  `param:"max_login_attempts"`
-	UnlockMinutes           *int  `param:"failed_login_attempts_unlock_period_in_minutes"`
-	SessionMinutes          *int  `param:"session_expire_delay" doc:"Minutes."`
-	SignUpEnabled           *bool `param:"signup_enabled" doc:"Whether people may make an account for themselves."`
-	SignUpApproval          *bool `param:"require_admin_approval_after_user_signup" doc:"Whether such an account waits for an administrator."`
-	MaxTokenLifetimeDays    *int  `param:"max_personal_access_token_lifetime" doc:"Days."`
-	ImpersonationEnabled    *bool `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
-	MaxInstanceVariables    *int  `param:"max_instance_variables"`
-	AllowRegistrationTokens *bool `param:"allow_runner_registration_token" doc:"Whether runners may register by a registration token."`
-	MaxLogMegabytes         *int  `param:"ci_max_log_megabytes" doc:"Megabytes of the log of one job."`
-	MaxArtifactMegabytes    *int  `param:"max_artifacts_size" doc:"Megabytes of one artifact."`
-	ArtifactDays            *int  `param:"ci_default_artifact_days" doc:"Days that artifacts are kept unless the job says otherwise; 0 is for ever."`
-	LogDays                 *int  `param:"ci_log_retention_days" doc:"Days that logs of finished jobs are kept; 0 is for ever."`
-	PipelineDays            *int  `param:"ci_pipeline_retention_days" doc:"Days that finished pipelines are kept; 0 is for ever."`
-	RemoteIncludes          *bool `param:"ci_remote_includes_enabled" doc:"Whether CI files may include files of other sites."`
-	AllowLocalRequests      *bool `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
-	MaxPushMegabytes        *int  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
-	DiffMaxFiles            *int  `param:"diff_max_files"`
-	DiffMaxLines            *int  `param:"diff_max_lines"`
-	AuthEnabled             *bool `param:"throttle_authenticated_api_enabled"`
-	AuthRequests            *int  `param:"throttle_authenticated_api_requests_per_period"`
-	AuthSeconds             *int  `param:"throttle_authenticated_api_period_in_seconds"`
-	UnauthEnabled           *bool `param:"throttle_unauthenticated_api_enabled"`
-	UnauthRequests          *int  `param:"throttle_unauthenticated_api_requests_per_period"`
-	UnauthSeconds           *int  `param:"throttle_unauthenticated_api_period_in_seconds"`
+	DefaultProjectsLimit    *int                  `param:"default_projects_limit"`
+	CanCreateGroup          *bool                 `param:"can_create_group"`
+	DefaultExternal         *bool                 `param:"user_default_external"`
+	DefaultToPrivateProfile *bool                 `param:"user_defaults_to_private_profile"`
+	MinimumPasswordLength   *int                  `param:"minimum_password_length"`
+	MaxLoginAttempts        *int                  `param:"max_login_attempts"`
+	UnlockMinutes           *int                  `param:"failed_login_attempts_unlock_period_in_minutes"`
+	SessionMinutes          *int                  `param:"session_expire_delay" doc:"Minutes."`
+	SignUpEnabled           *bool                 `param:"signup_enabled" doc:"Whether people may make an account for themselves."`
+	SignUpApproval          *bool                 `param:"require_admin_approval_after_user_signup" doc:"Whether such an account waits for an administrator."`
+	Confirmation            *setting.Confirmation `param:"email_confirmation_setting" enum:"off,soft,hard" doc:"Whether passwords open accounts whose address is not confirmed: off, they do; soft, for three days; hard, they do not."`
+	MaxTokenLifetimeDays    *int                  `param:"max_personal_access_token_lifetime" doc:"Days."`
+	ImpersonationEnabled    *bool                 `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
+	MaxInstanceVariables    *int                  `param:"max_instance_variables"`
+	AllowRegistrationTokens *bool                 `param:"allow_runner_registration_token" doc:"Whether runners may register by a registration token."`
+	MaxLogMegabytes         *int                  `param:"ci_max_log_megabytes" doc:"Megabytes of the log of one job."`
+	MaxArtifactMegabytes    *int                  `param:"max_artifacts_size" doc:"Megabytes of one artifact."`
+	ArtifactDays            *int                  `param:"ci_default_artifact_days" doc:"Days that artifacts are kept unless the job says otherwise; 0 is for ever."`
+	LogDays                 *int                  `param:"ci_log_retention_days" doc:"Days that logs of finished jobs are kept; 0 is for ever."`
+	PipelineDays            *int                  `param:"ci_pipeline_retention_days" doc:"Days that finished pipelines are kept; 0 is for ever."`
+	RemoteIncludes          *bool                 `param:"ci_remote_includes_enabled" doc:"Whether CI files may include files of other sites."`
+	AllowLocalRequests      *bool                 `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
+	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
+	DiffMaxFiles            *int                  `param:"diff_max_files"`
+	DiffMaxLines            *int                  `param:"diff_max_lines"`
+	AuthEnabled             *bool                 `param:"throttle_authenticated_api_enabled"`
+	AuthRequests            *int                  `param:"throttle_authenticated_api_requests_per_period"`
+	AuthSeconds             *int                  `param:"throttle_authenticated_api_period_in_seconds"`
+	UnauthEnabled           *bool                 `param:"throttle_unauthenticated_api_enabled"`
+	UnauthRequests          *int                  `param:"throttle_unauthenticated_api_requests_per_period"`
+	UnauthSeconds           *int                  `param:"throttle_unauthenticated_api_period_in_seconds"`
 }
 
 func (p *settingsParams) apply(s *setting.Settings) {
@@ -60,6 +61,7 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.SessionMinutes, p.SessionMinutes)
 	give(&s.SignUpEnabled, p.SignUpEnabled)
 	give(&s.SignUpApproval, p.SignUpApproval)
+	give(&s.Confirmation, p.Confirmation)
 	give(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
 	give(&s.ImpersonationEnabled, p.ImpersonationEnabled)
 	give(&s.MaxInstanceVariables, p.MaxInstanceVariables)
@@ -99,37 +101,38 @@ func (a *API) updateSettings(c *call, p settingsParams) (settingsJSON, error) {
 }
 
 type settingsJSON struct {
-	ID                      int64 `json:"id"`
-	DefaultProjectsLimit    int   `json:"default_projects_limit"`
-	CanCreateGroup          bool  `json:"can_create_group"`
-	DefaultExternal         bool  `json:"user_default_external"`
-	DefaultToPrivateProfile bool  `json:"user_defaults_to_private_profile"`
-	MinimumPasswordLength   int   `json:"minimum_password_length"`
-	MaxLoginAttempts        int   `json:"max_login_attempts"`
-	UnlockMinutes           int   `json:"failed_login_attempts_unlock_period_in_minutes"`
-	SessionMinutes          int   `json:"session_expire_delay"`
-	SignUpEnabled           bool  `json:"signup_enabled"`
-	SignUpApproval          bool  `json:"require_admin_approval_after_user_signup"`
-	MaxTokenLifetimeDays    int   `json:"max_personal_access_token_lifetime"`
-	ImpersonationEnabled    bool  `json:"impersonation_enabled"`
-	MaxInstanceVariables    int   `json:"max_instance_variables"`
-	AllowRegistrationTokens bool  `json:"allow_runner_registration_token"`
-	MaxLogMegabytes         int   `json:"ci_max_log_megabytes"`
-	MaxArtifactMegabytes    int   `json:"max_artifacts_size"`
-	ArtifactDays            int   `json:"ci_default_artifact_days"`
-	LogDays                 int   `json:"ci_log_retention_days"`
-	PipelineDays            int   `json:"ci_pipeline_retention_days"`
-	RemoteIncludes          bool  `json:"ci_remote_includes_enabled"`
-	AllowLocalRequests      bool  `json:"allow_local_requests_from_web_hooks_and_services"`
-	MaxPushMegabytes        int   `json:"receive_max_input_size"`
-	DiffMaxFiles            int   `json:"diff_max_files"`
-	DiffMaxLines            int   `json:"diff_max_lines"`
-	AuthEnabled             bool  `json:"throttle_authenticated_api_enabled"`
-	AuthRequests            int   `json:"throttle_authenticated_api_requests_per_period"`
-	AuthSeconds             int   `json:"throttle_authenticated_api_period_in_seconds"`
-	UnauthEnabled           bool  `json:"throttle_unauthenticated_api_enabled"`
-	UnauthRequests          int   `json:"throttle_unauthenticated_api_requests_per_period"`
-	UnauthSeconds           int   `json:"throttle_unauthenticated_api_period_in_seconds"`
+	ID                      int64  `json:"id"`
+	DefaultProjectsLimit    int    `json:"default_projects_limit"`
+	CanCreateGroup          bool   `json:"can_create_group"`
+	DefaultExternal         bool   `json:"user_default_external"`
+	DefaultToPrivateProfile bool   `json:"user_defaults_to_private_profile"`
+	MinimumPasswordLength   int    `json:"minimum_password_length"`
+	MaxLoginAttempts        int    `json:"max_login_attempts"`
+	UnlockMinutes           int    `json:"failed_login_attempts_unlock_period_in_minutes"`
+	SessionMinutes          int    `json:"session_expire_delay"`
+	SignUpEnabled           bool   `json:"signup_enabled"`
+	SignUpApproval          bool   `json:"require_admin_approval_after_user_signup"`
+	Confirmation            string `json:"email_confirmation_setting" enum:"off,soft,hard"`
+	MaxTokenLifetimeDays    int    `json:"max_personal_access_token_lifetime"`
+	ImpersonationEnabled    bool   `json:"impersonation_enabled"`
+	MaxInstanceVariables    int    `json:"max_instance_variables"`
+	AllowRegistrationTokens bool   `json:"allow_runner_registration_token"`
+	MaxLogMegabytes         int    `json:"ci_max_log_megabytes"`
+	MaxArtifactMegabytes    int    `json:"max_artifacts_size"`
+	ArtifactDays            int    `json:"ci_default_artifact_days"`
+	LogDays                 int    `json:"ci_log_retention_days"`
+	PipelineDays            int    `json:"ci_pipeline_retention_days"`
+	RemoteIncludes          bool   `json:"ci_remote_includes_enabled"`
+	AllowLocalRequests      bool   `json:"allow_local_requests_from_web_hooks_and_services"`
+	MaxPushMegabytes        int    `json:"receive_max_input_size"`
+	DiffMaxFiles            int    `json:"diff_max_files"`
+	DiffMaxLines            int    `json:"diff_max_lines"`
+	AuthEnabled             bool   `json:"throttle_authenticated_api_enabled"`
+	AuthRequests            int    `json:"throttle_authenticated_api_requests_per_period"`
+	AuthSeconds             int    `json:"throttle_authenticated_api_period_in_seconds"`
+	UnauthEnabled           bool   `json:"throttle_unauthenticated_api_enabled"`
+	UnauthRequests          int    `json:"throttle_unauthenticated_api_requests_per_period"`
+	UnauthSeconds           int    `json:"throttle_unauthenticated_api_period_in_seconds"`
 }
 
 func toSettings(s setting.Settings) settingsJSON {
@@ -137,7 +140,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		ID: 1, DefaultProjectsLimit: s.DefaultProjectsLimit, CanCreateGroup: s.CanCreateGroup,
 		DefaultExternal: s.DefaultExternal, DefaultToPrivateProfile: s.DefaultToPrivateProfile,
 		MinimumPasswordLength: s.MinimumPasswordLength, MaxLoginAttempts: s.MaxLoginAttempts, UnlockMinutes: s.UnlockMinutes,
-		SessionMinutes: s.SessionMinutes, SignUpEnabled: s.SignUpEnabled, SignUpApproval: s.SignUpApproval, MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
+		SessionMinutes: s.SessionMinutes, SignUpEnabled: s.SignUpEnabled, SignUpApproval: s.SignUpApproval, Confirmation: string(s.Confirmation), MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
 		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
 		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,

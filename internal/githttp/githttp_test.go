@@ -181,6 +181,11 @@ func TestCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		second := s.Token(t, secondID, "read_repository")
+		givenID, given := s.User(t, "given")
+		other := "a password of another"
+		if _, err := s.Users.Update(t.Context(), actor.System(), givenID, user.Change{Password: &other}); err != nil {
+			t.Fatal(err)
+		}
 		read, write := refs("alice/secret", "git-upload-pack"), refs("alice/secret", "git-receive-pack")
 		open := refs("alice/open", "git-upload-pack")
 		asks := []ask{
@@ -202,6 +207,8 @@ func TestCredentials(t *testing.T) {
 			{name: "job token by its public name", login: "gitlab-ci-token", password: alice, path: open, status: 401, text: "job token"},
 			{name: "blocked", login: "blocked", password: blocked, path: open, status: 403, text: "blocked"},
 			{name: "blocked, by password", login: "blocked", password: password, path: open, status: 403, text: "blocked"},
+			{name: "a password that has to be changed", login: "given", password: other, path: open, status: 403, text: "sign in with a browser"},
+			{name: "a token meanwhile", login: "given", password: given, path: open, status: 200},
 			{name: "two-factor", login: "second", password: password, path: open, status: 401, text: "personal access token with the scope"},
 			{name: "two-factor, by token", login: "second", password: second, path: open, status: 200},
 		}

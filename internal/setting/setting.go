@@ -33,6 +33,7 @@ type Settings struct {
 	SessionMinutes        int // how long an idle session lives
 	SignUpEnabled         bool
 	SignUpApproval        bool // who signs up waits for an administrator
+	Confirmation          Confirmation
 
 	// Tokens.
 	MaxTokenLifetimeDays int
@@ -60,6 +61,21 @@ type Settings struct {
 	UnauthenticatedAPI Throttle
 }
 
+// Confirmation says whether passwords open accounts whose address is not
+// confirmed.
+type Confirmation string
+
+// The values: they do, they do for SoftDays, they do not.
+const (
+	ConfirmOff  Confirmation = "off"
+	ConfirmSoft Confirmation = "soft"
+	ConfirmHard Confirmation = "hard"
+)
+
+// SoftDays is how long a new account waits for its confirmation where that is
+// soft.
+const SoftDays = 3
+
 // Throttle is a limit on the rate of requests.
 type Throttle struct {
 	Enabled  bool
@@ -77,6 +93,7 @@ func Default() Settings {
 		UnlockMinutes:           10,
 		SessionMinutes:          7 * 24 * 60,
 		SignUpApproval:          true,
+		Confirmation:            ConfirmOff,
 		MaxTokenLifetimeDays:    365,
 		ImpersonationEnabled:    true,
 		MaxInstanceVariables:    100,
@@ -95,7 +112,7 @@ func Default() Settings {
 // the values that it may take.
 type field struct {
 	name     string
-	value    any // *int or *bool
+	value    any // *int, *bool or *Confirmation
 	min, max int // of an *int
 }
 
@@ -113,6 +130,7 @@ func (s *Settings) fields() []field {
 		{"session_expire_delay", &s.SessionMinutes, 1, maxCount},
 		{"signup_enabled", &s.SignUpEnabled, 0, 0},
 		{"require_admin_approval_after_user_signup", &s.SignUpApproval, 0, 0},
+		{"email_confirmation_setting", &s.Confirmation, 0, 0},
 		{"max_personal_access_token_lifetime", &s.MaxTokenLifetimeDays, 1, 400},
 		{"impersonation_enabled", &s.ImpersonationEnabled, 0, 0},
 		{"max_instance_variables", &s.MaxInstanceVariables, 0, 10_000},
@@ -258,6 +276,9 @@ func (s *Settings) check() error {
 		case ok && *n > f.max:
 			wrong[f.name] = []string{fmt.Sprintf("must be less than or equal to %d", f.max)}
 		}
+		if c, ok := f.value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
+			wrong[f.name] = []string{"must be off, soft or hard"}
+		}
 	}
 	if len(wrong) > 0 {
 		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
@@ -266,7 +287,7 @@ func (s *Settings) check() error {
 }
 
 func encode(v any) string {
-	text, _ := json.Marshal(v) // numbers and booleans always encode
+	text, _ := json.Marshal(v) // numbers, booleans and texts always encode
 	return string(text)
 }
 

@@ -61,6 +61,9 @@ func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User,
 	if err := a.user.mayEnter(); err != nil {
 		return nil, nil, err
 	}
+	if err := a.user.unconfirmed(settings.Confirmation, s.Now()); err != nil {
+		return nil, nil, err
+	}
 	if a.user.TwoFactorEnabled && r.Code == "" {
 		return nil, nil, TwoFactorRequired{Ticket: s.halfway(a, r)}
 	}
@@ -101,14 +104,25 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 
 // CheckPassword gives the actor behind a login and password, for protocols
 // without sessions. It refuses like SignIn; an account with two-factor
-// authentication is always TwoFactorRequired, and a deactivated one Forbidden.
+// authentication is always TwoFactorRequired, and a deactivated one Forbidden,
+// like one whose user has to choose a password of his own first.
 func (s *Service) CheckPassword(ctx context.Context, login, password, ip string) (actor.Actor, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return actor.Actor{}, err
+	}
 	a, err := s.checkLogin(ctx, login, password, ip)
 	if err != nil {
 		return actor.Actor{}, err
 	}
 	if err := a.user.State.refusal(); err != nil {
 		return actor.Actor{}, err
+	}
+	if err := a.user.unconfirmed(settings.Confirmation, s.Now()); err != nil {
+		return actor.Actor{}, err
+	}
+	if a.user.MustChangePassword { // somebody else knows it, and there is no page here to change it on
+		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: sign in with a browser.")
 	}
 	if a.user.TwoFactorEnabled {
 		return actor.Actor{}, TwoFactorRequired{}
@@ -180,6 +194,16 @@ func (u *User) mayEnter() error {
 		return nil // signing in is how he comes back
 	}
 	return u.State.refusal()
+}
+
+// unconfirmed refuses an account whose address is not confirmed, where the
+// settings demand that.
+func (u *User) unconfirmed(demand setting.Confirmation, now time.Time) error {
+	if u.ConfirmedAt != nil || demand == setting.ConfirmOff ||
+		demand == setting.ConfirmSoft && now.Before(u.CreatedAt.AddDate(0, 0, setting.SoftDays)) {
+		return nil
+	}
+	return errs.Forbidden("You have to confirm your email address before you can sign in.")
 }
 
 // enter looks at the account again, now that nobody else can change it: it

@@ -187,6 +187,63 @@ func TestSignInStates(t *testing.T) {
 	})
 }
 
+// TestUnready: passwords that somebody else set, and those of accounts whose
+// address is not confirmed, open what the settings let them.
+func TestUnready(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		ctx := b.t.Context()
+		ada, byAda := b.user("ada")
+		given := "given by another"
+		_, err := b.Update(ctx, actor.System(), ada.ID, Change{Password: &given})
+		b.ok(err)
+		_, err = b.CheckPassword(ctx, "ada", given, "")
+		b.refused(err, errs.KindForbidden)
+		_, err = b.CheckPassword(ctx, "ada", "wrong", "")
+		b.refused(err, errs.KindUnauthorized) // it is told to the owner alone
+		_, u, err := b.signIn("ada", given)
+		b.ok(err) // the pages ask for a new one
+		if !u.MustChangePassword {
+			b.t.Error("he need not change it")
+		}
+		b.ok(b.ChangePassword(ctx, byAda, given, password, 0))
+		_, err = b.CheckPassword(ctx, "ada", password, "")
+		b.ok(err)
+
+		_, err = b.Create(ctx, actor.System(), NewUser{Username: "bob", Name: "Bob", Email: "bob@example.com", Password: password})
+		b.ok(err)
+		demand := func(c setting.Confirmation, kind errs.Kind) { // 0: let in
+			b.t.Helper()
+			_, err := b.Settings.Update(ctx, actor.System(), func(s *setting.Settings) { s.Confirmation = c })
+			b.ok(err)
+			_, _, atDoor := b.signIn("bob", password)
+			_, checked := b.CheckPassword(ctx, "bob", password, "")
+			for _, err := range []error{atDoor, checked} {
+				if errs.KindOf(err) != kind || kind == 0 && err != nil {
+					b.t.Errorf("%s after %s: %v", c, b.Now().Sub(u.CreatedAt), err)
+				}
+			}
+			_, _, err = b.signIn("bob", "wrong")
+			b.refused(err, errs.KindUnauthorized)
+			_, _, err = b.signIn("ada", password)
+			b.ok(err)
+		}
+		demand(setting.ConfirmOff, 0)
+		demand(setting.ConfirmSoft, 0)
+		demand(setting.ConfirmHard, errs.KindForbidden)
+		b.clock.add(setting.SoftDays*24*time.Hour - time.Second)
+		demand(setting.ConfirmSoft, 0)
+		b.clock.add(time.Second)
+		demand(setting.ConfirmSoft, errs.KindForbidden)
+		demand(setting.ConfirmOff, 0)
+		_, err = b.Settings.Update(ctx, actor.System(), func(s *setting.Settings) { s.Confirmation = "later" })
+		b.refused(err, errs.KindInvalid)
+		_, err = b.DB.ExecContext(ctx, `UPDATE users SET confirmed_at = ? WHERE username = 'bob'`, b.Now())
+		b.ok(err)
+		demand(setting.ConfirmHard, 0)
+	})
+}
+
 func TestRehash(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {

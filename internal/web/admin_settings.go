@@ -28,26 +28,38 @@ type settingSection struct {
 }
 
 // settingItem is one setting: its field, and the value that it stands for, an
-// *int or a *bool.
+// *int, a *bool or a *setting.Confirmation.
 type settingItem struct {
 	Name, Label, Hint string
 	value             any
 }
 
 // Boxes are those of its settings that are turned on or off.
-func (s settingSection) Boxes() []settingItem { return s.those(true) }
+func (s settingSection) Boxes() []settingItem { return those[*bool](s) }
 
-// Numbers are its other settings.
-func (s settingSection) Numbers() []settingItem { return s.those(false) }
+// Numbers are those that count something.
+func (s settingSection) Numbers() []settingItem { return those[*int](s) }
 
-func (s settingSection) those(boxes bool) []settingItem {
+// Confirmations are those that say what an address is asked for.
+func (s settingSection) Confirmations() []settingItem { return those[*setting.Confirmation](s) }
+
+func those[T any](s settingSection) []settingItem {
 	var list []settingItem
 	for _, i := range s.Items {
-		if _, box := i.value.(*bool); box == boxes {
+		if _, ok := i.value.(T); ok {
 			list = append(list, i)
 		}
 	}
 	return list
+}
+
+// Demands are the choices of how addresses are confirmed.
+func (adminSettingsPage) Demands() []option {
+	return []option{
+		{Value: string(setting.ConfirmOff), Label: "Never"},
+		{Value: string(setting.ConfirmSoft), Label: "After " + plural(setting.SoftDays, "day")},
+		{Value: string(setting.ConfirmHard), Label: "At once"},
+	}
 }
 
 // settingSections tell people of the settings. The names are those of the
@@ -57,6 +69,7 @@ func settingSections(s *setting.Settings) []settingSection {
 		{"Accounts", []settingItem{
 			{"signup_enabled", "People may sign up", "Without it, administrators make the accounts.", &s.SignUpEnabled},
 			{"require_admin_approval_after_user_signup", "Who signs up waits for an administrator", "", &s.SignUpApproval},
+			{"email_confirmation_setting", "Addresses have to be confirmed", "Before a password opens an account that is not, by the letter to it.", &s.Confirmation},
 			{"can_create_group", "New users may make groups", "", &s.CanCreateGroup},
 			{"user_default_external", "New users are external", "They see only what they are members of, and what is public.", &s.DefaultExternal},
 			{"user_defaults_to_private_profile", "New users have a private profile", "", &s.DefaultToPrivateProfile},
@@ -110,6 +123,8 @@ func (w *Web) adminSettings(v *visit) error {
 				p.Form.Values.Set(i.Name, on(*value))
 			case *int:
 				p.Form.Values.Set(i.Name, strconv.Itoa(*value))
+			case *setting.Confirmation:
+				p.Form.Values.Set(i.Name, string(*value))
 			}
 		}
 	}
@@ -141,6 +156,8 @@ func (v *visit) readSettings(f *form, s *setting.Settings) {
 				*value = v.ticked(i.Name)
 			case *int:
 				*value = int(v.whole(f, i.Name))
+			case *setting.Confirmation:
+				*value = setting.Confirmation(v.text(i.Name))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"svc/internal/app/apptest"
 	"svc/internal/db"
 	"svc/internal/queue"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -118,6 +119,9 @@ func settingsForm(t *testing.T, b *browser, changes ...string) []string {
 	for _, m := range regexp.MustCompile(`type="checkbox" name="([a-z_]+)" value="1" checked`).FindAllStringSubmatch(page, -1) {
 		values[m[1]] = "1"
 	}
+	for _, m := range regexp.MustCompile(`<select id="[^"]+" name="([a-z_]+)"[^>]*>.*?<option value="([a-z]+)" selected>`).FindAllStringSubmatch(page, -1) {
+		values[m[1]] = m[2]
+	}
 	for i := 0; i < len(changes); i += 2 {
 		values[changes[i]] = changes[i+1]
 	}
@@ -145,9 +149,10 @@ func TestAdminSettings(t *testing.T) {
 		}
 		root.submit(at, at, settingsForm(t, root, "minimum_password_length", "3")...).want(422, "must be greater than or equal to 8")
 		root.submit(at, at, settingsForm(t, root, "diff_max_files", "x")...).want(422, "is not a number")
-		root.submit(at, at, settingsForm(t, root, "minimum_password_length", "12", "impersonation_enabled", "")...).leads(at)
+		root.submit(at, at, settingsForm(t, root, "email_confirmation_setting", "later")...).want(422, "must be off, soft or hard")
+		root.submit(at, at, settingsForm(t, root, "minimum_password_length", "12", "impersonation_enabled", "", "email_confirmation_setting", "hard")...).leads(at)
 		now, err := s.Settings.Current(t.Context())
-		if err != nil || now.MinimumPasswordLength != 12 || now.ImpersonationEnabled {
+		if err != nil || now.MinimumPasswordLength != 12 || now.ImpersonationEnabled || now.Confirmation != setting.ConfirmHard {
 			t.Errorf("%+v, %v", now, err)
 		}
 		root.get("/admin/audit_logs").want(200, "minimum_password_length")

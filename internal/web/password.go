@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"svc/internal/errs"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -228,11 +229,21 @@ func (w *Web) signUp(v *visit) error {
 		}
 		return w.showSignUp(v, f)
 	}
-	text := "Your account has been made. You can sign in now."
-	if u.State == user.PendingApproval {
-		text = "Your account has been made. An administrator has to approve it before you can sign in."
+	settings, err := w.Settings.Current(v)
+	if err != nil {
+		return err
 	}
-	if w.Mail.Enabled() {
+	text := "Your account has been made."
+	switch {
+	case u.State == user.PendingApproval:
+		text += " An administrator has to approve it before you can sign in."
+	case settings.Confirmation != setting.ConfirmHard:
+		text += " You can sign in now."
+	}
+	switch {
+	case settings.Confirmation == setting.ConfirmHard:
+		text += " You have to confirm your address before you can sign in."
+	case w.Mail.Enabled():
 		text += " A letter is on its way, to confirm your address."
 	}
 	return v.done(text, "/users/sign_in")

@@ -73,7 +73,7 @@ func (w *Web) signIn(v *visit) error {
 	if refusal := entryRefusal(err); refusal != "" {
 		f := v.sent()
 		f.Error = refusal
-		return v.again(signInPage{Form: f, ReturnTo: to, Resend: strings.Contains(login, "@")})
+		return v.again(signInPage{Form: f, ReturnTo: to, Resend: strings.Contains(login, "@") || errs.Is(err, errs.KindForbidden)})
 	}
 	if err != nil {
 		return err

@@ -361,6 +361,18 @@ func TestNewUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	newBrowser(t, s).signIn("eve", password)
+
+	// Where addresses have to be confirmed first.
+	if _, err := s.Settings.Update(t.Context(), actor.System(), func(s *setting.Settings) { s.SignUpApproval, s.Confirmation = false, setting.ConfirmHard }); err != nil {
+		t.Fatal(err)
+	}
+	b.submit("/users/sign_up", "/users/sign_up", "name", "Fay", "username", "fay", "email", "fay@example.org", "password", password).leads("/users/sign_in")
+	b.get("/users/sign_in").want(200, "You have to confirm your address").not("You can sign in now")
+	b.submit("/users/sign_in", "/users/sign_in", "login", "fay", "password", password).want(422, "You have to confirm your email address", "/users/confirmation/new")
+	letter := post.Wait(t, "fay@example.org").Link(t, "confirmation_token")
+	_, token, _ = strings.Cut(letter, "confirmation_token=")
+	b.submit(letter, "/users/confirmation", "confirmation_token", token).leads("/users/sign_in")
+	newBrowser(t, s).signIn("fay", password)
 }
 
 // TestNoMail says on the pages that no letter can be sent.
