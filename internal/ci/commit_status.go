@@ -283,3 +283,19 @@ func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *projec
 	}
 	return p, err
 }
+
+// CommitPipelines is CommitPipeline for many commits at once, by their ids.
+func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *project.Project, ids []string) (map[string]*Pipeline, error) {
+	if len(ids) == 0 || s.readBuilds(by, in) != nil {
+		return nil, nil
+	}
+	list, err := findNewestOf(ctx, s.DB, in.ID, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find pipelines of commits: %w", err)
+	}
+	found := make(map[string]*Pipeline, len(list))
+	for _, p := range list {
+		found[p.SHA] = p
+	}
+	return found, nil
+}

@@ -79,6 +79,13 @@ func findStatusPipeline(ctx context.Context, q db.Q, projectID int64, sha, ref s
 	return scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p`+w.SQL()+` ORDER BY p.id DESC LIMIT 1`, w.Args()...))
 }
 
+// findNewestOf is findStatusPipeline for each of the commits that has one.
+func findNewestOf(ctx context.Context, q db.Q, projectID int64, shas []string) ([]*Pipeline, error) {
+	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
+		SELECT MAX(id) FROM pipelines WHERE project_id = ? AND sha IN `+db.In(len(shas))+` AND NOT child GROUP BY sha)`,
+		append([]any{projectID}, db.Any(shas)...)...)
+}
+
 func findLatestStatus(ctx context.Context, q db.Q, pipelineID int64, name string) (*CommitStatus, error) {
 	return scanStatus(q.QueryRowContext(ctx, `
 		SELECT `+statusColumns+` FROM commit_statuses t WHERE t.pipeline_id = ? AND t.name = ? AND t.latest`, pipelineID, name))

@@ -88,6 +88,8 @@ func TestPipelineRoles(t *testing.T) {
 			look("for members", page, members)
 		}
 		browsers["nobody"].get("/ada/p").want(200).not("/-/pipelines")
+		browsers["nobody"].get("/ada/p/-/commits/main").want(200).not("/-/pipelines")
+		browsers["reporter"].get("/ada/p/-/commits/main").want(200, `class="dot st-`)
 		browsers["guest"].get("/ada/p").want(200).not("/-/pipelines")
 		browsers["reporter"].get("/ada/p").want(200, "/-/pipelines")
 		st.api("PUT /projects/%d", 200, url.Values{"public_jobs": {"true"}, "visibility": {"private"}})

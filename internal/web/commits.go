@@ -19,10 +19,12 @@ func (w *Web) commitPages() {
 	w.projectPage("GET commit/{id}", anybody, w.commit)
 }
 
-// byline is a commit with the account of its author, if he has one.
+// byline is a commit with the account of its author, if he has one, and the
+// state of its newest pipeline, if there is one.
 type byline struct {
 	*git.Commit
 	By *user.User
+	CI *ciStatus
 }
 
 // Body is the message without its first line.
@@ -31,19 +33,24 @@ func (b byline) Body() string {
 	return strings.TrimSpace(body)
 }
 
-// bylines finds the accounts of the authors, all at once.
-func (w *Web) bylines(v *visit, list []*git.Commit) ([]byline, error) {
-	var addresses []string
+// bylines finds the accounts of the authors and the pipelines in a project,
+// all at once.
+func (w *Web) bylines(v *visit, in *project.Project, list []*git.Commit) ([]byline, error) {
+	var addresses, ids []string
 	for _, c := range list {
-		addresses = append(addresses, c.Author.Email)
+		addresses, ids = append(addresses, c.Author.Email), append(ids, string(c.ID))
 	}
 	users, err := w.Users.FindByEmails(v, addresses)
 	if err != nil {
 		return nil, err
 	}
+	pipelines, err := w.CI.CommitPipelines(v, v.actor, in, ids)
+	if err != nil {
+		return nil, err
+	}
 	lines := make([]byline, len(list))
 	for i, c := range list {
-		lines[i] = byline{c, users[strings.ToLower(c.Author.Email)]}
+		lines[i] = byline{c, users[strings.ToLower(c.Author.Email)], stateOf(in, pipelines[string(c.ID)])}
 	}
 	return lines, nil
 }
@@ -113,7 +120,7 @@ func (w *Web) commits(v *visit, ref project.Ref) error {
 	for i, c := range page.Items {
 		list[i] = c.Commit
 	}
-	lines, err := w.bylines(v, list)
+	lines, err := w.bylines(v, h.Project, list)
 	if err != nil {
 		return err
 	}
@@ -147,7 +154,6 @@ type commitPage struct {
 	Tags      []string
 	MoreRefs  bool
 	Signature *repo.Signature
-	CI        *ciStatus // nil without a pipeline
 	Diff      diffView
 }
 
@@ -167,7 +173,7 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	lines, err := w.bylines(v, []*git.Commit{c.Commit})
+	lines, err := w.bylines(v, h.Project, []*git.Commit{c.Commit})
 	if err != nil {
 		return err
 	}
@@ -184,11 +190,6 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 			return err
 		}
 	}
-	newest, err := w.CI.CommitPipeline(v, v.actor, h.Project, string(c.ID))
-	if err != nil {
-		return err
-	}
-	p.CI = stateOf(h.Project, newest)
 	files, err := w.Repos.CommitDiff(v, v.actor, h.in(), string(c.ID), false, v.diffPaging())
 	if err != nil {
 		return err

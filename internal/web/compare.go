@@ -97,7 +97,7 @@ func (w *Web) compare(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	lines, err := w.bylines(v, commits)
+	lines, err := w.bylines(v, h.Project, commits)
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,11 @@ func (w *Web) mergeCommits(v *visit, p *mergePage) error {
 	if err != nil {
 		return err
 	}
-	lines, err := w.bylines(v, found.Commits.Items)
+	in := p.P.Project
+	if p.Source != nil {
+		in = p.Source // where they were pushed to
+	}
+	lines, err := w.bylines(v, in, found.Commits.Items)
 	p.Commits, p.Count, p.Pager = days(lines), found.Commits.Total, v.pager(found.Commits.More)
 	return err
 }

@@ -162,7 +162,7 @@ func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
 	if err != nil {
 		return err
 	}
-	lines, err := w.bylines(v, commits)
+	lines, err := w.bylines(v, p.P.Project, commits)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func mergeContents() []content {
 	over := page(rows[0], "overview", mergeBox{Kind: "ok", Head: "h", Text: "t", CI: &ciStatus{"success", "/x"}, Merges: true, Auto: true, Waits: true, Cancels: true, Fault: "f", Squash: "choice", Removes: true})
 	over.Closes = []issueRow{{Issue: &plan.Issue{Title: "i"}, Path: "/x", Ref: "#1"}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
-	commits.Commits, commits.Count = days([]byline{{commit, ada}}), 1
+	commits.Commits, commits.Count = days([]byline{{Commit: commit, By: ada}}), 1
 	runs.Pipelines = []mergePipeline{{&ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, "g/p"}}
 	diff.Versions, diff.Version = []*merge.Version{{ID: 2, Head: "0123456789"}, {ID: 1, Head: "0123456789"}}, &merge.Version{ID: 1}
 	goals, boxes := []option{{"0", "None"}}, []choice{{Value: "1", Label: "x", On: true}}
@@ -48,7 +48,7 @@ func mergeContents() []content {
 		page(rows[2], "overview", mergeBox{Kind: "warn", Rebases: true}), page(rows[3], "overview", mergeBox{Kind: "wait", Again: true, Ready: true}),
 		mergeForm{planHead: h, Form: bad, Asks: true, Branches: []string{"main"}, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}},
 		mergeForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Chooses: true, Squashes: true, Lends: true, Labels: boxes, Assignees: boxes,
-			Reviewers: boxes, Goals: goals, Commits: days([]byline{{commit, nil}}), Count: 1, Files: 1, Preview: "<p>x</p>"},
+			Reviewers: boxes, Goals: goals, Commits: days([]byline{{Commit: commit}}), Count: 1, Files: 1, Preview: "<p>x</p>"},
 		mergeForm{planHead: h, Form: filled()}, mergeForm{planHead: h, IID: 1, Form: bad, Branches: []string{"main"}},
 		mergePartPage{planHead: h, mergeRow: rows[0], Which: "reviewers", Choices: boxes}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "milestone", Goals: goals, Form: bad},
 		mergePartPage{planHead: h, mergeRow: rows[0], Which: "labels"}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "assignees"},

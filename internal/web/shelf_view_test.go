@@ -33,6 +33,6 @@ func shelfContents() []content {
 		wikiView{wikiHead: of, Slug: "home"}, wikiView{wikiHead: of, Slug: "none", Pages: []*wiki.Page{page}}, wikiView{wikiHead: of, Page: page, Slug: "docs/a", Version: "0123"},
 		wikiForm{wikiHead: of, Form: bad}, wikiForm{wikiHead: ours, Page: page, Form: bad, Preview: "<p>x</p>"},
 		wikiListPage{wikiHead: of, Pages: []*wiki.Page{page}}, wikiListPage{wikiHead: of}, wikiListPage{wikiHead: ours, Page: page, Versions: []*git.Commit{commit}},
-		wikiDiffPage{wikiHead: of, Commit: byline{commit, nil}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}}}},
+		wikiDiffPage{wikiHead: of, Commit: byline{Commit: commit}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}}}},
 	}
 }

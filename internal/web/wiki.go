@@ -255,5 +255,5 @@ func (w *Web) wikiDiff(v *visit, in project.Place, slug string) error {
 	if len(files.Items) > p.Limit {
 		files.Items, files.More = files.Items[:p.Limit], true
 	}
-	return v.show(wikiDiffPage{wikiHead: h, Slug: slug, At: wikiAt(in, slug), Commit: byline{commit, nil}, Diff: v.diffView(head{}, files, "", "", nil)})
+	return v.show(wikiDiffPage{wikiHead: h, Slug: slug, At: wikiAt(in, slug), Commit: byline{Commit: commit}, Diff: v.diffView(head{}, files, "", "", nil)})
 }
