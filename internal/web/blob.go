@@ -34,6 +34,7 @@ type blobPage struct {
 	TooLarge bool
 	CRLF     bool // lines end as on Windows
 	Plain    bool // the source was asked for, though it could be rendered
+	Long     bool // it could be rendered, but for its length
 	Blame    bool // Code is the lines of a table, each with its commit
 }
 
@@ -48,11 +49,37 @@ type excerpt struct {
 	All         string // address of the page that shows all; empty when this does
 }
 
-// Lines of a file on a page. Those of a blame have more to them.
+// Lines of a file on a page, at most. Those of a blame have more to them.
 const (
 	maxLines      = 1000
 	maxBlameLines = 500
+	leastLines    = 50
 )
+
+// maxText is how many bytes of HTML the text of files on a page may be: about
+// a sixth of that is sent, and a page is to be less than 50 KiB.
+const maxText = 192 << 10
+
+// lineCount is how many lines of a file its pages show: so many that none of them
+// becomes too large. Each line costs some bytes beside its own. It is a number
+// that goes for all pages, since links to lines are led to the page that has
+// them.
+func lineCount(lines []string, most, beside int) int {
+	for ; most > leastLines; most /= 2 {
+		size, largest := 0, 0
+		for i, line := range lines {
+			if i%most == 0 {
+				size = 0
+			}
+			size += len(line) + beside
+			largest = max(largest, size)
+		}
+		if largest <= maxText {
+			break
+		}
+	}
+	return most
+}
 
 // span is what the address asks for: one of the pages, or all lines.
 func (v *visit) span(total, most int) excerpt {
@@ -66,6 +93,10 @@ func (v *visit) span(total, most int) excerpt {
 	return excerpt{First: (n-1)*most + 1, Last: min(n*most, total), Most: most, Pager: pagerOf(v.r.URL.Query(), n, n*most < total), All: "?" + all.Encode()}
 }
 
+// maxRendered is the longest text that becomes HTML on a page; of a README so
+// much is shown.
+const maxRendered = 128 << 10
+
 // maxBlob is the largest file that a page shows.
 const maxBlob = 512 << 10
 
@@ -75,12 +106,13 @@ func (w *Web) blob(v *visit, ref project.Ref) error {
 		return orShow(v, p, err)
 	}
 	p.Plain = v.param("plain") == "1"
-	if isMarkdown(p.Path) && !p.Plain {
+	p.Long = isMarkdown(p.Path) && len(text) > maxRendered
+	if isMarkdown(p.Path) && !p.Plain && !p.Long {
 		p.Rendered, err = renderText(p.Path, text, spot{project: p.Project.FullPath, ref: p.Ref, dir: strings.TrimSuffix(path.Dir(p.Path), ".")})
 	} else {
 		var lines []string
-		lines, err = colourLines(p.Path, text)
-		p.Lines, p.Span = len(lines), v.span(len(lines), maxLines)
+		lines, err = w.coloured(p.Path, text, p.File.BlobID)
+		p.Lines, p.Span = len(lines), v.span(len(lines), lineCount(lines, maxLines, 80))
 		p.Code = anchored(lines, p.Span)
 	}
 	return orShow(v, p, err)
@@ -128,11 +160,11 @@ func (w *Web) blame(v *visit, ref project.Ref) error {
 	if err != nil || text == "" {
 		return orShow(v, p, err)
 	}
-	lines, err := colourLines(p.Path, text)
+	lines, err := w.coloured(p.Path, text, p.File.BlobID)
 	if err != nil {
 		return err
 	}
-	p.Blame, p.Lines, p.Span = true, len(lines), v.span(len(lines), maxBlameLines)
+	p.Blame, p.Lines, p.Span = true, len(lines), v.span(len(lines), lineCount(lines, maxBlameLines, 240))
 	_, ranges, err := w.Repos.Blame(v, v.actor, p.in(), p.Path, string(p.At), p.Span.First, p.Span.Last)
 	if err != nil {
 		return err

@@ -44,6 +44,14 @@ func (w *Web) codeHead(v *visit, ref project.Ref, tab string) (codeHead, error) 
 	return p, nil
 }
 
+// jump is the way from a place to the same one on other branches, for
+// templates.
+type jump struct {
+	Before, Then string // what the addresses begin and end with
+	Ref          string
+	Names        []string
+}
+
 // in names the project once it was found, by what never changes.
 func (h head) in() project.Ref { return project.RefTo(h.Project.ID) }
 

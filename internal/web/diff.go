@@ -1,22 +1,26 @@
 package web
 
 import (
+	"fmt"
 	"html/template"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"svc/internal/db"
 	"svc/internal/git"
+	"svc/internal/secret"
 )
 
 const (
 	// diffFiles is how many files of a comparison a page shows.
 	diffFiles = 50
 	// maxFileLines is how long the text of one file may be to be shown at
-	// once; maxPageLines is that of all files on a page.
+	// once. All files on a page share maxText.
 	maxFileLines = 500
-	maxPageLines = 1500
+	// leastRow is what a line has around it, at least.
+	leastRow = 40
 	// maxOneFile bounds a file that was asked for alone.
 	maxOneFile = 10_000
 	// maxColouredDiff is the most bytes of a text that are coloured.
@@ -118,7 +122,7 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 	if d.Only == "" {
 		d.Pager = v.pager(files.More)
 	}
-	lines := 0
+	size := 0
 	for i, file := range files.Items {
 		if d.Only != "" && file.NewPath != d.Only {
 			continue
@@ -132,10 +136,18 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 			f.File = ""
 		}
 		n := strings.Count(f.Diff, "\n")
-		f.Why, f.Cut = why(f, n, lines, d.Only != "")
-		if f.Why == "" {
-			f.Body = drawDiff(f.NewPath, f.Diff, d.Parallel, talk.below(f.NewPath))
-			lines += n
+		room := maxText - size
+		if d.Only != "" {
+			room = math.MaxInt
+		}
+		if f.Why, f.Cut = why(f, n, d.Only != ""); f.Why == "" {
+			if len(f.Diff)+n*leastRow <= room { // else it need not be drawn to be seen too large
+				f.Body = v.web.drawnDiff(f.NewPath, f.Diff, d.Parallel, talk.below(f.NewPath))
+			}
+			if f.Body == "" || len(f.Body) > room {
+				f.Body, f.Why, f.Cut = "", folded(n), true
+			}
+			size += len(f.Body)
 		}
 		d.Files = append(d.Files, f)
 	}
@@ -155,7 +167,7 @@ func (f *diffFile) lead(in string, before, after git.OID) {
 }
 
 // why says why the text of a file is not shown; cut, that it could be.
-func why(f diffFile, lines, before int, alone bool) (text string, cut bool) {
+func why(f diffFile, lines int, alone bool) (text string, cut bool) {
 	switch {
 	case f.Binary:
 		return "Binary files have no lines to compare.", false
@@ -171,10 +183,14 @@ func why(f diffFile, lines, before int, alone bool) (text string, cut bool) {
 		return "The differences have " + plural(lines, "line") + ", more than a page shows.", false
 	case alone:
 		return "", false
-	case lines > maxFileLines || before+lines > maxPageLines:
-		return "The differences have " + plural(lines, "line") + " and are folded to keep the page small.", true
+	case lines > maxFileLines:
+		return folded(lines), true
 	}
 	return "", false
+}
+
+func folded(lines int) string {
+	return "The differences have " + plural(lines, "line") + " and are folded to keep the page small."
 }
 
 // diffLine is a line of a comparison: ' ' is in both files, '-' and '+' are in
@@ -271,6 +287,21 @@ func hunk(line string) (old, now int) {
 		}
 	}
 	return old, now
+}
+
+// drawnDiff is drawDiff for a text that may have been drawn before, if nobody
+// says anything about its lines.
+func (w *Web) drawnDiff(name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
+	if len(below) > 0 {
+		return drawDiff(name, text, parallel, below)
+	}
+	key := rendering{name: fmt.Sprint("changes of ", name, parallel), id: git.OID(secret.Digest(text))}
+	html, ok := w.painted.get(key)
+	if !ok {
+		html = drawDiff(name, text, parallel, nil)
+		w.painted.put(key, html)
+	}
+	return html
 }
 
 // drawDiff makes the rows of a table. There may be thousands, so they are

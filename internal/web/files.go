@@ -30,8 +30,8 @@ func (w *Web) fileTable(at spot, v *repo.View) template.HTML {
 		}
 		if c := v.Last[e.Name]; c != nil {
 			title, when := template.HTMLEscapeString(shown(c.Title)), c.Committer.When.UTC()
-			b.WriteString(`<td class="what wide-only"><span class="muted" title="` + title + `">` + title + `</span></td>` +
-				`<td class="when"><time class="muted small nowrap" datetime="` + when.Format(time.RFC3339) + `" data-ago>` + when.Format("2 Jan 2006") + "</time></td>")
+			b.WriteString(`<td class="what" title="` + title + `">` + title + `</td>` +
+				`<td class="when"><time datetime="` + when.Format(time.RFC3339) + `" data-ago>` + when.Format("2 Jan 2006") + "</time></td>")
 		}
 		b.WriteString("</tr>\n")
 	}

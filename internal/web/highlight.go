@@ -9,6 +9,8 @@ import (
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
+
+	"svc/internal/git"
 )
 
 // anchored joins lines of a file, each with an anchor that has its number.
@@ -29,11 +31,28 @@ func colourLines(name, source string) ([]string, error) {
 	}
 	list := make([]string, len(lines))
 	for i, line := range lines {
+		if n := len(line); n > 0 { // some take the end of the line into a comment
+			line[n-1].Value = strings.TrimSuffix(line[n-1].Value, "\n")
+		}
 		var b strings.Builder
 		writeTokens(&b, line)
-		list[i] = strings.TrimSuffix(b.String(), "\n")
+		list[i] = b.String()
 	}
 	return list, nil
+}
+
+// coloured is colourLines for a file that is known by the id of its content:
+// to take a long one apart takes longer than all else on its page.
+func (w *Web) coloured(name, source string, id git.OID) ([]string, error) {
+	key := rendering{name: "lines of " + name, id: id}
+	if html, ok := w.painted.get(key); ok {
+		return strings.Split(string(html), "\n"), nil
+	}
+	lines, err := colourLines(name, source)
+	if err == nil && len(lines) > 0 {
+		w.painted.put(key, template.HTML(strings.Join(lines, "\n"))) // no line has an end in it
+	}
+	return lines, err
 }
 
 // colour writes code without anchors.

@@ -135,7 +135,7 @@ func (p treePage) title() string {
 }
 
 // maxEntries is how many entries of a directory a page shows.
-const maxEntries = 100
+const maxEntries = 80
 
 func (w *Web) project(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "overview")
@@ -265,9 +265,6 @@ func steps(at string) []crumb {
 	return list
 }
 
-// maxReadme is the most of a README that is shown.
-const maxReadme = 256 << 10
-
 // readme renders the README of a directory, if it has one. A text that has
 // been rendered for the same place is not rendered again.
 func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
@@ -279,7 +276,7 @@ func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
 	key := rendering{at, e.Name, e.OID}
 	html, ok := w.rendered.get(key)
 	if !ok {
-		text, err := view.Text(v, e, maxReadme)
+		text, err := view.Text(v, e, maxRendered)
 		if err != nil || len(text) == 0 || bytes.IndexByte(text, 0) >= 0 {
 			return err
 		}

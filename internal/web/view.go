@@ -212,6 +212,7 @@ func (w *Web) funcs() template.FuncMap {
 		"showntext": shownText,
 		"archives":  archiveForms,
 		"refof":     func(p *project.Project, name string) refOf { return refOf{p, name} },
+		"jump":      func(before, ref, path string, names []string) jump { return jump{before, pathTo(path), ref, names} },
 		"days":      func(base string, list []commitDay) daysOf { return daysOf{base, list} },
 		"trimslash": func(s string) string { return strings.TrimPrefix(s, "/") },
 		"level":     func(l project.Level) string { return l.String() },

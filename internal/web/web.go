@@ -79,6 +79,7 @@ type Web struct {
 	views                    *views
 	pages                    []route
 	rendered                 *texts // pieces of files and directories
+	painted                  *texts // files and changes, in colours
 	drawn                    *texts // pages
 	logs                     *joblog.Shelf
 	visitors                 []byte // key of the CSRF tokens of those who have not signed in
@@ -86,7 +87,7 @@ type Web struct {
 
 // New builds the routes.
 func New(d Deps) *Web {
-	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), drawn: newTexts(), visitors: d.Keys.Derive("web visitors")}
+	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), painted: newTexts(), drawn: newTexts(), visitors: d.Keys.Derive("web visitors")}
 	w.logs = joblog.NewShelf(maxLogIndex)
 	w.views = w.parseViews()
 	w.assetRoutes()

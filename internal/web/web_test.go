@@ -224,6 +224,34 @@ func TestHighlight(t *testing.T) {
 	if string(html) != want {
 		t.Errorf("%s", html)
 	}
+	// Lexers that take the end of a line into a comment do not make two of it.
+	for _, name := range []string{"Makefile", "x.yml", "x.sh", "x.md"} {
+		lines, err := colourLines(name, "# a\n# b\n\nc: d\n")
+		if err != nil || len(lines) != 4 || strings.Contains(strings.Join(lines, ""), "\n") {
+			t.Errorf("%s: %q, %v", name, lines, err)
+		}
+	}
+}
+
+// TestLineCount: no page of a file is too large, and all have the same number of
+// lines.
+func TestLineCount(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1000)
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  int
+	}{
+		{"short lines", slices.Repeat([]string{"x"}, 5000), maxLines},
+		{"long lines", slices.Repeat([]string{long}, 5000), maxLines / 8},
+		{"long lines on one page", append(slices.Repeat([]string{"x"}, 4000), slices.Repeat([]string{long}, 200)...), maxLines / 8},
+		{"one line", []string{strings.Repeat(long, 500)}, leastLines},
+	} {
+		if got := lineCount(c.lines, maxLines, 80); got != c.want && !(c.want == leastLines && got <= c.want) {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
 }
 
 func FuzzRenderText(f *testing.F) {

@@ -104,7 +104,12 @@
   }
 
   // Choosing another branch goes there.
-  for (const s of $$("select[data-go]")) s.addEventListener("change", () => { location.href = s.value; });
+  for (const s of $$("select[data-go]")) {
+    s.addEventListener("change", () => {
+      const { go, then } = s.dataset; // with the first, values are names and not addresses
+      location.href = go && s.value ? `${go}/${s.value.split("/").map(encodeURIComponent).join("/")}${then}` : s.value;
+    });
+  }
 
   // A click on the number of a line asks for a comment below it.
   document.addEventListener("click", (e) => {
