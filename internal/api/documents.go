@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/go-chi/chi/v5"
 )
 
 //go:embed docs
@@ -23,7 +24,7 @@ var docs embed.FS
 func (a *API) documentRoutes() {
 	description := sync.OnceValue(a.document)
 	a.asset("/openapi.json", func() *asset { return newAsset("application/json", description().bytes()) })
-	a.asset("/docs", func() *asset { return newAsset("text/html; charset=utf-8", a.docsPage(description())) })
+	a.docsRoutes(sync.OnceValue(func() *docsData { return newDocs(&a.Site, description()) }))
 	for name, media := range map[string]string{
 		"page.css": "text/css; charset=utf-8",
 		"page.js":  "text/javascript; charset=utf-8",
@@ -112,12 +113,46 @@ func takesGzip(header string) bool {
 	return false
 }
 
-// docsPage renders the page for people.
-func (a *API) docsPage(d *document) []byte {
-	// The template is part of the program, so a mistake in it is a fault.
-	t := template.Must(template.New("page.html").Parse(string(docsFile("page.html"))))
+// docsRoutes serves the pages for people: one that leads to all others, and one
+// for each group of endpoints. All in one would be megabytes.
+func (a *API) docsRoutes(data func() *docsData) {
+	const media = "text/html; charset=utf-8"
+	a.asset("/docs", func() *asset { return newAsset(media, data().page(nil)) })
+	pages := sync.OnceValue(func() map[string]func() *asset {
+		list := map[string]func() *asset{}
+		for _, g := range data().Groups {
+			list[g.Slug] = sync.OnceValue(func() *asset { return newAsset(media, data().page(g)) })
+		}
+		return list
+	})
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages()[chi.URLParam(r, "group")]
+		if !ok {
+			a.noRoute(w, r)
+			return
+		}
+		if to, ok := w.(routed); ok {
+			to.SetRoute("/docs/{group}")
+		}
+		page().serve(w, r)
+	}
+	a.mux.Get(prefix+"/docs/{group}", serve)
+	a.mux.Head(prefix+"/docs/{group}", serve)
+}
+
+// docsTemplate is part of the program, so a mistake in it is a fault.
+var docsTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page.html").Parse(string(docsFile("page.html"))))
+})
+
+// page renders the page of a group, or that which leads to them.
+func (d docsData) page(of *docsGroup) []byte {
+	d.Group = of
+	if of != nil {
+		d.Up = "../"
+	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, newDocs(&a.Site, d)); err != nil {
+	if err := docsTemplate().Execute(&out, d); err != nil {
 		panic(fmt.Sprintf("the page of the documentation: %v", err))
 	}
 	return out.Bytes()

@@ -9,19 +9,22 @@ import (
 	"strings"
 )
 
-// docsData is what the page of the documentation shows.
+// docsData is what the pages of the documentation show.
 type docsData struct {
 	Site     *Site
 	Base     string // the address of the API
 	Groups   []*docsGroup
 	Refusals []docsRefusal
-	Shapes   []docsShape
+
+	Group *docsGroup // whose page it is; nil for the first page
+	Up    string     // leads from the page to Base
 }
 
 type docsGroup struct {
-	ID        string
+	Slug      string // in the address of its page
 	Title     string
 	Endpoints []docsEndpoint
+	Shapes    []docsShape // of what they answer
 }
 
 type docsEndpoint struct {
@@ -114,21 +117,56 @@ func newDocs(site *Site, d *document) *docsData {
 		i := slices.IndexFunc(p.Groups, func(g *docsGroup) bool { return g.Title == title })
 		if i < 0 {
 			i = len(p.Groups)
-			p.Groups = append(p.Groups, &docsGroup{ID: "group-" + strings.ReplaceAll(strings.ToLower(title), " ", "-"), Title: title})
+			p.Groups = append(p.Groups, &docsGroup{Slug: strings.ReplaceAll(strings.ToLower(title), " ", "-"), Title: title})
 		}
 		p.Groups[i].Endpoints = append(p.Groups[i].Endpoints, newDocsEndpoint(x, op))
 	}
 	for _, r := range refusals {
 		p.Refusals = append(p.Refusals, newDocsRefusal(r))
 	}
+	var shapes []docsShape
 	for _, m := range d.Components[0].value.(members) {
-		s := m.value.(*schema)
 		if strings.HasSuffix(m.name, "Body") || strings.HasSuffix(m.name, "BodyFiles") {
 			continue // told with its endpoint
 		}
-		p.Shapes = append(p.Shapes, newDocsShape(x, m.name, s))
+		shapes = append(shapes, newDocsShape(x, m.name, m.value.(*schema)))
+	}
+	for _, g := range p.Groups {
+		g.Shapes = g.within(shapes)
 	}
 	return p
+}
+
+// within chooses the shapes that the endpoints of a group answer in, and those
+// inside of them.
+func (g *docsGroup) within(all []docsShape) []docsShape {
+	named := map[string]bool{}
+	for _, e := range g.Endpoints {
+		for _, r := range e.Results {
+			named[r.Shape.Link] = true
+		}
+	}
+	for grown := true; grown; {
+		before := len(named)
+		for _, s := range all {
+			if !named[s.Name] {
+				continue
+			}
+			for _, f := range s.Fields {
+				for _, t := range f.Types {
+					named[t.Link] = true
+				}
+			}
+		}
+		grown = len(named) > before
+	}
+	var list []docsShape
+	for _, s := range all {
+		if named[s.Name] {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func newDocsEndpoint(x *examples, op *operation) docsEndpoint {

@@ -41,6 +41,7 @@ func TestDocuments(t *testing.T) {
 	for path, media := range map[string]string{
 		"/api/v4/openapi.json":  "application/json",
 		"/api/v4/docs":          "text/html; charset=utf-8",
+		"/api/v4/docs/users":    "text/html; charset=utf-8",
 		"/api/v4/docs/page.css": "text/css; charset=utf-8",
 		"/api/v4/docs/page.js":  "text/javascript; charset=utf-8",
 		"/api/v4/docs/icon.svg": "image/svg+xml",
@@ -108,48 +109,71 @@ var (
 	pageInline = regexp.MustCompile(`(?i)<style|<script(?: [^>]*)?>[^<]| style=| on[a-z]+="`)
 )
 
-// TestPage reads the page as a browser with its policy would.
-func TestPage(t *testing.T) {
+// TestPages reads the pages as a browser with their policy would: each endpoint
+// is on one of them, and what they link to is there.
+func TestPages(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
-	text := body(t, get(t, a, "GET", "/api/v4/docs"))
-	ids := map[string]bool{}
-	for _, m := range pageID.FindAllStringSubmatch(text, -1) {
-		if ids[m[1]] {
-			t.Errorf("two elements have the id %s", m[1])
-		}
-		ids[m[1]] = true
+	d := a.document()
+	data := newDocs(&a.Site, d)
+	pages := map[string]string{"docs": body(t, get(t, a, "GET", "/api/v4/docs"))}
+	for _, g := range data.Groups {
+		pages["docs/"+g.Slug] = body(t, get(t, a, "GET", "/api/v4/docs/"+g.Slug))
 	}
-	for _, op := range a.document().operations {
-		if !ids[op.ID] {
-			t.Errorf("%s is not on the page", op.ID)
-		}
-	}
-	for _, m := range pageLink.FindAllStringSubmatch(text, -1) {
-		if name, ok := strings.CutPrefix(m[1], "#"); ok {
-			if !ids[name] {
-				t.Errorf("a link to %s leads nowhere", m[1])
+	ids, told := map[string]map[string]bool{}, map[string]int{}
+	for path, text := range pages {
+		ids[path] = map[string]bool{}
+		for _, m := range pageID.FindAllStringSubmatch(text, -1) {
+			if ids[path][m[1]] {
+				t.Errorf("%s: two elements have the id %s", path, m[1])
 			}
-			continue
-		}
-		if strings.HasPrefix(m[1], "../../") {
-			continue // to the pages, which are another door
-		}
-		// Relative to the page, so that it works below any path of a proxy.
-		if resp := get(t, a, "GET", "/api/v4/"+m[1]); resp.StatusCode != 200 {
-			t.Errorf("%s answers %d", m[1], resp.StatusCode)
+			ids[path][m[1]] = true
+			told[m[1]]++
 		}
 	}
-	for _, m := range pageLabel.FindAllStringSubmatch(text, -1) {
-		if !ids[m[1]] {
-			t.Errorf("%s: there is no such element", m[0])
+	for _, op := range d.operations {
+		if told[op.ID] != 1 {
+			t.Errorf("%s is on %d pages", op.ID, told[op.ID])
 		}
 	}
-	if m := pageInline.FindString(text); m != "" {
-		t.Errorf("the policy forbids %q", m)
+	good := map[string]bool{} // files that are there
+	for path, text := range pages {
+		up := strings.Repeat("../", strings.Count(path, "/"))
+		for _, m := range pageLink.FindAllStringSubmatch(text, -1) {
+			to, name, found := strings.Cut(m[1], "#")
+			if to, found = strings.CutPrefix(to, up); to == "" && found || m[1][0] == '#' {
+				to = path
+			}
+			switch {
+			case strings.HasPrefix(to, "../../"): // to the pages, which are another door
+			case pages[to] != "" && (name == "" || ids[to][name]), good[to]:
+			case name != "":
+				t.Errorf("%s: the link %s leads nowhere", path, m[1])
+			default:
+				// Relative to the page, so that it works below any path of a proxy.
+				if resp := get(t, a, "GET", "/api/v4/"+to); resp.StatusCode != 200 {
+					t.Errorf("%s: %s answers %d", path, m[1], resp.StatusCode)
+				}
+				good[to] = true
+			}
+		}
+		for _, m := range pageLabel.FindAllStringSubmatch(text, -1) {
+			if !ids[path][m[1]] {
+				t.Errorf("%s: %s: there is no such element", path, m[0])
+			}
+		}
+		if m := pageInline.FindString(text); m != "" {
+			t.Errorf("%s: the policy forbids %q", path, m)
+		}
+		if strings.Contains(text, "ZgotmplZ") || strings.Contains(text, "&lt;nil&gt;") || strings.Contains(text, "%!") {
+			t.Errorf("%s: a value of the template went wrong", path)
+		}
+		if sent := newAsset("", []byte(text)); len(sent.packed) >= 50<<10 {
+			t.Errorf("%s: %d bytes are sent", path, len(sent.packed))
+		}
 	}
-	if strings.Contains(text, "ZgotmplZ") || strings.Contains(text, "&lt;nil&gt;") || strings.Contains(text, "%!") {
-		t.Error("a value of the template went wrong")
+	if resp := get(t, a, "GET", "/api/v4/docs/nothing"); resp.StatusCode != 404 {
+		t.Errorf("no page answers %d", resp.StatusCode)
 	}
 }
 
@@ -158,9 +182,11 @@ func TestPageEscapes(t *testing.T) {
 	t.Parallel()
 	site := testSite()
 	site.Name, site.URL = `"><script>alert(1)</script>`, `https://x"><script>alert(2)</script>`
-	text := body(t, get(t, New(Deps{Site: site}), "GET", "/api/v4/docs"))
-	if strings.Contains(text, "<script>alert") {
-		t.Error("a name became HTML")
+	a := New(Deps{Site: site})
+	for _, path := range []string{"/api/v4/docs", "/api/v4/docs/users"} {
+		if text := body(t, get(t, a, "GET", path)); strings.Contains(text, "<script>alert") {
+			t.Errorf("%s: a name became HTML", path)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@
     document.cookie = `theme=${root.dataset.theme}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
   });
 
-  const base = new URL('.', document.baseURI); // …/api/v4/
+  const base = new URL(root.dataset.up, document.baseURI); // …/api/v4/
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
   // make builds an element: properties by name, attributes under attrs.
@@ -127,32 +127,29 @@
   const filter = document.getElementById('filter');
   const found = document.getElementById('found');
   const nothing = document.getElementById('nothing');
-  const intro = document.querySelector('.intro');
-  const shapes = document.getElementById('shapes');
-
-  const endpoints = all('.endpoint').map((article) => ({
-    article,
-    link: document.querySelector(`.side nav a[href="#${article.id}"]`),
-    text: [
-      article.dataset.method, article.querySelector('.path').textContent, article.querySelector('h3').textContent,
-      article.closest('.group').querySelector('h2').textContent,
-    ].join(' ').toLowerCase(),
-  }));
+  const endpoints = all('.side details li').map((item) => {
+    const link = item.querySelector('a');
+    return {
+      item,
+      article: document.getElementById(link.hash.slice(1)), // null when it is on another page
+      text: [link.textContent, link.dataset.path, item.closest('details').querySelector('summary').textContent].join(' ').toLowerCase(),
+    };
+  });
+  const opened = all('.side details[open]');
 
   function applyFilter() {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
-    for (const { article, link, text } of endpoints) {
+    for (const { item, article, text } of endpoints) {
       const hit = words.every((word) => text.includes(word));
-      article.hidden = link.parentElement.hidden = !hit;
+      item.hidden = !hit;
+      if (article) article.hidden = !hit;
       if (hit) count++;
     }
-    for (const box of [...all('nav details'), ...all('.group:not(.shapes)')]) {
-      const items = all('li, .endpoint', box).filter((node) => node.matches('nav li, .endpoint'));
-      box.hidden = items.every((node) => node.hidden);
-      if (words.length && box.matches('details')) box.open = true;
+    for (const box of all('.side details')) {
+      box.hidden = all('li', box).every((node) => node.hidden);
+      box.open = words.length ? !box.hidden : opened.includes(box);
     }
-    intro.hidden = shapes.hidden = words.length > 0;
     root.classList.toggle('filtered', words.length > 0);
     nothing.hidden = count > 0;
     found.textContent = words.length ? `${count} of ${endpoints.length} endpoints` : '';
@@ -160,7 +157,7 @@
 
   filter.addEventListener('input', () => { applyFilter(); if (filter.value) window.scrollTo({ top: 0, behavior: 'instant' }); });
   filter.addEventListener('keydown', (event) => {
-    const first = all('nav details:not([hidden]) li:not([hidden]) a')[0];
+    const first = all('.side details:not([hidden]) li:not([hidden]) a')[0];
     if (event.key === 'Escape') { filter.value = ''; applyFilter(); }
     if (event.key === 'Enter' && filter.value && first) first.click();
     if (event.key === 'ArrowDown' && first) { event.preventDefault(); first.focus(); }
@@ -182,9 +179,13 @@
     filter.focus();
   });
 
-  // A link may lead to what the filter hides, or into a closed list.
+  // A link may lead to what the filter hides, into a closed list, or from the
+  // first page to what is on another one.
   function reveal() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = document.getElementById(name);
+    const other = !target && name && all('.side details a').find((link) => link.hash === location.hash);
+    if (other) location.replace(other.href);
     if (!target) return;
     if (target.closest('[hidden]')) { filter.value = ''; applyFilter(); }
     const box = target.closest('details:not([open])');
