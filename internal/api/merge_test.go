@@ -135,7 +135,18 @@ func TestMergeRequests(t *testing.T) {
 				Want: `[{"action_name":"reopened","target_iid":1},{"action_name":"closed"},{"action_name":"opened","target_iid":2,"target_title":"Other"},{"action_name":"opened","target_iid":1,"target_type":"MergeRequest","target_title":"Work"}]`},
 		})
 		second := commitTo(t, s, bob, id, "work", "b.txt", "two and more\n", "More b")
+		// One who collects the first version looks at it for so long that
+		// another has collected the second meanwhile.
+		becomes(t, s, apptest.Call{Do: "GET " + at + "/1", Status: 200})
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE merge_request_versions SET collected = FALSE WHERE head_sha = ?`, first); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/1", Status: 200})
+		if got := s.Repository(t, id).Tip("refs/merge-requests/1/head"); got != second {
+			t.Errorf("the head went back to %s, want %s", got, second)
+		}
 		s.Table(t, []apptest.Call{
+			{Name: "by its commits", Do: fmt.Sprintf("GET /projects/%d/repository/commits/%s/merge_requests", id, second), Status: 200, Want: `[{"iid":1}]`},
 			{Name: "after a push", Do: "GET " + at + "/1", Status: 200, Want: fmt.Sprintf(`{"sha":%q,"diff_refs":{"head_sha":%[1]q},"changes_count":"1","detailed_merge_status":"mergeable"}`, second)},
 			{Name: "both commits", Do: "GET " + at + "/1/commits", Status: 200, Want: `[{"title":"More b"},{"title":"Add b"}]`},
 			{Name: "without the branch", Do: fmt.Sprintf("DELETE /projects/%d/repository/branches/work", id), As: bob, Status: 204},

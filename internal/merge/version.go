@@ -156,6 +156,10 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.collect(ctx, w.ID); err != nil {
 		return ignoreRefusal(err) // gone meanwhile
 	}
+	// One who collected it may have been killed before he showed it.
+	if err := s.showHead(ctx, w.ID); err != nil {
+		return ignoreRefusal(err)
+	}
 	return s.workCheck(ctx, checkWork(w)) // so that lists tell of it
 }
 
@@ -193,12 +197,36 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 			return fmt.Errorf("version %d of merge request %d: %w", v.ID, m.ID, err)
 		}
 	}
+	return ignoreRefusal(s.showHead(ctx, id))
+}
+
+// showHead lets the ref of a merge request lead to its newest version that was
+// collected. NotFound.
+func (s *Service) showHead(ctx context.Context, id int64) error {
+	m, err := findRequestByID(ctx, s.DB, id)
+	if err != nil {
+		return notFound(err)
+	}
+	target, err := s.system(ctx, &m.ProjectID)
+	if err != nil || target == nil {
+		return err
+	}
+	err = s.Repos.ShowHead(ctx, target, m.IID, func() (git.OID, error) {
+		v, err := newestVersion(ctx, s.DB, id)
+		if err != nil {
+			return "", notFound(err)
+		}
+		return git.OID(v.Head), nil
+	})
+	if err != nil {
+		return fmt.Errorf("show the head of merge request %d: %w", id, err)
+	}
 	return nil
 }
 
 func (s *Service) collectVersion(ctx context.Context, target, source *project.Project, m *MergeRequest, v *Version) error {
 	var commits []*git.Commit
-	err := s.Repos.Adopt(ctx, target, source, m.IID, git.OID(v.Head))
+	err := s.Repos.Adopt(ctx, target, source, git.OID(v.Head))
 	if err == nil {
 		commits, err = s.measure(ctx, target, m, v)
 	}
@@ -224,11 +252,17 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 				return err
 			}
 		}
-		if err := saveIssues(ctx, tx, m.ID, named); err != nil {
+		newest, err := newestVersion(ctx, tx, m.ID)
+		if err != nil {
 			return err
 		}
-		if err := saveCommits(ctx, tx, m.ID, commits); err != nil {
-			return err
+		if newest.ID == v.ID { // else somebody has collected a later one meanwhile
+			if err := saveIssues(ctx, tx, m.ID, named); err != nil {
+				return err
+			}
+			if err := saveCommits(ctx, tx, m.ID, commits); err != nil {
+				return err
+			}
 		}
 		by := now.AuthorID
 		if v.authorID != nil {

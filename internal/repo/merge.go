@@ -38,7 +38,7 @@ func MergeRef(iid int64, name string) string {
 
 // Adopt takes the head of a merge request into the project of the target, and
 // keeps it there whatever becomes of the source. NotFound.
-func (s *Service) Adopt(ctx context.Context, target, source *project.Project, iid int64, head git.OID) error {
+func (s *Service) Adopt(ctx context.Context, target, source *project.Project, head git.OID) error {
 	r, err := s.open(target.Storage, target.ID)
 	if err != nil {
 		return err
@@ -53,11 +53,38 @@ func (s *Service) Adopt(ctx context.Context, target, source *project.Project, ii
 		}
 	}
 	// A force push leaves the head that was: what was said about it stays.
-	err = r.UpdateRefs(ctx, []git.Update{{Ref: MergeRef(iid, "head"), New: head}, {Ref: "refs/svc/keep/" + string(head), New: head}})
-	if err != nil {
+	if err := r.UpdateRefs(ctx, []git.Update{{Ref: "refs/svc/keep/" + string(head), New: head}}); err != nil {
 		return fmt.Errorf("keep commit %s: %w", head, missing(err, "Commit"))
 	}
 	return nil
+}
+
+// ShowHead lets the ref of a merge request lead to its newest head, which was
+// adopted. newest is asked after the ref was read, and again when somebody else
+// has moved it meanwhile: of several at once none moves it back. NotFound.
+func (s *Service) ShowHead(ctx context.Context, target *project.Project, iid int64, newest func() (git.OID, error)) error {
+	r, err := s.open(target.Storage, target.ID)
+	if err != nil {
+		return err
+	}
+	const tries = 20
+	for try := 1; ; try++ {
+		at, err := r.Ref(ctx, MergeRef(iid, "head"))
+		if errors.Is(err, git.ErrNotFound) {
+			at.ID, err = git.ZeroOID, nil
+		}
+		if err != nil {
+			return passing(err)
+		}
+		head, err := newest()
+		if err != nil || head == at.ID {
+			return err
+		}
+		err = r.UpdateRefs(ctx, []git.Update{{Ref: MergeRef(iid, "head"), Old: at.ID, New: head}})
+		if !errors.Is(err, git.ErrConflict) || try == tries {
+			return missing(err, "Commit")
+		}
+	}
 }
 
 // DropMerge forgets the refs of a merge request that is deleted.
