@@ -193,6 +193,21 @@ func TestMergeCutOff(t *testing.T) {
 			{Name: "the one who was killed may still be at it", Do: "PUT " + still + "/merge", As: token, Status: 409},
 		})
 		s.Clock.Move(11 * time.Minute)
+		// A push that was cut off is recorded after the one that came next.
+		base := r.Tip("refs/heads/still")
+		first := commitTo(t, s, token, id, "still", "still.txt", "first\n", "First")
+		last := commitTo(t, s, token, id, "still", "still.txt", "last\n", "Last")
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO pushes (project_id, actor, push, created_at) VALUES (?, ?, ?, ?)`, id, fmt.Sprintf(`{"ID":%d,"Username":"alice"}`, alice),
+			fmt.Sprintf(`{"Changes":[{"Ref":"refs/heads/still","Old":%q,"New":%q}]}`, base, first), s.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Repos.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, s, apptest.Call{Do: "GET " + still, As: token, Status: 200, Want: fmt.Sprintf(`{"sha":%q,"detailed_merge_status":"mergeable"}`, last)})
 		s.Check(t, apptest.Call{Do: "PUT " + still + "/merge", As: token, Status: 200, Want: `{"state":"merged"}`})
 	})
 }

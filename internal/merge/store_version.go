@@ -67,6 +67,13 @@ func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head 
 	return err == nil, err
 }
 
+// hadHead tells whether a push with this head was recorded.
+func hadHead(ctx context.Context, q db.Q, requestID int64, head string) (bool, error) {
+	var had bool
+	err := q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND head_sha = ?)`, requestID, head).Scan(&had)
+	return had, err
+}
+
 func hasPending(ctx context.Context, q db.Q, requestID int64) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND NOT collected LIMIT 1`, requestID).Scan(&one)

@@ -160,6 +160,9 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.showHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
+	if err := s.heal(ctx, w.ID); err != nil {
+		return ignoreRefusal(err)
+	}
 	return s.workCheck(ctx, checkWork(w)) // so that lists tell of it
 }
 
@@ -198,6 +201,39 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 		}
 	}
 	return ignoreRefusal(s.showHead(ctx, id))
+}
+
+// heal gives an open request the head that its source branch has, where pushes
+// were recorded in another order than they moved the branch: by two nodes, or
+// one of them after a crash. A head that it never had belongs to a push that is
+// still to be recorded.
+func (s *Service) heal(ctx context.Context, id int64) error {
+	m, err := findRequestByID(ctx, s.DB, id)
+	if err != nil {
+		return notFound(err)
+	}
+	if m.State != Opened {
+		return nil
+	}
+	head, err := s.sourceHead(ctx, m)
+	if err != nil || head == "" || string(head) == m.Head {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		known, err := hadHead(ctx, tx, id, string(head))
+		if err != nil || !known || now.State != Opened || now.Head != m.Head {
+			return err
+		}
+		now.Head, now.UpdatedAt, now.check = string(head), s.Now(), check{}
+		if err := saveRequest(ctx, tx, now); err != nil {
+			return err
+		}
+		return s.addVersion(ctx, tx, now, nil, m.Head)
+	})
 }
 
 // showHead lets the ref of a merge request lead to its newest version that was
