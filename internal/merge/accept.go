@@ -244,6 +244,9 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 		if err != nil {
 			return err
 		}
+		if now.State != Opened || now.autoMerge == "" { // while it was looked at
+			return notReady()
+		}
 		now.AutoMergeByID, now.autoMerge, now.UpdatedAt = nil, "", s.Now()
 		if err := saveRequest(ctx, tx, now); err != nil {
 			return err
