@@ -132,10 +132,14 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.TargetBranch != m.TargetBranch {
 		return errs.Conflict("The target branch has been changed").Coded(changed)
 	}
-	m.Draft = now.Draft
 	if now.Head != m.Head {
 		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head).Coded(changed)
 	}
+	// Somebody may have begun to talk about it, or run its pipeline again.
+	if err := s.fill(ctx, now); err != nil {
+		return err
+	}
+	m = now
 	target, err := s.tip(ctx, in, m.TargetBranch)
 	if err != nil {
 		return err
