@@ -2,7 +2,6 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -198,19 +197,27 @@ func (p *Pipeline) branch() string {
 	return p.Ref
 }
 
-// headPipeline is the newest pipeline of the head of a merge request, one that was
-// made for it before others.
-func (s *Service) headPipeline(ctx context.Context, m *merge.MergeRequest) (*merge.Pipeline, error) {
-	p, err := findHeadPipeline(ctx, s.DB, m)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
+// headPipelines gives the newest pipelines of the heads of merge requests, one
+// that was made for it before others.
+func (s *Service) headPipelines(ctx context.Context, list []*merge.MergeRequest) (map[int64]*merge.Pipeline, error) {
+	ids, heads := make([]int64, len(list)), map[int64]string{}
+	for i, m := range list {
+		ids[i], heads[m.ID] = m.ID, m.Head
 	}
+	rows, err := findHeadPipelines(ctx, s.DB, ids)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)
+		return nil, fmt.Errorf("pipelines of merge requests: %w", err)
 	}
-	return &merge.Pipeline{
-		ID: p.ID, ProjectID: p.ProjectID, Active: !p.Status.Done() && p.Status != flow.Manual, Success: p.Status == flow.Success, Skipped: p.Status == flow.Skipped,
-	}, nil
+	found := map[int64]*merge.Pipeline{}
+	for _, r := range rows {
+		if r.sha != heads[r.requestID] {
+			continue // a push has come since the request was read
+		}
+		found[r.requestID] = &merge.Pipeline{
+			ID: r.id, ProjectID: r.projectID, Active: !r.status.Done() && r.status != flow.Manual, Success: r.status == flow.Success, Skipped: r.status == flow.Skipped,
+		}
+	}
+	return found, nil
 }
 
 // RequestPipelines lists the pipelines of the heads that a merge request has had,

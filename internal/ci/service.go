@@ -71,7 +71,7 @@ func New(d Deps) *Service {
 	s.serveRunners()
 	d.Repos.OnPush(s.pushed)
 	d.Merges.OnChange(s.requestChanged)
-	d.Merges.OnPipelines(s.headPipeline)
+	d.Merges.OnPipelines(s.headPipelines)
 	d.Notify.Register(pipelineKind, letters{s})
 	d.Users.OnDelete(s.leaveUser)
 	return s

@@ -3,21 +3,28 @@ package ci
 import (
 	"context"
 
+	"svc/internal/ci/flow"
 	"svc/internal/db"
-	"svc/internal/merge"
-	"svc/internal/repo"
 )
 
-func findHeadPipeline(ctx context.Context, q db.Q, m *merge.MergeRequest) (*Pipeline, error) {
-	source := m.ProjectID
-	if m.SourceProjectID != nil {
-		source = *m.SourceProjectID
-	}
-	return scanPipeline(q.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p
-		WHERE p.project_id IN (?, ?) AND p.sha = ? AND NOT p.child AND NOT p.tag AND p.ref IN (?, ?)
-		ORDER BY CASE WHEN p.source = 'merge_request_event' THEN 0 ELSE 1 END, p.id DESC LIMIT 1`,
-		m.ProjectID, source, m.Head, repo.MergeRef(m.IID, "head"), m.SourceBranch))
+// headRow is the newest pipeline of the head of a merge request.
+type headRow struct {
+	requestID, id, projectID int64
+	sha                      string
+	status                   flow.Status
+}
+
+func findHeadPipelines(ctx context.Context, q db.Q, requests []int64) ([]headRow, error) {
+	return db.All(ctx, q, func(s db.Scanner) (r headRow, err error) {
+		err = s.Scan(&r.requestID, &r.id, &r.projectID, &r.sha, (*string)(&r.status))
+		return r, err
+	}, `
+		SELECT i.id, p.id, p.project_id, p.sha, p.status FROM merge_requests i JOIN pipelines p ON p.id = (
+			SELECT x.id FROM pipelines x
+			WHERE x.project_id IN (i.project_id, i.source_project_id) AND x.sha = i.head_sha AND NOT x.child AND NOT x.tag
+				AND x.ref IN ('refs/merge-requests/' || i.iid || '/head', i.source_branch)
+			ORDER BY CASE WHEN x.source = 'merge_request_event' THEN 0 ELSE 1 END, x.id DESC LIMIT 1)
+		WHERE i.id IN `+db.In(len(requests)), db.Any(requests)...)
 }
 
 func listRequestPipelines(ctx context.Context, d *db.DB, projects []int64, heads, refs []string, pg db.Paging) (db.Page[*Pipeline], error) {

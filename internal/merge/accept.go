@@ -151,9 +151,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if err := s.look(ctx, in, m, target); err != nil {
 		return err
 	}
-	if m.Status, err = s.judge(ctx, in, m, m.check.result, false); err != nil {
-		return err
-	}
+	m.Status = m.judge(in, m.check.result, false)
 	if err := m.ready(false); err != nil {
 		return err
 	}
@@ -294,9 +292,11 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	if m.State != Opened || m.autoMerge == "" || m.AutoMergeByID == nil {
 		return nil
 	}
-	p, err := s.headPipeline(ctx, m)
-	if err != nil || p == nil || p.Active || !p.Success {
+	if err := s.headPipelines(ctx, m); err != nil {
 		return err
+	}
+	if p := m.Pipeline; p == nil || p.Active || !p.Success {
+		return nil
 	}
 	by, err := s.as(ctx, *m.AutoMergeByID)
 	if err != nil {

@@ -72,7 +72,6 @@ type MergeRequest struct {
 
 	check     check
 	autoMerge string // an Acceptance, as JSON
-	mergingAt *time.Time
 
 	// Read with the row.
 	ProjectPath string
@@ -93,9 +92,9 @@ type MergeRequest struct {
 
 	// Read for one alone.
 	Subscribed bool
-	CanMerge   bool     // the one who asks
-	Version    *Version // the newest that has been collected
-	Pipeline   *Pipeline
+	CanMerge   bool      // the one who asks
+	Version    *Version  // the newest that has been collected
+	Pipeline   *Pipeline // in lists only where the project asks for one
 }
 
 // check is what is known of whether two commits can be merged.
@@ -313,6 +312,15 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if err != nil {
 		return err
 	}
+	var asked []*MergeRequest // of which the pipeline counts
+	for _, m := range list {
+		if in := projects[m.ProjectID]; m.State == Opened && in != nil && in.Settings.OnlyAllowMergeIfPipelineSucceeds {
+			asked = append(asked, m)
+		}
+	}
+	if err := s.headPipelines(ctx, asked...); err != nil {
+		return err
+	}
 	one := func(id *int64) *user.User {
 		if id == nil {
 			return nil
@@ -327,9 +335,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 		if in := projects[m.ProjectID]; in != nil {
 			m.SquashOnMerge = m.squashes(in, Acceptance{})
 		}
-		if m.Status, err = s.known(ctx, projects[m.ProjectID], m); err != nil {
-			return err
-		}
+		m.Status = m.known(projects[m.ProjectID])
 	}
 	return nil
 }
@@ -361,7 +367,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 	if m.Version, err = newestVersion(ctx, s.DB, m.ID); err != nil && !errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("version of merge request %d: %w", m.ID, err)
 	}
-	if m.Pipeline, err = s.headPipeline(ctx, m); err != nil {
+	if err := s.headPipelines(ctx, m); err != nil {
 		return err
 	}
 	if m.Status, err = s.status(ctx, in, m); err != nil {

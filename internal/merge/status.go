@@ -55,33 +55,38 @@ type Pipeline struct {
 	Skipped   bool
 }
 
-// Pipelines gives the newest pipeline of the head of a merge request; nil without
-// one.
-type Pipelines func(ctx context.Context, m *MergeRequest) (*Pipeline, error)
+// Pipelines gives the newest pipelines of the heads of merge requests, by the ids
+// of the requests; those without one are left out.
+type Pipelines func(ctx context.Context, list []*MergeRequest) (map[int64]*Pipeline, error)
 
 // OnPipelines registers the feature that has pipelines; it is called while the
 // program is put together.
 func (s *Service) OnPipelines(p Pipelines) { s.pipelines = p }
 
-func (s *Service) headPipeline(ctx context.Context, m *MergeRequest) (*Pipeline, error) {
-	if s.pipelines == nil {
-		return nil, nil
+// headPipelines reads the pipelines of the heads of requests.
+func (s *Service) headPipelines(ctx context.Context, list ...*MergeRequest) error {
+	if s.pipelines == nil || len(list) == 0 {
+		return nil
 	}
-	return s.pipelines(ctx, m)
+	found, err := s.pipelines(ctx, list)
+	for _, m := range list {
+		m.Pipeline = found[m.ID]
+	}
+	return err
 }
 
 // known is the status of a request in a list, by what was found out last.
-func (s *Service) known(ctx context.Context, in *project.Project, m *MergeRequest) (Status, error) {
+func (m *MergeRequest) known(in *project.Project) Status {
 	if in == nil {
-		return Status{Detailed: Unchecked, Git: "unchecked"}, nil
+		return Status{Detailed: Unchecked, Git: "unchecked"}
 	}
-	return s.judge(ctx, in, m, m.check.result, false)
+	return m.judge(in, m.check.result, false)
 }
 
 // status is the status of a request by what its branches are now.
 func (s *Service) status(ctx context.Context, in *project.Project, m *MergeRequest) (Status, error) {
 	if m.State != Opened {
-		return s.judge(ctx, in, m, m.check.result, false)
+		return m.judge(in, m.check.result, false), nil
 	}
 	target, err := s.tip(ctx, in, m.TargetBranch)
 	if err != nil {
@@ -94,14 +99,14 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	missing := source == "" || target == ""
 	switch {
 	case missing: // nothing to compare
-		return s.judge(ctx, in, m, cannotMerge, true)
+		return m.judge(in, cannotMerge, true), nil
 	case string(source) != m.Head:
 		return Status{Detailed: Checking, Git: "checking"}, nil // a push that is being recorded
 	}
 	if err := s.look(ctx, in, m, target); err != nil {
 		return Status{}, err
 	}
-	return s.judge(ctx, in, m, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head)
+	return m.judge(in, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head), nil
 }
 
 // look asks git about the head and the target, unless it is known of just these
@@ -129,8 +134,9 @@ func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest
 	return saveCheck(ctx, s.DB, m)
 }
 
-// judge finds the first thing that stands in the way.
-func (s *Service) judge(ctx context.Context, in *project.Project, m *MergeRequest, result string, empty bool) (Status, error) {
+// judge finds the first thing that stands in the way. Where the project asks for
+// a pipeline that has been read before.
+func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Status {
 	st := Status{Git: "unchecked"}
 	switch result {
 	case canMerge, canBehind:
@@ -163,26 +169,21 @@ func (s *Service) judge(ctx context.Context, in *project.Project, m *MergeReques
 	case result == canBehind && rules.MergeMethod != "merge":
 		st.Detailed = NeedsRebase
 	default:
-		return s.judgePipeline(ctx, in, m, st)
+		st.Detailed = m.judgePipeline(rules)
 	}
-	return st, nil
+	return st
 }
 
-func (s *Service) judgePipeline(ctx context.Context, in *project.Project, m *MergeRequest, st Status) (Status, error) {
-	st.Detailed = Mergeable
-	if !in.Settings.OnlyAllowMergeIfPipelineSucceeds {
-		return st, nil
-	}
-	p, err := s.headPipeline(ctx, m)
+func (m *MergeRequest) judgePipeline(rules project.Settings) Detail {
+	p := m.Pipeline
 	switch {
-	case err != nil:
-		return st, err
+	case !rules.OnlyAllowMergeIfPipelineSucceeds:
 	case p != nil && p.Active:
-		st.Detailed = StillRunning
-	case p == nil || !p.Success && (!p.Skipped || !in.Settings.AllowMergeOnSkippedPipeline):
-		st.Detailed = MustPass
+		return StillRunning
+	case p == nil || !p.Success && (!p.Skipped || !rules.AllowMergeOnSkippedPipeline):
+		return MustPass
 	}
-	return st, nil
+	return Mergeable
 }
 
 // Diverged counts the commits that the target of a request has and its head has

@@ -31,7 +31,7 @@ CREATE TABLE merge_requests (
   merge_error         TEXT NOT NULL DEFAULT '',
   prepared_at         BIGINT,
   -- Whether it can be merged, and of which two commits that is known.
-  merge_check         TEXT NOT NULL DEFAULT '', -- can, cannot; empty: not known
+  merge_check         TEXT NOT NULL DEFAULT '', -- can, behind (it can, but lacks commits of the target), cannot; empty: not known
   checked_source      TEXT NOT NULL DEFAULT '',
   checked_target      TEXT NOT NULL DEFAULT '',
   -- Who wants it merged as soon as its pipeline has succeeded, and how (JSON).
