@@ -15,9 +15,11 @@ type Actor struct {
 	Username string
 	Name     string
 	Email    string
-	Admin    bool
-	Auditor  bool
-	External bool
+	// CommitEmail is the address that commits of his carry that are made here.
+	CommitEmail string
+	Admin       bool
+	Auditor     bool
+	External    bool
 
 	// Scopes are what the credential allows; nil means all, as for a session.
 	Scopes []string

@@ -153,6 +153,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Users = user.New(user.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Keys: a.Keys,
 		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Mail: a.Mail, Now: a.now, ServiceName: a.Config.ServiceName,
+		Host: a.host(),
 	})
 	a.Projects = project.New(project.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Now: a.now,

@@ -161,10 +161,10 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	}
 	l := repo.Landing{
 		Branch: m.TargetBranch, Old: target, Head: git.OID(m.Head), Squash: m.squashes(in, a), Forward: in.Settings.MergeMethod == "ff",
-		MergeMessage: words.merge(in, a), SquashMessage: words.squash(in, a), Author: git.Signature{Name: by.Name, Email: by.Email, When: s.Now()},
+		MergeMessage: words.merge(in, a), SquashMessage: words.squash(in, a), Author: git.Signature{Name: by.Name, Email: by.CommitEmail, When: s.Now()},
 	}
 	if m.Author != nil {
-		l.Author.Name, l.Author.Email = m.Author.Name, s.commitAddress(m.Author)
+		l.Author.Name, l.Author.Email = m.Author.Name, m.Author.CommitAddress(s.Users.Host)
 	}
 	remove := m.RemoveSource
 	set(&remove, a.RemoveSource)

@@ -3,7 +3,6 @@ package merge
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
-	"svc/internal/user"
 )
 
 // The messages of a project that has no templates of its own.
@@ -89,7 +87,7 @@ func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project
 	w := words{
 		"source_branch": m.SourceBranch, "target_branch": m.TargetBranch, "title": m.Title, "description": m.Description, "issues": "",
 		"reference": fmt.Sprintf("%s!%d", in.FullPath, m.IID), "local_reference": fmt.Sprintf("!%d", m.IID),
-		"url": fmt.Sprintf("%s/%s/-/merge_requests/%d", s.URL, in.FullPath, m.IID), "merged_by": signed(by.Name, by.Email),
+		"url": fmt.Sprintf("%s/%s/-/merge_requests/%d", s.URL, in.FullPath, m.IID), "merged_by": signed(by.Name, by.CommitEmail),
 		"merge_request_author": "", "approved_by": "", "reviewed_by": "", "source_project_id": "", "co_authored_by": "",
 		"first_commit": "", "first_multiline_commit": m.Title, "first_multiline_commit_description": "", "all_commits": "",
 	}
@@ -102,18 +100,9 @@ func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project
 		w["source_project_id"] = fmt.Sprint(*m.SourceProjectID)
 	}
 	if m.Author != nil {
-		w["merge_request_author"] = signed(m.Author.Name, s.commitAddress(m.Author))
+		w["merge_request_author"] = signed(m.Author.Name, m.Author.CommitAddress(s.Users.Host))
 	}
 	return w, s.commitWords(ctx, in, m, w)
-}
-
-// commitAddress is what somebody wants commits to say that others make of his.
-func (s *Service) commitAddress(u *user.User) string {
-	host := ""
-	if at, err := url.Parse(s.URL); err == nil {
-		host = at.Hostname()
-	}
-	return u.CommitAddress(host)
 }
 
 func signed(name, email string) string { return name + " <" + email + ">" }

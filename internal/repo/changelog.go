@@ -105,7 +105,7 @@ func (s *Service) addChangelog(ctx context.Context, by actor.Actor, p *project.P
 		return err
 	}
 	action.Content = []byte(addSection(old, version, section))
-	who := git.Signature{Name: by.Name, Email: by.Email, When: s.Now()}
+	who := s.signature(by)
 	made, err := r.CommitChanges(ctx, git.ChangeOptions{
 		Parent: string(tip.ID), Actions: []git.Action{action}, Author: who, Committer: who, Message: c.Message,
 	})

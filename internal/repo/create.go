@@ -28,7 +28,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	if err != nil {
 		return nil, err
 	}
-	who := git.Signature{Name: by.Name, Email: by.Email, When: s.Now()}
+	who := s.signature(by)
 	first, err := r.CommitChanges(ctx, git.ChangeOptions{
 		Actions: []git.Action{{Kind: git.Create, Path: "README.md", Content: []byte("# " + p.Name + "\n\n" + p.Description)}},
 		Author:  who, Committer: who, Message: "Initial commit",

@@ -203,6 +203,9 @@ func (c *inspector) people(ctx context.Context, m *git.Commit) error {
 
 // owner finds the account of an address, once for all commits.
 func (c *inspector) owner(ctx context.Context, email string) (int64, error) {
+	if email == c.by.CommitEmail && email != c.by.Email {
+		return c.by.ID, nil // he has confirmed it, or it is the private one, which stands nowhere
+	}
 	if id, ok := c.owners[email]; ok {
 		return id, nil
 	}

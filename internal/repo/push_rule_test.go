@@ -130,6 +130,11 @@ func TestPushRuleScope(t *testing.T) {
 			{Do: "POST " + at + "/repository/files/x", As: p.bob, JSON: `{"branch":"good","commit_message":"Bad","content":"x"}`, Status: 403,
 				Want: `{"message":"403 Forbidden - Commit message does not follow the pattern '^Good'"}`},
 			{Do: "POST " + at + "/repository/files/x", As: p.bob, JSON: `{"branch":"good","commit_message":"Good","content":"x"}`, Status: 201},
+			{Name: "an address that tells nothing", Do: fmt.Sprintf("PUT /users/%d", p.bobID), As: apptest.RootToken, JSON: `{"commit_email":"_private"}`, Status: 200},
+			{Name: "one's own", Do: "PUT " + at + "/push_rule", As: p.alice, JSON: `{"commit_committer_check":true,"member_check":true}`, Status: 200},
+			{Do: "POST " + at + "/repository/files/y", As: p.bob, JSON: `{"branch":"good","commit_message":"Good","content":"x"}`, Status: 201},
+			{Name: "is in commits", Do: "GET " + at + "/repository/commits/good", As: p.bob, Status: 200,
+				Want: fmt.Sprintf(`{"author_email":"%d-bob@users.noreply.127.0.0.1","committer_email":"%[1]d-bob@users.noreply.127.0.0.1"}`, p.bobID)},
 		})
 	})
 }

@@ -140,7 +140,7 @@ func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref
 
 // signature is the actor as git writes him.
 func (s *Service) signature(by actor.Actor) git.Signature {
-	return git.Signature{Name: by.Name, Email: by.Email, When: s.Now()}
+	return git.Signature{Name: by.Name, Email: by.CommitEmail, When: s.Now()}
 }
 
 // DeleteTag deletes a tag. Developers and above may, but a protected one is

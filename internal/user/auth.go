@@ -143,14 +143,14 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 	if err := u.State.refusal(); err != nil {
 		return actor.Actor{}, err
 	}
-	as := toActor(u, by.IP)
+	as := s.toActor(u, by.IP)
 	as.Scopes, as.Behind = by.Scopes, &by
 	return as, nil
 }
 
-func toActor(u *User, ip string) actor.Actor {
+func (s *Service) toActor(u *User, ip string) actor.Actor {
 	return actor.Actor{
-		ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email,
+		ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email, CommitEmail: u.CommitAddress(s.Host),
 		Admin: u.Admin, Auditor: u.Auditor, External: u.External, IP: ip,
 	}
 }
@@ -202,11 +202,11 @@ func (s *Service) credential(ctx context.Context, digest string, now time.Time) 
 
 // findCredential looks among our own tokens, then among those of others.
 func (s *Service) findCredential(ctx context.Context, digest string) (*credential, error) {
-	c, err := findCredential(ctx, s.DB, digest)
+	c, err := s.readCredential(ctx, digest)
 	for i := 0; i < len(s.lenders) && errors.Is(err, db.ErrNoRows); i++ {
 		var lent *LentToken
 		if lent, err = s.lenders[i](ctx, s.DB, digest); err == nil {
-			c, err = findLent(ctx, s.DB, lent)
+			c, err = s.readLent(ctx, lent)
 		}
 	}
 	return c, err
@@ -287,32 +287,38 @@ func (c *actorCache) clear() {
 	c.dropped++
 }
 
-func findCredential(ctx context.Context, q db.Q, digest string) (*credential, error) {
+// accountColumns are what is read of an account with a credential of it.
+const accountColumns = `u.id, u.username, u.name, u.email, u.commit_email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')`
+
+// account reads accountColumns by scan into the actor of a credential.
+func (s *Service) account(c *credential, scan func(into ...any) error) error {
+	var u User
+	if err := scan(&u.ID, &u.Username, &u.Name, &u.Email, &u.CommitEmail, &u.Admin, &u.Auditor, &u.External, &c.state, &c.active); err != nil {
+		return err
+	}
+	c.actor = s.toActor(&u, "")
+	return nil
+}
+
+func (s *Service) readCredential(ctx context.Context, digest string) (*credential, error) {
 	var c credential
-	a := &c.actor
-	err := scanTokenInto(q.QueryRowContext(ctx, `
-		SELECT `+tokenColumns+`, u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
-		FROM access_tokens t JOIN users u ON u.id = t.user_id
-		WHERE t.digest = ? AND u.deleted_at IS NULL`, digest), &c.token,
-		&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
-	if err != nil {
+	row := s.DB.QueryRowContext(ctx, `
+		SELECT `+tokenColumns+`, `+accountColumns+` FROM access_tokens t JOIN users u ON u.id = t.user_id
+		WHERE t.digest = ? AND u.deleted_at IS NULL`, digest)
+	if err := s.account(&c, func(into ...any) error { return scanTokenInto(row, &c.token, into...) }); err != nil {
 		return nil, err
 	}
-	a.Scopes, a.TokenID = c.token.Scopes, c.token.ID
+	c.actor.Scopes, c.actor.TokenID = c.token.Scopes, c.token.ID
 	return &c, nil
 }
 
-func findLent(ctx context.Context, q db.Q, lent *LentToken) (*credential, error) {
+func (s *Service) readLent(ctx context.Context, lent *LentToken) (*credential, error) {
 	c := credential{lent: lent}
-	a := &c.actor
-	err := q.QueryRowContext(ctx, `
-		SELECT u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
-		FROM users u WHERE u.id = ? AND u.deleted_at IS NULL`, lent.UserID).
-		Scan(&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
-	if err != nil {
+	row := s.DB.QueryRowContext(ctx, `SELECT `+accountColumns+` FROM users u WHERE u.id = ? AND u.deleted_at IS NULL`, lent.UserID)
+	if err := s.account(&c, row.Scan); err != nil {
 		return nil, err
 	}
-	a.Scopes, a.LentID = lent.Scopes, lent.ID
+	c.actor.Scopes, c.actor.LentID = lent.Scopes, lent.ID
 	return &c, nil
 }
 

@@ -200,7 +200,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, token string) (*User, error)
 		if strings.EqualFold(u.Email, e.Address) {
 			u.ConfirmedAt = &now
 		}
-		return s.recordOf(ctx, tx, toActor(u, ""), u, "email_confirmed", e.target(), audit.Details{Message: "Email confirmed"})
+		return s.recordOf(ctx, tx, s.toActor(u, ""), u, "email_confirmed", e.target(), audit.Details{Message: "Email confirmed"})
 	})
 }
 

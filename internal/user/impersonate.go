@@ -72,7 +72,7 @@ func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Sessio
 // his own: a form that was loaded as one of the two does nothing as the other.
 func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
 	owner := session.User
-	by := toActor(owner, ip)
+	by := s.toActor(owner, ip)
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
 		return by, err
@@ -89,7 +89,7 @@ func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor
 	}
 	session.User, session.Behind = u, owner
 	session.CSRF = secret.Digest(fmt.Sprintf("%s as %d", session.CSRF, u.ID))
-	as := toActor(u, ip)
+	as := s.toActor(u, ip)
 	as.Behind = &by
 	return as, nil
 }

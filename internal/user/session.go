@@ -76,7 +76,7 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 		by, err := s.actAs(ctx, session, ip)
 		return by, session, err
 	}
-	return toActor(u, ip), session, nil
+	return s.toActor(u, ip), session, nil
 }
 
 // Visited notes that the user of a session was active today. Not every use of

@@ -141,7 +141,7 @@ func (s *Service) CheckPassword(ctx context.Context, login, password, ip string)
 	if err := s.noteActivity(ctx, a.user.ID, a.user.LastActivityOn, s.Now()); err != nil {
 		return actor.Actor{}, fmt.Errorf("check password: %w", err)
 	}
-	return toActor(a.user, ip), nil
+	return s.toActor(a.user, ip), nil
 }
 
 // account is a user with his password.
@@ -243,7 +243,7 @@ func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, 
 		if err := saveUser(ctx, tx, u); err != nil {
 			return err
 		}
-		err := s.record(ctx, tx, toActor(u, session.IP), u, "user_activated",
+		err := s.record(ctx, tx, s.toActor(u, session.IP), u, "user_activated",
 			audit.Details{Change: "state", From: string(Deactivated), To: string(Active)})
 		if err != nil {
 			return err

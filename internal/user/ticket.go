@@ -180,7 +180,7 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 		if err := s.useTicket(ctx, tx, setPasswordTicket, token, u.ID); err != nil {
 			return err
 		}
-		by := toActor(u, ip)
+		by := s.toActor(u, ip)
 		if err := s.setPassword(ctx, tx, by, u, hash); err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 		if err := forgiveFailures(ctx, tx, u.ID); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, toActor(u, ip), u, "user_access_unlocked", audit.Details{Message: "User access unlocked"})
+		return s.record(ctx, tx, s.toActor(u, ip), u, "user_access_unlocked", audit.Details{Message: "User access unlocked"})
 	})
 	return err
 }

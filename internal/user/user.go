@@ -179,6 +179,8 @@ type Deps struct {
 
 	// ServiceName starts personal access tokens: svcpat-….
 	ServiceName string
+	// Host is the name of the machine in the address of the installation.
+	Host string
 }
 
 // Service is the users of the installation.

@@ -88,7 +88,7 @@ func (b *bench) user(name string) (*User, actor.Actor) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return u, toActor(u, "192.0.2.1")
+	return u, b.toActor(u, "192.0.2.1")
 }
 
 // admin makes an administrator.
@@ -100,7 +100,7 @@ func (b *bench) admin(name string) (*User, actor.Actor) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return u, toActor(u, "192.0.2.1")
+	return u, b.toActor(u, "192.0.2.1")
 }
 
 // again reads an account anew.
