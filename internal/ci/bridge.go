@@ -76,7 +76,7 @@ func (s *Service) trigger(ctx context.Context, j *Job) error {
 	if j.UserID == nil {
 		return errs.Forbidden("")
 	}
-	by, err := s.as(ctx, *j.UserID)
+	by, err := s.Users.As(ctx, *j.UserID)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if j.UserID == nil {
 		return nil, nil
 	}
-	by, err := s.as(ctx, *j.UserID)
+	by, err := s.Users.As(ctx, *j.UserID)
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}

@@ -147,7 +147,7 @@ func (s *Service) claimUser(ctx context.Context, c *idClaims, a *Assignment) err
 		return err
 	}
 	c.UserID, c.UserLogin, c.UserEmail = number(u.ID), u.Username, u.Email
-	by, err := s.as(ctx, u.ID)
+	by, err := s.Users.As(ctx, u.ID)
 	if errs.KindOf(err) != 0 { // his account may not be used
 		return nil
 	}

@@ -27,7 +27,7 @@ func (s *Service) JobActor(ctx context.Context, token, ip string) (actor.Actor, 
 	if !j.holdsToken() || j.UserID == nil {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
-	by, err := s.as(ctx, *j.UserID)
+	by, err := s.Users.As(ctx, *j.UserID)
 	if errs.KindOf(err) != 0 {
 		return actor.Actor{}, errs.Unauthorized("").Because(err)
 	}

@@ -134,7 +134,7 @@ func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 		by := actor.System()
 		if j.UserID != nil {
 			var err error
-			if by, err = s.as(ctx, *j.UserID); err != nil {
+			if by, err = s.Users.As(ctx, *j.UserID); err != nil {
 				return nil, ignoreRefusal(err)
 			}
 		}

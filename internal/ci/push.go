@@ -108,7 +108,7 @@ func optionPairs(options []string, prefix string) iter.Seq2[string, string] {
 }
 
 func (s *Service) workPush(ctx context.Context, w pushWork) error {
-	by, err := s.as(ctx, w.UserID)
+	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
 		return ignoreRefusal(err)
 	}

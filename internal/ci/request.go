@@ -65,7 +65,7 @@ type requestWork struct {
 func (requestWork) Kind() string { return "ci_merge_request" }
 
 func (s *Service) workRequest(ctx context.Context, w requestWork) error {
-	by, err := s.as(ctx, w.UserID)
+	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
 		return ignoreRefusal(err)
 	}

@@ -69,7 +69,7 @@ func (s *Service) workSchedule(ctx context.Context, w scheduleWork) error {
 	if err != nil {
 		return ignoreNoRows(err)
 	}
-	by, err := s.as(ctx, w.UserID)
+	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
 		return ignoreRefusal(err)
 	}

@@ -7,7 +7,6 @@ package ci
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"svc/internal/actor"
@@ -96,12 +95,4 @@ func (s *Service) person(ctx context.Context, id int64) (*user.User, error) {
 		return nil, nil
 	}
 	return u, err
-}
-
-// as gives the actor for a user in whose name work is done: NotFound when he
-// is gone, Forbidden when his account may not be used.
-func (s *Service) as(ctx context.Context, userID int64) (actor.Actor, error) {
-	by, err := s.Users.Become(ctx, actor.System(), user.Ref(strconv.FormatInt(userID, 10)))
-	by.Behind = nil
-	return by, err
 }

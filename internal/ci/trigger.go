@@ -160,7 +160,7 @@ func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip
 	if err != nil {
 		return nil, nil, notFound(err, "")
 	}
-	by, err := s.as(ctx, t.OwnerID)
+	by, err := s.Users.As(ctx, t.OwnerID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -298,7 +298,7 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	if p := m.Pipeline; p == nil || p.Active || !p.Success {
 		return nil
 	}
-	by, err := s.as(ctx, *m.AutoMergeByID)
+	by, err := s.Users.As(ctx, *m.AutoMergeByID)
 	if err != nil {
 		return ignoreRefusal(err)
 	}

@@ -37,7 +37,7 @@ func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 	if err != nil || in == nil {
 		return err
 	}
-	by, err := s.as(ctx, w.UserID)
+	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
 		return ignoreRefusal(err)
 	}
@@ -112,7 +112,7 @@ func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w lan
 				continue
 			}
 			if by == nil {
-				who, err := s.as(ctx, w.UserID)
+				who, err := s.Users.As(ctx, w.UserID)
 				if err != nil {
 					return ignoreRefusal(err)
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"svc/internal/actor"
@@ -14,7 +13,6 @@ import (
 	"svc/internal/git"
 	"svc/internal/plan"
 	"svc/internal/project"
-	"svc/internal/user"
 )
 
 // An issue is named by its number, with the path of its project before it if it
@@ -85,7 +83,7 @@ func (s *Service) namedIssues(ctx context.Context, in *project.Project, m *Merge
 	if len(named) == 0 {
 		return map[int64]bool{}, nil
 	}
-	by, err := s.as(ctx, m.AuthorID)
+	by, err := s.Users.As(ctx, m.AuthorID)
 	if err != nil {
 		return map[int64]bool{}, ignoreRefusal(err)
 	}
@@ -133,14 +131,6 @@ func (s *Service) findIssue(ctx context.Context, by actor.Actor, in *project.Pro
 		return nil, ignoreRefusal(err)
 	}
 	return i, nil
-}
-
-// as gives the actor for a user in whose name work is done: NotFound when he is
-// gone, Forbidden when his account may not be used.
-func (s *Service) as(ctx context.Context, userID int64) (actor.Actor, error) {
-	by, err := s.Users.Become(ctx, actor.System(), user.Ref(strconv.FormatInt(userID, 10)))
-	by.Behind = nil
-	return by, err
 }
 
 // ignoreRefusal leaves faults: what somebody may not do, or is not there, is

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"svc/internal/actor"
@@ -281,7 +280,7 @@ func (s *Service) named(ctx context.Context, a *Act, name string) ([]int64, erro
 			return nil, err
 		}
 	}
-	by, err := s.as(ctx, a.AuthorID)
+	by, err := s.Users.As(ctx, a.AuthorID)
 	if err != nil {
 		return nil, err
 	}
@@ -290,12 +289,4 @@ func (s *Service) named(ctx context.Context, a *Act, name string) ([]int64, erro
 		return nil, err
 	}
 	return s.Projects.MemberIDs(ctx, project.Place{Group: true, Ref: project.RefTo(g.ID)})
-}
-
-// as gives the actor for a user: NotFound when he is gone, Forbidden when his
-// account may not be used.
-func (s *Service) as(ctx context.Context, userID int64) (actor.Actor, error) {
-	by, err := s.Users.Become(ctx, actor.System(), user.Ref(strconv.FormatInt(userID, 10)))
-	by.Behind = nil
-	return by, err
 }

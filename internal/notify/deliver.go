@@ -109,7 +109,7 @@ type message struct {
 // compose writes a letter as its reader may know what happened. NotFound and
 // Forbidden when there is nothing for him.
 func (s *Service) compose(ctx context.Context, l *letter) (*message, error) {
-	by, err := s.as(ctx, l.userID)
+	by, err := s.Users.As(ctx, l.userID)
 	if err != nil {
 		return nil, err
 	}

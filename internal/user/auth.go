@@ -148,6 +148,14 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 	return as, nil
 }
 
+// As gives the actor for a user in whose name the program does work: NotFound
+// when he is gone, Forbidden when his account may not be used.
+func (s *Service) As(ctx context.Context, userID int64) (actor.Actor, error) {
+	by, err := s.Become(ctx, actor.System(), Ref(strconv.FormatInt(userID, 10)))
+	by.Behind = nil
+	return by, err
+}
+
 func (s *Service) toActor(u *User, ip string) actor.Actor {
 	return actor.Actor{
 		ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email, CommitEmail: u.CommitAddress(s.Host),
