@@ -20,7 +20,7 @@ const pipelineKind = "Pipeline"
 // tellEnd has the one who started a pipeline told how it ended. One that was
 // started by another pipeline of the project is a part of that.
 func (s *Service) tellEnd(ctx context.Context, tx *db.Tx, p *Pipeline) error {
-	if p.UserID == nil || p.Child || p.Status != flow.Failed && p.Status != flow.Success {
+	if !s.Notify.Enabled() || p.UserID == nil || p.Child || p.Status != flow.Failed && p.Status != flow.Success {
 		return nil
 	}
 	event := notify.FailedPipeline

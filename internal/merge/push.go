@@ -101,7 +101,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		if err := s.addVersion(ctx, tx, m, &userID, was); err != nil {
 			return err
 		}
-		if err := s.notify(ctx, tx, userID, m, notify.PushToMergeRequest, notify.Details{From: was, To: head}); err != nil {
+		if err := s.notify(ctx, tx, userID, m, notify.PushToMergeRequest, notify.Details{To: head}); err != nil {
 			return err
 		}
 	}

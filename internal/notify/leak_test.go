@@ -158,12 +158,15 @@ func TestPartly(t *testing.T) {
 		}
 		// A burst becomes one letter, without what is not for its reader.
 		st.do("owner", "POST "+at+"/issues/1/notes", `{"body":"an open word"}`, 201)
-		st.do("owner", "POST "+at+"/issues/1/notes", `{"body":"SECRET","internal":true}`, 201)
+		st.do("owner", "POST "+at+"/issues/1/notes", `{"body":"SECRET @guest","internal":true}`, 201)
 		st.do("owner", "PUT "+at+"/issues/1", `{"state_event":"close"}`, 200)
 		got := st.sent()
 		l := got["guest"]
 		if len(got) != 1 || !strings.Contains(l.Text, "an open word") || !strings.Contains(l.Text, "owner closed the issue") || strings.Contains(l.Text+l.HTML, "SECRET") {
 			t.Errorf("letters to %v: %s", slices.Sorted(maps.Keys(got)), l.Text)
+		}
+		if strings.Contains(l.Text+l.HTML, "you are mentioned") || l.Header.Get("X-Svc-NotificationReason") == "mentioned" {
+			t.Errorf("the reason tells of a note that is not for its reader: %s", l.Text)
 		}
 
 		st.do("owner", fmt.Sprintf("POST %s/issues/1/move", at), fmt.Sprintf(`{"to_project_id":%d}`, vault), 201)

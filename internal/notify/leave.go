@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"svc/internal/actor"
+	"svc/internal/db"
 	"svc/internal/errs"
 )
 
@@ -55,13 +56,24 @@ func (s *Service) Leaving(ctx context.Context, by actor.Actor, token string) (*L
 }
 
 // Leave ends the letters about the thing that the token of a link names. Who has
-// the letter may. NotFound for a token that we did not make.
+// the letter may; of a thing or a reader that is gone there are none. NotFound
+// for a token that we did not make.
 func (s *Service) Leave(ctx context.Context, token string) error {
 	l, err := s.readToken(token)
 	if err != nil {
 		return err
 	}
-	if err := s.sources[l.Kind].Follow(ctx, l.userID, l.thingID, false); err != nil {
+	_, err = s.Users.As(ctx, l.userID)
+	if err == nil || errs.Is(err, errs.KindForbidden) {
+		_, err = s.sources[l.Kind].Look(ctx, actor.System(), []*Act{{Kind: l.Kind, ThingID: l.thingID}})
+	}
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = s.sources[l.Kind].Follow(ctx, l.userID, l.thingID, false)
+	}
+	if err != nil && !db.IsForeignKey(err) { // gone just now
 		return fmt.Errorf("leave %s %d: %w", l.Kind, l.thingID, err)
 	}
 	return nil

@@ -48,7 +48,6 @@ type Details struct {
 	Mentioned []string `json:"mentioned,omitempty"` // the names that are new in a text
 	From      string   `json:"from,omitempty"`      // what something was before
 	To        string   `json:"to,omitempty"`
-	Count     int      `json:"count,omitempty"`
 }
 
 // People are those who have to do with an act; somebody may be several of them.
@@ -163,10 +162,13 @@ func (s *Service) Fit(safe string) template.HTML {
 	return template.HTML(markup.Letter(safe, s.Mail.Site))
 }
 
+// Enabled tells whether anybody is told of anything.
+func (s *Service) Enabled() bool { return s.Mail.Enabled() }
+
 // Tell has those told of an act whom it concerns, once tx is committed. Whether
 // its author may act was asked there. Without a mail server nobody is told.
 func (s *Service) Tell(ctx context.Context, tx *db.Tx, a Act) error {
-	if !s.Mail.Enabled() || s.sources[a.Kind] == nil {
+	if !s.Enabled() || s.sources[a.Kind] == nil {
 		return nil
 	}
 	a.CreatedAt = s.Now()

@@ -79,5 +79,24 @@ func TestNotifications(t *testing.T) {
 		state("false")
 		tampered := strings.Replace(link, ".Issue.1.", ".Issue.2.", 1)
 		nobody.post(tampered, nil).want(404)
+
+		// When the thing or the reader is gone there is nothing to leave.
+		s.Check(t, apptest.Call{Do: "DELETE /projects/ada%2Fopen/issues/1", As: apptest.RootToken, Status: 204})
+		leave := func() {
+			t.Helper()
+			nobody.post(link, url.Values{"List-Unsubscribe": {"One-Click"}}).want(200, "You are unsubscribed")
+			var left int
+			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM subscriptions WHERE kind = 'Issue'`).Scan(&left); err != nil || left != 0 {
+				t.Errorf("%d subscriptions are left: %v", left, err)
+			}
+		}
+		leave()
+		var self struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /user", As: eve, Status: 200}).JSON(t, &self)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", self.ID), As: apptest.RootToken, Status: 204})
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		leave()
 	})
 }
