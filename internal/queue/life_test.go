@@ -229,7 +229,7 @@ func TestRiverIsQuiet(t *testing.T) {
 	t.Parallel()
 	var all, most testLog
 	for level, log := range map[slog.Level]*testLog{slog.LevelDebug: &all, slog.LevelInfo: &most} {
-		river := riverLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))).With("a", 1).WithGroup("g")
+		river := riverLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})), nil).With("a", 1).WithGroup("g")
 		river.Debug("a detail")
 		river.Info("an info")
 		river.Warn("a warning", "b", 2)
@@ -378,4 +378,45 @@ func TestFinishedWorkIsForgotten(t *testing.T) {
 			t.Errorf("left %v, want %v", left, want)
 		}
 	})
+}
+
+// TestStopWhileElected stops a queue while its client is told that it won the
+// election: one in two would wait for ever.
+func TestStopWhileElected(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for range 6 {
+			q, log := newQueue(Deps{DB: d})
+			slow := &slowLog{Handler: slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}), elected: make(chan struct{}), stopped: make(chan struct{})}
+			q.Log = slog.New(slow)
+			if err := q.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-slow.elected
+			time.AfterFunc(20*time.Millisecond, func() { close(slow.stopped) })
+			began := time.Now()
+			stop(t, q)
+			if took := time.Since(began); t.Failed() || took > electionGrace {
+				t.Fatalf("it took %s:\n%s", took, log)
+			}
+		}
+	})
+}
+
+// slowLog holds the listener to elections up until the queue was elected and
+// somebody stops it.
+type slowLog struct {
+	slog.Handler
+	elected, stopped chan struct{}
+}
+
+// Handle implements slog.Handler.
+func (l *slowLog) Handle(ctx context.Context, r slog.Record) error {
+	switch {
+	case strings.HasSuffix(r.Message, ": Gained leadership"):
+		close(l.elected)
+	case strings.HasSuffix(r.Message, ": Election change received"):
+		<-l.stopped
+	}
+	return l.Handler.Handle(ctx, r)
 }

@@ -56,6 +56,7 @@ type Queue struct {
 	// client is there from Start to Stop; meanwhile the maps do not change.
 	client  atomic.Pointer[river.Client[*sql.Tx]]
 	life    sync.Mutex         // one Start or Stop at a time
+	first   *election          // since Start
 	stop    context.CancelFunc // ends tend
 	tending sync.WaitGroup
 }
@@ -93,7 +94,7 @@ func New(d Deps) *Queue {
 	if d.Workers <= 0 {
 		q.lanes[defaultLane] = 2 * runtime.GOMAXPROCS(0)
 	}
-	inserter, err := river.NewClient(q.driver, &river.Config{Logger: riverLog(d.Log), Test: river.TestConfig{Time: clock{d.Now}}})
+	inserter, err := river.NewClient(q.driver, &river.Config{Logger: riverLog(d.Log, nil), Test: river.TestConfig{Time: clock{d.Now}}})
 	if err != nil {
 		panic(fmt.Sprintf("queue: %v", err)) // the configuration is fixed, so it is always right or always wrong
 	}
@@ -160,6 +161,7 @@ func (q *Queue) Start(ctx context.Context) error {
 	if q.client.Load() != nil {
 		return errors.New("start queue: it runs already")
 	}
+	q.first = newElection()
 	client, err := river.NewClient(q.driver, q.config())
 	if err != nil {
 		return fmt.Errorf("start queue: %w", err)
@@ -182,8 +184,12 @@ func (q *Queue) Start(ctx context.Context) error {
 	return nil
 }
 
-// stopGrace is how long Stop waits for handlers whose context it has ended.
-const stopGrace = 5 * time.Second
+const (
+	// stopGrace is how long Stop waits for handlers whose context it has ended.
+	stopGrace = 5 * time.Second
+	// electionGrace is how long Stop waits for an election.
+	electionGrace = 5 * time.Second
+)
 
 // Stop takes up no more work, waits for the work that runs, and returns. When
 // ctx ends first, the contexts of the handlers end too, and their work will
@@ -195,6 +201,7 @@ func (q *Queue) Stop(ctx context.Context) error {
 	if client == nil {
 		return nil
 	}
+	q.first.wait(ctx)
 	err := client.Stop(ctx)
 	if err != nil {
 		err = fmt.Errorf("stop queue: work is still running: %w", err)

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -35,7 +36,7 @@ func (q *Queue) config() *river.Config {
 	river.AddWorkerArgs(workers, item{kind: everyKind}, river.Worker[item](&everyWorker{q: q}))
 	c := &river.Config{
 		ID:       nodeID(),
-		Logger:   riverLog(q.Log),
+		Logger:   riverLog(q.Log, q.first),
 		Queues:   map[string]river.QueueConfig{},
 		Test:     river.TestConfig{Time: clock{q.Now}},
 		TestOnly: q.quick,
@@ -206,29 +207,88 @@ func (p *pilot) wake(lane string) {
 // riverLog is our log for River's messages: what it finds worth an info is
 // worth a debug to us, and what it says of single pieces of work we say
 // ourselves.
-func riverLog(log *slog.Logger) *slog.Logger { return slog.New(quiet{log.Handler()}) }
+func riverLog(log *slog.Logger, watch *election) *slog.Logger {
+	return slog.New(quiet{log.Handler(), watch})
+}
 
-type quiet struct{ slog.Handler }
+type quiet struct {
+	slog.Handler
+	watch *election // nil for a client that does no work
+}
 
 // Enabled implements slog.Handler.
 func (h quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.Handler.Enabled(ctx, lower(level))
+	return h.Handler.Enabled(ctx, lower(level)) || h.watch.pending()
 }
 
 // Handle implements slog.Handler.
 func (h quiet) Handle(ctx context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "jobexecutor.JobExecutor: Job errored") {
+	h.watch.notice(r)
+	if r.Level = lower(r.Level); !h.Handler.Enabled(ctx, r.Level) || strings.HasPrefix(r.Message, "jobexecutor.JobExecutor: Job errored") {
 		return nil
 	}
-	r.Level = lower(r.Level)
 	return h.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.
-func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{h.Handler.WithAttrs(attrs)} }
+func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{h.Handler.WithAttrs(attrs), h.watch}
+}
 
 // WithGroup implements slog.Handler.
-func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name)} }
+func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name), h.watch} }
+
+// election waits for the first election of the client that keeps the queue in
+// order. A client that is stopped while it is told of its victory may stop for
+// ever: the elector holds a lock while it waits for the listener to take the
+// news, and the listener, who has seen the end, waits for the lock. The log is
+// all that tells when the news was taken.
+type election struct {
+	once sync.Once
+	over chan struct{}
+}
+
+func newElection() *election { return &election{over: make(chan struct{})} }
+
+func (e *election) pending() bool {
+	if e == nil {
+		return false
+	}
+	select {
+	case <-e.over:
+		return false
+	default:
+		return true
+	}
+}
+
+func (e *election) notice(r slog.Record) {
+	if !e.pending() {
+		return
+	}
+	lost := strings.HasSuffix(r.Message, ": Leadership bid was unsuccessful (not an error)")
+	won := false
+	if strings.HasSuffix(r.Message, ": Election change received") {
+		r.Attrs(func(a slog.Attr) bool {
+			won = won || a.Key == "is_leader" && a.Value.Kind() == slog.KindBool && a.Value.Bool()
+			return true
+		})
+	}
+	if lost || won {
+		e.once.Do(func() { close(e.over) })
+	}
+}
+
+// wait waits until it is over, but not for ever: a database that is away elects
+// nobody.
+func (e *election) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, electionGrace)
+	defer cancel()
+	select {
+	case <-e.over:
+	case <-ctx.Done():
+	}
+}
 
 func lower(level slog.Level) slog.Level {
 	if level <= slog.LevelInfo {
