@@ -328,6 +328,8 @@ func (b *binding) put(f *field, s *shape, v *value, dst reflect.Value) trouble {
 		return b.putHash(f, s, v, dst)
 	case kindObject:
 		return b.putObject(s.object, v, dst)
+	case kindJSON:
+		return putJSON(v, dst)
 	}
 	return putScalar(f, s, v, dst)
 }

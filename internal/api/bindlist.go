@@ -1,11 +1,13 @@
 package api
 
 import (
+	"encoding/json"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // putList reads a list: a JSON array, a[]=x, a[0]=x, or one value for itself.
@@ -156,4 +158,63 @@ func (b *binding) putObject(o *object, v *value, dst reflect.Value) trouble {
 	}
 	b.rules(o, sent)
 	return troubleNone
+}
+
+// putJSON keeps whatever was sent as JSON: a value of a JSON body as it is, and
+// a text if it is JSON itself, which is how forms send it.
+func putJSON(v *value, dst reflect.Value) trouble {
+	text, ok := appendValue(nil, v)
+	if v.kind == valueText {
+		text, ok = []byte(v.text), json.Valid([]byte(v.text)) && clean(v.text)
+	}
+	if !ok {
+		return troubleInvalid
+	}
+	dst.SetBytes(text)
+	return troubleNone
+}
+
+// appendValue writes a value as JSON; it is false for what JSON can not hold.
+func appendValue(b []byte, v *value) ([]byte, bool) {
+	switch v.kind {
+	case valueNull:
+		return append(b, "null"...), true
+	case valueNumber, valueBool:
+		return append(b, v.text...), true
+	case valueText:
+		return appendString(b, v.text)
+	case valueList:
+		b = append(b, '[')
+		for i := range v.kids {
+			var ok bool
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, ok = appendValue(b, &v.kids[i]); !ok {
+				return b, false
+			}
+		}
+		return append(b, ']'), true
+	case valueObject:
+		b = append(b, '{')
+		for i := range v.kids {
+			var ok bool
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, ok = appendString(b, v.kids[i].key); !ok {
+				return b, false
+			}
+			if b, ok = appendValue(append(b, ':'), &v.kids[i]); !ok {
+				return b, false
+			}
+		}
+		return append(b, '}'), true
+	}
+	return b, false
+}
+
+func appendString(b []byte, text string) ([]byte, bool) {
+	quoted, err := json.Marshal(text)
+	return append(b, quoted...), err == nil && utf8.ValidString(text)
 }

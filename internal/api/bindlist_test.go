@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -103,5 +104,26 @@ func TestBindNested(t *testing.T) {
 		{name: "key that is no text", sent: form("hash[%ff]=1"), error: "hash is invalid"},
 		{name: "key with NUL", sent: jsonOf(`{"hash":{"\u0000":"1"}}`), error: "hash is invalid"},
 		{name: "list for a hash", sent: form("hash[]=1"), error: "hash is invalid"},
+	})
+}
+
+func TestBindJSON(t *testing.T) {
+	t.Parallel()
+	type params struct {
+		A json.RawMessage      `param:"a"`
+		O opt[json.RawMessage] `param:"o"`
+	}
+	raw := func(text string) params { return params{A: json.RawMessage(text)} }
+	runCases(t, []caseOf[params]{
+		{name: "absent", sent: jsonOf(`{}`)},
+		{name: "object", sent: jsonOf(`{"a":{"b":[1.50,true,null,"x\"\u0000"],"c":{}}}`), want: raw(`{"b":[1.50,true,null,"x\"\u0000"],"c":{}}`)},
+		{name: "number", sent: jsonOf(`{"a":1e400}`), want: raw(`1e400`)},
+		{name: "text of an object", sent: form(`a={"b":+1}`), want: raw(`{"b": 1}`)},
+		{name: "steps of a form", sent: form(`a[b][]=1&a[b][]=2`), want: raw(`{"b":["1","2"]}`)},
+		{name: "null", sent: jsonOf(`{"a":null,"o":null}`), want: params{O: opt[json.RawMessage]{Set: true, Null: true}}},
+		{name: "sent", sent: jsonOf(`{"o":[]}`), want: params{O: opt[json.RawMessage]{Set: true, Value: json.RawMessage(`[]`)}}},
+		{name: "text that is no JSON", sent: jsonOf(`{"a":"{"}`), error: "a is invalid"},
+		{name: "text that is none", sent: query(`a[b]=%ff`), error: "a is invalid"},
+		{name: "no value", sent: query(`a=1&a[]=2`), error: "a is invalid"},
 	})
 }

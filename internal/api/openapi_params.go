@@ -177,6 +177,8 @@ func (s *schemas) inputShape(f *field, sh *shape) *schema {
 		o := s.members(s.fields(sh.object))
 		o.Description = strings.Join(ruleTexts(sh.object.rules), " ")
 		return o
+	case kindJSON:
+		return &schema{}
 	case kindCustom:
 		return s.custom(f, sh)
 	}

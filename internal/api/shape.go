@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"time"
@@ -30,6 +31,7 @@ const (
 	kindList
 	kindHash
 	kindObject
+	kindJSON // whatever JSON was sent
 )
 
 func (k kind) scalar() bool { return k < kindFile }
@@ -60,6 +62,8 @@ func (c *compiler) shape(t reflect.Type) (*shape, error) {
 	switch {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[unmarshaler]()):
 		s.kind = kindCustom
+	case t == reflect.TypeFor[json.RawMessage]():
+		s.kind = kindJSON
 	case t == reflect.TypeFor[time.Time]():
 		s.kind = kindTime
 	case t == reflect.TypeFor[Date]():
