@@ -69,9 +69,9 @@ var specification = []specified{
 	{area: areaVariables, method: "PUT", path: "/admin/ci/variables/{key}"},
 	{area: areaVariables, method: "DELETE", path: "/admin/ci/variables/{key}"},
 
-	{area: areaAlerts, method: "POST", path: "/{namespace}/{project}/alerts/notify.json", root: true},
-	{area: areaAlerts, method: "POST", path: "/{namespace}/{project}/alerts/notify/{name}/{id}.json", root: true},
-	{area: areaAlerts, method: "POST", path: "/{namespace}/{project}/prometheus/alerts/notify.json", root: true},
+	{area: areaAlerts, method: "POST", path: "/{namespace}/{project}/alerts/notify.json", root: true, page: true},
+	{area: areaAlerts, method: "POST", path: "/{namespace}/{project}/alerts/notify/{name}/{id}.json", root: true, page: true},
+	{area: areaAlerts, method: "POST", path: "/{namespace}/{project}/prometheus/alerts/notify.json", root: true, page: true},
 
 	{area: areaPages, method: "GET", path: "/pages/domains"},
 	{area: areaPages, method: "GET", path: "/projects/{id}/pages/domains"},

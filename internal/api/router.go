@@ -18,6 +18,7 @@ import (
 
 	"svc/internal/activity"
 	"svc/internal/actor"
+	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/limit"
@@ -58,6 +59,7 @@ type Deps struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Alerts   *alert.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
 
@@ -188,6 +190,8 @@ func New(d Deps) *API {
 	a.jobArtifactRoutes()
 	a.jobTokenScopeRoutes()
 	a.clusterAgentRoutes()
+	a.alertIntegrationRoutes()
+	a.alertRoutes()
 	a.testReportRoutes()
 	a.applicationRoutes()
 	a.documentRoutes()
@@ -333,8 +337,13 @@ func pathNames(path string) []string {
 	return names
 }
 
-// ServeHTTP answers everything below /api, and what OpenIDPath names.
+// ServeHTTP answers everything below /api, and what OpenIDPath and AlertPath
+// name.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if AlertPath(r.URL.Path) {
+		a.takeAlerts(w, r)
+		return
+	}
 	if OpenIDPath(r.URL.Path) {
 		a.serveOAuth(w, r)
 		return

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"svc/internal/activity"
+	"svc/internal/alert"
 	"svc/internal/api"
 	"svc/internal/audit"
 	"svc/internal/blob"
@@ -75,6 +76,7 @@ type App struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Alerts   *alert.Service
 	OAuth    *oauth.Service
 	Instance *instance.Service
 
@@ -188,6 +190,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 		},
 	})
+	a.Alerts = alert.New(alert.Deps{
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Notify: a.Notify, Now: a.now,
+		Site: alert.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Premium: a.Config.Tier != "free"},
+	})
 	a.OAuth = oauth.New(oauth.Deps{
 		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
 		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
@@ -250,7 +256,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Alerts: a.Alerts,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
@@ -263,7 +269,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis,
-		CI: a.CI, Audit: a.Audit, Instance: a.Instance, Health: health,
+		CI: a.CI, Alerts: a.Alerts, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

@@ -26,7 +26,7 @@ func (s *Server) handler(metrics *metrics) http.Handler {
 		server: s, metrics: metrics,
 		route: func(r *http.Request) http.Handler {
 			switch path := r.URL.Path; {
-			case strings.HasPrefix(path, "/api/"), api.OpenIDPath(path):
+			case strings.HasPrefix(path, "/api/"), api.OpenIDPath(path), api.AlertPath(path):
 				return rest
 			case watched[path]:
 				return health

@@ -23,6 +23,7 @@ func (a *App) sealed() []sealedColumn {
 		{"pipeline_schedules", "variables"},
 		{"signing_keys", "sealed"},
 		{"runner_registration_tokens", "sealed"},
+		{"alert_integrations", "token"},
 	}
 }
 

@@ -32,8 +32,9 @@ const (
 	// What nobody can choose: it goes to those who take part, and to those who
 	// watch.
 	MovedIssue Event = "moved_issue"
-	Mention    Event = "mention" // somebody is new in a text
-	Relabel    Event = "relabel" // for those who follow a label
+	Mention    Event = "mention"   // somebody is new in a text
+	Relabel    Event = "relabel"   // for those who follow a label
+	NewAlert   Event = "new_alert" // for those who keep the project
 )
 
 // Events are those that can be chosen, in the order of the settings.
@@ -48,7 +49,7 @@ func Events() []Event {
 // usual tells whether an event is chosen by somebody who never said anything of
 // it: what is more like a word to himself than the rest.
 func usual(e Event) bool {
-	return slices.Contains([]Event{FailedPipeline, FixedPipeline, MovedProject}, e)
+	return slices.Contains([]Event{FailedPipeline, FixedPipeline, MovedProject, NewAlert}, e)
 }
 
 // Level says how much somebody wants to be told.

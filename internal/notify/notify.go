@@ -48,6 +48,7 @@ type Details struct {
 	Mentioned []string `json:"mentioned,omitempty"` // the names that are new in a text
 	From      string   `json:"from,omitempty"`      // what something was before
 	To        string   `json:"to,omitempty"`
+	Count     int      `json:"count,omitempty"` // of what happened at once
 }
 
 // People are those who have to do with an act; somebody may be several of them.

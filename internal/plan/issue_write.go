@@ -99,6 +99,14 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	return s.Issue(ctx, by, project.RefTo(in.ID), i.IID)
 }
 
+// AddIssue makes an issue in a transaction of a later feature, which has asked
+// whether the actor may. Invalid.
+func (s *Service) AddIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, f IssueFields) (*Issue, error) {
+	now := s.Now()
+	i := &Issue{ProjectID: in.ID, State: Opened, Type: "issue", AuthorID: by.ID, CreatedAt: now, UpdatedAt: now}
+	return i, s.insertIssue(ctx, tx, by, in, i, NewIssue{IssueFields: f})
+}
+
 func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue, n NewIssue) (err error) {
 	if err := i.apply(n.IssueFields); err != nil {
 		return err

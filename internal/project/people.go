@@ -11,13 +11,18 @@ import (
 // themselves, by a group above or by a share, for features that write to them.
 // NotFound when there is no such place.
 func (s *Service) MemberIDs(ctx context.Context, place Place) ([]int64, error) {
+	return s.MembersFrom(ctx, place, NoAccess)
+}
+
+// MembersFrom is MemberIDs of those who have at least the level there.
+func (s *Service) MembersFrom(ctx context.Context, place Place, level Level) ([]int64, error) {
 	by := actor.System()
 	in, err := s.source(ctx, s.DB, by, place, NoAccess)
 	if err != nil {
 		return nil, err
 	}
 	sql, args := s.grants(by, in)
-	ids, err := findGranted(ctx, s.DB, sql, args)
+	ids, err := findGranted(ctx, s.DB, sql, args, level)
 	if err != nil {
 		return nil, fmt.Errorf("members: %w", err)
 	}

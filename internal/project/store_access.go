@@ -168,7 +168,7 @@ func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member
 	return !asked, asked, err
 }
 
-// findGranted gives the users whom a query for grants names.
-func findGranted(ctx context.Context, q db.Q, grants string, args []any) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `SELECT DISTINCT g.user_id FROM (`+grants+`) g ORDER BY 1`, args...)
+// findGranted gives the users to whom a query for grants gives at least a level.
+func findGranted(ctx context.Context, q db.Q, grants string, args []any, least Level) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT g.user_id FROM (`+grants+`) g GROUP BY g.user_id HAVING max(g.level) >= ? ORDER BY 1`, append(args, int64(least))...)
 }

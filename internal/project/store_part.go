@@ -60,6 +60,15 @@ func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n
 	return n, err
 }
 
+// HoldNumbers makes everybody else wait who wants a number of a kind within a
+// project, or holds them too, until tx ends.
+func HoldNumbers(ctx context.Context, tx *db.Tx, projectID int64, kind string) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 0)
+		ON CONFLICT (project_id, kind) DO UPDATE SET value = project_counters.value`, projectID, kind)
+	return err
+}
+
 // touchEvery is how exact it is known when something was done last in a project,
 // so that not each note becomes a change of the project.
 const touchEvery = 10 * time.Minute

@@ -261,6 +261,11 @@ func ghostID(ctx context.Context, q db.Q) (int64, error) {
 	return id, err
 }
 
+func alertBotID(ctx context.Context, q db.Q) (id int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT id FROM users WHERE kind = 'alert_bot' AND deleted_at IS NULL ORDER BY id LIMIT 1`).Scan(&id)
+	return id, err
+}
+
 // taken turns a broken unique index into a Conflict that names the attribute.
 func taken(err error) error {
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"svc/internal/activity"
+	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/instance"
@@ -43,6 +44,7 @@ type Deps struct {
 	Wikis    *wiki.Service
 	Notify   *notify.Service
 	CI       *ci.Service
+	Alerts   *alert.Service
 	Merges   *merge.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service

@@ -1,0 +1,191 @@
+// Package alert takes what programs that watch something tell: integrations
+// are the places where they send it to, payloads in two formats become alerts
+// of a project, and alerts can open incidents and close them.
+package alert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/notify"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// Status says how far people are with an alert.
+type Status string
+
+// The statuses. All but Resolved are open.
+const (
+	Triggered    Status = "triggered"
+	Acknowledged Status = "acknowledged"
+	Resolved     Status = "resolved"
+	Ignored      Status = "ignored"
+)
+
+// Statuses are all of them.
+func Statuses() []Status { return []Status{Triggered, Acknowledged, Resolved, Ignored} }
+
+// Severity says how bad it is; the smaller, the worse.
+type Severity int64
+
+// The severities.
+const (
+	Critical Severity = iota
+	High
+	Medium
+	Low
+	Info
+	Unknown
+)
+
+// severityNames are the words for them, in their order.
+var severityNames = []string{"critical", "high", "medium", "low", "info", "unknown"}
+
+// String is its word in the API.
+func (s Severity) String() string {
+	if s < 0 || int(s) >= len(severityNames) {
+		return "unknown"
+	}
+	return severityNames[s]
+}
+
+// ParseSeverity reads the word for a severity, in whatever case.
+func ParseSeverity(word string) (Severity, bool) {
+	for i, name := range severityNames {
+		if strings.EqualFold(name, word) {
+			return Severity(i), true
+		}
+	}
+	return Critical, false
+}
+
+// Severities are all of them, the worst first.
+func Severities() []Severity { return []Severity{Critical, High, Medium, Low, Info, Unknown} }
+
+// Format is the form of a payload.
+type Format string
+
+// The formats: whatever JSON a program sends, and the webhook of a metrics
+// system that tells of several alerts at once.
+const (
+	Generic Format = "generic"
+	Metrics Format = "metrics"
+)
+
+// Alert is something that a program saw and people should look at.
+type Alert struct {
+	ID            int64
+	IID           int64 // its number in the project
+	ProjectID     int64
+	Status        Status
+	Severity      Severity
+	StartedAt     time.Time
+	EndedAt       *time.Time
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	Events        int64 // how often it came
+	AssigneeID    *int64
+	IssueID       *int64 // the incident
+	IntegrationID *int64
+	Fingerprint   string // what comes with the same one is the same alert
+	Format        Format
+	Title         string
+	Description   string
+	Service       string
+	Tool          string // that saw it
+	Environment   string
+	Hosts         []string
+
+	Payload string // JSON, as it came first; read for one alert alone
+
+	// Read with the row.
+	ProjectPath string
+	IssueIID    int64 // 0 without an incident
+	Integration string
+	Assignee    *user.User
+}
+
+// Open tells whether somebody still has to do with the alert.
+func (a *Alert) Open() bool { return a.Status != Resolved }
+
+// Site is what the feature knows of the installation.
+type Site struct {
+	URL  string // the external address, without a slash at its end
+	Name string // the service's own name
+	// Premium lets a project have several integrations of a type and mappings,
+	// and groups and counts alerts that come again.
+	Premium bool
+}
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Keys     *secret.Keyring
+	Users    *user.Service
+	Projects *project.Service
+	Plan     *plan.Service
+	Notify   *notify.Service
+	Site     Site
+	Now      func() time.Time
+}
+
+// Service is the alerts of the installation.
+type Service struct{ Deps }
+
+// New makes the service and takes on its background work.
+func New(d Deps) *Service {
+	s := &Service{d}
+	queue.Handle(d.Queue, s.openIncidents)
+	queue.Handle(d.Queue, s.closeIncidents)
+	d.Notify.Register(letterKind, letters{s})
+	return s
+}
+
+// watcher gives a project to those who see its alerts: Developers and above.
+func (s *Service) watcher(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	return s.Projects.Require(ctx, by, ref, project.Developer)
+}
+
+// keeper gives a project to those who say what becomes of alerts: Maintainers
+// and above.
+func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	return s.Projects.Require(ctx, by, ref, project.Maintainer)
+}
+
+// record writes an audit event about a project.
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, kind string, target audit.Target, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath}, Target: target, Details: d,
+	})
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error, thing string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(thing)
+	}
+	return err
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// address is the page of an alert below the address of the installation.
+func address(in *project.Project, iid int64) string {
+	return fmt.Sprintf("/%s/-/alert_management/%d/details", in.FullPath, iid)
+}

@@ -1,0 +1,285 @@
+package alert
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// Settings say what becomes of the alerts of a project.
+type Settings struct {
+	CreateIssue bool // an incident for each new alert
+	AutoClose   bool // which is closed when the alert is resolved by its sender
+	SendEmail   bool // to Maintainers and Owners, of new alerts
+}
+
+func defaults() Settings { return Settings{AutoClose: true, SendEmail: true} }
+
+// SettingFields are what is said of settings; nil leaves the present value.
+type SettingFields struct{ CreateIssue, AutoClose, SendEmail *bool }
+
+// Settings gives what becomes of the alerts of a project to Maintainers and
+// above.
+func (s *Service) Settings(ctx context.Context, by actor.Actor, ref project.Ref) (Settings, error) {
+	in, err := s.keeper(ctx, by, ref)
+	if err != nil {
+		return Settings{}, err
+	}
+	t, err := findSettings(ctx, s.DB, in.ID)
+	if err != nil {
+		return t, fmt.Errorf("alert settings: %w", err)
+	}
+	return t, nil
+}
+
+// UpdateSettings changes what becomes of the alerts of a project; Maintainers
+// and above may.
+func (s *Service) UpdateSettings(ctx context.Context, by actor.Actor, ref project.Ref, f SettingFields) (Settings, error) {
+	in, err := s.changer(ctx, by, ref)
+	if err != nil {
+		return Settings{}, err
+	}
+	var t Settings
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := project.HoldNumbers(ctx, tx, in.ID, numbers); err != nil {
+			return err
+		}
+		if t, err = findSettings(ctx, tx, in.ID); err != nil {
+			return err
+		}
+		was := t
+		set(&t.CreateIssue, f.CreateIssue)
+		set(&t.AutoClose, f.AutoClose)
+		set(&t.SendEmail, f.SendEmail)
+		if t == was {
+			return nil
+		}
+		if err := saveSettings(ctx, tx, in.ID, t); err != nil {
+			return err
+		}
+		for _, c := range []struct {
+			name     string
+			from, to bool
+		}{{"create_issue", was.CreateIssue, t.CreateIssue}, {"auto_close_incident", was.AutoClose, t.AutoClose}, {"send_email", was.SendEmail, t.SendEmail}} {
+			if c.from == c.to {
+				continue
+			}
+			d := audit.Details{Change: c.name, From: fmt.Sprint(c.from), To: fmt.Sprint(c.to)}
+			if err := s.record(ctx, tx, by, in, "alert_settings_updated", audit.Target{}, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return t, fmt.Errorf("update alert settings: %w", err)
+	}
+	return t, nil
+}
+
+// incidentWork opens incidents for new alerts.
+type incidentWork struct {
+	AlertIDs []int64 `json:"alert_ids"`
+}
+
+// Kind implements queue.Work.
+func (incidentWork) Kind() string { return "alert.open_incidents" }
+
+// recoveryWork closes the incidents of alerts that are over.
+type recoveryWork struct {
+	AlertIDs []int64 `json:"alert_ids"`
+}
+
+// Kind implements queue.Work.
+func (recoveryWork) Kind() string { return "alert.close_incidents" }
+
+// bot is the one who opens and closes incidents when nobody else does.
+func (s *Service) bot(ctx context.Context) (actor.Actor, error) {
+	u, err := s.Users.AlertBot(ctx)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	// A bot is a member of nothing: what it does, the settings of the project say.
+	return actor.Actor{ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email, Admin: true}, nil
+}
+
+// openIncidents opens an incident for each of the alerts that still fires and
+// has none. What has been done is not done again.
+func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
+	by, err := s.bot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range w.AlertIDs { // each by itself: others want to write as well
+		found, err := findAlerts(ctx, s.DB, []int64{id})
+		if err != nil {
+			return fmt.Errorf("find alert %d: %w", id, err)
+		}
+		if len(found) == 0 {
+			continue
+		}
+		in, err := s.Projects.RequirePart(ctx, by, project.RefTo(found[0].ProjectID), project.IssuePart)
+		if errs.KindOf(err) != 0 || err == nil && in.Changeable() != nil {
+			continue // the project is gone, archived, or has no issues
+		}
+		if err == nil {
+			_, err = s.incident(ctx, by, in, found[0].IID, true)
+		}
+		if err != nil {
+			return fmt.Errorf("open incident for alert %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// CreateIncident opens an incident for an alert: Developers and above may who
+// read issues. NotFound; Conflict when it has one.
+func (s *Service) CreateIncident(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	if !in.MayRead(by, project.IssuePart) {
+		return nil, errs.Forbidden("The project has no issues.")
+	}
+	made, err := s.incident(ctx, by, in, iid, false)
+	if err == nil && !made {
+		err = errs.Conflict("The alert has an incident already.")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create incident for alert %d: %w", iid, err)
+	}
+	return s.alert(ctx, in, iid)
+}
+
+// incident opens an issue for an alert, in one transaction with what the alert
+// knows of it; made is false when it has one, or with firing when it is over.
+func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Project, iid int64, firing bool) (made bool, err error) {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		made = false
+		if err := project.HoldNumbers(ctx, tx, in.ID, numbers); err != nil {
+			return err
+		}
+		a, err := findAlert(ctx, tx, in.ID, iid)
+		if err != nil {
+			return err
+		}
+		if a.IssueID != nil || firing && !a.Open() {
+			return nil
+		}
+		kind, text := "incident", s.describe(in, a)
+		f := plan.IssueFields{Title: &a.Title, Description: &text, Type: &kind, AddLabels: []string{"incident"}}
+		if a.AssigneeID != nil {
+			f.Assignees = &[]int64{*a.AssigneeID}
+		}
+		i, err := s.Plan.AddIssue(ctx, tx, by, in, f)
+		if err != nil {
+			return err
+		}
+		made, a.IssueID, a.UpdatedAt = true, &i.ID, s.Now()
+		if err := saveAlert(ctx, tx, a); err != nil {
+			return err
+		}
+		return s.Plan.TellSystem(ctx, tx, by, a.thing(), a.IID, a.ProjectID, fmt.Sprintf("created incident #%d for this alert", i.IID))
+	})
+	return made, err
+}
+
+// describe is the description of an incident. What a program sent is shown as it
+// is: nothing in it mentions anybody or becomes a link.
+func (s *Service) describe(in *project.Project, a *Alert) string {
+	var out strings.Builder
+	row := func(name, text string) {
+		if text != "" {
+			out.WriteString("- **" + name + ":** " + verbatim(text) + "\n")
+		}
+	}
+	out.WriteString(fmt.Sprintf("Opened for [alert #%d](%s).\n\n", a.IID, s.Site.URL+address(in, a.IID)))
+	d := a.Details(s.Site.Name)
+	row("Start time", a.StartedAt.UTC().Format(time.RFC3339))
+	row("Severity", a.Severity.String())
+	row("Query", d.Query)
+	row("Service", a.Service)
+	row("Monitoring tool", a.Tool)
+	row("Hosts", strings.Join(a.Hosts, ", "))
+	row("Environment", a.Environment)
+	row("Runbook", d.Runbook)
+	row("Description", a.Description)
+	if len(d.Annotations) > 0 {
+		out.WriteString("\n#### Alert details\n\n")
+		for _, leaf := range d.Annotations {
+			out.WriteString("- " + verbatim(leaf.Name()) + ": " + verbatim(leaf.Value) + "\n")
+		}
+	}
+	if d.Markdown != "" {
+		out.WriteString("\n---\n\n" + d.Markdown + "\n")
+	}
+	return out.String()
+}
+
+// verbatim shows a text as code, in one line.
+func verbatim(text string) string {
+	text = line(text)
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		return fence + " " + text + " " + fence
+	}
+	return fence + text + fence
+}
+
+// closeIncidents closes the incidents of alerts that are over. One that is
+// closed stays so, and one whose alert fires again stays open.
+func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
+	found, err := findAlerts(ctx, s.DB, w.AlertIDs)
+	if err != nil {
+		return fmt.Errorf("find alerts: %w", err)
+	}
+	by, err := s.bot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range found {
+		if a.IssueIID == 0 || a.Open() {
+			continue
+		}
+		_, err := s.Plan.UpdateIssue(ctx, by, project.RefTo(a.ProjectID), a.IssueIID, plan.IssueFields{Event: "close", Via: fmt.Sprintf("alert %d", a.IID)})
+		if err != nil && errs.KindOf(err) == 0 { // else the project is gone, archived, or has no issues
+			return fmt.Errorf("close incident of alert %d: %w", a.ID, err)
+		}
+	}
+	return nil
+}
+
+// sample is a payload for a test of an integration for which nobody gave one.
+func (i *Integration) sample(now time.Time) []byte {
+	at := now.UTC().Format(time.RFC3339)
+	var doc any = map[string]any{
+		"title": "Test alert", "description": "This alert tests the integration " + i.Name + ".", "severity": "info", "service": "test", "start_time": at,
+	}
+	if i.Type == Prometheus {
+		doc = map[string]any{
+			"version": "4", "groupKey": "test", "status": "firing", "receiver": "test", "groupLabels": map[string]any{}, "commonLabels": map[string]any{},
+			"commonAnnotations": map[string]any{}, "externalURL": "", "alerts": []any{map[string]any{
+				"status": "firing", "startsAt": at, "labels": map[string]any{"alertname": "Test alert", "severity": "info"},
+				"annotations": map[string]any{"description": "This alert tests the integration " + i.Name + "."},
+			}},
+		}
+	}
+	text, _ := json.Marshal(doc) // never fails: it is made of texts
+	return text
+}

@@ -1,0 +1,239 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// numbers is the kind of number that alerts have in a project.
+const numbers = "alert"
+
+// Knock is how somebody comes to an address for payloads.
+type Knock struct {
+	Project  project.Ref
+	Endpoint string // of the integration; empty for the addresses of the project
+	Metrics  bool   // the address is for the format of metrics alone
+	Token    string // empty for none
+}
+
+// Door is an integration that somebody opened with its token.
+type Door struct {
+	in          *project.Project
+	integration *Integration
+	metrics     bool
+}
+
+// Admit opens an integration for whoever has its token. Unauthorized for any
+// other token, whether there is such a project or not; Forbidden when the
+// integration is turned off or the project archived; NotFound of an address that
+// is gone, for who has a token of the project.
+func (s *Service) Admit(ctx context.Context, k Knock) (*Door, error) {
+	if k.Token == "" {
+		return nil, errs.Unauthorized("")
+	}
+	in, err := s.Projects.Require(ctx, actor.System(), k.Project, project.NoAccess)
+	moved, wasMoved := errors.AsType[*project.Moved](err)
+	if wasMoved { // who has a token learns where to
+		in, err = s.Projects.Require(ctx, actor.System(), project.RefTo(moved.ID), project.NoAccess)
+	}
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, errs.Unauthorized("").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	i, err := findDoor(ctx, s.DB, in.ID, secret.Digest(k.Token))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, errs.Unauthorized("")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find alert integration: %w", err)
+	}
+	if k.Endpoint != "" && k.Endpoint != i.Endpoint {
+		has, err := hasEndpoint(ctx, s.DB, in.ID, k.Endpoint)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("find alert integration: %w", err)
+		case has: // the token is that of another one
+			return nil, errs.Unauthorized("")
+		}
+		return nil, errs.NotFound("Integration")
+	}
+	if wasMoved {
+		return nil, moved
+	}
+	if !i.Active {
+		return nil, errs.Forbidden("The integration is not active.")
+	}
+	return &Door{in, i, k.Metrics}, in.Changeable()
+}
+
+// Take makes alerts of a payload that came to an open integration: all that it
+// tells of, or none. It gives those that it made or found. Invalid.
+func (s *Service) Take(ctx context.Context, d *Door, payload []byte) ([]*Alert, error) {
+	if len(payload) > MaxPayload {
+		return nil, errs.TooLarge("The payload is larger than %d bytes.", MaxPayload)
+	}
+	r := reader{name: s.Site.Name, now: s.Now()}
+	if s.Site.Premium {
+		r.mappings = d.integration.Mappings
+	}
+	list, err := r.read(payload, d.metrics || d.integration.Type == Prometheus)
+	if err != nil {
+		return nil, err
+	}
+	var t *taking
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		t = &taking{Service: s, door: d, seen: map[int64]bool{}}
+		return t.all(ctx, tx, list)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("take alerts: %w", err)
+	}
+	return t.touched, nil
+}
+
+// Test sends a payload to an integration in the name of a Developer or above,
+// as the program would; without a payload, the one that was given as an example.
+// NotFound; Forbidden when the integration is turned off; Invalid.
+func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id int64, payload []byte) ([]*Alert, error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	i, err := findIntegration(ctx, s.DB, in.ID, id)
+	if err != nil {
+		return nil, notFound(err, "Integration")
+	}
+	if !i.Active {
+		return nil, errs.Forbidden("The integration is not active.")
+	}
+	if len(payload) == 0 {
+		payload = []byte(i.Example)
+	}
+	if len(payload) == 0 {
+		payload = i.sample(s.Now())
+	}
+	return s.Take(ctx, &Door{in: in, integration: i}, payload)
+}
+
+// taking is what becomes of one payload.
+type taking struct {
+	*Service
+	door    *Door
+	open    map[string][]*Alert // by fingerprint, the oldest first
+	touched []*Alert
+	seen    map[int64]bool // those
+	made    []int64        // that fire
+	ended   []int64        // that have an incident
+}
+
+// all stores the alerts of a payload. Payloads of one project go one after the
+// other, so that the same alert from many at once is found by all but the first.
+func (t *taking) all(ctx context.Context, tx *db.Tx, list []incoming) error {
+	if err := project.HoldNumbers(ctx, tx, t.door.in.ID, numbers); err != nil {
+		return err
+	}
+	prints := make([]string, len(list))
+	for i := range list {
+		prints[i] = list[i].Fingerprint
+	}
+	slices.Sort(prints)
+	var err error
+	if t.open, err = findOpen(ctx, tx, t.door.in.ID, slices.Compact(prints)); err != nil {
+		return err
+	}
+	for i := range list {
+		if err := t.one(ctx, tx, &list[i]); err != nil {
+			return err
+		}
+	}
+	settings, err := findSettings(ctx, tx, t.door.in.ID)
+	if err != nil {
+		return err
+	}
+	return t.follow(ctx, tx, settings)
+}
+
+// one stores an alert: a new one, or what an open one has become.
+func (t *taking) one(ctx context.Context, tx *db.Tx, in *incoming) error {
+	same := t.open[in.Fingerprint]
+	switch {
+	case in.resolved && len(same) > 0:
+		for _, a := range same {
+			if err := t.end(ctx, tx, a, in); err != nil {
+				return err
+			}
+		}
+		delete(t.open, in.Fingerprint)
+		return nil
+	case !in.resolved && len(same) > 0 && (in.explicit || t.Site.Premium):
+		a := same[0]
+		if a.UpdatedAt = t.Now(); t.Site.Premium {
+			a.Events++
+		}
+		t.touch(a)
+		return saveAlert(ctx, tx, a)
+	}
+	a := &in.Alert
+	a.ProjectID, a.IntegrationID = t.door.in.ID, &t.door.integration.ID
+	a.CreatedAt, a.UpdatedAt = t.Now(), t.Now()
+	var err error
+	if a.IID, err = project.NextNumber(ctx, tx, a.ProjectID, numbers); err != nil {
+		return err
+	}
+	if err := insertAlert(ctx, tx, a); err != nil {
+		return err
+	}
+	t.touch(a)
+	if !in.resolved {
+		t.open[a.Fingerprint] = append(t.open[a.Fingerprint], a)
+		t.made = append(t.made, a.ID)
+	}
+	return nil
+}
+
+// end notes that an open alert is over.
+func (t *taking) end(ctx context.Context, tx *db.Tx, a *Alert, in *incoming) error {
+	a.Status, a.EndedAt, a.UpdatedAt = Resolved, in.EndedAt, t.Now()
+	t.touch(a)
+	if a.IssueID != nil {
+		t.ended = append(t.ended, a.ID)
+	}
+	return saveAlert(ctx, tx, a)
+}
+
+func (t *taking) touch(a *Alert) {
+	if !t.seen[a.ID] {
+		t.touched, t.seen[a.ID] = append(t.touched, a), true
+	}
+}
+
+// follow has done what the settings of the project say.
+func (t *taking) follow(ctx context.Context, tx *db.Tx, settings Settings) error {
+	if settings.CreateIssue && len(t.made) > 0 {
+		if err := t.Queue.Add(ctx, tx, incidentWork{t.made}); err != nil {
+			return err
+		}
+	}
+	if settings.AutoClose && len(t.ended) > 0 {
+		if err := t.Queue.Add(ctx, tx, recoveryWork{t.ended}); err != nil {
+			return err
+		}
+	}
+	if settings.SendEmail && len(t.made) > 0 {
+		return t.tell(ctx, tx, t.door.in.ID, t.made)
+	}
+	return nil
+}

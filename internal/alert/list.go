@@ -1,0 +1,252 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// NoteKind is the kind of alerts as things that notes are about.
+const NoteKind plan.Kind = "AlertManagement::Alert"
+
+// Filter chooses alerts; zero values choose all.
+type Filter struct {
+	IIDs             []int64
+	Statuses         []Status
+	Severities       []Severity
+	AssigneeID       int64
+	AssigneeUsername string
+	Assigned         bool // to anybody
+	Unassigned       bool
+	Search           string // in title, description, service and tool
+	Tool             string
+	Environment      string
+	StartedAfter     *time.Time
+	StartedBefore    *time.Time
+}
+
+// Order is the order of a list: by started_at, created_at, updated_at, severity
+// or event_count. By severity, ascending is from the worst on.
+type Order struct {
+	By   string
+	Desc bool
+}
+
+// Alerts lists the alerts of a project for Developers and above.
+func (s *Service) Alerts(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, order Order, p db.Paging) (db.Page[*Alert], error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Alert]{}, err
+	}
+	page, err := listAlerts(ctx, s.DB, f.where(in.ID), order, p)
+	if err != nil {
+		return page, fmt.Errorf("list alerts: %w", err)
+	}
+	return page, s.fillAlerts(ctx, page.Items...)
+}
+
+// Count is how many alerts there are.
+type Count struct {
+	N    int
+	Over bool // there are more than db.CountLimit
+}
+
+// Counts tells how many alerts that a filter leaves have each status, for
+// Developers and above.
+func (s *Service) Counts(ctx context.Context, by actor.Actor, ref project.Ref, f Filter) (map[Status]Count, error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[Status]Count{}
+	for _, status := range Statuses() {
+		f.Statuses = []Status{status}
+		var c Count
+		if c.N, c.Over, err = countAlerts(ctx, s.DB, f.where(in.ID)); err != nil {
+			return nil, fmt.Errorf("count alerts: %w", err)
+		}
+		counts[status] = c
+	}
+	return counts, nil
+}
+
+// Alert gives an alert of a project by its number, with its payload, to
+// Developers and above; NotFound.
+func (s *Service) Alert(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.alert(ctx, in, iid)
+}
+
+func (s *Service) alert(ctx context.Context, in *project.Project, iid int64) (*Alert, error) {
+	a, err := findAlert(ctx, s.DB, in.ID, iid)
+	if err != nil {
+		return nil, err
+	}
+	return a, s.fillAlerts(ctx, a)
+}
+
+func (s *Service) fillAlerts(ctx context.Context, list ...*Alert) error {
+	var ids []int64
+	for _, a := range list {
+		if a.AssigneeID != nil {
+			ids = append(ids, *a.AssigneeID)
+		}
+	}
+	users, err := s.Users.FindAll(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("assignees of alerts: %w", err)
+	}
+	for _, a := range list {
+		if a.AssigneeID != nil {
+			a.Assignee = users[*a.AssigneeID]
+		}
+	}
+	return nil
+}
+
+// Notes gives what the program noted of what people did to an alert, the first
+// first, for Developers and above; NotFound.
+func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Note, error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	a, err := findAlert(ctx, s.DB, in.ID, iid)
+	if err != nil {
+		return nil, err
+	}
+	const most = 100
+	page, err := s.Plan.Notes(ctx, plan.Noteable{Thing: a.thing(), IID: a.IID, In: in}, plan.NoteFilter{Sort: plan.Sort{By: "created_at"}}, db.Paging{Limit: most})
+	return page.Items, err
+}
+
+func (a *Alert) thing() plan.Thing { return plan.Thing{Kind: NoteKind, ID: a.ID} }
+
+// Change is what becomes of an alert; nil leaves it.
+type Change struct {
+	Status   *Status
+	Assignee **int64 // a pointer to nil takes him away
+}
+
+// Update changes the status of an alert, and who looks after it; Developers and
+// above may. NotFound; Invalid, also for one that is opened again beside another
+// one that is the same.
+func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, c Change) (*Alert, error) {
+	in, err := s.watcher(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Changeable(); err != nil {
+		return nil, err
+	}
+	if c.Status != nil && !slices.Contains(Statuses(), *c.Status) {
+		return nil, errs.InvalidField("status", "is not included in the list")
+	}
+	var assignee *user.User
+	if c.Assignee != nil && *c.Assignee != nil {
+		if assignee, err = s.able(ctx, in, **c.Assignee); err != nil {
+			return nil, err
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		// Payloads that come meanwhile wait: they change the same rows.
+		if err := project.HoldNumbers(ctx, tx, in.ID, numbers); err != nil {
+			return err
+		}
+		a, err := findAlert(ctx, tx, in.ID, iid)
+		if err != nil {
+			return err
+		}
+		return s.change(ctx, tx, by, a, c, assignee)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update alert %d: %w", iid, err)
+	}
+	return s.alert(ctx, in, iid)
+}
+
+func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, a *Alert, c Change, assignee *user.User) error {
+	var told []string
+	if c.Status != nil && *c.Status != a.Status {
+		if err := s.move(ctx, tx, a, *c.Status); err != nil {
+			return err
+		}
+		told = append(told, "changed the status to **"+title(string(a.Status))+"**")
+	}
+	if c.Assignee != nil && !same(*c.Assignee, a.AssigneeID) {
+		a.AssigneeID = *c.Assignee
+		if assignee == nil {
+			told = append(told, "removed the assignee")
+		} else {
+			told = append(told, "assigned to @"+assignee.Username)
+		}
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	a.UpdatedAt = s.Now()
+	if err := saveAlert(ctx, tx, a); err != nil {
+		return err
+	}
+	for _, text := range told {
+		if err := s.Plan.TellSystem(ctx, tx, by, a.thing(), a.IID, a.ProjectID, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move gives an alert another status.
+func (s *Service) move(ctx context.Context, tx *db.Tx, a *Alert, to Status) error {
+	switch {
+	case to == Resolved:
+		now := s.Now()
+		a.EndedAt = &now
+	case a.Status == Resolved:
+		has, err := hasOther(ctx, tx, a)
+		if err != nil {
+			return err
+		}
+		if has {
+			return errs.InvalidField("status", "can't be changed: an alert with the same fingerprint is already open")
+		}
+		a.EndedAt = nil
+	}
+	a.Status = to
+	return nil
+}
+
+// able gives a user who sees the alerts of the project: Invalid for others.
+func (s *Service) able(ctx context.Context, in *project.Project, id int64) (*user.User, error) {
+	users, err := s.Users.FindAll(ctx, []int64{id})
+	if err != nil {
+		return nil, fmt.Errorf("find assignee: %w", err)
+	}
+	if u := users[id]; u != nil && u.State == user.Active {
+		as := actor.Actor{ID: u.ID, Admin: u.Admin, External: u.External}
+		found, err := s.Projects.Among(ctx, as, []int64{in.ID})
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 1 && found[0].Enough(as, project.Developer) == nil {
+			return u, nil
+		}
+	}
+	return nil, errs.InvalidField("assignee_id", "is invalid")
+}
+
+func same(a, b *int64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"svc/internal/alert"
+	"svc/internal/project"
+)
+
+// Where payloads come to, after the path of a project.
+const (
+	notifyPath        = "/alerts/notify.json"
+	notifyMetricsPath = "/prometheus/alerts/notify.json"
+	notifyOnePath     = "/alerts/notify/"
+)
+
+// AlertPath tells whether a path outside of the API is one that payloads come to.
+func AlertPath(path string) bool {
+	_, ok := alertKnock(path)
+	return ok
+}
+
+// alertKnock reads such a path. No project can be called prometheus or alerts,
+// so there is one way to read it.
+func alertKnock(path string) (k alert.Knock, ok bool) {
+	in := path
+	if in, k.Metrics = strings.CutSuffix(path, notifyMetricsPath); !k.Metrics {
+		if in, ok = strings.CutSuffix(path, notifyPath); !ok {
+			at := strings.LastIndex(path, notifyOnePath)
+			if at < 0 {
+				return k, false
+			}
+			_, file, _ := strings.Cut(path[at+len(notifyOnePath):], "/")
+			if k.Endpoint, ok = strings.CutSuffix(file, ".json"); !ok || k.Endpoint == "" || strings.Contains(k.Endpoint, "/") {
+				return k, false
+			}
+			in = path[:at]
+		}
+	}
+	in = strings.TrimPrefix(in, "/")
+	k.Project = project.Ref(in)
+	return k, strings.Contains(in, "/") && !strings.HasPrefix(in, "api/") && !strings.Contains(in+"/", "/-/")
+}
+
+type takenAlertJSON struct {
+	IID   int64  `json:"iid"`
+	Title string `json:"title"`
+}
+
+func toTakenAlert(a *alert.Alert) takenAlertJSON { return takenAlertJSON{a.IID, a.Title} }
+
+// takeAlerts: https://docs.gitlab.com/operations/incident_management/integrations/
+func (a *API) takeAlerts(w http.ResponseWriter, r *http.Request) {
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site}
+	if to, ok := w.(routed); ok {
+		to.SetRoute(notifyPath)
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		a.writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
+		return
+	}
+	taken, err := a.takePayload(c)
+	if err != nil {
+		a.refuse(c, err)
+		return
+	}
+	a.writeJSON(w, r, http.StatusOK, taken)
+}
+
+func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
+	// The token alone decides whether the body is looked at.
+	k, _ := alertKnock(c.r.URL.Path)
+	k.Token = alertToken(c.r)
+	door, err := a.Alerts.Admit(c, k)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";")
+	if media = strings.ToLower(strings.TrimSpace(media)); media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return nil, &inputError{fault: faultMediaType, text: "the body must be sent as application/json"}
+	}
+	body, err := readWhole(c.r, c.w, alert.MaxPayload)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.Alerts.Take(c, door, []byte(body))
+	if err != nil {
+		return nil, err
+	}
+	return mapped(list, toTakenAlert), nil
+}
+
+// alertToken is the token of an integration: as a bearer's, or as a password
+// with any name, which is how one in an address is sent. Empty for none.
+func alertToken(r *http.Request) string {
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	_, password, _ := r.BasicAuth()
+	return password
+}
