@@ -116,6 +116,7 @@ func New(d Deps) *Web {
 	w.artifactPages()
 	w.schedulePages()
 	w.environmentPages()
+	w.alertPages()
 	w.settingsPages()
 	w.adminPages()
 	w.router.NotFound(w.findPlace)
