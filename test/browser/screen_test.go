@@ -71,6 +71,10 @@ func TestScreens(t *testing.T) {
 		{"settings-protected", "/analysis/engine/-/settings/protected", ada},
 		{"settings-push-rules", "/analysis/engine/-/settings/push_rules", ada},
 		{"settings-ci", "/analysis/engine/-/settings/ci_cd", ada},
+		{"settings-alerts", "/analysis/engine/-/settings/alerts", ada},
+		{"settings-alert", "/analysis/engine/-/settings/alerts/1", ada},
+		{"alerts", "/analysis/engine/-/alert_management", ada},
+		{"alert", "/analysis/engine/-/alert_management/1/details", ada},
 		{"settings-danger", "/analysis/engine/-/settings/danger", ada},
 		{"group-general", "/groups/analysis/-/settings/general", ada},
 		{"group-members", "/groups/analysis/-/settings/members", ada},
@@ -231,6 +235,17 @@ func (s *server) fill(t *testing.T) {
 	s.call(t, "POST", "/projects/analysis%2Fengine/access_tokens", url.Values{"name": {"Release script"}, "scopes[]": {"api"}, "access_level": {"40"}, "expires_at": {time.Now().AddDate(0, 1, 0).Format(time.DateOnly)}})
 	s.call(t, "POST", "/projects/analysis%2Fengine/deploy_keys", url.Values{"title": {"Build server"}, "key": {"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0TEbHAhLAlxmO0mO0mO0mO0mO0mO0mO0mO0mO0mO0m"}, "can_push": {"true"}})
 	s.call(t, "POST", "/user/runners", url.Values{"runner_type": {"instance_type"}, "description": {"Mill"}, "tag_list": {"linux,docker"}})
+	const watch = "/projects/analysis%2Fengine/alert_management/http_integrations"
+	s.call(t, "POST", watch, url.Values{"name": {"Watch of the mill"}, "payload_example": {`{"event":{"name":"Card jam","where":["mill 1"]},"when":"1842-10-01T08:00:00Z"}`},
+		"payload_attribute_mappings": {`[{"field_name":"title","path":["event","name"]},{"field_name":"start_time","path":["when"]}]`}})
+	s.call(t, "POST", watch, url.Values{"name": {"Alertmanager"}, "type": {"prometheus"}, "active": {"false"}})
+	for _, payload := range []string{
+		`{"version":"4","groupKey":"g","status":"firing","receiver":"r","groupLabels":{},"commonLabels":{},"commonAnnotations":{},"externalURL":"","alerts":[{"startsAt":"2026-10-01T08:00:00Z","labels":{"alertname":"Steam pressure is low","severity":"warning","svc_environment_name":"production"},"annotations":{"description":"The boiler is below 3 bar.","runbook":"https://example.org/boiler","owner":"charles"},"generatorURL":"https://metrics.example.org/graph?g0.expr=steam_bar+%3C+3"}]}`,
+		`{"event":{"name":"Card jam","where":["mill 1"]},"severity":"high"}`, `{"event":{"name":"Card jam","where":["mill 1"]},"severity":"high"}`, `{"title":"Oil","severity":"info","service":"mill","end_time":"2026-10-01T08:00:00Z"}`,
+	} {
+		s.call(t, "POST", watch+"/1/test", url.Values{"payload": {payload}})
+	}
+	s.call(t, "PUT", "/projects/analysis%2Fengine/alert_management_alerts/1", url.Values{"status": {"acknowledged"}, "assignee_id": {ada}})
 	s.commit(t, "README.md", readme)
 	s.commit(t, "cmd/engine/main.go", mainGo)
 	s.commit(t, "script/run.py", "import sys\n\n\ndef main() -> int:\n    return 0\n\n\nsys.exit(main())\n")
