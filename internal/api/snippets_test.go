@@ -148,6 +148,8 @@ func TestSnippetOwners(t *testing.T) {
 		if form.Statistics.Size == 0 || form.Statistics.Storage < form.Statistics.Size {
 			t.Errorf("statistics %+v", form.Statistics)
 		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/snippets/%d", p, kept), As: root, Status: 204})
+		becomes(t, s, apptest.Call{Do: fmt.Sprintf("GET /projects/%d?statistics=true", p), As: bob, Status: 200, Want: `{"statistics":{"snippets_size":0}}`})
 	})
 }
 

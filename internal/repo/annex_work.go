@@ -17,6 +17,7 @@ func (s *Service) handleAnnexWork() {
 	queue.Handle(s.Queue, s.tidyAnnex, queue.Timeout(2*time.Hour))
 	queue.Handle(s.Queue, s.finishRemoveAnnex, queue.Timeout(time.Hour))
 	queue.Handle(s.Queue, s.removeOrphans, queue.Timeout(time.Hour))
+	queue.Handle(s.Queue, func(ctx context.Context, w sumWork) error { return s.sumAnnexes(ctx, w.ProjectID) })
 	s.Queue.Every("repo_annex_sweep", sweepAge, s.sweepAnnexes)
 	s.Queue.Every("repo_annex_orphans", time.Hour, func(ctx context.Context) error { return s.removeOrphans(ctx, orphanWork{}) })
 	s.Projects.OnRemove(func(ctx context.Context, tx *db.Tx, _ []project.Removed) error { return s.DropOrphans(ctx, tx) })
@@ -87,6 +88,20 @@ func (s *Service) sumAnnexes(ctx context.Context, projectID int64) error {
 		return fmt.Errorf("annexes of project %d: %w", projectID, err)
 	}
 	return s.Projects.MeasuredAnnexes(ctx, projectID, wiki, snippets)
+}
+
+// sumWork is the work of sumAnnexes.
+type sumWork struct {
+	ProjectID int64 `json:"project_id"`
+}
+
+// Kind names the work in the queue.
+func (sumWork) Kind() string { return "repo_sum_annexes" }
+
+// SumAnnexes brings the sizes up to date that a project shows of its annexes,
+// once tx, in which one of them goes, is committed.
+func (s *Service) SumAnnexes(ctx context.Context, tx *db.Tx, projectID int64) error {
+	return s.Queue.Add(ctx, tx, sumWork{projectID}, queue.In(lane), queue.Unique(), queue.Priority(4))
 }
 
 // sweepAnnexes is sweep for annexes.

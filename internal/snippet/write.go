@@ -298,6 +298,11 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 		if err := plan.Forget(ctx, tx, Kind, id); err != nil {
 			return err
 		}
+		if found.ProjectID != nil {
+			if err := s.Repos.SumAnnexes(ctx, tx, *found.ProjectID); err != nil {
+				return err
+			}
+		}
 		return s.Repos.DropOrphans(ctx, tx)
 	})
 	if errors.Is(err, db.ErrNoRows) {
