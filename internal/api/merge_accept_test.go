@@ -145,6 +145,18 @@ func TestMergeAccept(t *testing.T) {
 		six := proposed(t, s, alice, id, "six", "")
 		s.Check(t, apptest.Call{Do: "PUT " + six + "/merge", As: alice, Status: 200})
 		becomes(t, s, apptest.Call{Do: "GET " + five, Status: 200, Want: `{"state":"merged","merged_by":{"username":"alice"}}`})
+		// What is pushed to the source after it has landed keeps the branch.
+		seven := proposed(t, s, alice, id, "seven", "")
+		becomes(t, s, apptest.Call{Do: "GET " + seven, Status: 200})
+		if err := s.Queue.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "PUT " + seven + "/merge", As: alice, JSON: `{"should_remove_source_branch":true}`, Status: 200, Want: `{"state":"merged"}`})
+		late := commitTo(t, s, alice, id, "seven", "late.txt", "late\n", "Late")
+		if err := s.Queue.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, s, apptest.Call{Do: "GET " + at + "/repository/branches/seven", Status: 200, Want: fmt.Sprintf(`{"commit":{"id":%q}}`, late)})
 		commitTo(t, s, alice, id, "main", "z.txt", "z\n", "Fixes #2")
 		becomes(t, s, apptest.Call{Do: "GET " + at + "/issues/2", Status: 200, Want: `{"state":"closed"}`})
 	})
