@@ -9,7 +9,6 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/user"
 )
 
 // Filter chooses snippets; zero values choose all that the actor sees.
@@ -43,17 +42,6 @@ func (s *Service) Public(ctx context.Context, by actor.Actor, f Filter, p db.Pag
 
 // All lists every snippet that the actor sees, of users and projects.
 func (s *Service) All(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
-	return s.list(ctx, by, f, p)
-}
-
-// OfUser lists the snippets of a user, of himself alone, that the actor sees;
-// NotFound of the user.
-func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, p db.Paging) (db.Page[*Snippet], error) {
-	u, err := s.Users.Find(ctx, by, ref)
-	if err != nil {
-		return db.Page[*Snippet]{}, err
-	}
-	f.authorID, f.personal = u.ID, true
 	return s.list(ctx, by, f, p)
 }
 

@@ -261,10 +261,8 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 	if err != nil {
 		return err
 	}
-	for _, id := range gone {
-		if err := plan.Forget(ctx, tx, Kind, id); err != nil {
-			return err
-		}
+	if err := plan.Forget(ctx, tx, Kind, gone...); err != nil {
+		return err
 	}
 	return changeAuthor(ctx, tx, userID, ghostID)
 }
