@@ -93,6 +93,7 @@ type MergeRequest struct {
 	// Read for one alone.
 	Subscribed bool
 	CanMerge   bool      // the one who asks
+	CanRebase  bool      // he too, where that is what is needed
 	Version    *Version  // the newest that has been collected
 	Pipeline   *Pipeline // in lists only where the project asks for one
 }
@@ -227,15 +228,14 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 	if err != nil {
 		return err
 	}
-	for _, m := range gone {
-		if err := plan.Forget(ctx, tx, plan.MergeKind, m.ID); err != nil {
-			return err
-		}
+	ids := make([]int64, len(gone))
+	for i, m := range gone {
+		ids[i] = m.ID
 		if err := s.Queue.Add(ctx, tx, dropWork{m.ProjectID, m.IID}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return plan.Forget(ctx, tx, plan.MergeKind, ids...)
 }
 
 // removeProjects takes part when projects go for good: what hangs on no project
@@ -376,6 +376,12 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 	if !by.Anonymous() {
 		if m.CanMerge, err = s.Repos.MayMerge(ctx, by, in, m.TargetBranch); err != nil {
 			return err
+		}
+		if m.Status.Detailed == NeedsRebase {
+			err := s.requireRebase(ctx, by, m)
+			if m.CanRebase = err == nil; ignoreRefusal(err) != nil {
+				return err
+			}
 		}
 	}
 	found, err := s.Plan.Subscribed(ctx, plan.MergeKind, []int64{m.ID}, by.ID)

@@ -30,6 +30,24 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if m.State != Opened {
 		return notReady()
 	}
+	if err := s.requireRebase(ctx, by, m); err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := claim(ctx, tx, "rebasing_at", m.ID, s.Now()); err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, rebaseWork{m.ID, by, skipCI}, queue.In(lane), queue.Tries(1))
+	})
+	if err != nil {
+		return fmt.Errorf("rebase merge request %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// requireRebase refuses one who may not move the source branch of a request:
+// Forbidden.
+func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeRequest) error {
 	head, err := s.sourceHead(ctx, m)
 	if err != nil {
 		return err
@@ -51,22 +69,11 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if !may {
 		return errs.Forbidden("Cannot push to source branch")
 	}
-	if guarded, err := s.Repos.Guarded(ctx, source, m.SourceBranch); err != nil || guarded {
-		if err == nil {
-			err = errs.Forbidden("Source branch is protected from force push")
-		}
-		return err
+	guarded, err := s.Repos.Guarded(ctx, source, m.SourceBranch)
+	if err == nil && guarded {
+		err = errs.Forbidden("Source branch is protected from force push")
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := claim(ctx, tx, "rebasing_at", m.ID, s.Now()); err != nil {
-			return err
-		}
-		return s.Queue.Add(ctx, tx, rebaseWork{m.ID, by, skipCI}, queue.In(lane), queue.Tries(1))
-	})
-	if err != nil {
-		return fmt.Errorf("rebase merge request %d: %w", m.ID, err)
-	}
-	return nil
+	return err
 }
 
 // rebaseWork rebases a request for somebody.

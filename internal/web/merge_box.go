@@ -55,7 +55,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, live bool) (mergeBox, error) {
 	case merge.IsDraft:
 		b.Ready = p.Edits
 	case merge.NeedsRebase:
-		b.Rebases = live && p.Source != nil
+		b.Rebases = live && m.CanRebase
 	case merge.Preparing, merge.Checking, merge.Unchecked:
 		b.Again = true
 	}
