@@ -185,7 +185,7 @@ func (w *Web) deleteFile(v *visit, ref project.Ref) error {
 
 // commitFile makes the commit, or shows the form again with what was entered.
 func (w *Web) commitFile(v *visit, p editPage, action repo.FileAction, message string) error {
-	n := repo.NewCommit{Branch: v.text("branch"), Message: strings.ReplaceAll(v.text("message"), "\r\n", "\n"), Actions: []repo.FileAction{action}}
+	n := repo.NewCommit{Branch: v.text("branch"), Message: v.text("message"), Actions: []repo.FileAction{action}}
 	if n.Message == "" {
 		n.Message = message
 	}

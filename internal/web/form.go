@@ -31,7 +31,11 @@ func filled(pairs ...string) form {
 }
 
 // text is a value without the spaces around it.
-func (v *visit) text(name string) string { return strings.TrimSpace(v.r.PostForm.Get(name)) }
+func (v *visit) text(name string) string { return strings.TrimSpace(v.prose(name)) }
+
+// prose is a text of several lines as it was written. Browsers end lines in
+// another way than everybody else here.
+func (v *visit) prose(name string) string { return lines(v.r.PostForm.Get(name), "") }
 
 // Get is a value.
 func (f form) Get(name string) string { return f.Values.Get(name) }

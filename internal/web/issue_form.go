@@ -175,7 +175,7 @@ func (w *Web) goalOptions(v *visit, in project.Place, has *plan.Milestone) ([]op
 // issueFields reads what the form of an issue says; what is wrong is noted in
 // the form.
 func (v *visit) issueFields(f *form) plan.IssueFields {
-	title, text, hidden := v.text("title"), f.Get("description"), v.ticked("confidential")
+	title, text, hidden := v.text("title"), v.prose("description"), v.ticked("confidential")
 	fields := plan.IssueFields{Title: &title, Description: &text, Confidential: &hidden}
 	if v.ticked("planned") {
 		v.planFields(f, &fields, "labels", "assignees", "milestone", "due_date")
@@ -297,52 +297,42 @@ func (w *Web) updateIssue(v *visit, ref project.Ref) error {
 	return v.done("The issue has been changed.", issuePath(i))
 }
 
-// partPage changes one part of what is planned of an issue. The script shows
-// its form beside the issue.
+// partPage changes one part of what is planned of an issue or a merge request.
+// The script shows its form beside that.
 type partPage struct {
 	planHead
-	issueRow
-	Which   string // labels, assignees, milestone or due_date
-	Form    form
-	Choices []choice
-	Goals   []option
+	Thing     option // what the page is about, for its way back
+	Ref, Path string
+	Which     string // labels, assignees, reviewers, milestone or due_date
+	Form      form
+	Choices   []choice
+	Goals     []option
 }
-
-// Thing is what the page is about, for its way back.
-func (partPage) Thing() option { return option{"issues", "Issues"} }
 
 func (partPage) view() string    { return "issue_part" }
 func (p partPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
 
-func (w *Web) editPart(v *visit, ref project.Ref) error {
-	_, i, err := w.plannedIssue(v, ref)
-	if err != nil {
-		return err
+// part is the part that the address names, of those that there are: NotFound.
+func (v *visit) part(parts ...string) (string, error) {
+	which := chi.URLParam(v.r, "part")
+	if !slices.Contains(parts, which) {
+		return "", errs.NotFound("")
 	}
-	f := filled("due_date", i.DueDate, "milestone_id", milestoneID(i.Milestone))
-	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i.Labels), userIDs(i.Assignees)
-	return w.showPart(v, ref, f)
+	return which, nil
 }
 
-func (w *Web) showPart(v *visit, ref project.Ref, f form) error {
-	h, i, err := w.plannedIssue(v, ref)
-	if err != nil {
-		return err
-	}
-	if !h.Plans {
-		return errs.Forbidden("")
-	}
-	p := partPage{planHead: h, issueRow: w.issueRow(i, false), Which: chi.URLParam(v.r, "part"), Form: f}
+// showPart shows the form of a part; goal is the milestone that there is.
+func (w *Web) showPart(v *visit, p partPage, f form, goal *plan.Milestone) (err error) {
+	p.Form = f
 	switch p.Which {
 	case "labels":
-		p.Choices, err = w.labelChoices(v, h.Place, f.Values["labels"])
+		p.Choices, err = w.labelChoices(v, p.Place, f.Values["labels"])
 	case "assignees":
-		p.Choices, err = w.peopleChoices(v, h.Place, f.Values["assignee_ids"])
+		p.Choices, err = w.peopleChoices(v, p.Place, f.Values["assignee_ids"])
+	case "reviewers":
+		p.Choices, err = w.peopleChoices(v, p.Place, f.Values["reviewer_ids"])
 	case "milestone":
-		p.Goals, err = w.goalOptions(v, h.Place, i.Milestone)
-	case "due_date":
-	default:
-		err = errs.NotFound("")
+		p.Goals, err = w.goalOptions(v, p.Place, goal)
 	}
 	if err != nil {
 		return err
@@ -350,25 +340,44 @@ func (w *Web) showPart(v *visit, ref project.Ref, f form) error {
 	return v.showForm(p, f)
 }
 
-func (w *Web) savePart(v *visit, ref project.Ref) error {
+// issuePart finds the issue of such a form, for those who may plan it.
+func (w *Web) issuePart(v *visit, ref project.Ref) (partPage, *plan.Issue, error) {
 	h, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return partPage{}, nil, err
+	}
+	if !h.Plans {
+		return partPage{}, nil, errs.Forbidden("") // the feature would leave it as it is
+	}
+	which, err := v.part("labels", "assignees", "milestone", "due_date")
+	return partPage{planHead: h, Thing: option{"issues", "Issues"}, Ref: "#" + strconv.FormatInt(i.IID, 10), Path: issuePath(i), Which: which}, i, err
+}
+
+func (w *Web) editPart(v *visit, ref project.Ref) error {
+	p, i, err := w.issuePart(v, ref)
 	if err != nil {
 		return err
 	}
-	if !h.Plans {
-		return errs.Forbidden("") // the feature would leave it as it is
+	f := filled("due_date", i.DueDate, "milestone_id", milestoneID(i.Milestone))
+	f.Values["labels"], f.Values["assignee_ids"] = labelNames(i.Labels), userIDs(i.Assignees)
+	return w.showPart(v, p, f, i.Milestone)
+}
+
+func (w *Web) savePart(v *visit, ref project.Ref) error {
+	p, i, err := w.issuePart(v, ref)
+	if err != nil {
+		return err
 	}
 	f := v.sent()
 	var fields plan.IssueFields
-	v.planFields(&f, &fields, chi.URLParam(v.r, "part"))
-	if f.bad() {
-		return w.showPart(v, ref, f)
+	if v.planFields(&f, &fields, p.Which); f.bad() {
+		return w.showPart(v, p, f, i.Milestone)
 	}
 	if _, err := w.Plan.UpdateIssue(v, v.actor, ref, i.IID, fields); err != nil {
 		if err := f.refused(err); err != nil {
 			return err
 		}
-		return w.showPart(v, ref, f)
+		return w.showPart(v, p, f, i.Milestone)
 	}
-	return v.redirect(issuePath(i))
+	return v.redirect(p.Path)
 }

@@ -36,8 +36,9 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/new", at, "title", "").want(422, "can&#39;t be blank")
 		b.submit(at+"/new", at, "title", "x", "planned", "1", "due_date", "soon").want(422, "is not a day")
 		b.submit(at+"/new", at, "title", "x", "description", "**bold**", "preview", "1").want(200, "<strong>bold</strong>", `value="x"`)
-		b.submit(at+"/new", at, "title", "Mend the engine", "description", "Steps:\n\n- [ ] look\n- [x] think\n", "planned", "1", "labels", "bug", "milestone_id", goal,
+		b.submit(at+"/new", at, "title", "Mend the engine", "description", "Steps:\r\n\r\n- [ ] look\r\n- [x] think\r\n", "planned", "1", "labels", "bug", "milestone_id", goal,
 			"due_date", "2020-01-02", "assignee_ids", fmt.Sprint(eveID)).leads(at + "/1")
+		s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fp/issues/1", As: apptest.RootToken, Status: 200, Want: `{"description":"Steps:\n\n- [ ] look\n- [x] think\n"}`})
 		page := b.get(at+"/1").want(200, "Mend the engine", "1 of 2 tasks done", "bug", "1.0", "(overdue)", `href="/eve"`, `value="0 true"`, `name="event" value="close"`)
 		newBrowser(t, s).get(at+"/1").want(200, "Mend the engine", "Sign in").not(`name="task"`, "data-sheet", "<form method=\"post\"")
 		if len(page.body) > 50<<10 {
@@ -57,6 +58,7 @@ func TestIssuePages(t *testing.T) {
 		b.get(at+"/1/edit/labels").want(200, `name="labels" value="bug" checked`)
 		b.get(at+"/1/edit/assignees").want(200, fmt.Sprintf(`value="%d" checked`, eveID))
 		b.get(at + "/1/edit/nothing").want(404)
+		b.submit(at+"/1", at+"/1/edit/nothing").want(404)
 		b.submit(at+"/1", at+"/1/edit/labels", "new_label", "urgent").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/edit/due_date", "due_date", "never").want(422, "is not a day")
 		b.submit(at+"/1", at+"/1/edit/due_date", "due_date", "").leads(at + "/1")

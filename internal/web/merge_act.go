@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"strings"
 
 	"svc/internal/errs"
 	"svc/internal/merge"
@@ -142,7 +141,7 @@ func (w *Web) deleteMerge(v *visit, ref project.Ref) error {
 
 // mergeFields reads what the form of a merge request says.
 func (v *visit) mergeFields(f *form) merge.Fields {
-	title, text, target := v.text("title"), strings.ReplaceAll(f.Get("description"), "\r\n", "\n"), v.text("target_branch")
+	title, text, target := v.text("title"), v.prose("description"), v.text("target_branch")
 	squash, remove := v.ticked("squash"), v.ticked("remove")
 	fields := merge.Fields{Title: &title, Description: &text, TargetBranch: &target, Squash: &squash, RemoveSource: &remove}
 	if v.ticked("lends") { // the form has it

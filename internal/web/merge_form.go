@@ -9,8 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-chi/chi/v5"
-
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
@@ -312,34 +310,6 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 	return v.done("The merge request has been changed.", p.Path)
 }
 
-// mergePartPage changes one part of what is planned of a merge request. The
-// script shows its form beside that.
-type mergePartPage struct {
-	planHead
-	mergeRow
-	Which   string // labels, assignees, reviewers or milestone
-	Form    form
-	Choices []choice
-	Goals   []option
-}
-
-func (mergePartPage) view() string    { return "issue_part" }
-func (p mergePartPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
-
-// Thing is what the page is about, for its way back.
-func (mergePartPage) Thing() option { return option{"merge_requests", "Merge requests"} }
-
-func (w *Web) editMergePart(v *visit, ref project.Ref) error {
-	p, err := w.plannedMerge(v, ref)
-	if err != nil {
-		return err
-	}
-	m := p.MergeRequest
-	f := filled("milestone_id", milestoneID(m.Milestone))
-	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
-	return w.showMergePart(v, p, f)
-}
-
 // plannedMerge finds the merge request of a form, for those who may plan it.
 func (w *Web) plannedMerge(v *visit, ref project.Ref) (mergePage, error) {
 	p, err := w.mergeRequest(v, ref)
@@ -349,44 +319,41 @@ func (w *Web) plannedMerge(v *visit, ref project.Ref) (mergePage, error) {
 	return p, err
 }
 
-func (w *Web) showMergePart(v *visit, in mergePage, f form) (err error) {
-	p := mergePartPage{planHead: in.planHead, mergeRow: in.mergeRow, Which: chi.URLParam(v.r, "part"), Form: f}
-	switch p.Which {
-	case "labels":
-		p.Choices, err = w.labelChoices(v, p.Place, f.Values["labels"])
-	case "assignees":
-		p.Choices, err = w.peopleChoices(v, p.Place, f.Values["assignee_ids"])
-	case "reviewers":
-		p.Choices, err = w.peopleChoices(v, p.Place, f.Values["reviewer_ids"])
-	case "milestone":
-		p.Goals, err = w.goalOptions(v, p.Place, p.Milestone)
-	default:
-		err = errs.NotFound("")
+// mergePart is plannedMerge for the form of a part.
+func (w *Web) mergePart(v *visit, ref project.Ref) (partPage, *merge.MergeRequest, error) {
+	p, err := w.plannedMerge(v, ref)
+	if err != nil {
+		return partPage{}, nil, err
 	}
+	which, err := v.part("labels", "assignees", "reviewers", "milestone")
+	return partPage{planHead: p.planHead, Thing: option{"merge_requests", "Merge requests"}, Ref: p.Ref, Path: p.Path, Which: which}, p.MergeRequest, err
+}
+
+func (w *Web) editMergePart(v *visit, ref project.Ref) error {
+	p, m, err := w.mergePart(v, ref)
 	if err != nil {
 		return err
 	}
-	return v.showForm(p, f)
+	f := filled("milestone_id", milestoneID(m.Milestone))
+	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
+	return w.showPart(v, p, f, m.Milestone)
 }
 
 func (w *Web) saveMergePart(v *visit, ref project.Ref) error {
-	p, err := w.plannedMerge(v, ref)
+	p, m, err := w.mergePart(v, ref)
 	if err != nil {
 		return err
 	}
-	f, which := v.sent(), chi.URLParam(v.r, "part")
-	if !slices.Contains([]string{"labels", "assignees", "reviewers", "milestone"}, which) {
-		return errs.NotFound("")
-	}
+	f := v.sent()
 	var fields merge.Fields
-	if v.mergePlan(&f, &fields, which); f.bad() {
-		return w.showMergePart(v, p, f)
+	if v.mergePlan(&f, &fields, p.Which); f.bad() {
+		return w.showPart(v, p, f, m.Milestone)
 	}
-	if _, err := w.Merges.Update(v, v.actor, ref, p.IID, fields); err != nil {
+	if _, err := w.Merges.Update(v, v.actor, ref, m.IID, fields); err != nil {
 		if err := f.refused(err); err != nil {
 			return err
 		}
-		return w.showMergePart(v, p, f)
+		return w.showPart(v, p, f, m.Milestone)
 	}
 	return v.redirect(p.Path)
 }

@@ -50,7 +50,7 @@ func mergeContents() []content {
 		mergeForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Chooses: true, Squashes: true, Lends: true, Labels: boxes, Assignees: boxes,
 			Reviewers: boxes, Goals: goals, Commits: days([]byline{{Commit: commit}}), Count: 1, Files: 1, Preview: "<p>x</p>"},
 		mergeForm{planHead: h, Form: filled()}, mergeForm{planHead: h, IID: 1, Form: bad, Branches: []string{"main"}},
-		mergePartPage{planHead: h, mergeRow: rows[0], Which: "reviewers", Choices: boxes}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "milestone", Goals: goals, Form: bad},
-		mergePartPage{planHead: h, mergeRow: rows[0], Which: "labels"}, mergePartPage{planHead: h, mergeRow: rows[0], Which: "assignees"},
+		partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "reviewers", Choices: boxes}, partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "milestone", Goals: goals, Form: bad},
+		partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "labels"}, partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "assignees"},
 	}
 }

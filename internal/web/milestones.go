@@ -210,7 +210,7 @@ func (w *Web) editMilestone(v *visit, in project.Place) error {
 // is refused.
 func (w *Web) saveMilestone(v *visit, in project.Place, iid int64, done string, save func(plan.MilestoneFields) (*plan.Milestone, error)) error {
 	f := v.sent()
-	title, text, from, until := v.text("title"), f.Get("description"), v.text("start_date"), v.text("due_date")
+	title, text, from, until := v.text("title"), v.prose("description"), v.text("start_date"), v.text("due_date")
 	for name, day := range map[string]string{"start_date": from, "due_date": until} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
 			f.wrong(name, "is not a day")

@@ -78,7 +78,7 @@ func (v *visit) sentRows() []snippetRow {
 
 // fieldsOf are what the form says; before are the files that were there.
 func (v *visit) snippetFields(rows []snippetRow, before map[string]string) snippet.Fields {
-	title, text, visibility := v.text("title"), lines(v.sent().Get("description"), ""), project.Visibility(v.text("visibility"))
+	title, text, visibility := v.text("title"), v.prose("description"), project.Visibility(v.text("visibility"))
 	f := snippet.Fields{Title: &title, Description: &text, Visibility: &visibility, UserAgent: v.r.UserAgent()}
 	for _, r := range rows {
 		content, known := before[r.Was]
