@@ -134,7 +134,7 @@ func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 		if err == nil {
 			_, err = s.incident(ctx, by, in, found[0].IID, true)
 		}
-		if err != nil {
+		if err != nil && !errs.Is(err, errs.KindInvalid) && !errs.Is(err, errs.KindNotFound) { // those stay so: others still need theirs
 			return fmt.Errorf("open incident for alert %d: %w", id, err)
 		}
 	}
@@ -197,6 +197,12 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 	return made, err
 }
 
+// How much of a payload goes into an incident: the alert has it whole.
+const (
+	maxShown    = 100     // annotations
+	maxMarkdown = 100_000 // characters
+)
+
 // describe is the description of an incident. What a program sent is shown as it
 // is: nothing in it mentions anybody or becomes a link.
 func (s *Service) describe(in *project.Project, a *Alert) string {
@@ -210,21 +216,21 @@ func (s *Service) describe(in *project.Project, a *Alert) string {
 	d := a.Details(s.Site.Name)
 	row("Start time", a.StartedAt.UTC().Format(time.RFC3339))
 	row("Severity", a.Severity.String())
-	row("Query", d.Query)
+	row("Query", clip(d.Query, maxDescription))
 	row("Service", a.Service)
 	row("Monitoring tool", a.Tool)
 	row("Hosts", strings.Join(a.Hosts, ", "))
 	row("Environment", a.Environment)
-	row("Runbook", d.Runbook)
+	row("Runbook", clip(d.Runbook, maxDescription))
 	row("Description", a.Description)
 	if len(d.Annotations) > 0 {
 		out.WriteString("\n#### Alert details\n\n")
-		for _, leaf := range d.Annotations {
-			out.WriteString("- " + verbatim(leaf.Name()) + ": " + verbatim(leaf.Value) + "\n")
+		for _, leaf := range d.Annotations[:min(maxShown, len(d.Annotations))] {
+			out.WriteString("- " + verbatim(clip(leaf.Name(), 255)) + ": " + verbatim(clip(leaf.Value, maxDescription)) + "\n")
 		}
 	}
 	if d.Markdown != "" {
-		out.WriteString("\n---\n\n" + d.Markdown + "\n")
+		out.WriteString("\n---\n\n" + clip(d.Markdown, maxMarkdown) + "\n")
 	}
 	return out.String()
 }
@@ -245,19 +251,20 @@ func verbatim(text string) string {
 // closeIncidents closes the incidents of alerts that are over. One that is
 // closed stays so, and one whose alert fires again stays open.
 func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
-	found, err := findAlerts(ctx, s.DB, w.AlertIDs)
-	if err != nil {
-		return fmt.Errorf("find alerts: %w", err)
-	}
 	by, err := s.bot(ctx)
 	if err != nil {
 		return err
 	}
-	for _, a := range found {
-		if a.IssueIID == 0 || a.Open() {
+	for _, id := range w.AlertIDs {
+		found, err := findAlerts(ctx, s.DB, []int64{id})
+		if err != nil {
+			return fmt.Errorf("find alert %d: %w", id, err)
+		}
+		if len(found) == 0 || found[0].IssueIID == 0 || found[0].Open() {
 			continue
 		}
-		_, err := s.Plan.UpdateIssue(ctx, by, project.RefTo(a.ProjectID), a.IssueIID, plan.IssueFields{Event: "close", Via: fmt.Sprintf("alert %d", a.IID)})
+		a := found[0]
+		_, err = s.Plan.UpdateIssue(ctx, by, project.RefTo(a.ProjectID), a.IssueIID, plan.IssueFields{Event: "close", Via: fmt.Sprintf("alert %d", a.IID)})
 		if err != nil && errs.KindOf(err) == 0 { // else the project is gone, archived, or has no issues
 			return fmt.Errorf("close incident of alert %d: %w", a.ID, err)
 		}

@@ -138,6 +138,7 @@ func (a *Alert) thing() plan.Thing { return plan.Thing{Kind: NoteKind, ID: a.ID}
 type Change struct {
 	Status   *Status
 	Assignee **int64 // a pointer to nil takes him away
+	Named    *string // the same by id or username; empty takes him away
 }
 
 // Update changes the status of an alert, and who looks after it; Developers and
@@ -153,6 +154,11 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	}
 	if c.Status != nil && !slices.Contains(Statuses(), *c.Status) {
 		return nil, errs.InvalidField("status", "is not included in the list")
+	}
+	if c.Named != nil {
+		if c.Assignee, err = s.named(ctx, by, *c.Named); err != nil {
+			return nil, err
+		}
 	}
 	var assignee *user.User
 	if c.Assignee != nil && *c.Assignee != nil {
@@ -226,6 +232,23 @@ func (s *Service) move(ctx context.Context, tx *db.Tx, a *Alert, to Status) erro
 	}
 	a.Status = to
 	return nil
+}
+
+// named gives the id of a user, or nil for nobody: Invalid when there is no such.
+func (s *Service) named(ctx context.Context, by actor.Actor, name string) (**int64, error) {
+	var id *int64
+	if name == "" {
+		return &id, nil
+	}
+	u, err := s.Users.Find(ctx, by, user.Ref(strings.TrimPrefix(name, "@")))
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, errs.InvalidField("assignee", "is invalid")
+	}
+	if err != nil {
+		return nil, err
+	}
+	id = &u.ID
+	return &id, nil
 }
 
 // able gives a user who sees the alerts of the project: Invalid for others.

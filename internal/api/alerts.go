@@ -175,13 +175,14 @@ func (a *API) getAlert(c *call, p alertParams) (alertDetailJSON, error) {
 
 type updateAlertParams struct {
 	alertParams
-	Status      *string    `param:"status" enum:"triggered,acknowledged,resolved,ignored"`
-	AssigneeID  opt[int64] `param:"assignee_id" doc:"Who looks after it; 0 or null for nobody."`
-	AssigneeIDs *[]int64   `param:"assignee_ids,csv" max:"1" doc:"The same, as a list."`
+	Status      *string     `param:"status" enum:"triggered,acknowledged,resolved,ignored"`
+	AssigneeID  opt[int64]  `param:"assignee_id" doc:"Who looks after it; 0 or null for nobody."`
+	AssigneeIDs *[]int64    `param:"assignee_ids,csv" max:"1" doc:"The same, as a list."`
+	Assignee    opt[string] `param:"assignee" doc:"The same, by username or id; empty or null for nobody."`
 }
 
 func (p *updateAlertParams) paramRules() []rule {
-	return []rule{atLeastOne("status", "assignee_id", "assignee_ids"), exclusive("assignee_id", "assignee_ids")}
+	return []rule{atLeastOne("status", "assignee_id", "assignee_ids", "assignee"), exclusive("assignee_id", "assignee_ids", "assignee")}
 }
 
 // updateAlert: https://docs.gitlab.com/operations/incident_management/alerts/#change-an-alerts-status
@@ -189,6 +190,8 @@ func (a *API) updateAlert(c *call, p updateAlertParams) (alertDetailJSON, error)
 	change := alert.Change{Status: (*alert.Status)(p.Status)}
 	var assignee *int64
 	switch {
+	case p.Assignee.Set:
+		change.Named = &p.Assignee.Value
 	case p.AssigneeID.Set:
 		if p.AssigneeID.Value != 0 {
 			assignee = &p.AssigneeID.Value

@@ -205,10 +205,13 @@ func TestAlerts(t *testing.T) {
 			{Do: "GET " + at + "/2", As: dev, Status: 200, Want: `{"status":"acknowledged","event_count":3}`},
 			{Name: "for one who does not see it", Do: "PUT " + at + "/2", As: dev, JSON: fmt.Sprintf(`{"assignee_id":%d}`, guestID), Status: 400, Want: `{"message":{"assignee_id":["is invalid"]}}`},
 			{Name: "for nobody", Do: "PUT " + at + "/2", As: dev, JSON: `{"assignee_ids":[]}`, Status: 200, Want: `{"assignee":null,"status":"acknowledged"}`},
+			{Name: "by username", Do: "PUT " + at + "/2", As: dev, JSON: `{"assignee":"alice"}`, Status: 200, Want: `{"assignee":{"username":"alice"}}`},
+			{Name: "by another", Do: "PUT " + at + "/2", As: dev, JSON: `{"assignee":"whoever"}`, Status: 400, Want: `{"message":{"assignee":["is invalid"]}}`},
+			{Name: "by none", Do: "PUT " + at + "/2", As: dev, JSON: `{"assignee":null}`, Status: 200, Want: `{"assignee":null}`},
 			{Name: "resolve", Do: "PUT " + at + "/3", As: dev, JSON: `{"status":"resolved"}`, Status: 200, Want: `{"status":"resolved","ended_at":"<any>"}`},
 			{Name: "reopen", Do: "PUT " + at + "/3", As: dev, JSON: `{"status":"triggered"}`, Status: 200, Want: `{"status":"triggered","ended_at":null}`},
 			{Name: "beside its like", Do: "PUT " + at + "/1", As: dev, JSON: `{"status":"triggered"}`, Status: 400, Want: `{"message":{"status":["can't be changed: an alert with the same fingerprint is already open"]}}`},
-			{Name: "nothing to do", Do: "PUT " + at + "/1", As: dev, JSON: `{}`, Status: 400, Want: `{"error":"status, assignee_id, assignee_ids are missing, at least one parameter must be provided"}`},
+			{Name: "nothing to do", Do: "PUT " + at + "/1", As: dev, JSON: `{}`, Status: 400, Want: `{"error":"status, assignee_id, assignee_ids, assignee are missing, at least one parameter must be provided"}`},
 			{Name: "another status", Do: "PUT " + at + "/1", As: dev, JSON: `{"status":"open"}`, Status: 400},
 			{Name: "no such alert", Do: "GET " + at + "/99", As: dev, Status: 404, Want: `{"message":"404 Alert Not Found"}`},
 		})
@@ -341,7 +344,7 @@ func TestIncidents(t *testing.T) {
 		eventually(t, s, apptest.Call{Do: "GET " + at + "_alerts/4", As: alice, Status: 200, Want: `{"issue_iid":2}`}, has(`"issue_iid":2`))
 		s.Table(t, []apptest.Call{
 			{Do: in, Header: bearer(token), JSON: element("Stays", "resolved", ""), Status: 200},
-			{Do: in, Header: bearer(token), JSON: element("Marker", "firing", ""), Status: 200},
+			{Do: in, Header: bearer(token), JSON: element("Marker", "firing", `,"annotations":{"note":"`+strings.Repeat("x", 1<<20-1000)+`"}`), Status: 200},
 		})
 		eventually(t, s, apptest.Call{Do: "GET " + at + "_alerts/5", As: alice, Status: 200, Want: `{"issue_iid":3}`}, has(`"issue_iid":3`))
 		s.Check(t, apptest.Call{Do: "GET " + issues + "?state=opened&sort=asc", As: alice, Status: 200, Want: `[{"iid":2,"title":"Stays"},{"iid":3,"title":"Marker"}]`})
