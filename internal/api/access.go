@@ -22,7 +22,7 @@ type access struct {
 	scopes []string // a token needs one of them
 	nobody bool     // also without signing in
 	job    bool     // also with the token of a CI job
-	runner bool     // for runners: what they bring is not a user's, and the feature looks at it
+	runner bool     // for runners and SDKs: what they bring is not a user's, and the feature looks at it
 }
 
 // The usual ways in.
@@ -34,6 +34,8 @@ var (
 	anyToken = access{}
 	// runnerCall is for what runners ask, by a token of their own or of a job.
 	runnerCall = access{runner: true, nobody: true}
+	// sdkCall is for what programs send by a client key of a project.
+	sdkCall = access{runner: true, nobody: true}
 )
 
 // orNobody opens an endpoint to those who have not signed in.

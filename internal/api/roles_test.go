@@ -198,7 +198,9 @@ var roles = map[string]role{
 // open are endpoints that anybody may read, with whatever credential.
 var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}", "GET /runners/router/discovery",
 	// The token that is sent along decides: see TestTriggers.
-	"POST /projects/{id}/trigger/pipeline", "POST /projects/{id}/ref/{ref}/trigger/pipeline"}
+	"POST /projects/{id}/trigger/pipeline", "POST /projects/{id}/ref/{ref}/trigger/pipeline",
+	// So does the client key: see TestErrorCollector.
+	"POST /error_tracking/collector/api/{id}/envelope/", "POST /error_tracking/collector/api/{id}/store/"}
 
 var paramPattern = regexp.MustCompile(`\{\w+\}`)
 
@@ -237,7 +239,7 @@ func publicRole(method, path, body string, open bool, need project.Level, ok int
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles,
-		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles)
+		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles, errorRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage

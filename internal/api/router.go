@@ -21,6 +21,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/ci"
+	"svc/internal/errortrack"
 	"svc/internal/limit"
 	"svc/internal/merge"
 	"svc/internal/notify"
@@ -60,6 +61,7 @@ type Deps struct {
 	Wikis    *wiki.Service
 	CI       *ci.Service
 	Alerts   *alert.Service
+	Errors   *errortrack.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
 
@@ -74,6 +76,7 @@ type Deps struct {
 type Site struct {
 	URL      string // the external address, without a slash at its end
 	Name     string // the service's own name
+	Backend  string // the name of the external service for errors
 	Tier     Tier
 	Hosted   bool
 	SSHPort  string // of git over SSH; empty for the usual one
@@ -193,6 +196,8 @@ func New(d Deps) *API {
 	a.alertIntegrationRoutes()
 	a.alertRoutes()
 	a.testReportRoutes()
+	a.errorTrackingRoutes()
+	a.errorCollectorRoutes()
 	a.applicationRoutes()
 	a.documentRoutes()
 	a.openIDRoutes()
@@ -312,6 +317,9 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, e) }
 	a.mux.MethodFunc(method, prefix+pattern, serve)
+	if bare, ok := strings.CutSuffix(pattern, "/"); ok { // who writes by hand leaves it out
+		a.mux.MethodFunc(method, prefix+bare, serve)
+	}
 	if method == http.MethodGet {
 		a.mux.MethodFunc(http.MethodHead, prefix+pattern, serve)
 	}
@@ -470,7 +478,7 @@ func cors(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "ETag, Link, RateLimit-Limit, RateLimit-Observed, RateLimit-Remaining, RateLimit-Reset, "+
-		"Retry-After, X-Next-Page, X-Page, X-Per-Page, X-Prev-Page, X-Request-Id, X-Runtime, X-Total, X-Total-Pages")
+		"Retry-After, X-Next-Page, X-Page, X-Per-Page, X-Prev-Page, X-Request-Id, X-Runtime, X-Sentry-Rate-Limits, X-Total, X-Total-Pages")
 	if r.Method != http.MethodOptions {
 		return
 	}

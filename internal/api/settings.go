@@ -42,6 +42,8 @@ type settingsParams struct {
 	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
 	DiffMaxFiles            *int                  `param:"diff_max_files"`
 	DiffMaxLines            *int                  `param:"diff_max_lines"`
+	ErrorDays               *int                  `param:"error_tracking_retention_days" doc:"Days that errors are kept that come no more; 0 is for ever."`
+	ErrorEventsPerMinute    *int                  `param:"error_tracking_events_per_minute" doc:"Events that one client key may send in a minute; 0 is no limit."`
 	AuthEnabled             *bool                 `param:"throttle_authenticated_api_enabled"`
 	AuthRequests            *int                  `param:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             *int                  `param:"throttle_authenticated_api_period_in_seconds"`
@@ -76,6 +78,8 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
 	give(&s.DiffMaxFiles, p.DiffMaxFiles)
 	give(&s.DiffMaxLines, p.DiffMaxLines)
+	give(&s.ErrorDays, p.ErrorDays)
+	give(&s.ErrorEventsPerMinute, p.ErrorEventsPerMinute)
 	give(&s.AuthenticatedAPI.Enabled, p.AuthEnabled)
 	give(&s.AuthenticatedAPI.Requests, p.AuthRequests)
 	give(&s.AuthenticatedAPI.Seconds, p.AuthSeconds)
@@ -127,6 +131,8 @@ type settingsJSON struct {
 	MaxPushMegabytes        int    `json:"receive_max_input_size"`
 	DiffMaxFiles            int    `json:"diff_max_files"`
 	DiffMaxLines            int    `json:"diff_max_lines"`
+	ErrorDays               int    `json:"error_tracking_retention_days"`
+	ErrorEventsPerMinute    int    `json:"error_tracking_events_per_minute"`
 	AuthEnabled             bool   `json:"throttle_authenticated_api_enabled"`
 	AuthRequests            int    `json:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             int    `json:"throttle_authenticated_api_period_in_seconds"`
@@ -145,6 +151,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
 		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,
 		MaxPushMegabytes: s.MaxPushMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
+		ErrorDays: s.ErrorDays, ErrorEventsPerMinute: s.ErrorEventsPerMinute,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,
 	}

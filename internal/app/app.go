@@ -26,6 +26,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/config"
 	"svc/internal/db"
+	"svc/internal/errortrack"
 	"svc/internal/git"
 	"svc/internal/instance"
 	"svc/internal/limit"
@@ -77,6 +78,7 @@ type App struct {
 	Wikis    *wiki.Service
 	CI       *ci.Service
 	Alerts   *alert.Service
+	Errors   *errortrack.Service
 	OAuth    *oauth.Service
 	Instance *instance.Service
 
@@ -194,6 +196,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Notify: a.Notify, Now: a.now,
 		Site: alert.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Premium: a.Config.Tier != "free"},
 	})
+	a.Errors = errortrack.New(errortrack.Deps{
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Settings: a.Settings, Projects: a.Projects, Now: a.now,
+		URL: a.Config.ExternalURL, Name: a.Config.ServiceName,
+	})
 	a.OAuth = oauth.New(oauth.Deps{
 		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
 		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
@@ -256,12 +262,12 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Alerts: a.Alerts,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
-			SSHPort: a.sshPort(),
+			Backend: a.Config.ErrorBackendName, SSHPort: a.sshPort(),
 			Version: Compatibility, Revision: config.Revision(),
 		},
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),

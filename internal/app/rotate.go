@@ -24,6 +24,8 @@ func (a *App) sealed() []sealedColumn {
 		{"signing_keys", "sealed"},
 		{"runner_registration_tokens", "sealed"},
 		{"alert_integrations", "token"},
+		{"error_keys", "sealed"},
+		{"error_settings", "token"},
 	}
 }
 

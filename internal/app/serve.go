@@ -56,7 +56,7 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 		a.Config.ExternalURL = config.DefaultExternalURL(listener.Addr().String())
 		a.CI.Site.URL, a.Mail.Site = a.Config.ExternalURL, a.Config.ExternalURL
 		a.OAuth.URL, a.Merges.URL, a.Users.Host = a.Config.ExternalURL, a.Config.ExternalURL, a.host()
-		a.Alerts.Site.URL = a.Config.ExternalURL
+		a.Alerts.Site.URL, a.Errors.URL = a.Config.ExternalURL, a.Config.ExternalURL
 	}
 	s := &Server{App: a, listener: listener}
 	if err := s.listenSSH(); err != nil {

@@ -82,7 +82,7 @@ func settings() []setting {
 			help:  "the `name` inside cookies, token prefixes and other identifiers",
 			field: at(func(c *Config) *string { return &c.ServiceName }, parseName)},
 		{key: "error_backend_name", def: "errsvc",
-			help:  "the `name` inside the identifiers of error tracking (checked, but nothing uses it yet)",
+			help:  "the `name` inside the identifiers of error tracking",
 			field: at(func(c *Config) *string { return &c.ErrorBackendName }, parseName)},
 		{key: "storages", defNote: "default=<data_dir>/repositories", shape: table,
 			help:  "hold repositories in these directories, `name=path` with commas between; default is added when it is not named",

@@ -56,6 +56,10 @@ type Settings struct {
 	DiffMaxFiles     int // with their texts, in a comparison
 	DiffMaxLines     int // of all texts of a comparison
 
+	// Error tracking.
+	ErrorDays            int // how long an error is kept that comes no more; 0 is for ever
+	ErrorEventsPerMinute int // that one client key may send; 0 is no limit
+
 	// Rates.
 	AuthenticatedAPI   Throttle
 	UnauthenticatedAPI Throttle
@@ -103,6 +107,7 @@ func Default() Settings {
 		ArtifactDays:            30,
 		DiffMaxFiles:            1000,
 		DiffMaxLines:            50_000,
+		ErrorDays:               90,
 		AuthenticatedAPI:        Throttle{Requests: 7200, Seconds: 3600},
 		UnauthenticatedAPI:      Throttle{Requests: 3600, Seconds: 3600},
 	}
@@ -145,6 +150,8 @@ func (s *Settings) fields() []field {
 		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
 		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
 		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},
+		{"error_tracking_retention_days", &s.ErrorDays, 0, 36_500},
+		{"error_tracking_events_per_minute", &s.ErrorEventsPerMinute, 0, 1_000_000},
 		{"throttle_authenticated_api_enabled", &s.AuthenticatedAPI.Enabled, 0, 0},
 		{"throttle_authenticated_api_requests_per_period", &s.AuthenticatedAPI.Requests, 1, maxCount},
 		{"throttle_authenticated_api_period_in_seconds", &s.AuthenticatedAPI.Seconds, 1, maxCount},

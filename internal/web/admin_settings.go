@@ -98,6 +98,10 @@ func settingSections(s *setting.Settings) []settingSection {
 			{"diff_max_files", "Files of a comparison that are shown with their texts", "", &s.DiffMaxFiles},
 			{"diff_max_lines", "Lines of a comparison", "", &s.DiffMaxLines},
 		}},
+		{"Error tracking", []settingItem{
+			{"error_tracking_retention_days", "Days that errors are kept", "Counted from the last time that one came; 0 is for ever.", &s.ErrorDays},
+			{"error_tracking_events_per_minute", "Events of a client key in a minute", "0 is no limit.", &s.ErrorEventsPerMinute},
+		}},
 		{"Network", []settingItem{
 			{"allow_local_requests_from_web_hooks_and_services", "What users name may be fetched from private addresses", "", &s.AllowLocalRequests},
 			{"throttle_authenticated_api_enabled", "Limit the rate of users by the API", "", &s.AuthenticatedAPI.Enabled},

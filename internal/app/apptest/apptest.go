@@ -73,6 +73,9 @@ func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
 // ServiceName sets the service's own name.
 func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
 
+// ErrorBackend sets the name of the external service for errors.
+func ErrorBackend(name string) Option { return func(c *config.Config) { c.ErrorBackendName = name } }
+
 // Mail names the mail server: see mailtest.
 func Mail(url string) Option { return func(c *config.Config) { c.SMTPURL = config.SecretURL(url) } }
 

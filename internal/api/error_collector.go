@@ -1,0 +1,176 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/errortrack"
+	"svc/internal/errs"
+	"svc/internal/limit"
+)
+
+// The SDKs make these addresses from the one that a client key has: see
+// errortrack.Service.DSN. They are open to everybody, and answer nothing but
+// whether an event was taken.
+func (a *API) errorCollectorRoutes() {
+	const at = "/error_tracking/collector/api/{id}"
+	for _, one := range []struct {
+		path, what string
+		read       func(io.Reader) (*errortrack.Envelope, error)
+	}{
+		{at + "/envelope/", "Take an envelope of an SDK", errortrack.ReadEnvelope},
+		{at + "/store/", "Take an event of an old SDK", readStored},
+	} {
+		handle(a, "POST "+one.path, sdkCall, a.collector(one.read), raw, status(http.StatusOK), does(one.what))
+	}
+}
+
+const (
+	// maxSent is how many bytes an SDK may send, and maxUnpacked how many they may
+	// become. Attachments are most of it, and are read over.
+	maxSent     = 20 << 20
+	maxUnpacked = 100 << 20
+)
+
+type collectParams struct {
+	Project int64  `param:"id"`
+	Key     string `param:"sentry_key" secret:"true" doc:"The client key, unless a header has it."`
+}
+
+type collectedJSON struct {
+	ID string `json:"id,omitempty" doc:"Of the event, if there was one."`
+}
+
+// readStored reads the body of the old endpoint: an event and nothing else.
+func readStored(from io.Reader) (*errortrack.Envelope, error) {
+	text, err := io.ReadAll(io.LimitReader(from, errortrack.MaxEvent+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > errortrack.MaxEvent {
+		return nil, tooLarge(nil)
+	}
+	return &errortrack.Envelope{Event: text}, nil
+}
+
+// collector takes what an SDK sends:
+// https://develop.sentry.dev/sdk/foundations/transport/
+func (a *API) collector(read func(io.Reader) (*errortrack.Envelope, error)) func(*call, collectParams) (collectedJSON, error) {
+	return func(c *call, p collectParams) (collectedJSON, error) {
+		key := sentKey(c.r.Header, p.Key)
+		var from errortrack.Sender
+		if key != "" { // else it stands in the body
+			var err error
+			if from, err = a.admitSender(c, p.Project, key); err != nil {
+				return collectedJSON{}, err
+			}
+		}
+		sent, err := a.readSent(c, read)
+		if err != nil {
+			return collectedJSON{}, err
+		}
+		if key == "" {
+			if from, err = a.admitSender(c, p.Project, sent.Key); err != nil {
+				return collectedJSON{}, err
+			}
+		}
+		if sent.Event == nil {
+			return collectedJSON{sent.ID}, nil
+		}
+		return a.collect(c, from, sent)
+	}
+}
+
+func (a *API) collect(c *call, from errortrack.Sender, sent *errortrack.Envelope) (collectedJSON, error) {
+	event, err := errortrack.ParseEvent(sent.Event, a.Now())
+	if err != nil {
+		return collectedJSON{}, err
+	}
+	if event.ID == "" {
+		event.ID = sent.ID
+	}
+	if err := a.holdSender(c, from, a.Limits.Allow); err != nil {
+		return collectedJSON{}, err
+	}
+	id, err := a.Errors.Collect(c, from, event, c.actor.IP)
+	return collectedJSON{id}, err
+}
+
+// sentKey finds the client key in the query or in a header.
+func sentKey(h http.Header, query string) string {
+	if query != "" {
+		return query
+	}
+	for _, name := range []string{"X-Sentry-Auth", "Authorization"} {
+		scheme, rest, _ := strings.Cut(h.Get(name), " ")
+		if !strings.EqualFold(scheme, "Sentry") {
+			continue
+		}
+		for part := range strings.SplitSeq(rest, ",") {
+			if key, value, _ := strings.Cut(strings.TrimSpace(part), "="); key == "sentry_key" {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return ""
+}
+
+// admitSender finds out whether the key may send, and whether it has not sent too
+// much already: then the body need not be read.
+func (a *API) admitSender(c *call, projectID int64, key string) (errortrack.Sender, error) {
+	from, err := a.Errors.Admit(c, projectID, key)
+	if err != nil {
+		return from, err
+	}
+	return from, a.holdSender(c, from, a.Limits.Peek)
+}
+
+// holdSender holds a key to the rate of the settings. SDKs stop to send for as
+// long as the headers say.
+func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit.Rate) limit.Decision) error {
+	settings, err := a.Settings.Current(c)
+	if err != nil || settings.ErrorEventsPerMinute == 0 {
+		return err
+	}
+	decision := ask("error_key:"+strconv.FormatInt(from.KeyID, 10), limit.Rate{Name: "error_tracking", Requests: settings.ErrorEventsPerMinute, Period: time.Minute})
+	h := c.w.Header()
+	decision.Headers(h)
+	if decision.OK {
+		return nil
+	}
+	// Seconds, kinds of data (all), what is limited.
+	h.Set("X-Sentry-Rate-Limits", h.Get("Retry-After")+"::key")
+	return errThrottled
+}
+
+// readSent reads the body, which is compressed in one of several ways.
+func (a *API) readSent(c *call, read func(io.Reader) (*errortrack.Envelope, error)) (*errortrack.Envelope, error) {
+	body, done, err := unpacked(http.MaxBytesReader(c.w, c.r.Body, maxSent), c.r.Header.Get("Content-Encoding"))
+	if err != nil {
+		return nil, sentError(err)
+	}
+	defer done()
+	sent, err := read(&bounded{from: body, left: maxUnpacked})
+	if err != nil {
+		return nil, sentError(err)
+	}
+	return sent, nil
+}
+
+// sentError says what an error from reading a body means that was compressed.
+func sentError(err error) error {
+	if errs.KindOf(err) != 0 {
+		return err
+	}
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return tooLarge(err)
+	}
+	if _, known := errors.AsType[*inputError](err); known {
+		return err
+	}
+	return &inputError{fault: faultMalformed, text: "the body can not be read", cause: err}
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"svc/internal/errortrack"
+)
+
+func (a *API) errorTrackingRoutes() {
+	const settings, keys = "/projects/{id}/error_tracking/settings", "/projects/{id}/error_tracking/client_keys"
+	handle(a, "GET "+settings, readAPI, a.getErrorSetup, does("Get the settings of error tracking"))
+	handle(a, "PUT "+settings, writeAPI, a.putErrorSetup, does("Set up error tracking"))
+	handle(a, "PATCH "+settings, writeAPI, a.patchErrorSetup, does("Turn error tracking on or off"))
+	handle(a, "GET "+keys, readAPI, a.listClientKeys, does("List the client keys of a project"))
+	handle(a, "POST "+keys, writeAPI, a.createClientKey, does("Create a client key"))
+	handle(a, "DELETE "+keys+"/{key_id}", writeAPI, a.deleteClientKey, does("Delete a client key"))
+}
+
+// errorSetupJSON is the settings. A member is called after the external service.
+type errorSetupJSON struct {
+	site  *Site
+	setup *errortrack.Setup
+}
+
+// MarshalJSON writes the members in the order of the docs.
+func (j errorSetupJSON) MarshalJSON() ([]byte, error) {
+	s := j.setup
+	return members{
+		{"active", s.Active}, {"project_name", textOrNull(s.External.ProjectName)}, {j.site.Backend + "_external_url", textOrNull(s.External.URL)},
+		{"api_url", textOrNull(s.External.APIURL)}, {"integrated", s.Integrated},
+	}.MarshalJSON()
+}
+
+func (errorSetupJSON) describe(s *schemas) *schema {
+	flag, text := &schema{Type: typeNames{"boolean"}}, &schema{Type: typeNames{"string", "null"}}
+	external := s.site.Backend + "_external_url"
+	return &schema{
+		Type: typeNames{"object"}, AdditionalProperties: false, Required: []string{"active", "project_name", external, "api_url", "integrated"},
+		Properties: members{{"active", flag}, {"project_name", text}, {external, text}, {"api_url", text}, {"integrated", flag}},
+	}
+}
+
+func presentErrorSetup(c *call, s *errortrack.Setup, err error) (errorSetupJSON, error) {
+	if err != nil {
+		return errorSetupJSON{}, err
+	}
+	return errorSetupJSON{c.site, s}, nil
+}
+
+// getErrorSetup: https://docs.gitlab.com/api/error_tracking/#get-error-tracking-settings
+func (a *API) getErrorSetup(c *call, p projectParams) (errorSetupJSON, error) {
+	s, err := a.Errors.Setup(c, c.actor, p.Project)
+	return presentErrorSetup(c, s, err)
+}
+
+type putErrorSetupParams struct {
+	projectParams
+	Active     bool `param:"active,required" doc:"Whether errors are gathered."`
+	Integrated bool `param:"integrated,required" doc:"Gather them here, and not in an external service."`
+}
+
+// putErrorSetup: https://docs.gitlab.com/api/error_tracking/#create-error-tracking-settings
+func (a *API) putErrorSetup(c *call, p putErrorSetupParams) (errorSetupJSON, error) {
+	s, err := a.Errors.Configure(c, c.actor, p.Project, errortrack.SetupChange{Active: &p.Active, Integrated: &p.Integrated})
+	return presentErrorSetup(c, s, err)
+}
+
+type patchErrorSetupParams struct {
+	projectParams
+	Active     bool  `param:"active,required" doc:"Whether errors are gathered."`
+	Integrated *bool `param:"integrated" doc:"Gather them here, and not in an external service."`
+}
+
+// patchErrorSetup: https://docs.gitlab.com/api/error_tracking/#enable-or-disable-the-error-tracking-project-settings
+func (a *API) patchErrorSetup(c *call, p patchErrorSetupParams) (errorSetupJSON, error) {
+	s, err := a.Errors.Reconfigure(c, c.actor, p.Project, errortrack.SetupChange{Active: &p.Active, Integrated: p.Integrated})
+	return presentErrorSetup(c, s, err)
+}
+
+// clientKeyJSON is a key. The member with the address for programs is called
+// after the external service.
+type clientKeyJSON struct {
+	site *Site
+	key  *errortrack.Key
+	dsn  string
+}
+
+// MarshalJSON writes the members in the order of the docs.
+func (j clientKeyJSON) MarshalJSON() ([]byte, error) {
+	return members{{"id", j.key.ID}, {"active", j.key.Active}, {"public_key", j.key.Public}, {j.site.Backend + "_dsn", j.dsn}}.MarshalJSON()
+}
+
+func (clientKeyJSON) describe(s *schemas) *schema {
+	text := &schema{Type: typeNames{"string"}}
+	return &schema{
+		Type: typeNames{"object"}, AdditionalProperties: false, Required: []string{"id", "active", "public_key", s.site.Backend + "_dsn"},
+		Properties: members{
+			{"id", &schema{Type: typeNames{"integer"}, Format: "int64"}}, {"active", &schema{Type: typeNames{"boolean"}}},
+			{"public_key", text}, {s.site.Backend + "_dsn", text},
+		},
+	}
+}
+
+func (a *API) toClientKey(k *errortrack.Key) clientKeyJSON {
+	return clientKeyJSON{&a.Site, k, a.Errors.DSN(k)}
+}
+
+type listClientKeysParams struct {
+	projectParams
+	pageParams
+}
+
+// listClientKeys: https://docs.gitlab.com/api/error_tracking/#list-project-client-keys
+func (a *API) listClientKeys(c *call, p listClientKeysParams) (page[clientKeyJSON], error) {
+	list, err := a.Errors.ClientKeys(c, c.actor, p.Project, p.paging())
+	if err != nil {
+		return page[clientKeyJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, a.toClientKey), nil
+}
+
+// createClientKey: https://docs.gitlab.com/api/error_tracking/#create-a-client-key
+func (a *API) createClientKey(c *call, p projectParams) (clientKeyJSON, error) {
+	k, err := a.Errors.CreateKey(c, c.actor, p.Project)
+	if err != nil {
+		return clientKeyJSON{}, err
+	}
+	return a.toClientKey(k), nil
+}
+
+type clientKeyParams struct {
+	projectParams
+	Key int64 `param:"key_id"`
+}
+
+// deleteClientKey: https://docs.gitlab.com/api/error_tracking/#delete-a-client-key
+func (a *API) deleteClientKey(c *call, p clientKeyParams) (none, error) {
+	return none{}, a.Errors.DeleteKey(c, c.actor, p.Project, p.Key)
+}

@@ -1,0 +1,128 @@
+package errortrack
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+const (
+	// KeptEvents is how many events of an error are kept: enough to see what they
+	// have in common, and few enough that an error in a loop does not fill the
+	// disk. Counts go on.
+	KeptEvents = 50
+	// trimEvery is after how many events those beyond are removed: to look each
+	// time would cost as much as to write.
+	trimEvery = 10
+	// CountedUsers is how far the users of an error are counted.
+	CountedUsers = 10_000
+	// maxEnvironments is how many environments of an error are told apart. They
+	// are a handful, unless somebody puts the name of the machine there.
+	maxEnvironments = 100
+)
+
+// Sender is a key that was found to be good.
+type Sender struct {
+	KeyID     int64
+	projectID int64
+}
+
+// Admit tells whether a key may send errors of a project. All that is wrong is
+// the same NotFound: the key stands in public pages, and nobody shall learn by it
+// what there is. Unauthorized without any key.
+func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sender, error) {
+	if key == "" {
+		return Sender{}, errs.Unauthorized("")
+	}
+	id, err := findSender(ctx, s.DB, projectID, secret.Digest(key))
+	if errors.Is(err, db.ErrNoRows) {
+		return Sender{}, errs.NotFound("")
+	}
+	if err != nil {
+		return Sender{}, fmt.Errorf("find client key: %w", err)
+	}
+	return Sender{id, projectID}, nil
+}
+
+// Collect takes an event of a sender who was admitted; ip is where it came from.
+// An event whose id is known is one that was sent again, and counts once. It gives
+// the id of the event.
+func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string) (string, error) {
+	if e.ID == "" {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails
+		e.ID = hex.EncodeToString(b[:])
+	}
+	if e.user == autoIP {
+		e.user = "ip:" + ip
+	}
+	details, err := e.Details.encode()
+	if err != nil {
+		return "", fmt.Errorf("encode event: %w", err)
+	}
+	packed := pack(details)
+	fingerprint := e.group()
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		return save(ctx, tx, from.projectID, fingerprint, e, packed)
+	})
+	if err != nil && !errors.Is(err, errKnown) {
+		return "", fmt.Errorf("collect event: %w", err)
+	}
+	return e.ID, nil
+}
+
+// errKnown undoes the transaction of an event that had come before.
+var errKnown = errors.New("the event is known")
+
+// save counts an event and keeps it. The row of the error is written first, so
+// that on PostgreSQL those who send the same error wait for each other there and
+// nowhere else.
+func save(ctx context.Context, tx *db.Tx, projectID int64, fingerprint string, e *Event, details []byte) error {
+	c, err := countEvent(ctx, tx, projectID, fingerprint, e)
+	if err != nil {
+		return err
+	}
+	fresh, err := insertEvent(ctx, tx, projectID, c.id, e, details)
+	if err != nil {
+		return err
+	}
+	if !fresh {
+		return errKnown
+	}
+	if err := countHour(ctx, tx, c.id, hourOf(e.At)); err != nil {
+		return err
+	}
+	if err := countEnvironment(ctx, tx, projectID, c.id, e.Environment); err != nil {
+		return err
+	}
+	if e.user != "" && c.users < CountedUsers {
+		if err := countUser(ctx, tx, c.id, secret.Digest(e.user)); err != nil {
+			return err
+		}
+	}
+	if c.events > KeptEvents && c.events%trimEvery == 0 {
+		return trimEvents(ctx, tx, c.id)
+	}
+	return nil
+}
+
+func hourOf(at time.Time) int64 { return at.Unix() / 3600 }
+
+// The coders are safe for many goroutines as long as whole texts are coded.
+var (
+	packer, _   = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	unpacker, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8*maxDetails))
+)
+
+func pack(text []byte) []byte { return packer.EncodeAll(text, nil) }
+
+func unpack(packed []byte) ([]byte, error) { return unpacker.DecodeAll(packed, nil) }

@@ -1,0 +1,143 @@
+package errortrack
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"svc/internal/errs"
+)
+
+// MaxEvent is the largest event that is taken, in bytes.
+const MaxEvent = 1 << 20
+
+// maxHeader is the longest header of an envelope or of one of its items.
+const maxHeader = 64 << 10
+
+// Envelope is what an SDK sends in one request, as far as it is of use: at most
+// one event. Sessions, transactions, attachments, reports and whatever comes
+// after them in later releases are read over.
+type Envelope struct {
+	ID    string // of the event, as the header says; empty for none
+	Key   string // in the DSN that the header repeats; empty for none
+	Event []byte // JSON; nil when there is none
+}
+
+// ReadEnvelope reads an envelope: a header, then items of a header and a payload
+// each, all ended by line ends. It holds one event in memory, whatever comes
+// beside it. Invalid when it is none; TooLarge for an event over MaxEvent.
+// https://develop.sentry.dev/sdk/data-model/envelopes/
+func ReadEnvelope(from io.Reader) (*Envelope, error) {
+	r := bufio.NewReaderSize(from, maxHeader)
+	line, err := readLine(r)
+	if err != nil {
+		return nil, cutOff(err)
+	}
+	var head struct {
+		EventID word `json:"event_id"`
+		DSN     word `json:"dsn"`
+	}
+	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &head) != nil {
+		return nil, errs.Invalid("the header of the envelope is not a JSON object")
+	}
+	e := &Envelope{ID: eventID(string(head.EventID)), Key: KeyOf(string(head.DSN))}
+	for {
+		more, err := e.readItem(r)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return e, nil
+		}
+	}
+}
+
+// readItem reads one item; more is false at the end.
+func (e *Envelope) readItem(r *bufio.Reader) (more bool, err error) {
+	line, err := readLine(r)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return true, nil // line ends between items and at the end
+	}
+	var head struct {
+		Type   word   `json:"type"`
+		Length *int64 `json:"length"`
+	}
+	if line[0] != '{' || json.Unmarshal(line, &head) != nil || head.Length != nil && *head.Length < 0 {
+		return false, errs.Invalid("the header of an item is not a JSON object")
+	}
+	// There is no second event in an envelope of an SDK.
+	keep := head.Type == "event" && e.Event == nil
+	if head.Length == nil {
+		return true, e.readToEnd(r, keep)
+	}
+	if !keep {
+		n, err := io.CopyN(io.Discard, r, *head.Length)
+		if n < *head.Length {
+			return false, cutOff(err)
+		}
+		return true, nil
+	}
+	if *head.Length > MaxEvent {
+		return false, tooLarge()
+	}
+	e.Event = make([]byte, *head.Length)
+	if _, err := io.ReadFull(r, e.Event); err != nil {
+		return false, cutOff(err)
+	}
+	return true, nil
+}
+
+// readToEnd reads a payload without a length, which is one line.
+func (e *Envelope) readToEnd(r *bufio.Reader, keep bool) error {
+	var text []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if keep {
+			if len(text)+len(part) > MaxEvent {
+				return tooLarge()
+			}
+			text = append(text, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if keep {
+			e.Event = text
+		}
+		return nil
+	}
+}
+
+// readLine reads a header; io.EOF when nothing is left.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, errs.Invalid("a header of the envelope is too long")
+	case errors.Is(err, io.EOF) && len(line) > 0:
+		return line, nil
+	}
+	return line, err
+}
+
+func tooLarge() error { return errs.TooLarge("An event may have %d bytes at most", MaxEvent) }
+
+// cutOff says what the end in the midst of an item means. Other errors are those
+// of who gave us the text.
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errs.Invalid("the envelope ends too early")
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+// Package errortrack gathers the errors of the programs that a project runs:
+// the keys by which programs send them, the events that come, and the errors
+// that alike events are put together to.
+package errortrack
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Keys     *secret.Keyring
+	Settings *setting.Service
+	Projects *project.Service
+	Now      func() time.Time
+	URL      string // the external address, without a slash at its end
+	Name     string // the service's own name
+}
+
+// Service is the errors of the installation.
+type Service struct{ Deps }
+
+// New makes the service.
+func New(d Deps) *Service {
+	s := &Service{d}
+	d.Queue.Every("error_retention", time.Hour, s.Sweep)
+	return s
+}
+
+// Sees tells whether an actor, to whom the project was given, may look at its
+// errors: Reporters and above, where the project has not turned its monitoring
+// off. What programs send tells of their inside, so others never see it.
+func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
+	return p.Settings.Monitor != project.Disabled && (by.Auditor || p.Enough(by, project.Reporter) == nil)
+}
+
+// MayChange tells whether one who sees the errors may resolve or ignore them:
+// Developers and above.
+func (s *Service) MayChange(by actor.Actor, p *project.Project) bool {
+	return s.Sees(by, p) && p.Enough(by, project.Developer) == nil && !p.Archived
+}
+
+// reader gives a project to those who see its errors; NotFound.
+func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Sees(by, p) {
+		return nil, errs.NotFound("")
+	}
+	return p, nil
+}
+
+// keeper gives a project to those who set up where its errors go: Maintainers
+// and above. NotFound, Forbidden.
+func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref, change bool) (*project.Project, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil || !change {
+		return p, err
+	}
+	return p, p.Changeable()
+}
+
+// record writes the audit event of a change.
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, kind string, target audit.Target, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}, Target: target, Details: d,
+	})
+}

@@ -1,0 +1,77 @@
+package errortrack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+// group is the digest of what makes events alike. A sender may say it, and name
+// with {{ default }} what is taken else: the types of the exceptions with the
+// calls of the program that led there, without the numbers of lines, which every
+// change of a file moves; for an exception without a stack its type and where it
+// was, or what it said; for a message what it said.
+func (e *Event) group() string {
+	sum := sha256.New()
+	write := func(parts ...string) {
+		for _, p := range parts {
+			sum.Write([]byte(p))
+			sum.Write([]byte{0}) // no text has it, so parts do not run together
+		}
+	}
+	said := e.fingerprint
+	if len(said) == 0 {
+		said = []string{defaultMark}
+	}
+	for _, part := range said {
+		if isDefault(part) {
+			write(e.usual()...)
+			continue
+		}
+		write("said", part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+const defaultMark = "{{ default }}"
+
+func isDefault(part string) bool {
+	return strings.ReplaceAll(part, " ", "") == "{{default}}"
+}
+
+// usual is what makes events alike whose sender says nothing of it.
+func (e *Event) usual() []string {
+	parts := []string{"platform", e.Platform}
+	framed := false
+	for _, x := range e.Exceptions {
+		parts = append(parts, "exception", x.Type)
+		last := ""
+		for _, f := range own(x.Frames) {
+			at := f.Where() + "\x01" + f.Function
+			if f.Function == "" {
+				at += "\x01" + f.Source
+			}
+			if at == last { // how deep a recursion went makes no difference
+				continue
+			}
+			last, framed = at, true
+			parts = append(parts, at)
+		}
+	}
+	switch {
+	case framed:
+	case e.Type() != "" && e.Transaction != "":
+		parts = append(parts, "at", e.Transaction)
+	case e.template != "":
+		parts = append(parts, "message", e.template)
+	default:
+		parts = append(parts, "message", plainMessage(e.Title))
+	}
+	return parts
+}
+
+// values are the parts of a message that differ from one time to the next.
+var values = regexp.MustCompile(`0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\b[0-9a-fA-F]{16,}\b|\d+`)
+
+func plainMessage(text string) string { return values.ReplaceAllString(text, "#") }
