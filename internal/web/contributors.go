@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"html/template"
 	"strings"
 	"time"
@@ -107,23 +106,11 @@ func plot(weeks map[int64]int, first, last int64, label string) template.HTML {
 	}
 	step := (last-first)/plotBars + 1
 	n := (last-first)/step + 1
-	bars, most := make([]int, n), 0
+	bars := make([]int64, n)
 	for week, commits := range weeks {
-		i := (week - first) / step
-		bars[i] += commits
-		most = max(most, bars[i])
+		bars[(week-first)/step] += int64(commits)
 	}
-	var b strings.Builder
-	// Few bars are not drawn as wide as the page.
-	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d 60" preserveAspectRatio="none" role="img" aria-label="%s">`, max(n, 26)*10, template.HTMLEscapeString(label))
-	for i, commits := range bars {
-		if commits == 0 {
-			continue
-		}
-		height := max(1.5, 58*float64(commits)/float64(most))
-		fmt.Fprintf(&b, `<rect x="%d" y="%.1f" width="8" height="%.1f" rx="1"><title>%s from %s</title></rect>`,
-			i*10+1, 60-height, height, plural(commits, "commit"), weekStart(first+int64(i)*step).Format("2 Jan 2006"))
-	}
-	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	return drawColumns(bars, max(int(n), 26), "plot", label, func(i int) string { // few bars are not drawn as wide as the page
+		return plural(int(bars[i]), "commit") + " from " + weekStart(first+int64(i)*step).Format("2 Jan 2006")
+	})
 }

@@ -103,9 +103,12 @@ func (q issueQuery) Narrow() bool {
 }
 
 // With is the address of the same list with another value.
-func (q issueQuery) With(name, value string) string {
+func (q issueQuery) With(name, value string) string { return withValue(q.values, name, value) }
+
+// withValue is the address of a list with another value, at its first page.
+func withValue(old url.Values, name, value string) string {
 	values := url.Values{}
-	for key, list := range q.values {
+	for key, list := range old {
 		values[key] = list
 	}
 	values.Del("page")

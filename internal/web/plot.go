@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,4 +93,25 @@ func drawCurve(values []float64, most float64, text string) template.HTML {
 	}
 	return template.HTML(fmt.Sprintf(`<svg class="plot" viewBox="0 0 %.0f %.0f" preserveAspectRatio="none" role="img" aria-label="%s">%s</svg>`,
 		plotWidth, plotHeight, template.HTMLEscapeString(text), drawn))
+}
+
+// drawColumns draws counts as columns, each with what say tells of it, in a
+// picture that is so many columns wide.
+func drawColumns(counts []int64, width int, class, label string, say func(i int) string) template.HTML {
+	most := slices.Max(append([]int64{1}, counts...))
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="%s" viewBox="0 0 %d 60" preserveAspectRatio="none" role="img" aria-label="%s">`, class, width*10, template.HTMLEscapeString(label))
+	for i, n := range counts {
+		if n == 0 {
+			continue
+		}
+		height := max(1.5, 58*float64(n)/float64(most))
+		fmt.Fprintf(&b, `<rect x="%d" y="%.1f" width="8" height="%.1f" rx="1">`, i*10+1, 60-height, height)
+		if say != nil {
+			fmt.Fprintf(&b, `<title>%s</title>`, template.HTMLEscapeString(say(i)))
+		}
+		b.WriteString("</rect>")
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
 }

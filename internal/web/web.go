@@ -16,6 +16,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/ci"
+	"svc/internal/errortrack"
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
@@ -46,6 +47,7 @@ type Deps struct {
 	CI       *ci.Service
 	Alerts   *alert.Service
 	Merges   *merge.Service
+	Errors   *errortrack.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
 	Audit    *audit.Service
@@ -117,6 +119,7 @@ func New(d Deps) *Web {
 	w.schedulePages()
 	w.environmentPages()
 	w.alertPages()
+	w.errorPages()
 	w.settingsPages()
 	w.adminPages()
 	w.router.NotFound(w.findPlace)
