@@ -71,8 +71,9 @@ func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string)
 	}
 	packed := pack(details)
 	fingerprint := e.group()
+	now := s.Now()
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		return save(ctx, tx, from.projectID, fingerprint, e, packed)
+		return save(ctx, tx, from.projectID, fingerprint, e, packed, now)
 	})
 	if err != nil && !errors.Is(err, errKnown) {
 		return "", fmt.Errorf("collect event: %w", err)
@@ -83,15 +84,22 @@ func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string)
 // errKnown undoes the transaction of an event that had come before.
 var errKnown = errors.New("the event is known")
 
+// remembered is how long the id of an event is known: SDKs try again within
+// minutes.
+const remembered = time.Hour
+
 // save counts an event and keeps it. The row of the error is written first, so
 // that on PostgreSQL those who send the same error wait for each other there and
 // nowhere else.
-func save(ctx context.Context, tx *db.Tx, projectID int64, fingerprint string, e *Event, details []byte) error {
+func save(ctx context.Context, tx *db.Tx, projectID int64, fingerprint string, e *Event, details []byte, now time.Time) error {
 	c, err := countEvent(ctx, tx, projectID, fingerprint, e)
 	if err != nil {
 		return err
 	}
-	fresh, err := insertEvent(ctx, tx, projectID, c.id, e, details)
+	fresh, err := remember(ctx, tx, projectID, e.ID, now)
+	if err == nil && fresh {
+		fresh, err = insertEvent(ctx, tx, projectID, c.id, e, details)
+	}
 	if err != nil {
 		return err
 	}

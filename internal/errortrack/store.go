@@ -98,6 +98,15 @@ func deleteBeyond(ctx context.Context, q db.Q, projectID int64, keep, most int) 
 	return res.RowsAffected()
 }
 
+func deleteSeen(ctx context.Context, q db.Q, before time.Time, most int) (int64, error) {
+	res, err := q.ExecContext(ctx, `
+		DELETE FROM error_seen WHERE (project_id, event_id) IN (SELECT project_id, event_id FROM error_seen WHERE seen_at < ? LIMIT ?)`, before, most)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
 func deleteHours(ctx context.Context, q db.Q, before int64, most int) (int64, error) {
 	res, err := q.ExecContext(ctx, `DELETE FROM error_hours WHERE (error_id, hour) IN (SELECT error_id, hour FROM error_hours WHERE hour < ? LIMIT ?)`, before, most)
 	if err != nil {

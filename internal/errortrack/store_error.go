@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"svc/internal/db"
 )
@@ -120,6 +121,11 @@ func countEvent(ctx context.Context, q db.Q, projectID int64, fingerprint string
 		RETURNING id, events, users`,
 		projectID, fingerprint, e.Type(), e.Title, e.culprit(), e.Platform, e.Level, e.At, e.At, e.Release, e.Release).Scan(&c.id, &c.events, &c.users)
 	return c, err
+}
+
+// remember notes the id of an event; fresh is false when it is known.
+func remember(ctx context.Context, q db.Q, projectID int64, eventID string, now time.Time) (fresh bool, err error) {
+	return touched(ctx, q, `INSERT INTO error_seen (project_id, event_id, seen_at) VALUES (?, ?, ?) ON CONFLICT (project_id, event_id) DO NOTHING`, projectID, eventID, now)
 }
 
 // insertEvent keeps an event; fresh is false when its id is known.

@@ -17,8 +17,8 @@ const keptErrors = 10_000
 const sweepBatch = 50
 
 // Sweep removes what is not to be kept any longer: errors that have not come for
-// the days of the settings, those beyond the limit of a project, and counts that
-// no plot shows. The queue calls it every hour.
+// the days of the settings, those beyond the limit of a project, ids that
+// nobody sends again, and counts that no plot shows. The queue calls it every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -40,6 +40,11 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("remove errors of project %d: %w", projectID, err)
 		}
+	}
+	known := s.Now().Add(-remembered)
+	err = s.inBatches(ctx, func(tx *db.Tx) (int64, error) { return deleteSeen(ctx, tx, known, 100*sweepBatch) })
+	if err != nil {
+		return fmt.Errorf("forget ids of events: %w", err)
 	}
 	first := hourOf(s.Now()) - (plotDays+1)*dayHours
 	err = s.inBatches(ctx, func(tx *db.Tx) (int64, error) { return deleteHours(ctx, tx, first, 100*sweepBatch) })

@@ -51,7 +51,7 @@ CREATE UNIQUE INDEX errors_project_id_fingerprint ON errors (project_id, fingerp
 CREATE INDEX errors_status ON errors (project_id, status, last_seen_at, id);
 CREATE INDEX errors_last_seen_at ON errors (last_seen_at);
 
--- The latest events of each error. One that is sent again is known by its id.
+-- The latest events of each error.
 CREATE TABLE error_events (
   id          AUTO_ID,
   project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -66,6 +66,16 @@ CREATE TABLE error_events (
 );
 CREATE UNIQUE INDEX error_events_project_id_event_id ON error_events (project_id, event_id);
 CREATE INDEX error_events_error_id ON error_events (error_id, id);
+
+-- Ids of all events that came lately, kept or not: SDKs send again what they had
+-- no answer to, and it counts once.
+CREATE TABLE error_seen (
+  project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+  event_id   TEXT NOT NULL,
+  seen_at    BIGINT NOT NULL,
+  PRIMARY KEY (project_id, event_id)
+);
+CREATE INDEX error_seen_seen_at ON error_seen (seen_at);
 
 -- How many came in each hour since 1970.
 CREATE TABLE error_hours (
