@@ -147,6 +147,9 @@ func answerKind(e *errs.Error) (int, any) {
 		if e.Text == "" {
 			return http.StatusNotFound, messageJSON{"404 Not found"}
 		}
+		if e.Bare {
+			return http.StatusNotFound, messageJSON{"404 " + e.Text}
+		}
 		return http.StatusNotFound, messageJSON{"404 " + e.Text + " Not Found"}
 	case errs.KindConflict:
 		if len(e.Fields) > 0 {

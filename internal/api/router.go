@@ -32,6 +32,7 @@ import (
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
+	"svc/internal/transfer"
 	"svc/internal/user"
 	"svc/internal/wiki"
 )
@@ -64,6 +65,7 @@ type Deps struct {
 	Errors   *errortrack.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
+	Transfer *transfer.Service
 
 	Limits  *limit.Limiter
 	Site    Site
@@ -155,6 +157,7 @@ func New(d Deps) *API {
 	a.deployTokenRoutes()
 	a.deployKeyRoutes()
 	a.groupRoutes()
+	a.groupTransferRoutes()
 	a.memberRoutes()
 	a.namespaceRoutes()
 	a.settingRoutes()
@@ -221,8 +224,9 @@ type endpoint struct {
 	summary string
 	group   string
 	limits  limits
-	names   []string // of the path's parameters
-	rest    string   // the parameter that takes all that is left of the path
+	most    func(context.Context) (int64, error) // in place of limits.File, where that is a setting
+	names   []string                             // of the path's parameters
+	rest    string                               // the parameter that takes all that is left of the path
 	also    []answerNote
 	serve   func(c *call, in *input) (any, error)
 }
@@ -252,6 +256,11 @@ func forms(shapes ...any) option { return func(e *endpoint) { e.forms = shapes }
 
 // files is for endpoints that take uploads, up to so many bytes.
 func files(bytes int64) option { return func(e *endpoint) { e.limits.File = bytes } }
+
+// filesWithin is files where the number is a setting; 0 is no limit.
+func filesWithin(most func(context.Context) (int64, error)) option {
+	return func(e *endpoint) { e.limits.File, e.most = 1<<50, most }
+}
 
 // raw leaves the body to the handler.
 func raw(e *endpoint) { e.limits.Raw = true }
@@ -398,7 +407,18 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	if to, ok := w.(routed); ok {
 		to.SetUser(c.actor.Username)
 	}
-	in, err := readInput(r, w, c.pathParam, e.limits)
+	limits := e.limits
+	if e.most != nil {
+		most, err := e.most(c)
+		if err != nil {
+			a.refuse(c, err)
+			return
+		}
+		if most > 0 {
+			limits.File = most
+		}
+	}
+	in, err := readInput(r, w, c.pathParam, limits)
 	if err != nil {
 		a.refuse(c, err)
 		return

@@ -40,6 +40,7 @@ type settingsParams struct {
 	RemoteIncludes          *bool                 `param:"ci_remote_includes_enabled" doc:"Whether CI files may include files of other sites."`
 	AllowLocalRequests      *bool                 `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
 	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
+	MaxImportMegabytes      *int                  `param:"max_import_size" doc:"Megabytes of the file of an import; 0 is no limit."`
 	DiffMaxFiles            *int                  `param:"diff_max_files"`
 	DiffMaxLines            *int                  `param:"diff_max_lines"`
 	ErrorDays               *int                  `param:"error_tracking_retention_days" doc:"Days that errors are kept that come no more; 0 is for ever."`
@@ -76,6 +77,7 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.RemoteIncludes, p.RemoteIncludes)
 	give(&s.AllowLocalRequests, p.AllowLocalRequests)
 	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
+	give(&s.MaxImportMegabytes, p.MaxImportMegabytes)
 	give(&s.DiffMaxFiles, p.DiffMaxFiles)
 	give(&s.DiffMaxLines, p.DiffMaxLines)
 	give(&s.ErrorDays, p.ErrorDays)
@@ -129,6 +131,7 @@ type settingsJSON struct {
 	RemoteIncludes          bool   `json:"ci_remote_includes_enabled"`
 	AllowLocalRequests      bool   `json:"allow_local_requests_from_web_hooks_and_services"`
 	MaxPushMegabytes        int    `json:"receive_max_input_size"`
+	MaxImportMegabytes      int    `json:"max_import_size"`
 	DiffMaxFiles            int    `json:"diff_max_files"`
 	DiffMaxLines            int    `json:"diff_max_lines"`
 	ErrorDays               int    `json:"error_tracking_retention_days"`
@@ -150,7 +153,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
 		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,
-		MaxPushMegabytes: s.MaxPushMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
+		MaxPushMegabytes: s.MaxPushMegabytes, MaxImportMegabytes: s.MaxImportMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
 		ErrorDays: s.ErrorDays, ErrorEventsPerMinute: s.ErrorEventsPerMinute,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,

@@ -43,6 +43,7 @@ import (
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
+	"svc/internal/transfer"
 	"svc/internal/user"
 	"svc/internal/web"
 	"svc/internal/wiki"
@@ -80,6 +81,7 @@ type App struct {
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
 	OAuth    *oauth.Service
+	Transfer *transfer.Service
 	Instance *instance.Service
 
 	now   func() time.Time
@@ -204,6 +206,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
 		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
 	})
+	a.Transfer = transfer.New(transfer.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Wikis: a.Wikis,
+		Mail: a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
+	})
 	a.Instance = instance.New(instance.Deps{DB: a.DB, Queue: a.Queue, Storages: a.Config.Storages, Now: a.now})
 	return nil
 }
@@ -263,7 +269,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
 		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Alerts: a.Alerts, Errors: a.Errors,
-		Signing: a.Signing, OAuth: a.OAuth,
+		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
@@ -274,7 +280,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis,
+		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer,
 		CI: a.CI, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{

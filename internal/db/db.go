@@ -260,20 +260,35 @@ func (r *Row) Scan(dest ...any) error {
 // All runs a query and scans every row. It never returns a nil slice, so that
 // an empty list is written as [].
 func All[T any](ctx context.Context, q Q, scan func(Scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
+	list := []T{}
+	err := Each(ctx, q, scan, func(item T) error {
+		list = append(list, item)
+		return nil
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
+	return list, nil
+}
+
+// Each runs a query and gives f one row after the other, until f returns an
+// error. It holds a connection meanwhile, so f asks the database nothing.
+func Each[T any](ctx context.Context, q Q, scan func(Scanner) (T, error), f func(T) error, query string, args ...any) error {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
-	list := []T{}
 	for rows.Next() {
 		item, err := scan(rows)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, item)
+		if err := f(item); err != nil {
+			return err
+		}
 	}
-	return list, rows.Err()
+	return rows.Err()
 }
 
 // Value scans one column of each row, for All.

@@ -190,6 +190,14 @@ func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFie
 	}
 	reference(&b.MilestoneID, f.Milestone)
 	reference(&b.AssigneeID, f.Assignee)
+	if err := b.checkWords(); err != nil {
+		return err
+	}
+	return s.checkColumn(ctx, in, nil, b.AssigneeID, b.MilestoneID)
+}
+
+// checkWords holds the rules of what a board says, not of what it refers to.
+func (b *Board) checkWords() error {
 	switch {
 	case b.Name == "":
 		return errs.InvalidField("name", "can't be blank")
@@ -198,7 +206,7 @@ func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFie
 	case slices.ContainsFunc(b.LabelNames, func(name string) bool { return strings.Contains(name, ",") }):
 		return errs.InvalidField("labels", "is invalid")
 	}
-	return s.checkColumn(ctx, in, nil, b.AssigneeID, b.MilestoneID)
+	return nil
 }
 
 // checkColumn refuses what a board of the place can not show: Invalid.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -271,4 +272,50 @@ func (s *Service) moveAnnex(ctx context.Context, by actor.Actor, a *Annex, r git
 		return errors.Join(err, to.land(ctx, id, begun))
 	}
 	return to.finish(ctx, id, begun)
+}
+
+// BundleAnnex writes all that is in an annex as a git bundle. It is false, and
+// nothing was written, when there is nothing in it. Who may read it was asked by
+// its keeper.
+func (s *Service) BundleAnnex(ctx context.Context, a *Annex, w io.Writer) (bool, error) {
+	r, err := s.OpenAnnex(a)
+	if err != nil {
+		return false, err
+	}
+	err = r.Bundle(ctx, w)
+	if errors.Is(err, git.ErrNotFound) || errors.Is(err, git.ErrNoRepository) {
+		return false, nil
+	}
+	return err == nil, passing(err)
+}
+
+// FillAnnex takes what is in a git bundle into an annex that has nothing in it.
+// Nobody is told of it. branch becomes the default one, unless it is empty. Invalid for a file that is no whole bundle.
+func (s *Service) FillAnnex(ctx context.Context, a *Annex, branch string, bundle io.Reader) error {
+	r, err := s.ensureAnnex(ctx, a)
+	if err != nil {
+		return err
+	}
+	err = r.Unbundle(ctx, bundle)
+	if errors.Is(err, git.ErrBundle) {
+		return errs.Invalid("the repository can not be read: it is no whole git bundle").Because(err)
+	}
+	if err != nil {
+		return fmt.Errorf("fill annex %d: %w", a.ID, passing(err))
+	}
+	if branch != "" {
+		err = r.SetDefaultBranch(ctx, branch)
+	}
+	if errors.Is(err, git.ErrBadRef) {
+		return errs.Invalid("%.100q is not the name of a branch", branch).Because(err)
+	}
+	if err != nil {
+		return fmt.Errorf("fill annex %d: %w", a.ID, err)
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := touchAnnex(ctx, tx, a.ID, s.Now()); err != nil {
+			return err
+		}
+		return s.addAnnexTidying(ctx, tx, a.ID, false)
+	})
 }

@@ -60,6 +60,9 @@ type Settings struct {
 	ErrorDays            int // how long an error is kept that comes no more; 0 is for ever
 	ErrorEventsPerMinute int // that one client key may send; 0 is no limit
 
+	// Imports.
+	MaxImportMegabytes int // of the file of one; 0 is no limit
+
 	// Rates.
 	AuthenticatedAPI   Throttle
 	UnauthenticatedAPI Throttle
@@ -148,6 +151,7 @@ func (s *Settings) fields() []field {
 		{"ci_remote_includes_enabled", &s.RemoteIncludes, 0, 0},
 		{"allow_local_requests_from_web_hooks_and_services", &s.AllowLocalRequests, 0, 0},
 		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
+		{"max_import_size", &s.MaxImportMegabytes, 0, 1 << 20},
 		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
 		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},
 		{"error_tracking_retention_days", &s.ErrorDays, 0, 36_500},

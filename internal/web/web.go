@@ -29,6 +29,7 @@ import (
 	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/snippet"
+	"svc/internal/transfer"
 	"svc/internal/user"
 	"svc/internal/web/joblog"
 	"svc/internal/wiki"
@@ -43,6 +44,7 @@ type Deps struct {
 	Plan     *plan.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Transfer *transfer.Service
 	Notify   *notify.Service
 	CI       *ci.Service
 	Alerts   *alert.Service

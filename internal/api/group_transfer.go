@@ -1,0 +1,180 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+
+	"svc/internal/transfer"
+)
+
+func (a *API) groupTransferRoutes() {
+	handle(a, "POST /groups/{id}/export", writeAPI, a.startGroupExport, does("Export a group in the background"))
+	handle(a, "GET /groups/{id}/export", readAPI, a.getGroupExport, does("Get the state of the export of a group"))
+	handle(a, "GET /groups/{id}/export/download", readAPI, a.downloadGroupExport, does("Download the export of a group"))
+	handle(a, "POST /groups/import", writeAPI, a.importGroup, filesWithin(a.Transfer.Limit), does("Import a group in the background"))
+	handle(a, "GET /group_imports", readAPI, a.listGroupImports, does("List the caller's imports of groups"))
+	handle(a, "GET /group_imports/{import_id}", readAPI, a.getGroupImport, does("Get the state and the report of an import of a group"))
+}
+
+// startGroupExport: https://docs.gitlab.com/api/group_import_export/#create-a-group-export
+func (a *API) startGroupExport(c *call, p inGroupParams) (accepted, error) {
+	_, err := a.Transfer.StartExport(c, c.actor, p.Group)
+	return accepted{}, err
+}
+
+// groupExportJSON has the fields by which the public API tells of the export of a
+// project; those behind them are our own.
+type groupExportJSON struct {
+	ID                int64            `json:"id"`
+	Description       string           `json:"description"`
+	Name              string           `json:"name"`
+	NameWithNamespace string           `json:"name_with_namespace"`
+	Path              string           `json:"path"`
+	PathWithNamespace string           `json:"path_with_namespace"`
+	CreatedAt         stamp            `json:"created_at"`
+	ExportStatus      string           `json:"export_status"` // none, queued, started, finished, failed or regeneration_in_progress
+	Progress          int              `json:"progress"`      // percent
+	Error             *string          `json:"error"`
+	StartedAt         *stamp           `json:"started_at"`
+	FinishedAt        *stamp           `json:"finished_at"`
+	ExpiresAt         *stamp           `json:"expires_at"` // of the file that can be downloaded
+	Size              *int64           `json:"size"`       // in bytes, of the same
+	Links             *exportLinksJSON `json:"_links,omitempty"`
+}
+
+type exportLinksJSON struct {
+	API string `json:"api_url"`
+	Web string `json:"web_url"`
+}
+
+// getGroupExport tells how far the export of a group is, in the manner of
+// https://docs.gitlab.com/api/project_import_export/#export-status
+func (a *API) getGroupExport(c *call, p inGroupParams) (groupExportJSON, error) {
+	found, err := a.Transfer.Exports(c, c.actor, p.Group)
+	if err != nil {
+		return groupExportJSON{}, err
+	}
+	return toGroupExport(c.site, found), nil
+}
+
+func toGroupExport(site *Site, found *transfer.Exports) groupExportJSON {
+	g := found.Group
+	form := groupExportJSON{
+		ID: g.ID, Description: g.Description, Name: g.Name, NameWithNamespace: g.FullName, Path: g.Path, PathWithNamespace: g.FullPath,
+		CreatedAt: toStamp(g.CreatedAt), ExportStatus: "none",
+	}
+	if last := found.Last; last != nil {
+		started := toStamp(last.CreatedAt)
+		form.ExportStatus, form.Progress, form.Error = string(last.State), last.Percent(), textOrNull(last.Error)
+		form.StartedAt, form.FinishedAt = &started, toStampOrNull(last.FinishedAt)
+		if last.Going() && found.Ready != nil {
+			form.ExportStatus = "regeneration_in_progress"
+		}
+	}
+	if ready := found.Ready; ready != nil {
+		form.ExpiresAt, form.Size = toStampOrNull(ready.ExpiresAt), &ready.Size
+		form.Links = &exportLinksJSON{
+			API: fmt.Sprintf("%s%s/groups/%d/export/download", site.URL, prefix, g.ID),
+			Web: site.URL + (&url.URL{Path: "/groups/" + g.FullPath + "/-/download_export"}).EscapedPath(),
+		}
+	}
+	return form
+}
+
+// downloadGroupExport: https://docs.gitlab.com/api/group_import_export/#download-a-group-export
+func (a *API) downloadGroupExport(c *call, p inGroupParams) (streamed, error) {
+	found, file, err := a.Transfer.OpenExport(c, c.actor, p.Group)
+	if err != nil {
+		return streamed{}, err
+	}
+	defer file.Close()
+	return a.sendAttachment(c, found.FileName(), file.Size, file)
+}
+
+type importGroupParams struct {
+	Name     string  `param:"name,required" doc:"Of the group to come."`
+	Path     string  `param:"path,required"`
+	ParentID *int64  `param:"parent_id" doc:"The group above; none at the top."`
+	File     *upload `param:"file,required" doc:"What an export gave."`
+}
+
+// importGroup: https://docs.gitlab.com/api/group_import_export/#create-a-group-import
+func (a *API) importGroup(c *call, p importGroupParams) (accepted, error) {
+	made, err := a.Transfer.StartImport(c, c.actor, transfer.NewImport{Name: p.Name, Path: p.Path, ParentID: p.ParentID, Size: p.File.Size, File: p.File.Open()})
+	if err != nil {
+		return accepted{}, err
+	}
+	c.w.Header().Set("Location", fmt.Sprintf("%s%s/group_imports/%d", c.site.URL, prefix, made.ID))
+	return accepted{}, nil
+}
+
+type groupImportJSON struct {
+	ID         int64            `json:"id"`
+	Name       string           `json:"name"`
+	Path       string           `json:"path"`
+	ParentID   *int64           `json:"parent_id"`
+	GroupID    *int64           `json:"group_id"` // once it is finished
+	Status     string           `json:"status"`   // uploading, queued, started, finished or failed
+	Progress   int              `json:"progress"` // percent
+	Error      *string          `json:"error"`
+	CreatedAt  stamp            `json:"created_at"`
+	FinishedAt *stamp           `json:"finished_at"`
+	Imported   importedJSON     `json:"imported"`       // what was in the file
+	Unmapped   []unmappedJSON   `json:"unmapped"`       // what of it could not be taken over, up to a thousand
+	Totals     map[string]int64 `json:"unmapped_total"` // how much of each thing that is
+	WebURL     string           `json:"web_url"`
+}
+
+type importedJSON struct {
+	Groups     int64 `json:"groups"`
+	Avatars    int64 `json:"avatars"`
+	Labels     int64 `json:"labels"`
+	Milestones int64 `json:"milestones"`
+	Boards     int64 `json:"boards"`
+	Badges     int64 `json:"badges"`
+	Members    int64 `json:"members"`
+	Wikis      int64 `json:"wikis"`
+}
+
+type unmappedJSON struct {
+	Thing  string `json:"thing"` // member or board
+	Group  string `json:"group"` // its path below the imported group
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+func toGroupImport(site *Site, i *transfer.Import) groupImportJSON {
+	form := groupImportJSON{
+		ID: i.ID, Name: i.Name, Path: i.Path, ParentID: i.ParentID, GroupID: i.GroupID, Status: string(i.State), Progress: i.Percent(),
+		Error: textOrNull(i.Error), CreatedAt: toStamp(i.CreatedAt), FinishedAt: toStampOrNull(i.FinishedAt),
+		Imported: importedJSON(i.Report.Imported), Totals: i.Report.Lost, WebURL: fmt.Sprintf("%s/-/group_imports/%d", site.URL, i.ID),
+		Unmapped: mapped(i.Report.Missing, func(m transfer.Missing) unmappedJSON { return unmappedJSON{m.Thing, m.Group, m.Name, m.Why} }),
+	}
+	if form.Totals == nil {
+		form.Totals = map[string]int64{}
+	}
+	return form
+}
+
+type listGroupImportsParams struct{ pageParams }
+
+// listGroupImports tells what became of imports; the public API does not.
+func (a *API) listGroupImports(c *call, p listGroupImportsParams) (page[groupImportJSON], error) {
+	list, err := a.Transfer.Imports(c, c.actor, p.paging())
+	if err != nil {
+		return page[groupImportJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(i *transfer.Import) groupImportJSON { return toGroupImport(c.site, i) }), nil
+}
+
+type groupImportParams struct {
+	Import int64 `param:"import_id"`
+}
+
+func (a *API) getGroupImport(c *call, p groupImportParams) (groupImportJSON, error) {
+	i, err := a.Transfer.Import(c, c.actor, p.Import)
+	if err != nil {
+		return groupImportJSON{}, err
+	}
+	return toGroupImport(c.site, i), nil
+}

@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// What is here copies the things of groups, for those who carry whole groups
+// from one installation to another. The caller was given the group as an Owner,
+// or puts together a draft of one.
+
+// Sizes are how many things of each kind there are.
+type Sizes struct{ Labels, Milestones, Boards, Badges int64 }
+
+// GroupSizes counts the things of a group and of all groups below it.
+func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, error) {
+	n, err := countGroupThings(ctx, s.DB, g.ID)
+	if err != nil {
+		return n, fmt.Errorf("count things of group %d: %w", g.ID, err)
+	}
+	return n, nil
+}
+
+// EachLabel gives the labels of a group itself, in the order in which they were
+// made.
+func (s *Service) EachLabel(ctx context.Context, g *project.Namespace, f func(*Label) error) error {
+	if err := eachGroupLabel(ctx, s.DB, g.ID, f); err != nil {
+		return fmt.Errorf("labels of group %d: %w", g.ID, err)
+	}
+	return nil
+}
+
+// EachMilestone gives the milestones of a group itself, in the order of their
+// numbers.
+func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f func(*Milestone) error) error {
+	if err := eachGroupMilestone(ctx, s.DB, g.ID, f); err != nil {
+		return fmt.Errorf("milestones of group %d: %w", g.ID, err)
+	}
+	return nil
+}
+
+// EachBadge gives the badges of a group itself, in the order in which they were
+// made.
+func (s *Service) EachBadge(ctx context.Context, g *project.Namespace, f func(*Badge) error) error {
+	if err := eachGroupBadge(ctx, s.DB, g.ID, f); err != nil {
+		return fmt.Errorf("badges of group %d: %w", g.ID, err)
+	}
+	return nil
+}
+
+// EachBoard gives the boards of a group itself with their lists, a few at a time,
+// in the order in which they were made.
+func (s *Service) EachBoard(ctx context.Context, g *project.Namespace, f func([]*Board) error) error {
+	in := place{group: g}
+	paging := db.Paging{Limit: 100, Keyset: true}
+	for {
+		page, err := listBoards(ctx, s.DB, in, paging)
+		if err != nil {
+			return fmt.Errorf("boards of group %d: %w", g.ID, err)
+		}
+		if len(page.Items) == 0 {
+			return nil
+		}
+		if err := s.fillBoards(ctx, in, page.Items...); err != nil {
+			return err
+		}
+		if err := f(page.Items); err != nil {
+			return err
+		}
+		if !page.More {
+			return nil
+		}
+		paging.After = page.Last
+	}
+}
+
+// PutLabels writes labels into a group of a draft. Invalid, Conflict.
+func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Label) error {
+	for _, l := range list {
+		if l.Color == "" {
+			l.Color = defaultColor
+		}
+		if err := l.apply(LabelFields{Color: &l.Color}); err != nil {
+			return err
+		}
+		l.GroupID = &d.ID
+		if err := insertLabel(ctx, tx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutMilestones writes milestones with their numbers into a group of a draft; the
+// next one of the group gets the number after the highest. Invalid, Conflict.
+func (s *Service) PutMilestones(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Milestone) error {
+	var highest int64
+	for _, m := range list {
+		if err := m.apply(MilestoneFields{}); err != nil {
+			return err
+		}
+		if err := m.checkCopy(); err != nil {
+			return err
+		}
+		m.GroupID = &d.ID
+		if err := insertMilestone(ctx, tx, m); err != nil {
+			if db.IsUnique(err, "milestones_namespace_id_iid") {
+				return errs.InvalidField("iid", "is that of another milestone")
+			}
+			return err
+		}
+		highest = max(highest, m.IID)
+	}
+	return raiseGroupNumber(ctx, tx, d.ID, "milestone", highest)
+}
+
+// maxNumber leaves room for the milestones that follow.
+const maxNumber = 1 << 40
+
+// checkCopy holds what the rules of a new milestone need not ask.
+func (m *Milestone) checkCopy() error {
+	wrong := map[string][]string{}
+	if m.IID < 1 || m.IID > maxNumber {
+		wrong["iid"] = []string{"is invalid"}
+	}
+	if m.State != ActiveMilestone && m.State != ClosedMilestone {
+		wrong["state"] = []string{"is not included in the list"}
+	}
+	for name, day := range map[string]string{"start_date": m.StartDate, "due_date": m.DueDate} {
+		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {
+			wrong[name] = []string{"is not a day"}
+		}
+	}
+	return invalid(wrong)
+}
+
+// PutBadges writes badges into a group of a draft. Invalid.
+func (s *Service) PutBadges(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Badge) error {
+	for _, b := range list {
+		if err := b.apply(BadgeFields{}); err != nil {
+			return err
+		}
+		b.GroupID = &d.ID
+		if err := insertBadge(ctx, tx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutBoard writes a board with its lists into a group of a draft. What it refers
+// to was found by FindLabel and FindMilestone. Invalid.
+func (s *Service) PutBoard(ctx context.Context, tx *db.Tx, d *project.Draft, b *Board) error {
+	if err := b.checkWords(); err != nil {
+		return err
+	}
+	b.GroupID = &d.ID
+	if err := insertBoard(ctx, tx, b); err != nil {
+		return err
+	}
+	for i, l := range b.Lists {
+		l.BoardID, l.Position = b.ID, int64(i)
+		if err := insertListAt(ctx, tx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FindLabel finds the label of a group itself by its name, or with above the
+// nearest one of the group and those above it; 0 when there is none.
+func (s *Service) FindLabel(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error) {
+	return findNamed(ctx, q, "labels", "name", groupID, name, above)
+}
+
+// FindMilestone is FindLabel for milestones, by their titles.
+func (s *Service) FindMilestone(ctx context.Context, q db.Q, groupID int64, title string, above bool) (int64, error) {
+	return findNamed(ctx, q, "milestones", "title", groupID, title, above)
+}

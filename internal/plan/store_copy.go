@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"context"
+	"errors"
+
+	"svc/internal/db"
+)
+
+func countGroupThings(ctx context.Context, q db.Q, groupID int64) (n Sizes, err error) {
+	for _, c := range []struct {
+		table string
+		to    *int64
+	}{{"labels", &n.Labels}, {"milestones", &n.Milestones}, {"boards", &n.Boards}, {"badges", &n.Badges}} {
+		if err := q.QueryRowContext(ctx, `SELECT count(*) FROM `+c.table+` WHERE namespace_id IN `+below, groupID).Scan(c.to); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func eachGroupLabel(ctx context.Context, q db.Q, groupID int64, f func(*Label) error) error {
+	return db.Each(ctx, q, scanLabel, f, `SELECT `+labelColumns+` FROM labels l`+labelJoin+` WHERE l.namespace_id = ? ORDER BY l.id`, 0, groupID)
+}
+
+func eachGroupMilestone(ctx context.Context, q db.Q, groupID int64, f func(*Milestone) error) error {
+	return db.Each(ctx, q, scanMilestone, f, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.namespace_id = ? ORDER BY m.iid`, groupID)
+}
+
+func eachGroupBadge(ctx context.Context, q db.Q, groupID int64, f func(*Badge) error) error {
+	return db.Each(ctx, q, scanBadge, f, `SELECT `+badgeColumns+` FROM badges b WHERE b.namespace_id = ? ORDER BY b.id`, groupID)
+}
+
+// raiseGroupNumber makes the next number of a kind within a group one that is
+// higher than what is there.
+func raiseGroupNumber(ctx context.Context, q db.Q, groupID int64, kind string, value int64) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO group_counters (namespace_id, kind, value) VALUES (?, ?, ?)
+		ON CONFLICT (namespace_id, kind) DO UPDATE SET value = excluded.value WHERE group_counters.value < excluded.value`, groupID, kind, value)
+	return err
+}
+
+func insertListAt(ctx context.Context, q db.Q, l *BoardList) error {
+	return q.QueryRowContext(ctx, `INSERT INTO board_lists (board_id, position, label_id, assignee_id, milestone_id) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		l.BoardID, l.Position, l.LabelID, l.AssigneeID, l.MilestoneID).Scan(&l.ID)
+}
+
+// findNamed finds a thing of a group by the name in a column.
+func findNamed(ctx context.Context, q db.Q, table, column string, groupID int64, name string, more bool) (id int64, err error) {
+	where := `x.namespace_id = ?`
+	if more {
+		where = `x.namespace_id IN ` + above
+	}
+	err = q.QueryRowContext(ctx, `
+		SELECT x.id FROM `+table+` x JOIN namespaces n ON n.id = x.namespace_id WHERE `+where+` AND x.`+column+` = ?
+		ORDER BY length(n.full_path) DESC LIMIT 1`, groupID, name).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, nil
+	}
+	return id, err
+}

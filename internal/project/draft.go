@@ -1,0 +1,233 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/picture"
+)
+
+// Draft is a group that is being put together, with groups below it, where
+// nobody sees it: to all others it is as if it had been deleted.
+type Draft struct {
+	ID   int64
+	Path string // from the draft at the top; empty for that itself
+
+	full, name string // as they are until it is shown
+	depth      int
+}
+
+// CheckGroup tells whether an actor may make such a group now, and it is what
+// CreateGroup would say: Forbidden, NotFound, Invalid.
+func (s *Service) CheckGroup(ctx context.Context, by actor.Actor, g NewGroup) error {
+	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
+		return err
+	}
+	wrong := map[string][]string{}
+	checkPath(wrong, g.Path, g.ParentID == nil)
+	checkName(wrong, g.Name)
+	if err := invalid(wrong); err != nil {
+		return err
+	}
+	n := &Namespace{Path: g.Path, Name: g.Name}
+	var parent *Namespace
+	if g.ParentID != nil {
+		var err error
+		if parent, err = findNamespace(ctx, s.DB, *g.ParentID); err != nil {
+			return err
+		}
+	}
+	if err := n.putBelow(parent, nil); err != nil {
+		return err
+	}
+	return requireFree(ctx, s.DB, n.FullPath)
+}
+
+// DraftGroup is what a group of a draft is made of.
+type DraftGroup struct {
+	Path        string // from the draft at the top, which has none
+	Name        string
+	Description string
+	CreatedAt   time.Time
+	Settings    GroupSettings
+}
+
+// DraftSettings are what the settings of a group are that says nothing of them.
+func DraftSettings() GroupSettings { return defaultGroupSettings() }
+
+// BeginDraft makes the draft at the top, for an actor whom CheckGroup lets. It
+// gets its name and place when it is shown. Invalid.
+func (s *Service) BeginDraft(ctx context.Context, tx *db.Tx, by actor.Actor, mark string, g DraftGroup) (*Draft, error) {
+	// No group of anybody's can have such a path.
+	g.Path, g.Name = "-import-"+mark, "Import"
+	return s.addDraft(ctx, tx, by, nil, &Draft{}, g)
+}
+
+// AddDraft makes a group below a draft. Invalid.
+func (s *Service) AddDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above *Draft, g DraftGroup) (*Draft, error) {
+	d := &Draft{Path: g.Path, depth: above.depth + 1}
+	parent := above.Path
+	if parent != "" {
+		parent += "/"
+	}
+	last, ok := strings.CutPrefix(g.Path, parent)
+	if !ok {
+		return nil, errs.Invalid("%.100q is not below %.100q", g.Path, above.Path)
+	}
+	g.Path = last
+	wrong := map[string][]string{}
+	checkPath(wrong, g.Path, false)
+	checkName(wrong, g.Name)
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	return s.addDraft(ctx, tx, by, above, d, g)
+}
+
+func (s *Service) addDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above, d *Draft, g DraftGroup) (*Draft, error) {
+	wrong := map[string][]string{}
+	checkDescription(wrong, g.Description, 500)
+	g.Settings.check(wrong)
+	if !g.Settings.WikiAccessLevel.ofWiki() {
+		wrong["wiki_access_level"] = []string{"is not included in the list"}
+	}
+	if d.depth >= maxDepth {
+		wrong["parent_id"] = []string{"has too deep level of nesting"}
+	}
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	n := &Namespace{
+		Kind: GroupNamespace, Path: g.Path, Name: g.Name, FullPath: g.Path, FullName: g.Name, Description: g.Description, Visibility: Private,
+		Settings: g.Settings, CreatedBy: &by.ID, CreatedAt: g.CreatedAt, UpdatedAt: s.Now(),
+	}
+	if above != nil {
+		n.ParentID, n.FullPath, n.FullName = &above.ID, above.full+"/"+g.Path, above.name+" / "+g.Name
+	}
+	if err := insertGroup(ctx, tx, n); err != nil {
+		return nil, err
+	}
+	if err := hideGroup(ctx, tx, n); err != nil {
+		return nil, err
+	}
+	d.ID, d.full, d.name = n.ID, n.FullPath, n.FullName
+	return d, nil
+}
+
+func (f Feature) ofWiki() bool { return f == Disabled || f == MembersOnly || f == Enabled }
+
+// PaintDraft gives a group of a draft its picture: Invalid for a file that is
+// none.
+func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) error {
+	if err := f.Check(); err != nil {
+		return err
+	}
+	return s.replaceAvatar(ctx, s.avatars(true), d.ID, f, false, func(name string) (string, error) {
+		return "", saveDraftAvatar(ctx, s.DB, d.ID, name)
+	})
+}
+
+// AddDraftMembers makes users members of a group of a draft. Invalid, Conflict.
+func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list []*Member) error {
+	in := source{group: &Namespace{ID: d.ID}}
+	for _, m := range list {
+		if !m.Level.valid() {
+			return errs.InvalidField("access_level", "is not included in the list")
+		}
+		if err := insertMember(ctx, tx, in, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ShowDraft gives a draft its name and place, and shows it to all who may see
+// it: private at the top, else as visible as the group above, with all that is
+// in it. Who put it together is an Owner. Whether he may is asked again: NotFound,
+// Forbidden, Invalid.
+func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, told string) (*Namespace, error) {
+	wrong := map[string][]string{}
+	checkPath(wrong, g.Path, g.ParentID == nil)
+	checkName(wrong, g.Name)
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	n, err := findDraft(ctx, tx, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	was := *n
+	parent, err := s.above(ctx, tx, g.ParentID)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		have, err := s.groupLevel(ctx, tx, by, parent.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := parent.mayHoldGroupOf(by, have); err != nil {
+			return nil, err
+		}
+	}
+	n.Path, n.Name, n.Visibility, n.UpdatedAt = g.Path, g.Name, Private, s.Now()
+	if err := n.putBelow(parent, nil); err != nil {
+		return nil, err
+	}
+	depth, err := draftDepth(ctx, tx, n.ID)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Count(n.FullPath, "/")+depth >= maxDepth {
+		return nil, errs.InvalidField("parent_id", "has too deep level of nesting")
+	}
+	if err := requireFree(ctx, tx, n.FullPath); err != nil {
+		return nil, err
+	}
+	if err := s.placeDraft(ctx, tx, &was, n); err != nil {
+		return nil, err
+	}
+	if by.ID > 0 {
+		if err := saveGroupOwner(ctx, tx, &Member{UserID: by.ID, CreatedAt: s.Now()}, n.ID); err != nil {
+			return nil, err
+		}
+	}
+	return n, s.record(ctx, tx, by, "group_imported", n.entity(), audit.Target{}, audit.Details{Add: "group", Message: told})
+}
+
+func (s *Service) placeDraft(ctx context.Context, tx *db.Tx, was, n *Namespace) error {
+	if err := showDraft(ctx, tx, n); err != nil {
+		return err
+	}
+	if n.ParentID != nil {
+		if err := joinTree(ctx, tx, *n.ParentID, n.ID); err != nil {
+			return err
+		}
+	}
+	if err := moveBelow(ctx, tx, n.ID, was.FullPath, n.FullPath, was.FullName, n.FullName); err != nil {
+		return err
+	}
+	return dropRedirect(ctx, tx, n.FullPath)
+}
+
+// DropDraft removes a draft with all that is in it, in the background.
+func (s *Service) DropDraft(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := findDraft(ctx, tx, id)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil // it has gone already
+	}
+	if err == nil {
+		err = s.Queue.Add(ctx, tx, deleteGroupWork{id})
+	}
+	if err != nil {
+		return fmt.Errorf("drop draft %d: %w", id, err)
+	}
+	return nil
+}

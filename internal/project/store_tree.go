@@ -1,0 +1,74 @@
+package project
+
+import (
+	"context"
+
+	"svc/internal/db"
+	"svc/internal/user"
+)
+
+// findTree gives a group and all below it, with their full paths.
+func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
+	return db.All(ctx, q, func(s db.Scanner) (b Branch, err error) {
+		err = s.Scan(&b.ID, &b.Path)
+		return b, err
+	}, `SELECT n.id, n.full_path FROM namespaces n WHERE n.deleted_at IS NULL AND n.id IN `+below, id)
+}
+
+// lasting are the members m of groups, people u, who count today.
+const lasting = `members m JOIN users u ON u.id = m.user_id WHERE u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember
+
+func eachMember(ctx context.Context, q db.Q, groupID int64, today string, f func(*Member) error) error {
+	return db.Each(ctx, q, func(s db.Scanner) (*Member, error) {
+		m := &Member{User: &user.User{}}
+		err := s.Scan(&m.ID, &m.UserID, (*int64)(&m.Level), &m.ExpiresAt, db.Time(&m.CreatedAt),
+			&m.User.Username, &m.User.Name, &m.User.Email, db.NullTime(&m.User.ConfirmedAt))
+		return m, err
+	}, f, `SELECT m.id, m.user_id, m.access_level, COALESCE(m.expires_at, ''), m.created_at, u.username, u.name, u.email, u.confirmed_at
+		FROM `+lasting+` AND m.namespace_id = ? ORDER BY m.id`, today, groupID)
+}
+
+func countMembers(ctx context.Context, q db.Q, id int64, today string) (n int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM `+lasting+` AND m.namespace_id IN `+below, today, id).Scan(&n)
+	return n, err
+}
+
+// hideGroup takes a group that was just made out of everybody's sight.
+func hideGroup(ctx context.Context, q db.Q, n *Namespace) error {
+	return db.ExecOne(ctx, q, `UPDATE namespaces SET deleted_at = ? WHERE id = ?`, n.CreatedAt, n.ID)
+}
+
+func saveDraftAvatar(ctx context.Context, q db.Q, id int64, name string) error {
+	return db.ExecOne(ctx, q, `UPDATE namespaces SET avatar = ? WHERE id = ? AND deleted_at IS NOT NULL`, name, id)
+}
+
+func findDraft(ctx context.Context, q db.Q, id int64) (*Namespace, error) {
+	return scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.id = ? AND n.deleted_at IS NOT NULL`, id))
+}
+
+// draftDepth is how many groups stand one below the other in a draft.
+func draftDepth(ctx context.Context, q db.Q, id int64) (depth int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT max(t.depth) FROM namespace_tree t WHERE t.ancestor_id = ?`, id).Scan(&depth)
+	return depth, err
+}
+
+// showDraft makes a draft and all below it groups that can be seen.
+func showDraft(ctx context.Context, q db.Q, n *Namespace) error {
+	err := db.ExecOne(ctx, q, `UPDATE namespaces SET parent_id = ?, path = ?, name = ?, updated_at = ? WHERE id = ? AND deleted_at IS NOT NULL`,
+		n.ParentID, n.Path, n.Name, n.UpdatedAt, n.ID)
+	if err != nil {
+		return taken(err)
+	}
+	_, err = q.ExecContext(ctx, `UPDATE namespaces SET visibility = ?, deleted_at = NULL WHERE id IN `+below, string(n.Visibility), n.ID)
+	return err
+}
+
+// saveGroupOwner makes a user an Owner of a group for good, whatever he was
+// there.
+func saveGroupOwner(ctx context.Context, q db.Q, m *Member, groupID int64) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO members (namespace_id, user_id, access_level, created_by, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (namespace_id, user_id) DO UPDATE SET access_level = excluded.access_level, expires_at = NULL, requested_at = NULL`,
+		groupID, m.UserID, int64(Owner), m.UserID, m.CreatedAt)
+	return err
+}

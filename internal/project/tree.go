@@ -1,0 +1,67 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/blob"
+)
+
+// Branch is a group of a tree of groups.
+type Branch struct {
+	ID   int64
+	Path string // from the group at the top of the tree; empty for that itself
+}
+
+// Tree gives a group and all groups below it, each before those below it. Owners
+// only; NotFound, Forbidden.
+func (s *Service) Tree(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, []Branch, error) {
+	top, err := s.RequireGroup(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := findTree(ctx, s.DB, top.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("groups below group %d: %w", top.ID, err)
+	}
+	for i := range list {
+		list[i].Path = strings.TrimPrefix(strings.TrimPrefix(list[i].Path, top.FullPath), "/")
+	}
+	slices.SortFunc(list, func(a, b Branch) int {
+		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
+	})
+	return top, list, nil
+}
+
+// Leaf gives a group of a tree, to whom Tree gave that. NotFound when it has gone
+// since.
+func (s *Service) Leaf(ctx context.Context, b Branch) (*Namespace, error) {
+	return findNamespace(ctx, s.DB, b.ID)
+}
+
+// EachMember gives the direct members of a group, to whom Tree gave it, in the
+// order in which they came. Bots work nowhere else, so they are left out.
+func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) error) error {
+	if err := eachMember(ctx, s.DB, n.ID, s.today(), f); err != nil {
+		return fmt.Errorf("members of group %d: %w", n.ID, err)
+	}
+	return nil
+}
+
+// CountMembers counts what EachMember gives, for a group and all below it.
+func (s *Service) CountMembers(ctx context.Context, n *Namespace) (int64, error) {
+	count, err := countMembers(ctx, s.DB, n.ID, s.today())
+	if err != nil {
+		return 0, fmt.Errorf("members below group %d: %w", n.ID, err)
+	}
+	return count, nil
+}
+
+// Picture opens the picture of a group, to whom Tree gave it; the caller closes
+// it. NotFound when it has none.
+func (s *Service) Picture(ctx context.Context, n *Namespace) (*blob.Object, error) {
+	return s.avatars(true).Open(ctx, n.ID, n.Avatar)
+}

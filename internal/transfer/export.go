@@ -1,0 +1,275 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/mail"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// Export is a group that is written into a file.
+type Export struct {
+	ID         int64
+	GroupID    *int64 // nil when the group is gone
+	UserID     *int64 // who asked for it; nil when he is gone
+	State      State
+	Done       int64 // rows
+	Total      int64
+	Size       int64 // bytes of the file
+	Error      string
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+	ExpiresAt  *time.Time
+
+	tries int64
+}
+
+// Percent is how much of it is done.
+func (e *Export) Percent() int { return percent(e.State, e.Done, e.Total) }
+
+// Going tells whether it is not over yet.
+func (e *Export) Going() bool { return e.State == Queued || e.State == Started }
+
+// key is where the file lies.
+func (e *Export) key() string { return fmt.Sprintf("transfer/exports/%d.tar.gz", e.ID) }
+
+// keepExport is how long a file can be downloaded.
+const keepExport = 7 * 24 * time.Hour
+
+// exportWork is an export in the background.
+type exportWork struct {
+	ExportID int64 `json:"export_id"`
+}
+
+// Kind names the work in the queue.
+func (exportWork) Kind() string { return "transfer_export" }
+
+// StartExport has a group with all groups below it written into a file, in the
+// background. Owners only; NotFound, Forbidden. While one is going on it gives
+// that one.
+func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Export, error) {
+	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
+	if err != nil {
+		return nil, err
+	}
+	var e *Export
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "namespaces", g.ID); err != nil {
+			return err
+		}
+		list, err := findExports(ctx, tx, g.ID)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 && list[0].Going() {
+			e = list[0]
+			return nil
+		}
+		e = &Export{GroupID: &g.ID, UserID: &by.ID, State: Queued, CreatedAt: s.Now()}
+		if err := insertExport(ctx, tx, e); err != nil {
+			return err
+		}
+		err = audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "group_export_created", Entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath},
+			Details: audit.Details{Add: "export", Message: "Group export started"},
+		})
+		if err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, exportWork{e.ID}, queue.In(lane), queue.Tries(maxTries+1))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("export group %d: %w", g.ID, err)
+	}
+	return e, nil
+}
+
+// Exports are those of a group that matter.
+type Exports struct {
+	Group *project.Namespace
+	Last  *Export // the newest; nil for none
+	Ready *Export // the newest that can be downloaded; nil for none
+}
+
+// Exports tells how far the export of a group is. Owners only; NotFound,
+// Forbidden.
+func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, error) {
+	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
+	if err != nil {
+		return nil, err
+	}
+	list, err := findExports(ctx, s.DB, g.ID)
+	if err != nil {
+		return nil, fmt.Errorf("exports of group %d: %w", g.ID, err)
+	}
+	found := &Exports{Group: g}
+	for _, e := range list {
+		if e.ExpiresAt != nil && !e.ExpiresAt.After(s.Now()) {
+			continue
+		}
+		if found.Last == nil {
+			found.Last = e
+		}
+		if found.Ready == nil && e.State == Finished {
+			found.Ready = e
+		}
+	}
+	return found, nil
+}
+
+// OpenExport opens the newest file of a group; the caller closes it. Owners only;
+// NotFound, also when there is none, or none any more; Forbidden.
+func (s *Service) OpenExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, *blob.Object, error) {
+	found, err := s.Exports(ctx, by, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	missing := errs.NotFound("Not found or has expired")
+	missing.Bare = true
+	if found.Ready == nil {
+		return nil, nil, missing
+	}
+	file, err := s.Blobs.Get(ctx, found.Ready.key())
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil, missing.Because(err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("open export %d: %w", found.Ready.ID, err)
+	}
+	return found, file, nil
+}
+
+// FileName is what the file is called for people.
+func (e *Exports) FileName() string {
+	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), e.Group.Path)
+}
+
+// runExport does an export. Every run begins anew: what an earlier one wrote is
+// replaced as a whole.
+func (s *Service) runExport(ctx context.Context, w exportWork) error {
+	e, err := findExport(ctx, s.DB, w.ExportID)
+	if err != nil || e == nil || !e.Going() {
+		return err
+	}
+	if e.tries++; e.tries > maxTries {
+		return s.failExport(ctx, e, internalFault)
+	}
+	if err := startExport(ctx, s.DB, e); err != nil {
+		return fmt.Errorf("start export %d: %w", e.ID, err)
+	}
+	err = s.export(ctx, e)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if why, ok := refused(err); ok {
+		return s.failExport(ctx, e, why)
+	}
+	if e.tries >= maxTries {
+		err = fmt.Errorf("%w, and it was given up: %w", err, s.failExport(ctx, e, internalFault))
+	}
+	return fmt.Errorf("export %d: %w", e.ID, err)
+}
+
+// export writes the file and tells that it is there.
+func (s *Service) export(ctx context.Context, e *Export) error {
+	if e.GroupID == nil {
+		return errs.NotFound("Group")
+	}
+	by, err := s.as(ctx, e.UserID)
+	if err != nil {
+		return err
+	}
+	top, tree, err := s.Projects.Tree(ctx, by, project.RefTo(*e.GroupID))
+	if err != nil {
+		return err
+	}
+	if e.Total, err = s.countRows(ctx, top, len(tree)); err != nil {
+		return err
+	}
+	m := s.measure(ctx, func(ctx context.Context, done int64) error {
+		return saveProgress(ctx, s.DB, "group_exports", e.ID, done, e.Total)
+	})
+	e.Size, err = s.store(ctx, e, func(out io.Writer) error { return s.write(ctx, out, m, top, tree) })
+	m.close()
+	if err != nil {
+		return err
+	}
+	return s.finishExport(ctx, e, by, top)
+}
+
+// store keeps what write writes while it is written.
+func (s *Service) store(ctx context.Context, e *Export, write func(io.Writer) error) (int64, error) {
+	in, out := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() {
+		err := write(out)
+		out.CloseWithError(err)
+		wrote <- err
+	}()
+	size, err := s.Blobs.Put(ctx, e.key(), in, blob.Options{ContentType: "application/gzip"})
+	in.CloseWithError(err) // nobody reads on: the other side must not wait
+	if cause := <-wrote; err == nil || cause != nil && cause != io.ErrClosedPipe {
+		err = cause // it says more
+	}
+	return size, err
+}
+
+func (s *Service) countRows(ctx context.Context, top *project.Namespace, groups int) (int64, error) {
+	sizes, err := s.Plan.GroupSizes(ctx, top)
+	if err != nil {
+		return 0, err
+	}
+	members, err := s.Projects.CountMembers(ctx, top)
+	return int64(groups) + sizes.Labels + sizes.Milestones + sizes.Boards + sizes.Badges + members, err
+}
+
+func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g *project.Namespace) error {
+	now := s.Now()
+	until := now.Add(keepExport)
+	e.State, e.FinishedAt, e.ExpiresAt, e.Done = Finished, &now, &until, e.Total
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := endExport(ctx, tx, e); err != nil {
+			return err
+		}
+		if err := outdateExports(ctx, tx, e, now); err != nil {
+			return err
+		}
+		return s.post(ctx, tx, by, mail.Letter{
+			Subject: "The export of " + g.FullPath + " is ready",
+			Lines:   []string{"The group " + g.FullName + " has been written into a file, which you can download until " + until.UTC().Format("2 January 2006, 15:04 MST") + "."},
+			Action:  "Download", Path: "/groups/" + g.FullPath + "/-/settings/export",
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("finish export %d: %w", e.ID, err)
+	}
+	return nil
+}
+
+// post writes to the one who asked, if his address is known to be his.
+func (s *Service) post(ctx context.Context, tx *db.Tx, by actor.Actor, l mail.Letter) error {
+	if !s.Mail.Enabled() || by.Email == "" {
+		return nil
+	}
+	l.To, l.Name = by.Email, by.Name
+	return s.Mail.Post(ctx, tx, l)
+}
+
+func (s *Service) failExport(ctx context.Context, e *Export, why string) error {
+	now := s.Now()
+	until := now.Add(keepExport)
+	e.State, e.Error, e.FinishedAt, e.ExpiresAt = Failed, why, &now, &until
+	if err := endExport(ctx, s.DB, e); err != nil {
+		return fmt.Errorf("give up export %d: %w", e.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/picture"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// filling makes the groups of a file, where nobody sees them.
+type filling struct {
+	*Service
+	by     actor.Actor
+	i      *Import
+	people map[digest]int64
+	drafts []*project.Draft // by their numbers, from 0
+	paths  map[string]*project.Draft
+	branch string // of the wiki of the present group
+
+	// Rows of the present part that wait to be written together.
+	labels     []*plan.Label
+	milestones []*plan.Milestone
+	boards     []*boardRow
+	badges     []*plan.Badge
+	members    []*project.Member
+	waiting    int
+	there      map[int64]bool // the members of the present group
+}
+
+// batch is how many rows are written in one transaction: others write meanwhile.
+const batch = 500
+
+func (f *filling) begin(*manifest) error {
+	f.paths = map[string]*project.Draft{}
+	return nil
+}
+
+// group is the one whose parts are coming.
+func (f *filling) group() *project.Draft { return f.drafts[len(f.drafts)-1] }
+
+func (f *filling) row(ctx context.Context, _ part, row any) error {
+	switch row := row.(type) {
+	case *groupRow:
+		return f.addGroup(ctx, row)
+	case *labelRow:
+		made := f.past(row.CreatedAt)
+		f.labels = append(f.labels, &plan.Label{Name: row.Name, Color: row.Color, Description: row.Description, CreatedAt: made, UpdatedAt: f.past(row.UpdatedAt)})
+	case *milestoneRow:
+		f.milestones = append(f.milestones, &plan.Milestone{
+			IID: row.IID, Title: row.Title, Description: row.Description, State: plan.MilestoneState(row.State), StartDate: row.StartDate, DueDate: row.DueDate,
+			CreatedAt: f.past(row.CreatedAt), UpdatedAt: f.past(row.UpdatedAt),
+		})
+	case *boardRow:
+		f.boards = append(f.boards, row)
+	case *badgeRow:
+		f.badges = append(f.badges, &plan.Badge{Name: row.Name, LinkURL: row.LinkURL, ImageURL: row.ImageURL, CreatedAt: f.past(row.CreatedAt)})
+	case *memberRow:
+		if err := f.addMember(row); err != nil {
+			return err
+		}
+	}
+	if f.waiting++; f.waiting >= batch {
+		return f.flush(ctx)
+	}
+	return nil
+}
+
+// past keeps a time to what databases hold. What lies ahead, or says nothing, is
+// now.
+func (f *filling) past(t time.Time) time.Time {
+	if now := f.Now(); t.After(now) || t.Year() < 1970 {
+		return now
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+func (f *filling) end(ctx context.Context, _ part) error { return f.flush(ctx) }
+
+// flush writes the rows that wait.
+func (f *filling) flush(ctx context.Context) error {
+	if f.waiting == 0 {
+		return nil
+	}
+	d := f.group()
+	var lost []Missing
+	err := f.DB.Tx(ctx, func(tx *db.Tx) error {
+		lost = nil // it may run twice
+		if err := f.Plan.PutLabels(ctx, tx, d, f.labels); err != nil {
+			return err
+		}
+		if len(f.milestones) > 0 {
+			if err := f.Plan.PutMilestones(ctx, tx, d, f.milestones); err != nil {
+				return err
+			}
+		}
+		if err := f.Plan.PutBadges(ctx, tx, d, f.badges); err != nil {
+			return err
+		}
+		for _, row := range f.boards {
+			b, missing, err := f.board(ctx, tx, d, row)
+			if err != nil {
+				return err
+			}
+			lost = append(lost, missing...)
+			if err := f.Plan.PutBoard(ctx, tx, d, b); err != nil {
+				return err
+			}
+		}
+		return f.Projects.AddDraftMembers(ctx, tx, d, f.members)
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range lost {
+		f.i.Report.add(m)
+	}
+	f.labels, f.milestones, f.boards, f.badges, f.members, f.waiting = nil, nil, nil, nil, nil, 0
+	return nil
+}
+
+// addGroup makes the next group. That it is there is written down with it, so
+// that another run finds and removes it.
+func (f *filling) addGroup(ctx context.Context, row *groupRow) error {
+	g := project.DraftGroup{Path: row.Path, Name: row.Name, Description: row.Description, CreatedAt: f.past(row.CreatedAt), Settings: toSettings(&row.Settings)}
+	top := len(f.drafts) == 0
+	if top != (row.Path == "") {
+		return errs.Invalid("the first group, and it alone, has no path")
+	}
+	var d *project.Draft
+	err := f.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if !top {
+			above, _ := splitPath(row.Path)
+			parent := f.paths[strings.ToLower(above)]
+			if parent == nil {
+				return errs.Invalid("the group above %.100q does not come before it", row.Path)
+			}
+			d, err = f.Projects.AddDraft(ctx, tx, f.by, parent, g)
+			return err
+		}
+		if d, err = f.Projects.BeginDraft(ctx, tx, f.by, secret.Token(""), g); err != nil {
+			return err
+		}
+		f.i.draft = &d.ID
+		return saveDraft(ctx, tx, f.i)
+	})
+	if err != nil {
+		return err
+	}
+	f.drafts = append(f.drafts, d)
+	f.paths[strings.ToLower(row.Path)] = d
+	f.branch, f.there = row.WikiBranch, map[int64]bool{}
+	return nil
+}
+
+// splitPath cuts the last segment off a path.
+func splitPath(path string) (above, last string) {
+	if at := strings.LastIndexByte(path, '/'); at >= 0 {
+		return path[:at], path[at+1:]
+	}
+	return "", path
+}
+
+func toSettings(r *settingsRow) project.GroupSettings {
+	return project.GroupSettings{
+		ProjectCreationLevel: r.ProjectCreationLevel, SubgroupCreationLevel: r.SubgroupCreationLevel, RequestAccessEnabled: r.RequestAccessEnabled,
+		RequireTwoFactorAuthentication: r.RequireTwoFactorAuthentication, TwoFactorGracePeriod: r.TwoFactorGracePeriod,
+		ShareWithGroupLock: r.ShareWithGroupLock, MembershipLock: r.MembershipLock, LFSEnabled: r.LFSEnabled, EmailsEnabled: r.EmailsEnabled,
+		MentionsDisabled: r.MentionsDisabled, AutoDevopsEnabled: r.AutoDevopsEnabled, DefaultBranch: r.DefaultBranch,
+		SharedRunnersSetting: r.SharedRunnersSetting, WikiAccessLevel: project.Feature(r.WikiAccessLevel),
+		OnlyAllowMergeIfPipelineSucceeds: r.OnlyAllowMergeIfPipelineSucceeds,
+	}
+}
+
+func (f *filling) file(ctx context.Context, p part, name string, r io.Reader) error {
+	if p == avatarPart {
+		_, base := splitPath(name)
+		return f.Projects.PaintDraft(ctx, f.group(), &picture.File{Name: base, Data: r})
+	}
+	return f.Wikis.Fill(ctx, f.group(), f.branch, r)
+}
+
+// find gives the account of a person; ok is false when there is none.
+func (f *filling) find(p *personRow) (id int64, ok bool, err error) {
+	d, ok, err := p.digest()
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	id = f.people[d]
+	return id, id != 0, nil
+}
+
+const (
+	nobody     = "nobody here has confirmed this e-mail address"
+	noAddress  = "the file has no e-mail address for this person, confirmed where it comes from"
+	notThere   = "there is nothing of this name in the groups above"
+	notOnTop   = "minimal access is for groups at the top alone"
+	hasExpired = "the membership has expired"
+	twice      = "this person is a member already, by another e-mail address"
+)
+
+// whyNobody says why a person was not found.
+func (p *personRow) whyNobody() string {
+	if p.Email == "" {
+		return noAddress
+	}
+	return nobody
+}
+
+// addMember takes a member over, or reports why not.
+func (f *filling) addMember(row *memberRow) error {
+	id, ok, err := f.find(&row.personRow)
+	if err != nil {
+		return err
+	}
+	if _, err := time.Parse(time.DateOnly, row.ExpiresAt); err != nil && row.ExpiresAt != "" {
+		return errs.Invalid("expires_at is not a day")
+	}
+	why := ""
+	switch {
+	case !ok:
+		why = row.whyNobody()
+	case row.ExpiresAt != "" && row.ExpiresAt <= f.Now().UTC().Format(time.DateOnly):
+		why = hasExpired
+	case project.Level(row.AccessLevel) == project.Minimal && (f.i.ParentID != nil || f.group().Path != ""):
+		why = notOnTop
+	case f.there[id]:
+		why = twice
+	}
+	if why != "" {
+		f.i.Report.add(Missing{memberThing, f.group().Path, row.Username, why})
+		return nil
+	}
+	f.there[id] = true
+	f.members = append(f.members, &project.Member{
+		UserID: id, Level: project.Level(row.AccessLevel), ExpiresAt: row.ExpiresAt, CreatedBy: &f.by.ID, CreatedAt: f.past(row.CreatedAt),
+	})
+	return nil
+}
+
+// board makes a board of a row, without what does not find its place here.
+func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *boardRow) (*plan.Board, []Missing, error) {
+	b := &plan.Board{
+		Name: row.Name, HideBacklog: row.HideBacklog, HideClosed: row.HideClosed, Weight: row.Weight, LabelNames: row.Labels, CreatedAt: f.past(row.CreatedAt),
+	}
+	var lost []Missing
+	// resolve finds one of the three that a list, or the board itself, is about.
+	resolve := func(what string, label, milestone *reference, person *personRow) (*plan.BoardList, error) {
+		l := &plan.BoardList{}
+		var name, why string
+		var err error
+		switch {
+		case label != nil:
+			name, why = "label "+label.Title, notThere
+			l.LabelID, err = f.refer(ctx, tx, d, label, f.Plan.FindLabel)
+		case milestone != nil:
+			name, why = "milestone "+milestone.Title, notThere
+			l.MilestoneID, err = f.refer(ctx, tx, d, milestone, f.Plan.FindMilestone)
+		default:
+			name, why = "assignee "+person.Username, person.whyNobody()
+			if id, ok, e := f.find(person); ok {
+				l.AssigneeID = &id
+			} else {
+				err = e
+			}
+		}
+		if err == nil && l.LabelID == nil && l.MilestoneID == nil && l.AssigneeID == nil {
+			lost = append(lost, Missing{boardThing, d.Path, fmt.Sprintf("%s, %s %s", row.Name, what, name), why})
+		}
+		return l, err
+	}
+	if row.Milestone != nil {
+		l, err := resolve("its", nil, row.Milestone, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		b.MilestoneID = l.MilestoneID
+	}
+	if row.Assignee != nil {
+		l, err := resolve("its", nil, nil, row.Assignee)
+		if err != nil {
+			return nil, nil, err
+		}
+		b.AssigneeID = l.AssigneeID
+	}
+	for _, list := range row.Lists {
+		if list.count() != 1 {
+			return nil, nil, errs.Invalid("a list of the board %.100q is not of one label, milestone or assignee", row.Name)
+		}
+		l, err := resolve("the list of", list.Label, list.Milestone, list.Assignee)
+		if err != nil {
+			return nil, nil, err
+		}
+		if l.LabelID != nil || l.MilestoneID != nil || l.AssigneeID != nil {
+			b.Lists = append(b.Lists, l)
+		}
+	}
+	return b, lost, nil
+}
+
+func (l listRow) count() (n int) {
+	for _, there := range []bool{l.Label != nil, l.Milestone != nil, l.Assignee != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// refer finds what a reference names: in a group of the file that stands above
+// the present one or is it, or above all of them. It is nil when nothing is
+// there.
+func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *reference,
+	find func(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error)) (*int64, error) {
+	place, above := f.i.ParentID, true
+	if r.Group != 0 {
+		if r.Group < 0 || r.Group > len(f.drafts) || !isAbove(f.drafts[r.Group-1].Path, d.Path) {
+			return nil, errs.Invalid("%.100q is said to be in group %d, which is not above", r.Title, r.Group)
+		}
+		place, above = &f.drafts[r.Group-1].ID, false
+	}
+	if place == nil {
+		return nil, nil
+	}
+	id, err := find(ctx, tx, *place, r.Title, above)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	return &id, nil
+}
+
+// isAbove tells whether a group is another or stands above it, by their paths.
+func isAbove(path, other string) bool {
+	return path == "" || path == other || strings.HasPrefix(other, path+"/")
+}

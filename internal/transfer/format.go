@@ -1,0 +1,304 @@
+package transfer
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"svc/internal/errs"
+)
+
+// What the file is, told to people in docs/group-export.md.
+const (
+	formatName   = "group-export"
+	version      = 1
+	manifestName = "manifest.json"
+	totalsName   = "totals.json"
+)
+
+// part is one of the entries that a group may have, in this order.
+type part string
+
+const (
+	groupPart     part = "group.ndjson"
+	avatarPart    part = "avatar"
+	labelPart     part = "labels.ndjson"
+	milestonePart part = "milestones.ndjson"
+	boardPart     part = "boards.ndjson"
+	badgePart     part = "badges.ndjson"
+	memberPart    part = "members.ndjson"
+	wikiPart      part = "wiki.bundle"
+)
+
+func parts() []part {
+	return []part{groupPart, avatarPart, labelPart, milestonePart, boardPart, badgePart, memberPart, wikiPart}
+}
+
+// limits of a file guard against one that unpacks to more than anybody means to
+// store.
+type limits struct {
+	line   int   // bytes of a row
+	groups int   // how many
+	rows   int64 // how many
+	people int   // how many different ones
+	text   int64 // bytes of all rows
+	whole  int64 // bytes of all entries
+	small  int64 // bytes of the manifest and of the totals
+	// A file may grow to this much and so many times its size. Rows become about
+	// twenty times larger, and repetitions of one byte a thousand times.
+	free, growth int64
+}
+
+func usualLimits() limits {
+	return limits{
+		line: 16 << 20, groups: 100_000, rows: 10_000_000, people: 500_000, text: 4 << 30, whole: 1 << 40, small: 1 << 20, free: 64 << 20, growth: 250,
+	}
+}
+
+// manifest is the first entry.
+type manifest struct {
+	Format     string    `json:"format"`
+	Version    int       `json:"version"`
+	ExportedAt time.Time `json:"exported_at"`
+	Group      origin    `json:"group"`
+}
+
+// origin is the group at the top, as it was called where it comes from.
+type origin struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"`
+	FullPath string `json:"full_path"`
+}
+
+// Totals are the last entry: by them a file is known to be whole.
+type Totals struct {
+	Groups     int64 `json:"groups"`
+	Avatars    int64 `json:"avatars"`
+	Labels     int64 `json:"labels"`
+	Milestones int64 `json:"milestones"`
+	Boards     int64 `json:"boards"`
+	Badges     int64 `json:"badges"`
+	Members    int64 `json:"members"`
+	Wikis      int64 `json:"wikis"`
+}
+
+// of is the number that counts a part.
+func (t *Totals) of(p part) *int64 {
+	switch p {
+	case groupPart:
+		return &t.Groups
+	case avatarPart:
+		return &t.Avatars
+	case labelPart:
+		return &t.Labels
+	case milestonePart:
+		return &t.Milestones
+	case boardPart:
+		return &t.Boards
+	case badgePart:
+		return &t.Badges
+	case memberPart:
+		return &t.Members
+	}
+	return &t.Wikis
+}
+
+func (t *Totals) rows() int64 {
+	return t.Groups + t.Labels + t.Milestones + t.Boards + t.Badges + t.Members
+}
+
+type groupRow struct {
+	Path        string      `json:"path"`           // from the group at the top, which has none
+	Name        string      `json:"name,omitempty"` // not of the group at the top: it gets a new one
+	Description string      `json:"description"`
+	CreatedAt   time.Time   `json:"created_at"`
+	WikiBranch  string      `json:"wiki_branch,omitempty"`
+	Settings    settingsRow `json:"settings"`
+}
+
+type settingsRow struct {
+	ProjectCreationLevel             string `json:"project_creation_level"`
+	SubgroupCreationLevel            string `json:"subgroup_creation_level"`
+	RequestAccessEnabled             bool   `json:"request_access_enabled"`
+	RequireTwoFactorAuthentication   bool   `json:"require_two_factor_authentication"`
+	TwoFactorGracePeriod             int64  `json:"two_factor_grace_period"`
+	ShareWithGroupLock               bool   `json:"share_with_group_lock"`
+	MembershipLock                   bool   `json:"membership_lock"`
+	LFSEnabled                       bool   `json:"lfs_enabled"`
+	EmailsEnabled                    bool   `json:"emails_enabled"`
+	MentionsDisabled                 bool   `json:"mentions_disabled"`
+	AutoDevopsEnabled                bool   `json:"auto_devops_enabled"`
+	DefaultBranch                    string `json:"default_branch"`
+	SharedRunnersSetting             string `json:"shared_runners_setting"`
+	WikiAccessLevel                  string `json:"wiki_access_level"`
+	OnlyAllowMergeIfPipelineSucceeds bool   `json:"only_allow_merge_if_pipeline_succeeds"`
+}
+
+type labelRow struct {
+	Name        string    `json:"name"`
+	Color       string    `json:"color"`
+	Description string    `json:"description"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+type milestoneRow struct {
+	IID         int64     `json:"iid"`
+	Title       string    `json:"title"`
+	Description string    `json:"description"`
+	State       string    `json:"state"`
+	StartDate   string    `json:"start_date"`
+	DueDate     string    `json:"due_date"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// reference names a label or milestone. Group is the number of the directory that
+// has it, or 0 when it belongs to a group above all in the file.
+type reference struct {
+	Group int    `json:"group"`
+	Title string `json:"title"`
+}
+
+type personRow struct {
+	Username string `json:"username"`
+	Name     string `json:"name"`
+	Email    string `json:"email_sha256,omitempty"`
+}
+
+type boardRow struct {
+	Name        string     `json:"name"`
+	HideBacklog bool       `json:"hide_backlog_list"`
+	HideClosed  bool       `json:"hide_closed_list"`
+	Milestone   *reference `json:"milestone,omitempty"`
+	Assignee    *personRow `json:"assignee,omitempty"`
+	Weight      *int64     `json:"weight,omitempty"`
+	Labels      []string   `json:"labels,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+	Lists       []listRow  `json:"lists,omitempty"`
+}
+
+// listRow has one of the three.
+type listRow struct {
+	Label     *reference `json:"label,omitempty"`
+	Milestone *reference `json:"milestone,omitempty"`
+	Assignee  *personRow `json:"assignee,omitempty"`
+}
+
+type badgeRow struct {
+	Name      string    `json:"name"`
+	LinkURL   string    `json:"link_url"`
+	ImageURL  string    `json:"image_url"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type memberRow struct {
+	personRow
+	AccessLevel int64     `json:"access_level"`
+	ExpiresAt   string    `json:"expires_at,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+// newRow makes an empty row of a part; nil for one that has no rows.
+func newRow(p part) any {
+	switch p {
+	case groupPart:
+		return &groupRow{}
+	case labelPart:
+		return &labelRow{}
+	case milestonePart:
+		return &milestoneRow{}
+	case boardPart:
+		return &boardRow{}
+	case badgePart:
+		return &badgeRow{}
+	case memberPart:
+		return &memberRow{}
+	}
+	return nil
+}
+
+// decode reads one JSON object, strictly: no unknown names, none in another case,
+// none twice, nothing behind it, and no text that a database refuses.
+func decode(text []byte, to any) error {
+	if !utf8.Valid(text) {
+		return errs.Invalid("it is not UTF-8")
+	}
+	if err := checkNames(text); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return errs.Invalid("%s", plainly(err))
+	}
+	return nil
+}
+
+// plainly is what the library says of a text, without its own name.
+func plainly(err error) string {
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	return text
+}
+
+// checkNames reads a JSON object as far as its names go.
+func checkNames(text []byte) error {
+	const deepest = 8
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var open []map[string]bool // the names of each object that is open; nil for a list
+	name := false              // the next token is a name
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return errs.Invalid("it is no JSON object")
+		}
+		if err != nil {
+			return errs.Invalid("%s", plainly(err))
+		}
+		if len(open) == 0 && token != json.Delim('{') {
+			return errs.Invalid("it is no JSON object")
+		}
+		switch t := token.(type) {
+		case json.Delim:
+			switch t {
+			case '{':
+				open = append(open, map[string]bool{})
+			case '[':
+				open = append(open, nil)
+			default:
+				open = open[:len(open)-1]
+			}
+			if len(open) > deepest {
+				return errs.Invalid("it is nested too deeply")
+			}
+		case string:
+			if strings.IndexByte(t, 0) >= 0 {
+				return errs.Invalid("it has a NUL character")
+			}
+			if name {
+				top := open[len(open)-1]
+				if top[t] || strings.Trim(t, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+					return errs.Invalid("it has the name %.50q twice, or in a form that is not known", t)
+				}
+				top[t] = true
+				name = false
+				continue
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+		name = open[len(open)-1] != nil
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errs.Invalid("something follows the JSON object")
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/mail"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/secret"
+)
+
+// Import is a group that is made of a file.
+type Import struct {
+	ID         int64
+	UserID     *int64 // who asked for it; nil when he is gone
+	Name       string // of the group to come
+	Path       string
+	ParentID   *int64 // the group above; nil at the top
+	GroupID    *int64 // the group, once it is finished and while it is there
+	State      State
+	Done       int64 // bytes; the file is read twice
+	Total      int64
+	Error      string
+	Report     Report
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+
+	draft *int64 // the group while nobody sees it
+	tries int64
+	file  string
+}
+
+// Percent is how much of it is done.
+func (i *Import) Percent() int { return percent(i.State, i.Done, i.Total) }
+
+// Going tells whether it is not over yet.
+func (i *Import) Going() bool { return i.State == Uploading || i.State == Queued || i.State == Started }
+
+// keepImport is how long what is known of an import is kept after its end.
+const keepImport = 90 * 24 * time.Hour
+
+// importWork is an import in the background.
+type importWork struct {
+	ImportID int64 `json:"import_id"`
+}
+
+// Kind names the work in the queue.
+func (importWork) Kind() string { return "transfer_import" }
+
+// NewImport is what an import is made of.
+type NewImport struct {
+	Name     string
+	Path     string
+	ParentID *int64 // nil for a group at the top
+	Size     int64  // of the file
+	File     io.Reader
+}
+
+// Limit is the size in bytes up to which a file is taken; 0 is no limit.
+func (s *Service) Limit(ctx context.Context) (int64, error) {
+	now, err := s.Settings.Current(ctx)
+	return int64(now.MaxImportMegabytes) << 20, err
+}
+
+// StartImport takes a file and has a group made of it, in the background. Those
+// may who may create the group; Unauthorized, Forbidden, NotFound, Invalid, and
+// TooLarge for a file over the limit.
+func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) (*Import, error) {
+	if err := s.Projects.CheckGroup(ctx, by, project.NewGroup{Name: n.Name, Path: n.Path, ParentID: n.ParentID}); err != nil {
+		return nil, err
+	}
+	most, err := s.Limit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if most > 0 && n.Size > most {
+		return nil, errs.TooLarge("The file has more than %d MiB.", most>>20)
+	}
+	i := &Import{
+		UserID: &by.ID, Name: n.Name, Path: n.Path, ParentID: n.ParentID, State: Uploading, CreatedAt: s.Now(), Total: 2 * n.Size,
+		file: "transfer/imports/" + secret.Token("") + ".tar.gz",
+	}
+	// The row goes first: it leads to the file, should nobody come back.
+	if err := insertImport(ctx, s.DB, i); err != nil {
+		return nil, fmt.Errorf("import group: %w", err)
+	}
+	if _, err := s.Blobs.Put(ctx, i.file, n.File, blob.Options{ContentType: "application/gzip", Size: n.Size}); err != nil {
+		return nil, fmt.Errorf("keep the file of import %d: %w", i.ID, err)
+	}
+	i.State = Queued
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := moveImport(ctx, tx, i, Uploading); err != nil {
+			return err
+		}
+		err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "group_import_created", Entity: audit.Entity{Type: audit.UserEntity, ID: by.ID, Path: by.Username},
+			Target: audit.Target{Type: "GroupImport", ID: i.ID, Details: i.Path}, Details: audit.Details{Add: "import", Message: "Group import started"},
+		})
+		if err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, importWork{i.ID}, queue.In(lane), queue.Tries(maxTries+1))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("import group: %w", err)
+	}
+	return i, nil
+}
+
+// Import tells how far an import is, to the one who asked for it and to
+// administrators; NotFound.
+func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	i, err := findImport(ctx, s.DB, id)
+	if err != nil {
+		return nil, fmt.Errorf("find import %d: %w", id, err)
+	}
+	if i == nil || !by.Admin && (i.UserID == nil || *i.UserID != by.ID) {
+		return nil, errs.NotFound("Import")
+	}
+	return i, nil
+}
+
+// Imports lists the imports that the actor asked for, the newest first.
+func (s *Service) Imports(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Import], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*Import]{}, err
+	}
+	page, err := listImports(ctx, s.DB, by.ID, p)
+	if err != nil {
+		return page, fmt.Errorf("list imports: %w", err)
+	}
+	return page, nil
+}
+
+// runImport does an import. Every run begins anew: what an earlier one made is
+// removed, and nobody has seen it.
+func (s *Service) runImport(ctx context.Context, w importWork) error {
+	i, err := findImport(ctx, s.DB, w.ImportID)
+	if err != nil || i == nil || !i.Going() {
+		return err
+	}
+	if i.tries++; i.tries > maxTries {
+		return s.failImport(ctx, i, internalFault)
+	}
+	if err := s.beginImport(ctx, i); err != nil {
+		return fmt.Errorf("start import %d: %w", i.ID, err)
+	}
+	err = s.imports(ctx, i)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if why, ok := refused(err); ok {
+		return s.failImport(ctx, i, why)
+	}
+	if i.tries >= maxTries {
+		err = fmt.Errorf("%w, and it was given up: %w", err, s.failImport(ctx, i, internalFault))
+	}
+	return fmt.Errorf("import %d: %w", i.ID, err)
+}
+
+// beginImport notes another try, and removes what the one before left.
+func (s *Service) beginImport(ctx context.Context, i *Import) error {
+	i.Report = Report{}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.dropDraft(ctx, tx, i); err != nil {
+			return err
+		}
+		return startImport(ctx, tx, i)
+	})
+}
+
+func (s *Service) dropDraft(ctx context.Context, tx *db.Tx, i *Import) error {
+	if i.draft == nil {
+		return nil
+	}
+	if err := s.Projects.DropDraft(ctx, tx, *i.draft); err != nil {
+		return err
+	}
+	i.draft = nil
+	return saveDraft(ctx, tx, i)
+}
+
+// imports reads the file twice: first to see that it is whole and to know the
+// people in it, then to make the group.
+func (s *Service) imports(ctx context.Context, i *Import) error {
+	by, err := s.as(ctx, i.UserID)
+	if err != nil {
+		return err
+	}
+	to := project.NewGroup{Name: i.Name, Path: i.Path, ParentID: i.ParentID}
+	if err := s.Projects.CheckGroup(ctx, by, to); err != nil {
+		return err
+	}
+	m := s.measure(ctx, func(ctx context.Context, done int64) error {
+		return saveProgress(ctx, s.DB, "group_imports", i.ID, done, i.Total)
+	})
+	defer m.close()
+	look := &inspection{people: map[digest]int64{}, most: usualLimits().people}
+	if _, err := s.readFile(ctx, i, look, m.done.Store); err != nil {
+		return err
+	}
+	if err := s.Users.Recognise(ctx, look.people); err != nil {
+		return err
+	}
+	put := &filling{Service: s, by: by, i: i, people: look.people}
+	half := i.Total / 2
+	i.Report.Imported, err = s.readFile(ctx, i, put, func(read int64) { m.done.Store(half + read) })
+	if err != nil {
+		return err
+	}
+	m.close()
+	return s.finishImport(ctx, i, by, put.drafts[0], to)
+}
+
+func (s *Service) readFile(ctx context.Context, i *Import, to taker, progress func(int64)) (Totals, error) {
+	file, err := s.Blobs.Get(ctx, i.file)
+	if errs.Is(err, errs.KindNotFound) {
+		return Totals{}, errs.Invalid("The file is gone.").Because(err)
+	}
+	if err != nil {
+		return Totals{}, err
+	}
+	defer file.Close()
+	return read(ctx, file, to, usualLimits(), progress)
+}
+
+// finishImport shows the group to everybody who may see it.
+func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d *project.Draft, to project.NewGroup) error {
+	now := s.Now()
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		g, err := s.Projects.ShowDraft(ctx, tx, by, d, to, fmt.Sprintf("Group imported with %d members, %d subgroups", i.Report.Imported.Members-i.Report.Lost[memberThing], i.Report.Imported.Groups-1))
+		if err != nil {
+			return err
+		}
+		i.GroupID, i.State, i.FinishedAt, i.Done = &g.ID, Finished, &now, i.Total
+		if err := endImport(ctx, tx, i); err != nil {
+			return err
+		}
+		return s.post(ctx, tx, by, mail.Letter{
+			Subject: "The group " + g.FullPath + " has been imported",
+			Lines:   []string{"The group " + g.FullName + " has been made of the file that you sent."},
+			Action:  "See what came", Path: fmt.Sprintf("/-/group_imports/%d", i.ID),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("finish import: %w", err)
+	}
+	s.dropFile(ctx, i)
+	return nil
+}
+
+// failImport ends an import without a group.
+func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
+	now := s.Now()
+	i.State, i.Error, i.FinishedAt, i.GroupID, i.Report = Failed, why, &now, nil, Report{}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.dropDraft(ctx, tx, i); err != nil {
+			return err
+		}
+		return endImport(ctx, tx, i)
+	})
+	if err != nil {
+		return fmt.Errorf("give up import %d: %w", i.ID, err)
+	}
+	s.dropFile(ctx, i)
+	return nil
+}
+
+// dropFile removes what was sent. If it can not be done now, sweep does it.
+func (s *Service) dropFile(ctx context.Context, i *Import) {
+	ctx = context.WithoutCancel(ctx)
+	err := s.Blobs.Delete(ctx, i.file)
+	if err == nil {
+		err = forgetFile(ctx, s.DB, i.ID)
+	}
+	if err != nil {
+		s.Log.WarnContext(ctx, "the file of an import was not removed", "import", i.ID, "error", err)
+	}
+}

@@ -1,0 +1,360 @@
+package transfer
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"svc/internal/errs"
+)
+
+// taker is given what is in a file, in the order of the file. What it refuses is
+// Invalid.
+type taker interface {
+	// begin is told what the file is.
+	begin(m *manifest) error
+	// row is given a row; a *groupRow begins the next group.
+	row(ctx context.Context, p part, row any) error
+	// file is given a file of the present group.
+	file(ctx context.Context, p part, name string, r io.Reader) error
+	// end is told that a part of the present group is over.
+	end(ctx context.Context, p part) error
+}
+
+// reader reads a file, which may be anybody's: what does not have exactly the
+// form of an export is Invalid.
+type reader struct {
+	in   *meteredReader // as it was sent
+	out  *meteredReader // unpacked
+	to   taker
+	most limits
+	tar  *tar.Reader
+	line *bufio.Reader
+
+	count   Totals
+	group   int // the number of the directory that is being read
+	rank    int // of the part that came last in it
+	text    int64
+	whole   int64
+	touched func(read int64)
+}
+
+// read gives all that is in a file to a taker. progress is told how many bytes of
+// it were read.
+func read(ctx context.Context, in io.Reader, to taker, most limits, progress func(read int64)) (Totals, error) {
+	r := &reader{in: &meteredReader{r: in}, to: to, most: most, touched: progress}
+	err := r.read(ctx)
+	if r.in.err != nil { // the place where it lies, not the file
+		return r.count, fmt.Errorf("read the file: %w", r.in.err)
+	}
+	return r.count, err
+}
+
+func (r *reader) read(ctx context.Context) error {
+	unpacked, err := gzip.NewReader(r.in)
+	if err != nil {
+		return errs.Invalid("The file is no export of a group: it is not packed by gzip.")
+	}
+	unpacked.Multistream(false)
+	r.out = &meteredReader{r: unpacked, check: r.growth}
+	r.tar = tar.NewReader(r.out)
+	r.line = bufio.NewReaderSize(nil, 64<<10)
+	if err := r.first(); err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := r.next()
+		if err != nil {
+			return err
+		}
+		if h.Name == totalsName {
+			return r.last(h)
+		}
+		if err := r.part(ctx, h); err != nil {
+			return err
+		}
+	}
+}
+
+// growth refuses a file that unpacks to far more than it is.
+func (r *reader) growth(unpacked int64) error {
+	if unpacked > r.most.free+r.most.growth*r.in.n {
+		return errs.Invalid("The file unpacks to more than %d times its size.", r.most.growth)
+	}
+	return nil
+}
+
+// next gives the head of the next entry, which must be there and be a plain file.
+func (r *reader) next() (*tar.Header, error) {
+	h, err := r.tar.Next()
+	r.touched(r.in.n)
+	if err == io.EOF {
+		return nil, errs.Invalid("The file is cut off: %s is missing.", totalsName)
+	}
+	if err != nil {
+		return nil, r.broken("The file is cut off or damaged.", err)
+	}
+	// A sparse file would unpack to any size from nothing.
+	sparse := slices.ContainsFunc(slices.Collect(maps.Keys(h.PAXRecords)), func(key string) bool { return strings.HasPrefix(key, "GNU.sparse.") })
+	if h.Typeflag != tar.TypeReg || sparse {
+		return nil, errs.Invalid("%.100q is not a plain file.", h.Name)
+	}
+	if r.whole += h.Size; h.Size < 0 || r.whole > r.most.whole {
+		return nil, errs.Invalid("The file holds too much.")
+	}
+	return h, nil
+}
+
+// broken is the error for a file that can not be read on; what stopped it may
+// have been said already.
+func (r *reader) broken(text string, err error) error {
+	if _, ok := errors.AsType[*errs.Error](err); ok {
+		return err
+	}
+	return errs.Invalid("%s", text).Because(err)
+}
+
+// first reads the manifest.
+func (r *reader) first() error {
+	h, err := r.next()
+	if err != nil {
+		return err
+	}
+	if h.Name != manifestName {
+		return errs.Invalid("The file is no export of a group: it does not begin with %s.", manifestName)
+	}
+	text, err := r.small(h)
+	if err != nil {
+		return err
+	}
+	// Another version may know other names: that it is another comes first.
+	var kind struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(text, &kind); err != nil || kind.Format != formatName {
+		return errs.Invalid("The file is no export of a group: %s does not say so.", manifestName)
+	}
+	if kind.Version != version {
+		return errs.Invalid("The file has version %d of the format; this server reads version %d.", kind.Version, version)
+	}
+	var m manifest
+	if err := decode(text, &m); err != nil {
+		return located(h.Name, 0, err)
+	}
+	return r.to.begin(&m)
+}
+
+// small reads an entry that is held in memory.
+func (r *reader) small(h *tar.Header) ([]byte, error) {
+	if h.Size > r.most.small {
+		return nil, errs.Invalid("%s is too large.", h.Name)
+	}
+	text, err := io.ReadAll(r.tar)
+	if err != nil {
+		return nil, r.broken(h.Name+" is cut off or damaged.", err)
+	}
+	return bytes.TrimRight(text, "\n"), nil
+}
+
+// last compares what came with the totals, and looks whether anything follows.
+func (r *reader) last(h *tar.Header) error {
+	text, err := r.small(h)
+	if err != nil {
+		return err
+	}
+	var said Totals
+	if err := decode(text, &said); err != nil {
+		return located(totalsName, 0, err)
+	}
+	if said != r.count {
+		return errs.Invalid("The file is not whole: it holds other numbers of rows than %s says.", totalsName)
+	}
+	if r.count.Groups == 0 {
+		return errs.Invalid("The file holds no group.")
+	}
+	if _, err := r.tar.Next(); err == nil {
+		return errs.Invalid("Something follows %s.", totalsName)
+	} else if err != io.EOF {
+		return r.broken("The file is cut off or damaged.", err)
+	}
+	// The end of the packed text holds its sum.
+	if _, err := io.Copy(io.Discard, r.out); err != nil {
+		return r.broken("The file is cut off or damaged.", err)
+	}
+	r.touched(r.in.n)
+	return nil
+}
+
+// part reads an entry of a group.
+func (r *reader) part(ctx context.Context, h *tar.Header) error {
+	p, err := r.place(h.Name)
+	if err != nil {
+		return err
+	}
+	if newRow(p) != nil {
+		err = r.rows(ctx, h, p)
+	} else {
+		*r.count.of(p)++
+		err = r.to.file(ctx, p, h.Name, fileReader{r})
+		if err == nil {
+			_, err = io.Copy(io.Discard, fileReader{r})
+		}
+	}
+	if err == nil {
+		err = r.to.end(ctx, p)
+	}
+	return located(h.Name, 0, err)
+}
+
+// fileReader is the present entry. What is wrong with the file around it is said
+// in its error.
+type fileReader struct{ r *reader }
+
+func (f fileReader) Read(b []byte) (int, error) {
+	n, err := f.r.tar.Read(b)
+	f.r.touched(f.r.in.n)
+	if err != nil && err != io.EOF {
+		err = f.r.broken("it is cut off or damaged", err)
+	}
+	return n, err
+}
+
+// place finds out which part of which group an entry is. The names are exactly
+// those that there are, each once and in order; so none leads anywhere else.
+func (r *reader) place(name string) (part, error) {
+	strange := errs.Invalid("%.100q is not a name that an export has at this place.", name)
+	rest, ok := strings.CutPrefix(name, "groups/")
+	number, base, found := strings.Cut(rest, "/")
+	n, err := strconv.Atoi(number)
+	if !ok || !found || err != nil || strconv.Itoa(n) != number {
+		return "", strange
+	}
+	p := part(base)
+	if slices.Contains([]string{".png", ".jpg", ".gif", ".webp"}, strings.TrimPrefix(base, string(avatarPart))) && strings.HasPrefix(base, string(avatarPart)) {
+		p = avatarPart
+	} else if p == avatarPart {
+		return "", strange
+	}
+	rank := slices.Index(parts(), p)
+	switch {
+	case rank < 0:
+		return "", strange
+	case rank == 0 && n == r.group+1:
+		if n > r.most.groups {
+			return "", errs.Invalid("The file holds more than %d groups.", r.most.groups)
+		}
+		r.group = n
+	case rank <= r.rank || n != r.group || n == 0:
+		return "", strange
+	}
+	r.rank = rank
+	return p, nil
+}
+
+// rows reads an entry of rows.
+func (r *reader) rows(ctx context.Context, h *tar.Header, p part) error {
+	if r.text += h.Size; r.text > r.most.text {
+		return errs.Invalid("the file holds too much text")
+	}
+	r.line.Reset(fileReader{r})
+	count := r.count.of(p)
+	var room []byte
+	for n := 1; ; n++ {
+		line, err := readLine(r.line, &room, r.most.line)
+		if err == io.EOF {
+			if p == groupPart && n != 2 {
+				return errs.Invalid("it does not have one row")
+			}
+			return nil
+		}
+		if err == nil {
+			row := newRow(p)
+			if err = decode(line, row); err == nil {
+				if *count++; r.count.rows() > r.most.rows {
+					return errs.Invalid("the file holds more than %d rows", r.most.rows)
+				}
+				err = r.to.row(ctx, p, row)
+			}
+		}
+		if err != nil {
+			return located(h.Name, n, err)
+		}
+	}
+}
+
+// readLine gives the next line without its end, which it must have. It is good
+// until the next call.
+func readLine(in *bufio.Reader, room *[]byte, most int) ([]byte, error) {
+	line := (*room)[:0]
+	for {
+		piece, err := in.ReadSlice('\n')
+		line = append(line, piece...)
+		*room = line
+		switch {
+		case len(line) > most:
+			return nil, errs.Invalid("it has more than %d bytes", most)
+		case err == nil:
+			return line[:len(line)-1], nil
+		case err == bufio.ErrBufferFull:
+		case err == io.EOF && len(line) == 0:
+			return nil, io.EOF
+		case err == io.EOF:
+			return nil, errs.Invalid("it has no end")
+		default:
+			return nil, err
+		}
+	}
+}
+
+// located says where in a file something is wrong. An error that is no refusal
+// stays as it is.
+func located(name string, line int, err error) error {
+	e, ok := errors.AsType[*errs.Error](err)
+	if err == nil || !ok || e.Kind == errs.KindUnavailable || e.Code == inFile {
+		return err
+	}
+	where := name
+	if line > 0 {
+		where += fmt.Sprintf(", line %d", line)
+	}
+	shown := *e.Because(nil)
+	return errs.Invalid("%s: %s", where, shown.Error()).Because(err).Coded(inFile)
+}
+
+// inFile marks an error that says where it is.
+const inFile = "in_file"
+
+// meteredReader counts what was read, and may stop it.
+type meteredReader struct {
+	r     io.Reader
+	n     int64
+	check func(n int64) error
+	err   error // what stopped it, other than the end
+}
+
+func (m *meteredReader) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	if err == nil && m.check != nil {
+		err = m.check(m.n)
+	}
+	if err != nil && err != io.EOF {
+		m.err = err
+	}
+	return n, err
+}

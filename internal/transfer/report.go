@@ -1,0 +1,44 @@
+package transfer
+
+// Report tells what came of an import.
+type Report struct {
+	Imported Totals           // what was in the file
+	Missing  []Missing        // what of it could not be taken over, up to maxMissing
+	Lost     map[string]int64 // how much of each Thing could not
+}
+
+// Missing is something that could not be taken over.
+type Missing struct {
+	Thing string // member or board
+	Group string // its path below the group at the top; empty for that
+	Name  string
+	Why   string
+}
+
+// The things that may not find their place.
+const (
+	memberThing = "member"
+	boardThing  = "board"
+)
+
+// maxMissing is how much a report lists one by one.
+const maxMissing = 1000
+
+func (r *Report) add(m Missing) {
+	if r.Lost == nil {
+		r.Lost = map[string]int64{}
+	}
+	r.Lost[m.Thing]++
+	if len(r.Missing) < maxMissing {
+		r.Missing = append(r.Missing, m)
+	}
+}
+
+// More is how much the report does not list.
+func (r *Report) More() int64 {
+	more := -int64(len(r.Missing))
+	for _, n := range r.Lost {
+		more += n
+	}
+	return more
+}

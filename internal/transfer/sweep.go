@@ -1,0 +1,53 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// uploadAge is how long a file may be on the way.
+const uploadAge = 24 * time.Hour
+
+// sweep removes files and rows whose time is over.
+func (s *Service) sweep(ctx context.Context) error {
+	for {
+		list, err := pastExports(ctx, s.DB, s.Now())
+		if err != nil {
+			return fmt.Errorf("find past exports: %w", err)
+		}
+		for _, e := range list {
+			// The file goes first: the row leads to it.
+			if err := s.Blobs.Delete(ctx, e.key()); err != nil {
+				return fmt.Errorf("remove export %d: %w", e.ID, err)
+			}
+			if err := deleteExport(ctx, s.DB, e.ID); err != nil {
+				return fmt.Errorf("remove export %d: %w", e.ID, err)
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+	}
+	for {
+		list, err := pastFiles(ctx, s.DB, s.Now().Add(-uploadAge))
+		if err != nil {
+			return fmt.Errorf("find files of past imports: %w", err)
+		}
+		for _, i := range list {
+			if err := s.Blobs.Delete(ctx, i.file); err != nil {
+				return fmt.Errorf("remove the file of import %d: %w", i.ID, err)
+			}
+			if err := forgetFile(ctx, s.DB, i.ID); err != nil {
+				return fmt.Errorf("remove the file of import %d: %w", i.ID, err)
+			}
+		}
+		if len(list) == 0 {
+			break
+		}
+	}
+	if err := deletePastImports(ctx, s.DB, s.Now().Add(-keepImport)); err != nil {
+		return fmt.Errorf("remove past imports: %w", err)
+	}
+	return nil
+}

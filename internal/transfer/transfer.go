@@ -1,0 +1,154 @@
+// Package transfer carries groups from one installation to another: it writes a
+// group, with all groups below it, into a file that people can read, and makes a
+// group of such a file. What the file looks like is told in
+// docs/group-export.md.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/mail"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/setting"
+	"svc/internal/user"
+	"svc/internal/wiki"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Blobs    blob.Store
+	Settings *setting.Service
+	Users    *user.Service
+	Projects *project.Service
+	Plan     *plan.Service
+	Wikis    *wiki.Service
+	Mail     *mail.Sender
+	Log      *slog.Logger
+	Now      func() time.Time
+	TempDir  string // where a part of a file lies until its size is known
+}
+
+// Service exports and imports groups.
+type Service struct{ Deps }
+
+// lane keeps this work, which may take long, apart from other work.
+const lane = "transfer"
+
+// maxTries is how often an export or import is begun before it counts as
+// failed, also when it takes the whole process down each time.
+const maxTries = 5
+
+// New makes the service and takes on its background work.
+func New(d Deps) *Service {
+	s := &Service{d}
+	d.Queue.Lane(lane, 2)
+	queue.Handle(d.Queue, s.runExport, queue.Timeout(12*time.Hour))
+	queue.Handle(d.Queue, s.runImport, queue.Timeout(12*time.Hour))
+	d.Queue.Every("transfer_sweep", time.Hour, s.sweep)
+	return s
+}
+
+// State says how far an export or import is.
+type State string
+
+// The states, in the order in which they follow each other. Failed follows each
+// but Finished.
+const (
+	Uploading State = "uploading" // of an import: its file is on the way
+	Queued    State = "queued"
+	Started   State = "started"
+	Finished  State = "finished"
+	Failed    State = "failed"
+)
+
+// percent is how much of something is done. It is 100 only when all is.
+func percent(s State, done, total int64) int {
+	switch {
+	case s == Finished:
+		return 100
+	case total <= 0 || done <= 0:
+		return 0
+	}
+	return int(min(99, done*100/total))
+}
+
+// as gives the actor for a user in whose name work is done: NotFound when he is
+// gone, Forbidden when his account may not be used.
+func (s *Service) as(ctx context.Context, userID *int64) (actor.Actor, error) {
+	if userID == nil {
+		return actor.Actor{}, errs.NotFound("User")
+	}
+	by, err := s.Users.Become(ctx, actor.System(), user.Ref(strconv.FormatInt(*userID, 10)))
+	by.Behind = nil
+	return by, err
+}
+
+// refused gives the words for an error that no other try will mend.
+func refused(err error) (why string, ok bool) {
+	e, ok := errors.AsType[*errs.Error](err)
+	if !ok || e.Kind == errs.KindUnavailable {
+		return "", false
+	}
+	if e.Kind == errs.KindForbidden && e.Text == "" {
+		return "You may not do that any more.", true
+	}
+	shown := *e.Because(nil) // without what callers do not see
+	return shown.Error(), true
+}
+
+// internalFault is what people are told of a fault of ours.
+const internalFault = "An internal error: it is in the log of the server."
+
+// meter counts what is done, and writes it down now and then.
+type meter struct {
+	done atomic.Int64
+	stop context.CancelFunc
+	end  chan struct{}
+}
+
+// measure has a meter saved every second while it changes.
+func (s *Service) measure(ctx context.Context, save func(ctx context.Context, done int64) error) *meter {
+	ctx, cancel := context.WithCancel(ctx)
+	m := &meter{stop: cancel, end: make(chan struct{})}
+	go func() {
+		defer close(m.end)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		var last int64
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now := m.done.Load()
+			if now == last {
+				continue
+			}
+			if err := save(ctx, now); err != nil && ctx.Err() == nil {
+				s.Log.WarnContext(ctx, "progress was not written down", "error", err)
+			}
+			last = now
+		}
+	}()
+	return m
+}
+
+// close waits until nothing more is written.
+func (m *meter) close() {
+	m.stop()
+	<-m.end
+}

@@ -1,0 +1,134 @@
+package transfer
+
+import (
+	"archive/tar"
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// writer writes a file entry by entry. The head of an entry tells its size, so
+// each lies in a file of its own until it is whole; nothing of it is held in
+// memory.
+type writer struct {
+	gzip  *gzip.Writer
+	tar   *tar.Writer
+	spool *os.File
+	at    time.Time
+	count Totals
+	group int // the number of the directory that is being written
+}
+
+func newWriter(out io.Writer, tempDir string, at time.Time) (*writer, error) {
+	spool, err := os.CreateTemp(tempDir, "export-*")
+	if err != nil {
+		return nil, fmt.Errorf("make room for an entry: %w", err)
+	}
+	_ = os.Remove(spool.Name()) // without a name it can not outlive the process
+	w := &writer{gzip: gzip.NewWriter(out), spool: spool, at: at}
+	w.tar = tar.NewWriter(w.gzip)
+	return w, nil
+}
+
+// manifest writes the first entry.
+func (w *writer) manifest(m manifest) error { return w.object(manifestName, m) }
+
+// finish writes the last entry and the end of the file.
+func (w *writer) finish() error {
+	if err := w.object(totalsName, w.count); err != nil {
+		return err
+	}
+	return errors.Join(w.tar.Close(), w.gzip.Close())
+}
+
+// close gives back what the writer holds.
+func (w *writer) close() error { return w.spool.Close() }
+
+// object writes an entry that is one JSON object, on several lines.
+func (w *writer) object(name string, v any) error {
+	return w.entry(name, func(out io.Writer) (bool, error) {
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return true, e.Encode(v)
+	})
+}
+
+// rows writes a part of the present group that has a row for each call of add.
+// One without any has no entry.
+func (w *writer) rows(p part, fill func(add func(row any) error) error) error {
+	return w.entry(w.name(string(p)), func(out io.Writer) (bool, error) {
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		count := w.count.of(p)
+		before := *count
+		err := fill(func(row any) error {
+			*count++
+			return e.Encode(row)
+		})
+		return *count > before, err
+	})
+}
+
+// file writes a part of the present group that is a file of its own; there is no
+// entry unless fill says so.
+func (w *writer) file(p part, end string, fill func(io.Writer) (bool, error)) error {
+	return w.entry(w.name(string(p)+end), func(out io.Writer) (bool, error) {
+		there, err := fill(out)
+		if there {
+			*w.count.of(p)++
+		}
+		return there, err
+	})
+}
+
+// name is that of an entry of the present group.
+func (w *writer) name(part string) string { return fmt.Sprintf("groups/%d/%s", w.group, part) }
+
+// entry writes an entry if fill says that there is something in it.
+func (w *writer) entry(name string, fill func(io.Writer) (bool, error)) error {
+	if _, err := w.spool.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := w.spool.Truncate(0); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	out := bufio.NewWriterSize(w.spool, 64<<10)
+	there, err := fill(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if !there {
+		return nil
+	}
+	if err := w.copy(name); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// copy writes what lies in the spool as an entry.
+func (w *writer) copy(name string) error {
+	size, err := w.spool.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if _, err := w.spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	err = w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: w.at.Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w.tar, w.spool)
+	return err
+}

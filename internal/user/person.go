@@ -1,0 +1,92 @@
+package user
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"svc/internal/db"
+)
+
+// Person is somebody as a file of another installation names him, without his
+// address: whoever has an account here with the same confirmed address is he.
+type Person struct {
+	Username string
+	Name     string
+	Digest   string // of his primary address; empty while that is not confirmed
+}
+
+// Person is how a file that leaves this installation names the user.
+func (u *User) Person() Person {
+	p := Person{Username: u.Username, Name: u.Name}
+	if u.ConfirmedAt != nil {
+		sum := addressDigest(u.Email)
+		p.Digest = hex.EncodeToString(sum[:])
+	}
+	return p
+}
+
+// addressDigest stands for an address where the address is not to be read.
+func addressDigest(address string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(strings.ToLower(address)))
+}
+
+// Persons names several accounts, by id. Who is not there, or is not human, is
+// left out.
+func (s *Service) Persons(ctx context.Context, ids []int64) (map[int64]Person, error) {
+	found := map[int64]Person{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := findPersons(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("name users: %w", err)
+	}
+	for _, u := range list {
+		found[u.ID] = u.Person()
+	}
+	return found, nil
+}
+
+// Recognise finds who has a confirmed address with one of the digests, and fills
+// in his id. It reads all addresses once, so it is asked once for all.
+func (s *Service) Recognise(ctx context.Context, digests map[[sha256.Size]byte]int64) error {
+	if len(digests) == 0 {
+		return nil
+	}
+	err := eachConfirmed(ctx, s.DB, func(id int64, address string) {
+		sum := addressDigest(address)
+		if _, ok := digests[sum]; ok {
+			digests[sum] = id
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("recognise users: %w", err)
+	}
+	return nil
+}
+
+func findPersons(ctx context.Context, q db.Q, ids []int64) ([]*User, error) {
+	return db.All(ctx, q, func(s db.Scanner) (*User, error) {
+		u := &User{}
+		return u, s.Scan(&u.ID, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt))
+	}, `SELECT id, username, name, email, confirmed_at FROM users WHERE deleted_at IS NULL AND kind = 'human' AND id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
+// eachConfirmed reads all confirmed addresses of people.
+func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address string)) error {
+	type row struct {
+		id      int64
+		address string
+	}
+	return db.Each(ctx, q, func(s db.Scanner) (r row, err error) {
+		err = s.Scan(&r.id, &r.address)
+		return r, err
+	}, func(r row) error {
+		f(r.id, r.address)
+		return nil
+	}, `SELECT e.user_id, e.email FROM emails e JOIN users u ON u.id = e.user_id
+		WHERE e.confirmed_at IS NOT NULL AND u.deleted_at IS NULL AND u.kind = 'human'`)
+}
