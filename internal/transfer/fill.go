@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -117,6 +118,9 @@ func (f *filling) flush(ctx context.Context) error {
 		}
 		return f.Projects.AddDraftMembers(ctx, tx, d, f.members)
 	})
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return e.Coded(inBatch)
+	}
 	if err != nil {
 		return err
 	}

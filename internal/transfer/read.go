@@ -329,15 +329,19 @@ func located(name string, line int, err error) error {
 		return err
 	}
 	where := name
-	if line > 0 {
+	if line > 0 && e.Code != inBatch {
 		where += fmt.Sprintf(", line %d", line)
 	}
 	shown := *e.Because(nil)
 	return errs.Invalid("%s: %s", where, shown.Error()).Because(err).Coded(inFile)
 }
 
-// inFile marks an error that says where it is.
-const inFile = "in_file"
+// inFile marks an error that says where it is, and inBatch one of several rows,
+// nobody knows of which.
+const (
+	inFile  = "in_file"
+	inBatch = "in_batch"
+)
 
 // meteredReader counts what was read, and may stop it.
 type meteredReader struct {
