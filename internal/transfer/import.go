@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -60,7 +61,7 @@ type NewImport struct {
 	Name     string
 	Path     string
 	ParentID *int64 // nil for a group at the top
-	Size     int64  // of the file
+	Size     int64  // of the file; 0 while nobody knows
 	File     io.Reader
 }
 
@@ -82,7 +83,7 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 		return nil, err
 	}
 	if most > 0 && n.Size > most {
-		return nil, errs.TooLarge("The file has more than %d MiB.", most>>20)
+		return nil, tooLarge(most)
 	}
 	i := &Import{
 		UserID: &by.ID, Name: n.Name, Path: n.Path, ParentID: n.ParentID, State: Uploading, CreatedAt: s.Now(), Total: 2 * n.Size,
@@ -92,10 +93,20 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 	if err := insertImport(ctx, s.DB, i); err != nil {
 		return nil, fmt.Errorf("import group: %w", err)
 	}
-	if _, err := s.Blobs.Put(ctx, i.file, n.File, blob.Options{ContentType: "application/gzip", Size: n.Size}); err != nil {
-		return nil, fmt.Errorf("keep the file of import %d: %w", i.ID, err)
+	within := &meteredReader{r: n.File, check: func(read int64) error {
+		if most > 0 && read > most {
+			return tooLarge(most)
+		}
+		return nil
+	}}
+	size, err := s.Blobs.Put(ctx, i.file, within, blob.Options{ContentType: "application/gzip", Size: n.Size})
+	if err != nil {
+		// Without a file it is no import.
+		ctx := context.WithoutCancel(ctx)
+		err = fmt.Errorf("keep the file of import %d: %w", i.ID, err)
+		return nil, errors.Join(err, s.Blobs.Delete(ctx, i.file), deleteImport(ctx, s.DB, i.ID))
 	}
-	i.State = Queued
+	i.State, i.Total = Queued, 2*size
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := moveImport(ctx, tx, i, Uploading); err != nil {
 			return err
@@ -114,6 +125,8 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 	}
 	return i, nil
 }
+
+func tooLarge(most int64) error { return errs.TooLarge("The file has more than %d MiB.", most>>20) }
 
 // Import tells how far an import is, to the one who asked for it and to
 // administrators; NotFound.

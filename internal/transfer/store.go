@@ -118,7 +118,7 @@ func insertImport(ctx context.Context, q db.Q, i *Import) error {
 
 // moveImport brings an import from one state into the next.
 func moveImport(ctx context.Context, q db.Q, i *Import, from State) error {
-	return db.ExecOne(ctx, q, `UPDATE group_imports SET state = ? WHERE id = ? AND state = ?`, string(i.State), i.ID, string(from))
+	return db.ExecOne(ctx, q, `UPDATE group_imports SET state = ?, total = ? WHERE id = ? AND state = ?`, string(i.State), i.Total, i.ID, string(from))
 }
 
 // startImport notes that a try has begun.
@@ -154,6 +154,11 @@ func pastFiles(ctx context.Context, q db.Q, before time.Time) ([]*Import, error)
 	return db.All(ctx, q, scanImport, `
 		SELECT `+importColumns+` FROM group_imports i WHERE i.file <> '' AND (i.state IN ('finished', 'failed') OR i.state = 'uploading' AND i.created_at < ?)
 		ORDER BY i.id LIMIT 100`, before)
+}
+
+func deleteImport(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM group_imports WHERE id = ?`, id)
+	return err
 }
 
 func deletePastImports(ctx context.Context, q db.Q, before time.Time) error {

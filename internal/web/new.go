@@ -15,6 +15,7 @@ func (w *Web) newPages() {
 	w.page("POST /projects", signedIn, w.createProject)
 	w.page("GET /groups/new", signedIn, w.newGroupForm)
 	w.page("POST /groups", signedIn, w.createGroup)
+	w.groupTransferPages()
 }
 
 type newProjectPage struct {

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -28,6 +29,7 @@ const (
 	unfinished        // like signedIn, also while the password has to be changed
 	admins            // administrators; to others there is no such page
 	sender            // like signedIn; what is sent is a file, not a form
+	uploader          // like signedIn; what is sent is a form with a large file, which the page reads
 	holder            // who knows the address: it is a secret, and no form of ours need send there
 )
 
@@ -55,6 +57,7 @@ type visit struct {
 	visitor string        // value of the visitor's cookie
 	token   string        // of the forms of this page, once there is one
 	flash   *flash        // to be shown on this page
+	file    io.Reader     // of an uploader; nil when none was chosen
 }
 
 // handler is what every page has in common.
@@ -84,8 +87,11 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	}
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
 		check := v.checkForm
-		if who == sender {
+		switch who {
+		case sender:
 			check = v.checkHeader
+		case uploader:
+			check = v.checkUpload
 		}
 		if err := check(); err != nil {
 			return err
@@ -97,7 +103,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	switch {
 	case who == visitor && v.session != nil:
 		return v.redirect("/")
-	case (who == signedIn || who == unfinished || who == admins || who == sender) && v.session == nil:
+	case (who == signedIn || who == unfinished || who == admins || who == sender || who == uploader) && v.session == nil:
 		return v.askToSignIn()
 	case who == admins && !v.actor.Admin:
 		return errs.NotFound("")

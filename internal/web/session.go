@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
 	"svc/internal/errs"
@@ -149,6 +151,42 @@ func (v *visit) checkForm() error {
 // checkHeader is checkForm for a script that sends a file. Its body is left to
 // the page.
 func (v *visit) checkHeader() error { return v.checkToken(v.r.Header.Get("X-Csrf-Token")) }
+
+// checkUpload is checkForm for a form whose last field is a file of any size: it
+// reads the fields before it and leaves the file to the page.
+func (v *visit) checkUpload() error {
+	broken := errs.Invalid("The form can not be read.")
+	parts, err := v.r.MultipartReader()
+	if err != nil {
+		return broken.Because(err)
+	}
+	v.r.PostForm = url.Values{}
+	for room := int64(maxForm); ; {
+		part, err := parts.NextPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return broken.Because(err)
+		}
+		_, words, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+		if name, isFile := words["filename"]; isFile {
+			if name != "" { // a browser sends an empty one for a field that was left alone
+				v.file = part
+			}
+			break
+		}
+		text, err := io.ReadAll(io.LimitReader(part, room+1))
+		if err != nil {
+			return broken.Because(err)
+		}
+		if room -= int64(len(text)); room < 0 {
+			return errs.TooLarge("A form may hold 1 MiB beside its file.")
+		}
+		v.r.PostForm.Add(part.FormName(), string(text))
+	}
+	return v.checkToken(v.r.PostForm.Get("authenticity_token"))
+}
 
 func (v *visit) checkToken(given string) error {
 	want := ""

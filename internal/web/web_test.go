@@ -74,7 +74,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), shelfContents(), mergeContents(), planContents(), notificationContents(), alertContents(), errorContents()) {
+	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), shelfContents(), mergeContents(), planContents(), notificationContents(), alertContents(), errorContents(), transferContents()) {
 		seen[c.view()] = true
 		if p, ok := c.(treePage); ok { // made of two parts
 			if p.Body, err = w.part("tree", "treebody", p); err != nil {

@@ -1,0 +1,96 @@
+package web_test
+
+import (
+	"bytes"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+// upload sends a form whose last field is a file, if there is one.
+func (b *browser) upload(t *testing.T, action, token, file string, pairs ...string) answer {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	_ = form.WriteField("authenticity_token", token)
+	for i := 0; i < len(pairs); i += 2 {
+		_ = form.WriteField(pairs[i], pairs[i+1])
+	}
+	name := "export.tar.gz"
+	if file == "" {
+		name = ""
+	}
+	w, err := form.CreateFormFile("file", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(w, file)
+	_ = form.Close()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", b.s.URL+action, &body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	return b.send(r)
+}
+
+// TestTransferPages exports a group by its pages and imports what came.
+func TestTransferPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "ada")
+		s.User(t, "bob")
+		s.Check(t, apptest.Call{Do: "POST /groups", As: token, JSON: `{"name":"G","path":"g","visibility":"public"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST /groups/g/labels", As: token, JSON: `{"name":"bug","color":"red"}`, Status: 201})
+		ada, bob, nobody := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
+		const at, form, file = "/groups/g/-/settings/export", "/groups/new/import", "/groups/g/-/download_export"
+		settle := func() {
+			t.Helper()
+			if err := s.Queue.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ada.get("/groups/g/-/settings/general").want(200, at)
+		ada.get(at).want(200, "Export the group").not("Download", "data-again")
+		ada.get(file).want(404)
+		bob.get(at).want(403)
+		bob.get(file).want(403)
+		nobody.get(at).want(303)
+		bob.post(at, nil).want(422)
+		bob.submit("/groups/new", at).want(403)
+		ada.submit(at, at).leads(at)
+		settle()
+		ada.get(at).want(200, "Download", "kept until", "Export again")
+		got := ada.get(file).want(200)
+		if name := got.header.Get("Content-Disposition"); !regexp.MustCompile(`^attachment; filename=[0-9_-]+_g_export\.tar\.gz$`).MatchString(name) {
+			t.Errorf("it is called %s", name)
+		}
+		bob.get(file).want(403)
+
+		page := ada.get("/groups/new").want(200, form)
+		nobody.get(form).want(303)
+		ada.get(form).want(200, `name="file"`, "(at the top)").not("Your imports")
+		ada.upload(t, "/groups/import", "wrong", got.body, "name", "H", "path", "h").want(422, "The page was too old")
+		ada.upload(t, "/groups/import", page.token(), "", "name", "H", "path", "h").want(422, "has to be chosen", `value="h"`)
+		ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "g").want(422, "has already been taken")
+		ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "h", "parent_id", "999999").want(422, "is not a place where you may do that")
+		to := ada.upload(t, "/groups/import", page.token(), got.body, "name", "H <b>", "path", "h").want(422).body
+		if !regexp.MustCompile(`can contain only`).MatchString(to) {
+			t.Errorf("a bad name: %s", to)
+		}
+		to = ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "h").want(303).header.Get("Location")
+		bad := ada.upload(t, "/groups/import", page.token(), "no archive", "name", "I", "path", "i").want(303).header.Get("Location")
+		settle()
+		ada.get(to).want(200, "Finished", "1 label", "See the group", "all that was in the file is there", `href="/h"`)
+		ada.get(bad).want(200, "No group was made", "not packed by gzip")
+		ada.get(form).want(200, "Your imports", to)
+		ada.get("/h").want(200, "H")
+		bob.get(to).want(404)
+		nobody.get(to).want(303)
+		bob.get("/h").want(404)
+	})
+}
