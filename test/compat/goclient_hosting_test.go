@@ -21,7 +21,7 @@ func TestGoClientHosting(t *testing.T) {
 			run  func(*testing.T, *hosting)
 		}{
 			{"projects", goProjects}, {"project_lists", goProjectLists}, {"project_moves", goProjectMoves}, {"forks", goForks},
-			{"groups", goGroups}, {"group_moves", goGroupMoves}, {"namespaces", goNamespaces},
+			{"groups", goGroups}, {"group_moves", goGroupMoves}, {"group_transfer", goGroupTransfer}, {"namespaces", goNamespaces},
 			{"project_members", goProjectMembers}, {"group_members", goGroupMembers}, {"access_requests", goAccessRequests},
 			{"project_tokens", goProjectTokens}, {"group_tokens", goGroupTokens}, {"deploy_tokens", goDeployTokens}, {"deploy_keys", goDeployKeys},
 			{"protected_branches", goProtectedBranches}, {"protected_tags", goProtectedTags}, {"push_rules", goPushRules},
