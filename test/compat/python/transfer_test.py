@@ -48,7 +48,7 @@ same([one.name for one in gl.groups.get("received/inner").boards.list(get_all=Tr
 same(gl.http_list("/group_imports", iterator=False)[0]["status"], "finished")
 did("imported a group")
 
-below = gl.groups.import_group(io.BytesIO(file.getvalue()), path="received", name="Received", parent_id=g.id)
+gl.groups.import_group(io.BytesIO(file.getvalue()), path="received", name="Received", parent_id=str(g.id))  # the client sends text alone
 same(eventually(lambda: gl.groups.get("sent/received/inner")).visibility, "public")
 did("imported a group below another")
 
