@@ -140,7 +140,8 @@ func TestPages(t *testing.T) {
 	for path, text := range pages {
 		up := strings.Repeat("../", strings.Count(path, "/"))
 		for _, m := range pageLink.FindAllStringSubmatch(text, -1) {
-			to, name, found := strings.Cut(m[1], "#")
+			to, name, _ := strings.Cut(m[1], "#")
+			var found bool
 			if to, found = strings.CutPrefix(to, up); to == "" && found || m[1][0] == '#' {
 				to = path
 			}

@@ -102,12 +102,14 @@ func (e *Event) culprit() string {
 		return e.Transaction
 	}
 	for _, x := range e.Exceptions {
-		for _, f := range own(x.Frames) {
-			if f.Function == "" {
-				return f.Where()
-			}
-			return shorten(f.Function+" in "+f.Where(), maxName)
+		frames := own(x.Frames)
+		if len(frames) == 0 {
+			continue
 		}
+		if frames[0].Function == "" {
+			return frames[0].Where()
+		}
+		return shorten(frames[0].Function+" in "+frames[0].Where(), maxName)
 	}
 	return ""
 }
