@@ -73,9 +73,11 @@ func findSender(ctx context.Context, q db.Q, projectID int64, digest string) (id
 	return id, err
 }
 
-// deleteUnseen removes errors that have not come since.
+// deleteUnseen removes errors that have not come since. The time is asked twice:
+// on PostgreSQL one that comes at this moment is looked at again, alone.
 func deleteUnseen(ctx context.Context, q db.Q, before time.Time, most int) (int64, error) {
-	res, err := q.ExecContext(ctx, `DELETE FROM errors WHERE id IN (SELECT id FROM errors WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?)`, before, most)
+	res, err := q.ExecContext(ctx, `
+		DELETE FROM errors WHERE last_seen_at < ? AND id IN (SELECT id FROM errors WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?)`, before, before, most)
 	if err != nil {
 		return 0, err
 	}
