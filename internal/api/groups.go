@@ -38,6 +38,7 @@ type groupFilterParams struct {
 	Visibility     project.Visibility `param:"visibility" enum:"private,internal,public"`
 	OrderBy        string             `param:"order_by" enum:"name,path,id" default:"name" doc:"Keyset: name."`
 	Sort           string             `param:"sort" enum:"asc,desc" default:"asc" doc:"Keyset: asc."`
+	Statistics     bool               `param:"statistics" doc:"Administrators: add sizes."`
 	keysetParams
 }
 
@@ -57,7 +58,38 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 	if err != nil {
 		return page[groupJSON]{}, err
 	}
-	return keysetPage(p.keysetParams, k, found, func(n *project.Namespace) groupJSON { return toGroup(c.site, n) }), nil
+	var sizes map[int64]*groupStatisticsJSON
+	if p.Statistics {
+		if sizes, err = a.groupStatistics(c, found.Items); err != nil {
+			return page[groupJSON]{}, err
+		}
+	}
+	return keysetPage(p.keysetParams, k, found, func(n *project.Namespace) groupJSON {
+		shown := toGroup(c.site, n)
+		shown.Statistics = sizes[n.ID]
+		return shown
+	}), nil
+}
+
+// groupStatistics are what the groups of a list take up, for administrators.
+func (a *API) groupStatistics(c *call, list []*project.Namespace) (map[int64]*groupStatisticsJSON, error) {
+	ids := make([]int64, len(list))
+	for i, n := range list {
+		ids[i] = n.ID
+	}
+	sums, err := a.Projects.GroupStatistics(c, c.actor, ids)
+	if len(sums) == 0 || err != nil {
+		return nil, err
+	}
+	artifacts, err := a.CI.GroupArtifactSizes(c, ids)
+	shown := make(map[int64]*groupStatisticsJSON, len(sums))
+	for id, s := range sums {
+		s.ArtifactsSize = artifacts[id]
+		shown[id] = &groupStatisticsJSON{
+			StorageSize: s.Storage(), RepositorySize: s.RepositorySize, WikiSize: s.WikiSize, SnippetsSize: s.SnippetsSize, JobArtifactsSize: s.ArtifactsSize,
+		}
+	}
+	return shown, err
 }
 
 // listGroups: https://docs.gitlab.com/api/groups/#list-all-groups
@@ -273,6 +305,18 @@ type groupJSON struct {
 	SharedRunnersSetting             string  `json:"shared_runners_setting"`
 	WikiAccessLevel                  string  `json:"wiki_access_level"`
 	OnlyAllowMergeIfPipelineSucceeds bool    `json:"only_allow_merge_if_pipeline_succeeds"`
+
+	Statistics *groupStatisticsJSON `json:"statistics,omitempty"`
+}
+
+// groupStatisticsJSON are the sizes of what a group and those below it hold.
+type groupStatisticsJSON struct {
+	StorageSize      int64 `json:"storage_size"`
+	RepositorySize   int64 `json:"repository_size"`
+	WikiSize         int64 `json:"wiki_size"`
+	LFSObjectsSize   int64 `json:"lfs_objects_size"`
+	JobArtifactsSize int64 `json:"job_artifacts_size"`
+	SnippetsSize     int64 `json:"snippets_size"`
 }
 
 // groupDetailJSON is a single group.

@@ -20,6 +20,29 @@ const withArtifacts = `
 build: {script: [x], artifacts: {paths: [out/], reports: {junit: j.xml}}, coverage: '/cov: \d+\.\d+/'}
 `
 
+// sizes compares what the artifacts of the one job of the project take up with
+// the statistics of the project, and of a group that has nothing else.
+func (b *bench) sizes(t *testing.T, job int64) {
+	t.Helper()
+	var one struct{ Artifacts []struct{ Size int64 } }
+	b.s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d", job), As: b.owner, Status: 200}).JSON(t, &one)
+	sum := int64(0)
+	for _, a := range one.Artifacts {
+		sum += a.Size
+	}
+	group := group(t, b.s, b.owner, "sizes", "")
+	b.s.Table(t, []apptest.Call{
+		{Name: "statistics", Do: "GET " + b.at("") + "?statistics=true", As: b.owner, Status: 200, Want: fmt.Sprintf(`{"statistics":{"job_artifacts_size":%d}}`, sum)},
+		{Name: "in a list", Do: "GET /projects?statistics=true", As: b.owner, Status: 200, Want: fmt.Sprintf(`[{"statistics":{"job_artifacts_size":%d}}]`, sum)},
+		{Name: "of an empty group", Do: "GET /groups?statistics=true", As: apptest.RootToken, Status: 200, Want: `[{"statistics":{"job_artifacts_size":0,"storage_size":0}}]`},
+		{Do: "PUT " + b.at("/transfer"), As: b.owner, JSON: fmt.Sprintf(`{"namespace":%d}`, group), Status: 200},
+		{Name: "of a group", Do: "GET /groups?statistics=true", As: apptest.RootToken, Status: 200, Want: fmt.Sprintf(`[{"statistics":{"job_artifacts_size":%d}}]`, sum)},
+	})
+	if own := b.s.Check(t, apptest.Call{Do: "GET /groups?statistics=true", As: b.owner, Status: 200, Want: `[{"full_path":"sizes"}]`}); bytes.Contains(own.Body, []byte("statistics")) {
+		t.Errorf("the owner is told: %s", own.Body)
+	}
+}
+
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -53,6 +76,7 @@ func TestArtifacts(t *testing.T) {
 		if want := fmt.Sprintf("bytes 0-0/%d", len(archive)); part.Header.Get("Content-Range") != want {
 			t.Errorf("Content-Range is %q, want %q", part.Header.Get("Content-Range"), want)
 		}
+		b.sizes(t, j.ID)
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + b.at("/jobs/%d", j.ID), As: b.owner, Status: 200, Want: fmt.Sprintf(`{"coverage":80.25,"artifacts_file":{"filename":"artifacts.zip","size":%d},
 				"artifacts":[{"file_type":"archive","file_format":"zip"},{"file_type":"metadata","file_format":"gzip","filename":"metadata.gz"},{"file_type":"junit","file_format":"gzip"},{"file_type":"trace","filename":"job.log","size":21}],"artifacts_expire_at":"<any>"}`, len(archive))},

@@ -127,7 +127,7 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 	if statistics && (c.actor.Admin || p.Access.Level() >= project.Reporter) {
 		basic.Statistics = &projectStatisticsJSON{
 			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, WikiSize: p.Statistics.WikiSize, SnippetsSize: p.Statistics.SnippetsSize,
-			StorageSize: p.Statistics.RepositorySize + p.Statistics.WikiSize + p.Statistics.SnippetsSize,
+			JobArtifactsSize: p.Statistics.ArtifactsSize, StorageSize: p.Statistics.Storage(),
 		}
 	}
 	if simple || c.actor.Anonymous() {

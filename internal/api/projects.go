@@ -82,6 +82,11 @@ func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) 
 	if err != nil {
 		return page[any]{}, err
 	}
+	if p.Statistics {
+		if err := a.fillArtifacts(c, found.Items...); err != nil {
+			return page[any]{}, err
+		}
+	}
 	now := a.Now()
 	to := func(one *project.Project) any { return toProject(c, one, p.Simple, p.Statistics, now) }
 	if !paging.Keyset {
@@ -162,7 +167,25 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	if c.actor.Job != nil && c.actor.Job.ProjectID != found.ID { // a job sees its own project here
 		return nil, errs.Unauthorized("")
 	}
+	if p.Statistics {
+		if err := a.fillArtifacts(c, found); err != nil {
+			return nil, err
+		}
+	}
 	return a.wholeProject(c, found, p.Statistics)
+}
+
+// fillArtifacts adds to the statistics of projects what another feature knows.
+func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
+	ids := make([]int64, len(list))
+	for i, p := range list {
+		ids[i] = p.ID
+	}
+	sizes, err := a.CI.ArtifactSizes(c, ids)
+	for _, p := range list {
+		p.Statistics.ArtifactsSize = sizes[p.ID]
+	}
+	return err
 }
 
 // projectFieldParams are the attributes that creation and change share.

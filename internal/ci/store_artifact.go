@@ -11,6 +11,21 @@ import (
 
 const artifactColumns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
 
+// sumSizes reads pairs of an id and a sum.
+func sumSizes(ctx context.Context, q db.Q, query string, ids []int64) (map[int64]int64, error) {
+	found := make(map[int64]int64, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
+		var id, size int64
+		err := s.Scan(&id, &size)
+		found[id] = size
+		return struct{}{}, err
+	}, query, db.Any(ids)...)
+	return found, err
+}
+
 func scanArtifact(s db.Scanner) (*Artifact, error) {
 	a := &Artifact{}
 	err := s.Scan(&a.ID, &a.JobID, &a.ProjectID, &a.Kind, &a.Format, &a.Filename, &a.Size, &a.SHA256, &a.blob, db.NullTime(&a.ExpiresAt), db.Time(&a.CreatedAt))

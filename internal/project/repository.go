@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"svc/internal/actor"
 	"svc/internal/db"
 )
 
@@ -14,6 +15,28 @@ type Statistics struct {
 	CommitCount    int64 // of the default branch
 	WikiSize       int64 // bytes
 	SnippetsSize   int64 // bytes
+	ArtifactsSize  int64 // bytes; only where somebody asks for it: see ci
+}
+
+// Storage is all that they take up, in bytes.
+func (s Statistics) Storage() int64 {
+	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize
+}
+
+// GroupStatistics are the sums of groups, with all below them, to administrators;
+// others are told none. There is no count of commits.
+func (s *Service) GroupStatistics(ctx context.Context, by actor.Actor, ids []int64) (map[int64]Statistics, error) {
+	if !by.Admin || len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := sumStatistics(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("statistics of groups: %w", err)
+	}
+	for _, id := range ids { // those without projects have some too
+		found[id] = found[id]
+	}
+	return found, nil
 }
 
 // Pushed notes in the transaction of a push that something happened in the

@@ -65,6 +65,26 @@ func saveAnnexSizes(ctx context.Context, q db.Q, id, wiki, snippets int64, at ti
 	return err
 }
 
+// sumStatistics adds up the statistics of all projects in groups and below them.
+func sumStatistics(ctx context.Context, q db.Q, groups []int64) (map[int64]Statistics, error) {
+	type row struct {
+		id int64
+		Statistics
+	}
+	rows, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
+		var r row
+		err := s.Scan(&r.id, &r.RepositorySize, &r.WikiSize, &r.SnippetsSize)
+		return r, err
+	}, `SELECT t.ancestor_id, CAST(SUM(m.repository_size) AS BIGINT), CAST(SUM(m.wiki_size) AS BIGINT), CAST(SUM(m.snippets_size) AS BIGINT)
+		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN project_statistics m ON m.project_id = p.id
+		WHERE p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, db.Any(groups)...)
+	found := make(map[int64]Statistics, len(rows))
+	for _, r := range rows {
+		found[r.id] = r.Statistics
+	}
+	return found, err
+}
+
 // findStatistics reads the statistics of projects; one without has no entry.
 func findStatistics(ctx context.Context, q db.Q, ids []int64) (map[int64]Statistics, error) {
 	type row struct {

@@ -17,7 +17,8 @@ func TestAlertPages(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		st := newPlanStage(t, s)
 		b, settings := st.b, "/g/p/-/settings/alerts"
-		b.get("/g/p").want(200, `href="/g/p/-/alert_management"`)
+		b.get("/g/p").want(200, ">Monitor<")
+		b.get("/g/p/-/error_tracking").want(200, `href="/g/p/-/alert_management"`)
 		b.get("/g/p/-/alert_management").want(200, "No alerts", `href="/g/p/-/settings/alerts"`)
 		b.get(settings).want(200, "No integrations", `name="auto_close_incident" value="1" checked`)
 		b.submit(settings, settings, "name", " ", "type", "http").want(422, "can&#39;t be blank")

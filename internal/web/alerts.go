@@ -117,7 +117,7 @@ func (q alertQuery) filter() (alert.Filter, alert.Order) {
 func alertBase(in *project.Project) string { return pathTo(in.FullPath) + "/-/alert_management" }
 
 func (w *Web) alerts(v *visit, ref project.Ref) error {
-	h, err := w.head(v, ref, "alerts")
+	h, err := w.head(v, ref, "monitor")
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (w *Web) alert(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) showAlert(v *visit, ref project.Ref, iid int64, f form) error {
-	h, err := w.head(v, ref, "alerts")
+	h, err := w.head(v, ref, "monitor")
 	if err != nil {
 		return err
 	}

@@ -40,9 +40,9 @@ type head struct {
 	Snippets bool   // and the snippets
 	Merges   bool   // he sees the merge requests
 	Pending  string // how many of those are open
-	Monitor  bool   // he sees the errors
+	Watches  bool   // he sees the errors
 	MayPush  bool
-	Alerts   bool // he sees the alerts
+	Alarmed  bool // he sees the alerts
 	MaySet   bool // the visitor may change its settings
 	HTTP     string
 	SSH      string
@@ -60,7 +60,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
-		Alerts: v.level(p) >= project.Developer, Monitor: w.Errors.Sees(v.actor, p), MaySet: v.level(p) >= project.Maintainer,
+		Alarmed: v.level(p) >= project.Developer, Watches: w.Errors.Sees(v.actor, p), MaySet: v.level(p) >= project.Maintainer,
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
 		n, over, err := w.Plan.CountOpen(v, v.actor, p)
@@ -212,7 +212,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.User, p.Code, p.MayPush, p.Alerts, p.MaySet, p.Builds, p.Issues, p.Open, p.Merges, p.Pending, p.Monitor, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.User, p.Code, p.MayPush, p.Alarmed, p.MaySet, p.Builds, p.Issues, p.Open, p.Merges, p.Pending, p.Watches, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

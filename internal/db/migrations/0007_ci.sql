@@ -312,6 +312,7 @@ CREATE TABLE job_artifacts (
   created_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX job_artifacts_job_id_kind ON job_artifacts (job_id, kind);
+CREATE INDEX job_artifacts_project_id_size ON job_artifacts (project_id, size);
 CREATE INDEX job_artifacts_trace ON job_artifacts (created_at) WHERE kind = 'trace';
 CREATE INDEX job_artifacts_expires_at ON job_artifacts (expires_at) WHERE expires_at IS NOT NULL;
 
