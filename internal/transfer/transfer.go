@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -91,9 +90,7 @@ func (s *Service) as(ctx context.Context, userID *int64) (actor.Actor, error) {
 	if userID == nil {
 		return actor.Actor{}, errs.NotFound("User")
 	}
-	by, err := s.Users.Become(ctx, actor.System(), user.Ref(strconv.FormatInt(*userID, 10)))
-	by.Behind = nil
-	return by, err
+	return s.Users.As(ctx, *userID)
 }
 
 // refused gives the words for an error that no other try will mend.
