@@ -33,8 +33,10 @@ func (s *Service) GroupStatistics(ctx context.Context, by actor.Actor, ids []int
 	if err != nil {
 		return nil, fmt.Errorf("statistics of groups: %w", err)
 	}
-	for _, id := range ids { // those without projects have some too
-		found[id] = found[id]
+	for _, id := range ids {
+		if _, ok := found[id]; !ok { // without projects it has some too
+			found[id] = Statistics{}
+		}
 	}
 	return found, nil
 }
