@@ -16,15 +16,15 @@ func (a *API) errorTrackingRoutes() {
 
 // errorSetupJSON is the settings. A member is called after the external service.
 type errorSetupJSON struct {
-	site  *Site
-	setup *errortrack.Setup
+	backend string
+	setup   errortrack.Setup
 }
 
 // MarshalJSON writes the members in the order of the docs.
 func (j errorSetupJSON) MarshalJSON() ([]byte, error) {
 	s := j.setup
 	return members{
-		{"active", s.Active}, {"project_name", textOrNull(s.External.ProjectName)}, {j.site.Backend + "_external_url", textOrNull(s.External.URL)},
+		{"active", s.Active}, {"project_name", textOrNull(s.External.ProjectName)}, {j.backend + "_external_url", textOrNull(s.External.URL)},
 		{"api_url", textOrNull(s.External.APIURL)}, {"integrated", s.Integrated},
 	}.MarshalJSON()
 }
@@ -42,7 +42,7 @@ func presentErrorSetup(c *call, s *errortrack.Setup, err error) (errorSetupJSON,
 	if err != nil {
 		return errorSetupJSON{}, err
 	}
-	return errorSetupJSON{c.site, s}, nil
+	return errorSetupJSON{c.site.Backend, *s}, nil
 }
 
 // getErrorSetup: https://docs.gitlab.com/api/error_tracking/#get-error-tracking-settings
@@ -78,14 +78,14 @@ func (a *API) patchErrorSetup(c *call, p patchErrorSetupParams) (errorSetupJSON,
 // clientKeyJSON is a key. The member with the address for programs is called
 // after the external service.
 type clientKeyJSON struct {
-	site *Site
-	key  *errortrack.Key
-	dsn  string
+	backend string
+	key     errortrack.Key
+	dsn     string
 }
 
 // MarshalJSON writes the members in the order of the docs.
 func (j clientKeyJSON) MarshalJSON() ([]byte, error) {
-	return members{{"id", j.key.ID}, {"active", j.key.Active}, {"public_key", j.key.Public}, {j.site.Backend + "_dsn", j.dsn}}.MarshalJSON()
+	return members{{"id", j.key.ID}, {"active", j.key.Active}, {"public_key", j.key.Public}, {j.backend + "_dsn", j.dsn}}.MarshalJSON()
 }
 
 func (clientKeyJSON) describe(s *schemas) *schema {
@@ -100,7 +100,7 @@ func (clientKeyJSON) describe(s *schemas) *schema {
 }
 
 func (a *API) toClientKey(k *errortrack.Key) clientKeyJSON {
-	return clientKeyJSON{&a.Site, k, a.Errors.DSN(k)}
+	return clientKeyJSON{a.Site.Backend, *k, a.Errors.DSN(k)}
 }
 
 type listClientKeysParams struct {

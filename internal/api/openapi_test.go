@@ -140,6 +140,10 @@ func sampleResults(e *endpoint) []any {
 // fill sets everything in a value: pointers and lists get one element if it
 // is to be full.
 func fill(v reflect.Value, full bool) {
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.Set(reflect.ValueOf(json.RawMessage("null")))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if full && v.CanSet() {

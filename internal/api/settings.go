@@ -118,7 +118,7 @@ type settingsJSON struct {
 	SessionMinutes          int    `json:"session_expire_delay"`
 	SignUpEnabled           bool   `json:"signup_enabled"`
 	SignUpApproval          bool   `json:"require_admin_approval_after_user_signup"`
-	Confirmation            string `json:"email_confirmation_setting" enum:"off,soft,hard"`
+	Confirmation            string `json:"email_confirmation_setting"`
 	MaxTokenLifetimeDays    int    `json:"max_personal_access_token_lifetime"`
 	ImpersonationEnabled    bool   `json:"impersonation_enabled"`
 	MaxInstanceVariables    int    `json:"max_instance_variables"`

@@ -193,9 +193,9 @@ func TestMergeFromFork(t *testing.T) {
 		// Where only what is up to date is merged, it is rebased first.
 		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp", As: ada, Form: url.Values{"merge_method": {"ff"}}, Status: 200})
 		r.Commit(gittest.Commit{Branch: "main", Message: "Move on\n", Parents: []string{r.Tip("main")}, Changes: change("b.txt", "b\n")})
-		s.User(t, "dan")
-		newBrowser(t, s).signIn("dan", password).get(one).want(200, "A rebase is needed").not(one + "/rebase")
-		b.get(one).want(200, one+"/rebase") // the branch is lent to her
+		s.User(t, "ivo")
+		newBrowser(t, s).signIn("ivo", password).get(one).want(200, "A rebase is needed").not(one + "/rebase")
+		b.get(one).want(200, "A rebase is needed").not(one + "/rebase") // the branch is lent to her no more
 		eve.get(one).want(200, "A rebase is needed", one+"/rebase")
 		eve.submit(one, one+"/rebase").leads(one)
 		rest(t, s)

@@ -157,6 +157,9 @@ func (v *visit) checkHeader() error { return v.checkToken(v.r.Header.Get("X-Csrf
 func (v *visit) checkUpload() error {
 	broken := errs.Invalid("The form can not be read.")
 	parts, err := v.r.MultipartReader()
+	if errors.Is(err, http.ErrNotMultipart) { // there is no file in it
+		return v.checkForm()
+	}
 	if err != nil {
 		return broken.Because(err)
 	}
