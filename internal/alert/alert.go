@@ -158,6 +158,12 @@ func (s *Service) watcher(ctx context.Context, by actor.Actor, ref project.Ref) 
 	return s.Projects.Require(ctx, by, ref, project.Developer)
 }
 
+// Sees tells whether an actor, to whom the project was given, may look at its
+// alerts: see watcher.
+func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
+	return p.Enough(by, project.Developer) == nil
+}
+
 // keeper gives a project to those who say what becomes of alerts: Maintainers
 // and above.
 func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {

@@ -136,12 +136,3 @@ func (l *logSegments) take(s *segment, r record, content []byte) {
 		log.crc = crc32.Update(log.crc, crc32.IEEETable, content)
 	}
 }
-
-// syncDir has the names in a directory survive the machine.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

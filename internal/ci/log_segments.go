@@ -13,7 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
+
+	"svc/internal/git"
 )
 
 // logSegments keeps live logs in files that many jobs share. A job costs no
@@ -47,7 +48,7 @@ type segment struct {
 	gone   bool
 
 	syncing sync.Mutex
-	synced  atomic.Int64 // bytes that survive the machine
+	synced  int64 // bytes that survive the machine
 }
 
 // segmentLog is a log.
@@ -216,7 +217,13 @@ func (l *logSegments) restart(_ context.Context, jobID int64) error {
 		return err
 	}
 	l.again(jobID)
-	return nil
+	var faults []error
+	for _, s := range l.segments {
+		if s.logs == 0 && s != l.now {
+			faults = append(faults, l.drop(s))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // again begins a log anew: what was before its last beginning is forgotten.
@@ -304,22 +311,22 @@ func (l *logSegments) sync(_ context.Context, jobID int64) error {
 func (s *segment) sync(l *logSegments, end int64) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	if s.synced.Load() >= end {
+	if s.synced >= end {
 		return nil
 	}
 	l.mu.Lock()
 	size := s.size
 	l.mu.Unlock()
-	first := s.synced.Load() == 0
+	first := s.synced == 0
 	if err := s.file.Sync(); err != nil {
 		return err
 	}
 	if first {
-		if err := syncDir(l.dir); err != nil {
+		if err := git.SyncDir(l.dir); err != nil {
 			return err
 		}
 	}
-	s.synced.Store(size)
+	s.synced = size
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 	if err := fill(draft); err != nil {
 		return r, err
 	}
-	if err := syncDir(draft); err != nil {
+	if err := SyncDir(draft); err != nil {
 		return r, err
 	}
 	if err := os.Rename(draft, r.path); err != nil {
@@ -56,7 +56,7 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 		}
 		return r, err
 	}
-	return r, syncDir(parent)
+	return r, SyncDir(parent)
 }
 
 // lay writes the files of an empty repository, as gitrepository-layout(5)
@@ -80,7 +80,7 @@ func lay(dir, branch string) error {
 		}
 	}
 	for _, d := range append(dirs, ".") {
-		if err := syncDir(filepath.Join(dir, d)); err != nil {
+		if err := SyncDir(filepath.Join(dir, d)); err != nil {
 			return err
 		}
 	}
@@ -111,11 +111,11 @@ func makeDirs(dir string) error {
 	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(parent)
+	return SyncDir(parent)
 }
 
-// syncDir makes the names in a directory survive a crash.
-func syncDir(dir string) error {
+// SyncDir makes the names in a directory survive a crash.
+func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

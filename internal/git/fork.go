@@ -119,7 +119,7 @@ func copyFiles(ctx context.Context, from, to string) error {
 	if err := copyDir(ctx, filepath.Join(from, "pack"), filepath.Join(to, "pack"), 0); err != nil {
 		return err
 	}
-	return syncDir(to)
+	return SyncDir(to)
 }
 
 // copyDir copies the loose objects, whose names have the length, or the packs
@@ -143,7 +143,7 @@ func copyDir(ctx context.Context, from, to string, length int) error {
 			return err
 		}
 	}
-	return syncDir(to)
+	return SyncDir(to)
 }
 
 func partOfPack(name string) bool {
@@ -198,5 +198,5 @@ func (r Repo) packInto(ctx context.Context, base string, refs []Ref) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(base))
+	return SyncDir(filepath.Dir(base))
 }

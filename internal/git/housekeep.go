@@ -86,7 +86,7 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 		done.Did = append(done.Did, c.name())
 	}
 	if needs.objects() || o.Full {
-		if err := syncDir(filepath.Join(r.path, "objects", "pack")); err != nil {
+		if err := SyncDir(filepath.Join(r.path, "objects", "pack")); err != nil {
 			return err
 		}
 		// Readers at rest would find the new packs, but keep the old files

@@ -75,7 +75,7 @@ func (q *quarantine) migrate() error {
 			return fmt.Errorf("take over new objects: %w", err)
 		}
 	}
-	return syncDir(objects)
+	return SyncDir(objects)
 }
 
 // moveAll moves the files of a directory, those of a pack in an order in which
@@ -94,7 +94,7 @@ func moveAll(from, to string) error {
 			return err
 		}
 	}
-	err = syncDir(to)
+	err = SyncDir(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // housekeeping has packed all of it, and synced the pack
 	}

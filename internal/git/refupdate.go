@@ -110,7 +110,7 @@ func (r Repo) syncRefs(updates []Update) error {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		err := syncDir(filepath.Join(r.path, dir))
+		err := SyncDir(filepath.Join(r.path, dir))
 		if err != nil && !notAFile(err) { // git removes directories that are empty
 			return fmt.Errorf("sync refs: %w", err)
 		}
@@ -148,7 +148,7 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 		_ = os.Remove(head + ".lock")
 		return fmt.Errorf("default branch: %w", err)
 	}
-	return syncDir(r.path)
+	return SyncDir(r.path)
 }
 
 // AdoptBranch sets the default branch after a push into a repository whose
