@@ -1,0 +1,216 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"svc/internal/db"
+)
+
+// A new database is a thousand files that PostgreSQL copies and removes again,
+// which takes longer than most tests. So a test leaves its database to the next
+// one, emptied.
+var (
+	postgresTemplate = sync.OnceValues(makeTemplate)
+	postgresCount    atomic.Int64
+
+	spareMu sync.Mutex
+	spare   []string // databases that are as the template is
+)
+
+// template is a migrated database. What its tables and sequences hold, the
+// migrations wrote about themselves; no test changes that.
+type template struct {
+	name  string
+	shape string // of the schema
+	kept  string // its tables and sequences that hold something, as an array
+}
+
+func makeTemplate() (*template, error) {
+	if err := sweep(); err != nil {
+		return nil, err
+	}
+	t := &template{name: fmt.Sprintf("%s%d_template", prefix(), os.Getpid())}
+	if err := admin("CREATE DATABASE " + t.name); err != nil {
+		return nil, err
+	}
+	if err := migrate(databaseURL(t.name), ""); err != nil {
+		return nil, err
+	}
+	return t, within(databaseURL(t.name), func(c *sql.DB) error {
+		return errors.Join(c.QueryRow(shapeOf).Scan(&t.shape), c.QueryRow(usedIn).Scan(&t.kept))
+	})
+}
+
+const (
+	// shapeOf differs when a table, a column, an index or a constraint came or
+	// went.
+	shapeOf = `SELECT concat_ws(' ',
+		(SELECT count(*) FROM pg_class), (SELECT max(oid) FROM pg_class),
+		(SELECT count(*) FROM pg_attribute WHERE NOT attisdropped),
+		(SELECT count(*) FROM pg_constraint), (SELECT count(*) FROM pg_trigger))`
+
+	usedIn = `SELECT array_agg(name)::text FROM (
+		SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0
+		UNION ALL SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL) used`
+
+	// empty takes away all but what is kept, without asking what refers to it.
+	// Deleting a few rows is much cheaper than TRUNCATE, which makes new files.
+	empty = `DO $do$ DECLARE one text; kept text[] := %s; BEGIN
+		SET LOCAL session_replication_role = replica;
+		FOR one IN SELECT oid::regclass FROM pg_class
+			WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0 AND relname != ALL (kept) LOOP
+			EXECUTE 'DELETE FROM ' || one;
+		END LOOP;
+		PERFORM setval(format('%%I.%%I', schemaname, sequencename)::regclass, start_value, false) FROM pg_sequences
+			WHERE last_value IS NOT NULL AND sequencename != ALL (kept);
+	END $do$`
+)
+
+// Postgres makes a migrated database on the server of TEST_POSTGRES and takes
+// it back when the test ends.
+func Postgres(t testing.TB) Source {
+	t.Helper()
+	model, err := postgresTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := takeSpare()
+	if name == "" {
+		name = create(t, model.name)
+	}
+	t.Cleanup(func() {
+		if t.Failed() || model.restore(name) != nil {
+			drop(t, name)
+			return
+		}
+		spareMu.Lock()
+		defer spareMu.Unlock()
+		spare = append(spare, name)
+	})
+	return Source{URL: databaseURL(name)}
+}
+
+func takeSpare() string {
+	spareMu.Lock()
+	defer spareMu.Unlock()
+	if len(spare) == 0 {
+		return ""
+	}
+	name := spare[len(spare)-1]
+	spare = spare[:len(spare)-1]
+	return name
+}
+
+// restore makes a database as the template is, if that is simple.
+func (t *template) restore(name string) error {
+	return within(databaseURL(name), func(c *sql.DB) error {
+		var shape string
+		var others int
+		if err := c.QueryRow(shapeOf).Scan(&shape); err != nil {
+			return err
+		}
+		const busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid != pg_backend_pid()"
+		if err := c.QueryRow(busy).Scan(&others); err != nil {
+			return err
+		}
+		if shape != t.shape || others > 0 {
+			return errors.New("the test changed the schema, or is still there")
+		}
+		_, err := c.Exec(fmt.Sprintf(empty, "'"+t.kept+"'"))
+		return err
+	})
+}
+
+// bare makes a database without anything in it and drops it when the test ends.
+func bare(t testing.TB) Source {
+	t.Helper()
+	name := create(t, "template0")
+	t.Cleanup(func() { drop(t, name) })
+	return Source{URL: databaseURL(name)}
+}
+
+// create makes a database that is a copy of another, to which nobody is
+// connected.
+func create(t testing.TB, model string) string {
+	t.Helper()
+	name := fmt.Sprintf("%s%d_%d", prefix(), os.Getpid(), postgresCount.Add(1))
+	if err := admin("CREATE DATABASE " + name + " TEMPLATE " + model + " STRATEGY file_copy"); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func drop(t testing.TB, name string) {
+	t.Helper()
+	if err := admin("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
+		t.Errorf("drop database: %v", err)
+	}
+}
+
+// prefix starts the names of the databases of this machine's tests; the
+// number of their process follows.
+func prefix() string {
+	host, _ := os.Hostname() // without a name all machines look alike, as they do to the server
+	return fmt.Sprintf("svc_test_%08x_", crc32.ChecksumIEEE([]byte(host)))
+}
+
+// sweep drops what processes that are gone have left: a process has no last
+// moment in which it could drop its template and the spare ones.
+func sweep() error {
+	d, err := db.Open(context.Background(), os.Getenv("TEST_POSTGRES"), "")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := db.All(context.Background(), d, db.Value[string], "SELECT datname FROM pg_database WHERE starts_with(datname, ?)", prefix())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var pid int
+		if _, err := fmt.Sscanf(name[len(prefix()):], "%d_", &pid); err != nil {
+			continue
+		}
+		if pid != os.Getpid() && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			continue
+		}
+		_ = admin("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") // another process may be at it
+	}
+	return nil
+}
+
+func admin(statement string) error {
+	return within(os.Getenv("TEST_POSTGRES"), func(c *sql.DB) error {
+		_, err := c.Exec(statement)
+		return err
+	})
+}
+
+// within has do work in a database, and leaves it.
+func within(url string, do func(c *sql.DB) error) error {
+	d, err := db.Open(context.Background(), url, "")
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(d.SQL()), d.Close())
+}
+
+func databaseURL(name string) string {
+	u, err := url.Parse(os.Getenv("TEST_POSTGRES"))
+	if err != nil {
+		panic(fmt.Sprintf("TEST_POSTGRES: %v", err))
+	}
+	u.Path = "/" + strings.TrimPrefix(name, "/")
+	return u.String()
+}
