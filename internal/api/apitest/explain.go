@@ -23,7 +23,7 @@ func faults(e *jsonschema.ValidationError) []string {
 		near := nearest(e)
 		list := faults(near)
 		if ref, ok := near.ErrorKind.(*kind.Reference); ok {
-			list[0] = "as " + path.Base(ref.URL) + ": " + list[0]
+			list[0] = "as " + path.Base(strings.TrimSuffix(ref.URL, "#")) + ": " + list[0]
 		}
 		return list
 	}

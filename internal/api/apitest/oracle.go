@@ -20,9 +20,11 @@ import (
 // prefix is where the API lives; the paths of the document start below it.
 const prefix = "/api/v4"
 
-// location names the document for the compiler of schemas. Nothing is ever
-// loaded from there.
-const location = "https://api.invalid/openapi.json"
+// location begins the names of schemas for their compiler; the pointer to the
+// schema follows. Each is by itself: the compiler copies what it knows of a
+// document whenever it finds one more schema in it. Nothing is ever loaded from
+// there.
+const location = "https://api.invalid"
 
 // Oracle knows the document. Any number of goroutines may ask it.
 type Oracle struct {
@@ -48,8 +50,10 @@ func NewOracle(document []byte) (*Oracle, error) {
 	o := &Oracle{root: root, routes: map[int][]*route{}, compiler: jsonschema.NewCompiler()}
 	o.compiler.DefaultDraft(jsonschema.Draft2020)
 	o.compiler.AssertFormat()
-	if err := o.compiler.AddResource(location, tree); err != nil {
-		return nil, fmt.Errorf("read the document: %w", err)
+	for name := range object(o.at(shared)) {
+		if err := o.add(shared + pointerTo(name)); err != nil {
+			return nil, fmt.Errorf("read the document: %w", err)
+		}
 	}
 	paths, _ := root["paths"].(map[string]any)
 	for path, item := range paths {
@@ -181,7 +185,12 @@ func (o *Oracle) schema(pointer string) (*jsonschema.Schema, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s, err := o.compiler.Compile(location + "#" + fragment(pointer))
+	if !strings.HasPrefix(pointer, shared) {
+		if err := o.add(pointer); err != nil {
+			return nil, err
+		}
+	}
+	s, err := o.compiler.Compile(address(pointer))
 	if err != nil {
 		return nil, fmt.Errorf("the schema at %s: %w", pointer, err)
 	}
@@ -189,13 +198,46 @@ func (o *Oracle) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// fragment escapes a JSON pointer for an address, but for its slashes.
-func fragment(pointer string) string {
+// shared is the pointer to the schemas that others refer to.
+const shared = "/components/schemas"
+
+// add makes the schema at a pointer known to the compiler.
+func (o *Oracle) add(pointer string) error {
+	if err := o.compiler.AddResource(address(pointer), addressed(o.at(pointer))); err != nil {
+		return fmt.Errorf("the schema at %s: %w", pointer, err)
+	}
+	return nil
+}
+
+// addressed is a schema whose references are addresses.
+func addressed(schema any) any {
+	switch x := schema.(type) {
+	case []any:
+		list := make([]any, len(x))
+		for i, one := range x {
+			list[i] = addressed(one)
+		}
+		return list
+	case map[string]any:
+		members := make(map[string]any, len(x))
+		for name, one := range x {
+			members[name] = addressed(one)
+			if ref, ok := one.(string); ok && name == "$ref" {
+				members[name] = address(strings.TrimPrefix(ref, "#"))
+			}
+		}
+		return members
+	}
+	return schema
+}
+
+// address names the schema at a JSON pointer.
+func address(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
 	}
-	return strings.Join(parts, "/")
+	return location + strings.Join(parts, "/")
 }
 
 // extract is the beginning of a body, for a message.
