@@ -112,7 +112,15 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 			return err
 		}
 	}
-	return s.followDeployment(ctx, tx, j)
+	if err := s.followDeployment(ctx, tx, j); err != nil {
+		return err
+	}
+	for _, l := range s.listeners {
+		if err := l(ctx, tx, j); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settleCanceled takes leave of the runner of a canceled job, which was let

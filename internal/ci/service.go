@@ -60,7 +60,15 @@ type Site struct {
 type Service struct {
 	Deps
 	side
+	listeners []Listener
 }
+
+// Listener is how a later feature learns that a job has ended. It runs in the
+// transaction of the end; what takes time it adds to the queue there.
+type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
+
+// OnEnd registers a Listener; it is called while the program is put together.
+func (s *Service) OnEnd(l Listener) { s.listeners = append(s.listeners, l) }
 
 // New makes the service, takes on its background work, and follows pushes
 // and merge requests.

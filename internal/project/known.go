@@ -54,6 +54,11 @@ func (s *Service) watchProjects() {
 	s.DB.OnWrite(tables, func(ctx context.Context, tx *db.Tx) error { return s.Notices.Send(ctx, tx, topic, "all") })
 }
 
+// OnChange has f called when something may have changed by which projects are
+// found and opened, on this node or another; f must be quick. It is called
+// while the program is put together.
+func (s *Service) OnChange(f func()) { s.Notices.Subscribe(topic, func(string) { f() }) }
+
 // Glance gives a project to those who see it, as pages show it: with topics
 // and the number of forks, but without what else Get finds. It must not be
 // changed. The errors are those of Get.
