@@ -336,6 +336,9 @@ func (b *binding) put(f *field, s *shape, v *value, dst reflect.Value) trouble {
 
 func putScalar(f *field, s *shape, v *value, dst reflect.Value) trouble {
 	text, ok := v.scalar()
+	if s.file && v.kind == valueFile && v.file != nil {
+		text, ok = v.file.text()
+	}
 	if !ok {
 		return troubleInvalid
 	}

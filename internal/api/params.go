@@ -25,6 +25,12 @@ type optional interface{ optional() }
 // Its error is never shown: the client reads "x is invalid".
 type unmarshaler interface{ UnmarshalParam(text string) error }
 
+// fileText is a text that clients send as it is or as a file.
+type fileText string
+
+// maxFileText is how many bytes of such a file are read.
+const maxFileText = 1 << 20
+
 // Date is a day of the calendar, written YYYY-MM-DD.
 type Date struct {
 	Year  int

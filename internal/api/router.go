@@ -26,6 +26,7 @@ import (
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/oauth"
+	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -63,6 +64,7 @@ type Deps struct {
 	CI       *ci.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
+	Pages    *pages.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
@@ -201,6 +203,8 @@ func New(d Deps) *API {
 	a.testReportRoutes()
 	a.errorTrackingRoutes()
 	a.errorCollectorRoutes()
+	a.pagesRoutes()
+	a.pagesDomainRoutes()
 	a.applicationRoutes()
 	a.documentRoutes()
 	a.openIDRoutes()

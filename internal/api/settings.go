@@ -38,6 +38,8 @@ type settingsParams struct {
 	LogDays                 *int                  `param:"ci_log_retention_days" doc:"Days that logs of finished jobs are kept; 0 is for ever."`
 	PipelineDays            *int                  `param:"ci_pipeline_retention_days" doc:"Days that finished pipelines are kept; 0 is for ever."`
 	RemoteIncludes          *bool                 `param:"ci_remote_includes_enabled" doc:"Whether CI files may include files of other sites."`
+	MaxPagesMegabytes       *int                  `param:"max_pages_size" doc:"Megabytes of one Pages site; 0 is no limit."`
+	PagesVerification       *bool                 `param:"pages_domain_verification_enabled" doc:"Whether who brings a domain has to show in the DNS that it is his."`
 	AllowLocalRequests      *bool                 `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
 	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
 	MaxImportMegabytes      *int                  `param:"max_import_size" doc:"Megabytes of the file of an import; 0 is no limit."`
@@ -75,6 +77,8 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.LogDays, p.LogDays)
 	give(&s.PipelineDays, p.PipelineDays)
 	give(&s.RemoteIncludes, p.RemoteIncludes)
+	give(&s.MaxPagesMegabytes, p.MaxPagesMegabytes)
+	give(&s.PagesVerification, p.PagesVerification)
 	give(&s.AllowLocalRequests, p.AllowLocalRequests)
 	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
 	give(&s.MaxImportMegabytes, p.MaxImportMegabytes)
@@ -129,6 +133,8 @@ type settingsJSON struct {
 	LogDays                 int    `json:"ci_log_retention_days"`
 	PipelineDays            int    `json:"ci_pipeline_retention_days"`
 	RemoteIncludes          bool   `json:"ci_remote_includes_enabled"`
+	MaxPagesMegabytes       int    `json:"max_pages_size"`
+	PagesVerification       bool   `json:"pages_domain_verification_enabled"`
 	AllowLocalRequests      bool   `json:"allow_local_requests_from_web_hooks_and_services"`
 	MaxPushMegabytes        int    `json:"receive_max_input_size"`
 	MaxImportMegabytes      int    `json:"max_import_size"`
@@ -153,6 +159,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
 		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,
+		MaxPagesMegabytes: s.MaxPagesMegabytes, PagesVerification: s.PagesVerification,
 		MaxPushMegabytes: s.MaxPushMegabytes, MaxImportMegabytes: s.MaxImportMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
 		ErrorDays: s.ErrorDays, ErrorEventsPerMinute: s.ErrorEventsPerMinute,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,

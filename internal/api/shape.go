@@ -14,6 +14,7 @@ type shape struct {
 	typ    reflect.Type // without its wrap
 	elem   *shape       // of a list or hash
 	object *object      // of an object
+	file   bool         // a text that may also be sent as a file
 	empty  reflect.Value
 }
 
@@ -68,6 +69,8 @@ func (c *compiler) shape(t reflect.Type) (*shape, error) {
 		s.kind = kindTime
 	case t == reflect.TypeFor[Date]():
 		s.kind = kindDate
+	case t == reflect.TypeFor[fileText]():
+		s.kind, s.file, c.files = kindText, true, true
 	case t.Kind() == reflect.String:
 		s.kind = kindText
 	case t.Kind() == reflect.Bool:

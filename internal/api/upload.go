@@ -37,6 +37,13 @@ func (u *upload) Open() uploadReader {
 	return uploadReader{io.NewSectionReader(u.file, 0, u.Size)}
 }
 
+// text gives what is in the file, if that is text and not too long.
+func (u *upload) text() (string, bool) {
+	content, err := io.ReadAll(io.LimitReader(u.Open(), maxFileText+1))
+	text := string(content)
+	return text, err == nil && len(content) <= maxFileText && clean(text)
+}
+
 func (u *upload) close() error {
 	err := u.file.Close()
 	if u.left != "" {

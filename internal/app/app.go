@@ -35,6 +35,7 @@ import (
 	"svc/internal/notice"
 	"svc/internal/notify"
 	"svc/internal/oauth"
+	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -80,6 +81,7 @@ type App struct {
 	CI       *ci.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
+	Pages    *pages.Service
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
 	Instance *instance.Service
@@ -95,6 +97,8 @@ type Options struct {
 	Passwords secret.Params
 	// LetterPause is how long letters wait for more; 0 is the usual time.
 	LetterPause time.Duration
+	// LookupTXT is the DNS; nil is the one of the system.
+	LookupTXT func(ctx context.Context, name string) ([]string, error)
 }
 
 // collectAt is by how much the heap grows before it is collected, in percent:
@@ -194,6 +198,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 		},
 	})
+	a.Pages = pages.New(pages.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
+		Log: a.Log, Now: a.now, Place: a.pagesPlace(), ACME: a.pagesACME(), Name: a.Config.ServiceName, CacheDir: a.pagesCache(), LookupTXT: o.LookupTXT,
+	})
 	a.Alerts = alert.New(alert.Deps{
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Notify: a.Notify, Now: a.now,
 		Site: alert.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Premium: a.Config.Tier != "free"},
@@ -268,7 +276,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Alerts: a.Alerts, Errors: a.Errors,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}),
 		Site: api.Site{
@@ -281,7 +289,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer,
-		CI: a.CI, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
+		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

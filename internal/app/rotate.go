@@ -26,6 +26,8 @@ func (a *App) sealed() []sealedColumn {
 		{"alert_integrations", "token"},
 		{"error_keys", "sealed"},
 		{"error_settings", "token"},
+		{"pages_domains", "private_key"},
+		{"pages_acme", "value"},
 	}
 }
 

@@ -31,6 +31,8 @@ type Server struct {
 	runner  *runner.Runner // nil when there is none inside
 	builtin *builtin
 
+	pages pagesServer
+
 	sampler *sampler
 }
 
@@ -59,10 +61,14 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 		a.Alerts.Site.URL, a.Errors.URL = a.Config.ExternalURL, a.Config.ExternalURL
 	}
 	s := &Server{App: a, listener: listener}
-	if err := s.listenSSH(); err != nil {
-		return nil, errors.Join(err, listener.Close())
+	if err := errors.Join(s.listenSSH(), s.listenPages()); err != nil {
+		if s.sshListener != nil {
+			err = errors.Join(err, s.sshListener.Close())
+		}
+		return nil, errors.Join(err, s.closePages(), listener.Close())
 	}
 	if err := s.start(ctx, out); err != nil {
+		err = errors.Join(err, s.closePages())
 		if s.sshListener != nil {
 			err = errors.Join(err, s.sshListener.Close())
 		}
@@ -96,6 +102,9 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 	if err := s.newSSH(metrics); err != nil {
 		return err
 	}
+	if err := s.newPages(ctx, metrics); err != nil {
+		return err
+	}
 	s.http = &http.Server{
 		Handler:           s.handler(metrics),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -113,11 +122,12 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Run answers requests until ctx ends, then finishes those that are running
 // and the background work under way, and returns.
 func (s *Server) Run(ctx context.Context) error {
-	failed := make(chan error, 2)
+	failed := make(chan error, 4)
 	go func() { failed <- s.http.Serve(s.listener) }()
 	if s.ssh != nil {
 		go func() { failed <- s.ssh.Serve(s.sshListener) }()
 	}
+	s.pages.run(failed)
 	s.startRunner()
 	watching, ended := s.sampler.start()
 	var cause error
@@ -142,7 +152,8 @@ func (s *Server) stop() error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		faults = append(faults, fmt.Errorf("some requests did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err), s.http.Close())
 	}
-	faults = append(faults, <-cut, s.Queue.Stop(ctx))
+	faults = append(faults, s.pages.stop(ctx), <-cut, s.Queue.Stop(ctx))
+	s.Pages.StopACME()
 	s.Notices.Stop()
 	return errors.Join(faults...)
 }

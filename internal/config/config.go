@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,15 +28,22 @@ import (
 // Config holds every setting, checked. A Config may be logged: the secrets in
 // it do not show.
 type Config struct {
-	Addr              string            // host:port of the HTTP server
-	DataDir           string            // absolute
-	ExternalURL       string            // no slash at the end; empty when not given and the port of Addr is 0
-	DatabaseURL       SecretURL         // empty: SQLite in DataDir
-	BlobURL           SecretURL         // empty: files in DataDir
-	RootPassword      Secret            // empty: generate one
-	RootToken         Secret            // empty: generate one
-	SSHAddr           string            // host:port; empty: no SSH server
-	PagesAddr         string            // host:port; empty: no Pages server
+	Addr              string    // host:port of the HTTP server
+	DataDir           string    // absolute
+	ExternalURL       string    // no slash at the end; empty when not given and the port of Addr is 0
+	DatabaseURL       SecretURL // empty: SQLite in DataDir
+	BlobURL           SecretURL // empty: files in DataDir
+	RootPassword      Secret    // empty: generate one
+	RootToken         Secret    // empty: generate one
+	SSHAddr           string    // host:port; empty: no SSH server
+	PagesAddr         string    // host:port; empty: no Pages server
+	PagesTLSAddr      string    // host:port; empty: none over TLS
+	PagesURL          string    // no slash at the end; empty when it depends on a port that the system chooses
+	PagesCert         string    // file; empty: none
+	PagesKey          string    // file
+	PagesACMEURL      string    // empty: no automatic certificates
+	PagesACMEEmail    string
+	PagesACMERoot     string            // file; empty: the roots of the system
 	SMTPURL           SecretURL         // empty: no mail is sent
 	Tier              string            // free, premium or ultimate
 	Hosted            bool              // what the API reserves for the hosted service is on
@@ -127,6 +135,21 @@ func DefaultExternalURL(addr string) string {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, port)
+}
+
+// DefaultPagesURL is the URL of the Pages sites of a server that was not told
+// any: below a host of its own beside the server's, on the given port.
+func DefaultPagesURL(externalURL, addr string) string {
+	host := "localhost"
+	if u, err := url.Parse(externalURL); err == nil && u.Hostname() != "" {
+		if _, err := netip.ParseAddr(u.Hostname()); err != nil { // nothing can be below an address
+			host = u.Hostname()
+		}
+	}
+	if _, port, err := net.SplitHostPort(addr); err == nil && port != "80" {
+		return "http://" + net.JoinHostPort("pages."+host, port)
+	}
+	return "http://pages." + host
 }
 
 // String lists all settings as key=value, without the secrets.

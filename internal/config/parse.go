@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -105,6 +106,30 @@ func parseExternalURL(text string) (string, error) {
 		return "", fmt.Errorf("%q has the path %s: serving below a path is not supported, only at the root of a host", text, u.Path)
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), nil
+}
+
+// parseURLOrOff takes the address of a server of others, with a path.
+func parseURLOrOff(text string) (string, error) {
+	if text == off || text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return "", errors.New("is not a valid URL of the form https://host/path, without a user")
+	}
+	return text, nil
+}
+
+// parseMail takes an address of one who reads mail, or none.
+func parseMail(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	a, err := mail.ParseAddress(text)
+	if err != nil || a.Name != "" {
+		return "", fmt.Errorf("%q is not an address of the form name@host", text)
+	}
+	return a.Address, nil
 }
 
 func parseDatabaseURL(text string) (SecretURL, error) {

@@ -209,6 +209,36 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64) error {
 	return nil
 }
 
+// Builtin makes the application of a part of the server itself, or brings it up
+// to date: it belongs to the installation, is trusted, and proves itself by
+// PKCE. The server calls it when it starts.
+func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scopes []string) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		app, err := findByUID(ctx, tx, uid)
+		if errs.Is(err, errs.KindNotFound) {
+			app, err = &Application{UID: uid, Confidential: true, Trusted: true, CreatedAt: s.Now(), UpdatedAt: s.Now()}, nil
+			s.newSecret(app) // nobody knows it
+		}
+		if err != nil {
+			return err
+		}
+		if app.ID != 0 && slices.Equal(app.RedirectURIs, []string{redirect}) && slices.Equal(app.Scopes, scopes) {
+			return nil
+		}
+		if err := app.set(name, redirect, scopes); err != nil {
+			return err
+		}
+		if app.ID != 0 {
+			return saveApplication(ctx, tx, app)
+		}
+		return insertApplication(ctx, tx, app)
+	})
+	if err != nil {
+		return fmt.Errorf("application %s: %w", uid, err)
+	}
+	return nil
+}
+
 // Application gives one application; who may: see Update.
 func (s *Service) Application(ctx context.Context, by actor.Actor, id int64) (*Application, error) {
 	if err := by.RequireUser(); err != nil {

@@ -49,6 +49,10 @@ type Settings struct {
 	PipelineDays            int  // how long finished pipelines are kept; 0 is for ever
 	RemoteIncludes          bool // CI files may include files of other sites
 
+	// Pages.
+	MaxPagesMegabytes int  // of one site; 0 is no limit
+	PagesVerification bool // who brings a domain has to show in the DNS that it is his
+
 	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
 
 	// Repositories.
@@ -108,6 +112,7 @@ func Default() Settings {
 		MaxLogMegabytes:         100,
 		MaxArtifactMegabytes:    1024,
 		ArtifactDays:            30,
+		MaxPagesMegabytes:       100,
 		DiffMaxFiles:            1000,
 		DiffMaxLines:            50_000,
 		ErrorDays:               90,
@@ -149,6 +154,8 @@ func (s *Settings) fields() []field {
 		{"ci_log_retention_days", &s.LogDays, 0, 36_500},
 		{"ci_pipeline_retention_days", &s.PipelineDays, 0, 36_500},
 		{"ci_remote_includes_enabled", &s.RemoteIncludes, 0, 0},
+		{"max_pages_size", &s.MaxPagesMegabytes, 0, 1 << 20},
+		{"pages_domain_verification_enabled", &s.PagesVerification, 0, 0},
 		{"allow_local_requests_from_web_hooks_and_services", &s.AllowLocalRequests, 0, 0},
 		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
 		{"max_import_size", &s.MaxImportMegabytes, 0, 1 << 20},

@@ -23,6 +23,7 @@ import (
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/oauth"
+	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -48,6 +49,7 @@ type Deps struct {
 	Notify   *notify.Service
 	CI       *ci.Service
 	Alerts   *alert.Service
+	Pages    *pages.Service
 	Merges   *merge.Service
 	Errors   *errortrack.Service
 	Settings *setting.Service

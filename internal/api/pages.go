@@ -1,0 +1,70 @@
+package api
+
+import "svc/internal/pages"
+
+func (a *API) pagesRoutes() {
+	const at = "/projects/{id}/pages"
+	handle(a, "GET "+at, readAPI, a.getPages, does("Get how a project shows its Pages, and what is published"))
+	handle(a, "PATCH "+at, writeAPI, a.updatePages, does("Change how a project shows its Pages"))
+	handle(a, "DELETE "+at, writeAPI, a.deletePages, does("Unpublish the Pages of a project"))
+	handle(a, "GET /projects/{id}/pages_access", readAPI.orNobody(), a.getPagesAccess, does("Ask whether the caller may see the Pages of a project"))
+}
+
+type pagesJSON struct {
+	URL           string                `json:"url"`
+	UniqueDomain  bool                  `json:"is_unique_domain_enabled"`
+	ForceHTTPS    bool                  `json:"force_https"`
+	Deployments   []pagesDeploymentJSON `json:"deployments"`
+	PrimaryDomain *string               `json:"primary_domain"`
+}
+
+type pagesDeploymentJSON struct {
+	CreatedAt     stamp  `json:"created_at"`
+	URL           string `json:"url"`
+	PathPrefix    string `json:"path_prefix"`
+	RootDirectory string `json:"root_directory"`
+}
+
+func presentPages(o *pages.Overview, err error) (pagesJSON, error) {
+	if err != nil {
+		return pagesJSON{}, err
+	}
+	form := pagesJSON{
+		URL: o.URL, UniqueDomain: o.UniqueDomain, ForceHTTPS: o.HTTPSOnly, Deployments: []pagesDeploymentJSON{}, PrimaryDomain: textOrNull(o.PrimaryDomain),
+	}
+	for _, s := range o.Sites {
+		form.Deployments = append(form.Deployments, pagesDeploymentJSON{toStamp(s.CreatedAt), s.URL, s.Prefix, s.Root})
+	}
+	return form, nil
+}
+
+// getPages: https://docs.gitlab.com/api/pages/#get-pages-settings-for-a-project
+func (a *API) getPages(c *call, p projectParams) (pagesJSON, error) {
+	return presentPages(a.Pages.Overview(c, c.actor, p.Project))
+}
+
+type updatePagesParams struct {
+	projectParams
+	UniqueDomain  *bool   `param:"pages_unique_domain_enabled" doc:"Whether the project has a host of its own."`
+	HTTPSOnly     *bool   `param:"pages_https_only" doc:"Whether visitors are sent to HTTPS where there is a certificate."`
+	PrimaryDomain *string `param:"pages_primary_domain" doc:"The domain of the project that all others lead to; empty for none."`
+}
+
+// updatePages: https://docs.gitlab.com/api/pages/#update-pages-settings-for-a-project
+func (a *API) updatePages(c *call, p updatePagesParams) (pagesJSON, error) {
+	change := pages.Change{UniqueDomain: p.UniqueDomain, HTTPSOnly: p.HTTPSOnly, PrimaryDomain: p.PrimaryDomain}
+	return presentPages(a.Pages.Update(c, c.actor, p.Project, change))
+}
+
+// deletePages: https://docs.gitlab.com/api/pages/#unpublish-pages
+func (a *API) deletePages(c *call, p projectParams) (none, error) {
+	return none{}, a.Pages.Unpublish(c, c.actor, p.Project)
+}
+
+// pagesAccessJSON says yes.
+type pagesAccessJSON struct{}
+
+// getPagesAccess answers the servers that show sites elsewhere.
+func (a *API) getPagesAccess(c *call, p projectParams) (pagesAccessJSON, error) {
+	return pagesAccessJSON{}, a.Pages.Access(c, c.actor, p.Project)
+}

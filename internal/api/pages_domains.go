@@ -1,0 +1,176 @@
+package api
+
+import (
+	"svc/internal/pages"
+	"svc/internal/pages/cert"
+)
+
+func (a *API) pagesDomainRoutes() {
+	const at = "/projects/{id}/pages/domains"
+	handle(a, "GET /pages/domains", readAPI, a.listAllPagesDomains, does("List the Pages domains of all projects"))
+	handle(a, "GET "+at, readAPI, a.listPagesDomains, does("List the Pages domains of a project"))
+	handle(a, "GET "+at+"/{domain}", readAPI, a.getPagesDomain, does("Get a Pages domain of a project"))
+	handle(a, "POST "+at, writeAPI, a.createPagesDomain, files(2*maxFileText), does("Add a Pages domain to a project"))
+	handle(a, "PUT "+at+"/{domain}", writeAPI, a.updatePagesDomain, files(2*maxFileText), does("Change a Pages domain of a project"))
+	handle(a, "DELETE "+at+"/{domain}", writeAPI, a.deletePagesDomain, does("Remove a Pages domain from a project"))
+	handle(a, "PUT "+at+"/{domain}/verify", writeAPI, a.verifyPagesDomain, does("Look now whether the DNS shows the code of a Pages domain"))
+}
+
+// verificationJSON is what is shown while domains have to be verified.
+type verificationJSON struct {
+	Verified     *bool   `json:"verified,omitempty"`
+	Code         *string `json:"verification_code,omitempty"`
+	EnabledUntil *stamp  `json:"enabled_until,omitempty"`
+}
+
+func toVerification(d *pages.Domain) verificationJSON {
+	if !d.Verification {
+		return verificationJSON{}
+	}
+	verified := d.Verified()
+	return verificationJSON{&verified, &d.Code, toStampOrNull(d.EnabledUntil)}
+}
+
+// allPagesDomainsJSON is a domain among those of all projects.
+type allPagesDomainsJSON struct {
+	Domain    string `json:"domain"`
+	URL       string `json:"url"`
+	ProjectID int64  `json:"project_id"`
+	verificationJSON
+	AutoSSL     *bool                      `json:"auto_ssl_enabled,omitempty"`
+	Certificate *certificateExpirationJSON `json:"certificate,omitempty"`
+}
+
+type certificateExpirationJSON struct {
+	Expired    bool  `json:"expired"`
+	Expiration stamp `json:"expiration"`
+}
+
+// autoSSL is shown of a domain that has a certificate, or is to have one.
+func autoSSL(d *pages.Domain) *bool {
+	if d.Certificate == "" && !d.AutoSSL {
+		return nil
+	}
+	return &d.AutoSSL
+}
+
+func toAllPagesDomains(d *pages.Domain) allPagesDomainsJSON {
+	form := allPagesDomainsJSON{Domain: d.Name, URL: d.URL(), ProjectID: d.ProjectID, verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
+	if d.ExpiresAt != nil {
+		form.Certificate = &certificateExpirationJSON{d.Expired, toStamp(*d.ExpiresAt)}
+	}
+	return form
+}
+
+type pagesDomainJSON struct {
+	Domain string `json:"domain"`
+	URL    string `json:"url"`
+	verificationJSON
+	AutoSSL     *bool            `json:"auto_ssl_enabled,omitempty"`
+	Certificate *certificateJSON `json:"certificate,omitempty"`
+}
+
+type certificateJSON struct {
+	Subject string `json:"subject"`
+	Expired bool   `json:"expired"`
+	PEM     string `json:"certificate"`
+	Text    string `json:"certificate_text"`
+}
+
+func toPagesDomain(d *pages.Domain) pagesDomainJSON {
+	form := pagesDomainJSON{Domain: d.Name, URL: d.URL(), verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
+	if chain := d.Chain(); chain != nil {
+		leaf := chain.Leaf()
+		form.Certificate = &certificateJSON{cert.Subject(leaf.RawSubject), d.Expired, d.Certificate, cert.Text(leaf)}
+	}
+	return form
+}
+
+func presentPagesDomain(d *pages.Domain, err error) (pagesDomainJSON, error) {
+	if err != nil {
+		return pagesDomainJSON{}, err
+	}
+	return toPagesDomain(d), nil
+}
+
+// listAllPagesDomains: https://docs.gitlab.com/api/pages_domains/#list-all-pages-domains
+func (a *API) listAllPagesDomains(c *call, p pageParams) (page[allPagesDomainsJSON], error) {
+	list, err := a.Pages.AllDomains(c, c.actor, p.paging())
+	if err != nil {
+		return page[allPagesDomainsJSON]{}, err
+	}
+	return offsetPage(p, list, toAllPagesDomains), nil
+}
+
+type listPagesDomainsParams struct {
+	projectParams
+	pageParams
+}
+
+// listPagesDomains: https://docs.gitlab.com/api/pages_domains/#list-pages-domains
+func (a *API) listPagesDomains(c *call, p listPagesDomainsParams) (page[pagesDomainJSON], error) {
+	list, err := a.Pages.Domains(c, c.actor, p.Project, p.paging())
+	if err != nil {
+		return page[pagesDomainJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, toPagesDomain), nil
+}
+
+type pagesDomainParams struct {
+	projectParams
+	Domain string `param:"domain"`
+}
+
+// getPagesDomain: https://docs.gitlab.com/api/pages_domains/#single-pages-domain
+func (a *API) getPagesDomain(c *call, p pagesDomainParams) (pagesDomainJSON, error) {
+	return presentPagesDomain(a.Pages.Domain(c, c.actor, p.Project, p.Domain))
+}
+
+// certificateParams are a certificate and its key.
+type certificateParams struct {
+	Certificate opt[fileText] `param:"certificate" doc:"PEM, with the intermediates from the most to the least specific."`
+	Key         opt[fileText] `param:"key" secret:"true" doc:"PEM."`
+}
+
+func (certificateParams) paramRules() []rule { return []rule{allOrNone("certificate", "key")} }
+
+// pair is nil when nothing was sent.
+func (p *certificateParams) pair() *pages.Certificate {
+	if !p.Certificate.Set {
+		return nil
+	}
+	return &pages.Certificate{PEM: string(p.Certificate.Value), Key: string(p.Key.Value)}
+}
+
+type newPagesDomainParams struct {
+	projectParams
+	Domain  string `param:"domain,required"`
+	AutoSSL bool   `param:"auto_ssl_enabled" doc:"Have a certificate issued, and renewed, for the domain."`
+	certificateParams
+}
+
+// createPagesDomain: https://docs.gitlab.com/api/pages_domains/#create-new-pages-domain
+func (a *API) createPagesDomain(c *call, p newPagesDomainParams) (pagesDomainJSON, error) {
+	return presentPagesDomain(a.Pages.CreateDomain(c, c.actor, p.Project, pages.NewDomain{Name: p.Domain, AutoSSL: p.AutoSSL, Certificate: p.pair()}))
+}
+
+type updatePagesDomainParams struct {
+	pagesDomainParams
+	AutoSSL *bool `param:"auto_ssl_enabled" doc:"Have a certificate issued, and renewed, for the domain."`
+	certificateParams
+}
+
+// updatePagesDomain: https://docs.gitlab.com/api/pages_domains/#update-pages-domain
+func (a *API) updatePagesDomain(c *call, p updatePagesDomainParams) (pagesDomainJSON, error) {
+	return presentPagesDomain(a.Pages.UpdateDomain(c, c.actor, p.Project, p.Domain, pages.DomainChange{AutoSSL: p.AutoSSL, Certificate: p.pair()}))
+}
+
+// deletePagesDomain: https://docs.gitlab.com/api/pages_domains/#delete-pages-domain
+func (a *API) deletePagesDomain(c *call, p pagesDomainParams) (none, error) {
+	return none{}, a.Pages.DeleteDomain(c, c.actor, p.Project, p.Domain)
+}
+
+// verifyPagesDomain: https://docs.gitlab.com/api/pages_domains/#verify-pages-domain
+func (a *API) verifyPagesDomain(c *call, p pagesDomainParams) (pagesDomainJSON, error) {
+	return presentPagesDomain(a.Pages.VerifyDomain(c, c.actor, p.Project, p.Domain))
+}

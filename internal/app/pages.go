@@ -1,0 +1,243 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/internal/config"
+	"svc/internal/pages"
+	"svc/internal/sites"
+)
+
+// pagesCache is where nodes keep copies of sites whose store is elsewhere.
+func (a *App) pagesCache() string { return filepath.Join(a.Config.DataDir, "pages") }
+
+// pagesPlace is where sites are, as far as that is known.
+func (a *App) pagesPlace() pages.Place {
+	p := pages.Place{URL: a.Config.PagesURL, External: a.Config.ExternalURL, TLS: a.Config.PagesTLSAddr != ""}
+	if p.URL == "" {
+		p.URL = config.DefaultPagesURL(a.Config.ExternalURL, a.Config.PagesAddr)
+	}
+	if _, port, err := net.SplitHostPort(a.Config.PagesTLSAddr); err == nil && port != "443" {
+		p.TLSPort = port
+	}
+	// Who names an address over TLS has his reasons, such as a proxy.
+	if u, err := url.Parse(p.URL); err == nil && u.Scheme == "https" {
+		p.TLSPort = u.Port()
+	}
+	return p
+}
+
+func (a *App) pagesACME() pages.ACME {
+	c := pages.ACME{Directory: a.Config.PagesACMEURL, Email: a.Config.PagesACMEEmail, RootFile: a.Config.PagesACMERoot}
+	if host, port, err := net.SplitHostPort(a.Config.PagesAddr); err == nil {
+		c.Host = host
+		c.Port, _ = strconv.Atoi(port) // the system has chosen it, or the configuration was checked
+	}
+	return c
+}
+
+// pagesServer serves sites; nil parts are turned off.
+type pagesServer struct {
+	plain, secure net.Listener
+	http          *http.Server
+	https         *http.Server
+	door          *sites.Door
+	metrics       *metrics
+	log           *slog.Logger
+}
+
+// PagesAddr is the address on which sites are served over HTTP, empty when that
+// is turned off.
+func (s *Server) PagesAddr() string { return addrOf(s.pages.plain) }
+
+// PagesTLSAddr is the address on which sites are served over TLS, empty when
+// that is turned off.
+func (s *Server) PagesTLSAddr() string { return addrOf(s.pages.secure) }
+
+func addrOf(l net.Listener) string {
+	if l == nil {
+		return ""
+	}
+	return l.Addr().String()
+}
+
+// listenPages opens the listeners of sites, unless they are turned off.
+func (s *Server) listenPages() error {
+	for _, l := range []struct {
+		name string
+		addr *string
+		to   *net.Listener
+	}{{"pages_addr", &s.Config.PagesAddr, &s.pages.plain}, {"pages_tls_addr", &s.Config.PagesTLSAddr, &s.pages.secure}} {
+		if *l.addr == "" || *l.addr == "off" {
+			continue
+		}
+		listener, err := net.Listen("tcp", *l.addr)
+		if err != nil {
+			return fmt.Errorf("listen for Pages (%s): %w", l.name, err)
+		}
+		*l.to, *l.addr = listener, listener.Addr().String() // the system may have chosen the port
+	}
+	s.Pages.Place, s.Pages.ACME = s.pagesPlace(), s.pagesACME()
+	return nil
+}
+
+func (s *Server) closePages() error {
+	var faults []error
+	for _, l := range []net.Listener{s.pages.plain, s.pages.secure} {
+		if l != nil {
+			faults = append(faults, l.Close())
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// newPages makes what answers on the listeners.
+func (s *Server) newPages(ctx context.Context, m *metrics) error {
+	p := &s.pages
+	if p.plain == nil && p.secure == nil {
+		return nil
+	}
+	if err := s.Pages.ClearCache(); err != nil {
+		return fmt.Errorf("copies of sites: %w", err)
+	}
+	trust := &front{server: s}
+	p.metrics, p.log = m, s.Log
+	p.door = sites.New(sites.Deps{
+		Pages: s.Pages, OAuth: s.OAuth, Users: s.Users, Keys: s.Keys, Log: s.Log, Now: s.now, Name: s.Config.ServiceName, External: s.Config.ExternalURL,
+		Secure: func(r *http.Request) bool { return r.TLS != nil || trust.forwardedTLS(r) },
+	})
+	if s.Config.PagesCert != "" || s.Config.PagesKey != "" {
+		files := &certificateFiles{cert: s.Config.PagesCert, key: s.Config.PagesKey}
+		if _, err := files.get(); err != nil {
+			return fmt.Errorf("certificate of Pages (pages_cert, pages_key): %w", err)
+		}
+		p.door.Default = files.get
+	}
+	if err := s.OAuth.Builtin(ctx, p.door.ClientID(), "Pages", p.door.CallbackURL(), p.door.Scopes()); err != nil {
+		return err
+	}
+	server := func() *http.Server {
+		return &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: quietLog(s.Log)}
+	}
+	p.http, p.https = server(), server()
+	p.https.TLSConfig = p.door.TLS()
+	return nil
+}
+
+// run serves on the listeners that are there.
+func (p *pagesServer) run(failed chan<- error) {
+	if p.plain != nil {
+		go func() { failed <- p.http.Serve(p.plain) }()
+	}
+	if p.secure != nil {
+		go func() { failed <- p.https.ServeTLS(p.secure, "", "") }()
+	}
+}
+
+// stop lets answers end that are on their way.
+func (p *pagesServer) stop(ctx context.Context) error {
+	var faults []error
+	for _, server := range []*http.Server{p.http, p.https} {
+		if server == nil {
+			continue
+		}
+		if err := server.Shutdown(ctx); err != nil {
+			faults = append(faults, fmt.Errorf("some visits to sites did not end and were cut off: %w", err), server.Close())
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// ServeHTTP implements http.Handler: it counts and logs visits.
+func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	rec := &pagesRecorder{ResponseWriter: w, status: http.StatusOK}
+	p.door.ServeHTTP(rec, r)
+	took := time.Since(start)
+	p.metrics.request(r.Method, "pages", rec.status, took)
+	if p.log.Enabled(r.Context(), slog.LevelInfo) {
+		p.log.LogAttrs(r.Context(), slog.LevelInfo, "visit", slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.Path),
+			slog.Int("status", rec.status), slog.Duration("duration", took), slog.String("ip", r.RemoteAddr))
+	}
+}
+
+// pagesRecorder remembers the status of an answer.
+type pagesRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *pagesRecorder) WriteHeader(status int) {
+	if status >= 200 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *pagesRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// forwardedTLS tells whether a proxy that we trust says that the visitor spoke
+// TLS to it.
+func (f *front) forwardedTLS(r *http.Request) bool {
+	if len(f.server.Config.TrustedProxies) == 0 || !strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		return false
+	}
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && f.trusted(at.Addr())
+}
+
+// certificateFiles is a certificate in files that somebody else renews.
+type certificateFiles struct {
+	cert, key string
+
+	mu     sync.Mutex
+	pair   *tls.Certificate
+	looked time.Time
+	seen   [2]time.Time // when the files were changed
+}
+
+// lookAfter is how long the files are believed to be the same.
+const lookAfter = 10 * time.Second
+
+func (c *certificateFiles) get() (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pair != nil && time.Since(c.looked) < lookAfter {
+		return c.pair, nil
+	}
+	c.looked = time.Now()
+	var seen [2]time.Time
+	for i, name := range []string{c.cert, c.key} {
+		if info, err := os.Stat(name); err == nil {
+			seen[i] = info.ModTime()
+		}
+	}
+	if c.pair != nil && seen == c.seen {
+		return c.pair, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		if c.pair != nil { // half of a new pair is there; the old one still does
+			return c.pair, nil
+		}
+		return nil, err
+	}
+	c.pair, c.seen = &pair, seen
+	return c.pair, nil
+}

@@ -1,0 +1,248 @@
+package pages
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/pages/cert"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// ACME says from whom automatic certificates are had.
+type ACME struct {
+	Directory string // the address of the directory; empty for nobody
+	Email     string
+	RootFile  string // certificates by which the server itself is trusted; empty for those of the system
+	Host      string // on which the server of sites listens
+	Port      int
+}
+
+// On tells whether there are automatic certificates.
+func (a ACME) On() bool { return a.Directory != "" }
+
+// renewBefore is how long before its end a certificate is replaced.
+const renewBefore = 30 * 24 * time.Hour
+
+// certificateWork has a certificate for a domain issued, or renewed.
+type certificateWork struct {
+	DomainID int64 `json:"domain_id"`
+}
+
+// Kind names the work in the queue.
+func (certificateWork) Kind() string { return "pages_certificate" }
+
+// issuer is the client of the ACME server, made when it is needed first.
+type issuer struct {
+	once   sync.Once
+	err    error
+	config *certmagic.Config
+	acme   *certmagic.ACMEIssuer
+	cache  *certmagic.Cache
+}
+
+// client makes the client. What it keeps is in our database, so that every node
+// can answer the challenge of any other.
+func (s *Service) client() (*issuer, error) {
+	i := &s.issuer
+	i.once.Do(func() {
+		template := certmagic.ACMEIssuer{
+			CA: s.ACME.Directory, TestCA: s.ACME.Directory, Email: s.ACME.Email, Agreed: true, DisableTLSALPNChallenge: true,
+			ListenHost: s.ACME.Host, AltHTTPPort: s.ACME.Port, Logger: zap.NewNop(), CertObtainTimeout: 5 * time.Minute,
+		}
+		if s.ACME.RootFile != "" {
+			roots, err := os.ReadFile(s.ACME.RootFile)
+			if err != nil {
+				i.err = fmt.Errorf("roots of the ACME server: %w", err)
+				return
+			}
+			template.TrustedRoots = x509.NewCertPool()
+			if !template.TrustedRoots.AppendCertsFromPEM(roots) {
+				i.err = errors.New("roots of the ACME server: the file holds no certificates")
+				return
+			}
+		}
+		// The cache serves nothing here, since all certificates are read from
+		// the rows of their domains; the client does not go without.
+		i.cache = certmagic.NewCache(certmagic.CacheOptions{
+			GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return i.config, nil },
+			Logger:           zap.NewNop(),
+		})
+		i.config = certmagic.New(i.cache, certmagic.Config{
+			Storage: &acmeStorage{s}, Logger: zap.NewNop(), DisableARI: true,
+			OCSP: certmagic.OCSPConfig{DisableStapling: true},
+		})
+		i.acme = certmagic.NewACMEIssuer(i.config, template)
+		i.config.Issuers = []certmagic.Issuer{i.acme}
+	})
+	return i, i.err
+}
+
+// StopACME ends what the client does in the background.
+func (s *Service) StopACME() {
+	s.issuer.once.Do(func() {}) // waits for one who makes it just now
+	if s.issuer.cache != nil {
+		s.issuer.cache.Stop()
+	}
+}
+
+// ChallengePath is where ACME servers look.
+const ChallengePath = "/.well-known/acme-challenge/"
+
+// Challenge answers an ACME server, if it asks for something that a node of
+// ours has been promised; false when it does not.
+func (s *Service) Challenge(w http.ResponseWriter, r *http.Request) bool {
+	if !s.ACME.On() {
+		return false
+	}
+	i, err := s.client()
+	return err == nil && i.acme.HandleHTTPChallenge(w, r)
+}
+
+// obtain does the work of one domain.
+func (s *Service) obtain(ctx context.Context, w certificateWork) error {
+	d, err := findDomainByID(ctx, s.DB, w.DomainID)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.fill(ctx, d); err != nil {
+		return err
+	}
+	fresh := d.Source == AutoCertificate && d.ExpiresAt != nil && s.Now().Add(renewBefore).Before(*d.ExpiresAt)
+	if !d.AutoSSL || fresh || !s.enabled(d) || !s.ACME.On() {
+		return nil
+	}
+	c, err := s.issue(ctx, d)
+	if err != nil {
+		if noted := s.noteFailure(ctx, d, err); noted != nil {
+			return noted
+		}
+		return fmt.Errorf("certificate of %s: %w", d.Name, err)
+	}
+	return s.takeIssued(ctx, d, c)
+}
+
+// issue has a certificate issued, and gives what the client has stored of it.
+func (s *Service) issue(ctx context.Context, d *Domain) (Certificate, error) {
+	i, err := s.client()
+	if err != nil {
+		return Certificate{}, err
+	}
+	keys := certmagic.StorageKeys
+	name := keys.SiteCert(i.acme.IssuerKey(), d.Name)
+	have, err := s.storedChain(ctx, name)
+	switch {
+	case err != nil:
+		return Certificate{}, err
+	case have == nil:
+		err = i.config.ObtainCertSync(ctx, d.Name)
+	case !s.Now().Add(renewBefore).Before(have.ExpiresAt()):
+		err = i.config.RenewCertSync(ctx, d.Name, true)
+	}
+	if err != nil {
+		return Certificate{}, err
+	}
+	storage := acmeStorage{s}
+	chain, err := storage.Load(ctx, name)
+	if err != nil {
+		return Certificate{}, err
+	}
+	key, err := storage.Load(ctx, keys.SitePrivateKey(i.acme.IssuerKey(), d.Name))
+	return Certificate{string(chain), string(key)}, err
+}
+
+// storedChain is what the client has of a domain from before; nil for nothing.
+func (s *Service) storedChain(ctx context.Context, name string) (cert.Chain, error) {
+	text, err := acmeStorage{s}.Load(ctx, name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	chain, err := cert.Parse(string(text))
+	if err != nil {
+		return nil, nil // it is replaced
+	}
+	return chain, nil
+}
+
+// takeIssued shows a certificate that was issued, on all nodes at once.
+func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) error {
+	chain, err := cert.Parse(c.PEM)
+	if err != nil {
+		return fmt.Errorf("issued certificate of %s: %w", d.Name, err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := s.lockDomain(ctx, tx, d.ProjectID, d.Name)
+		if errs.Is(err, errs.KindNotFound) || err == nil && !now.AutoSSL {
+			return nil // its owner has changed his mind
+		}
+		if err != nil {
+			return err
+		}
+		s.putCertificate(now, c, chain, AutoCertificate)
+		now.AutoSSLError, now.UpdatedAt = "", s.Now()
+		if err := saveDomain(ctx, tx, now); err != nil {
+			return err
+		}
+		in := &project.Project{ID: now.ProjectID, FullPath: now.ProjectPath}
+		return s.record(ctx, tx, actor.System(), in, now, "pages_certificate_issued", audit.Details{Change: "certificate", To: chain.ExpiresAt().Format(time.RFC3339)})
+	})
+	if err != nil {
+		return fmt.Errorf("issued certificate of %s: %w", d.Name, err)
+	}
+	return nil
+}
+
+// noteFailure tells the owner of a domain what the ACME server said.
+func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error {
+	text := cause.Error()
+	if len(text) > 1000 {
+		text = text[:1000]
+	}
+	s.Log.WarnContext(ctx, "no certificate could be had", "domain", d.Name, "error", cause)
+	return saveFailure(ctx, s.DB, d.ID, cleanText(text))
+}
+
+// RenewCertificates has those issued anew that end soon, and those that are
+// missing.
+func (s *Service) RenewCertificates(ctx context.Context) error {
+	if !s.ACME.On() {
+		return nil
+	}
+	for after := int64(0); ; {
+		ids, err := expiringDomains(ctx, s.DB, after, s.Now().Add(renewBefore))
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		after = ids[len(ids)-1]
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+			for _, id := range ids {
+				if err := s.Queue.Add(ctx, tx, certificateWork{DomainID: id}, queue.Unique(), queue.Priority(3), queue.Tries(3)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("renew certificates: %w", err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"svc/internal/secret"
+)
+
+// acmeStorage is where the ACME client keeps what nodes have to share. Keys of
+// accounts and domains are among it, so all of it is sealed.
+type acmeStorage struct{ s *Service }
+
+const (
+	// lockTime is how long a lock lasts whose holder is not heard of.
+	lockTime = 2 * time.Minute
+	lockPoll = 500 * time.Millisecond
+)
+
+func sealedAt(key string) string { return "pages_acme/value/" + key }
+
+// Store implements certmagic.Storage.
+func (a acmeStorage) Store(ctx context.Context, key string, value []byte) error {
+	return storeValue(ctx, a.s.DB, key, a.s.Keys.Seal(value, sealedAt(key)), len(value), a.s.Now())
+}
+
+// Load implements certmagic.Storage; fs.ErrNotExist when there is no such key.
+func (a acmeStorage) Load(ctx context.Context, key string) ([]byte, error) {
+	sealed, _, _, err := findValue(ctx, a.s.DB, key)
+	if err != nil {
+		return nil, absent(err, key)
+	}
+	return a.s.Keys.Open(sealed, sealedAt(key))
+}
+
+// Delete implements certmagic.Storage.
+func (a acmeStorage) Delete(ctx context.Context, key string) error {
+	return deleteValues(ctx, a.s.DB, key)
+}
+
+// Exists implements certmagic.Storage.
+func (a acmeStorage) Exists(ctx context.Context, key string) bool {
+	names, err := listValues(ctx, a.s.DB, key, 1)
+	return err == nil && len(names) > 0
+}
+
+// List implements certmagic.Storage.
+func (a acmeStorage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
+	names, err := listValues(ctx, a.s.DB, path, 100_000)
+	if err != nil || recursive {
+		return names, err
+	}
+	var list []string
+	prefix := strings.TrimSuffix(path, "/") + "/"
+	if path == "" {
+		prefix = ""
+	}
+	for _, name := range names {
+		rest, within := strings.CutPrefix(name, prefix)
+		if !within {
+			continue
+		}
+		first, _, _ := strings.Cut(rest, "/")
+		if child := prefix + first; len(list) == 0 || list[len(list)-1] != child {
+			list = append(list, child)
+		}
+	}
+	return list, nil
+}
+
+// Stat implements certmagic.Storage.
+func (a acmeStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, error) {
+	_, size, at, err := findValue(ctx, a.s.DB, key)
+	if err == nil {
+		return certmagic.KeyInfo{Key: key, Modified: at, Size: size, IsTerminal: true}, nil
+	}
+	if a.Exists(ctx, key) {
+		return certmagic.KeyInfo{Key: key}, nil
+	}
+	return certmagic.KeyInfo{}, absent(err, key)
+}
+
+// Lock implements certmagic.Locker: it waits until the lock is free, or its
+// holder has not been heard of for too long.
+func (a acmeStorage) Lock(ctx context.Context, name string) error {
+	holder := secret.Token("")
+	for {
+		got, err := takeLock(ctx, a.s.DB, name, holder, a.s.Now(), lockTime)
+		if err != nil || got {
+			return err
+		}
+		timer := time.NewTimer(lockPoll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// RenewLockLease keeps a lock for longer work.
+func (a acmeStorage) RenewLockLease(ctx context.Context, name string, lease time.Duration) error {
+	return keepLock(ctx, a.s.DB, name, a.s.Now().Add(lease))
+}
+
+// Unlock implements certmagic.Locker.
+func (a acmeStorage) Unlock(ctx context.Context, name string) error {
+	return dropLock(ctx, a.s.DB, name)
+}
+
+func absent(err error, key string) error {
+	if notFound(err, "") != err { // there is no row
+		return fmt.Errorf("%s: %w", key, fs.ErrNotExist)
+	}
+	return err
+}
+
+func cleanText(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "?")
+}

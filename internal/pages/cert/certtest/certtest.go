@@ -1,0 +1,99 @@
+// Package certtest makes certificates for tests.
+package certtest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	t    testing.TB
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	up   string // PEM of those above it but the root
+	own  string
+}
+
+// Start is when the certificates of the tests begin to be valid.
+func Start() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// New makes an authority of its own.
+func New(t testing.TB) *Authority { return issue(t, nil, "Test Root") }
+
+// Below makes an authority that this one has signed.
+func (a *Authority) Below(name string) *Authority { return issue(a.t, a, name) }
+
+func issue(t testing.TB, by *Authority, name string) *Authority {
+	t.Helper()
+	a := &Authority{t: t, key: newKey(t)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{Organization: []string{"Example, Inc."}, CommonName: name},
+		NotBefore: Start(), NotAfter: Start().AddDate(80, 0, 0), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	parent, key := template, a.key
+	if by != nil {
+		parent, key = by.cert, by.key
+	}
+	a.cert, a.own = sign(t, template, parent, a.key, key)
+	if by != nil {
+		a.up = a.own + by.up
+	}
+	return a
+}
+
+// Pool trusts the authority.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// PEM is the certificate of the authority itself.
+func (a *Authority) PEM() string { return a.own }
+
+// Issue makes a certificate for names, which ends at a time, with the
+// authorities behind it but the root, and its key.
+func (a *Authority) Issue(until time.Time, names ...string) (certificate, key string) {
+	a.t.Helper()
+	private := newKey(a.t)
+	_, own := sign(a.t, &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{Organization: []string{"Example, Inc."}, CommonName: names[0]},
+		NotBefore: Start(), NotAfter: until, DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}, a.cert, private, a.key)
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return own + a.up, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func sign(t testing.TB, template, parent *x509.Certificate, of, by *ecdsa.PrivateKey) (*x509.Certificate, string) {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &of.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}

@@ -1,0 +1,332 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/pages/cert"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/secret"
+)
+
+// Source says where a certificate comes from.
+type Source string
+
+// The sources.
+const (
+	NoCertificate   Source = ""
+	UserCertificate Source = "user"
+	AutoCertificate Source = "acme"
+)
+
+// Domain is a domain on which a site is shown.
+type Domain struct {
+	ID            int64
+	ProjectID     int64
+	Name          string // in ASCII and lower case
+	AutoSSL       bool
+	AutoSSLError  string // why no certificate could be had
+	Certificate   string // PEM; empty without one
+	Source        Source
+	ExpiresAt     *time.Time // of the certificate
+	Code          string     // that its DNS has to show
+	VerifiedAt    *time.Time
+	EnabledUntil  *time.Time
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	ProjectPath   string
+	Verification  bool // domains have to be verified
+	Expired       bool
+	sealedKey     string
+	verifyingName string
+}
+
+// URL is where the domain shows its site.
+func (d *Domain) URL() string {
+	if d.Certificate != "" {
+		return "https://" + d.Name
+	}
+	return "http://" + d.Name
+}
+
+// Verified tells whether its owner has shown that it is his.
+func (d *Domain) Verified() bool { return d.VerifiedAt != nil }
+
+// Record is the DNS record of type TXT that verifies the domain.
+func (d *Domain) Record() (name, value string) {
+	return "_" + d.verifyingName + "." + d.Name, d.verifyingName + "=" + d.Code
+}
+
+// Chain is the certificate as it was parsed; nil without one.
+func (d *Domain) Chain() cert.Chain {
+	if d.Certificate == "" {
+		return nil
+	}
+	chain, err := cert.Parse(d.Certificate)
+	if err != nil {
+		return nil
+	}
+	return chain
+}
+
+func (d *Domain) place() string { return "pages_domains/private_key/" + d.Name }
+
+// fill adds what is known of a domain beside its row.
+func (s *Service) fill(ctx context.Context, list ...*Domain) error {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		d.Verification = settings.PagesVerification
+		d.Expired = d.ExpiresAt != nil && s.Now().After(*d.ExpiresAt)
+		d.verifyingName = s.Name + "-pages-verification-code"
+	}
+	return nil
+}
+
+// AllDomains lists the domains of all projects, by name. Administrators only.
+func (s *Service) AllDomains(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Domain], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[*Domain]{}, err
+	}
+	page, err := listDomains(ctx, s.DB, 0, p)
+	if err != nil {
+		return page, fmt.Errorf("list domains: %w", err)
+	}
+	return page, s.fill(ctx, page.Items...)
+}
+
+// Domains lists the domains of a project; Maintainers and above. NotFound also
+// when the project has its Pages turned off.
+func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Domain], error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return db.Page[*Domain]{}, err
+	}
+	page, err := listDomains(ctx, s.DB, in.ID, p)
+	if err != nil {
+		return page, fmt.Errorf("list domains of project %d: %w", in.ID, err)
+	}
+	return page, s.fill(ctx, page.Items...)
+}
+
+// Domain gives a domain of a project; who may: see Domains.
+func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	d, err := findDomain(ctx, s.DB, in.ID, lookedUp(name))
+	if err != nil {
+		return nil, notFound(err, "PagesDomain")
+	}
+	return d, s.fill(ctx, d)
+}
+
+// Certificate is a certificate and its key, both in PEM; both empty to take the
+// present one away.
+type Certificate struct{ PEM, Key string }
+
+// NewDomain is what a domain is made of.
+type NewDomain struct {
+	Name        string
+	AutoSSL     bool
+	Certificate *Certificate
+}
+
+// CreateDomain adds a domain to a project; who may: see Domains. Invalid when
+// the name or the certificate can not be taken, or another project has it.
+func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.Ref, n NewDomain) (*Domain, error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	wrong := map[string][]string{}
+	now := s.Now()
+	d := &Domain{
+		ProjectID: in.ID, ProjectPath: in.FullPath, Name: s.domainName(wrong, n.Name), AutoSSL: n.AutoSSL,
+		Code: secret.Token(""), CreatedAt: now, UpdatedAt: now,
+	}
+	if n.Certificate != nil {
+		s.setCertificate(wrong, d, *n.Certificate)
+	}
+	if err := invalid(wrong); err != nil {
+		return nil, err
+	}
+	if err := s.fill(ctx, d); err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertDomain(ctx, tx, d); err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, by, in, d, "pages_domain_created", audit.Details{Add: "pages_domain"}); err != nil {
+			return err
+		}
+		return s.follow(ctx, tx, d)
+	})
+	if db.IsUnique(err, "pages_domains_domain") {
+		return nil, errs.InvalidField("domain", "has already been taken")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create domain: %w", err)
+	}
+	return d, nil
+}
+
+// follow adds the work that a new or changed domain asks for.
+func (s *Service) follow(ctx context.Context, tx *db.Tx, d *Domain) error {
+	if d.Verification && d.VerifiedAt == nil {
+		if err := s.Queue.Add(ctx, tx, domainWork{d.ID}, queue.Unique()); err != nil {
+			return err
+		}
+	}
+	if d.AutoSSL && s.ACME.On() && d.Source != AutoCertificate {
+		return s.Queue.Add(ctx, tx, certificateWork{DomainID: d.ID}, queue.Unique())
+	}
+	return nil
+}
+
+// DomainChange is what may be changed of a domain; nil keeps what is.
+type DomainChange struct {
+	AutoSSL     *bool
+	Certificate *Certificate
+}
+
+// UpdateDomain changes a domain; who may: see Domains. A certificate that is
+// taken away turns automatic ones off. NotFound; Invalid.
+func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string, c DomainChange) (*Domain, error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var d *Domain
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if d, err = s.lockDomain(ctx, tx, in.ID, lookedUp(name)); err != nil {
+			return err
+		}
+		d.Verification = settings.PagesVerification
+		wrong := map[string][]string{}
+		changed := ""
+		if c.Certificate != nil {
+			changed = "certificate"
+			s.setCertificate(wrong, d, *c.Certificate)
+			if *c.Certificate == (Certificate{}) {
+				d.AutoSSL = false
+			}
+		}
+		if c.AutoSSL != nil && *c.AutoSSL != d.AutoSSL {
+			d.AutoSSL = *c.AutoSSL
+			changed = joined(changed, "auto_ssl_enabled")
+		}
+		if err := invalid(wrong); err != nil {
+			return err
+		}
+		if !d.AutoSSL {
+			d.AutoSSLError = ""
+		}
+		d.UpdatedAt = s.Now()
+		if err := saveDomain(ctx, tx, d); err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, by, in, d, "pages_domain_updated", audit.Details{Change: joined("pages_domain", changed)}); err != nil {
+			return err
+		}
+		return s.follow(ctx, tx, d)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update domain %q: %w", name, err)
+	}
+	d.ProjectPath = in.FullPath
+	return d, s.fill(ctx, d)
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ", " + b
+}
+
+func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, name string) (*Domain, error) {
+	d, err := findDomain(ctx, tx, projectID, name)
+	if err != nil {
+		return nil, notFound(err, "PagesDomain")
+	}
+	if err := tx.Lock(ctx, "pages_domains", d.ID); err != nil {
+		return nil, err
+	}
+	d, err = findDomain(ctx, tx, projectID, name)
+	return d, notFound(err, "PagesDomain")
+}
+
+// setCertificate takes over a certificate once it has been checked.
+func (s *Service) setCertificate(wrong map[string][]string, d *Domain, c Certificate) {
+	if c == (Certificate{}) {
+		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt = "", "", NoCertificate, nil
+		return
+	}
+	fault := func(field string, err error) {
+		if f, ok := errors.AsType[cert.Fault](err); ok {
+			wrong[field] = append(wrong[field], f.Error())
+		}
+	}
+	chain, err := cert.Parse(c.PEM)
+	fault("certificate", err)
+	key, keyErr := cert.ParseKey(c.Key)
+	fault("key", keyErr)
+	if err != nil || keyErr != nil {
+		return
+	}
+	fault("key", chain.Matches(key))
+	fault("certificate", chain.CheckTime(s.Now()))
+	s.putCertificate(d, c, chain, UserCertificate)
+}
+
+func (s *Service) putCertificate(d *Domain, c Certificate, chain cert.Chain, from Source) {
+	at := chain.ExpiresAt()
+	d.Certificate, d.Source, d.ExpiresAt = c.PEM, from, &at
+	d.sealedKey = s.Keys.Seal([]byte(c.Key), d.place())
+}
+
+// DeleteDomain takes a domain from a project; who may: see Domains. NotFound.
+func (s *Service) DeleteDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		d, err := s.lockDomain(ctx, tx, in.ID, lookedUp(name))
+		if err != nil {
+			return err
+		}
+		if err := deleteDomain(ctx, tx, d); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, in, d, "pages_domain_deleted", audit.Details{Remove: "pages_domain"})
+	})
+	if err != nil {
+		return fmt.Errorf("delete domain %q: %w", name, err)
+	}
+	return nil
+}
+
+// record writes an audit event about a domain of a project.
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, d *Domain, kind string, details audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
+		Target: audit.Target{Type: "PagesDomain", ID: d.ID, Details: d.Name}, Details: details,
+	})
+}

@@ -1,0 +1,61 @@
+package pages
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// maxName is how long a domain may be.
+const maxName = 253
+
+// domainName checks the name of a new domain and gives the form in which it is
+// kept.
+func (s *Service) domainName(wrong map[string][]string, text string) string {
+	name := lookedUp(text)
+	ours := s.Place.Host()
+	external := ""
+	if u, err := url.Parse(s.Place.External); err == nil {
+		external = strings.ToLower(u.Hostname())
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		wrong["domain"] = []string{"can't be blank"}
+	case !hostname(name):
+		wrong["domain"] = []string{"is not a valid name of a host"}
+	case ours != "" && (name == ours || strings.HasSuffix(name, "."+ours)), name == external:
+		wrong["domain"] = []string{"*." + ours + " is a reserved name"}
+	}
+	return name
+}
+
+// lookedUp is a name in the form in which it is kept: what people write of
+// other alphabets as the DNS has it.
+func lookedUp(text string) string {
+	name := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), "."))
+	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+		return ascii
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "")
+}
+
+// hostname tells whether a name can be looked up in the DNS, has more than one
+// label, and is no address.
+func hostname(name string) bool {
+	if len(name) > maxName || !strings.Contains(name, ".") {
+		return false
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return false
+	}
+	labels := strings.Split(name, ".")
+	for _, label := range labels {
+		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return strings.Trim(labels[len(labels)-1], "0123456789") != ""
+}

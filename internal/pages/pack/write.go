@@ -1,0 +1,300 @@
+package pack
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/andybalholm/brotli"
+
+	"svc/internal/errs"
+)
+
+// Limits bound a site.
+type Limits struct {
+	Files int
+	Bytes int64 // 0 is no limit
+}
+
+// Stats tell how large a site is.
+type Stats struct {
+	Files int
+	Bytes int64
+}
+
+const (
+	// maxCopied is the size up to which files have compressed copies: they are
+	// made in memory.
+	maxCopied = 8 << 20
+	minCopied = 512
+	// maxHops is how many links are followed from one file to another.
+	maxHops = 8
+	maxLink = 4096
+)
+
+// Write makes a pack of what an archive has in a directory; "." is all of it.
+// Unprocessable, with a sentence for the one who made the archive, when it is
+// over a limit or holds what can not be published: a link that leads out of the
+// site or nowhere, a name that is no plain path. Files whose name begins with a
+// dot, and what is in such directories, are left out, but for .well-known.
+func Write(ctx context.Context, w io.Writer, from *zip.Reader, dir string, l Limits) (Stats, error) {
+	files, err := collect(from, dir, l)
+	if err != nil {
+		return Stats{}, err
+	}
+	out := &writer{zip: zip.NewWriter(w), names: files, left: l.Bytes, limited: l.Bytes > 0}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := ctx.Err(); err != nil {
+			return Stats{}, err
+		}
+		if err := out.add(name, files[name]); err != nil {
+			return Stats{}, err
+		}
+	}
+	if err := out.zip.Close(); err != nil {
+		return Stats{}, fmt.Errorf("write pack: %w", err)
+	}
+	return out.stats, nil
+}
+
+// collect finds the files of the site, links among them as what they lead to.
+func collect(from *zip.Reader, dir string, l Limits) (map[string]*zip.File, error) {
+	prefix := ""
+	if dir != "." {
+		prefix = dir + "/"
+	}
+	all, there := map[string]*zip.File{}, false
+	for _, f := range from.File {
+		name, within := strings.CutPrefix(f.Name, prefix)
+		if !within {
+			continue
+		}
+		there = true
+		if f.Mode().IsDir() || strings.HasSuffix(name, "/") || hidden(name) {
+			continue
+		}
+		if !plainPath(name) {
+			return nil, errs.Unprocessable("The site has a file with a name that can not be published: %q", cut(name))
+		}
+		if all[name] = f; len(all) > l.Files {
+			return nil, errs.Unprocessable("The site has more than %d files", l.Files)
+		}
+	}
+	switch {
+	case !there:
+		return nil, errs.Unprocessable("The artifacts have no directory %q", cut(dir))
+	case len(all) == 0:
+		return nil, errs.Unprocessable("The directory %q of the artifacts has no files", cut(dir))
+	}
+	files := make(map[string]*zip.File, len(all))
+	for name := range all {
+		f, err := follow(all, name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = f
+	}
+	return files, nil
+}
+
+// plainPath tells whether a name leads to one place only, whoever reads it.
+func plainPath(name string) bool {
+	return fs.ValidPath(name) && name != "." && len(name) <= 4096 && !strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// hidden tells of names that are for programs, and often secret.
+func hidden(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") && part != ".well-known" && part != "." && part != ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// follow gives the file that a name stands for, by way of links.
+func follow(all map[string]*zip.File, name string) (*zip.File, error) {
+	at := name
+	for range maxHops {
+		f := all[at]
+		if f == nil {
+			break
+		}
+		switch kind := f.Mode().Type(); {
+		case kind == 0:
+			return f, nil
+		case kind != fs.ModeSymlink:
+			return nil, errs.Unprocessable("%q is neither a file nor a link", cut(name))
+		}
+		to, err := linkTarget(f)
+		if err != nil {
+			return nil, err
+		}
+		if path.IsAbs(to) || strings.Contains(to, `\`) {
+			break
+		}
+		at = path.Join(path.Dir(at), to)
+	}
+	return nil, errs.Unprocessable("The link %q leads to no file of the site", cut(name))
+}
+
+func linkTarget(f *zip.File) (string, error) {
+	r, err := f.Open()
+	if err != nil {
+		return "", broken(f, err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxLink))
+	if err != nil {
+		return "", broken(f, err)
+	}
+	return string(text), nil
+}
+
+func broken(f *zip.File, err error) error {
+	return errs.Unprocessable("The file %q of the artifacts can not be read", cut(f.Name)).Because(err)
+}
+
+// cut bounds what is told of a name.
+func cut(name string) string {
+	if len(name) > 200 {
+		name = name[:200] + "…"
+	}
+	return strings.ToValidUTF8(name, "?")
+}
+
+type writer struct {
+	zip     *zip.Writer
+	names   map[string]*zip.File
+	stats   Stats
+	limited bool
+	left    int64
+}
+
+// add writes a file, and its copies.
+func (w *writer) add(name string, f *zip.File) error {
+	size := int64(f.UncompressedSize64)
+	if size < 0 || w.limited && size > w.left {
+		return errs.Unprocessable("The site is over the limit of its size")
+	}
+	in, err := f.Open()
+	if err != nil {
+		return broken(f, err)
+	}
+	defer in.Close()
+	head := header(plainDir, name)
+	out, err := w.zip.CreateHeader(head)
+	if err != nil {
+		return fmt.Errorf("write pack: %w", err)
+	}
+	sum := sha256.New()
+	to := io.MultiWriter(out, sum)
+	var kept bytes.Buffer
+	copied := size >= minCopied && size <= maxCopied && compressible(name)
+	if copied {
+		to = io.MultiWriter(out, sum, &kept)
+	}
+	n, err := io.Copy(to, io.LimitReader(in, size+1))
+	if err != nil {
+		return broken(f, err)
+	}
+	if n != size { // what an archive says of itself need not be true
+		return errs.Unprocessable("The file %q of the artifacts has another size than the archive says", cut(f.Name))
+	}
+	head.Comment = hex.EncodeToString(sum.Sum(nil)[:16])
+	w.left -= n
+	w.stats.Files++
+	w.stats.Bytes += n
+	if copied {
+		return w.copies(name, kept.Bytes())
+	}
+	return nil
+}
+
+func header(dir, name string) *zip.FileHeader {
+	return &zip.FileHeader{Name: dir + name, Method: zip.Store, Modified: time.Unix(0, 0).UTC()}
+}
+
+// copies adds what is smaller by a tenth and more.
+func (w *writer) copies(name string, content []byte) error {
+	for _, c := range []struct {
+		dir, suffix string
+		make        func(io.Writer) io.WriteCloser
+	}{
+		{brotliDir, ".br", func(to io.Writer) io.WriteCloser { return brotli.NewWriterLevel(to, 5) }},
+		{gzipDir, ".gz", func(to io.Writer) io.WriteCloser { return gzip.NewWriter(to) }},
+	} {
+		if w.names[name+c.suffix] != nil {
+			continue // the site brings its own
+		}
+		var small bytes.Buffer
+		z := c.make(&small)
+		if _, err := z.Write(content); err != nil {
+			return fmt.Errorf("write pack: %w", err)
+		}
+		if err := z.Close(); err != nil {
+			return fmt.Errorf("write pack: %w", err)
+		}
+		if small.Len() > len(content)/10*9 {
+			continue
+		}
+		out, err := w.zip.CreateHeader(header(c.dir, name))
+		if err != nil {
+			return fmt.Errorf("write pack: %w", err)
+		}
+		if _, err := out.Write(small.Bytes()); err != nil {
+			return fmt.Errorf("write pack: %w", err)
+		}
+	}
+	return nil
+}
+
+// compressible tells by its name whether a file is text of some kind.
+func compressible(name string) bool {
+	kind, _, _ := strings.Cut(Type(name), ";")
+	switch kind {
+	case "application/json", "application/xml", "application/wasm", "application/javascript", "application/manifest+json",
+		"application/rss+xml", "application/atom+xml", "application/xhtml+xml", "image/svg+xml", "application/vnd.ms-fontobject",
+		"font/ttf", "font/otf", "image/bmp", "image/x-icon", "application/ld+json", "application/geo+json":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/")
+}
+
+// types are those that the tables of systems lack or disagree on: a site looks
+// the same wherever it is served.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".xhtml": "application/xhtml+xml",
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
+	".json": "application/json", ".map": "application/json", ".webmanifest": "application/manifest+json",
+	".txt": "text/plain; charset=utf-8", ".text": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8",
+	".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".xml": "text/xml; charset=utf-8",
+	".rss": "application/rss+xml", ".atom": "application/atom+xml", ".svg": "image/svg+xml", ".png": "image/png",
+	".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".avif": "image/avif",
+	".ico": "image/x-icon", ".bmp": "image/bmp", ".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
+	".eot": "application/vnd.ms-fontobject", ".wasm": "application/wasm", ".pdf": "application/pdf", ".zip": "application/zip",
+	".gz": "application/gzip", ".br": "application/octet-stream", ".mp4": "video/mp4", ".webm": "video/webm", ".mp3": "audio/mpeg",
+	".ogg": "audio/ogg", ".wav": "audio/wav", ".geojson": "application/geo+json", ".jsonld": "application/ld+json",
+}
+
+// Type is the content type of a file by its name; empty when that says nothing.
+func Type(name string) string {
+	ext := strings.ToLower(path.Ext(name))
+	if kind, known := types[ext]; known {
+		return kind
+	}
+	return mime.TypeByExtension(ext)
+}

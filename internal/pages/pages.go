@@ -1,0 +1,141 @@
+// Package pages is the sites that projects publish: what a job leaves behind is
+// shown on a host of its own or below that of its namespace, and on domains
+// that its owners bring, with their certificates.
+package pages
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/blob"
+	"svc/internal/ci"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/notice"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/secret"
+	"svc/internal/setting"
+)
+
+// Deps are what the service needs.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Blobs    blob.Store
+	Keys     *secret.Keyring
+	Notices  *notice.Bus
+	Settings *setting.Service
+	Projects *project.Service
+	CI       *ci.Service
+	Log      *slog.Logger
+	Now      func() time.Time
+
+	Place    Place
+	ACME     ACME
+	Name     string // of the service, in the names of DNS records
+	CacheDir string // for archives whose store is not on this machine
+	// LookupTXT asks the DNS; nil is the one of the system.
+	LookupTXT func(ctx context.Context, name string) ([]string, error)
+}
+
+// Place is where sites are.
+type Place struct {
+	URL      string // below whose host they are, without a slash at its end
+	External string // the address of the installation itself
+	TLS      bool   // domains of their own are served over TLS too
+	TLSPort  string // of those; empty for the usual one
+}
+
+// Host is the host below which sites are.
+func (p Place) Host() string {
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}
+
+// Secure tells whether sites below the host are reached over TLS.
+func (p Place) Secure() bool { return strings.HasPrefix(p.URL, "https://") }
+
+// Below is the address of a host below the one of the sites.
+func (p Place) Below(label string) string {
+	scheme, rest, _ := strings.Cut(p.URL, "://")
+	return scheme + "://" + label + "." + rest
+}
+
+// AuthHost is the host on which visitors of private sites come back from the
+// sign-in. No namespace has its name.
+func (p Place) AuthHost() string { return "projects." + p.Host() }
+
+// Service is the sites of the installation.
+type Service struct {
+	Deps
+	routes routes
+	packs  packs
+	certs  certs
+	issuer issuer
+}
+
+// topic is the notice that a site, a domain or a certificate has changed. It
+// concerns all of them: they are few, and read anew by who is asked for one.
+const topic = "pages"
+
+// New makes the service, takes on its background work, and follows the jobs.
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	if s.LookupTXT == nil {
+		s.LookupTXT = net.DefaultResolver.LookupTXT
+	}
+	s.packs.open = map[string]*opened{}
+	queue.Handle(s.Queue, s.publish, queue.Timeout(time.Hour))
+	queue.Handle(s.Queue, s.obtain, queue.Timeout(10*time.Minute))
+	queue.Handle(s.Queue, s.checkDomain)
+	s.Queue.Every("pages_sweep", time.Minute, s.Sweep)
+	s.Queue.Every("pages_certificates", time.Hour, s.RenewCertificates)
+	s.Queue.Every("pages_domains", 6*time.Hour, s.CheckDomains)
+	d.CI.OnEnd(s.jobEnded)
+	d.Projects.OnRemove(s.removeProjects)
+	drop := func() { s.routes.drop(); s.certs.drop() }
+	d.Notices.Subscribe(topic, func(string) { drop() })
+	d.Projects.OnChange(drop)
+	d.DB.OnWrite([]string{"pages_domains", "pages_projects", "pages_sites"}, func(ctx context.Context, tx *db.Tx) error {
+		return s.Notices.Send(ctx, tx, topic, "all")
+	})
+	return s
+}
+
+// require gives a project whose Pages are turned on to those who keep it:
+// Maintainers and above.
+func (s *Service) require(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	if err != nil {
+		return nil, err
+	}
+	if p.Settings.Pages == project.Disabled {
+		return nil, errs.NotFound("")
+	}
+	return p, nil
+}
+
+// notFound names the missing thing when the store found no row.
+func notFound(err error, thing string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(thing)
+	}
+	return err
+}
+
+func invalid(wrong map[string][]string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+}

@@ -1,0 +1,223 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"svc/internal/blob"
+	"svc/internal/ci"
+	"svc/internal/ci/config"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/pages/pack"
+	"svc/internal/secret"
+)
+
+// maxFiles is how many files a site may have.
+const maxFiles = 200_000
+
+// writeTime is how long an archive may take to be written; what is not shown
+// by then was left by a crash.
+const writeTime = 24 * time.Hour
+
+// publishWork shows what a job has left behind.
+type publishWork struct {
+	ProjectID int64      `json:"project_id"`
+	JobID     int64      `json:"job_id"`
+	Root      string     `json:"root"`
+	Prefix    string     `json:"prefix,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// Kind names the work in the queue.
+func (publishWork) Kind() string { return "pages_publish" }
+
+// jobEnded has a job that succeeded publish its site, in the transaction of its
+// end.
+func (s *Service) jobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
+	p := j.Options.Pages
+	if p == nil || j.Status != flow.Success {
+		return nil
+	}
+	w := publishWork{ProjectID: j.ProjectID, JobID: j.ID, Root: path.Clean(strings.Trim(p.Publish, "/")), Prefix: prefixLabel(p.PathPrefix)}
+	if d, err := config.ParseDuration(p.ExpireIn); err == nil && d > 0 && p.ExpireIn != "" {
+		at := s.Now().Add(d)
+		w.ExpiresAt = &at
+	}
+	return s.Queue.Add(ctx, tx, w)
+}
+
+// prefixLabel makes one segment of a path of what a job calls its prefix.
+func prefixLabel(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text))
+	return strings.Trim(text[:min(len(text), 63)], "-.")
+}
+
+// publish makes a pack of the artifacts of a job, beside what is shown, and
+// then shows that. A site that can not be shown is told of, and the one before
+// stays.
+func (s *Service) publish(ctx context.Context, w publishWork) error {
+	site := &Site{
+		ProjectID: w.ProjectID, JobID: w.JobID, Prefix: w.Prefix, Root: w.Root, ExpiresAt: w.ExpiresAt, CreatedAt: s.Now(),
+		blob: fmt.Sprintf("pages/%02x/%d/%d-%s", uint8(w.ProjectID), w.ProjectID, w.JobID, secret.Token("")[:12]),
+	}
+	err := s.writePack(ctx, site)
+	if kind := errs.KindOf(err); kind == errs.KindUnprocessable || kind == errs.KindNotFound {
+		return s.publishFailed(ctx, w, err)
+	}
+	if err != nil {
+		return fmt.Errorf("publish job %d: %w", w.JobID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.show(ctx, tx, site) })
+	if db.IsForeignKey(err) {
+		return nil // the project is gone; the archive goes with what crashes leave
+	}
+	if err != nil {
+		return fmt.Errorf("publish job %d: %w", w.JobID, err)
+	}
+	return nil
+}
+
+// writePack stores the archive of a site, of which a row says that it is to go
+// unless it is shown.
+func (s *Service) writePack(ctx context.Context, site *Site) error {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := s.CI.ReadArchive(ctx, site.JobID)
+	if errs.Is(err, errs.KindNotFound) {
+		return errs.Unprocessable("The job has no artifacts").Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := leave(ctx, s.DB, site.blob, s.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	out, in := io.Pipe()
+	var stats pack.Stats
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		stats, err = pack.Write(ctx, in, from, site.Root, pack.Limits{Files: maxFiles, Bytes: int64(settings.MaxPagesMegabytes) << 20})
+		in.CloseWithError(err)
+		written <- err
+	}()
+	_, err = s.Blobs.Put(ctx, site.blob, out, blob.Options{ContentType: "application/zip"})
+	_ = out.Close() // ends the writer, if the store gave up
+	if cause := <-written; cause != nil && !errors.Is(cause, io.ErrClosedPipe) {
+		return cause
+	}
+	site.Files, site.Size = int64(stats.Files), stats.Bytes
+	return err
+}
+
+// show switches a site over to an archive that is written. A job that was
+// started later wins, whichever ends first.
+func (s *Service) show(ctx context.Context, tx *db.Tx, site *Site) error {
+	if err := tx.Lock(ctx, "projects", site.ProjectID); err != nil {
+		return err
+	}
+	old, err := findSite(ctx, tx, site.ProjectID, site.Prefix)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		return err
+	}
+	had := err == nil
+	if had && old.JobID > site.JobID {
+		return leave(ctx, tx, site.blob, s.Now())
+	}
+	if err := saveSite(ctx, tx, site); err != nil {
+		return err
+	}
+	if had {
+		if err := leave(ctx, tx, old.blob, s.Now().Add(keptAfter)); err != nil {
+			return err
+		}
+	}
+	if err := unleave(ctx, tx, site.blob); err != nil {
+		return err
+	}
+	t, err := findSettings(ctx, tx, site.ProjectID)
+	if err != nil || t.Failure == "" {
+		return err
+	}
+	t.Failure, t.FailedJobID, t.FailedAt = "", nil, nil
+	return saveSettings(ctx, tx, site.ProjectID, t)
+}
+
+// publishFailed notes for the people of the project why a job did not publish.
+func (s *Service) publishFailed(ctx context.Context, w publishWork, cause error) error {
+	text := "The site could not be published"
+	if e, ok := errors.AsType[*errs.Error](cause); ok && e.Kind == errs.KindUnprocessable {
+		text = e.Text
+	}
+	s.Log.WarnContext(ctx, "a site could not be published", "project", w.ProjectID, "job", w.JobID, "error", cause)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", w.ProjectID); err != nil {
+			return err
+		}
+		t, err := findSettings(ctx, tx, w.ProjectID)
+		if err != nil {
+			return err
+		}
+		now := s.Now()
+		t.Failure, t.FailedJobID, t.FailedAt = text, &w.JobID, &now
+		return saveSettings(ctx, tx, w.ProjectID, t)
+	})
+	if db.IsForeignKey(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("publish job %d: %w", w.JobID, err)
+	}
+	return nil
+}
+
+// Sweep ends sites whose time has come, and removes archives that are not
+// shown.
+func (s *Service) Sweep(ctx context.Context) error {
+	over, err := expiredSites(ctx, s.DB, s.Now())
+	if err != nil {
+		return fmt.Errorf("sweep pages: %w", err)
+	}
+	for _, site := range over {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+			err := deleteSite(ctx, tx, site.ID, site.blob)
+			if errors.Is(err, db.ErrNoRows) { // it shows something else by now
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return leave(ctx, tx, site.blob, s.Now().Add(keptAfter))
+		})
+		if err != nil {
+			return fmt.Errorf("sweep pages: %w", err)
+		}
+	}
+	left, err := leftovers(ctx, s.DB, s.Now())
+	if err != nil {
+		return fmt.Errorf("sweep pages: %w", err)
+	}
+	for _, key := range left {
+		if err := s.Blobs.Delete(ctx, key); err != nil {
+			return fmt.Errorf("sweep pages: %w", err)
+		}
+		if err := unleave(ctx, s.DB, key); err != nil {
+			return fmt.Errorf("sweep pages: %w", err)
+		}
+	}
+	return nil
+}

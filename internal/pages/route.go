@@ -1,0 +1,269 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Route is a site as it is shown on a host.
+type Route struct {
+	ProjectID int64
+	Base      string // where the site begins on the host: /group/project, or empty
+	HTTPS     bool   // visitors are sent there over TLS
+	// Elsewhere is the address that shows the site instead, without a slash at
+	// its end; empty when this one does.
+	Elsewhere string
+
+	access     project.Feature
+	visibility project.Visibility
+	sites      map[string]*Version // by prefix
+}
+
+// Version is what a site shows now.
+type Version struct {
+	At   time.Time // it was published
+	blob string
+}
+
+// Open tells whether everybody may see the site.
+func (r *Route) Open() bool {
+	return r.access == project.Everyone || r.access == project.Enabled && r.visibility == project.Public
+}
+
+// Pick gives the version for a path below the base, which it cuts where another
+// site of the project begins; nil when there is none.
+func (r *Route) Pick(path string) (v *Version, base, rest string) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if v = r.sites[first]; v != nil && first != "" {
+		base = "/" + first
+		return v, base, strings.TrimPrefix(path, base)
+	}
+	return r.sites[""], "", path
+}
+
+// routeRow is a site with what is needed to show it.
+type routeRow struct {
+	site       Site
+	path       string // full path of the project
+	visibility project.Visibility
+	access     project.Feature
+	settings   Settings
+}
+
+// host is all that is shown on a host.
+type host struct {
+	routes map[string]*Route // by base, in lower case
+	deep   int               // the most segments that a base has
+	loaded time.Time
+}
+
+const (
+	// routesTTL bounds how long is believed what was found, even if no notice of
+	// a change arrives.
+	routesTTL = 10 * time.Second
+	// hostsMax bounds what is kept.
+	hostsMax = 5000
+)
+
+// routes are the hosts that were asked for last.
+type routes struct {
+	mu      sync.RWMutex
+	hosts   map[string]*host
+	dropped int
+}
+
+func (r *routes) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hosts = nil
+	r.dropped++
+}
+
+func (r *routes) get(name string, now time.Time) (h *host, drops int) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if h = r.hosts[name]; h != nil && now.Sub(h.loaded) < routesTTL {
+		return h, 0
+	}
+	return nil, r.dropped
+}
+
+// put keeps what was read unless something changed since.
+func (r *routes) put(name string, h *host, drops int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dropped != drops {
+		return
+	}
+	if r.hosts == nil || len(r.hosts) >= hostsMax {
+		r.hosts = map[string]*host{}
+	}
+	r.hosts[name] = h
+}
+
+// Resolve gives the site that a host, in lower case and without its port, shows
+// under a path. It asks nobody who he is: see Admit. NotFound.
+func (s *Service) Resolve(ctx context.Context, name, path string) (*Route, error) {
+	h, err := s.host(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	// The deepest base comes first: the site of a namespace itself is at the
+	// root of the host.
+	rest := strings.ToLower(path)
+	ends := make([]int, 1, 8)
+	for i := 1; i <= len(rest) && len(ends) <= h.deep; i++ {
+		if i == len(rest) || rest[i] == '/' {
+			ends = append(ends, i)
+		}
+	}
+	for i := len(ends) - 1; i >= 0; i-- {
+		if r := h.routes[rest[:ends[i]]]; r != nil {
+			return r, nil
+		}
+	}
+	return nil, errs.NotFound("")
+}
+
+func (s *Service) host(ctx context.Context, name string) (*host, error) {
+	now := s.Now()
+	drops := -1 // so that nothing is kept
+	if s.Notices.Healthy() {
+		var h *host
+		if h, drops = s.routes.get(name, now); h != nil {
+			return h, nil
+		}
+	}
+	h, err := s.findHost(ctx, name, now)
+	if err != nil {
+		return nil, fmt.Errorf("find host: %w", err)
+	}
+	s.routes.put(name, h, drops)
+	return h, nil
+}
+
+func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*host, error) {
+	h := &host{routes: map[string]*Route{}, loaded: now}
+	if label, below := strings.CutSuffix(name, "."+s.Place.Host()); below && label != "" {
+		rows, err := routesLabeled(ctx, s.DB, label, now)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > 0 {
+			h.add("", rows, s.Place.Secure(), name, s)
+			return h, nil
+		}
+		if rows, err = routesBelow(ctx, s.DB, label, now); err != nil {
+			return nil, err
+		}
+		byPath := map[string][]routeRow{}
+		for _, row := range rows {
+			byPath[row.path] = append(byPath[row.path], row)
+		}
+		for path, rows := range byPath {
+			_, rest, _ := strings.Cut(path, "/")
+			if strings.EqualFold(rest, name) {
+				rest = ""
+			} else {
+				rest = "/" + rest
+			}
+			h.add(rest, rows, s.Place.Secure(), name, s)
+		}
+		return h, nil
+	}
+	d, err := findDomainByName(ctx, s.DB, name)
+	if errors.Is(err, db.ErrNoRows) {
+		return h, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fill(ctx, d); err != nil {
+		return nil, err
+	}
+	if !s.enabled(d) {
+		return h, nil
+	}
+	rows, err := routesOf(ctx, s.DB, d.ProjectID, now)
+	if err != nil {
+		return nil, err
+	}
+	h.add("", rows, s.Place.TLS && d.Certificate != "", name, s)
+	return h, nil
+}
+
+// enabled tells whether a domain shows its site.
+func (s *Service) enabled(d *Domain) bool {
+	return !d.Verification || d.Verified() && d.EnabledUntil != nil && s.Now().Before(*d.EnabledUntil)
+}
+
+// add adds the sites of one project, which all have the same settings.
+func (h *host) add(base string, rows []routeRow, secure bool, name string, s *Service) {
+	if len(rows) == 0 || rows[0].access == project.Disabled {
+		return
+	}
+	first := rows[0]
+	r := &Route{
+		ProjectID: first.site.ProjectID, Base: base, HTTPS: secure && first.settings.HTTPSOnly,
+		access: first.access, visibility: first.visibility, sites: map[string]*Version{},
+	}
+	for _, row := range rows {
+		r.sites[row.site.Prefix] = &Version{At: row.site.CreatedAt, blob: row.site.blob}
+	}
+	label := first.settings.label + "." + s.Place.Host()
+	switch primary := first.settings.PrimaryDomain; {
+	case primary != "" && primary != name:
+		r.Elsewhere = "http://" + primary
+		if s.Place.TLS && first.settings.HTTPSOnly {
+			r.Elsewhere = "https://" + primary + portOf(s.Place.TLSPort)
+		}
+	case primary == "" && first.settings.UniqueDomain && strings.HasSuffix(name, "."+s.Place.Host()) && name != label:
+		r.Elsewhere = s.Place.Below(first.settings.label)
+	}
+	h.routes[strings.ToLower(base)] = r
+	h.deep = max(h.deep, strings.Count(base, "/"))
+}
+
+func portOf(port string) string {
+	if port == "" {
+		return ""
+	}
+	return ":" + port
+}
+
+// Admit refuses everybody who may not see a site: NotFound. A site of members
+// is for Guests and above.
+func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
+	if r.Open() {
+		return nil
+	}
+	p, err := s.Projects.Glance(ctx, by, project.RefTo(r.ProjectID))
+	if err != nil {
+		return err
+	}
+	if r.access == project.MembersOnly && p.Access.Level() < project.Guest && !by.Admin && !by.Auditor {
+		return errs.NotFound("")
+	}
+	return nil
+}
+
+// Access refuses everybody who may not see the site of a project: NotFound.
+func (s *Service) Access(ctx context.Context, by actor.Actor, ref project.Ref) error {
+	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
+	if err != nil {
+		return err
+	}
+	if p.Settings.Pages == project.Disabled {
+		return errs.NotFound("")
+	}
+	return s.Admit(ctx, by, &Route{ProjectID: p.ID, access: p.Settings.Pages, visibility: p.Visibility})
+}

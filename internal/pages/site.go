@@ -1,0 +1,256 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// Site is what a project shows: the files that a job left behind.
+type Site struct {
+	ID        int64
+	ProjectID int64
+	Prefix    string // below the address of the project; empty for the site itself
+	JobID     int64
+	Root      string // the directory of the artifacts
+	Files     int64
+	Size      int64
+	ExpiresAt *time.Time
+	CreatedAt time.Time
+
+	URL  string
+	blob string
+}
+
+// Settings are how a project shows its sites.
+type Settings struct {
+	HTTPSOnly     bool // where that can be
+	UniqueDomain  bool // it has a host of its own
+	PrimaryDomain string
+	Failure       string // why the last job could not publish
+	FailedJobID   *int64
+	FailedAt      *time.Time
+
+	label string // of the host of its own
+}
+
+// Overview is the Pages of a project.
+type Overview struct {
+	Settings
+	URL   string
+	Sites []*Site // by prefix
+}
+
+// Published tells whether there is anything to see.
+func (o *Overview) Published() bool { return len(o.Sites) > 0 }
+
+// Overview gives the settings and sites of a project; who may: see Domains.
+func (s *Service) Overview(ctx context.Context, by actor.Actor, ref project.Ref) (*Overview, error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.overview(ctx, in)
+}
+
+func (s *Service) overview(ctx context.Context, in *project.Project) (*Overview, error) {
+	t, err := findSettings(ctx, s.DB, in.ID)
+	if err != nil {
+		return nil, fmt.Errorf("pages of project %d: %w", in.ID, err)
+	}
+	o := &Overview{Settings: t, URL: s.address(in.FullPath, t)}
+	if o.Sites, err = sitesOf(ctx, s.DB, in.ID); err != nil {
+		return nil, fmt.Errorf("pages of project %d: %w", in.ID, err)
+	}
+	for _, one := range o.Sites {
+		if one.URL = o.URL; one.Prefix != "" {
+			one.URL = strings.TrimSuffix(o.URL, "/") + "/" + one.Prefix
+		}
+	}
+	return o, nil
+}
+
+// address is where the site of a project is.
+func (s *Service) address(fullPath string, t Settings) string {
+	if t.UniqueDomain && t.label != "" {
+		return s.Place.Below(t.label)
+	}
+	top, rest, _ := strings.Cut(fullPath, "/")
+	top = strings.ToLower(top)
+	if strings.EqualFold(rest, top+"."+s.Place.Host()) {
+		return s.Place.Below(top)
+	}
+	return s.Place.Below(top) + "/" + rest
+}
+
+// Address is where the site of a project is, as its settings are now, for those
+// to whom the project was given; empty when nothing is published or its Pages
+// are turned off.
+func (s *Service) Address(ctx context.Context, in *project.Project) (string, error) {
+	if in.Settings.Pages == project.Disabled {
+		return "", nil
+	}
+	if _, err := findSite(ctx, s.DB, in.ID, ""); errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	t, err := findSettings(ctx, s.DB, in.ID)
+	if err != nil {
+		return "", err
+	}
+	return s.address(in.FullPath, t), nil
+}
+
+// Change is what may be changed of how a project shows its sites; nil keeps
+// what is.
+type Change struct {
+	HTTPSOnly     *bool
+	UniqueDomain  *bool
+	PrimaryDomain *string // empty for none
+}
+
+// Update changes how a project shows its sites; who may: see Domains. Invalid
+// when the primary domain is none of the project's.
+func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Overview, error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", in.ID); err != nil {
+			return err
+		}
+		t, err := findSettings(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		was := t
+		if c.HTTPSOnly != nil {
+			t.HTTPSOnly = *c.HTTPSOnly
+		}
+		if c.UniqueDomain != nil {
+			if t.UniqueDomain = *c.UniqueDomain; t.UniqueDomain && t.label == "" {
+				t.label = uniqueLabel(in)
+			}
+		}
+		if c.PrimaryDomain != nil {
+			if t.PrimaryDomain, err = s.ownDomain(ctx, tx, in.ID, *c.PrimaryDomain); err != nil {
+				return err
+			}
+		}
+		if t == was {
+			return nil
+		}
+		if err := saveSettings(ctx, tx, in.ID, t); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "pages_settings_updated", Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
+			Details: audit.Details{Change: "pages", From: was.String(), To: t.String()},
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update pages of project %d: %w", in.ID, err)
+	}
+	return s.overview(ctx, in)
+}
+
+// String is what audit events tell of the settings.
+func (t Settings) String() string {
+	return fmt.Sprintf("https only: %t, unique domain: %t, primary domain: %q", t.HTTPSOnly, t.UniqueDomain, t.PrimaryDomain)
+}
+
+// uniqueLabel is a label of the DNS that no namespace has: it ends in digits
+// that nobody could guess.
+func uniqueLabel(in *project.Project) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(in.Path)), "-")
+	name = strings.Trim(name[:min(len(name), 40)], "-")
+	if name == "" {
+		name = "site"
+	}
+	return name + "-" + secret.Digest(secret.Token(""))[:16]
+}
+
+func (s *Service) ownDomain(ctx context.Context, tx *db.Tx, projectID int64, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	d, err := findDomain(ctx, tx, projectID, lookedUp(name))
+	if errors.Is(err, db.ErrNoRows) {
+		return "", errs.InvalidField("pages_primary_domain", "is no domain of the project")
+	}
+	if err != nil {
+		return "", err
+	}
+	return d.Name, nil
+}
+
+// keptAfter is how long an archive stays that is not shown any more: answers
+// that are on their way still read from it.
+const keptAfter = 10 * time.Minute
+
+// Unpublish takes the sites of a project away; who may: see Domains. Domains
+// and settings stay.
+func (s *Service) Unpublish(ctx context.Context, by actor.Actor, ref project.Ref) error {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		list, err := sitesOf(ctx, tx, in.ID)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if err := s.leaveAll(ctx, tx, list); err != nil {
+			return err
+		}
+		if err := deleteSites(ctx, tx, in.ID); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "pages_unpublished", Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath}, Details: audit.Details{Remove: "pages"},
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("unpublish pages of project %d: %w", in.ID, err)
+	}
+	return nil
+}
+
+func (s *Service) leaveAll(ctx context.Context, tx *db.Tx, list []*Site) error {
+	for _, one := range list {
+		if err := leave(ctx, tx, one.blob, s.Now().Add(keptAfter)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeProjects takes part when projects go for good: their archives go too.
+func (s *Service) removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+	for _, p := range gone {
+		list, err := sitesOf(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.leaveAll(ctx, tx, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}

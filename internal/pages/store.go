@@ -1,0 +1,94 @@
+package pages
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+)
+
+const domainColumns = `d.id, d.project_id, d.domain, d.auto_ssl, d.auto_ssl_error, d.certificate, d.private_key, d.certificate_source, d.expires_at,
+	d.verification_code, d.verified_at, d.enabled_until, d.created_at, d.updated_at, p.full_path`
+
+const domainTables = `pages_domains d JOIN projects p ON p.id = d.project_id`
+
+func scanDomain(sc db.Scanner) (*Domain, error) {
+	var d Domain
+	var source string
+	err := sc.Scan(&d.ID, &d.ProjectID, &d.Name, &d.AutoSSL, &d.AutoSSLError, &d.Certificate, &d.sealedKey, &source, db.NullTime(&d.ExpiresAt),
+		&d.Code, db.NullTime(&d.VerifiedAt), db.NullTime(&d.EnabledUntil), db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), &d.ProjectPath)
+	d.Source = Source(source)
+	return &d, err
+}
+
+// listDomains lists those of a project, or of all for 0, by name.
+func listDomains(ctx context.Context, d *db.DB, projectID int64, p db.Paging) (db.Page[*Domain], error) {
+	var where db.Where
+	where.And("p.deleted_at IS NULL")
+	if projectID != 0 {
+		where.And("d.project_id = ?", projectID)
+	}
+	return db.List(ctx, d, db.Query[*Domain]{
+		Columns: domainColumns, From: domainTables, Where: where, Order: []db.Order{{Name: "d.domain", Text: true}}, Scan: scanDomain,
+		Keys: func(d *Domain) []any { return []any{d.Name} },
+	}, p)
+}
+
+func findDomain(ctx context.Context, q db.Q, projectID int64, name string) (*Domain, error) {
+	return scanDomain(q.QueryRowContext(ctx, `SELECT `+domainColumns+` FROM `+domainTables+` WHERE d.domain = ? AND d.project_id = ?`, name, projectID))
+}
+
+func findDomainByID(ctx context.Context, q db.Q, id int64) (*Domain, error) {
+	return scanDomain(q.QueryRowContext(ctx, `SELECT `+domainColumns+` FROM `+domainTables+` WHERE d.id = ? AND p.deleted_at IS NULL`, id))
+}
+
+func findDomainByName(ctx context.Context, q db.Q, name string) (*Domain, error) {
+	return scanDomain(q.QueryRowContext(ctx, `SELECT `+domainColumns+` FROM `+domainTables+` WHERE d.domain = ? AND p.deleted_at IS NULL`, name))
+}
+
+// someDomains is how many are worked on at once.
+const someDomains = 500
+
+func domainIDs(ctx context.Context, q db.Q, after int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM pages_domains WHERE id > ? ORDER BY id LIMIT ?`, after, someDomains)
+}
+
+// expiringDomains are those with automatic certificates that have none of that
+// kind, or one that ends before.
+func expiringDomains(ctx context.Context, q db.Q, after int64, before time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM pages_domains WHERE auto_ssl AND id > ? AND (certificate_source <> 'acme' OR expires_at < ?) ORDER BY id LIMIT ?`,
+		after, before, someDomains)
+}
+
+func insertDomain(ctx context.Context, q db.Q, d *Domain) error {
+	return q.QueryRowContext(ctx, `
+		INSERT INTO pages_domains (project_id, domain, auto_ssl, certificate, private_key, certificate_source, expires_at, verification_code,
+			created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		d.ProjectID, d.Name, d.AutoSSL, d.Certificate, d.sealedKey, string(d.Source), d.ExpiresAt, d.Code, d.CreatedAt, d.UpdatedAt).Scan(&d.ID)
+}
+
+func saveDomain(ctx context.Context, q db.Q, d *Domain) error {
+	return db.ExecOne(ctx, q, `
+		UPDATE pages_domains SET auto_ssl = ?, auto_ssl_error = ?, certificate = ?, private_key = ?, certificate_source = ?, expires_at = ?,
+			updated_at = ? WHERE id = ?`,
+		d.AutoSSL, d.AutoSSLError, d.Certificate, d.sealedKey, string(d.Source), d.ExpiresAt, d.UpdatedAt, d.ID)
+}
+
+func saveFailure(ctx context.Context, q db.Q, id int64, text string) error {
+	_, err := q.ExecContext(ctx, `UPDATE pages_domains SET auto_ssl_error = ? WHERE id = ? AND auto_ssl`, text, id)
+	return err
+}
+
+func saveVerified(ctx context.Context, q db.Q, d *Domain) error {
+	return db.ExecOne(ctx, q, `UPDATE pages_domains SET verified_at = ?, enabled_until = ? WHERE id = ?`, d.VerifiedAt, d.EnabledUntil, d.ID)
+}
+
+// deleteDomain removes a domain, also where it was the first of its project.
+func deleteDomain(ctx context.Context, q db.Q, d *Domain) error {
+	if _, err := q.ExecContext(ctx, `UPDATE pages_projects SET primary_domain = '' WHERE project_id = ? AND primary_domain = ?`, d.ProjectID, d.Name); err != nil {
+		return err
+	}
+	return db.ExecOne(ctx, q, `DELETE FROM pages_domains WHERE id = ?`, d.ID)
+}

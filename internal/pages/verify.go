@@ -1,0 +1,150 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// enabledFor is how long a verified domain shows its site without the record:
+// DNS servers have their bad days.
+const enabledFor = 7 * 24 * time.Hour
+
+// lookupTime is how long the DNS may take.
+const lookupTime = 15 * time.Second
+
+// domainWork looks whether a domain shows its code.
+type domainWork struct {
+	DomainID int64 `json:"domain_id"`
+}
+
+// Kind names the work in the queue.
+func (domainWork) Kind() string { return "pages_domain" }
+
+// VerifyDomain looks now whether the DNS of a domain shows its code; who may:
+// see Domains. NotFound; Unprocessable when it does not.
+func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
+	in, err := s.require(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	d, err := findDomain(ctx, s.DB, in.ID, lookedUp(name))
+	if err != nil {
+		return nil, notFound(err, "PagesDomain")
+	}
+	if err := s.fill(ctx, d); err != nil {
+		return nil, err
+	}
+	shown := s.shows(ctx, d)
+	if err := s.noteVerified(ctx, by, in, d, shown); err != nil {
+		return nil, fmt.Errorf("verify domain %q: %w", name, err)
+	}
+	if !shown {
+		record, value := d.Record()
+		return nil, errs.Unprocessable("Couldn't verify %s: there is no TXT record %s with the value %s", d.Name, record, value)
+	}
+	return d, nil
+}
+
+// shows asks the DNS. The record may also stand at the domain itself.
+func (s *Service) shows(ctx context.Context, d *Domain) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	record, value := d.Record()
+	for _, name := range []string{record, d.Name} {
+		texts, err := s.LookupTXT(ctx, name)
+		if err == nil && slices.ContainsFunc(texts, func(t string) bool {
+			return strings.TrimSpace(t) == value || strings.TrimSpace(t) == d.Code && name == record
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteVerified writes down what the DNS said. A domain that was verified stays
+// so for a while.
+func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.Project, d *Domain, shown bool) error {
+	now := s.Now()
+	was := d.VerifiedAt != nil
+	switch {
+	case shown:
+		until := now.Add(enabledFor)
+		d.EnabledUntil = &until
+		if !was {
+			d.VerifiedAt = &now
+		}
+	case was && d.EnabledUntil != nil && now.Before(*d.EnabledUntil):
+		return nil
+	default:
+		d.VerifiedAt, d.EnabledUntil = nil, nil
+		if !was {
+			return nil
+		}
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := saveVerified(ctx, tx, d); err != nil {
+			return notFound(err, "PagesDomain")
+		}
+		if was == shown {
+			return nil
+		}
+		details := audit.Details{Change: "verified", From: fmt.Sprint(was), To: fmt.Sprint(shown)}
+		if err := s.record(ctx, tx, by, in, d, "pages_domain_verified", details); err != nil {
+			return err
+		}
+		return s.follow(ctx, tx, d)
+	})
+}
+
+// checkDomain does the work of one domain.
+func (s *Service) checkDomain(ctx context.Context, w domainWork) error {
+	d, err := findDomainByID(ctx, s.DB, w.DomainID)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.fill(ctx, d); err != nil {
+		return err
+	}
+	in := &project.Project{ID: d.ProjectID, FullPath: d.ProjectPath}
+	return s.noteVerified(ctx, actor.System(), in, d, s.shows(ctx, d))
+}
+
+// CheckDomains has all domains looked at again, if they have to be verified.
+func (s *Service) CheckDomains(ctx context.Context) error {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || !settings.PagesVerification {
+		return err
+	}
+	for after := int64(0); ; {
+		ids, err := domainIDs(ctx, s.DB, after)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		after = ids[len(ids)-1]
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+			for _, id := range ids {
+				if err := s.Queue.Add(ctx, tx, domainWork{id}, queue.Unique(), queue.Priority(3), queue.Tries(3)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("check domains: %w", err)
+		}
+	}
+}

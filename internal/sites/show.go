@@ -1,0 +1,220 @@
+package sites
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"svc/internal/errs"
+	"svc/internal/pages"
+	"svc/internal/pages/pack"
+)
+
+// show answers with a file of the site, or leads to another one.
+func (v *visit) show() error {
+	path, ok := plain(v.r)
+	if !ok {
+		return errs.NotFound("")
+	}
+	version, prefix, rest := v.route.Pick(path[len(v.route.Base):])
+	if version == nil {
+		return errs.NotFound("")
+	}
+	c, err := v.d.Pages.Open(v.r.Context(), version)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	s := &site{visit: v, content: c, version: version, base: path[:len(v.route.Base)] + prefix}
+	return s.answer(path, rest)
+}
+
+// plain gives the path of a request, unless it is one that different readers
+// take for different places.
+func plain(r *http.Request) (string, bool) {
+	path := r.URL.Path
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\\x00") {
+		return "", false
+	}
+	if raw := r.URL.RawPath; raw != "" {
+		lower := strings.ToLower(raw)
+		if strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") {
+			return "", false
+		}
+	}
+	if strings.Contains(path, "//") || strings.Contains(path, "/./") || strings.Contains(path, "/../") ||
+		strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..") {
+		return "", false
+	}
+	return path, true
+}
+
+// site is a visit to a version of a site.
+type site struct {
+	*visit
+	content *pages.Content
+	version *pages.Version
+	base    string // where it begins on the host
+}
+
+// answer finds what to show under a path: rest is what follows the base.
+func (s *site) answer(path, rest string) error {
+	if rest == "" { // links on the page would lead beside the site
+		return s.toSlash()
+	}
+	if f, slash := s.find(rest); f != nil {
+		return s.file(f, http.StatusOK)
+	} else if slash {
+		return s.toSlash()
+	}
+	scheme := "http"
+	if s.d.Secure(s.r) {
+		scheme = "https"
+	}
+	if to, ok := s.content.Rules.Find(scheme, s.host, path); ok {
+		if to.Status != http.StatusOK {
+			if !strings.Contains(to.To, "?") {
+				to.To += query(s.r)
+			}
+			return s.leave(to.To, to.Status)
+		}
+		if f := s.rewritten(to.To); f != nil {
+			return s.file(f, http.StatusOK)
+		}
+	}
+	if f := s.content.Find("404.html"); f != nil {
+		return s.file(f, http.StatusNotFound)
+	}
+	return errs.NotFound("")
+}
+
+// find gives the file of a path; slash says that the path is one of a directory
+// that has an index.
+func (s *site) find(rest string) (f *pack.File, slash bool) {
+	name := strings.TrimPrefix(rest, "/")
+	if name == "" || strings.HasSuffix(name, "/") {
+		return s.content.Find(name + "index.html"), false
+	}
+	if f := s.content.Find(name); f != nil {
+		return f, false
+	}
+	if s.content.Dir(name) && s.content.Find(name+"/index.html") != nil {
+		return nil, true
+	}
+	return s.content.Find(name + ".html"), false
+}
+
+// rewritten is the file that a rule shows under another address.
+func (s *site) rewritten(to string) *pack.File {
+	u, err := url.Parse(to)
+	if err != nil {
+		return nil
+	}
+	rest, within := strings.CutPrefix(u.Path, s.base)
+	if !within || rest != "" && rest[0] != '/' {
+		return nil
+	}
+	f, slash := s.find(rest)
+	if slash {
+		f, _ = s.find(rest + "/")
+	}
+	return f
+}
+
+func (s *site) toSlash() error {
+	return s.leave(s.r.URL.EscapedPath()+"/"+query(s.r), http.StatusFound)
+}
+
+// file sends a file, compressed if the visitor takes that.
+func (s *site) file(f *pack.File, status int) error {
+	h := s.w.Header()
+	if kind := pack.Type(f.Name); kind != "" {
+		h["Content-Type"] = []string{kind}
+	}
+	if s.route.Open() {
+		h["Cache-Control"] = cacheAll
+		h["Access-Control-Allow-Origin"] = anyOrigin
+	} else {
+		h["Cache-Control"] = cacheOwn
+		h["Vary"] = varyCookie
+	}
+	part, tag := f.Plain, f.Tag
+	if f.Brotli != nil || f.Gzip != nil {
+		h.Add("Vary", "Accept-Encoding")
+		if copied, encoding := s.encoded(f); copied != nil {
+			part, tag = *copied, tag+"-"+encoding
+			h["Content-Encoding"] = []string{encoding}
+			h["Content-Length"] = []string{strconv.FormatInt(part.Size, 10)}
+		}
+	}
+	body := s.content.Read(part)
+	if status != http.StatusOK {
+		h["Content-Length"] = []string{strconv.FormatInt(part.Size, 10)}
+		s.w.WriteHeader(status)
+		if s.r.Method != http.MethodHead {
+			_, _ = io.Copy(s.w, body) // a visitor who leaves is no fault
+		}
+		return nil
+	}
+	h["Etag"] = []string{`"` + tag + `"`}
+	http.ServeContent(s.w, s.r, "", s.version.At, body)
+	return nil
+}
+
+// Values of headers that are the same for many answers.
+var (
+	cacheAll   = []string{"max-age=600"}
+	cacheOwn   = []string{"private, no-cache"}
+	anyOrigin  = []string{"*"}
+	varyCookie = []string{"Cookie"}
+)
+
+// encoded gives the compressed copy that suits the visitor best. Parts of a file
+// are those of the file itself.
+func (s *site) encoded(f *pack.File) (*pack.Part, string) {
+	accept := s.r.Header.Get("Accept-Encoding")
+	if accept == "" || s.r.Header.Get("Range") != "" {
+		return nil, ""
+	}
+	br, gz := weigh(accept)
+	switch {
+	case f.Brotli != nil && br > 0 && (br >= gz || f.Gzip == nil):
+		return f.Brotli, "br"
+	case f.Gzip != nil && gz > 0:
+		return f.Gzip, "gzip"
+	}
+	return nil, ""
+}
+
+// weigh reads how much a visitor likes each encoding; 0 is not at all.
+func weigh(accept string) (br, gz float64) {
+	br, gz = -1, -1
+	rest := 0.0
+	for item := range strings.SplitSeq(accept, ",") {
+		name, params, _ := strings.Cut(item, ";")
+		q := 1.0
+		if text, ok := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(params), " ", ""), "q="); ok {
+			var err error
+			if q, err = strconv.ParseFloat(text, 64); err != nil || !(q >= 0 && q <= 1) {
+				q = 0
+			}
+		}
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "br":
+			br = q
+		case "gzip", "x-gzip":
+			gz = q
+		case "*":
+			rest = q
+		}
+	}
+	if br < 0 {
+		br = rest
+	}
+	if gz < 0 {
+		gz = rest
+	}
+	return br, gz
+}

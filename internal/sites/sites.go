@@ -1,0 +1,210 @@
+// Package sites is the door by which visitors see the sites that projects
+// publish, over HTTP and TLS: on hosts below the one of all sites, and on
+// domains that their owners bring.
+package sites
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/oauth"
+	"svc/internal/pages"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// Deps are what the door needs.
+type Deps struct {
+	Pages *pages.Service
+	OAuth *oauth.Service
+	Users *user.Service
+	Keys  *secret.Keyring
+	Log   *slog.Logger
+	Now   func() time.Time
+
+	Name     string // of the service
+	External string // its address, where visitors sign in
+	// Default is the certificate for all hosts below the one of the sites; nil
+	// without one.
+	Default func() (*tls.Certificate, error)
+	// Secure tells whether a request came over TLS, be it to a proxy of ours.
+	Secure func(r *http.Request) bool
+}
+
+// Door answers visitors.
+type Door struct{ Deps }
+
+// New makes the door.
+func New(d Deps) *Door { return &Door{d} }
+
+// TLS is how the door speaks TLS: each host has its own certificate, which is
+// asked for anew at each handshake.
+func (d *Door) TLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: d.certificate}
+}
+
+func (d *Door) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	name := hostName(hello.ServerName)
+	if name != "" && !strings.HasSuffix(name, "."+d.Pages.Place.Host()) {
+		pair, err := d.Pages.Pair(hello.Context(), name)
+		if err == nil {
+			return pair, nil
+		}
+		if !errs.Is(err, errs.KindNotFound) {
+			d.Log.ErrorContext(hello.Context(), "a certificate can not be used", "host", name, "error", err)
+			return nil, errors.New("the certificate can not be used")
+		}
+	}
+	if d.Default == nil {
+		return nil, errors.New("there is no certificate for this host")
+	}
+	return d.Default()
+}
+
+// hostName is the name of a host without its port, in lower case.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// ServeHTTP implements http.Handler.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := d.serve(w, r); err != nil {
+		d.refuse(w, r, err)
+	}
+}
+
+// visit is a request to a site.
+type visit struct {
+	d     *Door
+	w     http.ResponseWriter
+	r     *http.Request
+	host  string // without its port
+	route *pages.Route
+}
+
+func (d *Door) serve(w http.ResponseWriter, r *http.Request) error {
+	name := hostName(r.Host)
+	if strings.HasPrefix(r.URL.Path, pages.ChallengePath) && d.Pages.Challenge(w, r) {
+		return nil
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return errs.NotAllowed("")
+	}
+	if name == d.Pages.Place.AuthHost() {
+		return d.signedIn(w, r)
+	}
+	route, err := d.Pages.Resolve(r.Context(), name, r.URL.Path)
+	if err != nil {
+		if r.URL.Path == authPath && errs.Is(err, errs.KindNotFound) {
+			return d.finish(w, r, name)
+		}
+		return err
+	}
+	v := &visit{d, w, r, name, route}
+	switch {
+	case route.HTTPS && !d.Secure(r):
+		return v.toHTTPS()
+	case r.URL.Path == authPath:
+		return d.finish(w, r, name)
+	case route.Elsewhere != "":
+		rest := strings.TrimPrefix(escapedBelow(r, route.Base), "/")
+		return v.leave(route.Elsewhere+"/"+rest+query(r), http.StatusPermanentRedirect)
+	}
+	if !route.Open() {
+		by, err := d.visitor(r, name)
+		if err != nil {
+			return err
+		}
+		if by.Anonymous() {
+			return d.begin(w, r, name)
+		}
+		if err := d.Pages.Admit(r.Context(), by, route); err != nil {
+			return err
+		}
+	}
+	return v.show()
+}
+
+// toHTTPS sends a visitor to the same address over TLS.
+func (v *visit) toHTTPS() error {
+	place := v.d.Pages.Place
+	port := place.TLSPort
+	if strings.HasSuffix(v.host, "."+place.Host()) {
+		_, port, _ = strings.Cut(strings.TrimPrefix(place.URL, "https://"), ":")
+	}
+	if port != "" {
+		port = ":" + port
+	}
+	return v.leave("https://"+v.host+port+v.r.URL.EscapedPath()+query(v.r), http.StatusMovedPermanently)
+}
+
+func query(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return "?" + r.URL.RawQuery
+}
+
+// escapedBelow is the path of a request below a base, as it was sent.
+func escapedBelow(r *http.Request, base string) string {
+	path := r.URL.EscapedPath()
+	for range strings.Count(base, "/") {
+		_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		path = "/" + rest
+	}
+	return path
+}
+
+// leave sends a visitor on.
+func (v *visit) leave(to string, status int) error {
+	v.w.Header().Set("Location", to)
+	v.w.WriteHeader(status)
+	return nil
+}
+
+// visitor is who has signed in on this host, nobody when that is over.
+func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
+	token := d.token(r, host)
+	if token == "" {
+		return actor.Actor{}, nil
+	}
+	by, err := d.Users.Authenticate(r.Context(), token, hostName(r.RemoteAddr))
+	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
+		return actor.Actor{}, nil
+	}
+	return by, err
+}
+
+// refuse answers with a page. What a visitor may not see is not there.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusInternalServerError
+	switch errs.KindOf(err) {
+	case errs.KindNotFound, errs.KindForbidden, errs.KindUnauthorized:
+		status = http.StatusNotFound
+	case errs.KindInvalid:
+		status = http.StatusBadRequest
+	case errs.KindNotAllowed:
+		status = http.StatusMethodNotAllowed
+	case errs.KindUnavailable:
+		status = http.StatusServiceUnavailable
+	}
+	if status == http.StatusInternalServerError {
+		if errors.Is(err, context.Canceled) {
+			return // there is nobody to answer
+		}
+		d.Log.ErrorContext(r.Context(), "a site could not be shown", "host", r.Host, "path", r.URL.Path, "error", err)
+	}
+	problem(w, r, status)
+}
