@@ -93,6 +93,10 @@ func settingSections(s *setting.Settings) []settingSection {
 			{"ci_log_retention_days", "Days that logs are kept", "0 is for ever.", &s.LogDays},
 			{"ci_pipeline_retention_days", "Days that finished pipelines are kept", "0 is for ever.", &s.PipelineDays},
 		}},
+		{"Pages", []settingItem{
+			{"max_pages_size", "Megabytes of a site", "0 is no limit.", &s.MaxPagesMegabytes},
+			{"pages_domain_verification_enabled", "Domains have to be verified", "Who brings one shows by a record of the DNS that it is his.", &s.PagesVerification},
+		}},
 		{"Repositories", []settingItem{
 			{"receive_max_input_size", "Megabytes of a push", "0 is no limit.", &s.MaxPushMegabytes},
 			{"max_import_size", "Megabytes of the file of an import", "0 is no limit.", &s.MaxImportMegabytes},

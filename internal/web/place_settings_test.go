@@ -97,6 +97,7 @@ func TestSettingsRoles(t *testing.T) {
 		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger"}
 		more := []string{"deploy_keys", "protected", "push_rules", "ci_cd"}
 		c.check(t, append(below("/g/p/-/settings/", pages...), below("/g/p/-/settings/", more...)...), 303, 303, 404, 403, 403, 403, 200, 200, 200)
+		c.check(t, []string{"/g/p/-/pages"}, 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, below("/g/open/-/settings/", "general", "variables", "danger"), 303, 303, 403, 403, 403, 403, 200, 200, 200)
 		c.check(t, below("/groups/g/-/settings/", pages...), 303, 303, 403, 403, 403, 403, 403, 200, 200)
 		c.check(t, below("/groups/g/-/settings/", more...), 404, 404, 404, 404, 404, 404, 404, 404, 404)

@@ -6,6 +6,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/instance"
+	"svc/internal/pages"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -39,7 +40,12 @@ func settingsContents() []content {
 	old.P = &head{Project: &archived}
 	less := in
 	less.Owner = false
+	site := &pages.Overview{URL: "http://g.pages.test/p", Settings: pages.Settings{Failure: "no", FailedJobID: &seconds, FailedAt: &now, HTTPSOnly: true},
+		Sites: []*pages.Site{{URL: "http://g.pages.test/p", Files: 2, Size: 3, JobID: 1, CreatedAt: now, ExpiresAt: &now}, {Prefix: "x"}}}
+	domain := domainRow{&pages.Domain{Name: "a.example", Verification: true, AutoSSL: true, AutoSSLError: "no", Certificate: "x", ExpiresAt: &now, Expired: true}, "a.example", "_x", "y"}
 	return []content{
+		sitesPage{setup: in, New: bad, Site: site, Domains: []domainRow{domain, {Domain: &pages.Domain{Name: "b.example", Verification: true, VerifiedAt: &now}}}, Access: some, Primary: some, Auto: true},
+		sitesPage{setup: in, Site: &pages.Overview{}}, sitesPage{setup: in, Off: true},
 		generalPage{setup: in, Form: bad, Branches: some, Access: some}, generalPage{setup: of, Creators: some, Nesters: some},
 		dangerPage{setup: in, Form: bad, Places: some}, dangerPage{setup: of}, dangerPage{setup: old}, dangerPage{setup: less},
 		membersPage{setup: in, Form: bad, Members: []memberRow{{member, false, true, true}, {member, true, false, false}}, Requests: []*project.Member{member}, Shares: []project.Share{share}},
@@ -74,6 +80,7 @@ func adminContents() []content {
 		overviewPage{Counts: &instance.Counts{Users: instance.Count{N: 10_000, Over: true}, Pending: instance.Count{N: 1}}, Work: map[queue.State]int64{queue.Failed: 1}, Plots: plots([]Sample{{At: now, Requests: 1, Latency: .01}, {At: now}})},
 		overviewPage{Counts: &instance.Counts{}}, overviewPage{Counts: &instance.Counts{}, Plots: plots(nil)},
 		adminListPage{Projects: []*project.Project{p}, Archived: "no"}, adminListPage{OfGroups: true, Groups: []*project.Namespace{g}}, adminListPage{},
+		domainsPage{Domains: []domainRow{{Domain: &pages.Domain{Name: "a.example", Certificate: "x", ExpiresAt: &now, Verification: true, AutoSSL: true}}}}, domainsPage{},
 		storagesPage{[]instance.Storage{{Name: "default", Disk: instance.Disk{Size: 2, Free: 1}, ReadOnly: 1}, {Disk: instance.Disk{Missing: true}}, {Disk: instance.Disk{Locked: true}}}},
 		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},
 		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Behind: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},

@@ -125,6 +125,7 @@ func New(d Deps) *Web {
 	w.alertPages()
 	w.errorPages()
 	w.settingsPages()
+	w.sitePages()
 	w.adminPages()
 	w.router.NotFound(w.findPlace)
 	w.router.MethodNotAllowed(w.findPlace)
