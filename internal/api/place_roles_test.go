@@ -245,7 +245,7 @@ func (st *stage) play(t *testing.T, endpoint string, r placeRole, caller string,
 	if strings.Contains(endpoint, "/groups/") || strings.HasSuffix(endpoint, " in a group") {
 		id, path = at.group, fmt.Sprintf("/groups/%d", at.group)
 	}
-	fill := strings.NewReplacer("{at}", path, "{id}", fmt.Sprint(id), "{dest}", fmt.Sprint(st.dest),
+	fill := strings.NewReplacer("{at}", path, "{id}", fmt.Sprint(id), "{n}", fmt.Sprint(st.serial), "{dest}", fmt.Sprint(st.dest),
 		"{guest}", fmt.Sprint(st.ids["guest"]), "{owner}", fmt.Sprint(st.ids["owner"]), "{stranger}", fmt.Sprint(st.ids["stranger"]))
 	got := st.s.Send(t, apptest.Call{Do: fill.Replace(r.do), JSON: fill.Replace(r.json), As: st.tokens[caller]})
 	if got.Status != want {

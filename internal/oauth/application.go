@@ -233,6 +233,9 @@ func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scope
 		}
 		return insertApplication(ctx, tx, app)
 	})
+	if db.IsUnique(err, "oauth_applications_uid") {
+		return nil // a node that started at the same moment has made it
+	}
 	if err != nil {
 		return fmt.Errorf("application %s: %w", uid, err)
 	}
