@@ -185,6 +185,9 @@ func (o *Oracle) schema(pointer string) (*jsonschema.Schema, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if s, ok := o.schemas.Load(pointer); ok { // somebody else was quicker
+		return s.(*jsonschema.Schema), nil
+	}
 	if !strings.HasPrefix(pointer, shared) {
 		if err := o.add(pointer); err != nil {
 			return nil, err
