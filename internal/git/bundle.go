@@ -24,6 +24,12 @@ func (r Repo) Bundle(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return r.writeBundle(ctx, w, refs, upkeep)
+}
+
+// writeBundle writes refs and what they lead to. The same objects make the
+// same bytes, as one thread packs them.
+func (r Repo) writeBundle(ctx context.Context, w io.Writer, refs []Ref, kind work) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprintln(out, bundleHead)
 	var ids strings.Builder
@@ -32,10 +38,9 @@ func (r Repo) Bundle(ctx context.Context, w io.Writer) error {
 		ids.WriteString(string(ref.ID) + "\n")
 	}
 	fmt.Fprintln(out)
-	// One thread: the same objects make the same pack.
-	c := command{work: upkeep, in: strings.NewReader(ids.String()),
+	c := command{work: kind, in: strings.NewReader(ids.String()),
 		args: []string{"-c", "pack.threads=1", "pack-objects", "-q", "--revs", "--delta-base-offset", "--stdout"}}
-	err = r.run(ctx, c, func(pack io.Reader) error {
+	err := r.run(ctx, c, func(pack io.Reader) error {
 		_, err := io.Copy(out, pack)
 		return err
 	})

@@ -73,6 +73,7 @@ func (r Repo) output(ctx context.Context, c command) ([]byte, error) {
 // A caller must not start a second process of the same work from within
 // read: with all places taken by such callers nobody would go on.
 func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) error {
+	defer r.engine.uses.begin(r.dirs())()
 	release, err := r.engine.admit(ctx, c.work)
 	if err != nil {
 		return fmt.Errorf("git %s: %w", c.name(), err)

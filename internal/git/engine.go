@@ -68,6 +68,7 @@ type Engine struct {
 	readers   *readerPool
 	cache     *cache
 	spool     *spool
+	uses      *uses
 	languages func() *languageIndex
 }
 
@@ -95,6 +96,7 @@ func New(d Deps) (*Engine, error) {
 		upkeep:    make(chan struct{}, 1),
 		cache:     newCache(limits.Cache),
 		spool:     spool,
+		uses:      newUses(),
 		languages: sync.OnceValue(newLanguageIndex),
 	}
 	e.readers = newReaderPool(limits.Readers, limits.Idle, e.startReader)

@@ -41,6 +41,11 @@ func (r Repo) copyTo(ctx context.Context, draft string) error {
 		}
 		refs = append(refs, list...)
 	}
+	return r.copyRefs(ctx, draft, refs)
+}
+
+// copyRefs gives a draft refs, which are sorted, and their objects.
+func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref) error {
 	if err := r.copyObjects(ctx, filepath.Join(draft, "objects"), refs); err != nil {
 		return err
 	}
@@ -164,16 +169,16 @@ func linkOrCopy(from, to string) error {
 	case !errors.Is(err, syscall.EXDEV) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOTSUP) && !errors.Is(err, syscall.EMLINK):
 		return err
 	}
-	return copySynced(from, to)
+	return copySynced(from, to, 0o440)
 }
 
-func copySynced(from, to string) error {
+func copySynced(from, to string, mode fs.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o440)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func TestLinkOrCopy(t *testing.T) {
 	if err := os.WriteFile(from, []byte("content"), 0o440); err != nil {
 		t.Fatal(err)
 	}
-	if err := copySynced(from, to); err != nil {
+	if err := copySynced(from, to, 0o440); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(to); err != nil || string(text) != "content" {

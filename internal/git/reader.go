@@ -124,6 +124,7 @@ func (p *reader) end() string {
 // idle and turns out dead is replaced once.
 func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 	pool := r.engine.readers
+	defer r.engine.uses.begin(r.dirs())()
 	for {
 		p, err := pool.take(ctx, r, r.engine.limits.Wait)
 		if err != nil {

@@ -1,0 +1,105 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// maxBundleRefs bounds the refs of a bundle that is read.
+const maxBundleRefs = 10_000_000
+
+// BundleAll writes all refs and what they lead to as a bundle that any git can
+// read, and gives the default branch and the number of refs. Pushes may come
+// meanwhile: the refs are read first, and what they lead to stays. A ref whose
+// object is missing is left out. It returns ErrNoRepository.
+func (r Repo) BundleAll(ctx context.Context, w io.Writer) (branch string, refs int, err error) {
+	if branch, err = r.DefaultBranch(); err != nil {
+		return "", 0, fmt.Errorf("bundle: %w", err)
+	}
+	list, err := r.Refs(ctx, RefOptions{})
+	if err != nil {
+		return "", 0, fmt.Errorf("bundle %s: %w", r.path, err)
+	}
+	if err := r.writeBundle(ctx, w, list, transfer); err != nil {
+		return "", 0, fmt.Errorf("%s: %w", r.path, err)
+	}
+	return branch, len(list), nil
+}
+
+// UnbundleAll makes a repository in path of what BundleAll wrote. Every object is
+// checked, and that none is missing. The directory appears whole or not at
+// all, and is on disk when UnbundleAll returns. It returns ErrExists, ErrBadRef
+// and, for what is no whole bundle, ErrCorrupt.
+func (e *Engine) UnbundleAll(ctx context.Context, path, branch string, in io.Reader) (Repo, error) {
+	if err := CheckRef(Heads + branch); err != nil {
+		return e.Repo(path), fmt.Errorf("unbundle %s: %w", path, err)
+	}
+	r, err := e.create(ctx, path, branch, func(draft string) error { return e.unbundle(ctx, draft, in) })
+	if err != nil {
+		return r, fmt.Errorf("unbundle %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (e *Engine) unbundle(ctx context.Context, draft string, in io.Reader) error {
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	refs, err := readBundleHead(buffered)
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	r := e.Repo(draft)
+	defer r.Forget() // it will have another name
+	c := command{work: transfer, args: []string{"index-pack", "--stdin", "--check-self-contained-and-connected"}, in: buffered}
+	err = r.run(ctx, c, func(out io.Reader) error {
+		_, err := io.Copy(io.Discard, out) // the name of the pack
+		return err
+	})
+	if failure := (*Error)(nil); errors.As(err, &failure) && failure.Exit > 0 {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := SyncDir(filepath.Join(draft, "objects", "pack")); err != nil {
+		return err
+	}
+	for i := range refs {
+		if refs[i], err = r.led(ctx, refs[i].Name, refs[i].ID); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, refs[i].Name, err)
+		}
+	}
+	return writeSynced(filepath.Join(draft, "packed-refs"), formatPacked(refs))
+}
+
+// readBundleHead reads all before the pack. The refs must be sorted and be
+// such as can be.
+func readBundleHead(in *bufio.Reader) ([]Ref, error) {
+	var refs []Ref
+	for first := true; ; first = false {
+		text, err := in.ReadSlice('\n')
+		if err != nil {
+			return nil, fmt.Errorf("%w: read bundle: %w", ErrCorrupt, err)
+		}
+		line := string(text[:len(text)-1])
+		if first {
+			if line != bundleHead {
+				return nil, fmt.Errorf("%w: it is no bundle", ErrCorrupt)
+			}
+			continue
+		}
+		if line == "" {
+			return refs, nil
+		}
+		hex, name, _ := strings.Cut(line, " ")
+		id, ok := ParseOID(hex)
+		if !ok || CheckRef(name) != nil || len(refs) > 0 && refs[len(refs)-1].Name >= name || len(refs) == maxBundleRefs {
+			return nil, fmt.Errorf("%w: bundle has the line %.100q", ErrCorrupt, line)
+		}
+		refs = append(refs, Ref{Name: name, ID: id})
+	}
+}
