@@ -57,6 +57,7 @@ type Deps struct {
 	Activity *activity.Service
 	Notify   *notify.Service
 	Repos    *repo.Service
+	Moves    *repo.Mover
 	Plan     *plan.Service
 	Merges   *merge.Service
 	Snippets *snippet.Service
@@ -139,6 +140,7 @@ func New(d Deps) *API {
 	a.projectRoutes()
 	a.projectActionRoutes()
 	a.projectStorageRoutes()
+	a.storageMoveRoutes()
 	a.repositoryRoutes()
 	a.changelogRoutes()
 	a.branchRoutes()

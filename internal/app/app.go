@@ -74,6 +74,7 @@ type App struct {
 	Activity *activity.Service
 	Notify   *notify.Service
 	Repos    *repo.Service
+	Moves    *repo.Mover
 	Plan     *plan.Service
 	Merges   *merge.Service
 	Snippets *snippet.Service
@@ -99,6 +100,8 @@ type Options struct {
 	LetterPause time.Duration
 	// LookupTXT is the DNS; nil is the one of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
+	// Moves changes how repositories are moved.
+	Moves repo.MoveOptions
 }
 
 // collectAt is by how much the heap grows before it is collected, in percent:
@@ -178,6 +181,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Now: a.now,
 	})
+	a.Moves = repo.NewMover(repo.MoverDeps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, MoveOptions: o.Moves})
 	a.Plan = plan.New(plan.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos,
 		Notify: a.Notify, Now: a.now,
@@ -275,7 +279,7 @@ func (a *App) Close() error {
 func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
 		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}),
@@ -287,7 +291,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer,
 		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,

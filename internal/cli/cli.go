@@ -21,9 +21,13 @@ import (
 // Main runs the command that args name and gives the exit code of the
 // program: 0, 1 when the command failed, 2 when it was called wrongly.
 func Main(args, environ []string, in io.Reader, out, errOut io.Writer) int {
+	return mainWith(app.Options{}, args, environ, in, out, errOut)
+}
+
+func mainWith(o app.Options, args, environ []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := &command{environ: environ, in: in, out: out, errOut: errOut}
+	c := &command{options: o, environ: environ, in: in, out: out, errOut: errOut}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -45,6 +49,7 @@ type usageError struct{ error }
 
 // command is what all commands share.
 type command struct {
+	options     app.Options
 	environ     []string
 	in          io.Reader
 	out, errOut io.Writer
@@ -150,7 +155,7 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 			// Commands speak for themselves; only trouble goes to the log.
 			log = app.NewLog(quiet(cfg), c.errOut)
 		}
-		a, err := app.Open(cmd.Context(), cfg, log, app.Options{})
+		a, err := app.Open(cmd.Context(), cfg, log, c.options)
 		if err != nil {
 			return err
 		}

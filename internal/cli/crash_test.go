@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/app"
 	"svc/internal/cli"
 	"svc/internal/db/dbtest"
 )
@@ -23,18 +24,24 @@ import (
 // to kill.
 func TestMain(m *testing.M) {
 	if os.Getenv("SVC_TEST_SERVE") != "" {
-		os.Exit(cli.Main([]string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(cli.MainWith(app.Options{Moves: killedMoves()}, []string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
 
 const crashToken = "svcpat-token-of-the-crash-test"
 
+// server is a server on the data.
+func server(env []string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_SSH_ADDR=off", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
+	return cmd
+}
+
 // serve starts a server on the data and gives its address.
 func serve(t *testing.T, env []string) (address string, process *exec.Cmd) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_SSH_ADDR=off", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
+	cmd := server(env)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -31,8 +31,7 @@ func (e *Engine) Copy(ctx context.Context, from Repo, path string) (Repo, error)
 }
 
 func (r Repo) copyAll(ctx context.Context, draft string) error {
-	end := r.engine.uses.begin(r.dirs())
-	defer end()
+	defer r.engine.uses.begin(r.dirs())()
 	refs, err := r.Refs(ctx, RefOptions{})
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error)
 // copyTo fills an empty repository. The refs are read first: their objects are
 // then among those that are copied, whatever is pushed meanwhile.
 func (r Repo) copyTo(ctx context.Context, draft string) error {
+	defer r.engine.uses.begin(r.dirs())()
 	var refs []Ref
 	for _, place := range []string{Heads, Tags} {
 		list, err := r.Refs(ctx, RefOptions{Place: place})

@@ -398,7 +398,11 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 			return err
 		}
 	}
-	if err := s.collect(ctx, m.ID); err != nil {
+	err := s.collect(ctx, m.ID)
+	if errs.Is(err, errs.KindUnavailable) {
+		return nil // the repository is being moved: readers see what was before, and the queue comes back to it
+	}
+	if err != nil {
 		return err
 	}
 	now, err := findRequestByID(ctx, s.DB, m.ID)

@@ -50,7 +50,7 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 			return nil, err
 		}
 	}
-	return p, p.writable()
+	return p, p.Writable()
 }
 
 func (p *Project) readable(by actor.Actor) error {
@@ -64,9 +64,15 @@ func (p *Project) readable(by actor.Actor) error {
 	return enough(by, p.Access.Level(), Reporter)
 }
 
-func (p *Project) writable() error {
+// BeingMoved is what everybody is told who would write to a repository that
+// goes to another storage.
+const BeingMoved = "The repository is temporarily read-only: it is being moved to another storage. Please try again later."
+
+// Writable refuses who would write to the repository of a project that is
+// archived, or while it is moved to another storage: Forbidden.
+func (p *Project) Writable() error {
 	if p.ReadOnly && !p.Archived {
-		return errs.Forbidden("The repository is temporarily read-only. Please try again later.")
+		return errs.Forbidden(BeingMoved)
 	}
 	return p.Changeable()
 }

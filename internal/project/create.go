@@ -271,7 +271,7 @@ func (s *Service) apply(by actor.Actor, p *Project, f Fields) error {
 		p.Topics = cleanTopics(*f.Topics)
 	}
 	if f.Storage != nil && by.Admin {
-		if len(s.Storages) > 0 && !slices.Contains(s.Storages, *f.Storage) {
+		if !s.hasStorage(*f.Storage) {
 			return errs.InvalidField("repository_storage", "is not included in the list")
 		}
 		p.Storage = *f.Storage
@@ -280,6 +280,10 @@ func (s *Service) apply(by actor.Actor, p *Project, f Fields) error {
 		f.Settings(&p.Settings)
 	}
 	return nil
+}
+
+func (s *Service) hasStorage(name string) bool {
+	return len(s.Storages) == 0 || slices.Contains(s.Storages, name)
 }
 
 // check holds the rules of the attributes themselves.

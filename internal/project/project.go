@@ -194,6 +194,7 @@ type Service struct {
 	removers []Remover
 	witness  []Witness
 	branch   BranchSetter
+	storage  StorageSetter
 	known    knownProjects
 }
 
@@ -266,6 +267,14 @@ type BranchSetter func(ctx context.Context, p *Project, branch string) error
 // OnDefaultBranch registers who knows the repository; it is called while the
 // program is put together.
 func (s *Service) OnDefaultBranch(b BranchSetter) { s.branch = b }
+
+// StorageSetter has the repository of a project brought to another storage, in
+// the background, for administrators. InvalidField when it can not go there.
+type StorageSetter func(ctx context.Context, by actor.Actor, p *Project, storage string) error
+
+// OnStorage registers who moves repositories; it is called while the program is
+// put together.
+func (s *Service) OnStorage(m StorageSetter) { s.storage = m }
 
 // New makes the service, takes on its background work, and takes part in the
 // renaming and deletion of users.

@@ -111,3 +111,22 @@ func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64,
 	}
 	return ids, nil
 }
+
+// Placed notes on which storage the repository of a project lies, and whether
+// nobody may write to it because it is being moved. NotFound.
+func (s *Service) Placed(ctx context.Context, tx *db.Tx, id int64, storage string, readOnly bool) error {
+	if err := savePlace(ctx, tx, id, storage, readOnly); err != nil {
+		return fmt.Errorf("place of project %d: %w", id, err)
+	}
+	return nil
+}
+
+// Importing tells whether the repository of a project is still being copied
+// from elsewhere.
+func (s *Service) Importing(ctx context.Context, q db.Q, id int64) (bool, error) {
+	p, err := findProject(ctx, q, id)
+	if err != nil {
+		return false, fmt.Errorf("find project %d: %w", id, err)
+	}
+	return p.Import == ImportScheduled, nil
+}

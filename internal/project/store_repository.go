@@ -125,3 +125,7 @@ func findActive(ctx context.Context, q db.Q, since time.Time, after int64, limit
 		return id, err
 	}, `SELECT p.id FROM projects p WHERE p.deleted_at IS NULL AND p.last_activity_at >= ? AND p.id > ? ORDER BY p.id LIMIT ?`, since, after, limit)
 }
+
+func savePlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
+	return notFound(db.ExecOne(ctx, q, `UPDATE projects SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id), "Project")
+}

@@ -44,6 +44,15 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	if err := s.setBranch(ctx, found, c.DefaultBranch); err != nil {
 		return nil, err
 	}
+	// To another storage it goes in the background, when all else is said.
+	storage := c.Storage
+	if storage != nil && (!by.Admin || *storage == found.Storage || s.storage == nil) {
+		storage = nil
+	}
+	if storage != nil && !s.hasStorage(*storage) {
+		return nil, errs.InvalidField("repository_storage", "is not included in the list")
+	}
+	c.Storage = nil
 	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
 		was := *p
 		set(&p.Name, c.Name)
@@ -87,6 +96,11 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	}
 	if err := s.setAvatar(ctx, by, found.ID, c.Avatar, c.RemoveAvatar); err != nil {
 		return nil, err
+	}
+	if storage != nil {
+		if err := s.storage(ctx, by, found, *storage); err != nil {
+			return nil, err
+		}
 	}
 	return s.Get(ctx, by, RefTo(found.ID))
 }
@@ -164,7 +178,6 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 		{"project_name_updated", "name", was.Name, p.Name},
 		{"project_path_updated", "path", was.Path, p.Path},
 		{"project_visibility_level_updated", "visibility", string(was.Visibility), string(p.Visibility)},
-		{"project_repository_storage_updated", "repository storage", was.Storage, p.Storage},
 		{"project_repository_access_level_updated", "repository_access_level", string(was.Repository), string(p.Repository)},
 		{"project_merge_requests_access_level_updated", "merge_requests_access_level", string(was.MergeRequests), string(p.MergeRequests)},
 		{"project_issues_access_level_updated", "issues_access_level", string(was.Issues), string(p.Issues)},

@@ -151,3 +151,20 @@ func (q *Queue) leave(ctx context.Context, id string) error {
 	_, err := q.DB.ExecContext(ctx, "DELETE FROM river_client WHERE id = ?", id)
 	return err
 }
+
+// Node is the name of this node among those that do work; empty before Start.
+func (q *Queue) Node() string {
+	if client := q.client.Load(); client != nil {
+		return client.ID()
+	}
+	return ""
+}
+
+// Nodes are the names of all nodes that live, as far as the others know.
+func (q *Queue) Nodes(ctx context.Context) ([]string, error) {
+	if !q.DB.Postgres() {
+		return []string{q.Node()}, nil
+	}
+	return db.All(ctx, q.DB, db.Value[string], `SELECT id FROM river_client WHERE updated_at > now() - make_interval(secs => ?) ORDER BY id`,
+		(pulses * q.pulse).Seconds())
+}

@@ -13,6 +13,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/project"
 )
 
 // Annex is a repository beside those of the projects' code: that of a snippet,
@@ -23,6 +24,7 @@ type Annex struct {
 	// Whose it is: one of them is set.
 	SnippetID, ProjectID, NamespaceID *int64
 	Storage                           string
+	ReadOnly                          bool  // it is being moved
 	Size                              int64 // bytes, as last measured
 }
 
@@ -85,8 +87,9 @@ func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*A
 }
 
 // BeginWiki gives the annex of the wiki of a project or a group, and makes it if
-// there is none yet.
-func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64, storage string) (*Annex, error) {
+// there is none yet. Unavailable while the repository of the project is being
+// moved.
+func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) (*Annex, error) {
 	table, column, id := "projects", "project_id", projectID
 	if projectID == nil {
 		table, column, id = "namespaces", "namespace_id", namespaceID
@@ -95,6 +98,17 @@ func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64, 
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, table, *id); err != nil {
 			return err
+		}
+		storage := ""
+		if projectID != nil { // it lies beside the code
+			at, err := findPlace(ctx, tx, table, *id)
+			if err != nil {
+				return err
+			}
+			if at.readOnly {
+				return errs.Unavailable(project.BeingMoved)
+			}
+			storage = at.storage
 		}
 		var err error
 		if a, err = findAnnex(ctx, tx, column, *id); !errors.Is(err, db.ErrNoRows) {
@@ -143,11 +157,7 @@ func orNone(a *Annex, err error) (*Annex, error) {
 // OpenAnnex gives a handle on the repository of an annex, which need not exist.
 // Who may read it was asked by its keeper.
 func (s *Service) OpenAnnex(a *Annex) (git.Repo, error) {
-	root, ok := s.Storages[a.Storage]
-	if !ok {
-		return git.Repo{}, fmt.Errorf("annex %d is on storage %q, which is not configured", a.ID, a.Storage)
-	}
-	return s.Git.Repo(filepath.Join(root, annexPath(a.Kind, a.ID))), nil
+	return s.at(a.Storage, annexPath(a.Kind, a.ID))
 }
 
 // annexPath is where an annex lies in its storage.
@@ -161,7 +171,19 @@ func (s *Service) ensureAnnex(ctx context.Context, a *Annex) (git.Repo, error) {
 	if err != nil {
 		return git.Repo{}, err
 	}
-	if err := s.make(ctx, r, UsualBranch); err != nil {
+	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+		return r, err
+	}
+	id, storage, err := s.enterAnnex(ctx, actor.System(), a.ID, journal{})
+	if err != nil {
+		return git.Repo{}, err
+	}
+	now := *a
+	now.Storage = storage // it may have moved since a was read
+	if r, err = s.OpenAnnex(&now); err == nil {
+		err = s.make(ctx, r, UsualBranch)
+	}
+	if err := errors.Join(err, s.dropAnnex(context.WithoutCancel(ctx), id)); err != nil {
 		return git.Repo{}, fmt.Errorf("make annex %d: %w", a.ID, err)
 	}
 	return r, nil
@@ -185,8 +207,12 @@ const maxCommitTries = 50
 
 // CommitAnnex makes a commit for an actor whom the keeper lets write. What
 // changes nothing makes none. Invalid when an action does not fit what is there;
-// TooLarge; Conflict when others do not let it come to its turn.
+// TooLarge; Forbidden while it is being moved; Conflict when others do not let it
+// come to its turn.
 func (s *Service) CommitAnnex(ctx context.Context, by actor.Actor, a *Annex, c AnnexCommit) error {
+	if a.ReadOnly {
+		return errs.Forbidden(project.BeingMoved)
+	}
 	r, err := s.ensureAnnex(ctx, a)
 	if err != nil {
 		return err

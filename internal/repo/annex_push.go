@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -23,6 +24,9 @@ func (s *Service) openAnnex(ctx context.Context, by actor.Actor, path string, wr
 		}
 		if err != nil {
 			return nil, git.Repo{}, true, err
+		}
+		if write && a.ReadOnly {
+			return nil, git.Repo{}, true, errs.Forbidden(project.BeingMoved)
 		}
 		r, err := s.ensureAnnex(ctx, a)
 		return a, r, true, err
@@ -94,19 +98,11 @@ func (t annexTarget) check(ctx context.Context, push *git.Push) error {
 }
 
 func (t annexTarget) begin(ctx context.Context, j journal) (int64, error) {
-	who, err := json.Marshal(t.by)
-	if err != nil {
-		return 0, err
+	id, storage, err := t.s.enterAnnex(ctx, t.by, t.a.ID, j)
+	if err == nil && storage != t.a.Storage {
+		err = errors.Join(errs.Conflict(elsewhere), t.s.dropAnnex(ctx, id))
 	}
-	what, err := json.Marshal(j)
-	if err != nil {
-		return 0, err
-	}
-	id, err := insertAnnexPush(ctx, t.s.DB, t.a.ID, string(who), string(what), t.s.Now())
-	if err != nil {
-		return 0, fmt.Errorf("begin push: %w", err)
-	}
-	return id, nil
+	return id, err
 }
 
 func (t annexTarget) finish(ctx context.Context, id int64, j journal) error {
@@ -152,7 +148,12 @@ func (t annexTarget) land(ctx context.Context, id int64, j journal) error {
 	if len(came.Changes) > 0 {
 		return t.finish(ctx, id, came)
 	}
-	if err := deleteAnnexPush(ctx, t.s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
+	return t.s.dropAnnex(ctx, id)
+}
+
+// dropAnnex is drop for a push to an annex.
+func (s *Service) dropAnnex(ctx context.Context, id int64) error {
+	if err := deleteAnnexPush(ctx, s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("drop push %d: %w", id, err)
 	}
 	return nil

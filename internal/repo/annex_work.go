@@ -53,7 +53,7 @@ func (s *Service) tidyAnnex(ctx context.Context, w tidyAnnexWork) error {
 	if err != nil {
 		return fmt.Errorf("look at annex %d: %w", a.ID, err)
 	}
-	if needs.Any() || w.Full {
+	if (needs.Any() || w.Full) && !a.ReadOnly {
 		if _, err := r.Housekeep(ctx, git.HousekeepOptions{Now: s.Now(), Full: w.Full}); err != nil {
 			return fmt.Errorf("housekeeping of annex %d: %w", a.ID, err)
 		}
@@ -150,10 +150,11 @@ func (s *Service) removeOrphans(ctx context.Context, _ orphanWork) error {
 		}
 		for _, a := range list {
 			err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-				if err := deleteAnnex(ctx, tx, a.ID); err != nil {
+				storage, err := deleteAnnex(ctx, tx, a.ID)
+				if err != nil {
 					return err
 				}
-				return s.Queue.Add(ctx, tx, removeAnnexWork{a.ID, a.Kind, a.Storage}, queue.In(lane))
+				return s.Queue.Add(ctx, tx, removeAnnexWork{a.ID, a.Kind, storage}, queue.In(lane))
 			})
 			if err != nil && !errors.Is(err, db.ErrNoRows) { // another node was quicker
 				return fmt.Errorf("remove annex %d: %w", a.ID, err)

@@ -38,6 +38,9 @@ type Landed struct {
 // Forbidden in the words of the rule that keeps the actor from it.
 func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, l Landing) (Landed, error) {
 	var made Landed
+	if p.ReadOnly && !p.Archived {
+		return made, p.Writable()
+	}
 	may, err := s.MayMerge(ctx, by, p, l.Branch)
 	if err != nil {
 		return made, err
@@ -89,18 +92,19 @@ func unmerged(err error) error {
 // TryMerge makes the commit that a merge would make, and keeps it under a ref of
 // its own. Unprocessable when the two can not be merged.
 func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, ours, theirs git.OID, by git.Signature, message string) (git.OID, error) {
-	r, err := s.open(p.Storage, p.ID)
-	if err != nil {
-		return "", err
-	}
-	c, err := r.Merge(ctx, git.MergeOptions{Ours: string(ours), Theirs: string(theirs), Author: by, Committer: by, Message: message})
-	if err != nil {
-		return "", unmerged(err)
-	}
-	if err := r.UpdateRefs(ctx, []git.Update{{Ref: ref, New: c.ID}}); err != nil {
-		return "", fmt.Errorf("keep merge %s: %w", c.ID, passing(err))
-	}
-	return c.ID, nil
+	var made git.OID
+	err := s.hold(ctx, p, func(r git.Repo) error {
+		c, err := r.Merge(ctx, git.MergeOptions{Ours: string(ours), Theirs: string(theirs), Author: by, Committer: by, Message: message})
+		if err != nil {
+			return unmerged(err)
+		}
+		made = c.ID
+		if err := r.UpdateRefs(ctx, []git.Update{{Ref: ref, New: c.ID}}); err != nil {
+			return fmt.Errorf("keep merge %s: %w", c.ID, passing(err))
+		}
+		return nil
+	})
+	return made, err
 }
 
 // Rebase puts the commits that a branch has beyond a commit of the target on top

@@ -37,12 +37,13 @@ func MergeRef(iid int64, name string) string {
 }
 
 // Adopt takes the head of a merge request into the project of the target, and
-// keeps it there whatever becomes of the source. NotFound.
+// keeps it there whatever becomes of the source. NotFound; Unavailable while
+// the repository is being moved.
 func (s *Service) Adopt(ctx context.Context, target, source *project.Project, head git.OID) error {
-	r, err := s.open(target.Storage, target.ID)
-	if err != nil {
-		return err
-	}
+	return s.hold(ctx, target, func(r git.Repo) error { return s.adoptHead(ctx, r, target, source, head) })
+}
+
+func (s *Service) adoptHead(ctx context.Context, r git.Repo, target, source *project.Project, head git.OID) error {
 	if source != nil && source.ID != target.ID {
 		from, err := s.open(source.Storage, source.ID)
 		if err != nil {
@@ -61,12 +62,13 @@ func (s *Service) Adopt(ctx context.Context, target, source *project.Project, he
 
 // ShowHead lets the ref of a merge request lead to its newest head, which was
 // adopted. newest is asked after the ref was read, and again when somebody else
-// has moved it meanwhile: of several at once none moves it back. NotFound.
+// has moved it meanwhile: of several at once none moves it back. NotFound;
+// Unavailable while the repository is being moved.
 func (s *Service) ShowHead(ctx context.Context, target *project.Project, iid int64, newest func() (git.OID, error)) error {
-	r, err := s.open(target.Storage, target.ID)
-	if err != nil {
-		return err
-	}
+	return s.hold(ctx, target, func(r git.Repo) error { return s.showHead(ctx, r, iid, newest) })
+}
+
+func (s *Service) showHead(ctx context.Context, r git.Repo, iid int64, newest func() (git.OID, error)) error {
 	const tries = 20
 	for try := 1; ; try++ {
 		at, err := r.Ref(ctx, MergeRef(iid, "head"))
@@ -89,17 +91,15 @@ func (s *Service) ShowHead(ctx context.Context, target *project.Project, iid int
 
 // DropMerge forgets the refs of a merge request that is deleted.
 func (s *Service) DropMerge(ctx context.Context, target *project.Project, iid int64) error {
-	r, err := s.open(target.Storage, target.ID)
-	if err != nil {
-		return err
-	}
-	var gone []git.Update
-	for _, name := range []string{"head", "merge"} {
-		if ref, err := r.Ref(ctx, MergeRef(iid, name)); err == nil {
-			gone = append(gone, git.Update{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID})
+	return s.hold(ctx, target, func(r git.Repo) error {
+		var gone []git.Update
+		for _, name := range []string{"head", "merge"} {
+			if ref, err := r.Ref(ctx, MergeRef(iid, name)); err == nil {
+				gone = append(gone, git.Update{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID})
+			}
 		}
-	}
-	return r.UpdateRefs(ctx, gone)
+		return r.UpdateRefs(ctx, gone)
+	})
 }
 
 // Span is how two commits of a project lie to each other.

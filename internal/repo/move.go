@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -115,21 +114,14 @@ func shortRef(ref string) string {
 }
 
 // begin writes down what a push is about to do. What is found there after a
-// crash is settled by looking at the refs.
+// crash is settled by looking at the refs. Unavailable while the repository is
+// being moved, Conflict when it was since p was read.
 func (s *Service) begin(ctx context.Context, by actor.Actor, p *project.Project, j journal) (int64, error) {
-	who, err := json.Marshal(by)
-	if err != nil {
-		return 0, err
+	id, storage, err := s.enter(ctx, by, p.ID, j)
+	if err == nil && storage != p.Storage { // what it would lead to is where p was
+		err = errors.Join(errs.Conflict(elsewhere), s.drop(ctx, id))
 	}
-	what, err := json.Marshal(j)
-	if err != nil {
-		return 0, err
-	}
-	id, err := insertPush(ctx, s.DB, p.ID, string(who), string(what), s.Now())
-	if err != nil {
-		return 0, fmt.Errorf("begin push: %w", err)
-	}
-	return id, nil
+	return id, err
 }
 
 // journal is what is written down of a push under way, as JSON.

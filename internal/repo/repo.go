@@ -85,11 +85,16 @@ func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*
 
 // open gives a handle on the repository of a project.
 func (s *Service) open(storage string, projectID int64) (git.Repo, error) {
+	return s.at(storage, pathOf(projectID))
+}
+
+// at gives a handle on what lies at a path of a storage.
+func (s *Service) at(storage, path string) (git.Repo, error) {
 	root, ok := s.Storages[storage]
 	if !ok {
-		return git.Repo{}, fmt.Errorf("project %d is on storage %q, which is not configured", projectID, storage)
+		return git.Repo{}, fmt.Errorf("%s is on storage %q, which is not configured", path, storage)
 	}
-	return s.Git.Repo(filepath.Join(root, pathOf(projectID))), nil
+	return s.Git.Repo(filepath.Join(root, path)), nil
 }
 
 // pathOf is where a repository lies in its storage: never named after the
@@ -104,7 +109,14 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 	if err != nil {
 		return git.Repo{}, err
 	}
-	if err := s.make(ctx, r, cmp.Or(p.InitialBranch, UsualBranch)); err != nil {
+	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+		return r, err
+	}
+	err = s.hold(ctx, p, func(now git.Repo) error { // it may have moved since p was read
+		r = now
+		return s.make(ctx, r, cmp.Or(p.InitialBranch, UsualBranch))
+	})
+	if err != nil {
 		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
 	}
 	return r, nil
@@ -162,7 +174,7 @@ func (s *Service) setDefaultBranch(ctx context.Context, p *project.Project, bran
 		}
 		return err
 	}
-	if err := r.SetDefaultBranch(ctx, branch); err != nil {
+	if err := s.hold(ctx, p, func(r git.Repo) error { return r.SetDefaultBranch(ctx, branch) }); err != nil {
 		return err
 	}
 	// What is kept of its files is found anew.

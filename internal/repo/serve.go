@@ -132,8 +132,11 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			}
 			begun = journal{Changes: changesOf(push), Options: push.Options}
 			var err error
-			id, err = p.to.begin(ctx, begun)
-			return err
+			if id, err = p.to.begin(ctx, begun); err != nil {
+				id = 0
+				return refuseMoved(push, err)
+			}
+			return nil
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
 			err := p.to.finish(ctx, id, journal{Changes: changesOf(push), Options: push.Options})

@@ -31,3 +31,23 @@ func scanLeftover(s db.Scanner) (l leftover, err error) {
 func findLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, error) {
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
 }
+
+// place is where a repository lies.
+type place struct {
+	storage  string
+	readOnly bool
+}
+
+// lockPlace holds the row of a project or an annex until the end of the
+// transaction, and tells where its repository lies.
+func lockPlace(ctx context.Context, tx *db.Tx, table string, id int64) (place, error) {
+	if err := tx.Lock(ctx, table, id); err != nil {
+		return place{}, err
+	}
+	return findPlace(ctx, tx, table, id)
+}
+
+func findPlace(ctx context.Context, q db.Q, table string, id int64) (p place, err error) {
+	err = q.QueryRowContext(ctx, `SELECT storage, read_only FROM `+table+` WHERE id = ?`, id).Scan(&p.storage, &p.readOnly)
+	return p, err
+}

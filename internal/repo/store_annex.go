@@ -7,11 +7,11 @@ import (
 	"svc/internal/db"
 )
 
-const annexColumns = `a.id, a.kind, a.snippet_id, a.project_id, a.namespace_id, a.storage, a.size`
+const annexColumns = `a.id, a.kind, a.snippet_id, a.project_id, a.namespace_id, a.storage, a.read_only, a.size`
 
 func scanAnnex(s db.Scanner) (*Annex, error) {
 	var a Annex
-	err := s.Scan(&a.ID, (*string)(&a.Kind), &a.SnippetID, &a.ProjectID, &a.NamespaceID, &a.Storage, &a.Size)
+	err := s.Scan(&a.ID, (*string)(&a.Kind), &a.SnippetID, &a.ProjectID, &a.NamespaceID, &a.Storage, &a.ReadOnly, &a.Size)
 	return &a, err
 }
 
@@ -36,8 +36,10 @@ func findOrphans(ctx context.Context, q db.Q, limit int) ([]*Annex, error) {
 		WHERE a.snippet_id IS NULL AND a.project_id IS NULL AND a.namespace_id IS NULL ORDER BY a.id LIMIT ?`, limit)
 }
 
-func deleteAnnex(ctx context.Context, q db.Q, id int64) error {
-	return db.ExecOne(ctx, q, `DELETE FROM annexes WHERE id = ?`, id)
+// deleteAnnex gives where it lay.
+func deleteAnnex(ctx context.Context, q db.Q, id int64) (storage string, err error) {
+	err = q.QueryRowContext(ctx, `DELETE FROM annexes WHERE id = ? RETURNING storage`, id).Scan(&storage)
+	return storage, err
 }
 
 func touchAnnex(ctx context.Context, q db.Q, id int64, at time.Time) error {

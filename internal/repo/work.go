@@ -219,6 +219,9 @@ func discard(r git.Repo) error {
 	r.Forget()
 	// Under another name it is gone at once, also if removing it is cut off.
 	going := filepath.Join(filepath.Dir(r.Path()), "+gone-"+filepath.Base(r.Path()))
+	if err := os.RemoveAll(going); err != nil { // that was cut off
+		return err
+	}
 	if err := os.Rename(r.Path(), going); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

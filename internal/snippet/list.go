@@ -3,6 +3,7 @@ package snippet
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"svc/internal/actor"
@@ -19,6 +20,7 @@ type Filter struct {
 	CreatedAfter  *time.Time
 	CreatedBefore *time.Time
 
+	ids       []int64
 	authorID  int64
 	projectID int64
 	personal  bool // of users alone
@@ -53,6 +55,28 @@ func (s *Service) OfProject(ctx context.Context, by actor.Actor, in project.Ref,
 	}
 	f.projectID = at.ID
 	return s.list(ctx, by, f, p)
+}
+
+// ByID gives those of the snippets that the actor sees, by their ids.
+func (s *Service) ByID(ctx context.Context, by actor.Actor, ids []int64) (map[int64]*Snippet, error) {
+	found := map[int64]*Snippet{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	page, err := s.list(ctx, by, Filter{ids: ids}, db.Paging{Limit: len(ids)})
+	for _, one := range page.Items {
+		found[one.ID] = one
+	}
+	return found, err
+}
+
+// Named is Get for what somebody calls a snippet by.
+func (s *Service) Named(ctx context.Context, by actor.Actor, name string) (*Snippet, error) {
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return nil, errs.NotFound("Snippet")
+	}
+	return s.Get(ctx, by, nil, id)
 }
 
 func (s *Service) list(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {

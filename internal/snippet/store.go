@@ -90,6 +90,9 @@ func (s *Service) search(ctx context.Context, by actor.Actor, f Filter, p db.Pag
 	if f.projectID != 0 {
 		w.And(`s.project_id = ?`, f.projectID)
 	}
+	if len(f.ids) > 0 {
+		w.And(`s.id IN `+db.In(len(f.ids)), db.Any(f.ids)...)
+	}
 	if f.personal {
 		w.And(`s.project_id IS NULL`)
 	}

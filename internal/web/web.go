@@ -42,6 +42,7 @@ type Deps struct {
 	Projects *project.Service
 	Activity *activity.Service
 	Repos    *repo.Service
+	Moves    *repo.Mover
 	Plan     *plan.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service

@@ -161,12 +161,8 @@ func (s *Service) begin(ctx context.Context, w *Wiki) error {
 		return nil
 	}
 	projectID, namespaceID := w.owner()
-	storage := ""
-	if w.Project != nil {
-		storage = w.Project.Storage
-	}
 	var err error
-	w.annex, err = s.Repos.BeginWiki(ctx, projectID, namespaceID, storage)
+	w.annex, err = s.Repos.BeginWiki(ctx, projectID, namespaceID)
 	return err
 }
 

@@ -23,6 +23,7 @@ import (
 	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/mail/mailtest"
+	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/user"
 )
@@ -123,6 +124,7 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1},
 		// What has to wait at all waits for seconds: see queue.Delay.
 		LetterPause: -1,
+		Moves:       repo.MoveOptions{Quiet: 200 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

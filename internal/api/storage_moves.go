@@ -1,0 +1,217 @@
+package api
+
+import (
+	"svc/internal/db"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/snippet"
+)
+
+// storageMoveRoutes are the same for projects, snippets and groups.
+func (a *API) storageMoveRoutes() {
+	for _, k := range []struct {
+		kind        repo.MoveKind
+		all, within string // paths
+		tier        Tier
+	}{
+		{repo.ProjectMove, "/project_repository_storage_moves", "/projects/{id}/repository_storage_moves", Free},
+		{repo.SnippetMove, "/snippet_repository_storage_moves", "/snippets/{id}/repository_storage_moves", Free},
+		{repo.GroupMove, "/group_repository_storage_moves", "/groups/{id}/repository_storage_moves", Premium},
+	} {
+		m := storageMoves{a, k.kind}
+		handle(a, "GET "+k.all, readAPI, m.list, tier(k.tier), onlySelfManaged, does("List the storage moves of "+string(k.kind)+"s"))
+		handle(a, "POST "+k.all, writeAPI, m.moveAll, tier(k.tier), onlySelfManaged, does("Move all "+string(k.kind)+"s of a storage"))
+		handle(a, "GET "+k.all+"/{repository_storage_move_id}", readAPI, m.get, tier(k.tier), onlySelfManaged, does("Get a storage move of a "+string(k.kind)))
+		handle(a, "GET "+k.within, readAPI, m.listOf, tier(k.tier), onlySelfManaged, does("List the storage moves of a "+string(k.kind)))
+		handle(a, "POST "+k.within, writeAPI, m.move, tier(k.tier), onlySelfManaged, does("Move a "+string(k.kind)+" to another storage"))
+		handle(a, "GET "+k.within+"/{repository_storage_move_id}", readAPI, m.getOf, tier(k.tier), onlySelfManaged, does("Get one of the storage moves of a "+string(k.kind)))
+	}
+}
+
+// storageMoves are those of one kind.
+type storageMoves struct {
+	*API
+	kind repo.MoveKind
+}
+
+type storageMoveJSON struct {
+	ID          int64   `json:"id"`
+	CreatedAt   stamp   `json:"created_at"`
+	State       string  `json:"state"`
+	Source      string  `json:"source_storage_name"`
+	Destination string  `json:"destination_storage_name"`
+	Error       *string `json:"error_message"`
+	// One of them is there.
+	Project *projectNameJSON `json:"project,omitempty"`
+	Snippet *snippetJSON     `json:"snippet,omitempty"`
+	Group   *movedGroupJSON  `json:"group,omitempty"`
+}
+
+type movedGroupJSON struct {
+	ID     int64  `json:"id"`
+	WebURL string `json:"web_url"`
+	Name   string `json:"name"`
+}
+
+// present shows moves with what they are of.
+func (m storageMoves) present(c *call, list ...*repo.StorageMove) ([]storageMoveJSON, error) {
+	var ids []int64
+	for _, mv := range list {
+		ids = append(ids, mv.OwnerID)
+	}
+	projects, snippets := map[int64]*project.Project{}, map[int64]*snippet.Snippet{}
+	var err error
+	switch m.kind {
+	case repo.ProjectMove:
+		var found []*project.Project
+		found, err = m.Projects.Among(c, c.actor, ids)
+		for _, p := range found {
+			projects[p.ID] = p
+		}
+	case repo.SnippetMove:
+		snippets, err = m.Snippets.ByID(c, c.actor, ids)
+	}
+	if err != nil {
+		return nil, err
+	}
+	forms := []storageMoveJSON{}
+	for _, mv := range list {
+		form := storageMoveJSON{
+			ID: mv.ID, CreatedAt: toStamp(mv.CreatedAt), State: string(mv.State), Source: mv.Source, Destination: mv.Destination, Error: textOrNull(mv.Error),
+		}
+		if p := projects[mv.OwnerID]; p != nil {
+			name := toProjectName(p)
+			form.Project = &name
+		}
+		if mv.Kind == repo.GroupMove {
+			form.Group = &movedGroupJSON{mv.OwnerID, c.site.URL + "/groups/" + mv.Name, mv.Title}
+		}
+		if s := snippets[mv.OwnerID]; s != nil {
+			one := m.toSnippet(c, s)
+			form.Snippet = &one
+		}
+		forms = append(forms, form)
+	}
+	return forms, nil
+}
+
+func (m storageMoves) presentOne(c *call, mv *repo.StorageMove, err error) (storageMoveJSON, error) {
+	if err != nil {
+		return storageMoveJSON{}, err
+	}
+	forms, err := m.present(c, mv)
+	if err != nil {
+		return storageMoveJSON{}, err
+	}
+	return forms[0], nil
+}
+
+func (m storageMoves) presentPage(c *call, p pageParams, list db.Page[*repo.StorageMove], err error) (page[storageMoveJSON], error) {
+	if err != nil {
+		return page[storageMoveJSON]{}, err
+	}
+	forms, err := m.present(c, list.Items...)
+	if err != nil {
+		return page[storageMoveJSON]{}, err
+	}
+	at := -1
+	return offsetPage(p, list, func(*repo.StorageMove) storageMoveJSON { at++; return forms[at] }), nil
+}
+
+// list: https://docs.gitlab.com/api/project_repository_storage_moves/#retrieve-all-project-repository-storage-moves
+func (m storageMoves) list(c *call, p pageParams) (page[storageMoveJSON], error) {
+	list, err := m.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind}, p.paging())
+	return m.presentPage(c, p, list, err)
+}
+
+type moveAllParams struct {
+	Source      string `param:"source_storage_name,required" doc:"The storage that is to become empty."`
+	Destination string `param:"destination_storage_name" doc:"Where all go; each to the storage with most space unless given."`
+}
+
+// moveAll: https://docs.gitlab.com/api/project_repository_storage_moves/#schedule-repository-storage-moves-for-all-projects-on-a-storage-shard
+func (m storageMoves) moveAll(c *call, p moveAllParams) (accepted, error) {
+	return accepted{}, m.Moves.MoveAll(c, c.actor, m.kind, p.Source, p.Destination)
+}
+
+type storageMoveParams struct {
+	Move int64 `param:"repository_storage_move_id"`
+}
+
+// get: https://docs.gitlab.com/api/project_repository_storage_moves/#get-a-single-project-repository-storage-move
+func (m storageMoves) get(c *call, p storageMoveParams) (storageMoveJSON, error) {
+	mv, err := m.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, ID: p.Move})
+	return m.presentOne(c, mv, err)
+}
+
+type moveOwnerParams struct {
+	Owner project.Ref `param:"id" doc:"The id of what is moved; of projects and groups also the full path."`
+}
+
+type moveOwnerListParams struct {
+	moveOwnerParams
+	pageParams
+}
+
+// listOf: https://docs.gitlab.com/api/project_repository_storage_moves/#retrieve-all-repository-storage-moves-for-a-project
+func (m storageMoves) listOf(c *call, p moveOwnerListParams) (page[storageMoveJSON], error) {
+	id, err := m.owner(c, p.Owner)
+	if err != nil {
+		return page[storageMoveJSON]{}, err
+	}
+	list, err := m.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id}, p.paging())
+	return m.presentPage(c, p.pageParams, list, err)
+}
+
+// owner finds what is moved for an actor who sees it. NotFound.
+func (m storageMoves) owner(c *call, ref project.Ref) (int64, error) {
+	switch m.kind {
+	case repo.ProjectMove:
+		p, err := m.Projects.Require(c, c.actor, ref, project.NoAccess)
+		if err != nil {
+			return 0, err
+		}
+		return p.ID, nil
+	case repo.GroupMove:
+		g, err := m.Projects.RequireGroup(c, c.actor, ref, project.NoAccess)
+		if err != nil {
+			return 0, err
+		}
+		return g.ID, nil
+	}
+	s, err := m.Snippets.Named(c, c.actor, string(ref))
+	if err != nil {
+		return 0, err
+	}
+	return s.ID, nil
+}
+
+type moveParams struct {
+	moveOwnerParams
+	Destination string `param:"destination_storage_name" doc:"The storage with most space unless given."`
+}
+
+// move: https://docs.gitlab.com/api/project_repository_storage_moves/#schedule-a-repository-storage-move-for-a-project
+func (m storageMoves) move(c *call, p moveParams) (storageMoveJSON, error) {
+	id, err := m.owner(c, p.Owner)
+	if err != nil {
+		return storageMoveJSON{}, err
+	}
+	mv, err := m.Moves.Move(c, c.actor, m.kind, id, p.Destination)
+	return m.presentOne(c, mv, err)
+}
+
+type moveOfOwnerParams struct {
+	moveOwnerParams
+	storageMoveParams
+}
+
+// getOf: https://docs.gitlab.com/api/project_repository_storage_moves/#get-a-single-repository-storage-move-for-a-project
+func (m storageMoves) getOf(c *call, p moveOfOwnerParams) (storageMoveJSON, error) {
+	id, err := m.owner(c, p.Owner)
+	if err != nil {
+		return storageMoveJSON{}, err
+	}
+	mv, err := m.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id, ID: p.Move})
+	return m.presentOne(c, mv, err)
+}

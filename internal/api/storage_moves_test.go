@@ -1,0 +1,262 @@
+package api_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/app/apptest"
+	"svc/internal/config"
+	"svc/internal/db/dbtest"
+	"svc/internal/git/gittest"
+)
+
+// storages gives a server a second storage, and a third name for the first.
+func storages(c *config.Config) {
+	c.Storages["second"] = filepath.Join(c.DataDir, "second")
+	alias := filepath.Join(c.DataDir, "alias")
+	if err := os.MkdirAll(c.Storages["default"], 0o700); err != nil {
+		panic(err)
+	}
+	if err := os.Symlink(c.Storages["default"], alias); err != nil {
+		panic(err)
+	}
+	c.Storages["same"] = alias
+}
+
+// finished waits until all moves are over.
+func finished(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	for range 1000 {
+		var n int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM storage_moves WHERE state IN ('initial', 'scheduled', 'started', 'replicated')`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("a move does not come to its end")
+}
+
+// bare finds the repositories on a storage of a server.
+func bare(t *testing.T, s *apptest.Server, storage string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.Config.Storages[storage], "*s", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		found[i] = strings.TrimPrefix(found[i], s.Config.Storages[storage]+"/")
+	}
+	return found
+}
+
+// TestStorageMoves moves one of each kind: while it is under way everybody reads
+// and nobody writes, and then it lies elsewhere and nothing is lost.
+func TestStorageMoves(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		stops, goes := make(chan string), make(chan bool)
+		gated := true
+		s.Moves.Step = func(name string) {
+			if name == "switch" && gated {
+				stops <- name
+				<-goes
+			}
+		}
+		root := apptest.RootToken
+		_, alice := s.User(t, "alice")
+		p := newProject(t, s, alice, "p", `,"initialize_with_readme":true`)
+		g := group(t, s, alice, "top", "")
+		at := fmt.Sprintf("/projects/%d", p)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/wikis", As: alice, JSON: `{"title":"home","content":"wiki"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/wikis", g), As: alice, JSON: `{"title":"home","content":"ours"}`, Status: 201})
+		snip := made(t, s, alice, "POST /snippets", `{"title":"snip","content":"snippet","file_name":"a.txt","visibility":"private"}`)
+		moves := at + "/repository_storage_moves"
+		s.Table(t, []apptest.Call{
+			{Name: "none yet", Do: "GET " + moves, As: root, Status: 200, Want: `[]`},
+			{Name: "for administrators", Do: "POST " + moves, As: alice, Status: 403},
+			{Name: "no such storage", Do: "POST " + moves, As: root, JSON: `{"destination_storage_name":"x"}`, Status: 400, Want: `{"message":{"destination_storage_name":["is not included in the list"]}}`},
+			{Name: "the same storage", Do: "POST " + moves, As: root, JSON: `{"destination_storage_name":"default"}`, Status: 400,
+				Want: `{"message":{"destination_storage_name":["is the storage that the repository is on"]}}`},
+			{Name: "the same under another name", Do: "POST " + moves, As: root, JSON: `{"destination_storage_name":"same"}`, Status: 400,
+				Want: `{"message":{"destination_storage_name":["is the storage that the repository is on"]}}`},
+			{Name: "no such project", Do: "POST /projects/999999/repository_storage_moves", As: root, Status: 404},
+			{Name: "all of no storage", Do: "POST /project_repository_storage_moves", As: root, JSON: `{"source_storage_name":"x"}`, Status: 400, Want: `{"message":{"source_storage_name":["is not included in the list"]}}`},
+			{Name: "all of nothing", Do: "POST /project_repository_storage_moves", As: root, JSON: `{}`, Status: 400, Want: `{"error":"source_storage_name is missing"}`},
+			{Name: "all to the same", Do: "POST /project_repository_storage_moves", As: root, JSON: `{"source_storage_name":"default","destination_storage_name":"default"}`, Status: 400},
+		})
+		var begun struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST " + moves, As: root, Status: 201,
+			Want: fmt.Sprintf(`{"state":"scheduled","source_storage_name":"default","destination_storage_name":"second","error_message":null,
+				"project":{"id":%d,"name":"p","path_with_namespace":"alice/p","name_with_namespace":"alice / p"}}`, p)}).JSON(t, &begun)
+		id := begun.ID
+		<-stops
+		work := gittest.New(t)
+		work.Commit(gittest.Commit{Branch: "main", Root: true, Changes: []gittest.Change{{Path: "x", Content: "y"}}})
+		remote := strings.Replace(s.URL, "http://", "http://alice:"+alice+"@", 1) + "/alice/p"
+		for _, to := range []string{remote + ".git", remote + ".wiki.git"} {
+			out, err := gittest.Command(work.Path, "push", to, "main:refs/heads/other").CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "it is being moved to another storage") {
+				t.Errorf("a push to %s: %v\n%s", to, err, out)
+			}
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "twice", Do: "POST " + moves, As: root, Status: 400, Want: `{"message":{"project":["is read-only"]}}`},
+			{Name: "no commit", Do: "POST " + at + "/repository/files/a.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 403},
+			{Name: "no branch", Do: "POST " + at + "/repository/branches", As: alice, JSON: `{"branch":"x","ref":"main"}`, Status: 403},
+			{Name: "no page", Do: "POST " + at + "/wikis", As: alice, JSON: `{"title":"x","content":"x"}`, Status: 403},
+			{Name: "no default branch", Do: "PUT " + at, As: alice, JSON: `{"default_branch":"none"}`, Status: 400},
+			{Name: "reads", Do: "GET " + at + "/repository/files/README.md/raw", As: alice, Status: 200},
+			{Name: "reads the wiki", Do: "GET " + at + "/wikis/home", As: alice, Status: 200},
+			{Name: "an issue", Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"x"}`, Status: 201},
+			{Name: "under way", Do: fmt.Sprintf("GET %s/%d", moves, id), As: root, Status: 200, Want: `{"state":"started"}`},
+		})
+		gittest.Run(t, work.Path, "fetch", "-q", remote+".git", "main")
+		gated = false
+		goes <- true
+		finished(t, s)
+		s.Table(t, []apptest.Call{
+			{Name: "over", Do: fmt.Sprintf("GET /project_repository_storage_moves/%d", id), As: root, Status: 200, Want: `{"state":"finished","error_message":null}`},
+			{Name: "on the other", Do: "GET /projects?repository_storage=second", As: root, Status: 200, Want: fmt.Sprintf(`[{"id":%d}]`, p)},
+			{Name: "nothing is left", Do: "GET /projects?repository_storage=default", As: root, Status: 200, Want: `[]`},
+			{Name: "reads there", Do: "GET " + at + "/repository/files/README.md/raw", As: alice, Status: 200},
+			{Name: "reads the wiki there", Do: "GET " + at + "/wikis/home", As: alice, Status: 200, Want: `{"content":"wiki"}`},
+			{Name: "writes there", Do: "POST " + at + "/repository/files/a.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 201},
+			{Name: "of another project", Do: fmt.Sprintf("GET /snippets/%d/repository_storage_moves/%d", snip, id), As: root, Status: 404},
+			{Name: "audit", Do: fmt.Sprintf("GET %s/audit_events?per_page=2", at), As: root, Status: 200,
+				Want: `[{"details":{"change":"repository storage","from":"default","to":"second","author_class":"System"}},{"details":{"change":"repository storage","to":"second"},"author_id":1}]`},
+			{Name: "a snippet", Do: fmt.Sprintf("POST /snippets/%d/repository_storage_moves", snip), As: root, JSON: `{"destination_storage_name":"second"}`, Status: 201,
+				Want: fmt.Sprintf(`{"state":"scheduled","snippet":{"id":%d,"title":"snip"}}`, snip), Not: []string{"\"project\"", "\"group\""}},
+			{Name: "a group", Do: "POST /groups/top/repository_storage_moves", As: root, Status: 201, Want: fmt.Sprintf(`{"group":{"id":%d,"name":"TOP","web_url":"%s/groups/top"}}`, g, s.URL)},
+		})
+		gittest.Run(t, work.Path, "push", "-q", remote+".git", "main:refs/heads/other")
+		finished(t, s)
+		s.Table(t, []apptest.Call{
+			{Name: "snippets", Do: "GET /snippet_repository_storage_moves", As: root, Status: 200, Want: `[{"state":"finished","destination_storage_name":"second"}]`},
+			{Name: "groups", Do: fmt.Sprintf("GET /groups/%d/repository_storage_moves", g), As: root, Status: 200, Want: `[{"state":"finished"}]`},
+			{Name: "the snippet", Do: fmt.Sprintf("GET /snippets/%d/raw", snip), As: alice, Status: 200},
+			{Name: "where it is", Do: fmt.Sprintf("GET /snippets/%d", snip), As: root, Status: 200, Want: `{"repository_storage":"second"}`},
+			{Name: "a change of it", Do: fmt.Sprintf("PUT /snippets/%d", snip), As: alice, JSON: `{"content":"new"}`, Status: 200},
+			{Name: "the group's wiki", Do: fmt.Sprintf("GET /groups/%d/wikis/home", g), As: alice, Status: 200, Want: `{"content":"ours"}`},
+		})
+		if left := bare(t, s, "default"); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		if there := bare(t, s, "second"); len(there) != 4 {
+			t.Errorf("on the other: %v", there)
+		}
+		// All of them at once, and one by its project.
+		s.Table(t, []apptest.Call{
+			{Name: "by the project", Do: "PUT " + at, As: root, JSON: `{"repository_storage":"default"}`, Status: 200},
+			{Name: "all groups", Do: "POST /group_repository_storage_moves", As: root, JSON: `{"source_storage_name":"second","destination_storage_name":"default"}`, Status: 202, Want: `{"message":"202 Accepted"}`},
+			{Name: "all snippets", Do: "POST /snippet_repository_storage_moves", As: root, JSON: `{"source_storage_name":"second"}`, Status: 202},
+			{Name: "all projects", Do: "POST /project_repository_storage_moves", As: root, JSON: `{"source_storage_name":"second","destination_storage_name":"default"}`, Status: 202},
+		})
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		finished(t, s)
+		if left := bare(t, s, "second"); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		s.Check(t, apptest.Call{Do: "GET " + moves, As: root, Status: 200, Want: `[{"state":"finished","source_storage_name":"second"},{"state":"finished","source_storage_name":"default"}]`})
+		if log := s.Log(); !strings.Contains(log, `"msg":"storage move"`) || !strings.Contains(log, `"state":"replicated"`) {
+			t.Error("the log does not tell of it")
+		}
+	}, storages)
+}
+
+// TestStorageMoveFails: what can not be moved stays where it is, and may be
+// written to.
+func TestStorageMoveFails(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		p := newProject(t, s, alice, "p", `,"initialize_with_readme":true`)
+		at := fmt.Sprintf("/projects/%d", p)
+		commit := func(name string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Name: name, Do: "POST " + at + "/repository/files/" + name, As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 201})
+		}
+		move := func(want string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: apptest.RootToken, JSON: `{"destination_storage_name":"second"}`, Status: 201})
+			finished(t, s)
+			s.Check(t, apptest.Call{Name: want, Do: "GET " + at + "/repository_storage_moves?per_page=1", As: apptest.RootToken, Status: 200, Want: want})
+		}
+		// A file stands where the storage should be.
+		if err := os.WriteFile(s.Config.Storages["second"], nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		move(`[{"state":"failed","error_message":"<any>"}]`)
+		commit("a")
+		if err := os.Remove(s.Config.Storages["second"]); err != nil {
+			t.Fatal(err)
+		}
+		// The copy is damaged before it is looked at.
+		s.Moves.Step = func(name string) {
+			if name == "verify" {
+				packs, _ := filepath.Glob(filepath.Join(s.Config.Storages["second"], "projects", "*", "*", "objects", "[0-9a-f][0-9a-f]"))
+				_ = os.RemoveAll(packs[0])
+			}
+		}
+		move(`[{"state":"failed","error_message":"<any>"}]`)
+		commit("b")
+		if left := bare(t, s, "second"); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		// What is left of an earlier one is in nobody's way; what can not be removed is told.
+		there := filepath.Join(s.Config.Storages["second"], "projects", fmt.Sprintf("%02x", p%256), fmt.Sprintf("%d.git", p))
+		if err := os.MkdirAll(filepath.Join(there, "old"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.Moves.Step = func(name string) {
+			if name == "clean" { // there is no way to it any more
+				dir := filepath.Join(s.Config.Storages["default"], "projects", fmt.Sprintf("%02x", p%256))
+				_ = os.Rename(dir, dir+"-away")
+				_ = os.WriteFile(dir, nil, 0o600)
+			}
+		}
+		move(`[{"state":"cleanup failed","error_message":"<any>"}]`)
+		commit("c")
+	}, storages)
+}
+
+// TestStorageMoveBesideOthers moves what another node has just read: that one
+// goes on at the new place, and the old one goes when it has let go.
+func TestStorageMoveBesideOthers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		a := apptest.Start(t, src, storages)
+		b := a
+		if src.URL != "" { // with the embedded database there is one node
+			b = apptest.Start(t, src, apptest.Beside(t, a), func(c *config.Config) { c.Storages = a.Config.Storages })
+		}
+		_, alice := a.User(t, "alice")
+		p := newProject(t, a, alice, "p", `,"initialize_with_readme":true`)
+		at := fmt.Sprintf("/projects/%d", p)
+		read := apptest.Call{Do: "GET " + at + "/repository/files/README.md/raw", As: alice, Status: 200}
+		b.Check(t, read)
+		a.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: apptest.RootToken, JSON: `{"destination_storage_name":"second"}`, Status: 201})
+		for over := false; !over; {
+			b.Check(t, read)
+			var n int
+			if err := a.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM storage_moves WHERE state <> 'finished'`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			over = n == 0
+		}
+		b.Check(t, read)
+		b.Check(t, apptest.Call{Do: "POST " + at + "/repository/files/b.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 201})
+		a.Check(t, apptest.Call{Do: "GET " + at + "/repository/files/b.txt/raw?ref=main", As: alice, Status: 200})
+		if left := bare(t, a, "default"); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}

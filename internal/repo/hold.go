@@ -1,0 +1,120 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Whoever changes a repository is known by a row, from before the first change
+// until after the last: a push by its journal, all else by an empty one. A move
+// to another storage makes the repository read-only and then waits until there
+// is no such row, on any node; a row is made under the lock of the one that
+// says where the repository lies, and that nobody may write to it. So nothing
+// is written to a place that is being left.
+
+// elsewhere is said to one whose repository went away under him.
+const elsewhere = "The repository was moved to another storage meanwhile. Please try again."
+
+// enter writes down that a repository is about to be changed, and says where
+// it lies. Unavailable while it is being moved.
+func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j journal) (id int64, storage string, err error) {
+	who, what, err := j.encode(by)
+	if err != nil {
+		return 0, "", err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		at, err := lockPlace(ctx, tx, "projects", projectID)
+		if errors.Is(err, db.ErrNoRows) {
+			return errs.NotFound("Project")
+		}
+		if err != nil {
+			return err
+		}
+		if at.readOnly {
+			return errs.Unavailable(project.BeingMoved)
+		}
+		storage = at.storage
+		id, err = insertPush(ctx, tx, projectID, who, what, s.Now())
+		return err
+	})
+	if err != nil {
+		return 0, "", fmt.Errorf("begin push: %w", err)
+	}
+	return id, storage, nil
+}
+
+// encode writes who does what, for a row.
+func (j journal) encode(by actor.Actor) (who, what string, err error) {
+	text, err := json.Marshal(by)
+	if err != nil {
+		return "", "", err
+	}
+	changes, err := json.Marshal(j)
+	return string(text), string(changes), err
+}
+
+// hold has do change a repository beside pushes, where it lies now. Unavailable
+// while it is being moved.
+func (s *Service) hold(ctx context.Context, p *project.Project, do func(r git.Repo) error) error {
+	id, storage, err := s.enter(ctx, actor.System(), p.ID, journal{})
+	if err != nil {
+		return err
+	}
+	r, err := s.open(storage, p.ID)
+	if err == nil {
+		err = do(r)
+	}
+	return errors.Join(err, s.drop(context.WithoutCancel(ctx), id))
+}
+
+// enterAnnex is enter for an annex.
+func (s *Service) enterAnnex(ctx context.Context, by actor.Actor, annexID int64, j journal) (id int64, storage string, err error) {
+	who, what, err := j.encode(by)
+	if err != nil {
+		return 0, "", err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		at, err := lockPlace(ctx, tx, "annexes", annexID)
+		if errors.Is(err, db.ErrNoRows) {
+			return errs.NotFound("")
+		}
+		if err != nil {
+			return err
+		}
+		if at.readOnly {
+			return errs.Unavailable(project.BeingMoved)
+		}
+		storage = at.storage
+		id, err = insertAnnexPush(ctx, tx, annexID, who, what, s.Now())
+		return err
+	})
+	if err != nil {
+		return 0, "", fmt.Errorf("begin push: %w", err)
+	}
+	return id, storage, nil
+}
+
+// refuseMoved refuses the changes of a push to a repository that is being
+// moved, or was, in words for the terminal of the one who pushes. Other errors
+// are faults.
+func refuseMoved(push *git.Push, err error) error {
+	refusal, ok := errors.AsType[*errs.Error](err)
+	if !ok || refusal.Kind != errs.KindUnavailable && refusal.Kind != errs.KindConflict {
+		return err
+	}
+	push.Say("%s", refusal.Text)
+	for _, c := range push.Changes {
+		if c.Refused == "" {
+			c.Refused = "the repository is being moved"
+		}
+	}
+	return nil
+}

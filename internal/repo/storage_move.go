@@ -1,0 +1,312 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/notice"
+	"svc/internal/project"
+	"svc/internal/queue"
+)
+
+// StorageMove is a repository that goes from one storage to another, with those
+// that belong to it.
+type StorageMove struct {
+	ID          int64
+	Kind        MoveKind
+	OwnerID     int64
+	Name        string // of the owner: its full path, or the title of a snippet
+	Title       string // of the owner
+	Source      string
+	Destination string
+	State       MoveState
+	Error       string // why it failed
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	StartedAt   *time.Time
+	EndedAt     *time.Time
+
+	run   string
+	tries int
+	left  []remains
+}
+
+// MoveKind says whose repository is moved.
+type MoveKind string
+
+// The kinds: the code of a project with its wiki, a snippet, the wiki of a group.
+const (
+	ProjectMove MoveKind = "project"
+	SnippetMove MoveKind = "snippet"
+	GroupMove   MoveKind = "group"
+)
+
+// MoveState says how far a move is.
+//
+//	initial ──> scheduled ──> started ──> replicated ──> finished
+//	   │            │            │             └───────> cleanup failed
+//	   └────────────┴────────────┴─────────────────────> failed
+//
+// From scheduled on nobody writes to the repository, until it lies at its new
+// place (replicated) or stays at its old one (failed).
+type MoveState string
+
+// The states. A move of many waits for its turn in MoveInitial.
+const (
+	MoveInitial       MoveState = "initial"
+	MoveScheduled     MoveState = "scheduled"
+	MoveStarted       MoveState = "started"
+	MoveReplicated    MoveState = "replicated"
+	MoveFinished      MoveState = "finished"
+	MoveFailed        MoveState = "failed"
+	MoveCleanupFailed MoveState = "cleanup failed"
+)
+
+// Over tells whether nothing comes after a state.
+func (s MoveState) Over() bool {
+	return s == MoveFinished || s == MoveFailed || s == MoveCleanupFailed
+}
+
+// MoverDeps are what moves need beside the repositories.
+type MoverDeps struct {
+	Repos   *Service
+	Notices *notice.Bus
+	Log     *slog.Logger
+	MoveOptions
+}
+
+// MoveOptions change how moves are done; the zero value is what is usual.
+type MoveOptions struct {
+	// Quiet is how long nobody must have read the old place before it is
+	// removed; 0 is ten seconds.
+	Quiet time.Duration
+	// Step is told of each step before it is done: tests end the process there.
+	Step func(name string)
+}
+
+// Mover moves repositories between storages.
+type Mover struct{ MoverDeps }
+
+// NewMover makes the mover and takes on its background work.
+func NewMover(d MoverDeps) *Mover {
+	if d.Quiet == 0 {
+		d.Quiet = 10 * time.Second
+	}
+	if d.Step == nil {
+		d.Step = func(string) {}
+	}
+	m := &Mover{d}
+	m.handleWork()
+	d.Repos.Projects.OnStorage(func(ctx context.Context, by actor.Actor, p *project.Project, storage string) error {
+		_, err := m.Move(ctx, by, ProjectMove, p.ID, storage)
+		return err
+	})
+	return m
+}
+
+// MoveFilter chooses moves; what is empty chooses all.
+type MoveFilter struct {
+	Kind    MoveKind
+	OwnerID int64
+	ID      int64
+}
+
+// List lists moves, the newest first. Administrators only.
+func (m *Mover) List(ctx context.Context, by actor.Actor, f MoveFilter, p db.Paging) (db.Page[*StorageMove], error) {
+	if err := by.RequireAdmin(); err != nil {
+		return db.Page[*StorageMove]{}, err
+	}
+	page, err := searchMoves(ctx, m.Repos.DB, f, p)
+	if err != nil {
+		return page, fmt.Errorf("list storage moves: %w", err)
+	}
+	return page, nil
+}
+
+// Get gives the move that a filter with an ID names. Administrators only;
+// NotFound.
+func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*StorageMove, error) {
+	page, err := m.List(ctx, by, f, db.Paging{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Items) == 0 {
+		return nil, errs.NotFound("")
+	}
+	return page.Items[0], nil
+}
+
+// Move has a repository moved to another storage, that of a project with its
+// wiki: to the storage with most space if none is named. The wiki of a group
+// that nobody has written to yet will begin there. Administrators only.
+// NotFound; InvalidField when it can not go there or is being moved already.
+func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID int64, destination string) (*StorageMove, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	mv := &StorageMove{Kind: kind, OwnerID: ownerID, Destination: destination}
+	if kind == ProjectMove {
+		p, err := m.Repos.Projects.Require(ctx, by, project.RefTo(ownerID), project.NoAccess)
+		if err != nil {
+			return nil, err
+		}
+		mv.Name, mv.Source = p.FullPath, p.Storage
+		return m.schedule(ctx, by, mv)
+	}
+	var a *Annex
+	if kind == GroupMove {
+		g, err := m.Repos.Projects.RequireGroup(ctx, by, project.RefTo(ownerID), project.NoAccess)
+		if err != nil {
+			return nil, err
+		}
+		mv.Name, mv.Title = g.FullPath, g.Name
+		if a, err = m.Repos.BeginWiki(ctx, nil, &g.ID); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if a, err = m.Repos.SnippetAnnex(ctx, ownerID); err != nil {
+			return nil, err
+		}
+		if a == nil {
+			return nil, errs.NotFound("Snippet")
+		}
+	}
+	mv.Source = a.Storage
+	return m.schedule(ctx, by, mv)
+}
+
+// schedule makes a move whose turn comes as soon as may be.
+func (m *Mover) schedule(ctx context.Context, by actor.Actor, mv *StorageMove) (*StorageMove, error) {
+	if mv.Destination == "" {
+		mv.Destination = m.roomiest(mv.Source)
+	}
+	if err := m.possible(mv.Source, mv.Destination); err != nil {
+		return nil, err
+	}
+	mv.State, mv.CreatedAt, mv.UpdatedAt = MoveScheduled, m.Repos.Now(), m.Repos.Now()
+	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := m.close(ctx, tx, mv); err != nil {
+			return err
+		}
+		err := insertMove(ctx, tx, mv)
+		if errors.Is(err, db.ErrNoRows) {
+			return errs.InvalidField(string(mv.Kind), "is being moved already")
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.record(ctx, tx, by, mv, "repository_storage_move_scheduled"); err != nil {
+			return err
+		}
+		return m.Repos.Queue.Add(ctx, tx, moveWork{mv.ID}, queue.In(moveLane), queue.Tries(moveTries))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("move %s %d: %w", mv.Kind, mv.OwnerID, err)
+	}
+	return mv, nil // as it was scheduled, however far it is by now
+}
+
+// record writes down what becomes of a repository.
+func (m *Mover) record(ctx context.Context, tx *db.Tx, by actor.Actor, mv *StorageMove, kind string) error {
+	e := audit.Event{
+		Type: string(mv.Kind) + "_" + kind, Entity: audit.Instance(),
+		Target:  audit.Target{Type: "StorageMove", ID: mv.ID, Details: mv.Name},
+		Details: audit.Details{Change: "repository storage", From: mv.Source, To: mv.Destination},
+	}
+	switch mv.Kind {
+	case ProjectMove:
+		e.Entity = audit.Entity{Type: audit.ProjectEntity, ID: mv.OwnerID, Path: mv.Name}
+	case GroupMove:
+		e.Entity = audit.Entity{Type: audit.GroupEntity, ID: mv.OwnerID, Path: mv.Name}
+	}
+	return audit.Record(ctx, tx, by, m.Repos.Now(), e)
+}
+
+// possible refuses a way that leads nowhere: to a storage that is not
+// configured, or to the one it comes from, under whatever name.
+func (m *Mover) possible(source, destination string) error {
+	root, ok := m.Repos.Storages[destination]
+	if destination == "" {
+		return errs.InvalidField("destination_storage_name", "can't be blank: there is no other storage")
+	}
+	if !ok {
+		return errs.InvalidField("destination_storage_name", "is not included in the list")
+	}
+	if source == destination || sameDir(m.Repos.Storages[source], root) {
+		return errs.InvalidField("destination_storage_name", "is the storage that the repository is on")
+	}
+	return nil
+}
+
+// sameDir tells whether two names lead to one directory.
+func sameDir(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// roomiest is the storage with most free space of those that are not the
+// source; empty without one.
+func (m *Mover) roomiest(source string) string {
+	best, most := "", int64(-2)
+	for name, root := range m.Repos.Storages {
+		if m.possible(source, name) != nil {
+			continue
+		}
+		free := int64(-1) // one that is not made yet, or does not answer, comes last
+		var fs syscall.Statfs_t
+		if syscall.Statfs(root, &fs) == nil {
+			free = int64(fs.Bavail) * int64(fs.Bsize)
+		}
+		if free > most || free == most && name < best {
+			best, most = name, free
+		}
+	}
+	return best
+}
+
+// MoveAll has everything of a kind moved that lies on a storage: to the
+// destination, or where most space is if none is named. Each is read-only only
+// when its turn has come. Administrators only. InvalidField.
+func (m *Mover) MoveAll(ctx context.Context, by actor.Actor, kind MoveKind, source, destination string) error {
+	if err := by.RequireAdmin(); err != nil {
+		return err
+	}
+	if _, ok := m.Repos.Storages[source]; !ok {
+		return errs.InvalidField("source_storage_name", "is not included in the list")
+	}
+	to := destination
+	if to == "" {
+		to = m.roomiest(source)
+	}
+	if err := m.possible(source, to); err != nil {
+		return err
+	}
+	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := audit.Record(ctx, tx, by, m.Repos.Now(), audit.Event{
+			Type: string(kind) + "_repository_storage_moves_scheduled", Entity: audit.Instance(), Target: audit.Target{Type: "Storage", Details: source},
+			Details: audit.Details{Change: "repository storage", From: source, To: destination},
+		})
+		if err != nil {
+			return err
+		}
+		return m.Repos.Queue.Add(ctx, tx, moveAllWork{kind, source, destination}, queue.Unique())
+	})
+	if err != nil {
+		return fmt.Errorf("move all %ss of storage %s: %w", kind, source, err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/queue"
+)
+
+// remains is a directory that a move has left behind.
+type remains struct {
+	Storage string
+	Path    string
+}
+
+// moveTopic is the notice that a repository lies elsewhere now: each node lets
+// go of the old place and says when it has.
+const moveTopic = "storage_move"
+
+// leaveLimit is how long nodes may take: nothing that they do in a repository
+// takes longer.
+const leaveLimit = 3 * time.Hour
+
+// heard is called with the id of a move that has left something behind.
+func (m *Mover) heard(key string) {
+	if !m.Repos.DB.Postgres() {
+		return // the one who moves it sees to it
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
+		defer cancel()
+		ids := []int64{}
+		if id, err := strconv.ParseInt(key, 10, 64); err == nil {
+			ids = append(ids, id)
+		} else if ids, err = movesLeaving(ctx, m.Repos.DB); err != nil {
+			m.Log.Debug("storage moves can not be read", "error", err)
+		}
+		for _, id := range ids {
+			if err := m.leave(ctx, id); err != nil {
+				m.Log.Debug("what a storage move left can not be let go", "move", id, "error", err)
+			}
+		}
+	}()
+}
+
+// leave waits until nobody on this node reads what a move left behind, and says
+// so.
+func (m *Mover) leave(ctx context.Context, id int64) error {
+	node := m.Repos.Queue.Node()
+	mv, err := findMove(ctx, m.Repos.DB, id)
+	if err != nil || mv.State != MoveReplicated {
+		return err
+	}
+	for _, old := range m.olds(mv) {
+		if err := old.Leave(ctx, m.Quiet); err != nil {
+			return err
+		}
+	}
+	if node == "" {
+		return nil // it does no work yet, and nobody waits for it
+	}
+	return insertMoveNode(ctx, m.Repos.DB, id, node)
+}
+
+func (m *Mover) olds(mv *StorageMove) []git.Repo {
+	var list []git.Repo
+	for _, l := range mv.left {
+		if root, ok := m.Repos.Storages[l.Storage]; ok {
+			list = append(list, m.Repos.Git.Repo(filepath.Join(root, l.Path)))
+		}
+	}
+	return list
+}
+
+// cleanLane is for what waits more than it works.
+const cleanLane = "storage_cleanups"
+
+// cleanWork removes what a move left behind.
+type cleanWork struct {
+	MoveID int64 `json:"move_id"`
+}
+
+// Kind names the work in the queue.
+func (cleanWork) Kind() string { return "storage_move_cleanup" }
+
+func (m *Mover) addCleaning(ctx context.Context, tx *db.Tx, id int64, o ...queue.AddOption) error {
+	return m.Repos.Queue.Add(ctx, tx, cleanWork{id}, append(o, queue.In(cleanLane), queue.Tries(moveTries))...)
+}
+
+// workClean removes what a move left behind, when nobody reads it any more.
+func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
+	mv, err := findMove(ctx, m.Repos.DB, w.MoveID)
+	if errors.Is(err, db.ErrNoRows) || err == nil && mv.State != MoveReplicated {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find storage move %d: %w", w.MoveID, err)
+	}
+	m.Step("leave")
+	if err := m.leave(ctx, mv.ID); err != nil {
+		return err
+	}
+	free, err := m.everyoneLeft(ctx, mv)
+	if err != nil {
+		return err
+	}
+	if !free {
+		// Some node may have missed the notice, or be new.
+		return m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
+			if err := m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10)); err != nil {
+				return err
+			}
+			return m.addCleaning(ctx, tx, mv.ID, queue.Delay(time.Second))
+		})
+	}
+	m.Step("clean")
+	to := MoveFinished
+	if err := m.remove(ctx, mv); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		to, mv.Error = MoveCleanupFailed, err.Error()
+	}
+	m.Step("finish")
+	return mine(m.enterState(ctx, mv, to, func(tx *db.Tx) error { return deleteMoveNodes(ctx, tx, mv.ID) }))
+}
+
+// everyoneLeft tells whether all nodes that live have let go, or whatever they
+// do must have come to its end.
+func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error) {
+	if !m.Repos.DB.Postgres() || m.Repos.Now().Sub(mv.UpdatedAt) > leaveLimit {
+		return true, nil
+	}
+	for range 10 {
+		nodes, err := m.Repos.Queue.Nodes(ctx)
+		if err != nil {
+			return false, fmt.Errorf("find nodes: %w", err)
+		}
+		left, err := moveNodes(ctx, m.Repos.DB, mv.ID)
+		if err != nil {
+			return false, fmt.Errorf("find nodes: %w", err)
+		}
+		if !slices.ContainsFunc(nodes, func(node string) bool { return !slices.Contains(left, node) }) {
+			return true, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return false, nil
+}
+
+// remove removes the old directories. File systems that are shared may need
+// more than one try.
+func (m *Mover) remove(ctx context.Context, mv *StorageMove) error {
+	// The row is what counts: if the repository is at one of these places
+	// nevertheless, nothing is removed.
+	list, err := m.parts(ctx, m.Repos.DB, mv)
+	if err == nil {
+		for _, p := range list {
+			if slices.Contains(mv.left, remains{p.storage, p.path}) {
+				return fmt.Errorf("%s is on storage %s again", p.path, p.storage)
+			}
+		}
+	}
+	for _, old := range m.olds(mv) {
+		for try := range 3 {
+			if err = discard(old); err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Duration(try) * time.Second):
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s is left behind: %w", old.Path(), err)
+		}
+	}
+	if len(m.olds(mv)) < len(mv.left) {
+		return errors.New("the storage that it came from is not configured any more")
+	}
+	return nil
+}

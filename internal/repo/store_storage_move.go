@@ -1,0 +1,167 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+)
+
+const moveColumns = `m.id, m.kind, m.owner_id, m.source, m.destination, m.state, m.error, m.run, m.tries, m.left_behind, m.created_at, m.updated_at, m.started_at, m.ended_at`
+
+func scanMove(s db.Scanner) (*StorageMove, error) {
+	var m StorageMove
+	var left string
+	err := s.Scan(&m.ID, (*string)(&m.Kind), &m.OwnerID, &m.Source, &m.Destination, (*string)(&m.State), &m.Error, &m.run, &m.tries, &left,
+		db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), db.NullTime(&m.StartedAt), db.NullTime(&m.EndedAt))
+	if err == nil {
+		err = json.Unmarshal([]byte(left), &m.left)
+	}
+	return &m, err
+}
+
+func findMove(ctx context.Context, q db.Q, id int64) (*StorageMove, error) {
+	return scanMove(q.QueryRowContext(ctx, `SELECT `+moveColumns+` FROM storage_moves m WHERE m.id = ?`, id))
+}
+
+// insertMove makes a move unless its owner has one under way: ErrNoRows.
+func insertMove(ctx context.Context, q db.Q, m *StorageMove) error {
+	return q.QueryRowContext(ctx, `
+		INSERT INTO storage_moves (kind, owner_id, source, destination, state, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+		string(m.Kind), m.OwnerID, m.Source, m.Destination, string(m.State), m.CreatedAt, m.UpdatedAt).Scan(&m.ID)
+}
+
+// saveMove writes a move that was in another state, and in the hands of whoever
+// has the run. ErrNoRows when it is not so any more.
+func saveMove(ctx context.Context, q db.Q, m *StorageMove, was MoveState, run string) error {
+	left, err := json.Marshal(m.left)
+	if err != nil {
+		return err
+	}
+	return db.ExecOne(ctx, q, `
+		UPDATE storage_moves SET source = ?, state = ?, error = ?, run = ?, tries = ?, left_behind = ?, updated_at = ?, started_at = ?, ended_at = ?
+		WHERE id = ? AND state = ? AND run = ?`,
+		m.Source, string(m.State), m.Error, m.run, m.tries, string(left), m.UpdatedAt, m.StartedAt, m.EndedAt, m.ID, string(was), run)
+}
+
+func touchMove(ctx context.Context, q db.Q, id int64, run string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE storage_moves SET updated_at = ? WHERE id = ? AND run = ?`, at, id, run)
+	return err
+}
+
+// moveOwner is where the things of a kind are found, and what people call them.
+type moveOwner struct {
+	table, name, title, live string
+	annex                    string // the column that leads from its annex to it
+}
+
+func (k MoveKind) owner() moveOwner {
+	switch k {
+	case ProjectMove:
+		return moveOwner{"projects", "full_path", "name", "o.deleted_at IS NULL", "project_id"}
+	case GroupMove:
+		return moveOwner{"namespaces", "full_path", "name", "o.deleted_at IS NULL", "namespace_id"}
+	}
+	return moveOwner{"snippets", "title", "title", "o.files <> '[]'", "snippet_id"}
+}
+
+// searchMoves reads one page of moves, the newest first. Those of things that
+// are gone are left out.
+func searchMoves(ctx context.Context, d *db.DB, f MoveFilter, p db.Paging) (db.Page[*StorageMove], error) {
+	var w db.Where
+	var names, titles, there []string
+	for _, kind := range []MoveKind{ProjectMove, GroupMove, SnippetMove} {
+		o := kind.owner()
+		from := ` FROM ` + o.table + ` o WHERE o.id = m.owner_id AND ` + o.live
+		names = append(names, `WHEN '`+string(kind)+`' THEN (SELECT o.`+o.name+from+`)`)
+		titles = append(titles, `WHEN '`+string(kind)+`' THEN (SELECT o.`+o.title+from+`)`)
+		there = append(there, `m.kind = '`+string(kind)+`' AND EXISTS (SELECT 1`+from+`)`)
+	}
+	w.And(strings.Join(there, " OR "))
+	if f.Kind != "" {
+		w.And(`m.kind = ?`, string(f.Kind))
+	}
+	if f.OwnerID != 0 {
+		w.And(`m.owner_id = ?`, f.OwnerID)
+	}
+	if f.ID != 0 {
+		w.And(`m.id = ?`, f.ID)
+	}
+	return db.List(ctx, d, db.Query[*StorageMove]{
+		Columns: moveColumns + `, CASE m.kind ` + strings.Join(names, " ") + ` END, CASE m.kind ` + strings.Join(titles, " ") + ` END`, From: "storage_moves m", Where: w,
+		Order: []db.Order{{Name: "m.id"}}, Desc: true,
+		Scan: func(s db.Scanner) (*StorageMove, error) {
+			var name, title string
+			m, err := scanMove(plus{s, []any{&name, &title}})
+			m.Name, m.Title = name, title
+			return m, err
+		},
+		Keys: func(m *StorageMove) []any { return []any{m.ID} },
+	}, p)
+}
+
+// plus scans some columns more.
+type plus struct {
+	db.Scanner
+	more []any
+}
+
+// Scan implements db.Scanner.
+func (p plus) Scan(to ...any) error { return p.Scanner.Scan(append(to, p.more...)...) }
+
+// ownersOn finds what lies on a storage, in the order of the ids.
+func ownersOn(ctx context.Context, q db.Q, kind MoveKind, storage string, after int64, limit int) ([]int64, error) {
+	o := kind.owner()
+	query := `SELECT o.id FROM projects o WHERE o.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
+	if kind != ProjectMove {
+		query = `SELECT o.id FROM annexes a JOIN ` + o.table + ` o ON o.id = a.` + o.annex + ` WHERE a.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
+	}
+	return db.All(ctx, q, db.Value[int64], query, storage, after, limit)
+}
+
+// countWriters counts who writes to what is to be moved.
+func countWriters(ctx context.Context, q db.Q, kind MoveKind, ownerID int64) (n int, err error) {
+	projectID := int64(0)
+	if kind == ProjectMove {
+		projectID = ownerID
+	}
+	err = q.QueryRowContext(ctx, `
+		SELECT (SELECT count(*) FROM pushes WHERE project_id = ?) +
+			(SELECT count(*) FROM annex_pushes p JOIN annexes a ON a.id = p.annex_id WHERE a.`+kind.owner().annex+` = ?)`,
+		projectID, ownerID).Scan(&n)
+	return n, err
+}
+
+func saveAnnexPlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
+	return db.ExecOne(ctx, q, `UPDATE annexes SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id)
+}
+
+// staleMoves are under way, but nobody has worked on them for a while, or has
+// cleaned up behind them for long.
+func staleMoves(ctx context.Context, q db.Q, before, cleaned time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM storage_moves
+		WHERE state IN ('initial', 'scheduled', 'started') AND updated_at < ? OR state = 'replicated' AND updated_at < ? ORDER BY id LIMIT 1000`, before, cleaned)
+}
+
+// movesLeaving have left something behind that nodes may still read.
+func movesLeaving(ctx context.Context, q db.Q) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM storage_moves WHERE state = 'replicated' ORDER BY id`)
+}
+
+func insertMoveNode(ctx context.Context, q db.Q, id int64, node string) error {
+	_, err := q.ExecContext(ctx, `INSERT INTO storage_move_nodes (move_id, node) VALUES (?, ?) ON CONFLICT DO NOTHING`, id, node)
+	return err
+}
+
+func moveNodes(ctx context.Context, q db.Q, id int64) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `SELECT node FROM storage_move_nodes WHERE move_id = ?`, id)
+}
+
+func deleteMoveNodes(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM storage_move_nodes WHERE move_id = ?`, id)
+	return err
+}
