@@ -120,6 +120,8 @@ type Storage struct {
 	Name     string
 	Dir      string
 	Projects int64
+	Snippets int64
+	Wikis    int64 // of projects and groups
 	ReadOnly int64 // of the projects: being moved
 	Bytes    int64 // of the repositories, as last measured
 	Disk

@@ -59,5 +59,21 @@ func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	for _, s := range list {
 		used[s.Name] = s
 	}
+	annexes, err := db.All(ctx, q, func(sc db.Scanner) (Storage, error) {
+		var s Storage
+		err := sc.Scan(&s.Name, &s.Snippets, &s.Wikis, &s.Bytes)
+		return s, err
+	}, `SELECT a.storage, CAST(SUM(CASE WHEN a.kind = 'snippet' THEN 1 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN a.kind = 'wiki' THEN 1 ELSE 0 END) AS BIGINT),
+			CAST(SUM(a.size) AS BIGINT)
+		FROM annexes a GROUP BY a.storage`)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range annexes {
+		s := used[a.Name]
+		s.Snippets, s.Wikis = a.Snippets, a.Wikis
+		s.Bytes += a.Bytes
+		used[a.Name] = s
+	}
 	return used, nil
 }

@@ -2,9 +2,11 @@ package web
 
 import (
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/instance"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/repo"
 )
 
 func (w *Web) adminPages() {
@@ -12,6 +14,7 @@ func (w *Web) adminPages() {
 	w.page("GET /admin/groups", admins, w.adminGroups)
 	w.page("GET /admin/projects", admins, w.adminProjects)
 	w.page("GET /admin/storages", admins, w.adminStorages)
+	w.page("POST /admin/storages/moves", admins, w.moveStorage)
 	w.page("GET /admin/background_jobs", admins, w.adminWork)
 	w.page("POST /admin/background_jobs/{id}/retry", admins, w.retryWork)
 	w.page("POST /admin/background_jobs/{id}/discard", admins, w.discardWork)
@@ -95,17 +98,39 @@ func (w *Web) adminProjects(v *visit) error {
 	return v.show(p)
 }
 
-type storagesPage struct{ Storages []instance.Storage }
+type storagesPage struct {
+	Storages []instance.Storage
+	Moves    []*repo.StorageMove
+	Pager    pager
+}
 
 func (storagesPage) view() string  { return "admin_storages" }
 func (storagesPage) title() string { return "Storages · Administration" }
 
 func (w *Web) adminStorages(v *visit) error {
-	list, err := w.Instance.StorageList(v, v.actor)
+	var p storagesPage
+	var err error
+	if p.Storages, err = w.Instance.StorageList(v, v.actor); err != nil {
+		return err
+	}
+	page, err := w.Moves.List(v, v.actor, repo.MoveFilter{}, v.paging())
 	if err != nil {
 		return err
 	}
-	return v.show(storagesPage{list})
+	p.Moves, p.Pager = page.Items, v.pager(page.More)
+	return v.show(p)
+}
+
+const storagesAt = "/admin/storages"
+
+// moveStorage has everything of a kind moved from one storage to another.
+func (w *Web) moveStorage(v *visit) error {
+	kind := repo.MoveKind(v.text("kind"))
+	if kind != repo.ProjectMove && kind != repo.SnippetMove && kind != repo.GroupMove {
+		return errs.NotFound("")
+	}
+	err := w.Moves.MoveAll(v, v.actor, kind, v.text("source"), v.text("destination"))
+	return v.told(err, "The repositories are moved one after the other. Each is read only while it goes.", storagesAt)
 }
 
 type workPage struct {

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/queue"
 	"svc/internal/setting"
@@ -293,8 +295,24 @@ func TestBackgroundWork(t *testing.T) {
 		root.submit(at, at+"/"+ids[1][1]+"/retry").leads(at)
 		eventually(t, func() bool { return strings.Contains(root.get(at+"?state=failed").want(200).body, "try 2 of 2") })
 		root.get("/admin/audit_logs").want(200, "Background work retried", "Background work dropped")
-		root.get("/admin/storages").want(200, "default", s.Config.Storages["default"])
 	})
+}
+
+// TestStorages moves all projects of a storage to another one.
+func TestStorages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
+		const at = "/admin/storages"
+		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"path":"goes","initialize_with_readme":true}`, Status: 201})
+		root.get(at).want(200, "default", s.Config.Storages["default"], "second", "No moves", "1 project")
+		root.submit(at, at+"/moves", "kind", "project", "source", "default", "destination", "default").leads(at)
+		root.get(at).want(200, "is the storage that the repository is on")
+		root.submit(at, at+"/moves", "kind", "other", "source", "default", "destination", "second").want(404)
+		root.submit(at, at+"/moves", "kind", "project", "source", "default", "destination", "second").leads(at)
+		eventually(t, func() bool { return strings.Contains(root.get(at).want(200).body, "badge ok\">Finished") })
+		root.get(at).want(200, `<a href="/root/goes">`, "default → second")
+	}, func(c *config.Config) { c.Storages["second"] = filepath.Join(c.DataDir, "second") })
 }
 
 // eventually waits until something is so.
