@@ -135,6 +135,9 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (
 }
 
 func (a *App) open(ctx context.Context, o Options) error {
+	if _, err := os.Stat(filepath.Join(a.Config.DataDir, restoring)); err == nil {
+		return fmt.Errorf("a restore into %s was cut off: remove what is in there, in the database and in the object store, and restore again", a.Config.DataDir)
+	}
 	for _, dir := range []string{a.Config.DataDir, a.tempDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("data directory: %w", err)

@@ -71,7 +71,7 @@ variable (SVC_DATA_DIR for --data-dir) and as a key of a configuration file.`,
 		return usageError{fmt.Errorf("%w\nSee \"%s --help\"", err, cmd.CommandPath())}
 	})
 	config.Flags(root.PersistentFlags())
-	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.admin(), c.version())
+	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.version())
 	return root
 }
 

@@ -19,15 +19,7 @@ import (
 // read. WAL lets readers go on while a write is under way; synchronous=FULL
 // makes a commit survive the loss of power.
 func openSQLite(ctx context.Context, path string) (*DB, error) {
-	drv := &sqlite.Driver{}
-	// fold is the lower case of search on both databases: SQLite's own lower
-	// knows ASCII letters only.
-	err := drv.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		if s, ok := args[0].(string); ok {
-			return strings.ToLower(s), nil
-		}
-		return args[0], nil
-	})
+	drv, err := sqliteDriver()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -52,6 +44,19 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
 	}
 	return d, nil
+}
+
+func sqliteDriver() (*sqlite.Driver, error) {
+	drv := &sqlite.Driver{}
+	// fold is the lower case of search on both databases: SQLite's own lower
+	// knows ASCII letters only.
+	err := drv.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		if s, ok := args[0].(string); ok {
+			return strings.ToLower(s), nil
+		}
+		return args[0], nil
+	})
+	return drv, err
 }
 
 // create makes an empty file that only our user may read, unless there is one:

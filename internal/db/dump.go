@@ -1,0 +1,204 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// DumpTable is the content of a table on its way from one database to another,
+// which need not be of the same kind.
+type DumpTable struct {
+	Name    string
+	Columns []string
+	Last    int64 // the highest id that was ever given; 0 where there are none
+	// Rows gives the values: nil, bool, int64, float64, string or []byte.
+	Rows iter.Seq2[[]any, error]
+}
+
+// workTable holds the background work. Each database keeps it in its own form;
+// here it has columns that both understand.
+const workTable = "river_job"
+
+func workColumns() []string {
+	return []string{"kind", "args", "queue", "priority", "max_attempts", "scheduled_ms"}
+}
+
+// Dump hands all tables to each, one after the other, as they are at one
+// moment, and gives the version of the schema. Others read and write meanwhile.
+// Work that comes back by itself, and what says which node lives, is left out.
+func (d *DB) Dump(ctx context.Context, each func(DumpTable) error) (version int64, err error) {
+	if version, _, err = d.Version(ctx); err != nil {
+		return 0, fmt.Errorf("dump: %w", err)
+	}
+	pool := d.writer.db
+	if d.kind == sqliteKind {
+		// The connection that writes is for those who write.
+		drv, err := sqliteDriver()
+		if err != nil {
+			return 0, fmt.Errorf("dump: %w", err)
+		}
+		pool = sql.OpenDB(connector{drv, dsn(d.path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"})})
+		defer pool.Close()
+	}
+	tx, err := pool.BeginTx(ctx, d.snapshot())
+	if err != nil {
+		return 0, fmt.Errorf("dump: %w", err)
+	}
+	defer tx.Rollback()
+	names, err := d.tables(ctx, tx)
+	if err != nil {
+		return 0, fmt.Errorf("dump: %w", err)
+	}
+	for _, name := range append(names, workTable) {
+		t := DumpTable{Name: name}
+		if name != workTable {
+			if t.Last, err = d.lastID(ctx, tx, name); err != nil {
+				return 0, fmt.Errorf("dump %s: %w", name, err)
+			}
+		}
+		if err := d.dumpTable(ctx, tx, &t, each); err != nil {
+			return 0, fmt.Errorf("dump %s: %w", name, err)
+		}
+	}
+	return version, nil
+}
+
+func (d *DB) snapshot() *sql.TxOptions {
+	if d.kind == postgresKind {
+		return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	}
+	return nil
+}
+
+// plainQuery is what reads and writes without the ways of this package: a pool,
+// a connection or a transaction of the driver.
+type plainQuery interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// tables are the names of all tables with what people have stored.
+func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
+	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
+	if d.kind == postgresKind {
+		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`
+	}
+	names, err := column[string](ctx, q, query)
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name == "goose_db_version" || strings.HasPrefix(name, "river_")
+	}), err
+}
+
+func column[T any](ctx context.Context, q plainQuery, query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		var one T
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, rows.Err()
+}
+
+// lastID is the highest id that a table ever gave: none is given twice.
+func (d *DB) lastID(ctx context.Context, q plainQuery, table string) (int64, error) {
+	if d.kind == sqliteKind {
+		found, err := column[int64](ctx, q, `SELECT seq FROM sqlite_sequence WHERE name = ?`, table)
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		return found[0], nil
+	}
+	sequence, err := d.sequence(ctx, q, table)
+	if err != nil || sequence == "" {
+		return 0, err
+	}
+	found, err := column[int64](ctx, q, `SELECT greatest(CASE WHEN s.is_called THEN s.last_value ELSE 0 END, (SELECT COALESCE(max(t.id), 0) FROM `+table+` t)) FROM `+sequence+` s`)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// sequence is the name of what gives the ids of a table; empty without one.
+func (d *DB) sequence(ctx context.Context, q plainQuery, table string) (string, error) {
+	columns, err := column[string](ctx, q, `SELECT column_name FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name = $1 AND column_name = 'id' AND is_identity = 'YES'`, table)
+	if err != nil || len(columns) == 0 {
+		return "", err
+	}
+	found, err := column[sql.NullString](ctx, q, `SELECT pg_get_serial_sequence($1, 'id')`, table)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0].String, nil
+}
+
+func (d *DB) dumpTable(ctx context.Context, q plainQuery, t *DumpTable, each func(DumpTable) error) error {
+	query := `SELECT * FROM ` + t.Name
+	if t.Name == workTable {
+		query = d.workQuery()
+	}
+	types, err := d.columnTypes(ctx, q, t.Name)
+	if err != nil {
+		return err
+	}
+	rows, err := q.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if t.Columns, err = rows.Columns(); err != nil {
+		return err
+	}
+	t.Rows = func(yield func([]any, error) bool) {
+		for rows.Next() {
+			values := make([]any, len(t.Columns))
+			to := make([]any, len(values))
+			for i := range values {
+				to[i] = &values[i]
+			}
+			err := rows.Scan(to...)
+			for i := range values { // SQLite has numbers for what is true or false
+				if kind := types[t.Columns[i]]; err == nil && t.Name != workTable {
+					values[i], err = fitted(values[i], kind)
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(values, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+	return each(*t)
+}
+
+// workQuery reads the work that is not done yet.
+func (d *DB) workQuery() string {
+	args, at := "CAST(args AS TEXT)", "CAST((julianday(scheduled_at) - 2440587.5) * 86400000 AS INTEGER)"
+	if d.kind == postgresKind {
+		args, at = "CAST(args AS TEXT)", "CAST(extract(epoch FROM scheduled_at) * 1000 AS BIGINT)"
+	}
+	return `SELECT kind, ` + args + ` AS args, queue, CAST(priority AS BIGINT) AS priority, CAST(max_attempts AS BIGINT) AS max_attempts, ` + at + ` AS scheduled_ms
+		FROM river_job WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled') AND kind <> 'queue.every' ORDER BY id`
+}
+
+// errNotEmpty says that there is something where nothing may be.
+var errNotEmpty = errors.New("the database is not empty")

@@ -1,0 +1,311 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Load fills an empty database with what Dump gave of one that had the version
+// of the schema, and brings it to the newest version. tables calls put with
+// each. It is all or nothing, but for the empty tables themselves. A version
+// that is newer than this program is refused.
+func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpTable) error) error) error {
+	p, err := d.provider()
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	have, know, err := p.GetVersions(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("load: %w", err)
+	case version > know:
+		return fmt.Errorf("load: it has schema version %d, this program knows %d: use a newer release", version, know)
+	case have > 0:
+		return fmt.Errorf("load: %w", errNotEmpty)
+	}
+	if _, err := p.UpTo(ctx, version); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	if err := d.migrateQueue(ctx); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	if err := d.loadAll(ctx, tables); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	return d.Migrate(ctx)
+}
+
+func (d *DB) loadAll(ctx context.Context, tables func(put func(DumpTable) error) error) (err error) {
+	conn, err := d.writer.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if d.kind == sqliteKind {
+		// What refers to what is checked at the end: rows come in any order.
+		if _, err := conn.ExecContext(ctx, `PRAGMA foreign_keys = OFF`); err != nil {
+			return err
+		}
+		defer func() {
+			_, off := conn.ExecContext(context.WithoutCancel(ctx), `PRAGMA foreign_keys = ON`)
+			err = errors.Join(err, off)
+		}()
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	restore, err := d.suspend(ctx, tx)
+	if err != nil {
+		return err
+	}
+	names, err := d.tables(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // what migrations made is among what comes
+		if _, err := tx.ExecContext(ctx, `DELETE FROM `+name); err != nil {
+			return err
+		}
+	}
+	err = tables(func(t DumpTable) error {
+		if t.Name == workTable {
+			return d.loadWork(ctx, tx, t)
+		}
+		if !slices.Contains(names, t.Name) {
+			return fmt.Errorf("there is no table %q", t.Name)
+		}
+		if err := d.loadTable(ctx, tx, t); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+		return nil
+	})
+	if err == nil {
+		err = restore()
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// suspend lets rows refer to rows that come later, until what it gives is
+// called.
+func (d *DB) suspend(ctx context.Context, tx *sql.Tx) (restore func() error, err error) {
+	if d.kind == sqliteKind {
+		return func() error {
+			broken, err := column[string](ctx, tx, `SELECT "table" || ' ' || rowid || ' -> ' || "parent" FROM pragma_foreign_key_check LIMIT 1`)
+			if err == nil && len(broken) > 0 {
+				err = fmt.Errorf("a row refers to one that is not there: %s", broken[0])
+			}
+			return err
+		}, nil
+	}
+	const which = ` FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid JOIN pg_namespace n ON n.oid = c.connamespace
+		WHERE c.contype = 'f' AND n.nspname = current_schema() AND r.relname NOT LIKE 'river\_%' ORDER BY r.relname, c.conname`
+	back, err := column[string](ctx, tx, `SELECT 'ALTER TABLE ' || r.relname || ' ADD CONSTRAINT ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid)`+which)
+	if err != nil {
+		return nil, err
+	}
+	away, err := column[string](ctx, tx, `SELECT 'ALTER TABLE ' || r.relname || ' DROP CONSTRAINT ' || quote_ident(c.conname)`+which)
+	if err != nil {
+		return nil, err
+	}
+	run := func(list []string) error {
+		for _, statement := range list {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return func() error { return run(back) }, run(away)
+}
+
+// maxValues is how many values one statement takes on both databases.
+const maxValues = 30_000
+
+func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
+	types, err := d.columnTypes(ctx, tx, t.Name)
+	if err != nil {
+		return err
+	}
+	for _, c := range t.Columns {
+		if _, ok := types[c]; !ok {
+			return fmt.Errorf("there is no column %q", c)
+		}
+	}
+	most := min(200, maxValues/max(len(t.Columns), 1))
+	head := `INSERT INTO ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `) VALUES `
+	var values []any
+	flush := func() error {
+		n := len(values) / max(len(t.Columns), 1)
+		if n == 0 {
+			return nil
+		}
+		one := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(t.Columns)), ", ") + ")"
+		_, err := tx.ExecContext(ctx, d.bound(head+strings.TrimSuffix(strings.Repeat(one+", ", n), ", ")), values...)
+		values = values[:0]
+		return err
+	}
+	for row, err := range t.Rows {
+		if err != nil {
+			return err
+		}
+		if len(row) != len(t.Columns) {
+			return fmt.Errorf("a row has %d values for %d columns", len(row), len(t.Columns))
+		}
+		for i, v := range row {
+			fit, err := fitted(v, types[t.Columns[i]])
+			if err != nil {
+				return fmt.Errorf("column %s: %w", t.Columns[i], err)
+			}
+			values = append(values, fit)
+		}
+		if len(values) >= most*len(t.Columns) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return d.setLast(ctx, tx, t)
+}
+
+// bound gives a statement the placeholders of the driver.
+func (d *DB) bound(query string) string {
+	if d.kind == sqliteKind {
+		return query
+	}
+	return rebind(query)
+}
+
+// setLast has ids go on where they were.
+func (d *DB) setLast(ctx context.Context, tx *sql.Tx, t DumpTable) error {
+	if t.Last <= 0 {
+		return nil
+	}
+	if d.kind == sqliteKind {
+		_, err := tx.ExecContext(ctx, `DELETE FROM sqlite_sequence WHERE name = ?`, t.Name)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)`, t.Name, t.Last)
+		}
+		return err
+	}
+	sequence, err := d.sequence(ctx, tx, t.Name)
+	if err != nil || sequence == "" {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `SELECT setval($1::regclass, $2)`, sequence, t.Last)
+	return err
+}
+
+// columnTypes are the types of the columns of a table, in small letters.
+func (d *DB) columnTypes(ctx context.Context, q plainQuery, table string) (map[string]string, error) {
+	query := `SELECT name || ' ' || lower(type) FROM pragma_table_info(?)`
+	if d.kind == postgresKind {
+		query = `SELECT column_name || ' ' || data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`
+	}
+	list, err := column[string](ctx, q, query, table)
+	types := map[string]string{}
+	for _, one := range list {
+		name, kind, _ := strings.Cut(one, " ")
+		types[name] = kind
+	}
+	return types, err
+}
+
+// fitted makes of a value what a column of the type takes.
+func fitted(v any, kind string) (any, error) {
+	switch kind {
+	case "boolean":
+		switch v := v.(type) {
+		case int64:
+			return v != 0, nil
+		case json.Number:
+			return v.String() != "0", nil
+		case nil, bool:
+			return v, nil
+		}
+	case "bigint", "integer":
+		switch v := v.(type) {
+		case json.Number:
+			return v.Int64()
+		case nil, int64:
+			return v, nil
+		}
+	case "double precision":
+		switch v := v.(type) {
+		case json.Number:
+			return v.Float64()
+		case int64:
+			return float64(v), nil
+		case nil, float64:
+			return v, nil
+		}
+	case "text":
+		switch v := v.(type) {
+		case []byte:
+			return string(v), nil
+		case nil, string:
+			return v, nil
+		}
+	case "bytea", "blob":
+		switch v := v.(type) {
+		case string:
+			return []byte(v), nil
+		case nil, []byte:
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("a value of type %T does not fit %q", v, kind)
+}
+
+// loadWork adds the background work that was not done.
+func (d *DB) loadWork(ctx context.Context, tx *sql.Tx, t DumpTable) error {
+	if !slices.Equal(t.Columns, workColumns()) {
+		return fmt.Errorf("work has the columns %v", t.Columns)
+	}
+	for row, err := range t.Rows {
+		if err != nil {
+			return err
+		}
+		var v [6]any
+		for i, kind := range []string{"text", "text", "text", "bigint", "bigint", "bigint"} {
+			if len(row) != len(v) {
+				return fmt.Errorf("work has %d values", len(row))
+			}
+			if v[i], err = fitted(row[i], kind); err != nil || v[i] == nil {
+				return fmt.Errorf("work: value %d can not be: %w", i, err)
+			}
+		}
+		at := time.UnixMilli(v[5].(int64)).UTC()
+		state := "available"
+		if at.After(time.Now()) {
+			state = "scheduled"
+		}
+		if d.kind == postgresKind {
+			_, err = tx.ExecContext(ctx, `
+				INSERT INTO river_job (kind, args, queue, priority, max_attempts, scheduled_at, state)
+				VALUES ($1, CAST($2 AS jsonb), $3, $4, $5, $6, CAST($7 AS river_job_state))`, v[0], v[1], v[2], v[3], v[4], at, state)
+		} else {
+			_, err = tx.ExecContext(ctx, `
+				INSERT INTO river_job (kind, args, queue, priority, max_attempts, scheduled_at, state, created_at, metadata, tags)
+				VALUES (?, ?, ?, ?, ?, ?, ?, datetime('now', 'subsec'), json('{}'), json('[]'))`,
+				v[0], []byte(v[1].(string)), v[2], v[3], v[4], at.Format("2006-01-02 15:04:05.999"), state)
+		}
+		if err != nil {
+			return fmt.Errorf("work: %w", err)
+		}
+	}
+	return nil
+}
