@@ -248,7 +248,7 @@ func (r *restore) repositories(ctx context.Context) error {
 		}
 		n++
 		r.tell("repositories: %d of %d", n, len(index))
-		_, err := r.git.Unbundle(ctx, filepath.Join(r.cfg.Storages[one.Storage], filepath.FromSlash(one.Path)), one.Branch, in)
+		_, err := r.git.UnbundleAll(ctx, filepath.Join(r.cfg.Storages[one.Storage], filepath.FromSlash(one.Path)), one.Branch, in)
 		return err
 	})
 }

@@ -51,7 +51,7 @@ func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Write
 	if err != nil {
 		return "", 0, err
 	}
-	branch, refs, err = r.Bundle(ctx, w)
+	branch, refs, err = r.BundleAll(ctx, w)
 	if errors.Is(err, git.ErrNoRepository) {
 		return "", 0, errs.NotFound("Repository").Because(err)
 	}

@@ -48,7 +48,7 @@ func (s *Service) Bundle(ctx context.Context, g *project.Namespace, w io.Writer)
 // Fill gives a group that is being put together the wiki that is in a git bundle.
 // Invalid for a file that is none.
 func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bundle io.Reader) error {
-	a, err := s.Repos.BeginWiki(ctx, nil, &d.ID, "")
+	a, err := s.Repos.BeginWiki(ctx, nil, &d.ID)
 	if err != nil {
 		return err
 	}
