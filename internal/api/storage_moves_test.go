@@ -9,23 +9,9 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
 )
-
-// storages gives a server a second storage, and a third name for the first.
-func storages(c *config.Config) {
-	c.Storages["second"] = filepath.Join(c.DataDir, "second")
-	alias := filepath.Join(c.DataDir, "alias")
-	if err := os.MkdirAll(c.Storages["default"], 0o700); err != nil {
-		panic(err)
-	}
-	if err := os.Symlink(c.Storages["default"], alias); err != nil {
-		panic(err)
-	}
-	c.Storages["same"] = alias
-}
 
 // finished waits until all moves are over.
 func finished(t *testing.T, s *apptest.Server) {
@@ -169,7 +155,7 @@ func TestStorageMoves(t *testing.T) {
 		if log := s.Log(); !strings.Contains(log, `"msg":"storage move"`) || !strings.Contains(log, `"state":"replicated"`) {
 			t.Error("the log does not tell of it")
 		}
-	}, storages)
+	}, apptest.Storages)
 }
 
 // TestStorageMoveFails: what can not be moved stays where it is, and may be
@@ -225,7 +211,7 @@ func TestStorageMoveFails(t *testing.T) {
 		}
 		move(`[{"state":"cleanup failed","error_message":"<any>"}]`)
 		commit("c")
-	}, storages)
+	}, apptest.Storages)
 }
 
 // TestStorageMoveBesideOthers moves what another node has just read: that one
@@ -233,10 +219,10 @@ func TestStorageMoveFails(t *testing.T) {
 func TestStorageMoveBesideOthers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		a := apptest.Start(t, src, storages)
+		a := apptest.Start(t, src, apptest.Storages)
 		b := a
 		if src.URL != "" { // with the embedded database there is one node
-			b = apptest.Start(t, src, apptest.Beside(t, a), func(c *config.Config) { c.Storages = a.Config.Storages })
+			b = apptest.Start(t, src, apptest.Beside(t, a))
 		}
 		_, alice := a.User(t, "alice")
 		p := newProject(t, a, alice, "p", `,"initialize_with_readme":true`)

@@ -3,7 +3,6 @@ package web_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/queue"
 	"svc/internal/setting"
@@ -312,7 +310,7 @@ func TestStorages(t *testing.T) {
 		root.submit(at, at+"/moves", "kind", "project", "source", "default", "destination", "second").leads(at)
 		eventually(t, func() bool { return strings.Contains(root.get(at).want(200).body, "badge ok\">Finished") })
 		root.get(at).want(200, `<a href="/root/goes">`, "default → second")
-	}, func(c *config.Config) { c.Storages["second"] = filepath.Join(c.DataDir, "second") })
+	}, apptest.Storages)
 }
 
 // eventually waits until something is so.

@@ -6,6 +6,7 @@ package apptest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -48,7 +49,7 @@ type Server struct {
 type Option func(*config.Config)
 
 // Beside makes the server another node of the installation of s, which must
-// be on PostgreSQL: it gets a copy of the key.
+// be on PostgreSQL: it gets a copy of the key, and has the same storages.
 func Beside(t testing.TB, s *Server) Option {
 	return func(c *config.Config) {
 		t.Helper()
@@ -59,6 +60,17 @@ func Beside(t testing.TB, s *Server) Option {
 		if err := os.WriteFile(filepath.Join(c.DataDir, filepath.Base(s.KeyFile())), key, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		c.Storages = s.Config.Storages
+	}
+}
+
+// Storages gives the server a second storage, and one that is the first under
+// another name: same.
+func Storages(c *config.Config) {
+	c.Storages["second"] = filepath.Join(c.DataDir, "second")
+	c.Storages["same"] = filepath.Join(c.DataDir, "same")
+	if err := errors.Join(os.MkdirAll(c.Storages["default"], 0o700), os.Symlink(c.Storages["default"], c.Storages["same"])); err != nil {
+		panic(err) // in a directory of its own nothing is in its way
 	}
 }
 
