@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +11,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 
 	"svc/internal/actor"
 	"svc/internal/backup"
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/git"
 	"svc/internal/repo"
 )
 
@@ -30,39 +30,108 @@ const (
 	backupBlobs = "blobs"
 )
 
+// BackupParts are the directories that a backup can have.
+func BackupParts() []string { return []string{backupBlobs, backupRows, backupData, backupGit} }
+
+// What entries of a backup tell beside their content.
+const (
+	metaType   = "type"   // of an object
+	metaBranch = "branch" // the default one of a repository
+	metaRows   = "rows"   // of a table
+	metaSize   = "size"   // of a table before it was compressed
+)
+
+// dataFiles are the files and directories of the data directory that belong to
+// an installation. The rest is a copy of something (pages), of no use elsewhere
+// (tmp, runner, locks), or has a way of its own (svc.db, blobs, repositories
+// and logs).
+func dataFiles() []string {
+	return []string{"secret.key", "ssh", "ci_templates", "runner/token", "runner/system_id"}
+}
+
+// logFiles is the directory of the logs of running jobs.
+const logFiles = "logs"
+
 // BackupOptions say what a backup is to hold.
 type BackupOptions struct {
-	File string
+	// Out takes the backup. Large parts of it are written to Temp first, one
+	// at a time.
+	Out  io.Writer
+	Temp string
 	// WithoutKey leaves the instance key out, for one who keeps it elsewhere.
 	WithoutKey bool
 	// Tell is told what is being done.
 	Tell func(format string, args ...any)
 }
 
-// Backup writes all that the installation holds into one file, while servers
-// run on it. The database comes first, as it is at one moment; what it names is
-// there by then, and stays until somebody deletes it: what is gone when its turn
-// comes is named in the manifest.
+// Installed returns an error when there is no installation to open: a command
+// that only reads makes none.
+func Installed(cfg config.Config) error {
+	need := []string{"secret.key"}
+	if cfg.DatabaseURL == "" {
+		need = append(need, "svc.db")
+	}
+	for _, name := range need {
+		if _, err := os.Stat(filepath.Join(cfg.DataDir, name)); err != nil {
+			return fmt.Errorf("there is no installation in the data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// Backup writes all that the installation holds, while servers run on it.
+//
+// The database is written as it is at one moment. What it names then is in the
+// backup: objects were written before, those that came meanwhile are afterwards,
+// and what leads to commits stays in repositories. Of a repository that was
+// deleted since, an empty one is in the backup, and the manifest names it.
 func (a *App) Backup(ctx context.Context, o BackupOptions) (*backup.Manifest, error) {
-	w, err := backup.Create(o.File, a.tempDir())
+	m, err := a.backup(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
-	defer w.Abort()
-	m := &backup.Manifest{Program: config.Version(), CreatedAt: a.now().UTC(), Database: "sqlite", Storages: slices.Sorted(maps.Keys(a.Config.Storages))}
+	return m, nil
+}
+
+func (a *App) backup(ctx context.Context, o BackupOptions) (*backup.Manifest, error) {
+	if err := a.checkKey(ctx); err != nil {
+		return nil, err
+	}
+	w, err := backup.NewWriter(o.Out, o.Temp)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	m := &backup.Manifest{
+		Program: config.Version(), Database: "sqlite", Key: !o.WithoutKey, Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
+	}
 	if a.DB.Postgres() {
 		m.Database = "postgres"
 	}
 	b := &backingUp{App: a, BackupOptions: o, w: w, m: m}
-	for _, step := range []func(context.Context) error{b.files, b.rows, b.repositories, b.blobs} {
+	defer b.close()
+	// The key comes behind the database: a new one is made before values are
+	// sealed under it.
+	for _, step := range []func(context.Context) error{b.blobs, b.database, b.files, b.newBlobs, b.repositories} {
 		if err := step(ctx); err != nil {
-			return nil, fmt.Errorf("backup: %w", err)
+			return nil, err
 		}
 	}
-	if err := w.Close(m); err != nil {
-		return nil, fmt.Errorf("backup: %w", err)
+	return m, w.Finish(m)
+}
+
+// checkKey makes sure that the key is that of the database. One that was never
+// served has none yet.
+func (a *App) checkKey(ctx context.Context) error {
+	var owner string
+	err := a.DB.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&owner)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
 	}
-	return m, nil
+	if err == nil && !slices.Contains(a.Keys.IDs(), owner) {
+		err = fmt.Errorf("%s is not the key of this database, which was made with key %s", a.KeyFile(), owner)
+	}
+	return err
 }
 
 // backingUp is a backup under way.
@@ -72,163 +141,150 @@ type backingUp struct {
 	w    *backup.Writer
 	m    *backup.Manifest
 	held []repo.Held
+	seen *os.File // the objects of the first list
 }
 
-// files adds what lies in the data directory itself.
-func (b *backingUp) files(ctx context.Context) error {
-	for _, name := range []string{filepath.Base(b.KeyFile()), "ssh", "ci_templates", "logs"} {
-		if name == filepath.Base(b.KeyFile()) && b.WithoutKey {
-			continue
-		}
-		err := filepath.WalkDir(filepath.Join(b.Config.DataDir, name), func(file string, e fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(b.Config.DataDir, file)
-			if err != nil {
-				return err
-			}
-			return b.file(ctx, path.Join(backupData, filepath.ToSlash(rel)), file)
-		})
-		if err != nil {
-			return err
-		}
+func (b *backingUp) close() {
+	if b.seen != nil {
+		_ = b.seen.Close() // it goes with that
 	}
-	b.m.Key = !b.WithoutKey
-	return nil
 }
 
-func (b *backingUp) file(ctx context.Context, name, from string) error {
-	if err := ctx.Err(); err != nil {
+// database adds the tables, and notes which repositories they name. With it,
+// as near to the same moment as can be, come the logs of running jobs.
+func (b *backingUp) database(ctx context.Context) error {
+	logs := &liveLogs{dir: filepath.Join(b.Config.DataDir, logFiles)}
+	defer logs.close()
+	if err := logs.open(); err != nil {
 		return err
 	}
-	f, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the log of a job that has ended: it is among the blobs now
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return b.w.Add(name, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
-		return err
-	})
-}
-
-// rows adds the database, and notes which repositories it names.
-func (b *backingUp) rows(ctx context.Context) error {
-	b.Tell("database")
 	var err error
-	b.m.Schema, err = b.DB.Dump(ctx, func(t db.DumpTable) error {
-		rows := t.Rows
-		t.Rows = func(yield func([]any, error) bool) {
-			for row, err := range rows {
-				if err == nil {
-					b.note(t, row)
-				}
-				if !yield(row, err) {
-					return
-				}
-			}
-		}
-		return b.w.Add(path.Join(backupRows, t.Name+".ndjson.gz"), func(w io.Writer) error {
-			return backup.WriteRows(w, t.Columns, t.Last, t.Rows)
+	b.m.Schema, err = b.DB.Dump(ctx, func() error {
+		b.m.CreatedAt = b.now().UTC()
+		return b.logs(logs)
+	}, func(t db.DumpTable) error {
+		b.Tell("database: %s", t.Name)
+		return b.w.AddFrom(path.Join(backupRows, t.Name+".ndjson.gz"), func(w io.Writer) (backup.Meta, error) {
+			n, size, err := backup.WriteRows(w, t.Columns, t.Last, b.noting(t))
+			return backup.Meta{metaRows: strconv.FormatInt(n, 10), metaSize: strconv.FormatInt(size, 10)}, err
 		})
 	})
 	return err
 }
 
-// note remembers the repository of a row.
-func (b *backingUp) note(t db.DumpTable, row []any) {
+// noting gives the rows of a table and notes the repositories on their way.
+func (b *backingUp) noting(t db.DumpTable) func(func([]any, error) bool) {
 	if t.Name != "projects" && t.Name != "annexes" {
-		return
+		return t.Rows
 	}
-	value := func(name string) any { return row[slices.Index(t.Columns, name)] }
+	return func(yield func([]any, error) bool) {
+		for row, err := range t.Rows {
+			if err == nil {
+				b.note(t, row)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+func (b *backingUp) note(t db.DumpTable, row []any) {
+	value := func(name string) any {
+		if i := slices.Index(t.Columns, name); i >= 0 {
+			return row[i]
+		}
+		return nil
+	}
 	id, _ := value("id").(int64)
 	h := repo.Held{ProjectID: id}
 	if t.Name == "annexes" {
-		h = repo.Held{AnnexID: id, Kind: repo.AnnexKind(fmt.Sprint(value("kind")))}
+		kind, _ := value("kind").(string)
+		size, _ := value("size").(int64)
+		h = repo.Held{AnnexID: id, Kind: repo.AnnexKind(kind), Filled: size > 0}
+	} else {
+		branch, _ := value("default_branch").(string)
+		h.Filled = branch != ""
 	}
-	h.Storage = fmt.Sprint(value("storage"))
+	h.Storage, _ = value("storage").(string)
 	b.held = append(b.held, h)
 }
 
-// repositoryIndex tells of a repository in a backup what its bundle does not.
-type repositoryIndex struct {
-	Storage string `json:"storage"`
-	Path    string `json:"path"`
-	Branch  string `json:"branch"`
-	Refs    int    `json:"refs"`
+// files adds what lies in the data directory itself.
+func (b *backingUp) files(ctx context.Context) error {
+	for _, name := range dataFiles() {
+		if name == filepath.Base(b.KeyFile()) && b.WithoutKey {
+			continue
+		}
+		err := filepath.WalkDir(filepath.Join(b.Config.DataDir, name), func(file string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
+				return ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			return b.file(file)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// repositories adds each repository as a bundle, and beside it where it lies.
+func (b *backingUp) file(name string) error {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed just now
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	rel, err := filepath.Rel(b.Config.DataDir, name)
+	if err != nil {
+		return err
+	}
+	return b.w.AddFrom(path.Join(backupData, filepath.ToSlash(rel)), func(w io.Writer) (backup.Meta, error) {
+		_, err := io.Copy(w, f)
+		return nil, err
+	})
+}
+
+// repositories adds each repository as a bundle.
 func (b *backingUp) repositories(ctx context.Context) error {
 	for i, h := range b.held {
-		index := repositoryIndex{Storage: h.Storage, Path: filepath.ToSlash(h.Path())}
-		name := path.Join(backupGit, index.Storage, index.Path)
-		var err error
-		for range 3 { // it may move to another storage meanwhile
-			err = b.w.Add(name+".bundle", func(w io.Writer) error {
-				var err error
-				index.Branch, index.Refs, err = b.Repos.Bundle(ctx, actor.System(), h, w)
-				return err
-			})
-			if err == nil || errs.Is(err, errs.KindNotFound) || ctx.Err() != nil {
-				break
-			}
-		}
-		if errs.Is(err, errs.KindNotFound) {
-			continue // nobody has written to it, or it was deleted just now
-		}
-		if err != nil {
+		b.Tell("repositories: %d of %d", i, len(b.held))
+		if err := b.repository(ctx, h); err != nil {
 			return err
 		}
-		err = b.w.Add(name+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(index) })
-		if err != nil {
-			return err
-		}
-		b.Tell("repositories: %d of %d", i+1, len(b.held))
 	}
 	return nil
 }
 
-// blobs adds all objects. What came after the database was read is in nobody's
-// way.
-func (b *backingUp) blobs(ctx context.Context) error {
-	n := 0
-	for info, err := range b.Blobs.List(ctx, "") {
-		if err != nil {
-			return err
-		}
-		object, err := b.Blobs.Get(ctx, info.Key)
-		if errs.Is(err, errs.KindNotFound) {
-			continue // it was deleted just now
-		}
-		if err != nil {
-			return err
-		}
-		err = b.w.Add(path.Join(backupBlobs, "objects", info.Key), func(w io.Writer) error {
-			_, err := io.Copy(w, object)
-			return err
+// bundleTries is how often a repository is tried: it may be moved to another
+// storage, and again.
+const bundleTries = 3
+
+func (b *backingUp) repository(ctx context.Context, h repo.Held) (err error) {
+	name := path.Join(backupGit, h.Storage, filepath.ToSlash(h.Path())) + ".bundle"
+	for range bundleTries {
+		err = b.w.AddFrom(name, func(w io.Writer) (backup.Meta, error) {
+			branch, err := b.Repos.Bundle(ctx, actor.System(), h, w)
+			return backup.Meta{metaBranch: branch}, err
 		})
-		if err == nil && object.ContentType != "" {
-			err = b.w.Add(path.Join(backupBlobs, "types", info.Key), func(w io.Writer) error {
-				_, err := io.WriteString(w, object.ContentType)
-				return err
-			})
+		if err == nil || ctx.Err() != nil || !h.Filled && errs.Is(err, errs.KindNotFound) {
+			break
 		}
-		if err = errors.Join(err, object.Close()); err != nil {
-			return err
-		}
-		n++
-		b.Tell("blobs: %d", n)
 	}
-	return nil
+	if !errs.Is(err, errs.KindNotFound) || ctx.Err() != nil {
+		return err
+	}
+	if !h.Filled {
+		return nil // nobody has pushed to it yet
+	}
+	b.m.Lacks(fmt.Sprintf("repository %s on storage %s", filepath.ToSlash(h.Path()), h.Storage))
+	return b.w.AddFrom(name, func(w io.Writer) (backup.Meta, error) {
+		return backup.Meta{metaBranch: repo.UsualBranch}, git.WriteEmptyBundle(w)
+	})
 }
-
-// local tells whether a name can be that of a file below a directory.
-func local(name string) bool { return filepath.IsLocal(name) && !strings.Contains(name, "\x00") }

@@ -14,13 +14,14 @@ import (
 func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: cfg.LogLevel}
 	var h slog.Handler = slog.NewJSONHandler(out, o)
-	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && terminal(out) {
+	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && Terminal(out) {
 		h = slog.NewTextHandler(out, o)
 	}
 	return slog.New(requestLog{h})
 }
 
-func terminal(out io.Writer) bool {
+// Terminal tells whether a person reads what is written.
+func Terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok {
 		return false

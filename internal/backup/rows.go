@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"unicode/utf8"
 )
 
 // Rows of a table are lines of JSON, compressed: first what the table is, then
-// an array for each row. Bytes, which JSON has not, are {"base64": "…"}.
+// an array for each row. Bytes, which JSON has not, are {"base64": "…"}; text
+// that is no UTF-8 is {"text": "…"}, in base64 too.
 
 // tableHead is the first line of a table.
 type tableHead struct {
@@ -22,44 +24,75 @@ type tableHead struct {
 }
 
 type jsonBytes struct {
-	Base64 *string `json:"base64"`
-}
-
-// WriteRows writes a table.
-func WriteRows(w io.Writer, columns []string, last int64, rows iter.Seq2[[]any, error]) error {
-	z := gzip.NewWriter(w)
-	out := json.NewEncoder(z)
-	out.SetEscapeHTML(false)
-	if err := out.Encode(tableHead{columns, last}); err != nil {
-		return err
-	}
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		for i, v := range row {
-			if b, ok := v.([]byte); ok {
-				text := base64.StdEncoding.EncodeToString(b)
-				row[i] = jsonBytes{&text}
-			}
-		}
-		if err := out.Encode(row); err != nil {
-			return err
-		}
-	}
-	return z.Close()
+	Base64 *string `json:"base64,omitempty"`
+	Text   *string `json:"text,omitempty"`
 }
 
 // maxLine is the longest line of a table.
 const maxLine = 256 << 20
 
-// ReadRows reads a table: nil, bool, json.Number, string and []byte.
-func ReadRows(r io.Reader) (columns []string, last int64, rows iter.Seq2[[]any, error], err error) {
+// WriteRows writes a table, and gives the number of rows and the size of the
+// lines before they were compressed.
+func WriteRows(w io.Writer, columns []string, last int64, rows iter.Seq2[[]any, error]) (n, size int64, err error) {
+	z := gzip.NewWriter(w)
+	lines := &lineWriter{out: z}
+	out := json.NewEncoder(lines) // one Write for each line
+	out.SetEscapeHTML(false)
+	if err := out.Encode(tableHead{columns, last}); err != nil {
+		return 0, 0, err
+	}
+	for row, err := range rows {
+		if err != nil {
+			return n, lines.size, err
+		}
+		for i, v := range row {
+			switch v := v.(type) {
+			case []byte:
+				if v != nil {
+					text := base64.StdEncoding.EncodeToString(v)
+					row[i] = jsonBytes{Base64: &text}
+				}
+			case string:
+				if !utf8.ValidString(v) {
+					text := base64.StdEncoding.EncodeToString([]byte(v))
+					row[i] = jsonBytes{Text: &text}
+				}
+			}
+		}
+		if err := out.Encode(row); err != nil {
+			return n, lines.size, err
+		}
+		n++
+	}
+	return n, lines.size, z.Close()
+}
+
+// lineWriter refuses lines that would not be read.
+type lineWriter struct {
+	out  io.Writer
+	size int64
+}
+
+// Write implements io.Writer.
+func (l *lineWriter) Write(p []byte) (int, error) {
+	if len(p) > maxLine {
+		return 0, fmt.Errorf("a row has %d MiB, more than %d", len(p)>>20, maxLine>>20)
+	}
+	n, err := l.out.Write(p)
+	l.size += int64(n)
+	return n, err
+}
+
+// ReadRows reads a table whose lines have the size: values are nil, bool,
+// json.Number, string and []byte. A table of another size is refused when that
+// is found.
+func ReadRows(r io.Reader, size int64) (columns []string, last int64, rows iter.Seq2[[]any, error], err error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	in := bufio.NewScanner(z)
+	lines := &exact{in: z, left: size}
+	in := bufio.NewScanner(lines)
 	in.Buffer(make([]byte, 64<<10), maxLine)
 	var head tableHead
 	if !in.Scan() {
@@ -81,6 +114,26 @@ func ReadRows(r io.Reader) (columns []string, last int64, rows iter.Seq2[[]any, 
 	}, nil
 }
 
+// exact gives an error when there is more or less than was said: what unpacks
+// to much more than it should fills no disk.
+type exact struct {
+	in   io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (e *exact) Read(p []byte) (int, error) {
+	n, err := e.in.Read(p)
+	e.left -= int64(n)
+	switch {
+	case e.left < 0:
+		return 0, errors.New("the table is larger than it should be")
+	case errors.Is(err, io.EOF) && e.left > 0:
+		return n, fmt.Errorf("the table is not whole: %w", io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
 func readRow(line []byte) ([]any, error) {
 	in := json.NewDecoder(bytes.NewReader(line))
 	in.UseNumber()
@@ -88,23 +141,35 @@ func readRow(line []byte) ([]any, error) {
 	if err := in.Decode(&row); err != nil {
 		return nil, err
 	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something behind a row")
+	}
 	for i, v := range row {
-		object, ok := v.(map[string]any)
-		if !ok {
-			if _, list := v.([]any); list {
-				return nil, errors.New("a value is a list")
+		switch v := v.(type) {
+		case []any:
+			return nil, errors.New("a value is a list")
+		case map[string]any:
+			value, err := readBytes(v)
+			if err != nil {
+				return nil, err
 			}
-			continue
+			row[i] = value
 		}
-		text, ok := object["base64"].(string)
-		if !ok || len(object) != 1 {
-			return nil, fmt.Errorf("a value is %v", object)
-		}
-		b, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil, err
-		}
-		row[i] = b
 	}
 	return row, nil
+}
+
+func readBytes(object map[string]any) (any, error) {
+	for key, v := range object {
+		text, ok := v.(string)
+		if !ok || len(object) != 1 || key != "base64" && key != "text" {
+			break
+		}
+		b, err := base64.StdEncoding.DecodeString(text)
+		if key == "text" {
+			return string(b), err
+		}
+		return b, err
+	}
+	return nil, errors.New("a value is an object")
 }

@@ -1,47 +1,145 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"svc/internal/app"
+	"svc/internal/backup"
 	"svc/internal/config"
 )
 
 func (c *command) backup() *cobra.Command {
-	o := app.BackupOptions{}
+	var withoutKey, verify bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all that the installation holds into one file",
-		Long: `Write all that the installation holds into one new file: the database, the
-repositories, the object store (also that in S3), the instance key, the host
-keys of SSH, CI templates and the logs of running jobs. The configuration is not
-in it.
+		Long: `Write all that the installation holds into one new file, or with "-" to
+standard output: the database, the repositories, the object store (also one in
+S3), the instance key, the host keys of SSH, CI templates and the logs of running
+jobs. The configuration is not in it. Give the command the same settings as the
+server, and run it as the same user.
 
 The server may be running, and people may push meanwhile. The database is
-written as it is at one moment, then what it names. The file is a tar file that
-can be looked at by hand: tables are lines of JSON, repositories are bundles
-that "git clone" reads. It is readable by its owner only, and whoever has it has
-all secrets: keep it as safe as the server, or leave the instance key out with
---without-key and keep that elsewhere.
+written as it is at one moment, and all that it names is there. The file has its
+name when it is whole; until then the name ends in ".partial".
 
-Large things are written to "tmp" of the data directory first, one at a time.`,
-		Example: "  svc backup /backup/svc-2024-05-01.tar",
-		Args:    cobra.ExactArgs(1),
-		RunE: c.ready(func(cmd *cobra.Command, a *app.App, args []string) error {
-			o.File, o.Tell = args[0], c.telling()
-			m, err := a.Backup(cmd.Context(), o)
+It is a tar file that can be looked at by hand: tables are lines of JSON,
+repositories are bundles that "git clone" reads. It is readable by its owner
+only. Whoever has it has all secrets: keep it as safe as the server, or leave
+the instance key out with --without-key and keep that elsewhere.
+
+With --verify nothing is written: a file that is there is read and checked.`,
+		Example: `  svc backup /backup/svc-2030-05-01.tar
+  svc backup - | zstd | ssh backup.example.org 'cat > svc.tar.zst'
+  svc backup --verify /backup/svc-2030-05-01.tar`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if verify {
+				return c.verifyBackup(args[0])
+			}
+			cfg, err := config.Load(cmd.Flags(), c.environ)
 			if err != nil {
+				return usageError{err}
+			}
+			if err := app.Installed(cfg); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out, "%s: %d entries, %d bytes, schema version %d.\n", o.File, m.Entries, m.Bytes, m.Schema)
-			return nil
-		}),
+			return c.with(func(cmd *cobra.Command, a *app.App, args []string) error {
+				return c.writeBackup(cmd, a, args[0], withoutKey)
+			})(cmd, args)
+		},
 	}
-	cmd.Flags().BoolVar(&o.WithoutKey, "without-key", false, "leave the instance key out")
+	cmd.Flags().BoolVar(&withoutKey, "without-key", false, "leave the instance key out")
+	cmd.Flags().BoolVar(&verify, "verify", false, "check a backup that is there")
 	return cmd
+}
+
+func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, withoutKey bool) error {
+	begun := time.Now()
+	o := app.BackupOptions{Out: c.out, Temp: os.TempDir(), WithoutKey: withoutKey}
+	say := c.errOut
+	var file *backup.File
+	if name != "-" {
+		var err error
+		if file, err = backup.Create(name); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+		defer file.Abort()
+		// Where the file goes there is room: the disk of the data is not to
+		// become full of it.
+		o.Out, o.Temp, say = file, filepath.Dir(name), c.out
+	}
+	p := newProgress(say)
+	o.Tell = p.tell
+	m, err := a.Backup(cmd.Context(), o)
+	p.end()
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		if err := file.Commit(); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+	}
+	fmt.Fprintf(say, "%s holds the installation as it was at %s:\n", nameOf(name), moment(m.CreatedAt))
+	c.tellParts(say, m)
+	took := time.Since(begun)
+	fmt.Fprintf(say, "%s in %s.\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))
+	return nil
+}
+
+func nameOf(name string) string {
+	if name == "-" {
+		return "The backup"
+	}
+	return name
+}
+
+func moment(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
+
+// tellParts says how much there is of what, and what is missing.
+func (c *command) tellParts(say io.Writer, m *backup.Manifest) {
+	w := tabwriter.NewWriter(say, 0, 4, 2, ' ', tabwriter.AlignRight)
+	for _, part := range slices.Sorted(maps.Keys(m.Parts)) {
+		p := m.Parts[part]
+		fmt.Fprintf(w, "  %s\t%d entries\t%s\t\n", part, p.Entries, app.ByteSize(p.Bytes))
+	}
+	_ = w.Flush() // it goes to the same place as all that is said
+	for _, what := range m.Missing {
+		fmt.Fprintf(say, "  not there any more, deleted meanwhile: %s\n", what)
+	}
+	if m.MissingMore > 0 {
+		fmt.Fprintf(say, "  and %d more\n", m.MissingMore)
+	}
+}
+
+func (c *command) verifyBackup(name string) error {
+	p := newProgress(c.out)
+	in, err := backup.Open(name, app.BackupParts(), func(done, size int64) {
+		p.tell("checking: %s of %s", app.ByteSize(done), app.ByteSize(size))
+	})
+	p.end()
+	if err != nil {
+		return err
+	}
+	m := in.Manifest
+	fmt.Fprintf(c.out, "%s is whole. It holds an installation as it was at %s (%s, schema version %d, svc %s):\n",
+		name, moment(m.CreatedAt), m.Database, m.Schema, m.Program)
+	c.tellParts(c.out, &m)
+	if !m.Key {
+		fmt.Fprintln(c.out, "The instance key is not in it.")
+	}
+	return in.Close()
 }
 
 func (c *command) restore() *cobra.Command {
@@ -50,39 +148,77 @@ func (c *command) restore() *cobra.Command {
 		Short: "Fill an empty installation from a backup",
 		Long: `Fill an empty installation from a file of "svc backup". The data directory, all
 storages, the database and the object store must be empty; no server may be
-running on them. The whole file is checked first. When something goes wrong,
-what was restored so far is removed again.
+running on them. Run it as the user of the server. The whole file is checked
+before anything is written. When something goes wrong, what was restored so far
+is removed again.
 
-The installation may be another one than that of the backup: it may use SQLite
-in place of PostgreSQL or the other way round, files in place of S3, and other
-directories for the storages, of which all that the backup has must be named. A
-backup of an older release is brought up to date.`,
-		Example: "  SVC_DATA_DIR=/var/lib/svc svc restore /backup/svc-2024-05-01.tar",
-		Args:    cobra.ExactArgs(1),
+The installation may be another one than that of the backup: it may use
+PostgreSQL in place of SQLite or the other way round, S3 in place of files, and
+other directories for the storages, of which all that the backup has must be
+named. A backup of an older release is brought up to date, one of a newer
+release is refused.`,
+		Example: `  SVC_DATA_DIR=/var/lib/svc svc restore /backup/svc-2030-05-01.tar
+  SVC_DATABASE_URL=postgres://svc@db.example.org/svc svc restore svc.tar`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			begun := time.Now()
 			cfg, err := config.Load(cmd.Flags(), c.environ)
 			if err != nil {
 				return usageError{err}
 			}
-			m, err := app.Restore(cmd.Context(), cfg, args[0], c.telling())
+			p := newProgress(c.out)
+			m, err := app.Restore(cmd.Context(), cfg, args[0], p.tell)
+			p.end()
+			if errors.Is(err, cmd.Context().Err()) && err != nil {
+				return errors.New("restore: interrupted; what was restored so far is removed again")
+			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out, "Restored the backup of %s: %d entries, %d bytes. Start the server with \"svc serve\".\n",
-				m.CreatedAt.Format("2006-01-02 15:04:05 MST"), m.Entries, m.Bytes)
+			fmt.Fprintf(c.out, "Restored the installation as it was at %s:\n", moment(m.CreatedAt))
+			c.tellParts(c.out, m)
+			took := time.Since(begun)
+			fmt.Fprintf(c.out, "%s in %s. Start it with \"svc serve\".\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))
 			return nil
 		},
 	}
 }
 
-// telling says now and then what is being done.
-func (c *command) telling() func(format string, args ...any) {
-	last := time.Now()
-	return func(format string, args ...any) {
-		if time.Since(last) < 2*time.Second {
-			return
-		}
-		last = time.Now()
-		fmt.Fprintf(c.out, "...   "+format+"\n", args...)
+// progress says how far something has come: on a terminal in one line that
+// changes, elsewhere in a line now and then.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	every    time.Duration
+	last     time.Time
+	shown    bool
+}
+
+func newProgress(out io.Writer) *progress {
+	p := &progress{out: out, terminal: app.Terminal(out), every: 10 * time.Second, last: time.Now()}
+	if p.terminal {
+		p.every = 200 * time.Millisecond
+	}
+	return p
+}
+
+func (p *progress) tell(format string, args ...any) {
+	if time.Since(p.last) < p.every {
+		return
+	}
+	p.last = time.Now()
+	text := fmt.Sprintf(format, args...)
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r\x1b[K%s", text)
+		p.shown = true
+		return
+	}
+	fmt.Fprintf(p.out, "...   %s\n", text)
+}
+
+// end leaves the line to others.
+func (p *progress) end() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }

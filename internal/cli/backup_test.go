@@ -1,107 +1,189 @@
 package cli_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"svc/internal/app"
 	"svc/internal/app/apptest"
+	"svc/internal/backup"
 	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
 )
 
-// TestBackup backs a server up while it runs, and restores the backup into an
-// empty place on each kind of database: the same questions get the same answers
-// there.
+// place is where an installation lies.
+type place struct{ data, url, second, external string }
+
+func (p place) env() []string {
+	return []string{"SVC_DATA_DIR=" + p.data, "SVC_DATABASE_URL=" + p.url, "SVC_STORAGES=second=" + p.second, "SVC_EXTERNAL_URL=" + p.external, "SVC_ADDR=127.0.0.1:0"}
+}
+
+// TestBackup backs a server up while it runs and is written to, and restores
+// the backup into an empty place on each kind of database: the same questions
+// get the same answers there.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		second := t.TempDir()
 		s := apptest.Start(t, src, func(c *config.Config) { c.Storages["second"] = second })
-		_, alice := s.User(t, "alice")
-		made := func(do, body string) (id int64) {
-			t.Helper()
-			var thing struct{ ID int64 }
-			s.Check(t, apptest.Call{Do: do, As: alice, JSON: body, Status: 201}).JSON(t, &thing)
-			return thing.ID
+		f := fill(t, s)
+		from := place{s.Config.DataDir, src.URL, second, s.URL}
+		for _, name := range []string{"ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} { // what others would put there
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(from.data, name)), 0o700), os.WriteFile(filepath.Join(from.data, name), []byte(name), 0o600)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		p := made("POST /projects", `{"path":"p","initialize_with_readme":true,"description":"é <b>"}`)
-		g := made("POST /groups", `{"path":"top","name":"Top"}`)
-		at := fmt.Sprintf("/projects/%d", p)
-		snip := made("POST /snippets", `{"title":"snip","content":"text","file_name":"a.txt","visibility":"public"}`)
-		for do, body := range map[string]string{
-			"POST " + at + "/repository/branches":             `{"branch":"side","ref":"main"}`,
-			"POST " + at + "/repository/tags":                 `{"tag_name":"v1","ref":"main","message":"tagged"}`,
-			"POST " + at + "/issues":                          `{"title":"An issue","description":"text","labels":"bug"}`,
-			"POST " + at + "/variables":                       `{"key":"SECRET","value":"sealed under the key"}`,
-			"POST " + at + "/wikis":                           `{"title":"home","content":"wiki"}`,
-			fmt.Sprintf("POST /groups/%d/wikis", g):           `{"title":"home","content":"ours"}`,
-			fmt.Sprintf("POST /groups/%d/milestones", g):      `{"title":"m1","due_date":"2030-01-01"}`,
-			"POST " + at + "/repository/files/.gitlab-ci.yml": `{"branch":"main","content":"job:\n  script: [\"true\"]\n","commit_message":"ci"}`,
-		} {
-			s.Check(t, apptest.Call{Name: do, Do: do, As: alice, JSON: body, Status: 201})
-		}
-		made("POST "+at+"/merge_requests", `{"source_branch":"side","target_branch":"main","title":"A request"}`)
-		s.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: apptest.RootToken, JSON: `{"destination_storage_name":"second"}`, Status: 201})
-		if err := s.Queue.Idle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		checkDataDir(t, from.data)
 		file := filepath.Join(t.TempDir(), "backup.tar")
-		env := func(data, url, second string) []string {
-			return []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + url, "SVC_STORAGES=second=" + second, "SVC_EXTERNAL_URL=" + s.URL}
+		stop := f.busy(t)
+		out := ok(t, from.env(), "", "backup", file)
+		for _, want := range []string{file + " holds the installation as it was at ", "  repositories  ", "  database  "} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in\n%s", want, out)
+			}
 		}
-		out := ok(t, env(s.Config.DataDir, src.URL, second), "", "backup", file)
-		if !strings.Contains(out, "entries") {
+		if n := stop(); n < 2 {
+			t.Errorf("written %d times meanwhile", n)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(info, err)
+		}
+		if out := ok(t, nil, "", "backup", "--verify", file); !strings.Contains(out, "is whole") {
 			t.Error(out)
 		}
-		if code, _, errOut := run(t, env(s.Config.DataDir, src.URL, second), "", "backup", file); code != 1 || !strings.Contains(errOut, "is there already") {
+		if code, _, errOut := run(t, from.env(), "", "backup", file); code != 1 || !strings.Contains(errOut, "is there already") {
 			t.Errorf("over another: %d %s", code, errOut)
 		}
-		questions := []apptest.Call{
-			{Do: "GET /users?per_page=100", As: apptest.RootToken}, {Do: "GET " + at, As: alice}, {Do: "GET " + at + "/issues", As: alice}, {Do: "GET " + at + "/variables/SECRET", As: alice},
-			{Do: "GET " + at + "/repository/commits?all=true", As: alice}, {Do: "GET " + at + "/repository/branches", As: alice}, {Do: "GET " + at + "/repository/tags", As: alice},
-			{Do: "GET " + at + "/repository/files/README.md/raw", As: alice}, {Do: "GET " + at + "/wikis?with_content=1", As: alice}, {Do: fmt.Sprintf("GET /groups/%d/wikis?with_content=1", g), As: alice},
-			{Do: "GET " + at + "/merge_requests/1/changes", As: alice}, {Do: "GET " + at + "/pipelines", As: alice}, {Do: "GET " + at + "/events", As: alice}, {Do: fmt.Sprintf("GET /snippets/%d/raw", snip)},
-			{Do: fmt.Sprintf("GET /groups/%d/milestones", g), As: alice}, {Do: "GET /projects?repository_storage=second", As: apptest.RootToken}, {Do: "GET " + at + "/labels", As: alice},
-		}
 		var want []string
-		for _, q := range questions {
+		for _, q := range f.questions {
 			want = append(want, answerOf(t, s, q))
 		}
-		dbtest.EachEmpty(t, func(t *testing.T, to dbtest.Source) {
-			data, other := filepath.Join(t.TempDir(), "data"), t.TempDir()
-			out := ok(t, env(data, to.URL, other), "", "restore", file)
-			if !strings.Contains(out, "Restored the backup of ") {
+		dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
+			to := place{filepath.Join(t.TempDir(), "data"), src.URL, t.TempDir(), s.URL}
+			if out := ok(t, to.env(), "", "restore", file); !strings.Contains(out, "Restored the installation as it was at ") {
 				t.Error(out)
 			}
-			if code, _, errOut := run(t, env(data, to.URL, other), "", "restore", file); code != 1 || !strings.Contains(errOut, "is not empty") {
+			if code, _, errOut := run(t, to.env(), "", "restore", file); code != 1 || !strings.Contains(errOut, "is not empty") {
 				t.Errorf("twice: %d %s", code, errOut)
 			}
-			there := apptest.Start(t, dbtest.Source{URL: to.URL}, func(c *config.Config) {
-				c.DataDir, c.ExternalURL = data, s.URL
-				c.Storages = map[string]string{"default": filepath.Join(data, "repositories"), "second": other}
+			ok(t, to.env(), "", "doctor", "--repositories")
+			for _, name := range []string{"secret.key", "ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} {
+				sameFile(t, filepath.Join(from.data, name), filepath.Join(to.data, name))
+			}
+			there := apptest.Start(t, dbtest.Source{URL: to.url}, func(c *config.Config) {
+				c.DataDir, c.ExternalURL = to.data, s.URL
+				c.Storages = map[string]string{"default": filepath.Join(to.data, "repositories"), "second": to.second}
 			})
-			for i, q := range questions {
+			there.Clock.Move(2 * time.Minute)
+			for i, q := range f.questions {
 				if got := answerOf(t, there, q); got != want[i] {
-					t.Errorf("%s:\ngot  %s\nwant %s", q.Do, got, want[i])
+					at := 0
+					for at < min(len(got), len(want[i])) && got[at] == want[i][at] {
+						at++
+					}
+					at = max(0, at-100)
+					t.Errorf("%s:\ngot  %.300s\nwant %.300s", q.Do, got[at:], want[i][at:])
 				}
 			}
-			ok(t, env(data, to.URL, other), "", "doctor", "--repositories")
-			work := gittest.New(t)
-			work.Commit(gittest.Commit{Branch: "main", Root: true, Changes: []gittest.Change{{Path: "x", Content: "y"}}})
-			gittest.Run(t, work.Path, "push", "-q", strings.Replace(there.URL, "http://", "http://alice:"+alice+"@", 1)+"/alice/p.git", "main:refs/heads/pushed")
+			for _, table := range []string{"error_events", "alerts"} {
+				if got, want := countOf(t, there, table), countOf(t, s, table); got != want {
+					t.Errorf("%d rows of %s, not %d", got, table, want)
+				}
+			}
+			checkBusy(t, there, f.bob)
+			address := strings.Replace(there.URL, "http://", "http://alice:"+f.alice+"@", 1) + "/alice/p.git"
+			clone := filepath.Join(t.TempDir(), "clone")
+			gittest.Run(t, t.TempDir(), "clone", "-q", address, clone)
+			gittest.Run(t, clone, "push", "-q", address, "HEAD:refs/heads/pushed")
 		})
 	})
 }
 
-// answerOf is the status and body of an answer.
+// answerOf is the body of a good answer, without the time of day.
 func answerOf(t *testing.T, s *apptest.Server, q apptest.Call) string {
 	t.Helper()
 	a := s.Send(t, q)
-	return fmt.Sprintf("%d %s", a.Status, a.Body)
+	if a.Status != 200 {
+		t.Errorf("%s: %d %s", q.Do, a.Status, a.Body)
+	}
+	return regexp.MustCompile(`"local_time":"[^"]*"`).ReplaceAllString(string(a.Body), "")
+}
+
+func countOf(t *testing.T, s *apptest.Server, table string) (n int) {
+	t.Helper()
+	if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func sameFile(t *testing.T, one, other string) {
+	t.Helper()
+	a, err := os.ReadFile(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(other)
+	if err != nil || string(a) != string(b) {
+		t.Errorf("%s and %s differ: %v", one, other, err)
+	}
+	if info, err := os.Stat(other); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+// checkDataDir finds what nobody has thought of: whoever adds something to the
+// data directory decides here whether backups have it, and in app.dataFiles.
+func checkDataDir(t *testing.T, dir string) {
+	t.Helper()
+	inBackup := []string{"secret.key", "ssh", "ci_templates", "logs", "blobs", "repositories", "svc.db"}
+	notInBackup := []string{"svc.db-wal", "svc.db-shm", "svc.db.lock", "serve.lock", "secret.key.lock", "tmp", "pages"}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if !slices.Contains(inBackup, e.Name()) && !slices.Contains(notInBackup, e.Name()) {
+			t.Errorf("does a backup need %s?", e.Name())
+		}
+	}
+}
+
+// checkBusy: whatever the database names is there.
+func checkBusy(t *testing.T, s *apptest.Server, bob string) {
+	t.Helper()
+	var projects []struct {
+		ID   int64
+		Path string
+	}
+	s.Check(t, apptest.Call{Do: "GET /projects?owned=true&per_page=100&order_by=id&sort=asc", As: bob, Status: 200}).JSON(t, &projects)
+	if len(projects) == 0 || projects[0].Path != "busy" {
+		t.Fatalf("%+v", projects)
+	}
+	for _, p := range projects {
+		if a := s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/tree", p.ID), As: bob}); a.Status != 200 && a.Status != 404 {
+			t.Errorf("%s: %d %s", p.Path, a.Status, a.Body)
+		}
+	}
+	at := fmt.Sprintf("/projects/%d", projects[0].ID)
+	s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits", As: bob, Status: 200})
+	var uploads []struct{ ID int64 }
+	s.Check(t, apptest.Call{Do: "GET " + at + "/uploads", As: bob, Status: 200}).JSON(t, &uploads)
+	for _, u := range uploads {
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET %s/uploads/%d", at, u.ID), As: bob, Status: 200})
+	}
 }
 
 // TestRestoreRefuses: what is not whole, or does not fit, leaves nothing.
@@ -109,50 +191,171 @@ func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	from := []string{"SVC_DATA_DIR=" + t.TempDir()}
 	good := filepath.Join(t.TempDir(), "good.tar")
+	if code, _, errOut := run(t, from, "", "backup", good); code != 1 || !strings.Contains(errOut, "no installation") {
+		t.Errorf("a backup of nothing: %d %s", code, errOut)
+	}
 	ok(t, from, "", "admin", "create-user", "alice", "--email", "alice@example.org")
 	ok(t, from, "", "backup", good)
 	text, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := append([]byte(nil), text...)
+	damaged := slices.Clone(text)
 	damaged[strings.Index(string(text), "\x1f\x8b")+20] ^= 1 // in the first table
 	for name, c := range map[string]struct {
 		file []byte
-		env  string
 		want string
 	}{
-		"cut off":        {text[:len(text)/2], "", "can not be used"},
-		"without an end": {text[:len(text)-4096], "", "can not be used"},
-		"damaged":        {damaged, "", "damaged"},
-		"no backup":      {[]byte("hello"), "", "no backup"},
+		"cut off":                  {text[:len(text)/2], "not whole"},
+		"damaged":                  {damaged, "damaged"},
+		"no backup":                {[]byte("hello"), "no backup"},
+		"a table that is not JSON": {changed(t, good, "database", "users.ndjson.gz", func(string) string { return "x" }), "users.ndjson.gz"},
+		"a row that refers nowhere": {changed(t, good, "database", "stars.ndjson.gz", func(text string) string {
+			return text + "[1,2,3]\n"
+		}), "load: "},
+		"something unknown": {changed(t, good, "data", "svc.db", nil), "does not know it"},
+		"no bundle":         {changed(t, good, "repositories", "default/x.git.bundle", nil), "read bundle"},
+		"another storage":   {changed(t, good, "repositories", "other/x.git.bundle", nil), "no repository of a storage"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file, data := filepath.Join(t.TempDir(), "bad.tar"), filepath.Join(t.TempDir(), "data")
-			if err := os.WriteFile(file, c.file, 0o600); err != nil {
-				t.Fatal(err)
+			refused := func(t *testing.T, src dbtest.Source) {
+				file, data := filepath.Join(t.TempDir(), "bad.tar"), filepath.Join(t.TempDir(), "data")
+				if err := os.WriteFile(file, c.file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				env := []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + src.URL}
+				code, _, errOut := run(t, env, "", "restore", file)
+				if code != 1 || !strings.Contains(errOut, c.want) {
+					t.Errorf("exit %d: %s", code, errOut)
+				}
+				if list, err := os.ReadDir(data); err == nil {
+					t.Errorf("something is left: %v", list)
+				}
+				if src.URL != "" {
+					if err := src.Open(t).Empty(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
 			}
-			code, _, errOut := run(t, []string{"SVC_DATA_DIR=" + data}, "", "restore", file)
-			if code != 1 || !strings.Contains(errOut, c.want) {
-				t.Errorf("exit %d: %s", code, errOut)
+			if name == "a row that refers nowhere" {
+				dbtest.EachEmpty(t, refused)
+				return
 			}
-			if _, err := os.Stat(data); err == nil {
-				t.Error("something was made")
-			}
+			refused(t, dbtest.Source{})
 		})
 	}
-	data := filepath.Join(t.TempDir(), "data")
-	env := []string{"SVC_DATA_DIR=" + data}
+	t.Run("places", func(t *testing.T) {
+		t.Parallel()
+		restoreIntoPlaces(t, good)
+	})
+}
+
+// restoreIntoPlaces tries places where something is.
+func restoreIntoPlaces(t *testing.T, good string) {
+	data, second := t.TempDir(), t.TempDir()
+	env := []string{"SVC_DATA_DIR=" + data, "SVC_STORAGES=second=" + second}
+	put := func(name string) (remove func()) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() { os.Remove(name) }
+	}
+	// Directories may be there, as the roots of other disks.
+	for _, dir := range []string{filepath.Join(data, "repositories", "lost+found"), filepath.Join(data, "lost+found")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{filepath.Join(data, "secret.key"), filepath.Join(second, "x"), filepath.Join(data, "repositories", "y")} {
+		remove := put(name)
+		if code, _, errOut := run(t, env, "", "restore", good); code != 1 || !strings.Contains(errOut, "is not empty: there is "+name) {
+			t.Errorf("%s: exit %d: %s", name, code, errOut)
+		}
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+		remove()
+	}
 	ok(t, env, "", "restore", good)
 	if out := ok(t, env, "", "admin", "list-users"); !strings.Contains(out, "alice") {
 		t.Error(out)
 	}
 	// One that was cut off is not served.
-	if err := os.WriteFile(filepath.Join(data, "restore.incomplete"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	remove := put(filepath.Join(data, "restore.incomplete"))
+	for _, args := range [][]string{{"admin", "list-users"}, {"restore", good}} {
+		if code, _, errOut := run(t, env, "", args...); code != 1 || !strings.Contains(errOut, "was cut off") {
+			t.Errorf("%s: exit %d: %s", args, code, errOut)
+		}
 	}
-	if code, _, errOut := run(t, env, "", "admin", "list-users"); code != 1 || !strings.Contains(errOut, "was cut off") {
+	remove()
+	// Without the key it has to be there.
+	keyless, elsewhere := filepath.Join(t.TempDir(), "keyless.tar"), t.TempDir()
+	ok(t, env, "", "backup", "--without-key", keyless)
+	env[0] = "SVC_DATA_DIR=" + elsewhere
+	if code, _, errOut := run(t, env, "", "restore", keyless); code != 1 || !strings.Contains(errOut, "put it to ") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
+	key, err := os.ReadFile(filepath.Join(data, "secret.key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(elsewhere, "secret.key"), key, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok(t, env, "", "restore", keyless)
+	ok(t, env, "", "doctor")
+	// To standard output goes the backup alone.
+	code, out, errOut := run(t, env, "", "backup", "-")
+	if code != 0 || !strings.HasPrefix(out, "svc-backup") || !strings.Contains(errOut, "The backup holds") {
+		t.Errorf("exit %d: %s", code, errOut)
+	}
+}
+
+// changed is a backup with one entry more or, where change is given, with
+// another content of a table.
+func changed(t *testing.T, file, dir, name string, change func(string) string) []byte {
+	t.Helper()
+	in, err := backup.Open(file, app.BackupParts(), func(int64, int64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var out bytes.Buffer
+	w, err := backup.NewWriter(&out, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, part := range app.BackupParts() {
+		err := in.Each(part, func(e backup.Entry, in io.Reader) error {
+			if change != nil && part == dir && e.Name == name {
+				return w.AddFrom(path.Join(part, e.Name), func(w io.Writer) (backup.Meta, error) {
+					z, err := gzip.NewReader(in)
+					if err != nil {
+						return nil, err
+					}
+					text, err := io.ReadAll(z)
+					if err != nil {
+						return nil, err
+					}
+					other, pack := change(string(text)), gzip.NewWriter(w)
+					_, err = io.WriteString(pack, other)
+					return backup.Meta{"size": fmt.Sprint(len(other))}, errors.Join(err, pack.Close())
+				})
+			}
+			return w.Add(path.Join(part, e.Name), e.Size, e.Meta, in)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if change == nil {
+		err = w.Add(path.Join(dir, name), 1, backup.Meta{"branch": "main"}, strings.NewReader("x"))
+	}
+	if err = errors.Join(err, w.Finish(&in.Manifest)); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

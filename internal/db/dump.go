@@ -30,11 +30,9 @@ func workColumns() []string {
 
 // Dump hands all tables to each, one after the other, as they are at one
 // moment, and gives the version of the schema. Others read and write meanwhile.
-// Work that comes back by itself, and what says which node lives, is left out.
-func (d *DB) Dump(ctx context.Context, each func(DumpTable) error) (version int64, err error) {
-	if version, _, err = d.Version(ctx); err != nil {
-		return 0, fmt.Errorf("dump: %w", err)
-	}
+// began is called when that moment has come, before the first table. Work that
+// comes back by itself, and what says which node lives, is left out.
+func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) error) (version int64, err error) {
 	pool := d.writer.db
 	if d.kind == sqliteKind {
 		// The connection that writes is for those who write.
@@ -50,7 +48,13 @@ func (d *DB) Dump(ctx context.Context, each func(DumpTable) error) (version int6
 		return 0, fmt.Errorf("dump: %w", err)
 	}
 	defer tx.Rollback()
-	names, err := d.tables(ctx, tx)
+	names, err := d.tables(ctx, tx) // the first to read, which makes the moment
+	if err == nil {
+		version, err = dumpVersion(ctx, tx)
+	}
+	if err == nil {
+		err = began()
+	}
 	if err != nil {
 		return 0, fmt.Errorf("dump: %w", err)
 	}
@@ -66,6 +70,19 @@ func (d *DB) Dump(ctx context.Context, each func(DumpTable) error) (version int6
 		}
 	}
 	return version, nil
+}
+
+// dumpVersion is the version of the schema that is dumped: that of the moment,
+// a newer release may be migrating it.
+func dumpVersion(ctx context.Context, q plainQuery) (int64, error) {
+	found, err := column[int64](ctx, q, `SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1`)
+	if err != nil {
+		return 0, err
+	}
+	if len(found) == 0 || found[0] == 0 {
+		return 0, errors.New("the database is empty")
+	}
+	return found[0], nil
 }
 
 func (d *DB) snapshot() *sql.TxOptions {
@@ -199,6 +216,3 @@ func (d *DB) workQuery() string {
 	return `SELECT kind, ` + args + ` AS args, queue, CAST(priority AS BIGINT) AS priority, CAST(max_attempts AS BIGINT) AS max_attempts, ` + at + ` AS scheduled_ms
 		FROM river_job WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled') AND kind <> 'queue.every' ORDER BY id`
 }
-
-// errNotEmpty says that there is something where nothing may be.
-var errNotEmpty = errors.New("the database is not empty")

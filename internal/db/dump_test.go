@@ -2,7 +2,9 @@ package db_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +17,7 @@ import (
 // dumped is what Dump gives, as text: values that look alike are alike.
 func dumped(t *testing.T, d *db.DB) (tables []db.DumpTable, text []string, version int64) {
 	t.Helper()
-	version, err := d.Dump(t.Context(), func(table db.DumpTable) error {
+	version, err := d.Dump(t.Context(), func() error { return nil }, func(table db.DumpTable) error {
 		var rows [][]any
 		for row, err := range table.Rows {
 			if err != nil {
@@ -23,13 +25,7 @@ func dumped(t *testing.T, d *db.DB) (tables []db.DumpTable, text []string, versi
 			}
 			rows = append(rows, row)
 		}
-		table.Rows = func(yield func([]any, error) bool) {
-			for _, row := range rows {
-				if !yield(row, nil) {
-					return
-				}
-			}
-		}
+		table.Rows = rowsOf(rows...)
 		tables = append(tables, table)
 		var lines []string
 		for _, row := range rows {
@@ -115,42 +111,38 @@ func TestDumpAndLoad(t *testing.T) {
 	})
 }
 
-// TestLoadRefuses: what does not fit leaves nothing.
-func TestLoadRefuses(t *testing.T) {
-	t.Parallel()
-	rows := func(list ...[]any) func(func([]any, error) bool) {
-		return func(yield func([]any, error) bool) {
-			for _, row := range list {
-				if !yield(row, nil) {
-					return
-				}
+func rowsOf(list ...[]any) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for _, row := range list {
+			if !yield(row, nil) {
+				return
 			}
 		}
 	}
+}
+
+// TestLoadRefuses: what does not fit leaves nothing.
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
 	for name, table := range map[string]db.DumpTable{
 		"no such table":  {Name: "nothing"},
-		"no such column": {Name: "stars", Columns: []string{"x"}, Rows: rows()},
-		"refers nowhere": {Name: "stars", Columns: []string{"user_id", "project_id", "created_at"}, Rows: rows([]any{int64(1), int64(2), int64(3)})},
-		"another type":   {Name: "stars", Columns: []string{"user_id", "project_id", "created_at"}, Rows: rows([]any{"a", "b", "c"})},
-		"too few values": {Name: "stars", Columns: []string{"user_id", "project_id", "created_at"}, Rows: rows([]any{int64(1)})},
+		"no such column": {Name: "stars", Columns: []string{"x"}, Rows: rowsOf()},
+		"refers nowhere": {Name: "stars", Columns: []string{"user_id", "project_id", "created_at"}, Rows: rowsOf([]any{int64(1), int64(2), int64(3)})},
+		"another type":   {Name: "stars", Columns: []string{"user_id", "project_id", "created_at"}, Rows: rowsOf([]any{"a", "b", "c"})},
+		"too few values": {Name: "stars", Columns: []string{"user_id", "project_id", "created_at"}, Rows: rowsOf([]any{int64(1)})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refused := func(t *testing.T, src dbtest.Source) {
 				d := src.Open(t)
-				_, know, err := d.Version(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := d.Load(t.Context(), know+1, nil); err == nil || !strings.Contains(err.Error(), "newer release") {
+				if err := d.Load(t.Context(), 9999, nil); err == nil || !strings.Contains(err.Error(), "newer release") {
 					t.Errorf("a newer one: %v", err)
 				}
-				if err := d.Load(t.Context(), know, func(put func(db.DumpTable) error) error { return put(table) }); err == nil {
+				if err := d.Load(t.Context(), 5, func(put func(db.DumpTable) error) error { return put(table) }); err == nil {
 					t.Error("it was taken")
 				}
-				var n int
-				if err := d.QueryRowContext(t.Context(), `SELECT count(*) FROM stars`).Scan(&n); err != nil || n != 0 {
-					t.Errorf("%d rows are left: %v", n, err)
+				if err := d.Empty(t.Context()); err != nil {
+					t.Errorf("something is left: %v", err)
 				}
 			}
 			if name == "refers nowhere" { // the databases know that in different ways
@@ -160,4 +152,70 @@ func TestLoadRefuses(t *testing.T) {
 			refused(t, dbtest.Source{Path: filepath.Join(t.TempDir(), "svc.db")})
 		})
 	}
+}
+
+// TestLoadOlder: what an older release has dumped is brought up to date.
+func TestLoadOlder(t *testing.T) {
+	t.Parallel()
+	dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
+		const version = 2 // the namespaces of users have no paths yet
+		tables := []db.DumpTable{
+			{Name: "users", Last: 40, Columns: []string{"id", "username", "name", "email", "created_at", "updated_at"},
+				Rows: rowsOf([]any{json.Number("7"), "alice", "Al\x00ice", "a@example.org", json.Number("1"), json.Number("1")})},
+			{Name: "namespaces", Columns: []string{"id", "kind", "user_id", "path", "name", "created_at", "updated_at"},
+				Rows: rowsOf([]any{json.Number("9"), "user", json.Number("7"), "alice", "A\xff", json.Number("1"), json.Number("1")})},
+		}
+		d := src.Open(t)
+		err := d.Load(t.Context(), version, func(put func(db.DumpTable) error) error {
+			return errors.Join(put(tables[0]), put(tables[1]))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, know, err := d.Version(t.Context())
+		if have != know || err != nil {
+			t.Errorf("version %d of %d, %v", have, know, err)
+		}
+		var path, person, name string
+		err = d.QueryRowContext(t.Context(), `
+			SELECT n.full_path, u.name, n.name FROM namespaces n JOIN users u ON u.id = n.user_id`).Scan(&path, &person, &name)
+		if err != nil || path != "alice" {
+			t.Errorf("%q, %v", path, err)
+		}
+		wantPerson, wantName := "Al\x00ice", "A\xff"
+		if d.Postgres() { // which has no such text
+			wantPerson, wantName = "Al\uFFFDice", "A\uFFFD"
+		}
+		if person != wantPerson || name != wantName {
+			t.Errorf("%q, %q", person, name)
+		}
+	})
+}
+
+// TestDumpWhileWriting: what is written meanwhile is not in a dump, and does
+// not wait for it.
+func TestDumpWhileWriting(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		must(t, d, `INSERT INTO topics (name, title, created_at, updated_at) VALUES ('before', 'x', 1, 1)`)
+		found := ""
+		_, err := d.Dump(t.Context(), func() error {
+			must(t, d, `INSERT INTO topics (name, title, created_at, updated_at) VALUES ('meanwhile', 'x', 1, 1)`)
+			must(t, d, `DELETE FROM topics WHERE name = 'before'`)
+			return nil
+		}, func(table db.DumpTable) error {
+			for row, err := range table.Rows {
+				if err != nil {
+					return err
+				}
+				if table.Name == "topics" {
+					found += fmt.Sprint(row[slices.Index(table.Columns, "name")], " ")
+				}
+			}
+			return nil
+		})
+		if err != nil || found != "before " {
+			t.Errorf("topics %q, %v", found, err)
+		}
+	})
 }

@@ -13,32 +13,98 @@ import (
 
 // Load fills an empty database with what Dump gave of one that had the version
 // of the schema, and brings it to the newest version. tables calls put with
-// each. It is all or nothing, but for the empty tables themselves. A version
-// that is newer than this program is refused.
-func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpTable) error) error) error {
+// each. After an error the database is empty again. A version that is newer
+// than this program is refused, and so is a database that is not empty.
+func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpTable) error) error) (err error) {
 	p, err := d.provider()
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	have, know, err := p.GetVersions(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("load: %w", err)
-	case version > know:
-		return fmt.Errorf("load: it has schema version %d, this program knows %d: use a newer release", version, know)
-	case have > 0:
-		return fmt.Errorf("load: %w", errNotEmpty)
+	know := int64(0)
+	for _, source := range p.ListSources() {
+		know = max(know, source.Version)
 	}
-	if _, err := p.UpTo(ctx, version); err != nil {
+	if version > know {
+		return fmt.Errorf("load: it has schema version %d, this program knows %d: use a newer release", version, know)
+	}
+	if err := d.Empty(ctx); err != nil {
 		return fmt.Errorf("load: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("load: %w", err), d.Wipe(context.WithoutCancel(ctx)))
+		}
+	}()
+	if _, err := p.UpTo(ctx, version); err != nil {
+		return err
 	}
 	if err := d.migrateQueue(ctx); err != nil {
-		return fmt.Errorf("load: %w", err)
+		return err
 	}
 	if err := d.loadAll(ctx, tables); err != nil {
-		return fmt.Errorf("load: %w", err)
+		return err
 	}
 	return d.Migrate(ctx)
+}
+
+// Empty returns an error that names what there is in a database that should
+// be empty: a table, whoever has made it.
+func (d *DB) Empty(ctx context.Context) error {
+	query := `SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' LIMIT 1`
+	if d.kind == postgresKind {
+		query = `SELECT relname FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND ` + ownPart("pg_class", "c.oid") + ` LIMIT 1`
+	}
+	found, err := column[string](ctx, d.writer.db, query)
+	if err == nil && len(found) > 0 {
+		err = fmt.Errorf("the database is not empty: there is %q", found[0])
+	}
+	return err
+}
+
+// ownPart is the condition that a thing of PostgreSQL belongs to no extension.
+func ownPart(catalog, oid string) string {
+	return `NOT EXISTS (SELECT 1 FROM pg_depend e WHERE e.classid = '` + catalog + `'::regclass AND e.objid = ` + oid + ` AND e.deptype = 'e')`
+}
+
+// Wipe removes all that there is, of a database that was empty when Load began:
+// svc restore calls it when something else goes wrong after that.
+func (d *DB) Wipe(ctx context.Context) error {
+	queries := []string{`SELECT 'DROP TABLE "' || name || '"' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`}
+	before := `PRAGMA foreign_keys = OFF` // its connection is closed afterwards
+	if d.kind == postgresKind {
+		before = `SELECT 1`
+		queries = []string{
+			`SELECT 'DROP TABLE ' || c.oid::regclass || ' CASCADE' FROM pg_class c
+				WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace AND ` + ownPart("pg_class", "c.oid"),
+			`SELECT 'DROP FUNCTION ' || p.oid::regprocedure || ' CASCADE' FROM pg_proc p
+				WHERE prokind = 'f' AND pronamespace = current_schema()::regnamespace AND ` + ownPart("pg_proc", "p.oid"),
+			`SELECT 'DROP TYPE ' || t.oid::regtype || ' CASCADE' FROM pg_type t
+				WHERE typtype = 'e' AND typnamespace = current_schema()::regnamespace AND ` + ownPart("pg_type", "t.oid"),
+		}
+	}
+	conn, err := d.writer.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, before); err != nil {
+		return err
+	}
+	if d.kind == sqliteKind {
+		defer conn.ExecContext(ctx, `PRAGMA foreign_keys = ON`)
+	}
+	for _, query := range queries {
+		statements, err := column[string](ctx, conn, query)
+		if err != nil {
+			return err
+		}
+		for _, statement := range statements {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (d *DB) loadAll(ctx context.Context, tables func(put func(DumpTable) error) error) (err error) {
@@ -129,8 +195,12 @@ func (d *DB) suspend(ctx context.Context, tx *sql.Tx) (restore func() error, err
 	return func() error { return run(back) }, run(away)
 }
 
-// maxValues is how many values one statement takes on both databases.
-const maxValues = 30_000
+const (
+	// maxValues is how many values one statement takes on both databases.
+	maxValues = 30_000
+	// maxBatch is how many bytes of text wait for the others of a statement.
+	maxBatch = 4 << 20
+)
 
 func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	types, err := d.columnTypes(ctx, tx, t.Name)
@@ -143,6 +213,7 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 		}
 	}
 	most := min(200, maxValues/max(len(t.Columns), 1))
+	bytes := 0
 	head := `INSERT INTO ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `) VALUES `
 	var values []any
 	flush := func() error {
@@ -152,7 +223,8 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 		}
 		one := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(t.Columns)), ", ") + ")"
 		_, err := tx.ExecContext(ctx, d.bound(head+strings.TrimSuffix(strings.Repeat(one+", ", n), ", ")), values...)
-		values = values[:0]
+		clear(values)
+		values, bytes = values[:0], 0
 		return err
 	}
 	for row, err := range t.Rows {
@@ -167,9 +239,16 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 			if err != nil {
 				return fmt.Errorf("column %s: %w", t.Columns[i], err)
 			}
+			switch v := fit.(type) {
+			case string:
+				fit = d.sayable(v)
+				bytes += len(v)
+			case []byte:
+				bytes += len(v)
+			}
 			values = append(values, fit)
 		}
-		if len(values) >= most*len(t.Columns) {
+		if len(values) >= most*len(t.Columns) || bytes > maxBatch {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -179,6 +258,15 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 		return err
 	}
 	return d.setLast(ctx, tx, t)
+}
+
+// sayable is a text as the database can hold it: PostgreSQL knows no zero bytes
+// and nothing that is no UTF-8.
+func (d *DB) sayable(text string) string {
+	if d.kind == sqliteKind {
+		return text
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // bound gives a statement the placeholders of the driver.

@@ -31,6 +31,12 @@ func (r Repo) BundleAll(ctx context.Context, w io.Writer) (branch string, refs i
 	return branch, len(list), nil
 }
 
+// WriteEmptyBundle writes the bundle of a repository without refs.
+func WriteEmptyBundle(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s\n\n", bundleHead)
+	return err
+}
+
 // UnbundleAll makes a repository in path of what BundleAll wrote. Every object is
 // checked, and that none is missing. The directory appears whole or not at
 // all, and is on disk when UnbundleAll returns. It returns ErrExists, ErrBadRef

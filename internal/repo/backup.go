@@ -18,6 +18,8 @@ type Held struct {
 	AnnexID   int64
 	Kind      AnnexKind
 	Storage   string
+	// Filled says that something was pushed to it: then it has to be there.
+	Filled bool
 }
 
 // Path is where it lies in its storage.
@@ -29,31 +31,31 @@ func (h Held) Path() string {
 }
 
 // Bundle writes a repository as a bundle, while others push to it, and gives
-// its default branch and the number of its refs. Only the system may, for svc
-// backup. NotFound when there is none.
-func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Writer) (branch string, refs int, err error) {
+// its default branch. Only the system may, for svc backup. NotFound when there
+// is none. After an error it may be tried again: the repository may have been
+// moved to another storage.
+func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Writer) (branch string, err error) {
 	if by.ID != actor.SystemID {
-		return "", 0, errs.Forbidden("")
+		return "", errs.Forbidden("")
 	}
 	table, id := "annexes", h.AnnexID
 	if h.ProjectID != 0 {
 		table, id = "projects", h.ProjectID
 	}
-	storage := h.Storage
-	at, err := findPlace(ctx, s.DB, table, id)
-	switch {
-	case err == nil: // it may have moved since
-		storage = at.storage
-	case !errors.Is(err, db.ErrNoRows):
-		return "", 0, fmt.Errorf("find %s: %w", h.Path(), err)
+	storage, err := findStorage(ctx, s.DB, table, id)
+	if errors.Is(err, db.ErrNoRows) {
+		storage, err = h.Storage, nil // its files may be there still
+	}
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", h.Path(), err)
 	}
 	r, err := s.at(storage, h.Path())
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
-	branch, refs, err = r.BundleAll(ctx, w)
+	branch, _, err = r.BundleAll(ctx, w)
 	if errors.Is(err, git.ErrNoRepository) {
-		return "", 0, errs.NotFound("Repository").Because(err)
+		return "", errs.NotFound("Repository").Because(err)
 	}
-	return branch, refs, err
+	return branch, err
 }

@@ -1,0 +1,204 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"svc/internal/backup"
+	"svc/internal/blob"
+	"svc/internal/errs"
+)
+
+// liveLogs are the files with the logs of running jobs. They are opened before
+// the moment of the database and read just after it: what a job had written by
+// then is in one of them, also when it has ended since and its file is gone.
+type liveLogs struct {
+	dir   string
+	files []*os.File
+}
+
+// open opens all files that it has not yet.
+func (l *liveLogs) open() error {
+	list, err := os.ReadDir(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // PostgreSQL has them
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		name := filepath.Join(l.dir, e.Name())
+		if !e.Type().IsRegular() || slices.ContainsFunc(l.files, func(f *os.File) bool { return f.Name() == name }) {
+			continue
+		}
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.files = append(l.files, f)
+	}
+	return nil
+}
+
+func (l *liveLogs) close() {
+	for _, f := range l.files {
+		_ = f.Close() // they were only read
+	}
+}
+
+// logs adds the logs of running jobs.
+func (b *backingUp) logs(l *liveLogs) error {
+	if err := l.open(); err != nil { // those that were begun since
+		return err
+	}
+	for _, f := range l.files {
+		info, err := f.Stat()
+		if err == nil {
+			err = b.w.Add(path.Join(backupData, logFiles, filepath.Base(f.Name())), info.Size(), nil, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sight is what is remembered of an object. Keys have no tabs.
+func sight(info blob.Info) string {
+	return fmt.Sprintf("%s\t%d\t%d", info.Key, info.Size, info.ModTime.UnixNano())
+}
+
+// blobs adds all objects, and remembers them in a file: the list has the order
+// of their keys.
+func (b *backingUp) blobs(ctx context.Context) error {
+	file, err := backup.TempFile(b.Temp)
+	if err != nil {
+		return err
+	}
+	b.seen = file
+	out := bufio.NewWriter(file)
+	for info, err := range b.Blobs.List(ctx, "") {
+		if err == nil {
+			_, err = fmt.Fprintln(out, sight(info))
+		}
+		if err == nil {
+			err = b.blob(ctx, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// newBlobs adds the objects that came since they were listed, or have changed:
+// the database may name them. It names none that comes from now on.
+func (b *backingUp) newBlobs(ctx context.Context) error {
+	if _, err := b.seen.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	before := bufio.NewScanner(b.seen) // in the order of the keys too
+	more := before.Scan()
+	for info, err := range b.Blobs.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		for more && keyOf(before.Text()) < info.Key { // gone since
+			more = before.Scan()
+		}
+		if more && before.Text() == sight(info) {
+			continue
+		}
+		if err := b.blob(ctx, info); err != nil {
+			return err
+		}
+	}
+	return before.Err()
+}
+
+func keyOf(sight string) string {
+	key, _, _ := strings.Cut(sight, "\t")
+	return key
+}
+
+// blobTries is how often an object of a remote store is tried.
+const blobTries = 3
+
+func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
+	b.Tell("blobs: %s", ByteSize(b.w.Bytes()))
+	if b.Config.BlobURL == "" {
+		return b.localBlob(ctx, info)
+	}
+	for range blobTries {
+		err = b.remoteBlob(ctx, info)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		if errs.Is(err, errs.KindNotFound) {
+			return nil // deleted just now
+		}
+	}
+	return err
+}
+
+func (b *backingUp) localBlob(ctx context.Context, info blob.Info) error {
+	object, err := b.Blobs.Get(ctx, info.Key)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil // deleted just now
+	}
+	if err != nil {
+		return err
+	}
+	defer object.Close()
+	return b.w.Add(path.Join(backupBlobs, info.Key), object.Size, typeOf(object), object)
+}
+
+// remoteBlob adds an object that may break off on its way.
+func (b *backingUp) remoteBlob(ctx context.Context, info blob.Info) error {
+	return b.w.AddFrom(path.Join(backupBlobs, info.Key), func(w io.Writer) (backup.Meta, error) {
+		object, err := b.Blobs.Get(ctx, info.Key)
+		if err != nil {
+			return nil, err
+		}
+		defer object.Close()
+		n, err := io.Copy(w, object)
+		if err == nil && n != object.Size {
+			err = io.ErrUnexpectedEOF
+		}
+		return typeOf(object), err
+	})
+}
+
+func typeOf(o *blob.Object) backup.Meta {
+	if o.ContentType == "" {
+		return nil
+	}
+	return backup.Meta{metaType: o.ContentType}
+}
+
+// ByteSize is a size for people.
+func ByteSize(n int64) string {
+	const unit = 1 << 10
+	if n < unit {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, name := float64(n), ""
+	for _, name = range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if size /= unit; size < unit {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", size, name)
+}

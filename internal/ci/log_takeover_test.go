@@ -1,0 +1,63 @@
+package ci
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+)
+
+// TestTakeOverLogs: what the other kind of database has left becomes a log of
+// this one.
+func TestTakeOverLogs(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		chunkDB(t, d)
+		dir := t.TempDir()
+		places := func() (other, own liveLog) {
+			other, own = &logChunks{d}, &logSegments{dir: dir, limit: segmentSize}
+			if d.Postgres() {
+				other, own = own, other
+			}
+			return other, own
+		}
+		long := bytes.Repeat([]byte("0123456789abcdef"), 1<<16+1) // more than is moved at once
+		other, _ := places()
+		for id, text := range map[int64][]byte{7: long, 8: []byte("short")} {
+			if _, err := other.add(t.Context(), id, 0, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d.Postgres() { // only files can be of a job that is not there
+			if _, err := other.add(t.Context(), 99, 0, []byte("nobody's")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // one that was done changes nothing
+			if err := TakeOverLogs(t.Context(), d, dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other, own := places()
+		if left, err := other.jobs(t.Context()); len(left) != 0 || err != nil {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+		log, err := own.open(t.Context(), 7, true)
+		if log == nil || err != nil {
+			t.Fatal(log, err)
+		}
+		defer log.Close()
+		if text, err := io.ReadAll(log); !bytes.Equal(text, long) || err != nil {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+		if ids, err := own.jobs(t.Context()); len(ids) != 2 || err != nil {
+			t.Errorf("jobs %v, %v", ids, err)
+		}
+		if list, err := os.ReadDir(dir); d.Postgres() && len(list) != 0 || err != nil {
+			t.Errorf("files stay: %v %v", list, err)
+		}
+	})
+}
