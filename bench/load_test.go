@@ -63,6 +63,26 @@ func newLeanLoad(b testing.TB, address, token string) *load {
 	return l
 }
 
+// newHostLoad is newLeanLoad for a server that is asked for another host than
+// the one where it listens.
+func newHostLoad(b testing.TB, address, host string) *load {
+	b.Helper()
+	l := &load{}
+	for i := range l.send {
+		c, err := newLean(address, "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.request = bytes.Replace(c.request, []byte("\r\nHost: "+c.host+"\r\n"), []byte("\r\nHost: "+host+"\r\n"), 1)
+		if err := c.dial(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.conn.Close() })
+		l.send[i] = c.send
+	}
+	return l
+}
+
 // run loads the server for a while and gives the requests per second.
 func (l *load) run(b testing.TB, d time.Duration) float64 {
 	b.Helper()

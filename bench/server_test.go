@@ -21,7 +21,7 @@ const rootToken = "svcpat-root-of-the-bench-server"
 // serve starts a server on a real listener: on SQLite in a directory of the
 // benchmark, or on the PostgreSQL database of the URL. It logs as it does by
 // default: a JSON line for each request, which goes nowhere.
-func serve(b testing.TB, databaseURL string) *app.Server {
+func serve(b testing.TB, databaseURL string, change ...func(*config.Config)) *app.Server {
 	b.Helper()
 	dir := b.TempDir()
 	cfg := config.Config{
@@ -29,6 +29,9 @@ func serve(b testing.TB, databaseURL string) *app.Server {
 		Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
 		DatabaseURL: config.SecretURL(databaseURL), RootPassword: "correct horse battery", RootToken: rootToken,
 		Runner: "off", LogFormat: "json", LogLevel: slog.LevelInfo, ShutdownTimeout: 10 * time.Second,
+	}
+	for _, f := range change {
+		f(&cfg)
 	}
 	a, err := app.Open(b.Context(), cfg, app.NewLog(cfg, io.Discard), app.Options{
 		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1}, // no figure signs in

@@ -34,8 +34,21 @@ type ACME struct {
 // On tells whether there are automatic certificates.
 func (a ACME) On() bool { return a.Directory != "" }
 
-// renewBefore is how long before its end a certificate is replaced.
-const renewBefore = 30 * 24 * time.Hour
+// renewal is when a certificate is replaced: a month before its end, or when
+// two thirds of its life are over, for those that are short.
+func renewal(chain cert.Chain) time.Time {
+	leaf := chain.Leaf()
+	return chain.ExpiresAt().Add(-min(30*24*time.Hour, leaf.NotAfter.Sub(leaf.NotBefore)/3))
+}
+
+// The least and the most time between two tries to have a certificate.
+const (
+	leastWait = 10 * time.Minute
+	mostWait  = 24 * time.Hour
+)
+
+// obtainTime is how long an ACME server may take.
+const obtainTime = 5 * time.Minute
 
 // certificateWork has a certificate for a domain issued, or renewed.
 type certificateWork struct {
@@ -61,7 +74,7 @@ func (s *Service) client() (*issuer, error) {
 	i.once.Do(func() {
 		template := certmagic.ACMEIssuer{
 			CA: s.ACME.Directory, TestCA: s.ACME.Directory, Email: s.ACME.Email, Agreed: true, DisableTLSALPNChallenge: true,
-			ListenHost: s.ACME.Host, AltHTTPPort: s.ACME.Port, Logger: zap.NewNop(), CertObtainTimeout: 5 * time.Minute,
+			ListenHost: s.ACME.Host, AltHTTPPort: s.ACME.Port, Logger: zap.NewNop(), CertObtainTimeout: obtainTime,
 		}
 		if s.ACME.RootFile != "" {
 			roots, err := os.ReadFile(s.ACME.RootFile)
@@ -82,7 +95,7 @@ func (s *Service) client() (*issuer, error) {
 			Logger:           zap.NewNop(),
 		})
 		i.config = certmagic.New(i.cache, certmagic.Config{
-			Storage: &acmeStorage{s}, Logger: zap.NewNop(), DisableARI: true,
+			Storage: &acmeStorage{s: s}, Logger: zap.NewNop(), DisableARI: true,
 			OCSP: certmagic.OCSPConfig{DisableStapling: true},
 		})
 		i.acme = certmagic.NewACMEIssuer(i.config, template)
@@ -124,16 +137,13 @@ func (s *Service) obtain(ctx context.Context, w certificateWork) error {
 	if err := s.fill(ctx, d); err != nil {
 		return err
 	}
-	fresh := d.Source == AutoCertificate && d.ExpiresAt != nil && s.Now().Add(renewBefore).Before(*d.ExpiresAt)
+	fresh := d.Source == AutoCertificate && d.renewAt != nil && s.Now().Before(*d.renewAt)
 	if !d.AutoSSL || fresh || !s.enabled(d) || !s.ACME.On() {
 		return nil
 	}
 	c, err := s.issue(ctx, d)
 	if err != nil {
-		if noted := s.noteFailure(ctx, d, err); noted != nil {
-			return noted
-		}
-		return fmt.Errorf("certificate of %s: %w", d.Name, err)
+		return s.noteFailure(ctx, d, err)
 	}
 	return s.takeIssued(ctx, d, c)
 }
@@ -152,13 +162,13 @@ func (s *Service) issue(ctx context.Context, d *Domain) (Certificate, error) {
 		return Certificate{}, err
 	case have == nil:
 		err = i.config.ObtainCertSync(ctx, d.Name)
-	case !s.Now().Add(renewBefore).Before(have.ExpiresAt()):
+	case !s.Now().Before(renewal(have)):
 		err = i.config.RenewCertSync(ctx, d.Name, true)
 	}
 	if err != nil {
 		return Certificate{}, err
 	}
-	storage := acmeStorage{s}
+	storage := &acmeStorage{s: s}
 	chain, err := storage.Load(ctx, name)
 	if err != nil {
 		return Certificate{}, err
@@ -169,7 +179,7 @@ func (s *Service) issue(ctx context.Context, d *Domain) (Certificate, error) {
 
 // storedChain is what the client has of a domain from before; nil for nothing.
 func (s *Service) storedChain(ctx context.Context, name string) (cert.Chain, error) {
-	text, err := acmeStorage{s}.Load(ctx, name)
+	text, err := (&acmeStorage{s: s}).Load(ctx, name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -198,7 +208,8 @@ func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) erro
 			return err
 		}
 		s.putCertificate(now, c, chain, AutoCertificate)
-		now.AutoSSLError, now.UpdatedAt = "", s.Now()
+		again := renewal(chain)
+		now.AutoSSLError, now.renewAt, now.UpdatedAt = "", &again, s.Now()
 		if err := saveDomain(ctx, tx, now); err != nil {
 			return err
 		}
@@ -211,14 +222,17 @@ func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) erro
 	return nil
 }
 
-// noteFailure tells the owner of a domain what the ACME server said.
+// noteFailure tells the owner of a domain what the ACME server said. The longer
+// it has been so, the longer it is until the next try: the servers bar those
+// who ask too often.
 func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error {
 	text := cause.Error()
 	if len(text) > 1000 {
 		text = text[:1000]
 	}
 	s.Log.WarnContext(ctx, "no certificate could be had", "domain", d.Name, "error", cause)
-	return saveFailure(ctx, s.DB, d.ID, cleanText(text))
+	now := s.Now()
+	return saveFailure(ctx, s.DB, d.ID, cleanText(text), now.Add(min(max(now.Sub(d.UpdatedAt), leastWait), mostWait)))
 }
 
 // RenewCertificates has those issued anew that end soon, and those that are
@@ -228,7 +242,7 @@ func (s *Service) RenewCertificates(ctx context.Context) error {
 		return nil
 	}
 	for after := int64(0); ; {
-		ids, err := expiringDomains(ctx, s.DB, after, s.Now().Add(renewBefore))
+		ids, err := dueDomains(ctx, s.DB, after, s.Now())
 		if err != nil || len(ids) == 0 {
 			return err
 		}

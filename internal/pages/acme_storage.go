@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -14,23 +15,27 @@ import (
 
 // acmeStorage is where the ACME client keeps what nodes have to share. Keys of
 // accounts and domains are among it, so all of it is sealed.
-type acmeStorage struct{ s *Service }
+type acmeStorage struct {
+	s    *Service
+	held sync.Map // the locks of this process: a name to the word that stands in its row
+}
 
 const (
-	// lockTime is how long a lock lasts whose holder is not heard of.
-	lockTime = 2 * time.Minute
+	// lockTime is how long a lock lasts whose holder is not heard of, longer
+	// than it takes to have a certificate.
+	lockTime = obtainTime + time.Minute
 	lockPoll = 500 * time.Millisecond
 )
 
 func sealedAt(key string) string { return "pages_acme/value/" + key }
 
 // Store implements certmagic.Storage.
-func (a acmeStorage) Store(ctx context.Context, key string, value []byte) error {
+func (a *acmeStorage) Store(ctx context.Context, key string, value []byte) error {
 	return storeValue(ctx, a.s.DB, key, a.s.Keys.Seal(value, sealedAt(key)), len(value), a.s.Now())
 }
 
 // Load implements certmagic.Storage; fs.ErrNotExist when there is no such key.
-func (a acmeStorage) Load(ctx context.Context, key string) ([]byte, error) {
+func (a *acmeStorage) Load(ctx context.Context, key string) ([]byte, error) {
 	sealed, _, _, err := findValue(ctx, a.s.DB, key)
 	if err != nil {
 		return nil, absent(err, key)
@@ -39,18 +44,18 @@ func (a acmeStorage) Load(ctx context.Context, key string) ([]byte, error) {
 }
 
 // Delete implements certmagic.Storage.
-func (a acmeStorage) Delete(ctx context.Context, key string) error {
+func (a *acmeStorage) Delete(ctx context.Context, key string) error {
 	return deleteValues(ctx, a.s.DB, key)
 }
 
 // Exists implements certmagic.Storage.
-func (a acmeStorage) Exists(ctx context.Context, key string) bool {
+func (a *acmeStorage) Exists(ctx context.Context, key string) bool {
 	names, err := listValues(ctx, a.s.DB, key, 1)
 	return err == nil && len(names) > 0
 }
 
 // List implements certmagic.Storage.
-func (a acmeStorage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
+func (a *acmeStorage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
 	names, err := listValues(ctx, a.s.DB, path, 100_000)
 	if err != nil || recursive {
 		return names, err
@@ -74,7 +79,7 @@ func (a acmeStorage) List(ctx context.Context, path string, recursive bool) ([]s
 }
 
 // Stat implements certmagic.Storage.
-func (a acmeStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, error) {
+func (a *acmeStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, error) {
 	_, size, at, err := findValue(ctx, a.s.DB, key)
 	if err == nil {
 		return certmagic.KeyInfo{Key: key, Modified: at, Size: size, IsTerminal: true}, nil
@@ -87,12 +92,16 @@ func (a acmeStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, e
 
 // Lock implements certmagic.Locker: it waits until the lock is free, or its
 // holder has not been heard of for too long.
-func (a acmeStorage) Lock(ctx context.Context, name string) error {
+func (a *acmeStorage) Lock(ctx context.Context, name string) error {
 	holder := secret.Token("")
 	for {
 		got, err := takeLock(ctx, a.s.DB, name, holder, a.s.Now(), lockTime)
-		if err != nil || got {
+		if err != nil {
 			return err
+		}
+		if got {
+			a.held.Store(name, holder)
+			return nil
 		}
 		timer := time.NewTimer(lockPoll)
 		select {
@@ -105,13 +114,21 @@ func (a acmeStorage) Lock(ctx context.Context, name string) error {
 }
 
 // RenewLockLease keeps a lock for longer work.
-func (a acmeStorage) RenewLockLease(ctx context.Context, name string, lease time.Duration) error {
-	return keepLock(ctx, a.s.DB, name, a.s.Now().Add(lease))
+func (a *acmeStorage) RenewLockLease(ctx context.Context, name string, lease time.Duration) error {
+	return keepLock(ctx, a.s.DB, name, a.holder(name), a.s.Now().Add(lease))
 }
 
-// Unlock implements certmagic.Locker.
-func (a acmeStorage) Unlock(ctx context.Context, name string) error {
-	return dropLock(ctx, a.s.DB, name)
+// Unlock implements certmagic.Locker. A lock that another one has taken after
+// its time was over stays with that one.
+func (a *acmeStorage) Unlock(ctx context.Context, name string) error {
+	defer a.held.Delete(name)
+	return dropLock(ctx, a.s.DB, name, a.holder(name))
+}
+
+func (a *acmeStorage) holder(name string) string {
+	holder, _ := a.held.Load(name)
+	text, _ := holder.(string)
+	return text
 }
 
 func absent(err error, key string) error {

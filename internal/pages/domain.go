@@ -45,6 +45,7 @@ type Domain struct {
 	Verification  bool // domains have to be verified
 	Expired       bool
 	sealedKey     string
+	renewAt       *time.Time // an automatic certificate; nil is at once
 	verifyingName string
 }
 
@@ -228,7 +229,7 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 			}
 		}
 		if c.AutoSSL != nil && *c.AutoSSL != d.AutoSSL {
-			d.AutoSSL = *c.AutoSSL
+			d.AutoSSL, d.renewAt = *c.AutoSSL, nil
 			changed = joined(changed, "auto_ssl_enabled")
 		}
 		if err := invalid(wrong); err != nil {
@@ -275,7 +276,7 @@ func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, na
 // setCertificate takes over a certificate once it has been checked.
 func (s *Service) setCertificate(wrong map[string][]string, d *Domain, c Certificate) {
 	if c == (Certificate{}) {
-		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt = "", "", NoCertificate, nil
+		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt, d.renewAt = "", "", NoCertificate, nil, nil
 		return
 	}
 	fault := func(field string, err error) {
@@ -297,7 +298,7 @@ func (s *Service) setCertificate(wrong map[string][]string, d *Domain, c Certifi
 
 func (s *Service) putCertificate(d *Domain, c Certificate, chain cert.Chain, from Source) {
 	at := chain.ExpiresAt()
-	d.Certificate, d.Source, d.ExpiresAt = c.PEM, from, &at
+	d.Certificate, d.Source, d.ExpiresAt, d.renewAt = c.PEM, from, &at, nil
 	d.sealedKey = s.Keys.Seal([]byte(c.Key), d.place())
 }
 

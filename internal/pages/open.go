@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"svc/internal/pages/pack"
 	"svc/internal/pages/redirect"
@@ -20,6 +21,13 @@ const (
 	// entriesMax bounds the files that are known of them together, about 300
 	// bytes each.
 	entriesMax = 500_000
+	// copiesMax bounds the bytes of those that are copies on this machine.
+	copiesMax = 8 << 30
+	// idleTime is how long one is kept that nobody asks for: what was removed
+	// takes up space as long as it is open.
+	idleTime = 30 * time.Minute
+	// loadTime is how long a remote store may take for one.
+	loadTime = 10 * time.Minute
 )
 
 // Content is a version of a site that is open; it is closed by who has it.
@@ -39,8 +47,10 @@ type opened struct {
 	file   io.Closer
 	users  int
 	used   int64 // the greater the later
-	gone   bool  // it is no longer kept: who leaves last closes it
+	at     time.Time
+	gone   bool // it is no longer kept: who leaves last closes it
 	remove string
+	copied int64 // its size, if it is a copy
 }
 
 // packs are the archives that this node holds open.
@@ -62,13 +72,15 @@ func (s *Service) Open(ctx context.Context, v *Version) (*Content, error) {
 	}
 	o.users++
 	p.uses++
-	o.used = p.uses
+	o.used, o.at = p.uses, s.Now()
 	p.mu.Unlock()
 	if fresh {
 		// Others wait for it, so it does not end with the one who came first.
-		s.load(context.WithoutCancel(ctx), o, v.blob)
+		loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTime)
+		s.load(loading, o, v.blob)
+		cancel()
 		close(o.ready)
-		p.trim(v.blob)
+		p.trim(v.blob, s.Now())
 	}
 	select {
 	case <-o.ready:
@@ -116,12 +128,13 @@ func (o *opened) end() {
 	}
 }
 
-// trim lets go of those that were not used for the longest time.
-func (p *packs) trim(but string) {
+// trim lets go of those that were not used for long, and for the longest time
+// if there are too many.
+func (p *packs) trim(but string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		entries := 0
+		entries, copied := 0, int64(0)
 		oldest := ""
 		for key, o := range p.open {
 			select {
@@ -131,15 +144,19 @@ func (p *packs) trim(but string) {
 			}
 			if o.pack != nil {
 				entries += o.pack.Len()
+				copied += o.copied
 			}
 			if key != but && (oldest == "" || o.used < p.open[oldest].used) {
 				oldest = key
 			}
 		}
-		if oldest == "" || len(p.open) <= packsMax && entries <= entriesMax {
+		if oldest == "" {
 			return
 		}
 		o := p.open[oldest]
+		if len(p.open) <= packsMax && entries <= entriesMax && copied <= copiesMax && now.Sub(o.at) < idleTime {
+			return
+		}
 		delete(p.open, oldest)
 		o.gone = true
 		o.end()
@@ -163,14 +180,16 @@ func (s *Service) load(ctx context.Context, o *opened, key string) {
 			o.err = err
 			return
 		}
-		in, o.file, o.remove = file, file, file.Name()
+		in, o.file, o.remove, o.copied = file, file, file.Name(), object.Size
 	}
 	if o.pack, err = pack.Open(in, object.Size); err == nil {
 		o.rules, err = readRules(o.pack)
 	}
 	if err != nil {
 		o.err = errors.Join(err, o.file.Close())
-		o.file = nil
+		if o.file = nil; o.remove != "" {
+			o.err = errors.Join(o.err, os.Remove(o.remove))
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func New(d Deps) *Service {
 	queue.Handle(s.Queue, s.obtain, queue.Timeout(10*time.Minute))
 	queue.Handle(s.Queue, s.checkDomain)
 	s.Queue.Every("pages_sweep", time.Minute, s.Sweep)
-	s.Queue.Every("pages_certificates", time.Hour, s.RenewCertificates)
+	s.Queue.Every("pages_certificates", leastWait, s.RenewCertificates)
 	s.Queue.Every("pages_domains", 6*time.Hour, s.CheckDomains)
 	d.CI.OnEnd(s.jobEnded)
 	d.Projects.OnRemove(s.removeProjects)

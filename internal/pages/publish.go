@@ -26,6 +26,10 @@ const maxFiles = 200_000
 // by then was left by a crash.
 const writeTime = 24 * time.Hour
 
+// prefixTime is how long a site below another one lasts, unless its job says
+// otherwise: those are made to be looked at once.
+const prefixTime = 24 * time.Hour
+
 // publishWork shows what a job has left behind.
 type publishWork struct {
 	ProjectID int64      `json:"project_id"`
@@ -46,8 +50,12 @@ func (s *Service) jobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 		return nil
 	}
 	w := publishWork{ProjectID: j.ProjectID, JobID: j.ID, Root: path.Clean(strings.Trim(p.Publish, "/")), Prefix: prefixLabel(p.PathPrefix)}
-	if d, err := config.ParseDuration(p.ExpireIn); err == nil && d > 0 && p.ExpireIn != "" {
-		at := s.Now().Add(d)
+	life, err := config.ParseDuration(p.ExpireIn)
+	if w.Prefix != "" && p.ExpireIn == "" {
+		life, err = prefixTime, nil
+	}
+	if err == nil && life > 0 {
+		at := s.Now().Add(life)
 		w.ExpiresAt = &at
 	}
 	return s.Queue.Add(ctx, tx, w)
@@ -211,13 +219,16 @@ func (s *Service) Sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sweep pages: %w", err)
 	}
-	for _, key := range left {
-		if err := s.Blobs.Delete(ctx, key); err != nil {
-			return fmt.Errorf("sweep pages: %w", err)
+	var faults []error
+	for _, key := range left { // one that can not be removed does not keep the others
+		err := s.Blobs.Delete(ctx, key)
+		if err == nil {
+			err = unleave(ctx, s.DB, key)
 		}
-		if err := unleave(ctx, s.DB, key); err != nil {
-			return fmt.Errorf("sweep pages: %w", err)
-		}
+		faults = append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("sweep pages: %w", err)
 	}
 	return nil
 }

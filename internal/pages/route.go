@@ -57,6 +57,9 @@ type routeRow struct {
 	visibility project.Visibility
 	access     project.Feature
 	settings   Settings
+
+	primary       Domain // its name is empty without one
+	primarySecure bool   // it has a certificate
 }
 
 // host is all that is shown on a host.
@@ -119,7 +122,7 @@ func (s *Service) Resolve(ctx context.Context, name, path string) (*Route, error
 	}
 	// The deepest base comes first: the site of a namespace itself is at the
 	// root of the host.
-	rest := strings.ToLower(path)
+	rest := lower(path)
 	ends := make([]int, 1, 8)
 	for i := 1; i <= len(rest) && len(ends) <= h.deep; i++ {
 		if i == len(rest) || rest[i] == '/' {
@@ -132,6 +135,21 @@ func (s *Service) Resolve(ctx context.Context, name, path string) (*Route, error
 		}
 	}
 	return nil, errs.NotFound("")
+}
+
+// lower makes the letters small that paths of projects have. Others stay, so
+// that the length does: some become ASCII.
+func lower(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
+		return path
+	}
+	text := []byte(path)
+	for i, c := range text {
+		if c >= 'A' && c <= 'Z' {
+			text[i] = c + 'a' - 'A'
+		}
+	}
+	return string(text)
 }
 
 func (s *Service) host(ctx context.Context, name string) (*host, error) {
@@ -153,13 +171,18 @@ func (s *Service) host(ctx context.Context, name string) (*host, error) {
 
 func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*host, error) {
 	h := &host{routes: map[string]*Route{}, loaded: now}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	verification := settings.PagesVerification
 	if label, below := strings.CutSuffix(name, "."+s.Place.Host()); below && label != "" {
 		rows, err := routesLabeled(ctx, s.DB, label, now)
 		if err != nil {
 			return nil, err
 		}
 		if len(rows) > 0 {
-			h.add("", rows, s.Place.Secure(), name, s)
+			s.addRoute(h, "", rows, s.Place.Secure(), name, verification)
 			return h, nil
 		}
 		if rows, err = routesBelow(ctx, s.DB, label, now); err != nil {
@@ -176,7 +199,7 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 			} else {
 				rest = "/" + rest
 			}
-			h.add(rest, rows, s.Place.Secure(), name, s)
+			s.addRoute(h, rest, rows, s.Place.Secure(), name, verification)
 		}
 		return h, nil
 	}
@@ -187,17 +210,14 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 	if err != nil {
 		return nil, err
 	}
-	if err := s.fill(ctx, d); err != nil {
-		return nil, err
-	}
-	if !s.enabled(d) {
+	if d.Verification = verification; !s.enabled(d) {
 		return h, nil
 	}
 	rows, err := routesOf(ctx, s.DB, d.ProjectID, now)
 	if err != nil {
 		return nil, err
 	}
-	h.add("", rows, s.Place.TLS && d.Certificate != "", name, s)
+	s.addRoute(h, "", rows, s.Place.TLS && d.Certificate != "", name, verification)
 	return h, nil
 }
 
@@ -206,8 +226,9 @@ func (s *Service) enabled(d *Domain) bool {
 	return !d.Verification || d.Verified() && d.EnabledUntil != nil && s.Now().Before(*d.EnabledUntil)
 }
 
-// add adds the sites of one project, which all have the same settings.
-func (h *host) add(base string, rows []routeRow, secure bool, name string, s *Service) {
+// addRoute adds the sites of one project, which all have the same settings, to
+// what is shown on a host.
+func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, name string, verification bool) {
 	if len(rows) == 0 || rows[0].access == project.Disabled {
 		return
 	}
@@ -220,13 +241,16 @@ func (h *host) add(base string, rows []routeRow, secure bool, name string, s *Se
 		r.sites[row.site.Prefix] = &Version{At: row.site.CreatedAt, blob: row.site.blob}
 	}
 	label := first.settings.label + "." + s.Place.Host()
-	switch primary := first.settings.PrimaryDomain; {
-	case primary != "" && primary != name:
-		r.Elsewhere = "http://" + primary
-		if s.Place.TLS && first.settings.HTTPSOnly {
-			r.Elsewhere = "https://" + primary + portOf(s.Place.TLSPort)
+	primary := first.primary
+	primary.Verification = verification
+	led := primary.Name != "" && s.enabled(&primary) // nobody is led to where nothing is shown
+	switch {
+	case led && primary.Name != name:
+		r.Elsewhere = "http://" + primary.Name
+		if s.Place.TLS && first.primarySecure {
+			r.Elsewhere = "https://" + primary.Name + portOf(s.Place.TLSPort)
 		}
-	case primary == "" && first.settings.UniqueDomain && strings.HasSuffix(name, "."+s.Place.Host()) && name != label:
+	case !led && first.settings.UniqueDomain && strings.HasSuffix(name, "."+s.Place.Host()) && name != label:
 		r.Elsewhere = s.Place.Below(first.settings.label)
 	}
 	h.routes[strings.ToLower(base)] = r

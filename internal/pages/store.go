@@ -8,7 +8,7 @@ import (
 )
 
 const domainColumns = `d.id, d.project_id, d.domain, d.auto_ssl, d.auto_ssl_error, d.certificate, d.private_key, d.certificate_source, d.expires_at,
-	d.verification_code, d.verified_at, d.enabled_until, d.created_at, d.updated_at, p.full_path`
+	d.renew_at, d.verification_code, d.verified_at, d.enabled_until, d.created_at, d.updated_at, p.full_path`
 
 const domainTables = `pages_domains d JOIN projects p ON p.id = d.project_id`
 
@@ -16,7 +16,7 @@ func scanDomain(sc db.Scanner) (*Domain, error) {
 	var d Domain
 	var source string
 	err := sc.Scan(&d.ID, &d.ProjectID, &d.Name, &d.AutoSSL, &d.AutoSSLError, &d.Certificate, &d.sealedKey, &source, db.NullTime(&d.ExpiresAt),
-		&d.Code, db.NullTime(&d.VerifiedAt), db.NullTime(&d.EnabledUntil), db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), &d.ProjectPath)
+		db.NullTime(&d.renewAt), &d.Code, db.NullTime(&d.VerifiedAt), db.NullTime(&d.EnabledUntil), db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), &d.ProjectPath)
 	d.Source = Source(source)
 	return &d, err
 }
@@ -53,12 +53,10 @@ func domainIDs(ctx context.Context, q db.Q, after int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM pages_domains WHERE id > ? ORDER BY id LIMIT ?`, after, someDomains)
 }
 
-// expiringDomains are those with automatic certificates that have none of that
-// kind, or one that ends before.
-func expiringDomains(ctx context.Context, q db.Q, after int64, before time.Time) ([]int64, error) {
+// dueDomains are those whose automatic certificate is to be had now.
+func dueDomains(ctx context.Context, q db.Q, after int64, now time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT id FROM pages_domains WHERE auto_ssl AND id > ? AND (certificate_source <> 'acme' OR expires_at < ?) ORDER BY id LIMIT ?`,
-		after, before, someDomains)
+		SELECT id FROM pages_domains WHERE auto_ssl AND id > ? AND (renew_at IS NULL OR renew_at <= ?) ORDER BY id LIMIT ?`, after, now, someDomains)
 }
 
 func insertDomain(ctx context.Context, q db.Q, d *Domain) error {
@@ -72,12 +70,12 @@ func insertDomain(ctx context.Context, q db.Q, d *Domain) error {
 func saveDomain(ctx context.Context, q db.Q, d *Domain) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE pages_domains SET auto_ssl = ?, auto_ssl_error = ?, certificate = ?, private_key = ?, certificate_source = ?, expires_at = ?,
-			updated_at = ? WHERE id = ?`,
-		d.AutoSSL, d.AutoSSLError, d.Certificate, d.sealedKey, string(d.Source), d.ExpiresAt, d.UpdatedAt, d.ID)
+			renew_at = ?, updated_at = ? WHERE id = ?`,
+		d.AutoSSL, d.AutoSSLError, d.Certificate, d.sealedKey, string(d.Source), d.ExpiresAt, d.renewAt, d.UpdatedAt, d.ID)
 }
 
-func saveFailure(ctx context.Context, q db.Q, id int64, text string) error {
-	_, err := q.ExecContext(ctx, `UPDATE pages_domains SET auto_ssl_error = ? WHERE id = ? AND auto_ssl`, text, id)
+func saveFailure(ctx context.Context, q db.Q, id int64, text string, again time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE pages_domains SET auto_ssl_error = ?, renew_at = ? WHERE id = ? AND auto_ssl`, text, again, id)
 	return err
 }
 

@@ -54,12 +54,12 @@ func takeLock(ctx context.Context, q db.Q, name, holder string, now time.Time, l
 	return got == holder, err
 }
 
-func keepLock(ctx context.Context, q db.Q, name string, until time.Time) error {
-	_, err := q.ExecContext(ctx, `UPDATE pages_acme_locks SET expires_at = ? WHERE name = ?`, until, name)
+func keepLock(ctx context.Context, q db.Q, name, holder string, until time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE pages_acme_locks SET expires_at = ? WHERE name = ? AND holder = ?`, until, name, holder)
 	return err
 }
 
-func dropLock(ctx context.Context, q db.Q, name string) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM pages_acme_locks WHERE name = ?`, name)
+func dropLock(ctx context.Context, q db.Q, name, holder string) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM pages_acme_locks WHERE name = ? AND holder = ?`, name, holder)
 	return err
 }

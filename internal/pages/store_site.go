@@ -96,14 +96,16 @@ func leftovers(ctx context.Context, q db.Q, now time.Time) ([]string, error) {
 
 // routeColumns are those of what is needed to show a site.
 const routeColumns = siteColumns + `, p.full_path, p.visibility, p.settings, COALESCE(t.https_only, TRUE), COALESCE(t.unique_label, ''),
-	COALESCE(t.unique_domain, FALSE), COALESCE(t.primary_domain, '')`
+	COALESCE(t.unique_domain, FALSE), COALESCE(m.domain, ''), COALESCE(m.certificate <> '', FALSE), m.verified_at, m.enabled_until`
 
-const routeTables = `pages_sites s JOIN projects p ON p.id = s.project_id LEFT JOIN pages_projects t ON t.project_id = p.id`
+// primaryTable is the primary domain of a project.
+const primaryTable = ` LEFT JOIN pages_domains m ON m.project_id = p.id AND m.domain = t.primary_domain`
 
 func scanRoute(sc db.Scanner) (routeRow, error) {
 	var r routeRow
 	var visibility, settings string
-	err := scanSite(sc, &r.site, &r.path, &visibility, &settings, &r.settings.HTTPSOnly, &r.settings.label, &r.settings.UniqueDomain, &r.settings.PrimaryDomain)
+	err := scanSite(sc, &r.site, &r.path, &visibility, &settings, &r.settings.HTTPSOnly, &r.settings.label, &r.settings.UniqueDomain,
+		&r.primary.Name, &r.primarySecure, db.NullTime(&r.primary.VerifiedAt), db.NullTime(&r.primary.EnabledUntil))
 	if err != nil {
 		return r, err
 	}
@@ -118,20 +120,21 @@ func scanRoute(sc db.Scanner) (routeRow, error) {
 func routesBelow(ctx context.Context, q db.Q, path string, now time.Time) ([]routeRow, error) {
 	return db.All(ctx, q, scanRoute, `
 		SELECT `+routeColumns+` FROM namespaces n JOIN namespace_tree b ON b.ancestor_id = n.id JOIN projects p ON p.namespace_id = b.descendant_id
-		JOIN pages_sites s ON s.project_id = p.id LEFT JOIN pages_projects t ON t.project_id = p.id
+		JOIN pages_sites s ON s.project_id = p.id LEFT JOIN pages_projects t ON t.project_id = p.id`+primaryTable+`
 		WHERE lower(n.full_path) = lower(?) AND n.parent_id IS NULL AND n.deleted_at IS NULL AND p.deleted_at IS NULL
 			AND (s.expires_at IS NULL OR s.expires_at > ?)`, path, now)
 }
 
 func routesOf(ctx context.Context, q db.Q, projectID int64, now time.Time) ([]routeRow, error) {
 	return db.All(ctx, q, scanRoute, `
-		SELECT `+routeColumns+` FROM `+routeTables+` WHERE s.project_id = ? AND p.deleted_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > ?)`,
+		SELECT `+routeColumns+` FROM pages_sites s JOIN projects p ON p.id = s.project_id LEFT JOIN pages_projects t ON t.project_id = p.id`+primaryTable+`
+		WHERE s.project_id = ? AND p.deleted_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > ?)`,
 		projectID, now)
 }
 
 func routesLabeled(ctx context.Context, q db.Q, label string, now time.Time) ([]routeRow, error) {
 	return db.All(ctx, q, scanRoute, `
-		SELECT `+routeColumns+` FROM pages_projects t JOIN projects p ON p.id = t.project_id JOIN pages_sites s ON s.project_id = p.id
+		SELECT `+routeColumns+` FROM pages_projects t JOIN projects p ON p.id = t.project_id JOIN pages_sites s ON s.project_id = p.id`+primaryTable+`
 		WHERE t.unique_label = ? AND t.unique_label <> '' AND t.unique_domain AND p.deleted_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > ?)`,
 		label, now)
 }

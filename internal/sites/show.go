@@ -130,7 +130,8 @@ func (s *site) toSlash() error {
 // file sends a file, compressed if the visitor takes that.
 func (s *site) file(f *pack.File, status int) error {
 	h := s.w.Header()
-	if kind := pack.Type(f.Name); kind != "" {
+	kind := pack.Type(f.Name)
+	if kind != "" {
 		h["Content-Type"] = []string{kind}
 	}
 	if s.route.Open() {
@@ -141,7 +142,7 @@ func (s *site) file(f *pack.File, status int) error {
 		h["Vary"] = varyCookie
 	}
 	part, tag := f.Plain, f.Tag
-	if f.Brotli != nil || f.Gzip != nil {
+	if kind != "" && (f.Brotli != nil || f.Gzip != nil) { // else the bytes tell the type
 		h.Add("Vary", "Accept-Encoding")
 		if copied, encoding := s.encoded(f); copied != nil {
 			part, tag = *copied, tag+"-"+encoding

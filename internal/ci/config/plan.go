@@ -247,6 +247,11 @@ func (p *planner) expand(j *planned) {
 		e.Name = Expand(e.Name, full)
 		j.Environment = &e
 	}
+	if j.Pages != nil {
+		s := *j.Pages
+		s.Publish, s.PathPrefix = Expand(s.Publish, full), Expand(s.PathPrefix, full)
+		j.Pages = &s
+	}
 }
 
 func (p *planner) fail(j *planned, key, format string, args ...any) {

@@ -11,6 +11,7 @@ CREATE TABLE pages_domains (
   private_key        TEXT NOT NULL DEFAULT '',     -- sealed under the instance key
   certificate_source TEXT NOT NULL DEFAULT '',     -- user or acme
   expires_at         BIGINT,                       -- of the certificate
+  renew_at           BIGINT,                       -- when an automatic one is to be had next; NULL: now
   verification_code  TEXT NOT NULL,
   verified_at        BIGINT,
   enabled_until      BIGINT,                       -- unless it is verified anew
