@@ -2,6 +2,7 @@
 package certtest
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -42,7 +43,7 @@ func issue(t testing.TB, by *Authority, name string) *Authority {
 	if by != nil {
 		parent, key = by.cert, by.key
 	}
-	a.cert, a.own = sign(t, template, parent, a.key, key)
+	a.cert, a.own = sign(t, template, parent, a.key.Public(), key)
 	if by != nil {
 		a.up = a.own + by.up
 	}
@@ -64,16 +65,22 @@ func (a *Authority) PEM() string { return a.own }
 func (a *Authority) Issue(until time.Time, names ...string) (certificate, key string) {
 	a.t.Helper()
 	private := newKey(a.t)
-	_, own := sign(a.t, &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{Organization: []string{"Example, Inc."}, CommonName: names[0]},
-		NotBefore: Start(), NotAfter: until, DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
-	}, a.cert, private, a.key)
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return own + a.up, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	return a.IssueFor(private.Public(), Start(), until, names...), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+}
+
+// IssueFor is Issue for a key that somebody else has.
+func (a *Authority) IssueFor(public crypto.PublicKey, from, until time.Time, names ...string) (certificate string) {
+	a.t.Helper()
+	_, own := sign(a.t, &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{Organization: []string{"Example, Inc."}, CommonName: names[0]},
+		NotBefore: from, NotAfter: until, DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}, a.cert, public, a.key)
+	return own + a.up
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
@@ -85,9 +92,9 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func sign(t testing.TB, template, parent *x509.Certificate, of, by *ecdsa.PrivateKey) (*x509.Certificate, string) {
+func sign(t testing.TB, template, parent *x509.Certificate, of crypto.PublicKey, by *ecdsa.PrivateKey) (*x509.Certificate, string) {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &of.PublicKey, by)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, of, by)
 	if err != nil {
 		t.Fatal(err)
 	}
