@@ -19,6 +19,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/secret"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -133,6 +134,7 @@ type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
 	Keys     *secret.Keyring
+	Settings *setting.Service
 	Users    *user.Service
 	Projects *project.Service
 	Plan     *plan.Service
@@ -149,6 +151,7 @@ func New(d Deps) *Service {
 	s := &Service{d}
 	queue.Handle(d.Queue, s.openIncidents)
 	queue.Handle(d.Queue, s.closeIncidents)
+	d.Queue.Every("alert_retention", time.Hour, s.Sweep)
 	d.Notify.Register(letterKind, letters{s})
 	return s
 }

@@ -192,6 +192,11 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 		if err := saveAlert(ctx, tx, a); err != nil {
 			return err
 		}
+		if !firing { // else the program does it
+			if err := s.recordAlert(ctx, tx, by, in, a, "alert_incident_created", audit.Details{Add: "incident"}); err != nil {
+				return err
+			}
+		}
 		return s.Plan.TellSystem(ctx, tx, by, a.thing(), a.IID, a.ProjectID, fmt.Sprintf("created incident #%d for this alert", i.IID))
 	})
 	return made, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"svc/internal/actor"
+	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -29,7 +30,11 @@ type Door struct {
 	in          *project.Project
 	integration *Integration
 	metrics     bool
+	tester      *actor.Actor // who tries it; nil for a program
 }
+
+// IntegrationID names the integration.
+func (d *Door) IntegrationID() int64 { return d.integration.ID }
 
 // Admit opens an integration for whoever has its token. Unauthorized for any
 // other token, whether there is such a project or not; Forbidden when the
@@ -73,7 +78,7 @@ func (s *Service) Admit(ctx context.Context, k Knock) (*Door, error) {
 	if !i.Active {
 		return nil, errs.Forbidden("The integration is not active.")
 	}
-	return &Door{in, i, k.Metrics}, in.Changeable()
+	return &Door{in: in, integration: i, metrics: k.Metrics}, in.Changeable()
 }
 
 // Take makes alerts of a payload that came to an open integration: all that it
@@ -93,7 +98,10 @@ func (s *Service) Take(ctx context.Context, d *Door, payload []byte) ([]*Alert, 
 	var t *taking
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		t = &taking{Service: s, door: d, seen: map[int64]bool{}}
-		return t.all(ctx, tx, list)
+		if err := t.all(ctx, tx, list); err != nil || d.tester == nil {
+			return err
+		}
+		return s.recordIntegration(ctx, tx, *d.tester, d.in, d.integration, "alert_integration_tested", audit.Details{Add: "alert"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("take alerts: %w", err)
@@ -125,7 +133,7 @@ func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	if len(payload) == 0 {
 		payload = i.sample(s.Now())
 	}
-	return s.Take(ctx, &Door{in: in, integration: i}, payload)
+	return s.Take(ctx, &Door{in: in, integration: i, tester: &by}, payload)
 }
 
 // taking is what becomes of one payload.

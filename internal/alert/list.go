@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
@@ -175,7 +177,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if err != nil {
 			return err
 		}
-		return s.change(ctx, tx, by, a, c, assignee)
+		return s.change(ctx, tx, by, in, a, c, assignee)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update alert %d: %w", iid, err)
@@ -183,15 +185,19 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return s.alert(ctx, in, iid)
 }
 
-func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, a *Alert, c Change, assignee *user.User) error {
+func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, a *Alert, c Change, assignee *user.User) error {
 	var told []string
+	var done []audit.Details
 	if c.Status != nil && *c.Status != a.Status {
+		was := a.Status
 		if err := s.move(ctx, tx, a, *c.Status); err != nil {
 			return err
 		}
+		done = append(done, audit.Details{Change: "status", From: string(was), To: string(a.Status)})
 		told = append(told, "changed the status to **"+title(string(a.Status))+"**")
 	}
 	if c.Assignee != nil && !same(*c.Assignee, a.AssigneeID) {
+		done = append(done, audit.Details{Change: "assignee_id", From: idText(a.AssigneeID), To: idText(*c.Assignee)})
 		a.AssigneeID = *c.Assignee
 		if assignee == nil {
 			told = append(told, "removed the assignee")
@@ -211,7 +217,24 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, a *Aler
 			return err
 		}
 	}
+	for _, d := range done {
+		if err := s.recordAlert(ctx, tx, by, in, a, "alert_updated", d); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func (s *Service) recordAlert(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, a *Alert, kind string, d audit.Details) error {
+	return s.record(ctx, tx, by, in, kind, audit.Target{Type: string(NoteKind), ID: a.ID, Details: a.Title}, d)
+}
+
+// idText is an id for people; empty for none.
+func idText(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatInt(*id, 10)
 }
 
 // move gives an alert another status.

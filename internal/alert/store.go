@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"svc/internal/db"
 )
@@ -183,6 +184,15 @@ func listAlerts(ctx context.Context, d *db.DB, w db.Where, by Order, p db.Paging
 // countAlerts counts up to db.CountLimit; over is true when there are more.
 func countAlerts(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {
 	return d.Total(ctx, "alerts a"+w.SQL(), w.Args()...)
+}
+
+// deleteOver removes some alerts that are over and have not changed since, and
+// gives them.
+func deleteOver(ctx context.Context, q db.Q, before time.Time, most int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		DELETE FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? AND id IN (
+			SELECT id FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? ORDER BY updated_at LIMIT ?)
+		RETURNING id`, before, before, most)
 }
 
 func findSettings(ctx context.Context, q db.Q, projectID int64) (Settings, error) {

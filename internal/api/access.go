@@ -228,8 +228,18 @@ func rateOf(name string, t setting.Throttle) limit.Rate {
 	return limit.Rate{Name: name, Requests: t.Requests, Period: time.Duration(t.Seconds) * time.Second}
 }
 
+func perMinute(name string, requests int) limit.Rate {
+	return limit.Rate{Name: name, Requests: requests, Period: time.Minute}
+}
+
 func (a *API) takeToken(c *call, key string, rate limit.Rate) error {
-	decision := a.Limits.Allow(key, rate)
+	return hold(c, a.Limits.Allow, key, rate)
+}
+
+// hold holds a key to a rate: by taking a request of it, or by looking whether
+// one is left.
+func hold(c *call, ask func(string, limit.Rate) limit.Decision, key string, rate limit.Rate) error {
+	decision := ask(key, rate)
 	decision.Headers(c.w.Header())
 	if !decision.OK {
 		return errThrottled

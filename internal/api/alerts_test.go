@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/alert"
 	"svc/internal/app/apptest"
 	"svc/internal/project"
 )
@@ -82,8 +83,8 @@ func TestAlertIntegrations(t *testing.T) {
 			{Name: "delete", Do: "DELETE " + one, As: alice, Status: 204},
 			{Name: "gone", Do: "GET " + one, As: alice, Status: 404, Want: `{"message":"404 Integration Not Found"}`},
 			{Name: "its alerts are there", Do: fmt.Sprintf("GET /projects/%d/alert_management_alerts/2", id), As: dev, Status: 200, Want: `{"title":"Mine","integration_id":null}`},
-			{Name: "what was done", Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=3", id), As: root, Status: 200,
-				Want: `[{"event_type":"alert_integration_deleted","details":{"remove":"alert integration","target_type":"AlertManagement::HttpIntegration"}},{"event_type":"alert_integration_token_reset"},{"event_type":"alert_integration_updated","details":{"change":"active","from":"false","to":"true"}}]`},
+			{Name: "what was done", Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=5", id), As: root, Status: 200,
+				Want: `[{"event_type":"alert_integration_deleted","details":{"remove":"alert integration","target_type":"AlertManagement::HttpIntegration"}},{"event_type":"alert_integration_token_reset"},{"event_type":"alert_integration_tested","author_id":"<any>"},{"event_type":"alert_integration_tested"},{"event_type":"alert_integration_updated","details":{"change":"active","from":"false","to":"true"}}]`},
 		})
 	})
 }
@@ -349,6 +350,65 @@ func TestIncidents(t *testing.T) {
 		eventually(t, s, apptest.Call{Do: "GET " + at + "_alerts/5", As: alice, Status: 200, Want: `{"issue_iid":3}`}, has(`"issue_iid":3`))
 		s.Check(t, apptest.Call{Do: "GET " + issues + "?state=opened&sort=asc", As: alice, Status: 200, Want: `[{"iid":2,"title":"Stays"},{"iid":3,"title":"Marker"}]`})
 		s.Check(t, apptest.Call{Do: "GET " + at + "_alerts/3", As: alice, Status: 200, Want: `{"issue_iid":null}`})
+	})
+}
+
+// TestAlertBounds: an integration takes so many payloads in a minute, and alerts
+// that are over go in the end.
+func TestAlertBounds(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id := newProject(t, s, alice, "p", "")
+		_, url, token := integration(t, s, alice, id, `{"name":"w"}`)
+		_, twinURL, twin := integration(t, s, alice, id, `{"name":"v"}`)
+		in, alerts := below(s, url), fmt.Sprintf("/projects/%d/alert_management_alerts", id)
+		payload := func(name, body string, status int) apptest.Call {
+			return apptest.Call{Name: name, Do: in, Header: bearer(token), JSON: body, Status: status}
+		}
+		limited := payload("one too many", `{"title":"c"}`, 429)
+		limited.Want = `{"message":{"error":"This endpoint has been requested too many times. Try again later."}}`
+		limited.WantHeader = map[string]string{"Retry-After": "30", "RateLimit-Name": "alerts", "RateLimit-Limit": "2"}
+		s.Table(t, []apptest.Call{
+			{Name: "wrong settings", Do: "PUT /application/settings", As: root, JSON: `{"alert_payloads_per_minute":-1,"alert_retention_days":40000}`, Status: 400},
+			{Name: "set", Do: "PUT /application/settings", As: root, JSON: `{"alert_payloads_per_minute":2}`, Status: 200, Want: `{"alert_payloads_per_minute":2,"alert_retention_days":365}`},
+			payload("the first", `{"title":"a"}`, 200), payload("one that is refused counts", `{`, 400), limited,
+			{Name: "by the address of the project", Do: "POST //alice/p/alerts/notify.json", Header: bearer(token), JSON: `{"title":"c"}`, Status: 429},
+			{Name: "nobody learns of it", Do: in, JSON: `{}`, Status: 401},
+			{Name: "another integration", Do: below(s, twinURL), Header: bearer(twin), JSON: `{"title":"b"}`, Status: 200},
+			{Name: "nothing of it was kept", Do: "GET " + alerts + "?sort=asc", As: alice, Status: 200, Want: `[{"title":"a"},{"title":"b"}]`},
+		})
+		s.Clock.Move(30 * time.Second)
+		s.Table(t, []apptest.Call{
+			payload("half a minute later", `{"title":"c"}`, 200), payload("and no more", `{"title":"d"}`, 429),
+			{Name: "no limit", Do: "PUT /application/settings", As: root, JSON: `{"alert_payloads_per_minute":0}`, Status: 200},
+			payload("at once", `{"title":"d"}`, 200),
+			{Do: "PUT " + alerts + "/1", As: alice, JSON: `{"status":"resolved"}`, Status: 200},
+			{Do: "PUT " + alerts + "/2", As: alice, JSON: `{"status":"ignored"}`, Status: 200},
+			{Do: "PUT " + alerts + "/3", As: alice, JSON: `{"status":"acknowledged"}`, Status: 200},
+		})
+		incident, err := s.Alerts.CreateIncident(t.Context(), actorOf(t, s, alice), project.RefTo(id), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := func(days int, want string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: fmt.Sprintf(`{"alert_retention_days":%d}`, days), Status: 200})
+			if err := s.Alerts.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.Check(t, apptest.Call{Do: "GET " + alerts + "?order_by=created_at&sort=asc", As: alice, Status: 200, Want: want})
+		}
+		all := `[{"title":"a"},{"title":"b"},{"title":"c"},{"title":"d"}]`
+		s.Clock.Move(10 * 24 * time.Hour)
+		kept(11, all)
+		kept(0, all)
+		kept(9, `[{"title":"c","status":"acknowledged"},{"title":"d","status":"triggered"}]`)
+		s.Check(t, apptest.Call{Name: "the incident stays", Do: fmt.Sprintf("GET /projects/%d/issues/%d", id, incident.IssueIID), As: alice, Status: 200, Want: `{"title":"a"}`})
+		var notes int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM notes WHERE noteable_type = ? AND noteable_id = ?`, alert.NoteKind, incident.ID).Scan(&notes); err != nil || notes != 0 {
+			t.Errorf("%d notes are left: %v", notes, err)
+		}
 	})
 }
 

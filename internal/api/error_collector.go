@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"svc/internal/errortrack"
 	"svc/internal/errs"
@@ -136,15 +135,13 @@ func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit
 	if err != nil || settings.ErrorEventsPerMinute == 0 {
 		return err
 	}
-	decision := ask("error_key:"+strconv.FormatInt(from.KeyID, 10), limit.Rate{Name: "error_tracking", Requests: settings.ErrorEventsPerMinute, Period: time.Minute})
-	h := c.w.Header()
-	decision.Headers(h)
-	if decision.OK {
-		return nil
+	err = hold(c, ask, "error_key:"+strconv.FormatInt(from.KeyID, 10), perMinute("error_tracking", settings.ErrorEventsPerMinute))
+	if errors.Is(err, errThrottled) {
+		// Seconds, kinds of data (all), what is limited.
+		h := c.w.Header()
+		h.Set("X-Sentry-Rate-Limits", h.Get("Retry-After")+"::key")
 	}
-	// Seconds, kinds of data (all), what is limited.
-	h.Set("X-Sentry-Rate-Limits", h.Get("Retry-After")+"::key")
-	return errThrottled
+	return err
 }
 
 // readSent reads the body, which is compressed in one of several ways.

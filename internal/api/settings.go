@@ -47,6 +47,8 @@ type settingsParams struct {
 	DiffMaxLines            *int                  `param:"diff_max_lines"`
 	ErrorDays               *int                  `param:"error_tracking_retention_days" doc:"Days that errors are kept that come no more; 0 is for ever."`
 	ErrorEventsPerMinute    *int                  `param:"error_tracking_events_per_minute" doc:"Events that one client key may send in a minute; 0 is no limit."`
+	AlertDays               *int                  `param:"alert_retention_days" doc:"Days that alerts are kept that are over; 0 is for ever."`
+	AlertPayloadsPerMinute  *int                  `param:"alert_payloads_per_minute" doc:"Payloads that may be sent to one alert integration in a minute; 0 is no limit."`
 	AuthEnabled             *bool                 `param:"throttle_authenticated_api_enabled"`
 	AuthRequests            *int                  `param:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             *int                  `param:"throttle_authenticated_api_period_in_seconds"`
@@ -86,6 +88,8 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.DiffMaxLines, p.DiffMaxLines)
 	give(&s.ErrorDays, p.ErrorDays)
 	give(&s.ErrorEventsPerMinute, p.ErrorEventsPerMinute)
+	give(&s.AlertDays, p.AlertDays)
+	give(&s.AlertPayloadsPerMinute, p.AlertPayloadsPerMinute)
 	give(&s.AuthenticatedAPI.Enabled, p.AuthEnabled)
 	give(&s.AuthenticatedAPI.Requests, p.AuthRequests)
 	give(&s.AuthenticatedAPI.Seconds, p.AuthSeconds)
@@ -142,6 +146,8 @@ type settingsJSON struct {
 	DiffMaxLines            int    `json:"diff_max_lines"`
 	ErrorDays               int    `json:"error_tracking_retention_days"`
 	ErrorEventsPerMinute    int    `json:"error_tracking_events_per_minute"`
+	AlertDays               int    `json:"alert_retention_days"`
+	AlertPayloadsPerMinute  int    `json:"alert_payloads_per_minute"`
 	AuthEnabled             bool   `json:"throttle_authenticated_api_enabled"`
 	AuthRequests            int    `json:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             int    `json:"throttle_authenticated_api_period_in_seconds"`
@@ -162,6 +168,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		MaxPagesMegabytes: s.MaxPagesMegabytes, PagesVerification: s.PagesVerification,
 		MaxPushMegabytes: s.MaxPushMegabytes, MaxImportMegabytes: s.MaxImportMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
 		ErrorDays: s.ErrorDays, ErrorEventsPerMinute: s.ErrorEventsPerMinute,
+		AlertDays: s.AlertDays, AlertPayloadsPerMinute: s.AlertPayloadsPerMinute,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,
 		UnauthEnabled: s.UnauthenticatedAPI.Enabled, UnauthRequests: s.UnauthenticatedAPI.Requests, UnauthSeconds: s.UnauthenticatedAPI.Seconds,
 	}

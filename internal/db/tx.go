@@ -44,6 +44,21 @@ func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	return nil
 }
 
+// Batches runs a transaction again and again, as long as it says that it
+// changed something: what others want to write takes its turn in between.
+func (d *DB) Batches(ctx context.Context, change func(tx *Tx) (int64, error)) error {
+	for {
+		var n int64
+		err := d.Tx(ctx, func(tx *Tx) (err error) {
+			n, err = change(tx)
+			return err
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
 // attempt runs the transaction once.
 func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if d.kind == sqliteKind {

@@ -26,7 +26,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 	if days := settings.ErrorDays; days > 0 {
 		before := s.Now().Add(-time.Duration(days) * 24 * time.Hour)
-		err := s.inBatches(ctx, func(tx *db.Tx) (int64, error) { return deleteUnseen(ctx, tx, before, sweepBatch) })
+		err := s.DB.Batches(ctx, func(tx *db.Tx) (int64, error) { return deleteUnseen(ctx, tx, before, sweepBatch) })
 		if err != nil {
 			return fmt.Errorf("remove old errors: %w", err)
 		}
@@ -36,34 +36,20 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return fmt.Errorf("projects with many errors: %w", err)
 	}
 	for _, projectID := range full {
-		err := s.inBatches(ctx, func(tx *db.Tx) (int64, error) { return deleteBeyond(ctx, tx, projectID, keptErrors, sweepBatch) })
+		err := s.DB.Batches(ctx, func(tx *db.Tx) (int64, error) { return deleteBeyond(ctx, tx, projectID, keptErrors, sweepBatch) })
 		if err != nil {
 			return fmt.Errorf("remove errors of project %d: %w", projectID, err)
 		}
 	}
 	known := s.Now().Add(-remembered)
-	err = s.inBatches(ctx, func(tx *db.Tx) (int64, error) { return deleteSeen(ctx, tx, known, 100*sweepBatch) })
+	err = s.DB.Batches(ctx, func(tx *db.Tx) (int64, error) { return deleteSeen(ctx, tx, known, 100*sweepBatch) })
 	if err != nil {
 		return fmt.Errorf("forget ids of events: %w", err)
 	}
 	first := hourOf(s.Now()) - (plotDays+1)*dayHours
-	err = s.inBatches(ctx, func(tx *db.Tx) (int64, error) { return deleteHours(ctx, tx, first, 100*sweepBatch) })
+	err = s.DB.Batches(ctx, func(tx *db.Tx) (int64, error) { return deleteHours(ctx, tx, first, 100*sweepBatch) })
 	if err != nil {
 		return fmt.Errorf("remove old counts of errors: %w", err)
 	}
 	return nil
-}
-
-// inBatches runs a transaction as long as it finds something to remove.
-func (s *Service) inBatches(ctx context.Context, remove func(tx *db.Tx) (int64, error)) error {
-	for {
-		var n int64
-		err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-			n, err = remove(tx)
-			return err
-		})
-		if err != nil || n == 0 {
-			return err
-		}
-	}
 }

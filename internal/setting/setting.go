@@ -64,6 +64,10 @@ type Settings struct {
 	ErrorDays            int // how long an error is kept that comes no more; 0 is for ever
 	ErrorEventsPerMinute int // that one client key may send; 0 is no limit
 
+	// Alerts.
+	AlertDays              int // how long an alert is kept that is over; 0 is for ever
+	AlertPayloadsPerMinute int // that may be sent to one integration; 0 is no limit
+
 	// Imports.
 	MaxImportMegabytes int // of the file of one; 0 is no limit
 
@@ -116,6 +120,7 @@ func Default() Settings {
 		DiffMaxFiles:            1000,
 		DiffMaxLines:            50_000,
 		ErrorDays:               90,
+		AlertDays:               365,
 		AuthenticatedAPI:        Throttle{Requests: 7200, Seconds: 3600},
 		UnauthenticatedAPI:      Throttle{Requests: 3600, Seconds: 3600},
 	}
@@ -163,6 +168,8 @@ func (s *Settings) fields() []field {
 		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},
 		{"error_tracking_retention_days", &s.ErrorDays, 0, 36_500},
 		{"error_tracking_events_per_minute", &s.ErrorEventsPerMinute, 0, 1_000_000},
+		{"alert_retention_days", &s.AlertDays, 0, 36_500},
+		{"alert_payloads_per_minute", &s.AlertPayloadsPerMinute, 0, 1_000_000},
 		{"throttle_authenticated_api_enabled", &s.AuthenticatedAPI.Enabled, 0, 0},
 		{"throttle_authenticated_api_requests_per_period", &s.AuthenticatedAPI.Requests, 1, maxCount},
 		{"throttle_authenticated_api_period_in_seconds", &s.AuthenticatedAPI.Seconds, 1, maxCount},

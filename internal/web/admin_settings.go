@@ -103,6 +103,10 @@ func settingSections(s *setting.Settings) []settingSection {
 			{"diff_max_files", "Files of a comparison that are shown with their texts", "", &s.DiffMaxFiles},
 			{"diff_max_lines", "Lines of a comparison", "", &s.DiffMaxLines},
 		}},
+		{"Alerts", []settingItem{
+			{"alert_retention_days", "Days that alerts are kept", "Resolved and ignored ones, counted from their last change; their incidents stay. 0 is for ever.", &s.AlertDays},
+			{"alert_payloads_per_minute", "Payloads to an integration in a minute", "0 is no limit.", &s.AlertPayloadsPerMinute},
+		}},
 		{"Error tracking", []settingItem{
 			{"error_tracking_retention_days", "Days that errors are kept", "Counted from the last time that one came; 0 is for ever.", &s.ErrorDays},
 			{"error_tracking_events_per_minute", "Events of a client key in a minute", "0 is no limit.", &s.ErrorEventsPerMinute},

@@ -48,6 +48,7 @@ CREATE INDEX alerts_fingerprint ON alerts (project_id, fingerprint) WHERE status
 CREATE INDEX alerts_status ON alerts (project_id, status, started_at, id);
 CREATE INDEX alerts_started_at ON alerts (project_id, started_at, id);
 CREATE INDEX alerts_updated_at ON alerts (project_id, updated_at, id);
+CREATE INDEX alerts_over ON alerts (updated_at) WHERE status IN ('resolved', 'ignored');
 CREATE INDEX alerts_severity ON alerts (project_id, severity, id);
 CREATE INDEX alerts_events ON alerts (project_id, events, id);
 CREATE INDEX alerts_assignee_id ON alerts (assignee_id) WHERE assignee_id IS NOT NULL;
