@@ -388,6 +388,84 @@ func TestErrorsAtOnce(t *testing.T) {
 	})
 }
 
+// TestErrorLimits comes to what is counted and kept at most. What takes many
+// requests to come near to is written into the tables.
+func TestErrorLimits(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		tr := track(t, s)
+		n := 0
+		send := func(user int, more string) {
+			t.Helper()
+			n++
+			event := strings.Replace(fmt.Sprintf(aPanic, n, user), `"environment":"staging"`, more, 1)
+			if got := tr.post(t, "envelope/", envelope(event), tr.auth()); got.Status != 200 {
+				t.Fatalf("%d: %d %s", n, got.Status, got.Body)
+			}
+		}
+		exec := func(statement string, args ...any) {
+			t.Helper()
+			if _, err := s.DB.ExecContext(t.Context(), statement, args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const numbers = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `
+		send(1, `"environment":"first"`)
+		id := tr.errors(t, errortrack.Filter{})[0].ID
+
+		// Users are counted so far, environments told apart so far; events go on.
+		exec(`UPDATE errors SET users = ? WHERE id = ?`, errortrack.CountedUsers-1, id)
+		exec(fmt.Sprintf(numbers, 98)+`INSERT INTO error_environments (error_id, project_id, name, events) SELECT ?, ?, 'host-' || i, 1 FROM n`, id, tr.id)
+		send(2, `"environment":"last"`)
+		send(3, `"environment":"one too many"`)
+		send(2, `"environment":"last"`)
+		story, err := tr.Errors.Error(t.Context(), actor.System(), project.RefTo(tr.id), id, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[string]int64{}
+		for _, e := range story.Environments {
+			counts[e.Value] = e.Events
+		}
+		if _, over := counts["one too many"]; story.Events != 4 || story.Users != errortrack.CountedUsers || over {
+			t.Errorf("%d events, %d users, environments %v", story.Events, story.Users, counts)
+		}
+		var environments int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM error_environments WHERE error_id = ?`, id).Scan(&environments); err != nil || environments != 100 {
+			t.Errorf("%d environments: %v", environments, err)
+		}
+
+		// Of ten thousand errors of a project those stay that came last.
+		exec(fmt.Sprintf(numbers, 10_000)+`
+			INSERT INTO errors (project_id, fingerprint, type, title, culprit, platform, level, status, events, users, first_seen_at, last_seen_at, first_release, last_release)
+			SELECT ?, 'made ' || i, '', 'old', '', 'go', 'error', 'unresolved', 1, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) + i, '', '' FROM n`, tr.id, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-time.Hour))
+		exec(`UPDATE errors SET title = 'the oldest' WHERE fingerprint = 'made 1'`)
+		if err := s.Errors.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var kept, oldest int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*), count(CASE WHEN title = 'the oldest' THEN 1 END) FROM errors`).Scan(&kept, &oldest); err != nil || kept != 10_000 || oldest != 0 {
+			t.Errorf("%d errors are kept, the oldest %d times: %v", kept, oldest, err)
+		}
+		if found := tr.errors(t, errortrack.Filter{Search: "no more room"}); len(found) != 1 {
+			t.Errorf("the newest is found %d times", len(found))
+		}
+
+		// A project has so many keys, and a body so many bytes.
+		for range 49 {
+			if _, err := s.Errors.CreateKey(t.Context(), actor.System(), project.RefTo(tr.id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/error_tracking/client_keys", tr.id), As: tr.owner, Status: 400,
+			Want: `{"message":"400 Bad request - A project has at most 50 client keys: delete one first"}`})
+		attached := append([]byte("{}\n{\"type\":\"attachment\"}\n"), make([]byte, 20<<20)...)
+		if got := tr.post(t, "envelope/", attached, tr.auth()); got.Status != 413 {
+			t.Errorf("too large a body: %d %s", got.Status, got.Body)
+		}
+	})
+}
+
 // sum is of all hours or days: a test may run from one into the next.
 func sum(counts []int64) (n int64) {
 	for _, c := range counts {

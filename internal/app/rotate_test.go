@@ -1,0 +1,201 @@
+package app_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/app"
+	"svc/internal/app/apptest"
+	"svc/internal/db"
+	"svc/internal/errortrack"
+	"svc/internal/git/gittest"
+	"svc/internal/project"
+)
+
+// sealings are all places in the program that seal something, by package and
+// place, with the columns that it is stored in. What has none is not kept: the
+// key of its day is, and opens it.
+var sealings = map[string][]string{
+	"alert tokenPlace(i.ID)":    {"alert_integrations.token"},
+	"ci place":                  {"pipelines.variables", "jobs.variables", "pipeline_schedules.variables"},
+	"ci place(v.ID)":            {"instance_variables.value"},
+	"ci placeOf(v.ID)":          {"ci_variables.value"},
+	"ci r.sealedAt()":           {"runner_registration_tokens.sealed"},
+	"ci triggerPlace(t.ID)":     {"pipeline_triggers.token"},
+	"errortrack sealedAt(p.ID)": {"error_keys.sealed"},
+	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
+	"mail place":          nil, // a letter in the queue
+	"signing place(id)":   {"signing_keys.sealed"},
+	"user halfwayPlace":   nil, // the cookie of one who is about to sign in
+	"user otpPlace(u.ID)": {"users.otp_secret"},
+}
+
+// TestSealings: what is sealed anywhere is known here, and what of it is stored is
+// known to the rotation of the key.
+func TestSealings(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(".."), ".", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "secret/") {
+			return err
+		}
+		return findSealings(path.Join("..", file), found)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	for place, columns := range sealings {
+		if !found[place] {
+			t.Errorf("nothing is sealed by %s any more", place)
+		}
+		stored = append(stored, columns...)
+	}
+	for place := range found {
+		if _, known := sealings[place]; !known {
+			t.Errorf("%s seals something: say here in which columns it is stored, and have RotateKey know them", place)
+		}
+	}
+	rotated := app.SealedColumns()
+	slices.Sort(stored)
+	slices.Sort(rotated)
+	if !slices.Equal(stored, rotated) {
+		t.Errorf("stored are %v, rotated %v", stored, rotated)
+	}
+}
+
+// findSealings notes the places that a file seals for: the second argument of
+// Seal of a keyring.
+func findSealings(file string, found map[string]bool) error {
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 2 {
+			return true
+		}
+		if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Seal" {
+			var text bytes.Buffer
+			err = printer.Fprint(&text, set, call.Args[1])
+			found[tree.Name.Name+" "+text.String()] = true
+		}
+		return true
+	})
+	return err
+}
+
+// TestRotateKey seals something in each column, and looks into all columns of all
+// tables for what is left under the old key.
+func TestRotateKey(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		fillSealed(t, s)
+		for _, column := range app.SealedColumns() {
+			table, name, _ := strings.Cut(column, ".")
+			if n := count(t, s, `SELECT count(*) FROM `+table+` WHERE `+name+` <> ''`); n == 0 {
+				t.Errorf("%s has nothing that is sealed", column)
+			}
+		}
+		ids := s.Keys.IDs()
+		old := ids[len(ids)-1]
+		// The oracle finds what it should: before, there is something everywhere.
+		if left := sealedUnder(t, s, old); len(left) < len(app.SealedColumns()) {
+			t.Fatalf("only %v are sealed", left)
+		}
+		if _, err := s.RotateKey(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := sealedUnder(t, s, old); len(left) > 0 {
+			t.Errorf("%v are under the old key still", left)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "a variable", Do: "GET /admin/ci/variables/V", As: apptest.RootToken, Status: 200, Want: `{"value":"kept"}`},
+			{Name: "the token of an integration", Do: "GET /projects/1/alert_management/http_integrations", As: apptest.RootToken, Status: 200, Want: `[{"token":"<any>"}]`},
+			{Name: "a client key", Do: "GET /projects/1/error_tracking/client_keys", As: apptest.RootToken, Status: 200, Want: `[{"public_key":"<any>"}]`},
+		})
+	})
+}
+
+// fillSealed has something stored in each sealed column.
+func fillSealed(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	const as = apptest.RootToken
+	var made struct{ ID int64 }
+	s.Check(t, apptest.Call{Do: "POST /projects", As: as, JSON: `{"path":"p"}`, Status: 201}).JSON(t, &made)
+	if made.ID != 1 {
+		t.Fatalf("the first project is %d", made.ID)
+	}
+	s.Repository(t, made.ID, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: "a: {script: [x]}"}}})
+	s.Table(t, []apptest.Call{
+		{Do: "POST /admin/ci/variables", As: as, JSON: `{"key":"V","value":"kept"}`, Status: 201},
+		{Do: "POST /projects/1/variables", As: as, JSON: `{"key":"V","value":"kept"}`, Status: 201},
+		{Do: "POST /projects/1/triggers", As: as, JSON: `{"description":"t"}`, Status: 201},
+		{Do: "POST /projects/1/pipeline", As: as, JSON: `{"ref":"main","variables":[{"key":"A","value":"b"}]}`, Status: 201},
+		{Do: "POST /projects/1/pipeline_schedules", As: as, JSON: `{"description":"s","ref":"main","cron":"0 1 * * *"}`, Status: 201},
+		{Do: "POST /projects/1/pipeline_schedules/1/variables", As: as, JSON: `{"key":"A","value":"b"}`, Status: 201},
+		{Do: "POST /runners/reset_registration_token", As: as, Status: 201},
+		{Do: "POST /projects/1/alert_management/http_integrations", As: as, JSON: `{"name":"w"}`, Status: 201},
+		{Do: "PUT /projects/1/error_tracking/settings", As: as, JSON: `{"active":true,"integrated":true}`, Status: 200},
+	})
+	secret := "kept"
+	_, err := s.Errors.Configure(t.Context(), actor.System(), project.RefTo(1), errortrack.SetupChange{
+		External: &errortrack.External{ProjectName: "p", APIURL: "https://errors.example/api"}, ExternalToken: &secret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Signing.Sign(t.Context(), map[string]any{"sub": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{`UPDATE users SET otp_secret = ? WHERE id = 1`, `UPDATE jobs SET variables = ?`} {
+		if _, err := s.DB.ExecContext(t.Context(), statement, s.Keys.Seal([]byte("kept"), "anywhere")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sealedUnder gives the columns that have something under a key, of all columns
+// of the database that could.
+func sealedUnder(t *testing.T, s *apptest.Server, key string) (found []string) {
+	t.Helper()
+	all := `SELECT m.name || '.' || c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND upper(c.type) LIKE '%TEXT%'`
+	if s.DB.Postgres() {
+		all = `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = current_schema() AND data_type = 'text'`
+	}
+	columns, err := db.All(t.Context(), s.DB, db.Value[string], all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(columns) < 200 {
+		t.Fatalf("the schema has only %d columns", len(columns))
+	}
+	for _, column := range columns {
+		table, name, _ := strings.Cut(column, ".")
+		if count(t, s, fmt.Sprintf(`SELECT count(*) FROM "%s" WHERE "%s" LIKE '%%.%s.%%'`, table, name, key)) > 0 {
+			found = append(found, column)
+		}
+	}
+	return found
+}
+
+func count(t *testing.T, s *apptest.Server, query string) (n int) {
+	t.Helper()
+	if err := s.DB.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
