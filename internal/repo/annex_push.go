@@ -113,6 +113,29 @@ func (t annexTarget) finish(ctx context.Context, id int64, j journal) error {
 	if _, err := adopt(ctx, t.repo, refs); err != nil {
 		return err
 	}
+	for {
+		err := t.record(ctx, id, j)
+		if !errors.Is(err, errOvertaken) {
+			return err
+		}
+	}
+}
+
+// errOvertaken undoes the record of a push, because another one was recorded
+// since its keeper looked at the repository.
+var errOvertaken = errors.New("another push was recorded meanwhile")
+
+// record has the keeper look at what is there, and records that with the push.
+// What another push did later must not be undone by what was seen before: then
+// it is errOvertaken, and the keeper has to look again.
+func (t annexTarget) record(ctx context.Context, id int64, j journal) error {
+	pushes, err := annexPushes(ctx, t.s.DB, t.a.ID)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil // it is gone, with its pushes
+	}
+	if err != nil {
+		return fmt.Errorf("pushes to annex %d: %w", t.a.ID, err)
+	}
 	at := t.s.Now()
 	record, err := t.s.keepers[t.a.Kind].Follow(ctx, AnnexPush{Annex: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
 	if err != nil {
@@ -126,10 +149,14 @@ func (t annexTarget) finish(ctx context.Context, id int64, j journal) error {
 		if err != nil || len(j.Changes) == 0 {
 			return err
 		}
-		if err := record(ctx, tx); err != nil {
+		err = countAnnexPush(ctx, tx, t.a.ID, pushes, at)
+		if errors.Is(err, db.ErrNoRows) {
+			return errOvertaken
+		}
+		if err != nil {
 			return err
 		}
-		if err := touchAnnex(ctx, tx, t.a.ID, at); err != nil {
+		if err := record(ctx, tx); err != nil {
 			return err
 		}
 		return t.s.addAnnexTidying(ctx, tx, t.a.ID, false)

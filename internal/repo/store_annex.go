@@ -42,9 +42,22 @@ func deleteAnnex(ctx context.Context, q db.Q, id int64) (storage string, err err
 	return storage, err
 }
 
+// touchAnnex notes that something came into an annex otherwise than by a push.
 func touchAnnex(ctx context.Context, q db.Q, id int64, at time.Time) error {
-	_, err := q.ExecContext(ctx, `UPDATE annexes SET changed_at = ? WHERE id = ?`, at, id)
+	_, err := q.ExecContext(ctx, `UPDATE annexes SET changed_at = ?, pushes = pushes + 1 WHERE id = ?`, at, id)
 	return err
+}
+
+// annexPushes is how many pushes to an annex were recorded.
+func annexPushes(ctx context.Context, q db.Q, id int64) (n int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT pushes FROM annexes WHERE id = ?`, id).Scan(&n)
+	return n, err
+}
+
+// countAnnexPush records another push to an annex; ErrNoRows when there were
+// others than so many.
+func countAnnexPush(ctx context.Context, q db.Q, id, pushes int64, at time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE annexes SET changed_at = ?, pushes = pushes + 1 WHERE id = ? AND pushes = ?`, at, id, pushes)
 }
 
 func saveAnnexSize(ctx context.Context, q db.Q, id, size int64) error {

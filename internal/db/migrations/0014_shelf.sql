@@ -34,6 +34,7 @@ CREATE TABLE annexes (
   namespace_id BIGINT REFERENCES namespaces (id) ON DELETE SET NULL,
   storage      TEXT NOT NULL,
   size         BIGINT NOT NULL DEFAULT 0, -- bytes, as last measured
+  pushes       BIGINT NOT NULL DEFAULT 0, -- how many were recorded
   changed_at   BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX annexes_snippet_id ON annexes (snippet_id);

@@ -1,0 +1,74 @@
+package repo_test
+
+import (
+	"context"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/repo"
+)
+
+// TestAnnexOvertaken has a push done and recorded while the keeper looks at what
+// an earlier one did: what the earlier one saw is old by then, and is not what
+// stays.
+func TestAnnexOvertaken(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		const kind = repo.AnnexKind("probe")
+		tip := func(ctx context.Context, r git.Repo) string {
+			t.Helper()
+			ref, err := r.Ref(ctx, git.Heads+repo.UsualBranch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(ref.Target)
+		}
+		recorded, looks := "", 0
+		meanwhile := func() {}
+		s.Repos.Keep(kind, repo.Keeper{
+			Open:  func(context.Context, actor.Actor, string, bool) (*repo.Annex, bool, error) { return nil, false, nil },
+			Check: func(context.Context, *repo.Annex, *git.Push) error { return nil },
+			Follow: func(ctx context.Context, p repo.AnnexPush) (func(context.Context, *db.Tx) error, error) {
+				looks++
+				saw := tip(ctx, p.Repo)
+				do := meanwhile
+				meanwhile = func() {}
+				do()
+				return func(context.Context, *db.Tx) error {
+					recorded = saw
+					return nil
+				}, nil
+			},
+		})
+		a := &repo.Annex{Kind: kind}
+		if err := s.DB.Tx(t.Context(), func(tx *db.Tx) error { return s.Repos.AddAnnex(t.Context(), tx, a) }); err != nil {
+			t.Fatal(err)
+		}
+		commit := func(path string) {
+			t.Helper()
+			by := actor.Actor{ID: 1, Username: "root", Name: "Root", Email: "root@example.org"}
+			err := s.Repos.CommitAnnex(t.Context(), by, a, repo.AnnexCommit{Message: path, Actions: func(context.Context, git.Repo, string) ([]git.Action, error) {
+				return []git.Action{{Kind: git.Create, Path: path, Content: []byte(path)}}, nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		meanwhile = func() { commit("second") }
+		commit("first")
+		r, err := s.Repos.OpenAnnex(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := tip(t.Context(), r); recorded != now || looks != 3 {
+			t.Errorf("recorded is %s after %d looks, the branch is at %s", recorded, looks, now)
+		}
+		var left int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM annex_pushes`).Scan(&left); err != nil || left != 0 {
+			t.Errorf("%d pushes are under way still: %v", left, err)
+		}
+	})
+}
