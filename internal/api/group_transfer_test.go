@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/mail/mailtest"
 	"svc/internal/project"
 )
 
@@ -104,7 +105,7 @@ func entries(t testing.TB, file []byte) map[string]string {
 
 func TestGroupTransfer(t *testing.T) {
 	t.Parallel()
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, post *mailtest.Server) {
 		_, alice := s.User(t, "alice")
 		bobID, bob := s.User(t, "bob")
 		carolID, carol := s.User(t, "carol")
@@ -142,6 +143,7 @@ func TestGroupTransfer(t *testing.T) {
 			{Name: "not for members either", Do: "GET " + at + "/export/download", As: bob, Status: 403},
 			{Name: "recorded", Do: "GET " + at + "/audit_events", As: alice, Status: 200, Want: `[{"event_type":"group_export_created"},{},{}]`},
 		})
+		told(t, post, "The export of top is ready", "can download until", s.URL+"/groups/top/-/settings/export")
 		have := entries(t, file)
 		for name, want := range map[string]string{
 			"manifest.json":              `"full_path": "top"`,
@@ -175,6 +177,7 @@ func TestGroupTransfer(t *testing.T) {
 			"imported":{"groups":2,"avatars":0,"labels":1,"milestones":1,"boards":1,"badges":1,"members":4,"wikis":1},
 			"unmapped":[{"thing":"member","group":"","name":"bob","reason":"nobody here has confirmed this e-mail address"},{"thing":"board","group":"sub","name":"Work, its assignee bob","reason":"<any>"}],
 			"unmapped_total":{"member":1,"board":1}}`}).JSON(t, &made)
+		told(t, post, "The group copy has been imported", "made of the file that you sent", fmt.Sprintf("%s/-/group_imports/%d", s.URL, id))
 		copied := fmt.Sprintf("/groups/%d", made.GroupID)
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + copied, As: alice, Status: 200, Want: `{"name":"Copy","full_path":"copy","full_name":"Copy","visibility":"private","description":"Ours","project_creation_level":"maintainer","default_branch":"trunk"}`},
@@ -211,6 +214,26 @@ func TestGroupTransfer(t *testing.T) {
 			{Do: "GET " + at + "/export", As: alice, Status: 200, Want: `{"export_status":"none"}`},
 		})
 	})
+}
+
+// told takes the one letter that alice got: it has this subject, and these words
+// in it.
+func told(t testing.TB, post *mailtest.Server, subject string, words ...string) {
+	t.Helper()
+	var found []mailtest.Letter
+	for _, l := range post.Take() {
+		if l.To == "alice@example.org" && l.Subject == subject {
+			found = append(found, l)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d letters say that %s", len(found), subject)
+	}
+	for _, word := range words {
+		if !strings.Contains(found[0].Text, word) {
+			t.Errorf("the letter does not say %q: %s", word, found[0].Text)
+		}
+	}
 }
 
 // TestGroupImport has what is refused at once, and what in the background: then

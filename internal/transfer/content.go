@@ -10,13 +10,14 @@ import (
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/transfer/archive"
 	"svc/internal/user"
 )
 
 // source writes the content of groups.
 type source struct {
 	*Service
-	*writer
+	*archive.Writer
 	meter   *meter
 	numbers map[int64]int // of the directories, by the ids of the groups
 }
@@ -24,18 +25,15 @@ type source struct {
 // write writes a group and all below it. The same content makes the same
 // entries, but for the manifest.
 func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *project.Namespace, tree []project.Branch) (err error) {
-	w, err := newWriter(out, s.TempDir, s.Now())
+	w, err := archive.NewWriter(out, s.TempDir, s.Now())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	err = w.manifest(manifest{
-		Format: formatName, Version: version, ExportedAt: s.Now().UTC(), Group: origin{Name: top.Name, Path: top.Path, FullPath: top.FullPath},
-	})
-	if err != nil {
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.Begin(archive.Origin{Name: top.Name, Path: top.Path, FullPath: top.FullPath}); err != nil {
 		return err
 	}
-	from := &source{Service: s, writer: w, meter: m, numbers: map[int64]int{}}
+	from := &source{Service: s, Writer: w, meter: m, numbers: map[int64]int{}}
 	for _, b := range tree {
 		g, err := s.Projects.Leaf(ctx, b)
 		if errs.Is(err, errs.KindNotFound) && b.Path != "" {
@@ -48,12 +46,11 @@ func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *proje
 			return err
 		}
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 func (s *source) writeGroup(ctx context.Context, g *project.Namespace, path string) error {
-	s.group++
-	s.numbers[g.ID] = s.group
+	s.numbers[g.ID] = s.Group()
 	for _, write := range []func(context.Context, *project.Namespace) error{
 		func(ctx context.Context, g *project.Namespace) error { return s.writeRow(ctx, g, path) },
 		s.writeAvatar, s.writeLabels, s.writeMilestones, s.writeBoards, s.writeBadges, s.writeMembers, s.writeWiki,
@@ -66,8 +63,8 @@ func (s *source) writeGroup(ctx context.Context, g *project.Namespace, path stri
 }
 
 // each writes a part, and counts its rows.
-func (s *source) each(p part, fill func(add func(row any) error) error) error {
-	return s.rows(p, func(add func(row any) error) error {
+func (s *source) each(p archive.Part, fill func(add func(row any) error) error) error {
+	return s.Rows(p, func(add func(row any) error) error {
 		return fill(func(row any) error {
 			s.meter.done.Add(1)
 			return add(row)
@@ -76,7 +73,7 @@ func (s *source) each(p part, fill func(add func(row any) error) error) error {
 }
 
 func (s *source) writeRow(ctx context.Context, g *project.Namespace, path string) error {
-	row := groupRow{Path: path, Description: g.Description, CreatedAt: g.CreatedAt.UTC(), Settings: fromSettings(&g.Settings)}
+	row := archive.GroupRow{Path: path, Description: g.Description, CreatedAt: g.CreatedAt.UTC(), Settings: fromSettings(&g.Settings)}
 	if path != "" {
 		row.Name = g.Name
 	}
@@ -84,11 +81,11 @@ func (s *source) writeRow(ctx context.Context, g *project.Namespace, path string
 	if row.WikiBranch, err = s.Wikis.Branch(ctx, g); err != nil {
 		return err
 	}
-	return s.each(groupPart, func(add func(any) error) error { return add(row) })
+	return s.each(archive.GroupPart, func(add func(any) error) error { return add(row) })
 }
 
-func fromSettings(g *project.GroupSettings) settingsRow {
-	return settingsRow{
+func fromSettings(g *project.GroupSettings) archive.SettingsRow {
+	return archive.SettingsRow{
 		ProjectCreationLevel: g.ProjectCreationLevel, SubgroupCreationLevel: g.SubgroupCreationLevel, RequestAccessEnabled: g.RequestAccessEnabled,
 		RequireTwoFactorAuthentication: g.RequireTwoFactorAuthentication, TwoFactorGracePeriod: g.TwoFactorGracePeriod,
 		ShareWithGroupLock: g.ShareWithGroupLock, MembershipLock: g.MembershipLock, LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled,
@@ -110,48 +107,53 @@ func (s *source) writeAvatar(ctx context.Context, g *project.Namespace) error {
 		return err
 	}
 	defer picture.Close()
-	return s.file(avatarPart, strings.ToLower(path.Ext(g.Avatar)), func(w io.Writer) (bool, error) {
+	return s.File(archive.AvatarPart, strings.ToLower(path.Ext(g.Avatar)), func(w io.Writer) (bool, error) {
 		_, err := io.Copy(w, picture)
 		return true, err
 	})
 }
 
 func (s *source) writeLabels(ctx context.Context, g *project.Namespace) error {
-	return s.each(labelPart, func(add func(any) error) error {
+	return s.each(archive.LabelPart, func(add func(any) error) error {
 		return s.Plan.EachLabel(ctx, g, func(l *plan.Label) error {
-			return add(labelRow{l.Name, l.Color, l.Description, l.CreatedAt.UTC(), l.UpdatedAt.UTC()})
+			return add(archive.LabelRow{Name: l.Name, Color: l.Color, Description: l.Description, CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC()})
 		})
 	})
 }
 
 func (s *source) writeMilestones(ctx context.Context, g *project.Namespace) error {
-	return s.each(milestonePart, func(add func(any) error) error {
+	return s.each(archive.MilestonePart, func(add func(any) error) error {
 		return s.Plan.EachMilestone(ctx, g, func(m *plan.Milestone) error {
-			return add(milestoneRow{m.IID, m.Title, m.Description, string(m.State), m.StartDate, m.DueDate, m.CreatedAt.UTC(), m.UpdatedAt.UTC()})
+			return add(archive.MilestoneRow{
+				IID: m.IID, Title: m.Title, Description: m.Description, State: string(m.State), StartDate: m.StartDate, DueDate: m.DueDate,
+				CreatedAt: m.CreatedAt.UTC(), UpdatedAt: m.UpdatedAt.UTC(),
+			})
 		})
 	})
 }
 
 func (s *source) writeBadges(ctx context.Context, g *project.Namespace) error {
-	return s.each(badgePart, func(add func(any) error) error {
+	return s.each(archive.BadgePart, func(add func(any) error) error {
 		return s.Plan.EachBadge(ctx, g, func(b *plan.Badge) error {
-			return add(badgeRow{b.Name, b.LinkURL, b.ImageURL, b.CreatedAt.UTC()})
+			return add(archive.BadgeRow{Name: b.Name, LinkURL: b.LinkURL, ImageURL: b.ImageURL, CreatedAt: b.CreatedAt.UTC()})
 		})
 	})
 }
 
 func (s *source) writeMembers(ctx context.Context, g *project.Namespace) error {
-	return s.each(memberPart, func(add func(any) error) error {
+	return s.each(archive.MemberPart, func(add func(any) error) error {
 		return s.Projects.EachMember(ctx, g, func(m *project.Member) error {
-			return add(memberRow{*toPerson(m.User.Person()), int64(m.Level), m.ExpiresAt, m.CreatedAt.UTC()})
+			return add(archive.MemberRow{PersonRow: *toPerson(m.User.Person()), AccessLevel: int64(m.Level), ExpiresAt: m.ExpiresAt, CreatedAt: m.CreatedAt.UTC()})
 		})
 	})
 }
 
-func toPerson(p user.Person) *personRow { return &personRow{p.Username, p.Name, p.Digest} }
+func toPerson(p user.Person) *archive.PersonRow {
+	return &archive.PersonRow{Username: p.Username, Name: p.Name, Email: p.Digest}
+}
 
 func (s *source) writeBoards(ctx context.Context, g *project.Namespace) error {
-	return s.each(boardPart, func(add func(any) error) error {
+	return s.each(archive.BoardPart, func(add func(any) error) error {
 		return s.Plan.EachBoard(ctx, g, func(list []*plan.Board) error {
 			var ids []int64
 			for _, b := range list {
@@ -183,21 +185,21 @@ func appendID(ids []int64, id *int64) []int64 {
 
 // board makes the row of a board. A list of something that went just now is left
 // out.
-func (s *source) board(b *plan.Board, people map[int64]user.Person) boardRow {
-	row := boardRow{
+func (s *source) board(b *plan.Board, people map[int64]user.Person) archive.BoardRow {
+	row := archive.BoardRow{
 		Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Weight: b.Weight, Labels: b.LabelNames, CreatedAt: b.CreatedAt.UTC(),
 		Milestone: s.milestone(b.Milestone), Assignee: pick(people, b.AssigneeID),
 	}
 	for _, l := range b.Lists {
-		list := listRow{Label: s.label(l.Label), Milestone: s.milestone(l.Milestone), Assignee: pick(people, l.AssigneeID)}
-		if list != (listRow{}) {
+		list := archive.ListRow{Label: s.label(l.Label), Milestone: s.milestone(l.Milestone), Assignee: pick(people, l.AssigneeID)}
+		if list != (archive.ListRow{}) {
 			row.Lists = append(row.Lists, list)
 		}
 	}
 	return row
 }
 
-func pick(people map[int64]user.Person, id *int64) *personRow {
+func pick(people map[int64]user.Person, id *int64) *archive.PersonRow {
 	if id == nil {
 		return nil
 	}
@@ -208,20 +210,20 @@ func pick(people map[int64]user.Person, id *int64) *personRow {
 	return toPerson(p)
 }
 
-func (s *source) label(l *plan.Label) *reference {
+func (s *source) label(l *plan.Label) *archive.Reference {
 	if l == nil || l.GroupID == nil {
 		return nil
 	}
-	return &reference{s.numbers[*l.GroupID], l.Name}
+	return &archive.Reference{Group: s.numbers[*l.GroupID], Title: l.Name}
 }
 
-func (s *source) milestone(m *plan.Milestone) *reference {
+func (s *source) milestone(m *plan.Milestone) *archive.Reference {
 	if m == nil || m.GroupID == nil {
 		return nil
 	}
-	return &reference{s.numbers[*m.GroupID], m.Title}
+	return &archive.Reference{Group: s.numbers[*m.GroupID], Title: m.Title}
 }
 
 func (s *source) writeWiki(ctx context.Context, g *project.Namespace) error {
-	return s.file(wikiPart, "", func(w io.Writer) (bool, error) { return s.Wikis.Bundle(ctx, g, w) })
+	return s.File(archive.WikiPart, "", func(w io.Writer) (bool, error) { return s.Wikis.Bundle(ctx, g, w) })
 }

@@ -153,30 +153,18 @@ func (e *Exports) FileName() string {
 	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), e.Group.Path)
 }
 
-// runExport does an export. Every run begins anew: what an earlier one wrote is
-// replaced as a whole.
+// runExport does an export.
 func (s *Service) runExport(ctx context.Context, w exportWork) error {
 	e, err := findExport(ctx, s.DB, w.ExportID)
 	if err != nil || e == nil || !e.Going() {
 		return err
 	}
-	if e.tries++; e.tries > maxTries {
-		return s.failExport(ctx, e, internalFault)
-	}
-	if err := startExport(ctx, s.DB, e); err != nil {
-		return fmt.Errorf("start export %d: %w", e.ID, err)
-	}
-	err = s.export(ctx, e)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	if why, ok := refused(err); ok {
-		return s.failExport(ctx, e, why)
-	}
-	if e.tries >= maxTries {
-		err = fmt.Errorf("%w, and it was given up: %w", err, s.failExport(ctx, e, internalFault))
-	}
-	return fmt.Errorf("export %d: %w", e.ID, err)
+	return s.run(ctx, task{
+		name: fmt.Sprintf("export %d", e.ID), tries: &e.tries,
+		begin: func(ctx context.Context) error { return startExport(ctx, s.DB, e) },
+		do:    func(ctx context.Context) error { return s.export(ctx, e) },
+		fail:  func(ctx context.Context, why string) error { return s.failExport(ctx, e, why) },
+	})
 }
 
 // export writes the file and tells that it is there.

@@ -15,6 +15,7 @@ import (
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/secret"
+	"svc/internal/transfer/archive"
 )
 
 // filling makes the groups of a file, where nobody sees them.
@@ -22,7 +23,7 @@ type filling struct {
 	*Service
 	by     actor.Actor
 	i      *Import
-	people map[digest]int64
+	people map[archive.Digest]int64
 	drafts []*project.Draft // by their numbers, from 0
 	paths  map[string]*project.Draft
 	branch string // of the wiki of the present group
@@ -30,7 +31,7 @@ type filling struct {
 	// Rows of the present part that wait to be written together.
 	labels     []*plan.Label
 	milestones []*plan.Milestone
-	boards     []*boardRow
+	boards     []*archive.BoardRow
 	badges     []*plan.Badge
 	members    []*project.Member
 	waiting    int
@@ -40,7 +41,7 @@ type filling struct {
 // batch is how many rows are written in one transaction: others write meanwhile.
 const batch = 500
 
-func (f *filling) begin(*manifest) error {
+func (f *filling) Begin(*archive.Manifest) error {
 	f.paths = map[string]*project.Draft{}
 	return nil
 }
@@ -48,23 +49,23 @@ func (f *filling) begin(*manifest) error {
 // group is the one whose parts are coming.
 func (f *filling) group() *project.Draft { return f.drafts[len(f.drafts)-1] }
 
-func (f *filling) row(ctx context.Context, _ part, row any) error {
+func (f *filling) Row(ctx context.Context, _ archive.Part, row any) error {
 	switch row := row.(type) {
-	case *groupRow:
+	case *archive.GroupRow:
 		return f.addGroup(ctx, row)
-	case *labelRow:
+	case *archive.LabelRow:
 		made := f.past(row.CreatedAt)
 		f.labels = append(f.labels, &plan.Label{Name: row.Name, Color: row.Color, Description: row.Description, CreatedAt: made, UpdatedAt: f.past(row.UpdatedAt)})
-	case *milestoneRow:
+	case *archive.MilestoneRow:
 		f.milestones = append(f.milestones, &plan.Milestone{
 			IID: row.IID, Title: row.Title, Description: row.Description, State: plan.MilestoneState(row.State), StartDate: row.StartDate, DueDate: row.DueDate,
 			CreatedAt: f.past(row.CreatedAt), UpdatedAt: f.past(row.UpdatedAt),
 		})
-	case *boardRow:
+	case *archive.BoardRow:
 		f.boards = append(f.boards, row)
-	case *badgeRow:
+	case *archive.BadgeRow:
 		f.badges = append(f.badges, &plan.Badge{Name: row.Name, LinkURL: row.LinkURL, ImageURL: row.ImageURL, CreatedAt: f.past(row.CreatedAt)})
-	case *memberRow:
+	case *archive.MemberRow:
 		if err := f.addMember(row); err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (f *filling) past(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-func (f *filling) end(ctx context.Context, _ part) error { return f.flush(ctx) }
+func (f *filling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
 
 // flush writes the rows that wait.
 func (f *filling) flush(ctx context.Context) error {
@@ -119,7 +120,7 @@ func (f *filling) flush(ctx context.Context) error {
 		return f.Projects.AddDraftMembers(ctx, tx, d, f.members)
 	})
 	if e, ok := errors.AsType[*errs.Error](err); ok {
-		return e.Coded(inBatch)
+		return e.Coded(archive.InBatch)
 	}
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (f *filling) flush(ctx context.Context) error {
 
 // addGroup makes the next group. That it is there is written down with it, so
 // that another run finds and removes it.
-func (f *filling) addGroup(ctx context.Context, row *groupRow) error {
+func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 	g := project.DraftGroup{Path: row.Path, Name: row.Name, Description: row.Description, CreatedAt: f.past(row.CreatedAt), Settings: toSettings(&row.Settings)}
 	top := len(f.drafts) == 0
 	if top != (row.Path == "") {
@@ -173,7 +174,7 @@ func splitPath(path string) (above, last string) {
 	return "", path
 }
 
-func toSettings(r *settingsRow) project.GroupSettings {
+func toSettings(r *archive.SettingsRow) project.GroupSettings {
 	return project.GroupSettings{
 		ProjectCreationLevel: r.ProjectCreationLevel, SubgroupCreationLevel: r.SubgroupCreationLevel, RequestAccessEnabled: r.RequestAccessEnabled,
 		RequireTwoFactorAuthentication: r.RequireTwoFactorAuthentication, TwoFactorGracePeriod: r.TwoFactorGracePeriod,
@@ -184,8 +185,8 @@ func toSettings(r *settingsRow) project.GroupSettings {
 	}
 }
 
-func (f *filling) file(ctx context.Context, p part, name string, r io.Reader) error {
-	if p == avatarPart {
+func (f *filling) File(ctx context.Context, p archive.Part, name string, r io.Reader) error {
+	if p == archive.AvatarPart {
 		_, base := splitPath(name)
 		return f.Projects.PaintDraft(ctx, f.group(), &picture.File{Name: base, Data: r})
 	}
@@ -193,8 +194,8 @@ func (f *filling) file(ctx context.Context, p part, name string, r io.Reader) er
 }
 
 // find gives the account of a person; ok is false when there is none.
-func (f *filling) find(p *personRow) (id int64, ok bool, err error) {
-	d, ok, err := p.digest()
+func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
+	d, ok, err := p.Digest()
 	if err != nil || !ok {
 		return 0, false, err
 	}
@@ -212,7 +213,7 @@ const (
 )
 
 // whyNobody says why a person was not found.
-func (p *personRow) whyNobody() string {
+func whyNobody(p *archive.PersonRow) string {
 	if p.Email == "" {
 		return noAddress
 	}
@@ -220,8 +221,8 @@ func (p *personRow) whyNobody() string {
 }
 
 // addMember takes a member over, or reports why not.
-func (f *filling) addMember(row *memberRow) error {
-	id, ok, err := f.find(&row.personRow)
+func (f *filling) addMember(row *archive.MemberRow) error {
+	id, ok, err := f.find(&row.PersonRow)
 	if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (f *filling) addMember(row *memberRow) error {
 	why := ""
 	switch {
 	case !ok:
-		why = row.whyNobody()
+		why = whyNobody(&row.PersonRow)
 	case row.ExpiresAt != "" && row.ExpiresAt <= f.Now().UTC().Format(time.DateOnly):
 		why = hasExpired
 	case project.Level(row.AccessLevel) == project.Minimal && (f.i.ParentID != nil || f.group().Path != ""):
@@ -251,13 +252,13 @@ func (f *filling) addMember(row *memberRow) error {
 }
 
 // board makes a board of a row, without what does not find its place here.
-func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *boardRow) (*plan.Board, []Missing, error) {
+func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *archive.BoardRow) (*plan.Board, []Missing, error) {
 	b := &plan.Board{
 		Name: row.Name, HideBacklog: row.HideBacklog, HideClosed: row.HideClosed, Weight: row.Weight, LabelNames: row.Labels, CreatedAt: f.past(row.CreatedAt),
 	}
 	var lost []Missing
 	// resolve finds one of the three that a list, or the board itself, is about.
-	resolve := func(what string, label, milestone *reference, person *personRow) (*plan.BoardList, error) {
+	resolve := func(what string, label, milestone *archive.Reference, person *archive.PersonRow) (*plan.BoardList, error) {
 		l := &plan.BoardList{}
 		var name, why string
 		var err error
@@ -269,7 +270,7 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *b
 			name, why = "milestone "+milestone.Title, notThere
 			l.MilestoneID, err = f.refer(ctx, tx, d, milestone, f.Plan.FindMilestone)
 		default:
-			name, why = "assignee "+person.Username, person.whyNobody()
+			name, why = "assignee "+person.Username, whyNobody(person)
 			if id, ok, e := f.find(person); ok {
 				l.AssigneeID = &id
 			} else {
@@ -296,7 +297,7 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *b
 		b.AssigneeID = l.AssigneeID
 	}
 	for _, list := range row.Lists {
-		if list.count() != 1 {
+		if things(&list) != 1 {
 			return nil, nil, errs.Invalid("a list of the board %.100q is not of one label, milestone or assignee", row.Name)
 		}
 		l, err := resolve("the list of", list.Label, list.Milestone, list.Assignee)
@@ -310,7 +311,8 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *b
 	return b, lost, nil
 }
 
-func (l listRow) count() (n int) {
+// things counts what a list is of.
+func things(l *archive.ListRow) (n int) {
 	for _, there := range []bool{l.Label != nil, l.Milestone != nil, l.Assignee != nil} {
 		if there {
 			n++
@@ -319,10 +321,10 @@ func (l listRow) count() (n int) {
 	return n
 }
 
-// refer finds what a reference names: in a group of the file that stands above
+// refer finds what a archive.Reference names: in a group of the file that stands above
 // the present one or is it, or above all of them. It is nil when nothing is
 // there.
-func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *reference,
+func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *archive.Reference,
 	find func(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error)) (*int64, error) {
 	place, above := f.i.ParentID, true
 	if r.Group != 0 {

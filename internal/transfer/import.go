@@ -16,6 +16,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/secret"
+	"svc/internal/transfer/archive"
 )
 
 // Import is a group that is made of a file.
@@ -93,12 +94,12 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 	if err := insertImport(ctx, s.DB, i); err != nil {
 		return nil, fmt.Errorf("import group: %w", err)
 	}
-	within := &meteredReader{r: n.File, check: func(read int64) error {
+	within := archive.Bounded(n.File, func(read int64) error {
 		if most > 0 && read > most {
 			return tooLarge(most)
 		}
 		return nil
-	}}
+	})
 	size, err := s.Blobs.Put(ctx, i.file, within, blob.Options{ContentType: "application/gzip", Size: n.Size})
 	if err != nil {
 		// Without a file it is no import.
@@ -156,30 +157,18 @@ func (s *Service) Imports(ctx context.Context, by actor.Actor, p db.Paging) (db.
 	return page, nil
 }
 
-// runImport does an import. Every run begins anew: what an earlier one made is
-// removed, and nobody has seen it.
+// runImport does an import.
 func (s *Service) runImport(ctx context.Context, w importWork) error {
 	i, err := findImport(ctx, s.DB, w.ImportID)
 	if err != nil || i == nil || !i.Going() {
 		return err
 	}
-	if i.tries++; i.tries > maxTries {
-		return s.failImport(ctx, i, internalFault)
-	}
-	if err := s.beginImport(ctx, i); err != nil {
-		return fmt.Errorf("start import %d: %w", i.ID, err)
-	}
-	err = s.imports(ctx, i)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	if why, ok := refused(err); ok {
-		return s.failImport(ctx, i, why)
-	}
-	if i.tries >= maxTries {
-		err = fmt.Errorf("%w, and it was given up: %w", err, s.failImport(ctx, i, internalFault))
-	}
-	return fmt.Errorf("import %d: %w", i.ID, err)
+	return s.run(ctx, task{
+		name: fmt.Sprintf("import %d", i.ID), tries: &i.tries,
+		begin: func(ctx context.Context) error { return s.beginImport(ctx, i) },
+		do:    func(ctx context.Context) error { return s.imports(ctx, i) },
+		fail:  func(ctx context.Context, why string) error { return s.failImport(ctx, i, why) },
+	})
 }
 
 // beginImport notes another try, and removes what the one before left.
@@ -219,16 +208,23 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 		return saveProgress(ctx, s.DB, "group_imports", i.ID, done, i.Total)
 	})
 	defer m.close()
-	look := &inspection{people: map[digest]int64{}, most: usualLimits().people}
-	if _, err := s.readFile(ctx, i, look, m.done.Store); err != nil {
+	var people map[archive.Digest]int64
+	err = s.withFile(ctx, i, func(file io.Reader) error {
+		people, err = archive.People(ctx, file, m.done.Store)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if err := s.Users.Recognise(ctx, look.people); err != nil {
+	if err := s.Users.Recognise(ctx, people); err != nil {
 		return err
 	}
-	put := &filling{Service: s, by: by, i: i, people: look.people}
+	put := &filling{Service: s, by: by, i: i, people: people}
 	half := i.Total / 2
-	i.Report.Imported, err = s.readFile(ctx, i, put, func(read int64) { m.done.Store(half + read) })
+	err = s.withFile(ctx, i, func(file io.Reader) error {
+		i.Report.Imported, err = archive.Read(ctx, file, put, func(read int64) { m.done.Store(half + read) })
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -236,16 +232,17 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 	return s.finishImport(ctx, i, by, put.drafts[0], to)
 }
 
-func (s *Service) readFile(ctx context.Context, i *Import, to taker, progress func(int64)) (Totals, error) {
+// withFile has what was sent read.
+func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Reader) error) error {
 	file, err := s.Blobs.Get(ctx, i.file)
 	if errs.Is(err, errs.KindNotFound) {
-		return Totals{}, errs.Invalid("The file is gone.").Because(err)
+		return errs.Invalid("The file is gone.").Because(err)
 	}
 	if err != nil {
-		return Totals{}, err
+		return err
 	}
 	defer file.Close()
-	return read(ctx, file, to, usualLimits(), progress)
+	return read(file)
 }
 
 // finishImport shows the group to everybody who may see it.

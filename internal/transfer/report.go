@@ -1,8 +1,10 @@
 package transfer
 
+import "svc/internal/transfer/archive"
+
 // Report tells what came of an import.
 type Report struct {
-	Imported Totals           // what was in the file
+	Imported archive.Totals   // what was in the file
 	Missing  []Missing        // what of it could not be taken over, up to maxMissing
 	Lost     map[string]int64 // how much of each Thing could not
 }

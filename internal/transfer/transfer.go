@@ -7,6 +7,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -91,6 +92,38 @@ func (s *Service) as(ctx context.Context, userID *int64) (actor.Actor, error) {
 		return actor.Actor{}, errs.NotFound("User")
 	}
 	return s.Users.As(ctx, *userID)
+}
+
+// task is an export or import that is to be done.
+type task struct {
+	name  string
+	tries *int64
+	begin func(ctx context.Context) error // notes another try
+	do    func(ctx context.Context) error
+	fail  func(ctx context.Context, why string) error
+}
+
+// run does a task. Every try begins anew: what an earlier one left is replaced or
+// removed, and nobody has seen it. A refusal ends it, and so does the last try;
+// other errors have the queue try again, and one that stops runs again later.
+func (s *Service) run(ctx context.Context, t task) error {
+	if *t.tries++; *t.tries > maxTries {
+		return t.fail(ctx, internalFault)
+	}
+	if err := t.begin(ctx); err != nil {
+		return fmt.Errorf("start %s: %w", t.name, err)
+	}
+	err := t.do(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if why, ok := refused(err); ok {
+		return t.fail(ctx, why)
+	}
+	if *t.tries >= maxTries {
+		err = fmt.Errorf("%w, and it was given up: %w", err, t.fail(ctx, internalFault))
+	}
+	return fmt.Errorf("%s: %w", t.name, err)
 }
 
 // refused gives the words for an error that no other try will mend.

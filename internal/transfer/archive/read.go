@@ -1,4 +1,4 @@
-package transfer
+package archive
 
 import (
 	"archive/tar"
@@ -19,17 +19,17 @@ import (
 	"svc/internal/errs"
 )
 
-// taker is given what is in a file, in the order of the file. What it refuses is
+// Taker is given what is in a file, in the order of the file. What it refuses is
 // Invalid.
-type taker interface {
-	// begin is told what the file is.
-	begin(m *manifest) error
-	// row is given a row; a *groupRow begins the next group.
-	row(ctx context.Context, p part, row any) error
-	// file is given a file of the present group.
-	file(ctx context.Context, p part, name string, r io.Reader) error
-	// end is told that a part of the present group is over.
-	end(ctx context.Context, p part) error
+type Taker interface {
+	// Begin is told what the file is.
+	Begin(m *Manifest) error
+	// Row is given a row; a *GroupRow begins the next group.
+	Row(ctx context.Context, p Part, row any) error
+	// File is given a file of the present group.
+	File(ctx context.Context, p Part, name string, r io.Reader) error
+	// End is told that a part of the present group is over.
+	End(ctx context.Context, p Part) error
 }
 
 // reader reads a file, which may be anybody's: what does not have exactly the
@@ -37,7 +37,7 @@ type taker interface {
 type reader struct {
 	in   *meteredReader // as it was sent
 	out  *meteredReader // unpacked
-	to   taker
+	to   Taker
 	most limits
 	tar  *tar.Reader
 	line *bufio.Reader
@@ -50,9 +50,18 @@ type reader struct {
 	touched func(read int64)
 }
 
-// read gives all that is in a file to a taker. progress is told how many bytes of
-// it were read.
-func read(ctx context.Context, in io.Reader, to taker, most limits, progress func(read int64)) (Totals, error) {
+// Read gives all that is in a file to a taker. progress is told how many bytes of
+// it were read. What is wrong with the file is Invalid.
+func Read(ctx context.Context, in io.Reader, to Taker, progress func(read int64)) (Totals, error) {
+	return read(ctx, in, to, usualLimits(), progress)
+}
+
+// Bounded reads on as long as check lets it, which is told how much was read.
+func Bounded(r io.Reader, check func(read int64) error) io.Reader {
+	return &meteredReader{r: r, check: check}
+}
+
+func read(ctx context.Context, in io.Reader, to Taker, most limits, progress func(read int64)) (Totals, error) {
 	r := &reader{in: &meteredReader{r: in}, to: to, most: most, touched: progress}
 	err := r.read(ctx)
 	if r.in.err != nil { // the place where it lies, not the file
@@ -152,11 +161,11 @@ func (r *reader) first() error {
 	if kind.Version != version {
 		return errs.Invalid("The file has version %d of the format; this server reads version %d.", kind.Version, version)
 	}
-	var m manifest
+	var m Manifest
 	if err := decode(text, &m); err != nil {
 		return located(h.Name, 0, err)
 	}
-	return r.to.begin(&m)
+	return r.to.Begin(&m)
 }
 
 // small reads an entry that is held in memory.
@@ -210,13 +219,13 @@ func (r *reader) part(ctx context.Context, h *tar.Header) error {
 		err = r.rows(ctx, h, p)
 	} else {
 		*r.count.of(p)++
-		err = r.to.file(ctx, p, h.Name, fileReader{r})
+		err = r.to.File(ctx, p, h.Name, fileReader{r})
 		if err == nil {
 			_, err = io.Copy(io.Discard, fileReader{r})
 		}
 	}
 	if err == nil {
-		err = r.to.end(ctx, p)
+		err = r.to.End(ctx, p)
 	}
 	return located(h.Name, 0, err)
 }
@@ -236,7 +245,7 @@ func (f fileReader) Read(b []byte) (int, error) {
 
 // place finds out which part of which group an entry is. The names are exactly
 // those that there are, each once and in order; so none leads anywhere else.
-func (r *reader) place(name string) (part, error) {
+func (r *reader) place(name string) (Part, error) {
 	strange := errs.Invalid("%.100q is not a name that an export has at this place.", name)
 	rest, ok := strings.CutPrefix(name, "groups/")
 	number, base, found := strings.Cut(rest, "/")
@@ -244,10 +253,10 @@ func (r *reader) place(name string) (part, error) {
 	if !ok || !found || err != nil || strconv.Itoa(n) != number {
 		return "", strange
 	}
-	p := part(base)
-	if slices.Contains([]string{".png", ".jpg", ".gif", ".webp"}, strings.TrimPrefix(base, string(avatarPart))) && strings.HasPrefix(base, string(avatarPart)) {
-		p = avatarPart
-	} else if p == avatarPart {
+	p := Part(base)
+	if slices.Contains([]string{".png", ".jpg", ".gif", ".webp"}, strings.TrimPrefix(base, string(AvatarPart))) && strings.HasPrefix(base, string(AvatarPart)) {
+		p = AvatarPart
+	} else if p == AvatarPart {
 		return "", strange
 	}
 	rank := slices.Index(parts(), p)
@@ -267,7 +276,7 @@ func (r *reader) place(name string) (part, error) {
 }
 
 // rows reads an entry of rows.
-func (r *reader) rows(ctx context.Context, h *tar.Header, p part) error {
+func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
 	if r.text += h.Size; r.text > r.most.text {
 		return errs.Invalid("the file holds too much text")
 	}
@@ -277,7 +286,7 @@ func (r *reader) rows(ctx context.Context, h *tar.Header, p part) error {
 	for n := 1; ; n++ {
 		line, err := readLine(r.line, &room, r.most.line)
 		if err == io.EOF {
-			if p == groupPart && n != 2 {
+			if p == GroupPart && n != 2 {
 				return errs.Invalid("it does not have one row")
 			}
 			return nil
@@ -288,7 +297,7 @@ func (r *reader) rows(ctx context.Context, h *tar.Header, p part) error {
 				if *count++; r.count.rows() > r.most.rows {
 					return errs.Invalid("the file holds more than %d rows", r.most.rows)
 				}
-				err = r.to.row(ctx, p, row)
+				err = r.to.Row(ctx, p, row)
 			}
 		}
 		if err != nil {
@@ -329,18 +338,18 @@ func located(name string, line int, err error) error {
 		return err
 	}
 	where := name
-	if line > 0 && e.Code != inBatch {
+	if line > 0 && e.Code != InBatch {
 		where += fmt.Sprintf(", line %d", line)
 	}
 	shown := *e.Because(nil)
 	return errs.Invalid("%s: %s", where, shown.Error()).Because(err).Coded(inFile)
 }
 
-// inFile marks an error that says where it is, and inBatch one of several rows,
-// nobody knows of which.
+// inFile marks an error that says where it is. InBatch marks one of a taker that
+// took several rows together, so that nobody knows of which.
 const (
 	inFile  = "in_file"
-	inBatch = "in_batch"
+	InBatch = "in_batch"
 )
 
 // meteredReader counts what was read, and may stop it.

@@ -1,4 +1,7 @@
-package transfer
+// Package archive is the file that a group is exported to: it writes one, entry
+// by entry, and reads what anybody sent for one. What the file looks like is told
+// in docs/group-export.md. It knows nothing of groups beyond that.
+package archive
 
 import (
 	"bytes"
@@ -19,22 +22,23 @@ const (
 	totalsName   = "totals.json"
 )
 
-// part is one of the entries that a group may have, in this order.
-type part string
+// Part is one of the entries that a group may have, in this order.
+type Part string
 
+// The parts.
 const (
-	groupPart     part = "group.ndjson"
-	avatarPart    part = "avatar"
-	labelPart     part = "labels.ndjson"
-	milestonePart part = "milestones.ndjson"
-	boardPart     part = "boards.ndjson"
-	badgePart     part = "badges.ndjson"
-	memberPart    part = "members.ndjson"
-	wikiPart      part = "wiki.bundle"
+	GroupPart     Part = "group.ndjson"
+	AvatarPart    Part = "avatar"
+	LabelPart     Part = "labels.ndjson"
+	MilestonePart Part = "milestones.ndjson"
+	BoardPart     Part = "boards.ndjson"
+	BadgePart     Part = "badges.ndjson"
+	MemberPart    Part = "members.ndjson"
+	WikiPart      Part = "wiki.bundle"
 )
 
-func parts() []part {
-	return []part{groupPart, avatarPart, labelPart, milestonePart, boardPart, badgePart, memberPart, wikiPart}
+func parts() []Part {
+	return []Part{GroupPart, AvatarPart, LabelPart, MilestonePart, BoardPart, BadgePart, MemberPart, WikiPart}
 }
 
 // limits of a file guard against one that unpacks to more than anybody means to
@@ -58,16 +62,16 @@ func usualLimits() limits {
 	}
 }
 
-// manifest is the first entry.
-type manifest struct {
+// Manifest is the first entry.
+type Manifest struct {
 	Format     string    `json:"format"`
 	Version    int       `json:"version"`
 	ExportedAt time.Time `json:"exported_at"`
-	Group      origin    `json:"group"`
+	Group      Origin    `json:"group"`
 }
 
-// origin is the group at the top, as it was called where it comes from.
-type origin struct {
+// Origin is the group at the top, as it was called where it comes from.
+type Origin struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
 	FullPath string `json:"full_path"`
@@ -86,21 +90,21 @@ type Totals struct {
 }
 
 // of is the number that counts a part.
-func (t *Totals) of(p part) *int64 {
+func (t *Totals) of(p Part) *int64 {
 	switch p {
-	case groupPart:
+	case GroupPart:
 		return &t.Groups
-	case avatarPart:
+	case AvatarPart:
 		return &t.Avatars
-	case labelPart:
+	case LabelPart:
 		return &t.Labels
-	case milestonePart:
+	case MilestonePart:
 		return &t.Milestones
-	case boardPart:
+	case BoardPart:
 		return &t.Boards
-	case badgePart:
+	case BadgePart:
 		return &t.Badges
-	case memberPart:
+	case MemberPart:
 		return &t.Members
 	}
 	return &t.Wikis
@@ -110,16 +114,18 @@ func (t *Totals) rows() int64 {
 	return t.Groups + t.Labels + t.Milestones + t.Boards + t.Badges + t.Members
 }
 
-type groupRow struct {
+// GroupRow is a group.
+type GroupRow struct {
 	Path        string      `json:"path"`           // from the group at the top, which has none
 	Name        string      `json:"name,omitempty"` // not of the group at the top: it gets a new one
 	Description string      `json:"description"`
 	CreatedAt   time.Time   `json:"created_at"`
 	WikiBranch  string      `json:"wiki_branch,omitempty"`
-	Settings    settingsRow `json:"settings"`
+	Settings    SettingsRow `json:"settings"`
 }
 
-type settingsRow struct {
+// SettingsRow are the settings of a group.
+type SettingsRow struct {
 	ProjectCreationLevel             string `json:"project_creation_level"`
 	SubgroupCreationLevel            string `json:"subgroup_creation_level"`
 	RequestAccessEnabled             bool   `json:"request_access_enabled"`
@@ -137,7 +143,8 @@ type settingsRow struct {
 	OnlyAllowMergeIfPipelineSucceeds bool   `json:"only_allow_merge_if_pipeline_succeeds"`
 }
 
-type labelRow struct {
+// LabelRow is a label.
+type LabelRow struct {
 	Name        string    `json:"name"`
 	Color       string    `json:"color"`
 	Description string    `json:"description"`
@@ -145,7 +152,8 @@ type labelRow struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-type milestoneRow struct {
+// MilestoneRow is a milestone.
+type MilestoneRow struct {
 	IID         int64     `json:"iid"`
 	Title       string    `json:"title"`
 	Description string    `json:"description"`
@@ -156,67 +164,71 @@ type milestoneRow struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// reference names a label or milestone. Group is the number of the directory that
+// Reference names a label or milestone. Group is the number of the directory that
 // has it, or 0 when it belongs to a group above all in the file.
-type reference struct {
+type Reference struct {
 	Group int    `json:"group"`
 	Title string `json:"title"`
 }
 
-type personRow struct {
+// PersonRow is somebody, whom the digest of his address tells apart.
+type PersonRow struct {
 	Username string `json:"username"`
 	Name     string `json:"name"`
 	Email    string `json:"email_sha256,omitempty"`
 }
 
-type boardRow struct {
+// BoardRow is a board with its lists.
+type BoardRow struct {
 	Name        string     `json:"name"`
 	HideBacklog bool       `json:"hide_backlog_list"`
 	HideClosed  bool       `json:"hide_closed_list"`
-	Milestone   *reference `json:"milestone,omitempty"`
-	Assignee    *personRow `json:"assignee,omitempty"`
+	Milestone   *Reference `json:"milestone,omitempty"`
+	Assignee    *PersonRow `json:"assignee,omitempty"`
 	Weight      *int64     `json:"weight,omitempty"`
 	Labels      []string   `json:"labels,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
-	Lists       []listRow  `json:"lists,omitempty"`
+	Lists       []ListRow  `json:"lists,omitempty"`
 }
 
-// listRow has one of the three.
-type listRow struct {
-	Label     *reference `json:"label,omitempty"`
-	Milestone *reference `json:"milestone,omitempty"`
-	Assignee  *personRow `json:"assignee,omitempty"`
+// ListRow has one of the three.
+type ListRow struct {
+	Label     *Reference `json:"label,omitempty"`
+	Milestone *Reference `json:"milestone,omitempty"`
+	Assignee  *PersonRow `json:"assignee,omitempty"`
 }
 
-type badgeRow struct {
+// BadgeRow is a badge.
+type BadgeRow struct {
 	Name      string    `json:"name"`
 	LinkURL   string    `json:"link_url"`
 	ImageURL  string    `json:"image_url"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-type memberRow struct {
-	personRow
+// MemberRow is a member.
+type MemberRow struct {
+	PersonRow
 	AccessLevel int64     `json:"access_level"`
 	ExpiresAt   string    `json:"expires_at,omitempty"`
 	CreatedAt   time.Time `json:"created_at"`
 }
 
 // newRow makes an empty row of a part; nil for one that has no rows.
-func newRow(p part) any {
+func newRow(p Part) any {
 	switch p {
-	case groupPart:
-		return &groupRow{}
-	case labelPart:
-		return &labelRow{}
-	case milestonePart:
-		return &milestoneRow{}
-	case boardPart:
-		return &boardRow{}
-	case badgePart:
-		return &badgeRow{}
-	case memberPart:
-		return &memberRow{}
+	case GroupPart:
+		return &GroupRow{}
+	case LabelPart:
+		return &LabelRow{}
+	case MilestonePart:
+		return &MilestoneRow{}
+	case BoardPart:
+		return &BoardRow{}
+	case BadgePart:
+		return &BadgeRow{}
+	case MemberPart:
+		return &MemberRow{}
 	}
 	return nil
 }

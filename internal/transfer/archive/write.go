@@ -1,4 +1,4 @@
-package transfer
+package archive
 
 import (
 	"archive/tar"
@@ -13,10 +13,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// writer writes a file entry by entry. The head of an entry tells its size, so
+// Writer writes a file entry by entry. The head of an entry tells its size, so
 // each lies in a file of its own until it is whole; nothing of it is held in
 // memory.
-type writer struct {
+type Writer struct {
 	gzip  *gzip.Writer
 	tar   *tar.Writer
 	spool *os.File
@@ -25,33 +25,43 @@ type writer struct {
 	group int // the number of the directory that is being written
 }
 
-func newWriter(out io.Writer, tempDir string, at time.Time) (*writer, error) {
+// NewWriter begins a file; tempDir has room for an entry, and at is when it is
+// written.
+func NewWriter(out io.Writer, tempDir string, at time.Time) (*Writer, error) {
 	spool, err := os.CreateTemp(tempDir, "export-*")
 	if err != nil {
 		return nil, fmt.Errorf("make room for an entry: %w", err)
 	}
 	_ = os.Remove(spool.Name()) // without a name it can not outlive the process
-	w := &writer{gzip: gzip.NewWriter(out), spool: spool, at: at}
+	w := &Writer{gzip: gzip.NewWriter(out), spool: spool, at: at}
 	w.tar = tar.NewWriter(w.gzip)
 	return w, nil
 }
 
-// manifest writes the first entry.
-func (w *writer) manifest(m manifest) error { return w.object(manifestName, m) }
+// Begin writes the first entry: what the group at the top was called.
+func (w *Writer) Begin(top Origin) error {
+	return w.object(manifestName, Manifest{Format: formatName, Version: version, ExportedAt: w.at.UTC(), Group: top})
+}
 
-// finish writes the last entry and the end of the file.
-func (w *writer) finish() error {
+// Group begins the next group, and gives the number of its directory.
+func (w *Writer) Group() int {
+	w.group++
+	return w.group
+}
+
+// Finish writes the last entry and the end of the file.
+func (w *Writer) Finish() error {
 	if err := w.object(totalsName, w.count); err != nil {
 		return err
 	}
 	return errors.Join(w.tar.Close(), w.gzip.Close())
 }
 
-// close gives back what the writer holds.
-func (w *writer) close() error { return w.spool.Close() }
+// Close gives back what the writer holds.
+func (w *Writer) Close() error { return w.spool.Close() }
 
 // object writes an entry that is one JSON object, on several lines.
-func (w *writer) object(name string, v any) error {
+func (w *Writer) object(name string, v any) error {
 	return w.entry(name, func(out io.Writer) (bool, error) {
 		e := json.NewEncoder(out)
 		e.SetEscapeHTML(false)
@@ -60,9 +70,9 @@ func (w *writer) object(name string, v any) error {
 	})
 }
 
-// rows writes a part of the present group that has a row for each call of add.
+// Rows writes a part of the present group that has a row for each call of add.
 // One without any has no entry.
-func (w *writer) rows(p part, fill func(add func(row any) error) error) error {
+func (w *Writer) Rows(p Part, fill func(add func(row any) error) error) error {
 	return w.entry(w.name(string(p)), func(out io.Writer) (bool, error) {
 		e := json.NewEncoder(out)
 		e.SetEscapeHTML(false)
@@ -76,9 +86,9 @@ func (w *writer) rows(p part, fill func(add func(row any) error) error) error {
 	})
 }
 
-// file writes a part of the present group that is a file of its own; there is no
+// File writes a part of the present group that is a file of its own; there is no
 // entry unless fill says so.
-func (w *writer) file(p part, end string, fill func(io.Writer) (bool, error)) error {
+func (w *Writer) File(p Part, end string, fill func(io.Writer) (bool, error)) error {
 	return w.entry(w.name(string(p)+end), func(out io.Writer) (bool, error) {
 		there, err := fill(out)
 		if there {
@@ -89,10 +99,10 @@ func (w *writer) file(p part, end string, fill func(io.Writer) (bool, error)) er
 }
 
 // name is that of an entry of the present group.
-func (w *writer) name(part string) string { return fmt.Sprintf("groups/%d/%s", w.group, part) }
+func (w *Writer) name(part string) string { return fmt.Sprintf("groups/%d/%s", w.group, part) }
 
 // entry writes an entry if fill says that there is something in it.
-func (w *writer) entry(name string, fill func(io.Writer) (bool, error)) error {
+func (w *Writer) entry(name string, fill func(io.Writer) (bool, error)) error {
 	if _, err := w.spool.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -117,7 +127,7 @@ func (w *writer) entry(name string, fill func(io.Writer) (bool, error)) error {
 }
 
 // copy writes what lies in the spool as an entry.
-func (w *writer) copy(name string) error {
+func (w *Writer) copy(name string) error {
 	size, err := w.spool.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err

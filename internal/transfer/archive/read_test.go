@@ -1,4 +1,4 @@
-package transfer
+package archive
 
 import (
 	"archive/tar"
@@ -82,7 +82,7 @@ func put(name, text string) []entry {
 
 func inspect(file []byte) (Totals, *inspection, error) {
 	most := limits{line: 4000, groups: 3, rows: 9, people: 2, text: 1 << 20, whole: 2 << 20, small: 4000, free: 64 << 10, growth: 250}
-	look := &inspection{people: map[digest]int64{}, most: most.people}
+	look := &inspection{people: map[Digest]int64{}, most: most.people}
 	count, err := read(context.Background(), bytes.NewReader(file), look, most, func(int64) {})
 	return count, look, err
 }
@@ -213,7 +213,7 @@ func TestSparse(t *testing.T) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w, err := newWriter(&out, t.TempDir(), time.Unix(1700000000, 0))
+	w, err := NewWriter(&out, t.TempDir(), time.Unix(1700000000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,23 +223,23 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	step(w.manifest(manifest{Format: formatName, Version: version}))
+	step(w.Begin(Origin{}))
 	for g := range 3 {
-		w.group++
-		step(w.rows(groupPart, func(add func(any) error) error { return add(groupRow{Path: strings.Repeat("x", g)}) }))
-		step(w.rows(labelPart, func(add func(any) error) error {
+		w.Group()
+		step(w.Rows(GroupPart, func(add func(any) error) error { return add(GroupRow{Path: strings.Repeat("x", g)}) }))
+		step(w.Rows(LabelPart, func(add func(any) error) error {
 			for i := range g {
-				step(add(labelRow{Name: fmt.Sprint(i)}))
+				step(add(LabelRow{Name: fmt.Sprint(i)}))
 			}
 			return nil
 		}))
-		step(w.file(wikiPart, "", func(out io.Writer) (bool, error) {
+		step(w.File(WikiPart, "", func(out io.Writer) (bool, error) {
 			_, err := io.WriteString(out, "text")
 			return g == 1, err
 		}))
 	}
-	step(w.finish())
-	step(w.close())
+	step(w.Finish())
+	step(w.Close())
 	count, _, err := inspect(out.Bytes())
 	if err != nil || count != (Totals{Groups: 3, Labels: 3, Wikis: 1}) {
 		t.Errorf("%+v: %v", count, err)
