@@ -263,8 +263,14 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", twin), Listed: true}
 }
 
-// appoint writes assignees and reviewers, and tells in words who came and went.
-func (s *Service) appoint(ctx context.Context, tx *db.Tx, m *MergeRequest, f Fields) (told []string, err error) {
+// appointment is a change of who has to do with a request, and as what.
+type appointment struct {
+	as plan.People
+	plan.Appointment
+}
+
+// appoint writes assignees and reviewers, and gives what changed of them.
+func (s *Service) appoint(ctx context.Context, tx *db.Tx, m *MergeRequest, f Fields) (done []appointment, err error) {
 	for _, one := range []struct {
 		as   plan.People
 		list *[]int64
@@ -272,15 +278,15 @@ func (s *Service) appoint(ctx context.Context, tx *db.Tx, m *MergeRequest, f Fie
 		if one.list == nil {
 			continue
 		}
-		text, err := s.Plan.Appoint(ctx, tx, m.thing(), one.as, *one.list)
+		a, err := s.Plan.Appoint(ctx, tx, m.thing(), one.as, *one.list)
 		if err != nil {
 			return nil, err
 		}
-		if text != "" {
-			told = append(told, text)
+		if a.Text != "" {
+			done = append(done, appointment{one.as, a})
 		}
 	}
-	return told, dateReviewers(ctx, tx, m.ID, s.Now())
+	return done, dateReviewers(ctx, tx, m.ID, s.Now())
 }
 
 // addVersion writes a new version of a request, of which git is asked afterwards.

@@ -285,15 +285,11 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var ids, people []int64
+	var ids []int64
 	planned := make([]plan.Planned, len(list))
 	for i, m := range list {
-		ids, people, planned[i] = append(ids, m.ID), append(people, m.AuthorID), plan.Planned{ID: m.ID, Milestone: m.MilestoneID}
-		for _, id := range []*int64{m.MergedByID, m.ClosedByID, m.AutoMergeByID} {
-			if id != nil {
-				people = append(people, *id)
-			}
-		}
+		ids = append(ids, m.ID)
+		planned[i] = plan.Planned{ID: m.ID, Milestone: m.MilestoneID, Others: []*int64{&m.AuthorID, m.MergedByID, m.ClosedByID, m.AutoMergeByID}}
 	}
 	plans, err := s.Plan.PlansOf(ctx, plan.MergeKind, planned, plan.Assignees, plan.Reviewers)
 	if err != nil {
@@ -302,11 +298,6 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	threads, err := s.Plan.OpenThreads(ctx, plan.MergeKind, ids...)
 	if err != nil {
 		return err
-	}
-	slices.Sort(people)
-	users, err := s.Users.FindAll(ctx, slices.Compact(people))
-	if err != nil {
-		return fmt.Errorf("people of merge requests: %w", err)
 	}
 	projects, err := s.settings(ctx, list)
 	if err != nil {
@@ -321,16 +312,10 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if err := s.headPipelines(ctx, asked...); err != nil {
 		return err
 	}
-	one := func(id *int64) *user.User {
-		if id == nil {
-			return nil
-		}
-		return users[*id]
-	}
 	for _, m := range list {
 		p := plans[m.ID]
 		m.Labels, m.Milestone, m.Assignees, m.Reviewers = p.Labels, p.Milestone, p.People[plan.Assignees], p.People[plan.Reviewers]
-		m.Author, m.MergedBy, m.ClosedBy, m.AutoMergeBy = users[m.AuthorID], one(m.MergedByID), one(m.ClosedByID), one(m.AutoMergeByID)
+		m.Author, m.MergedBy, m.ClosedBy, m.AutoMergeBy = p.Other(&m.AuthorID), p.Other(m.MergedByID), p.Other(m.ClosedByID), p.Other(m.AutoMergeByID)
 		m.OpenThreads = threads[m.ID]
 		if in := projects[m.ProjectID]; in != nil {
 			m.SquashOnMerge = m.squashes(in, Acceptance{})

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"svc/internal/activity"
@@ -36,29 +35,17 @@ func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *Me
 // reappoint is appoint for a request that is there: those are told whom it
 // concerns.
 func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, f Fields) ([]string, error) {
-	roles := []struct {
-		as    plan.People
-		list  *[]int64
-		event notify.Event
-	}{{plan.Assignees, f.Assignees, notify.ReassignMergeRequest}, {plan.Reviewers, f.Reviewers, notify.ChangeReviewer}}
-	have := make([][]int64, len(roles))
-	for i, r := range roles {
-		var err error
-		if have[i], err = plan.Appointed(ctx, tx, m.thing(), r.as); err != nil {
-			return nil, err
-		}
-	}
-	told, err := s.appoint(ctx, tx, m, f)
+	done, err := s.appoint(ctx, tx, m, f)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range roles {
-		if r.list == nil || slices.Equal(have[i], *r.list) { // appoint has put it in order
-			continue
-		}
-		if err := s.notify(ctx, tx, by.ID, m, r.event, notify.Details{Before: have[i], After: *r.list}); err != nil {
+	events := map[plan.People]notify.Event{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
+	var told []string
+	for _, d := range done {
+		if err := s.notify(ctx, tx, by.ID, m, events[d.as], notify.Details{Before: d.Before, After: d.After}); err != nil {
 			return nil, err
 		}
+		told = append(told, d.Text)
 	}
 	return told, nil
 }
@@ -90,36 +77,9 @@ func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, erro
 	if err := l.s.fill(ctx, m); err != nil {
 		return notify.People{}, err
 	}
-	who, err := l.s.Plan.Followers(ctx, m.thing())
-	if err != nil {
-		return who, err
-	}
-	who.Parts = append(who.Parts, m.AuthorID)
-	for _, u := range m.Assignees {
-		who.Assignees = append(who.Assignees, u.ID)
-	}
-	for _, u := range m.Reviewers {
-		who.Reviewers = append(who.Reviewers, u.ID)
-	}
-	var labels []int64
-	switch a.Event {
-	case notify.NewMergeRequest:
-		who.Text, labels = m.Description, plan.LabelIDs(m.Labels)
-	case notify.ReassignMergeRequest, notify.ChangeReviewer:
-		who.Touched = append(slices.Clone(a.Before), a.After...)
-	case notify.Mention:
-		return notify.People{Mentions: a.Mentioned, Left: who.Left, Quiet: true}, nil
-	case notify.Relabel:
-		labels, who = a.After, notify.People{Left: who.Left, Quiet: true}
-	case notify.NewNote:
-		who.Text, err = l.s.Plan.NoteText(ctx, a)
-	}
-	if err != nil {
-		return who, err
-	}
-	asked, err := l.s.Plan.LabelFollowers(ctx, labels)
-	who.Asked = append(who.Asked, asked...)
-	return who, err
+	return l.s.Plan.Concerned(ctx, a, plan.Told{
+		Thing: m.thing(), AuthorID: m.AuthorID, Description: m.Description, Labels: m.Labels, Assignees: m.Assignees, Reviewers: m.Reviewers,
+	})
 }
 
 // Look implements notify.Source.

@@ -127,21 +127,11 @@ func LabelIDs(list []*Label) (ids []int64) {
 
 // reassign writes who is to do an issue, and has those told whom it concerns.
 func (s *Service) reassign(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, want []int64) (string, error) {
-	have, err := Appointed(ctx, tx, i.thing(), Assignees)
-	if err != nil {
+	done, err := s.Appoint(ctx, tx, i.thing(), Assignees, want)
+	if err != nil || done.Text == "" {
 		return "", err
 	}
-	text, err := s.Appoint(ctx, tx, i.thing(), Assignees, want)
-	if err != nil || text == "" {
-		return text, err
-	}
-	return text, s.tell(ctx, tx, by, i, notify.ReassignIssue, notify.Details{Before: have, After: want})
-}
-
-// Appointed gives who has to do with a thing.
-func Appointed(ctx context.Context, q db.Q, of Thing, as People) ([]int64, error) {
-	found, err := findPeople(ctx, q, of.Kind, as, []int64{of.ID})
-	return found[of.ID], err
+	return done.Text, s.tell(ctx, tx, by, i, notify.ReassignIssue, notify.Details{Before: done.Before, After: done.After})
 }
 
 func dueChange(day string) string {

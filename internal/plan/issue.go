@@ -135,52 +135,18 @@ func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 
 // fillIssues reads what stands beside the rows of issues.
 func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
-	if len(list) == 0 {
-		return nil
+	planned := make([]Planned, len(list))
+	for n, i := range list {
+		planned[n] = Planned{ID: i.ID, Milestone: i.MilestoneID, Others: []*int64{&i.AuthorID, i.ClosedByID}}
 	}
-	var ids, people, goals []int64
-	for _, i := range list {
-		ids, people = append(ids, i.ID), append(people, i.AuthorID)
-		if i.ClosedByID != nil {
-			people = append(people, *i.ClosedByID)
-		}
-		if i.MilestoneID != nil && !slices.Contains(goals, *i.MilestoneID) {
-			goals = append(goals, *i.MilestoneID)
-		}
-	}
-	assignees, err := findPeople(ctx, s.DB, IssueKind, Assignees, ids)
+	plans, err := s.PlansOf(ctx, IssueKind, planned, Assignees)
 	if err != nil {
-		return fmt.Errorf("assignees of issues: %w", err)
-	}
-	for _, of := range assignees {
-		people = append(people, of...)
-	}
-	slices.Sort(people)
-	users, err := s.Users.FindAll(ctx, slices.Compact(people))
-	if err != nil {
-		return fmt.Errorf("people of issues: %w", err)
-	}
-	labels, err := findLabelsOf(ctx, s.DB, IssueKind, ids)
-	if err != nil {
-		return fmt.Errorf("labels of issues: %w", err)
-	}
-	milestones, err := findMilestones(ctx, s.DB, goals)
-	if err != nil {
-		return fmt.Errorf("milestones of issues: %w", err)
+		return err
 	}
 	for _, i := range list {
-		i.Author, i.Labels, i.Assignees = users[i.AuthorID], labels[i.ID], []*user.User{}
-		if i.ClosedByID != nil {
-			i.ClosedBy = users[*i.ClosedByID]
-		}
-		for _, id := range assignees[i.ID] {
-			if u := users[id]; u != nil {
-				i.Assignees = append(i.Assignees, u)
-			}
-		}
-		if i.MilestoneID != nil {
-			i.Milestone = milestones[*i.MilestoneID]
-		}
+		p := plans[i.ID]
+		i.Labels, i.Milestone, i.Assignees = p.Labels, p.Milestone, p.People[Assignees]
+		i.Author, i.ClosedBy = p.Other(&i.AuthorID), p.Other(i.ClosedByID)
 	}
 	return nil
 }

@@ -23,9 +23,6 @@ func inColumn(ctx context.Context, q db.Q, w db.Where, id int64) (bool, error) {
 	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM `+issueTables+w.SQL(), w.Args()...))
 }
 
-// cardPlace is where an issue stands among others, as place says it.
-const cardPlace = `CASE WHEN i.position = 0 THEN i.iid * 1000000 ELSE i.position END`
-
 // placeCard puts an issue of a column between two others of it. Where there is
 // no room the ones behind make some.
 func placeCard(ctx context.Context, tx *db.Tx, w db.Where, id, after, before int64) error {
@@ -36,7 +33,7 @@ func placeCard(ctx context.Context, tx *db.Tx, w db.Where, id, after, before int
 		var at int64
 		one := w
 		one.And(`i.id = ?`, of)
-		err := tx.QueryRowContext(ctx, `SELECT `+cardPlace+` FROM `+issueTables+one.SQL(), one.Args()...).Scan(&at)
+		err := tx.QueryRowContext(ctx, `SELECT `+placed()+` FROM `+issueTables+one.SQL(), one.Args()...).Scan(&at)
 		if errors.Is(err, db.ErrNoRows) {
 			return 0, false, nil
 		}
@@ -70,9 +67,9 @@ func placeCard(ctx context.Context, tx *db.Tx, w db.Where, id, after, before int
 // makeRoom moves those of a column that stand behind a position, from one issue
 // on, further back.
 func makeRoom(ctx context.Context, tx *db.Tx, w db.Where, but, low, from int64) error {
-	w.And(`i.id <> ? AND (`+cardPlace+` > ? OR `+cardPlace+` = ? AND i.id >= ?)`, but, low, low, from)
+	w.And(`i.id <> ? AND (`+placed()+` > ? OR `+placed()+` = ? AND i.id >= ?)`, but, low, low, from)
 	_, err := tx.ExecContext(ctx, `
-		UPDATE issues SET position = (CASE WHEN position = 0 THEN iid * 1000000 ELSE position END) + ?
-		WHERE id IN (SELECT i.id FROM `+issueTables+w.SQL()+`)`, append([]any{gap}, w.Args()...)...)
+		UPDATE issues AS i SET position = (`+placed()+`) + ?
+		WHERE i.id IN (SELECT i.id FROM `+issueTables+w.SQL()+`)`, append([]any{gap}, w.Args()...)...)
 	return err
 }

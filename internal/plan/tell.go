@@ -95,32 +95,48 @@ func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, erro
 	if err := l.s.fillIssues(ctx, i); err != nil {
 		return notify.People{}, err
 	}
-	who, err := l.s.Followers(ctx, i.thing())
+	return l.s.Concerned(ctx, a, Told{Thing: i.thing(), AuthorID: i.AuthorID, Description: i.Description, Labels: i.Labels, Assignees: i.Assignees})
+}
+
+// Told is a thing of which people are told.
+type Told struct {
+	Thing                Thing
+	AuthorID             int64
+	Description          string
+	Labels               []*Label
+	Assignees, Reviewers []*user.User
+}
+
+// Concerned gives whom an act on an issue or merge request concerns.
+func (s *Service) Concerned(ctx context.Context, a *notify.Act, t Told) (notify.People, error) {
+	who, err := s.Followers(ctx, t.Thing)
 	if err != nil {
 		return who, err
 	}
-	who.Parts = append(who.Parts, i.AuthorID)
-	for _, u := range i.Assignees {
+	who.Parts = append(who.Parts, t.AuthorID)
+	for _, u := range t.Assignees {
 		who.Assignees = append(who.Assignees, u.ID)
+	}
+	for _, u := range t.Reviewers {
+		who.Reviewers = append(who.Reviewers, u.ID)
 	}
 	var labels []int64
 	switch a.Event {
-	case notify.NewIssue:
-		who.Text = i.Description
-		labels = LabelIDs(i.Labels)
-	case notify.ReassignIssue:
+	case notify.NewIssue, notify.NewMergeRequest:
+		who.Text, labels = t.Description, LabelIDs(t.Labels)
+	case notify.ReassignIssue, notify.ReassignMergeRequest, notify.ChangeReviewer:
 		who.Touched = append(slices.Clone(a.Before), a.After...)
 	case notify.Mention:
 		return notify.People{Mentions: a.Mentioned, Left: who.Left, Quiet: true}, nil
 	case notify.Relabel:
 		labels, who = a.After, notify.People{Left: who.Left, Quiet: true}
 	case notify.NewNote:
-		who.Text, err = l.s.NoteText(ctx, a)
+		who.Text, err = s.NoteText(ctx, a)
 	}
 	if err != nil {
 		return who, err
 	}
-	asked, err := l.s.LabelFollowers(ctx, labels)
+	asked, err := s.LabelFollowers(ctx, labels)
 	who.Asked = append(who.Asked, asked...)
 	return who, err
 }

@@ -22,12 +22,22 @@ type Plans struct {
 	Labels    []*Label // by name
 	Milestone *Milestone
 	People    map[People][]*user.User
+	Others    map[int64]*user.User // of all things that were asked for
 }
 
 // Planned is a thing whose plans are asked for.
 type Planned struct {
 	ID        int64
 	Milestone *int64
+	Others    []*int64 // users who are to be read along; nil for none
+}
+
+// Other gives one of the users who were to be read along; nil for none.
+func (p *Plans) Other(id *int64) *user.User {
+	if id == nil {
+		return nil
+	}
+	return p.Others[*id]
 }
 
 // PlansOf reads what stands beside the rows of things of a kind.
@@ -39,6 +49,11 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 	var ids, goals, people []int64
 	for _, t := range list {
 		ids = append(ids, t.ID)
+		for _, id := range t.Others {
+			if id != nil {
+				people = append(people, *id)
+			}
+		}
 		plans[t.ID] = &Plans{People: map[People][]*user.User{}}
 		if t.Milestone != nil && !slices.Contains(goals, *t.Milestone) {
 			goals = append(goals, *t.Milestone)
@@ -68,7 +83,7 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 	}
 	for _, t := range list {
 		p := plans[t.ID]
-		p.Labels = labels[t.ID]
+		p.Labels, p.Others = labels[t.ID], users
 		if t.Milestone != nil {
 			p.Milestone = milestones[*t.Milestone]
 		}
@@ -113,24 +128,29 @@ func (s *Service) Able(ctx context.Context, in *project.Project, name string, id
 	return list, nil
 }
 
-// Appoint writes who has to do with a thing, and tells in words who came and
-// went; empty when nothing changes. Those who come are subscribed.
-func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as People, want []int64) (string, error) {
+// Appointment is a change of who has to do with a thing.
+type Appointment struct {
+	Before, After []int64
+	Text          string // tells who came and went; empty when nothing changes
+}
+
+// Appoint writes who has to do with a thing. Those who come are subscribed.
+func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as People, want []int64) (Appointment, error) {
 	found, err := findPeople(ctx, tx, of.Kind, as, []int64{of.ID})
 	if err != nil {
-		return "", err
+		return Appointment{}, err
 	}
 	have := found[of.ID]
 	slices.Sort(want)
 	if slices.Equal(have, want) {
-		return "", nil
+		return Appointment{Before: have, After: want}, nil
 	}
 	if err := savePeople(ctx, tx, of, as, want); err != nil {
-		return "", err
+		return Appointment{}, err
 	}
 	names, err := findUsernames(ctx, tx, append(slices.Clone(have), want...))
 	if err != nil {
-		return "", err
+		return Appointment{}, err
 	}
 	list := func(word string, ids, but []int64) string {
 		var at []string
@@ -146,7 +166,7 @@ func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as People, w
 	}
 	for _, id := range want {
 		if err := joinSubscription(ctx, tx, of, id, s.Now()); err != nil {
-			return "", err
+			return Appointment{}, err
 		}
 	}
 	came, went := "assigned to", "unassigned"
@@ -154,7 +174,7 @@ func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as People, w
 		came, went = "requested review from", "removed review request for"
 	}
 	parts := slices.DeleteFunc([]string{list(came, want, have), list(went, have, want)}, func(part string) bool { return part == "" })
-	return strings.Join(parts, " and "), nil
+	return Appointment{have, want, strings.Join(parts, " and ")}, nil
 }
 
 // Labelling is which labels a thing is to have.
