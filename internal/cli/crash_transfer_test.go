@@ -23,7 +23,7 @@ func TestKilledTransfer(t *testing.T) {
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		env := []string{"SVC_DATA_DIR=" + t.TempDir(), "SVC_DATABASE_URL=" + src.URL}
 		address, process := serve(t, env)
-		k := &killed{t: t, env: env, address: address, process: process, db: source(src, env).Open(t)}
+		k := &mortal{t: t, env: env, address: address, process: process, db: source(src, env).Open(t)}
 		const rows = 5000 // ten transactions
 		var g struct{ ID int64 }
 		k.ask("POST", "/groups", `{"name":"G","path":"g"}`, http.StatusCreated, &g)
@@ -63,8 +63,8 @@ func TestKilledTransfer(t *testing.T) {
 	})
 }
 
-// killed is a server that is killed now and then.
-type killed struct {
+// mortal is a server that is killed now and then.
+type mortal struct {
 	t       *testing.T
 	env     []string
 	address string
@@ -73,7 +73,7 @@ type killed struct {
 }
 
 // again kills the server and starts another one on the same data.
-func (k *killed) again() {
+func (k *mortal) again() {
 	k.t.Helper()
 	if err := k.process.Process.Kill(); err != nil {
 		k.t.Fatal(err)
@@ -83,7 +83,7 @@ func (k *killed) again() {
 	k.address, k.process = serve(k.t, k.env)
 }
 
-func (k *killed) ask(method, path, body string, want int, to any) {
+func (k *mortal) ask(method, path, body string, want int, to any) {
 	k.t.Helper()
 	status, answer := ask(k.t.Context(), method, k.address+"/api/v4"+path, body)
 	if status != want {
@@ -96,7 +96,7 @@ func (k *killed) ask(method, path, body string, want int, to any) {
 	}
 }
 
-func (k *killed) count(query string) (n int) {
+func (k *mortal) count(query string) (n int) {
 	k.t.Helper()
 	if err := k.db.QueryRowContext(k.t.Context(), query).Scan(&n); err != nil {
 		k.t.Fatal(err)
@@ -105,7 +105,7 @@ func (k *killed) count(query string) (n int) {
 }
 
 // until waits for a query to count at least so much.
-func (k *killed) until(what, query string, n int) {
+func (k *mortal) until(what, query string, n int) {
 	k.t.Helper()
 	for range 12_000 {
 		if k.count(query) >= n {
@@ -117,7 +117,7 @@ func (k *killed) until(what, query string, n int) {
 }
 
 // imports sends a file to be made a group of.
-func (k *killed) imports(file, path string) {
+func (k *mortal) imports(file, path string) {
 	k.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
