@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/pages/cert/certtest"
 )
@@ -165,7 +164,7 @@ func TestAutomatic(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		i := newIssuer(t)
-		s := apptest.Start(t, src, apptest.Pages, func(c *config.Config) { c.PagesACMEURL = i.url + "/dir" })
+		s := apptest.Start(t, src, apptest.Pages, apptest.ACME(i.url+"/dir"))
 		i.sites, i.now = s.PagesAddr, s.Clock.Now
 		id := newProject(t, s, root, `{"path":"site","visibility":"public","pages_access_level":"public"}`)
 		s.Publish(t, id, map[string]string{"public/index.html": "Home"})

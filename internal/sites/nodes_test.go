@@ -10,7 +10,6 @@ import (
 
 	"svc/internal/app/apptest"
 	"svc/internal/blob/blobtest"
-	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/pages/cert/certtest"
 )
@@ -21,9 +20,7 @@ func TestNodes(t *testing.T) {
 	t.Parallel()
 	bucket := blobtest.S3(t)
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		stored := func(c *config.Config) {
-			c.BlobURL = config.SecretURL(bucket + "&prefix=" + fmt.Sprint("on-", src.URL != "", "/"))
-		}
+		stored := apptest.Bucket(bucket + "&prefix=" + fmt.Sprint("on-", src.URL != "", "/"))
 		here := apptest.Start(t, src, apptest.Pages, stored)
 		there := here
 		if src.URL != "" {

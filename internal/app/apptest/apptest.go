@@ -95,6 +95,14 @@ func Mail(url string) Option { return func(c *config.Config) { c.SMTPURL = confi
 // ExternalURL sets the address under which users reach the server.
 func ExternalURL(url string) Option { return func(c *config.Config) { c.ExternalURL = url } }
 
+// ACME has certificates of sites issued by a server.
+func ACME(directory string) Option {
+	return func(c *config.Config) { c.PagesACMEURL = directory }
+}
+
+// Bucket keeps uploads in an S3 store.
+func Bucket(url string) Option { return func(c *config.Config) { c.BlobURL = config.SecretURL(url) } }
+
 // Each runs f against a fresh server per kind of database.
 func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()
