@@ -35,10 +35,15 @@ var sealings = map[string][]string{
 	"ci triggerPlace(t.ID)":     {"pipeline_triggers.token"},
 	"errortrack sealedAt(p.ID)": {"error_keys.sealed"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
-	"mail place":          nil, // a letter in the queue
-	"signing place(id)":   {"signing_keys.sealed"},
-	"user halfwayPlace":   nil, // the cookie of one who is about to sign in
-	"user otpPlace(u.ID)": {"users.otp_secret"},
+	"mail place":                             nil, // a letter in the queue
+	"pages d.place()":                        {"pages_domains.private_key"},
+	"pages sealedAt(key)":                    {"pages_acme.value"},
+	"signing place(id)":                      {"signing_keys.sealed"},
+	"sites sessionPlace(host)":               nil, // cookies and addresses of visitors of sites
+	`sites sessionPlace(host) + "/verifier"`: nil,
+	"sites statePlace":                       nil,
+	"user halfwayPlace":                      nil, // the cookie of one who is about to sign in
+	"user otpPlace(u.ID)":                    {"users.otp_secret"},
 }
 
 // TestSealings: what is sealed anywhere is known here, and what of it is stored is
@@ -161,7 +166,11 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 	if _, err := s.Signing.Sign(t.Context(), map[string]any{"sub": "x"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{`UPDATE users SET otp_secret = ? WHERE id = 1`, `UPDATE jobs SET variables = ?`} {
+	for _, statement := range []string{
+		`UPDATE users SET otp_secret = ? WHERE id = 1`, `UPDATE jobs SET variables = ?`,
+		`INSERT INTO pages_domains (project_id, domain, private_key, verification_code, created_at, updated_at) VALUES (1, 'a.example', ?, '', 0, 0)`,
+		`INSERT INTO pages_acme (name, value, size, updated_at) VALUES ('a', ?, 0, 0)`,
+	} {
 		if _, err := s.DB.ExecContext(t.Context(), statement, s.Keys.Seal([]byte("kept"), "anywhere")); err != nil {
 			t.Fatal(err)
 		}
