@@ -94,6 +94,11 @@ token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN give them.`,
 			if addr := s.SSHAddr(); addr != "" {
 				fmt.Fprintf(c.out, "git over SSH listens on %s\n", addr)
 			}
+			for _, addr := range []string{s.PagesAddr(), s.PagesTLSAddr()} {
+				if addr != "" {
+					fmt.Fprintf(c.out, "Pages listen on %s\n", addr)
+				}
+			}
 			a.Log.Info("start", "version", config.Version(), "revision", config.Revision(), "config", a.Config)
 			err = s.Run(cmd.Context())
 			a.Log.Info("stop")

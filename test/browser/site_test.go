@@ -1,0 +1,81 @@
+package browser
+
+import (
+	"encoding/base64"
+	"net"
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestSite publishes a site for members, and looks at it as one who has to sign
+// in on the way: the browser is sent to the server, and comes back to the page
+// where it began. Browsers find every host below localhost on this machine.
+func TestSite(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, c := start(t, "SVC_RUNNER=builtin", "SVC_PAGES_ADDR="+addr, "SVC_PAGES_URL=http://pages.localhost:"+port), launch(t)
+	s.user(t, "ada")
+	s.user(t, "mary")
+	ada, root, stranger := c.open(t, s), c.open(t, s), c.open(t, s)
+	ada.signIn("ada", password)
+	ada.visit("/projects/new")
+	ada.fill("#name", "Site")
+	ada.press("main form button.main")
+	ada.wantPath("/ada/site")
+	const at = "/ada/site/-/pages"
+	ada.visit(at)
+	ada.wantText("Nothing is published yet")
+	ada.screens("pages-empty", at)
+	ada.fill("#domain", "www.example.org")
+	ada.press("form[action$='/domains'] button.main")
+	ada.wantText("The domain has been added.")
+
+	const file = "pages:\n  script:\n    - mkdir public\n    - echo '<title>Ours</title><p>For members' > public/index.html\n  artifacts: {paths: [public]}\n"
+	s.call(t, "POST", "/projects/ada%2Fsite/repository/files/.gitlab-ci.yml", url.Values{
+		"branch": {"main"}, "commit_message": {"Publish"}, "encoding": {"base64"}, "content": {base64.StdEncoding.EncodeToString([]byte(file))},
+	})
+	for range 100 {
+		var published bool
+		ada.visit(at)
+		ada.do(chromedp.Evaluate(`document.body.innerText.includes("1 file")`, &published))
+		if published {
+			break
+		}
+	}
+	ada.wantText("1 file")
+	ada.screens("pages", at)
+	root.signIn("root", rootPassword)
+	root.visit("/admin/pages_domains")
+	root.wantText("www.example.org")
+	root.screens("admin-domains", "/admin/pages_domains")
+
+	site := "http://ada.pages.localhost:" + port + "/site/?from=here"
+	ada.do(chromedp.Navigate(site), chromedp.WaitVisible("p", chromedp.ByQuery))
+	ada.has("p", "For members")
+	var address string
+	ada.do(chromedp.Location(&address))
+	if address != site {
+		t.Errorf("ada is at %s, want %s", address, site)
+	}
+	// Who is not signed in does so on the way.
+	stranger.do(chromedp.Navigate(site), chromedp.WaitVisible("#login", chromedp.ByQuery))
+	stranger.fill("#login", "mary")
+	stranger.fill("#password", password)
+	stranger.do(chromedp.Click("main form button.main", chromedp.ByQuery), chromedp.WaitVisible("body > p", chromedp.ByQuery))
+	stranger.has("h1", "404 Not Found") // it is not for her
+	s.call(t, "POST", "/projects/ada%2Fsite/members", url.Values{"username": {"mary"}, "access_level": {"10"}})
+	stranger.do(chromedp.Navigate(site))
+	stranger.has("p", "For members")
+}
