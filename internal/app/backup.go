@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -94,10 +93,17 @@ func (a *App) Backup(ctx context.Context, o BackupOptions) (*backup.Manifest, er
 }
 
 func (a *App) backup(ctx context.Context, o BackupOptions) (*backup.Manifest, error) {
-	if err := a.checkKey(ctx); err != nil {
+	have, know, err := a.DB.Version(ctx)
+	if err == nil && have > know {
+		err = fmt.Errorf("the database has schema version %d, this program knows %d: run a newer release", have, know)
+	}
+	if err == nil {
+		err = a.checkKey(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	w, err := backup.NewWriter(o.Out, o.Temp)
+	w, err := backup.NewWriter(until{ctx, o.Out}, o.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +124,20 @@ func (a *App) backup(ctx context.Context, o BackupOptions) (*backup.Manifest, er
 		}
 	}
 	return m, w.Finish(m)
+}
+
+// until writes until ctx ends.
+type until struct {
+	ctx context.Context
+	out io.Writer
+}
+
+// Write implements io.Writer.
+func (u until) Write(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.out.Write(p)
 }
 
 // checkKey makes sure that the key is that of the database. One that was never
@@ -208,47 +228,6 @@ func (b *backingUp) note(t db.DumpTable, row []any) {
 	}
 	h.Storage, _ = value("storage").(string)
 	b.held = append(b.held, h)
-}
-
-// files adds what lies in the data directory itself.
-func (b *backingUp) files(ctx context.Context) error {
-	for _, name := range dataFiles() {
-		if name == filepath.Base(b.KeyFile()) && b.WithoutKey {
-			continue
-		}
-		err := filepath.WalkDir(filepath.Join(b.Config.DataDir, name), func(file string, e fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
-				return ctx.Err()
-			}
-			if err != nil {
-				return err
-			}
-			return b.file(file)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *backingUp) file(name string) error {
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed just now
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	rel, err := filepath.Rel(b.Config.DataDir, name)
-	if err != nil {
-		return err
-	}
-	return b.w.AddFrom(path.Join(backupData, filepath.ToSlash(rel)), func(w io.Writer) (backup.Meta, error) {
-		_, err := io.Copy(w, f)
-		return nil, err
-	})
 }
 
 // repositories adds each repository as a bundle.

@@ -18,6 +18,63 @@ import (
 	"svc/internal/errs"
 )
 
+// files adds what lies in the data directory itself. What is a link there may
+// lie elsewhere on the next machine: the content goes into the backup.
+func (b *backingUp) files(ctx context.Context) error {
+	for _, name := range dataFiles() {
+		if name == filepath.Base(b.KeyFile()) && b.WithoutKey {
+			continue
+		}
+		root, err := filepath.EvalSymlinks(filepath.Join(b.Config.DataDir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
+				return ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			return b.file(path.Join(name, filepath.ToSlash(rel)), file)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *backingUp) file(name, from string) error {
+	info, err := os.Stat(from)
+	if err == nil && !info.Mode().IsRegular() { // a link to a directory
+		b.m.Lacks("file " + name)
+		return nil
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(from)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed just now, or a link to nothing
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return b.w.AddFrom(path.Join(backupData, name), func(w io.Writer) (backup.Meta, error) {
+		_, err := io.Copy(w, f)
+		return nil, err
+	})
+}
+
 // liveLogs are the files with the logs of running jobs. They are opened before
 // the moment of the database and read just after it: what a job had written by
 // then is in one of them, also when it has ended since and its file is gone.

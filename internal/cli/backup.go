@@ -84,7 +84,7 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 	m, err := a.Backup(cmd.Context(), o)
 	p.end()
 	if err != nil {
-		return err
+		return interrupted(cmd, err, "backup: interrupted; nothing is left of it")
 	}
 	if file != nil {
 		if err := file.Commit(); err != nil {
@@ -96,6 +96,14 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 	took := time.Since(begun)
 	fmt.Fprintf(say, "%s in %s.\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))
 	return nil
+}
+
+// interrupted says in a few words what the end of the context has caused.
+func interrupted(cmd *cobra.Command, err error, text string) error {
+	if cmd.Context().Err() != nil && errors.Is(err, cmd.Context().Err()) {
+		return errors.New(text)
+	}
+	return err
 }
 
 func nameOf(name string) string {
@@ -116,7 +124,7 @@ func (c *command) tellParts(say io.Writer, m *backup.Manifest) {
 	}
 	_ = w.Flush() // it goes to the same place as all that is said
 	for _, what := range m.Missing {
-		fmt.Fprintf(say, "  not there any more, deleted meanwhile: %s\n", what)
+		fmt.Fprintf(say, "  not in it, as it was not there any more: %s\n", what)
 	}
 	if m.MissingMore > 0 {
 		fmt.Fprintf(say, "  and %d more\n", m.MissingMore)
@@ -169,11 +177,8 @@ release is refused.`,
 			p := newProgress(c.out)
 			m, err := app.Restore(cmd.Context(), cfg, args[0], p.tell)
 			p.end()
-			if errors.Is(err, cmd.Context().Err()) && err != nil {
-				return errors.New("restore: interrupted; what was restored so far is removed again")
-			}
 			if err != nil {
-				return err
+				return interrupted(cmd, err, "restore: interrupted; what was restored so far is removed again")
 			}
 			fmt.Fprintf(c.out, "Restored the installation as it was at %s:\n", moment(m.CreatedAt))
 			c.tellParts(c.out, m)

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,9 @@ func TestBackup(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(from.data, name)), 0o700), os.WriteFile(filepath.Join(from.data, name), []byte(name), 0o600)); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := errors.Join(os.Rename(filepath.Join(from.data, "ci_templates"), filepath.Join(second+"-templates")), os.Symlink(second+"-templates", filepath.Join(from.data, "ci_templates"))); err != nil {
+			t.Fatal(err)
 		}
 		checkDataDir(t, from.data)
 		file := filepath.Join(t.TempDir(), "backup.tar")
@@ -249,6 +253,36 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Parallel()
 		restoreIntoPlaces(t, good)
 	})
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) { interruptRestore(t, src, good) })
+	})
+}
+
+// interruptRestore ends it in the middle: nothing is left.
+func interruptRestore(t *testing.T, src dbtest.Source, good string) {
+	dir := t.TempDir()
+	cfg := config.Config{DataDir: filepath.Join(dir, "data"), DatabaseURL: config.SecretURL(src.URL), Storages: map[string]string{"default": filepath.Join(dir, "repositories")}}
+	for _, at := range []string{"checking", "database: access_tokens", "database: users"} {
+		ctx, stop := context.WithCancel(t.Context())
+		_, err := app.Restore(ctx, cfg, good, func(format string, args ...any) {
+			if strings.HasPrefix(fmt.Sprintf(format, args...), at) {
+				stop()
+			}
+		})
+		stop()
+		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "could not be removed") {
+			t.Errorf("%s: %v", at, err)
+		}
+		if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+			t.Errorf("%s: something is left: %v %v", at, list, err)
+		}
+		if src.URL != "" {
+			if err := src.Open(t).Empty(t.Context()); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+		}
+	}
 }
 
 // restoreIntoPlaces tries places where something is.

@@ -44,7 +44,12 @@ func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpT
 	if err := d.loadAll(ctx, tables); err != nil {
 		return err
 	}
-	return d.Migrate(ctx)
+	if err := d.Migrate(ctx); err != nil || d.kind == sqliteKind {
+		return err
+	}
+	// Until PostgreSQL has looked at the tables it takes them for empty.
+	_, err = d.writer.db.ExecContext(ctx, `ANALYZE`)
+	return err
 }
 
 // Empty returns an error that names what there is in a database that should
