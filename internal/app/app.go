@@ -100,6 +100,8 @@ type Options struct {
 	LetterPause time.Duration
 	// LookupTXT is the DNS; nil is the one of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
+	// Pulse is how often nodes tell each other that they live; 0 is the usual time.
+	Pulse time.Duration
 	// Moves changes how repositories are moved.
 	Moves repo.MoveOptions
 }
@@ -157,7 +159,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		return err
 	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})
-	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log})
+	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log, Pulse: o.Pulse})
 	a.Mail = mail.New(mail.Deps{
 		URL: string(a.Config.SMTPURL), Queue: a.Queue, Keys: a.Keys, Log: a.Log, Now: a.now,
 		Name: a.Config.ServiceName, Host: cmp.Or(a.host(), "localhost"),

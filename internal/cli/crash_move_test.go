@@ -12,80 +12,100 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/app"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
 	"svc/internal/repo"
 )
 
-// killedMoves has the server end itself without a word at a step of a storage
-// move.
-func killedMoves() repo.MoveOptions {
+// quickly is a server whose moves and nodes do not wait for long, and that ends
+// itself without a word at a step of a storage move.
+func quickly() app.Options {
 	at := os.Getenv("SVC_TEST_KILL_AT")
-	return repo.MoveOptions{Quiet: 10 * time.Millisecond, Step: func(name string) {
+	if at == "" {
+		return app.Options{}
+	}
+	return app.Options{Pulse: 200 * time.Millisecond, Moves: repo.MoveOptions{Quiet: 10 * time.Millisecond, Step: func(name string) {
 		if name == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // it does not come back from there
 		}
-	}}
+	}}}
 }
 
 // TestKilledMoves kills the server at each step of a storage move: the next one
-// goes on with it, and in the end the repository lies at its new place, whole
-// and open for everybody.
+// goes on with it, and in the end the repository lies at one place, whole and
+// open for everybody.
 func TestKilledMoves(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		data, second := t.TempDir(), t.TempDir()
-		env := []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + src.URL, "SVC_STORAGES=second=" + second}
-		steps := []string{"start", "copy", "verify", "switch", "leave", "clean", "finish"}
-		if src.URL != "" { // a node is believed dead after some pulses only
-			steps = []string{"switch"}
+		data, second, third := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(third, nil, 0o600); err != nil { // a storage that nothing can be copied to
+			t.Fatal(err)
 		}
-		var id int64
-		for i, step := range steps {
-			at := append(slices.Clip(env), "SVC_TEST_KILL_AT="+step)
-			if i > 0 { // it goes on before anybody asks it
-				dies(t, server(at), step)
-				continue
-			}
-			address, process := serve(t, at)
-			id = makeProject(t, address, "p")
-			file(t, address, id, "first")
-			status, answer := ask(t.Context(), "POST", fmt.Sprintf("%s/api/v4/projects/%d/repository_storage_moves", address, id), `{"destination_storage_name":"second"}`)
-			if status != 201 {
-				t.Fatalf("move: %d %s", status, answer)
-			}
-			killed(t, process.Wait(), step)
+		env := []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + src.URL, "SVC_STORAGES=second=" + second + ",third=" + third}
+		until := func(step string) []string { return append(slices.Clip(env), "SVC_TEST_KILL_AT="+step) }
+		address, process := serve(t, until("start"))
+		id := makeProject(t, address, "p")
+		file(t, address, id, "first")
+		move(t, address, id, "second")
+		killed(t, process.Wait(), "start")
+		for _, step := range []string{"copy", "verify", "switch", "leave", "clean", "finish"} { // it goes on before anybody asks it
+			dies(t, server(until(step)), step)
 		}
-		address, process := serve(t, env)
-		state := ""
-		for range 600 {
-			_, answer := ask(t.Context(), "GET", fmt.Sprintf("%s/api/v4/projects/%d/repository_storage_moves", address, id), "")
-			var list []struct{ State string }
-			if err := json.Unmarshal([]byte(answer), &list); err != nil || len(list) != 1 {
-				t.Fatalf("%v: %s", err, answer)
-			}
-			if state = list[0].State; state == "finished" || state == "failed" {
-				break
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		if state != "finished" {
-			t.Errorf("the move is %q", state)
-		}
+		address, process = serve(t, until("fail"))
+		ends(t, address, id, "finished")
 		file(t, address, id, "second")
 		path := filepath.Join("projects", fmt.Sprintf("%02x", id%256), fmt.Sprintf("%d.git", id))
-		if out, err := gittest.Command(filepath.Join(second, path), "fsck", "--full", "--strict").CombinedOutput(); err != nil {
-			t.Errorf("it is broken: %v: %s", err, out)
-		}
-		if n := gittest.Run(t, filepath.Join(second, path), "rev-list", "--count", "main"); n != "2" {
-			t.Errorf("it has %s commits", n)
-		}
 		if _, err := os.Stat(filepath.Join(data, "repositories", path)); err == nil {
 			t.Error("it is at its old place as well")
 		}
+		move(t, address, id, "third")
+		killed(t, process.Wait(), "fail")
+		address, process = serve(t, until("none"))
+		ends(t, address, id, "failed")
+		file(t, address, id, "third")
+		if out, err := gittest.Command(filepath.Join(second, path), "fsck", "--full", "--strict").CombinedOutput(); err != nil {
+			t.Errorf("it is broken: %v: %s", err, out)
+		}
+		if n := gittest.Run(t, filepath.Join(second, path), "rev-list", "--count", "main"); n != "3" {
+			t.Errorf("it has %s commits", n)
+		}
+		for _, root := range []string{filepath.Join(data, "repositories"), second} {
+			if left, err := filepath.Glob(filepath.Join(root, "projects", "*", "*+*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		}
 		stop(t, process)
 	})
+}
+
+func move(t *testing.T, address string, project int64, to string) {
+	t.Helper()
+	status, answer := ask(t.Context(), "POST", fmt.Sprintf("%s/api/v4/projects/%d/repository_storage_moves", address, project), `{"destination_storage_name":"`+to+`"}`)
+	if status != 201 && status != 0 { // it may be killed before it answers
+		t.Fatalf("move: %d %s", status, answer)
+	}
+}
+
+// ends waits until the newest move of a project is over.
+func ends(t *testing.T, address string, project int64, want string) {
+	t.Helper()
+	for range 600 {
+		_, answer := ask(t.Context(), "GET", fmt.Sprintf("%s/api/v4/projects/%d/repository_storage_moves", address, project), "")
+		var list []struct{ State string }
+		if err := json.Unmarshal([]byte(answer), &list); err != nil || len(list) == 0 {
+			t.Fatalf("%v: %s", err, answer)
+		}
+		switch list[0].State {
+		case want:
+			return
+		case "finished", "failed", "cleanup failed":
+			t.Fatalf("want it %s: %s", want, answer)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("the move does not become %s", want)
 }
 
 // dies runs a server until it is killed.

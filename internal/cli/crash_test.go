@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"svc/internal/app"
 	"svc/internal/cli"
 	"svc/internal/db/dbtest"
 )
@@ -24,7 +23,7 @@ import (
 // to kill.
 func TestMain(m *testing.M) {
 	if os.Getenv("SVC_TEST_SERVE") != "" {
-		os.Exit(cli.MainWith(app.Options{Moves: killedMoves()}, []string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(cli.MainWith(quickly(), []string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

@@ -8,6 +8,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -38,6 +39,9 @@ type Deps struct {
 	Workers int
 	// Now is the clock; nil means that of the database.
 	Now func() time.Time
+	// Pulse is how often nodes tell each other that they live; 0 is the usual
+	// time.
+	Pulse time.Duration
 }
 
 // Queue keeps work and runs it. Its methods are safe for concurrent use, but
@@ -88,7 +92,7 @@ func New(d Deps) *Queue {
 		handlers: map[string]handler{},
 		lanes:    map[string]int{defaultLane: d.Workers},
 		every:    map[string]periodic{},
-		pulse:    pulse,
+		pulse:    cmp.Or(d.Pulse, pulse),
 		poll:     poll,
 	}
 	if d.Workers <= 0 {
