@@ -2,14 +2,19 @@ package api_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/db/dbtest"
+	"svc/internal/git"
 	"svc/internal/git/gittest"
 )
 
@@ -48,9 +53,10 @@ func TestStorageMoves(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		stops, goes := make(chan string), make(chan bool)
-		gated := true
+		var gated atomic.Bool
+		gated.Store(true)
 		s.Moves.Step = func(name string) {
-			if name == "switch" && gated {
+			if (name == "switch" || name == "clean") && gated.Load() {
 				stops <- name
 				<-goes
 			}
@@ -61,6 +67,7 @@ func TestStorageMoves(t *testing.T) {
 		g := group(t, s, alice, "top", "")
 		at := fmt.Sprintf("/projects/%d", p)
 		s.Check(t, apptest.Call{Do: "POST " + at + "/wikis", As: alice, JSON: `{"title":"home","content":"wiki"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/branches", As: alice, JSON: `{"branch":"side","ref":"main"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/wikis", g), As: alice, JSON: `{"title":"home","content":"ours"}`, Status: 201})
 		snip := made(t, s, alice, "POST /snippets", `{"title":"snip","content":"snippet","file_name":"a.txt","visibility":"private"}`)
 		moves := at + "/repository_storage_moves"
@@ -86,25 +93,39 @@ func TestStorageMoves(t *testing.T) {
 		work := gittest.New(t)
 		work.Commit(gittest.Commit{Branch: "main", Root: true, Changes: []gittest.Change{{Path: "x", Content: "y"}}})
 		remote := strings.Replace(s.URL, "http://", "http://alice:"+alice+"@", 1) + "/alice/p"
-		for _, to := range []string{remote + ".git", remote + ".wiki.git"} {
-			out, err := gittest.Command(work.Path, "push", to, "main:refs/heads/other").CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "it is being moved to another storage") {
-				t.Errorf("a push to %s: %v\n%s", to, err, out)
+		refused := func() {
+			t.Helper()
+			for _, to := range []string{remote + ".git", remote + ".wiki.git"} {
+				out, err := gittest.Command(work.Path, "push", to, "main:refs/heads/other").CombinedOutput()
+				if err == nil || !strings.Contains(string(out), "it is being moved to another storage") {
+					t.Errorf("a push to %s: %v\n%s", to, err, out)
+				}
 			}
 		}
+		refused()
 		s.Table(t, []apptest.Call{
 			{Name: "twice", Do: "POST " + moves, As: root, Status: 400, Want: `{"message":{"project":["is read-only"]}}`},
 			{Name: "no commit", Do: "POST " + at + "/repository/files/a.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 403},
 			{Name: "no branch", Do: "POST " + at + "/repository/branches", As: alice, JSON: `{"branch":"x","ref":"main"}`, Status: 403},
 			{Name: "no page", Do: "POST " + at + "/wikis", As: alice, JSON: `{"title":"x","content":"x"}`, Status: 403},
-			{Name: "no default branch", Do: "PUT " + at, As: alice, JSON: `{"default_branch":"none"}`, Status: 400},
+			{Name: "no default branch", Do: "PUT " + at, As: alice, JSON: `{"default_branch":"main"}`, Status: 200},
+			{Name: "no other default branch", Do: "PUT " + at, As: alice, JSON: `{"default_branch":"side"}`, Status: 503},
 			{Name: "reads", Do: "GET " + at + "/repository/files/README.md/raw", As: alice, Status: 200},
 			{Name: "reads the wiki", Do: "GET " + at + "/wikis/home", As: alice, Status: 200},
 			{Name: "an issue", Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"x"}`, Status: 201},
 			{Name: "under way", Do: fmt.Sprintf("GET %s/%d", moves, id), As: root, Status: 200, Want: `{"state":"started"}`},
 		})
 		gittest.Run(t, work.Path, "fetch", "-q", remote+".git", "main")
-		gated = false
+		goes <- true
+		<-stops
+		// At its new place it stays read-only until the old one is removed.
+		refused()
+		s.Table(t, []apptest.Call{
+			{Name: "not yet over", Do: fmt.Sprintf("GET %s/%d", moves, id), As: root, Status: 200, Want: `{"state":"replicated"}`},
+			{Name: "still no commit", Do: "POST " + at + "/repository/files/a.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 403},
+			{Name: "still reads", Do: "GET " + at + "/repository/files/README.md/raw", As: alice, Status: 200},
+		})
+		gated.Store(false)
 		goes <- true
 		finished(t, s)
 		s.Table(t, []apptest.Call{
@@ -214,8 +235,99 @@ func TestStorageMoveFails(t *testing.T) {
 	}, apptest.Storages)
 }
 
-// TestStorageMoveBesideOthers moves what another node has just read: that one
-// goes on at the new place, and the old one goes when it has let go.
+// TestStorageMoveOfDeleted: what goes for good while it is moved leaves nothing
+// anywhere.
+func TestStorageMoveOfDeleted(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		root := apptest.RootToken
+		p := newProject(t, s, root, "p", `,"initialize_with_readme":true`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/wikis", p), As: root, JSON: `{"title":"home","content":"wiki"}`, Status: 201})
+		snip := made(t, s, root, "POST /snippets", `{"title":"snip","content":"snippet","file_name":"a.txt","visibility":"private"}`)
+		stops, goes := make(chan bool), make(chan bool)
+		s.Moves.Step = func(name string) {
+			if name == "switch" {
+				stops <- true
+				<-goes
+			}
+		}
+		for _, one := range []struct{ table, at string }{{"projects", fmt.Sprintf("/projects/%d", p)}, {"snippets", fmt.Sprintf("/snippets/%d", snip)}} {
+			var begun struct{ ID int64 }
+			s.Check(t, apptest.Call{Do: "POST " + one.at + "/repository_storage_moves", As: root, JSON: `{"destination_storage_name":"second"}`, Status: 201}).JSON(t, &begun)
+			<-stops
+			s.Send(t, apptest.Call{Do: "DELETE " + one.at, As: root})
+			within(t, func() bool { return rows(t, s, "SELECT count(*) FROM "+one.table) == 0 })
+			goes <- true
+			finished(t, s)
+			if n := rows(t, s, "SELECT count(*) FROM storage_moves WHERE state = 'failed' AND error = 'it was deleted' AND id = "+fmt.Sprint(begun.ID)); n != 1 {
+				t.Errorf("%s: the move did not fail", one.table)
+			}
+			within(t, func() bool {
+				return len(bare(t, s, "default")) == 0 || one.table == "projects" && len(bare(t, s, "default")) == 1
+			})
+			if left := bare(t, s, "second"); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		}
+	}, apptest.Storages)
+}
+
+func rows(t *testing.T, s *apptest.Server, query string) (n int) {
+	t.Helper()
+	if err := s.DB.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// within waits until something is so.
+func within(t *testing.T, so func() bool) {
+	t.Helper()
+	for range 1000 {
+		if so() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("it does not come to be")
+}
+
+// TestStorageMoveSlowReader: one who reads on and on at the old place keeps it,
+// but nobody from writing to the new one.
+func TestStorageMoveSlowReader(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.Moves.Patience = 10 * time.Millisecond
+		root := apptest.RootToken
+		p := newProject(t, s, root, "p", `,"initialize_with_readme":true`)
+		at := fmt.Sprintf("/projects/%d", p)
+		old := filepath.Join(s.Config.Storages["default"], bare(t, s, "default")[0])
+		in, more := io.Pipe() // a client that says nothing
+		var reads sync.WaitGroup
+		reads.Go(func() { _ = s.Git.Repo(old).UploadPack(t.Context(), in, io.Discard, git.ServeOptions{}) })
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: root, JSON: `{"destination_storage_name":"second"}`, Status: 201})
+		within(t, func() bool {
+			return rows(t, s, "SELECT count(*) FROM projects WHERE storage = 'second' AND NOT read_only") == 1
+		})
+		s.Table(t, []apptest.Call{
+			{Name: "not over", Do: "GET " + at + "/repository_storage_moves", As: root, Status: 200, Want: `[{"state":"replicated"}]`},
+			{Name: "writes", Do: "POST " + at + "/repository/files/a.txt", As: root, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 201},
+			{Name: "no other move", Do: "POST " + at + "/repository_storage_moves", As: root, JSON: `{"destination_storage_name":"default"}`, Status: 400, Want: `{"message":{"project":["is being moved already"]}}`},
+		})
+		if _, err := os.Stat(old); err != nil {
+			t.Error("the old place was taken away from one who reads it")
+		}
+		more.Close()
+		reads.Wait()
+		finished(t, s)
+		if left := bare(t, s, "default"); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}, apptest.Storages)
+}
+
+// TestStorageMoveBesideOthers moves to and fro what two nodes read all the time:
+// no reader notices, and no node writes while it goes.
 func TestStorageMoveBesideOthers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -224,25 +336,102 @@ func TestStorageMoveBesideOthers(t *testing.T) {
 		if src.URL != "" { // with the embedded database there is one node
 			b = apptest.Start(t, src, apptest.Beside(t, a))
 		}
+		stops, goes := make(chan bool), make(chan bool)
+		for _, s := range []*apptest.Server{a, b} {
+			s.Moves.Quiet = time.Second // a busy machine lets a reader wait before it begins
+			s.Moves.Step = func(name string) {
+				if name == "switch" {
+					stops <- true
+					<-goes
+				}
+			}
+		}
 		_, alice := a.User(t, "alice")
 		p := newProject(t, a, alice, "p", `,"initialize_with_readme":true`)
 		at := fmt.Sprintf("/projects/%d", p)
-		read := apptest.Call{Do: "GET " + at + "/repository/files/README.md/raw", As: alice, Status: 200}
-		b.Check(t, read)
-		a.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: apptest.RootToken, JSON: `{"destination_storage_name":"second"}`, Status: 201})
-		for over := false; !over; {
-			b.Check(t, read)
-			var n int
-			if err := a.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM storage_moves WHERE state <> 'finished'`).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-			over = n == 0
+		write := func(s *apptest.Server, name string) int {
+			return s.Send(t, apptest.Call{Do: "POST " + at + "/repository/files/" + name, As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`}).Status
 		}
-		b.Check(t, read)
-		b.Check(t, apptest.Call{Do: "POST " + at + "/repository/files/b.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`, Status: 201})
-		a.Check(t, apptest.Call{Do: "GET " + at + "/repository/files/b.txt/raw?ref=main", As: alice, Status: 200})
+		over := make(chan bool)
+		var readers sync.WaitGroup
+		reads := make([]int, 4)
+		for i, read := range []func() error{
+			func() error { return fetched(t, b, at+"/repository/files/README.md/raw", alice) },
+			func() error { return fetched(t, a, at+"/repository/archive.tar.gz", alice) },
+			func() error { return cloned(t, b, alice) },
+			func() error { return fetched(t, b, at+"/repository/commits?ref_name=main", alice) },
+		} {
+			readers.Go(func() {
+				for {
+					select {
+					case <-over:
+						return
+					case <-time.After(20 * time.Millisecond):
+					}
+					if err := read(); err != nil {
+						t.Errorf("reader %d, after %d reads: %v", i, reads[i], err)
+						return
+					}
+					reads[i]++
+				}
+			})
+		}
+		for turn, to := range []string{"second", "default", "second"} {
+			a.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: apptest.RootToken, JSON: `{"destination_storage_name":"` + to + `"}`, Status: 201})
+			<-stops
+			for _, s := range []*apptest.Server{a, b} {
+				if status := write(s, "never"); status != 403 && status != 503 { // by what the node knows of it, or by the row
+					t.Errorf("a write while it goes: %d", status)
+				}
+			}
+			goes <- true
+			finished(t, a)
+			for i, s := range []*apptest.Server{a, b} {
+				within(t, func() bool { return write(s, fmt.Sprintf("%d-%d", turn, i)) == 201 }) // the other node may hear of it late
+			}
+		}
+		close(over)
+		readers.Wait()
+		for i, n := range reads {
+			if n < 3 {
+				t.Errorf("reader %d has read %d times only", i, n)
+			}
+		}
 		if left := bare(t, a, "default"); len(left) != 0 {
 			t.Errorf("left behind: %v", left)
 		}
+		there := gittest.At(t, filepath.Join(a.Config.Storages["second"], bare(t, a, "second")[0]))
+		there.Git("fsck", "--strict", "--full")
 	})
+}
+
+// fetched reads a thing whole.
+func fetched(t *testing.T, s *apptest.Server, path, token string) error {
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/api/v4"+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Private-Token", token)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != 200 {
+		err = fmt.Errorf("%s: %s", res.Status, text)
+	}
+	return err
+}
+
+func cloned(t *testing.T, s *apptest.Server, token string) error {
+	dir, err := os.MkdirTemp(t.TempDir(), "")
+	if err != nil {
+		return err
+	}
+	out, err := gittest.Command(dir, "clone", "-q", strings.Replace(s.URL, "http://", "http://alice:"+token+"@", 1)+"/alice/p.git", ".").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }

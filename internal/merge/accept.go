@@ -32,8 +32,9 @@ type Acceptance struct {
 
 // Merge merges a request, or with Auto has it merged when its pipeline has
 // succeeded: those may who may merge into the target branch. NotFound;
-// Unauthorized; NotAllowed when it is not ready; Unprocessable when git can not
-// merge it; Conflict when its head is another.
+// Unauthorized; Forbidden while the repository is being moved; NotAllowed when it
+// is not ready; Unprocessable when git can not merge it; Conflict when its head is
+// another.
 func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, a Acceptance) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	if err := in.Changeable(); err != nil {
+	if err := in.Writable(); err != nil {
 		return nil, err
 	}
 	if err := s.complete(ctx, by, in, m); err != nil {

@@ -134,9 +134,9 @@ func (s *Service) findIssue(ctx context.Context, by actor.Actor, in *project.Pro
 }
 
 // ignoreRefusal leaves faults: what somebody may not do, or is not there, is
-// left out.
+// left out. A repository that is being moved is there again soon.
 func ignoreRefusal(err error) error {
-	if errs.KindOf(err) != 0 {
+	if errs.KindOf(err) != 0 && !errors.Is(err, project.ErrMoving) {
 		return nil
 	}
 	return err

@@ -364,7 +364,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 		}
 		if m.Status.Detailed == NeedsRebase {
 			err := s.requireRebase(ctx, by, m)
-			if m.CanRebase = err == nil; ignoreRefusal(err) != nil {
+			if m.CanRebase = err == nil; err != nil && errs.KindOf(err) == 0 {
 				return err
 			}
 		}
@@ -384,8 +384,8 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 		}
 	}
 	err := s.collect(ctx, m.ID)
-	if errs.Is(err, errs.KindUnavailable) {
-		return nil // the repository is being moved: readers see what was before, and the queue comes back to it
+	if errors.Is(err, project.ErrMoving) {
+		return nil // readers see what was before, and the queue comes back to it
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -64,15 +65,18 @@ func (p *Project) readable(by actor.Actor) error {
 	return enough(by, p.Access.Level(), Reporter)
 }
 
-// BeingMoved is what everybody is told who would write to a repository that
-// goes to another storage.
+// ErrMoving is behind every refusal to write to a repository that goes to another
+// storage. Work in the background that meets it is to come again.
+var ErrMoving = errors.New("it is being moved")
+
+// BeingMoved is what everybody is told then.
 const BeingMoved = "The repository is temporarily read-only: it is being moved to another storage. Please try again later."
 
 // Writable refuses who would write to the repository of a project that is
 // archived, or while it is moved to another storage: Forbidden.
 func (p *Project) Writable() error {
 	if p.ReadOnly && !p.Archived {
-		return errs.Forbidden(BeingMoved)
+		return errs.Forbidden(BeingMoved).Because(ErrMoving)
 	}
 	return p.Changeable()
 }

@@ -80,6 +80,14 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 	if err != nil || len(gone) == 0 {
 		return err
 	}
+	for _, r := range gone { // from here on none goes to another storage
+		if err := tx.Lock(ctx, "projects", r.ID); err != nil {
+			return err
+		}
+	}
+	if gone, err = findRemoved(ctx, tx, which, args...); err != nil {
+		return err
+	}
 	for _, r := range gone {
 		if err := saveTopics(ctx, tx, r.ID, nil, s.Now()); err != nil {
 			return err

@@ -87,8 +87,8 @@ func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*A
 }
 
 // BeginWiki gives the annex of the wiki of a project or a group, and makes it if
-// there is none yet. Unavailable while the repository of the project is being
-// moved.
+// there is none yet. While the repository of the project is being moved nobody
+// can write to the new one either.
 func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) (*Annex, error) {
 	table, column, id := "projects", "project_id", projectID
 	if projectID == nil {
@@ -99,22 +99,18 @@ func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) 
 		if err := tx.Lock(ctx, table, *id); err != nil {
 			return err
 		}
-		storage := ""
+		var at place
 		if projectID != nil { // it lies beside the code
-			at, err := findPlace(ctx, tx, table, *id)
-			if err != nil {
+			var err error
+			if at, err = findPlace(ctx, tx, table, *id); err != nil {
 				return err
 			}
-			if at.readOnly {
-				return errs.Unavailable(project.BeingMoved)
-			}
-			storage = at.storage
 		}
 		var err error
 		if a, err = findAnnex(ctx, tx, column, *id); !errors.Is(err, db.ErrNoRows) {
 			return err
 		}
-		a = &Annex{Kind: WikiAnnex, ProjectID: projectID, NamespaceID: namespaceID, Storage: storage}
+		a = &Annex{Kind: WikiAnnex, ProjectID: projectID, NamespaceID: namespaceID, Storage: at.storage, ReadOnly: at.readOnly}
 		return s.AddAnnex(ctx, tx, a)
 	})
 	if err != nil {
@@ -174,16 +170,14 @@ func (s *Service) ensureAnnex(ctx context.Context, a *Annex) (git.Repo, error) {
 	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
-	id, storage, err := s.enterAnnex(ctx, actor.System(), a.ID, journal{})
+	err = s.holdAnnex(ctx, a, func(now git.Repo) error { // it may have moved since a was read
+		r = now
+		return s.make(ctx, r, UsualBranch)
+	})
+	if errors.Is(err, project.ErrMoving) {
+		err = s.make(ctx, r, UsualBranch) // as ensure does it
+	}
 	if err != nil {
-		return git.Repo{}, err
-	}
-	now := *a
-	now.Storage = storage // it may have moved since a was read
-	if r, err = s.OpenAnnex(&now); err == nil {
-		err = s.make(ctx, r, UsualBranch)
-	}
-	if err := errors.Join(err, s.dropAnnex(context.WithoutCancel(ctx), id)); err != nil {
 		return git.Repo{}, fmt.Errorf("make annex %d: %w", a.ID, err)
 	}
 	return r, nil
@@ -211,7 +205,7 @@ const maxCommitTries = 50
 // come to its turn.
 func (s *Service) CommitAnnex(ctx context.Context, by actor.Actor, a *Annex, c AnnexCommit) error {
 	if a.ReadOnly {
-		return errs.Forbidden(project.BeingMoved)
+		return errs.Forbidden(project.BeingMoved).Because(project.ErrMoving)
 	}
 	r, err := s.ensureAnnex(ctx, a)
 	if err != nil {
@@ -316,26 +310,13 @@ func (s *Service) BundleAnnex(ctx context.Context, a *Annex, w io.Writer) (bool,
 }
 
 // FillAnnex takes what is in a git bundle into an annex that has nothing in it.
-// Nobody is told of it. branch becomes the default one, unless it is empty. Invalid for a file that is no whole bundle.
+// Nobody is told of it. branch becomes the default one, unless it is empty.
+// Invalid for a file that is no whole bundle; Unavailable while it is being moved.
 func (s *Service) FillAnnex(ctx context.Context, a *Annex, branch string, bundle io.Reader) error {
-	r, err := s.ensureAnnex(ctx, a)
-	if err != nil {
+	if _, err := s.ensureAnnex(ctx, a); err != nil {
 		return err
 	}
-	err = r.Unbundle(ctx, bundle)
-	if errors.Is(err, git.ErrBundle) {
-		return errs.Invalid("the repository can not be read: it is no whole git bundle").Because(err)
-	}
-	if err != nil {
-		return fmt.Errorf("fill annex %d: %w", a.ID, passing(err))
-	}
-	if branch != "" {
-		err = r.SetDefaultBranch(ctx, branch)
-	}
-	if errors.Is(err, git.ErrBadRef) {
-		return errs.Invalid("%.100q is not the name of a branch", branch).Because(err)
-	}
-	if err != nil {
+	if err := s.holdAnnex(ctx, a, func(r git.Repo) error { return fill(ctx, r, branch, bundle) }); err != nil {
 		return fmt.Errorf("fill annex %d: %w", a.ID, err)
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -344,4 +325,19 @@ func (s *Service) FillAnnex(ctx context.Context, a *Annex, branch string, bundle
 		}
 		return s.addAnnexTidying(ctx, tx, a.ID, false)
 	})
+}
+
+func fill(ctx context.Context, r git.Repo, branch string, bundle io.Reader) error {
+	err := r.Unbundle(ctx, bundle)
+	if errors.Is(err, git.ErrBundle) {
+		return errs.Invalid("the repository can not be read: it is no whole git bundle").Because(err)
+	}
+	if err != nil || branch == "" {
+		return passing(err)
+	}
+	err = r.SetDefaultBranch(ctx, branch)
+	if errors.Is(err, git.ErrBadRef) {
+		return errs.Invalid("%.100q is not the name of a branch", branch).Because(err)
+	}
+	return err
 }

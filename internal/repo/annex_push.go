@@ -26,7 +26,7 @@ func (s *Service) openAnnex(ctx context.Context, by actor.Actor, path string, wr
 			return nil, git.Repo{}, true, err
 		}
 		if write && a.ReadOnly {
-			return nil, git.Repo{}, true, errs.Forbidden(project.BeingMoved)
+			return nil, git.Repo{}, true, errs.Forbidden(project.BeingMoved).Because(project.ErrMoving)
 		}
 		r, err := s.ensureAnnex(ctx, a)
 		return a, r, true, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -39,7 +40,7 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 			return err
 		}
 		if at.readOnly {
-			return errs.Unavailable(project.BeingMoved)
+			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 		}
 		storage = at.storage
 		id, err = insertPush(ctx, tx, projectID, who, what, s.Now())
@@ -68,11 +69,31 @@ func (s *Service) hold(ctx context.Context, p *project.Project, do func(r git.Re
 	if err != nil {
 		return err
 	}
+	defer s.alive(ctx, "pushes", id)()
 	r, err := s.open(storage, p.ID)
 	if err == nil {
 		err = do(r)
 	}
 	return errors.Join(err, s.drop(context.WithoutCancel(ctx), id))
+}
+
+// alive keeps a row of one who writes for long from being taken for that of one
+// who was cut off, until what it gives is called.
+func (s *Service) alive(ctx context.Context, table string, id int64) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	go func() {
+		pause := time.NewTicker(settleAge / 4)
+		defer pause.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-pause.C:
+				_ = touchPush(ctx, s.DB, table, id, s.Now()) // the next time, then
+			}
+		}
+	}()
+	return stop
 }
 
 // enterAnnex is enter for an annex.
@@ -90,7 +111,7 @@ func (s *Service) enterAnnex(ctx context.Context, by actor.Actor, annexID int64,
 			return err
 		}
 		if at.readOnly {
-			return errs.Unavailable(project.BeingMoved)
+			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 		}
 		storage = at.storage
 		id, err = insertAnnexPush(ctx, tx, annexID, who, what, s.Now())
@@ -100,6 +121,22 @@ func (s *Service) enterAnnex(ctx context.Context, by actor.Actor, annexID int64,
 		return 0, "", fmt.Errorf("begin push: %w", err)
 	}
 	return id, storage, nil
+}
+
+// holdAnnex is hold for an annex.
+func (s *Service) holdAnnex(ctx context.Context, a *Annex, do func(r git.Repo) error) error {
+	id, storage, err := s.enterAnnex(ctx, actor.System(), a.ID, journal{})
+	if err != nil {
+		return err
+	}
+	defer s.alive(ctx, "annex_pushes", id)()
+	now := *a
+	now.Storage = storage
+	r, err := s.OpenAnnex(&now)
+	if err == nil {
+		err = do(r)
+	}
+	return errors.Join(err, s.dropAnnex(context.WithoutCancel(ctx), id))
 }
 
 // refuseMoved refuses the changes of a push to a repository that is being

@@ -112,10 +112,14 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
+	branch := cmp.Or(p.InitialBranch, UsualBranch)
 	err = s.hold(ctx, p, func(now git.Repo) error { // it may have moved since p was read
 		r = now
-		return s.make(ctx, r, cmp.Or(p.InitialBranch, UsualBranch))
+		return s.make(ctx, r, branch)
 	})
+	if errors.Is(err, project.ErrMoving) {
+		err = s.make(ctx, r, branch) // somebody wants to read it, and an empty one is no loss if it stays behind
+	}
 	if err != nil {
 		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
 	}

@@ -40,6 +40,14 @@ type StorageMove struct {
 	left  []remains
 }
 
+// Took is the time from the first copy to the end; 0 before that.
+func (m *StorageMove) Took() time.Duration {
+	if m.StartedAt == nil || m.EndedAt == nil {
+		return 0
+	}
+	return m.EndedAt.Sub(*m.StartedAt)
+}
+
 // MoveKind says whose repository is moved.
 type MoveKind string
 
@@ -56,8 +64,7 @@ const (
 //	   │            │            │             └───────> cleanup failed
 //	   └────────────┴────────────┴─────────────────────> failed
 //
-// From scheduled on nobody writes to the repository, until it lies at its new
-// place (replicated) or stays at its old one (failed).
+// From scheduled on nobody writes to the repository, until the move is over.
 type MoveState string
 
 // The states. A move of many waits for its turn in MoveInitial.
@@ -87,8 +94,11 @@ type MoverDeps struct {
 // MoveOptions change how moves are done; the zero value is what is usual.
 type MoveOptions struct {
 	// Quiet is how long nobody must have read the old place before it is
-	// removed; 0 is ten seconds.
+	// removed; 0 is five seconds.
 	Quiet time.Duration
+	// Patience is how long a repository that is at its new place stays read-only
+	// for those who still read it at the old one; 0 is a minute.
+	Patience time.Duration
 	// Step is told of each step before it is done: tests end the process there.
 	Step func(name string)
 }
@@ -99,7 +109,10 @@ type Mover struct{ MoverDeps }
 // NewMover makes the mover and takes on its background work.
 func NewMover(d MoverDeps) *Mover {
 	if d.Quiet == 0 {
-		d.Quiet = 10 * time.Second
+		d.Quiet = 5 * time.Second
+	}
+	if d.Patience == 0 {
+		d.Patience = time.Minute
 	}
 	if d.Step == nil {
 		d.Step = func(string) {}
@@ -143,6 +156,27 @@ func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*Storage
 		return nil, errs.NotFound("")
 	}
 	return page.Items[0], nil
+}
+
+// MoveProgress counts the moves that are under way.
+type MoveProgress struct {
+	Waiting int64 // for their turn, or for somebody who writes
+	Copying int64
+	Leaving int64 // they are at the new place, the old one is not removed yet
+}
+
+func (p MoveProgress) all() int64 { return p.Waiting + p.Copying + p.Leaving }
+
+// Progress tells how much is under way. Administrators only.
+func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return MoveProgress{}, err
+	}
+	p, err := countMoves(ctx, m.Repos.DB)
+	if err != nil {
+		return p, fmt.Errorf("count storage moves: %w", err)
+	}
+	return p, nil
 }
 
 // Move has a repository moved to another storage, that of a project with its

@@ -58,10 +58,16 @@ func (m *Mover) leave(ctx context.Context, id int64) error {
 	if err != nil || mv.State != MoveReplicated {
 		return err
 	}
-	for _, old := range m.olds(mv) {
-		if err := old.Leave(ctx, m.Quiet); err != nil {
-			return err
-		}
+	olds := m.olds(mv)
+	left := make(chan error, len(olds))
+	for _, old := range olds { // at the same time: it is waiting
+		go func() { left <- old.Leave(ctx, m.Quiet) }()
+	}
+	for range olds {
+		err = errors.Join(err, <-left)
+	}
+	if err != nil {
+		return err
 	}
 	if node == "" {
 		return nil // it does no work yet, and nobody waits for it
@@ -104,7 +110,7 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 		return fmt.Errorf("find storage move %d: %w", w.MoveID, err)
 	}
 	m.Step("leave")
-	if err := m.leave(ctx, mv.ID); err != nil {
+	if err := m.leaveOrOpen(ctx, mv); err != nil {
 		return err
 	}
 	free, err := m.everyoneLeft(ctx, mv)
@@ -112,6 +118,11 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 		return err
 	}
 	if !free {
+		if m.Repos.Now().Sub(mv.UpdatedAt) > m.Patience {
+			if err := m.openEarly(ctx, mv); err != nil {
+				return err
+			}
+		}
 		// Some node may have missed the notice, or be new.
 		return m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
 			if err := m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10)); err != nil {
@@ -129,7 +140,38 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 		to, mv.Error = MoveCleanupFailed, err.Error()
 	}
 	m.Step("finish")
-	return mine(m.enterState(ctx, mv, to, func(tx *db.Tx) error { return deleteMoveNodes(ctx, tx, mv.ID) }))
+	return mine(m.enterState(ctx, mv, to, func(tx *db.Tx) error {
+		if err := deleteMoveNodes(ctx, tx, mv.ID); err != nil {
+			return err
+		}
+		return m.open(ctx, tx, mv)
+	}))
+}
+
+// leaveOrOpen is leave, but a repository does not stay read-only for one who
+// reads it slowly at its old place.
+func (m *Mover) leaveOrOpen(ctx context.Context, mv *StorageMove) error {
+	soon, cancel := context.WithTimeout(ctx, m.Patience)
+	defer cancel()
+	err := m.leave(soon, mv.ID)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return err
+	}
+	if err := m.openEarly(ctx, mv); err != nil {
+		return err
+	}
+	return m.leave(ctx, mv.ID)
+}
+
+// openEarly lets everybody write to a repository that is at its new place though
+// its move is not over.
+func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
+	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error { return m.open(ctx, tx, mv) })
+	if err != nil {
+		return fmt.Errorf("storage move %d: %w", mv.ID, err)
+	}
+	m.Log.InfoContext(ctx, "storage move: somebody still reads the old place; it can be written to already", "move", mv.ID, "kind", mv.Kind, "id", mv.OwnerID)
+	return nil
 }
 
 // everyoneLeft tells whether all nodes that live have let go, or whatever they

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"syscall"
 	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/git"
 	"svc/internal/queue"
 )
 
@@ -107,7 +107,7 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 
 // wake has moves gone on with that somebody has left lying.
 func (m *Mover) wake(ctx context.Context) error {
-	ids, err := staleMoves(ctx, m.Repos.DB, m.Repos.Now().Add(-moveStale), m.Repos.Now().Add(-leaveLimit))
+	ids, err := staleMoves(ctx, m.Repos.DB, m.Repos.Now().Add(-moveStale))
 	if err != nil {
 		return fmt.Errorf("find storage moves that lie: %w", err)
 	}
@@ -182,7 +182,11 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	if mv.StartedAt == nil {
 		mv.StartedAt = &at
 	}
-	if err := m.enterState(ctx, mv, MoveStarted, nil); err != nil {
+	err = m.enterState(ctx, mv, MoveStarted, func(tx *db.Tx) error { return m.promise(ctx, tx, mv) })
+	if errs.KindOf(err) != 0 {
+		return nil, m.fail(ctx, mv, err)
+	}
+	if err != nil {
 		return nil, mine(err)
 	}
 	return mv, nil
@@ -224,8 +228,23 @@ func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, w
 		return fmt.Errorf("storage move %d: %w", mv.ID, err)
 	}
 	*mv = next
-	m.Log.InfoContext(ctx, "storage move", "move", mv.ID, "state", to, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination, "error", mv.Error)
+	m.tell(ctx, mv)
 	return nil
+}
+
+// tell writes into the log how far a move is, and of one that is over how many
+// are left.
+func (m *Mover) tell(ctx context.Context, mv *StorageMove) {
+	told := []any{"move", mv.ID, "state", mv.State, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination}
+	if mv.Error != "" {
+		told = append(told, "error", mv.Error)
+	}
+	if mv.State.Over() {
+		if left, err := countMoves(ctx, m.Repos.DB); err == nil { // nothing depends on it
+			told = append(told, "left", left.all())
+		}
+	}
+	m.Log.InfoContext(ctx, "storage move", told...)
 }
 
 // await tells whether nobody writes any more. While somebody does, the move
@@ -253,275 +272,77 @@ func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 	})
 }
 
-// part is one of the repositories of a move.
-type part struct {
-	annex   *Annex // nil for the code of a project
-	storage string
-	path    string // in the storage
-}
-
-// parts are all repositories of a move, where they lie now. NotFound when the
-// owner is gone.
-func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, error) {
-	var list []part
-	if mv.Kind == ProjectMove {
-		at, err := findPlace(ctx, q, "projects", mv.OwnerID)
-		if errors.Is(err, db.ErrNoRows) {
-			return nil, errs.NotFound("Project")
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, part{storage: at.storage, path: pathOf(mv.OwnerID)})
-	}
-	a, err := findAnnex(ctx, q, mv.Kind.owner().annex, mv.OwnerID)
-	switch {
-	case err == nil:
-		list = append(list, part{a, a.Storage, annexPath(a.Kind, a.ID)})
-	case !errors.Is(err, db.ErrNoRows):
-		return nil, err
-	case mv.Kind != ProjectMove:
-		return nil, errs.NotFound("Repository")
-	}
-	return list, nil
-}
-
-// place puts the parts of a move on a storage, or only closes or opens them
-// where they are.
-func (m *Mover) place(ctx context.Context, tx *db.Tx, mv *StorageMove, list []part, storage string, readOnly bool) error {
-	for _, p := range list {
-		to := p.storage
-		if storage != "" {
-			to = storage
-		}
-		var err error
-		if p.annex != nil {
-			err = saveAnnexPlace(ctx, tx, p.annex.ID, to, readOnly)
-		} else {
-			err = m.Repos.Projects.Placed(ctx, tx, mv.OwnerID, to, readOnly)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lockParts is parts, held until the end of the transaction.
-func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]part, error) {
-	if mv.Kind == ProjectMove {
-		if err := tx.Lock(ctx, "projects", mv.OwnerID); err != nil {
-			return nil, err
-		}
-	}
-	list, err := m.parts(ctx, tx, mv)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		if p.annex != nil {
-			if err := tx.Lock(ctx, "annexes", p.annex.ID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return m.parts(ctx, tx, mv) // as they are now that nobody changes them
-}
-
-// close makes the repositories of a move read-only. InvalidField when they are
-// so already, or are not where the move begins.
-func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
-	list, err := m.lockParts(ctx, tx, mv)
-	if err != nil {
-		return err
-	}
-	if mv.Kind == ProjectMove {
-		at, err := findPlace(ctx, tx, "projects", mv.OwnerID)
-		if err != nil {
-			return err
-		}
-		if at.readOnly {
-			return errs.InvalidField(string(mv.Kind), "is read-only")
-		}
-		importing, err := m.Repos.Projects.Importing(ctx, tx, mv.OwnerID)
-		if err != nil {
-			return err
-		}
-		if importing {
-			return errs.InvalidField(string(mv.Kind), "is being imported")
-		}
-	}
-	for _, p := range list {
-		if p.annex != nil && p.annex.ReadOnly {
-			return errs.InvalidField(string(mv.Kind), "is read-only")
-		}
-	}
-	if list[0].storage != mv.Source {
-		return errs.InvalidField(string(mv.Kind), "is on another storage by now")
-	}
-	return m.place(ctx, tx, mv, list, "", true)
-}
-
 // carry copies the repositories, checks the copies, and puts them in the place
-// of the originals.
+// of the originals. A wiki may have begun meanwhile, with nothing in it: then
+// there is one more to copy.
 func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 	defer m.beat(ctx, mv)()
-	list, err := m.parts(ctx, m.Repos.DB, mv)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		if p.storage == mv.Destination {
-			continue
-		}
-		m.Step("copy")
-		from, to, err := m.ends(mv, p)
+	copied := map[remains]bool{}
+	for {
+		list, err := m.parts(ctx, m.Repos.DB, mv)
 		if err != nil {
 			return err
 		}
-		if err := discard(to); err != nil { // what an earlier try left
-			return err
-		}
-		_, err = m.Repos.Git.Copy(ctx, from, to.Path())
-		if errors.Is(err, git.ErrNoRepository) {
-			continue // nobody has written to it yet
-		}
-		if err != nil {
-			return err
-		}
-		m.Step("verify")
-		if err := m.verify(ctx, mv, from, to); err != nil {
-			return err
-		}
-	}
-	m.Step("switch")
-	return m.enterState(ctx, mv, MoveReplicated, func(tx *db.Tx) error { return m.swap(ctx, tx, mv, list) })
-}
-
-// ends are the two directories of a part. That they are not one and the same,
-// whatever links there are, is asked here once more: one of them is going to
-// be removed.
-func (m *Mover) ends(mv *StorageMove, p part) (from, to git.Repo, err error) {
-	source, ok := m.Repos.Storages[p.storage]
-	target, there := m.Repos.Storages[mv.Destination]
-	if !ok || !there {
-		return from, to, fmt.Errorf("one of the storages %s and %s is not configured", p.storage, mv.Destination)
-	}
-	from, to = m.Repos.Git.Repo(filepath.Join(source, p.path)), m.Repos.Git.Repo(filepath.Join(target, p.path))
-	if sameDir(source, target) || sameDir(from.Path(), to.Path()) {
-		return from, to, fmt.Errorf("%s and %s are the same directory", from.Path(), to.Path())
-	}
-	return from, to, nil
-}
-
-// verify reads all of a copy. What was broken before it was copied is broken in
-// the copy as well, and no reason to leave it.
-func (m *Mover) verify(ctx context.Context, mv *StorageMove, from, to git.Repo) error {
-	differs, err := from.Differs(ctx, to)
-	if err == nil && differs != "" {
-		err = fmt.Errorf("the copy is not the same: %s", differs)
-	}
-	if err != nil {
-		return err
-	}
-	problems, err := to.Fsck(ctx)
-	if err != nil || len(problems) == 0 {
-		return err
-	}
-	before, err := from.Fsck(ctx)
-	if err != nil {
-		return err
-	}
-	known := map[git.Problem]bool{}
-	for _, p := range before {
-		known[p] = true
-	}
-	for _, p := range problems {
-		if !known[p] {
-			return fmt.Errorf("the copy is not whole: %s", p.Text)
-		}
-	}
-	m.Log.WarnContext(ctx, "a repository that is moved is not whole", "move", mv.ID, "repository", from.Path(), "problems", len(problems))
-	return nil
-}
-
-// swap makes the copies what everybody reads and writes. It is done when the
-// transaction is.
-func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied []part) error {
-	now, err := m.lockParts(ctx, tx, mv)
-	if err != nil {
-		return err
-	}
-	if len(now) != len(copied) {
-		return errors.New("the repositories have changed while they were copied")
-	}
-	mv.left = nil
-	for i, p := range now {
-		if p.path != copied[i].path || p.storage != copied[i].storage {
-			return errors.New("the repositories have moved while they were copied")
-		}
-		if p.storage != mv.Destination {
-			mv.left = append(mv.left, remains{p.storage, p.path})
-		}
-		if p.annex != nil {
-			if err := m.Repos.addAnnexTidying(ctx, tx, p.annex.ID, false); err != nil {
+		for _, p := range list {
+			if p.storage == mv.Destination || copied[p.place()] {
+				continue
+			}
+			if err := m.copy(ctx, mv, p); err != nil {
 				return err
 			}
-		} else if err := m.Repos.addTidying(ctx, tx, mv.OwnerID); err != nil {
+			copied[p.place()] = true
+		}
+		m.Step("switch")
+		err = m.enterState(ctx, mv, MoveReplicated, func(tx *db.Tx) error { return m.swap(ctx, tx, mv, copied) })
+		if !errors.Is(err, errMore) {
 			return err
 		}
 	}
-	if err := m.place(ctx, tx, mv, now, mv.Destination, false); err != nil {
-		return err
-	}
-	if err := m.record(ctx, tx, actor.System(), mv, "repository_storage_updated"); err != nil {
-		return err
-	}
-	if err := m.addCleaning(ctx, tx, mv.ID); err != nil {
-		return err
-	}
-	return m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10))
 }
 
 // fail ends a move that can not be done: the repositories stay where they are,
 // and may be written to again.
 func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
-	if errs.Is(cause, errs.KindNotFound) {
-		cause = errors.New("it was deleted")
+	now, err := m.parts(ctx, m.Repos.DB, mv)
+	if errs.Is(err, errs.KindNotFound) {
+		now, cause, err = nil, errors.New("it was deleted"), nil
 	}
-	list, err := m.parts(ctx, m.Repos.DB, mv)
-	if errs.Is(err, errs.KindNotFound) && mv.Kind == ProjectMove { // the copy of what is gone has nobody else
-		list, err = []part{{storage: mv.Source, path: pathOf(mv.OwnerID)}}, nil
-	}
-	if err != nil && !errs.Is(err, errs.KindNotFound) {
+	if err != nil {
 		return err
 	}
-	if mv.State == MoveStarted {
-		for _, p := range list {
-			if p.storage == mv.Destination {
-				continue
-			}
-			if _, to, err := m.ends(mv, p); err == nil {
-				cause = errors.Join(cause, discard(to))
-			}
-		}
+	if mv.State == MoveStarted { // the copies have nobody else who removes them
+		cause = errors.Join(cause, m.removeCopies(mv, now))
 	}
 	closed := mv.State == MoveScheduled || mv.State == MoveStarted
-	mv.Error = cause.Error()
-	err = m.enterState(ctx, mv, MoveFailed, func(tx *db.Tx) error {
+	mv.Error, mv.left = cause.Error(), nil
+	m.Step("fail")
+	return mine(m.enterState(ctx, mv, MoveFailed, func(tx *db.Tx) error {
 		if !closed {
 			return nil
 		}
-		now, err := m.lockParts(ctx, tx, mv)
-		if errs.Is(err, errs.KindNotFound) {
-			return nil
+		return m.open(ctx, tx, mv)
+	}))
+}
+
+// removeCopies removes what a move has made, but nothing that a row leads to.
+func (m *Mover) removeCopies(mv *StorageMove, now []part) error {
+	made := slices.Clone(mv.left)
+	for _, p := range now { // also one that has joined since
+		if one := (remains{mv.Destination, p.path}); !slices.Contains(made, one) {
+			made = append(made, one)
 		}
-		if err != nil {
-			return err
+	}
+	var faults []error
+	for _, one := range made {
+		root, ok := m.Repos.Storages[one.Storage]
+		if !ok || slices.ContainsFunc(now, func(p part) bool { return p.path == one.Path && sameDir(m.Repos.Storages[p.storage], root) }) {
+			continue
 		}
-		return m.place(ctx, tx, mv, now, "", false)
-	})
-	return mine(err)
+		if err := discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // there is no way to it
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // beat shows that somebody works on a move, until what it gives is called.

@@ -32,6 +32,11 @@ func findLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, e
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
 }
 
+// touchPush makes the row of one who writes look new.
+func touchPush(ctx context.Context, q db.Q, table string, id int64, at time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE `+table+` SET created_at = ? WHERE id = ?`, at, id)
+}
+
 // place is where a repository lies.
 type place struct {
 	storage  string

@@ -17,8 +17,8 @@ func scanAnnex(s db.Scanner) (*Annex, error) {
 
 func insertAnnex(ctx context.Context, q db.Q, a *Annex, at time.Time) error {
 	return q.QueryRowContext(ctx, `
-		INSERT INTO annexes (kind, snippet_id, project_id, namespace_id, storage, changed_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-		string(a.Kind), a.SnippetID, a.ProjectID, a.NamespaceID, a.Storage, at).Scan(&a.ID)
+		INSERT INTO annexes (kind, snippet_id, project_id, namespace_id, storage, read_only, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		string(a.Kind), a.SnippetID, a.ProjectID, a.NamespaceID, a.Storage, a.ReadOnly, at).Scan(&a.ID)
 }
 
 // findAnnex finds one by its id or by that of its owner.

@@ -139,12 +139,18 @@ func saveAnnexPlace(ctx context.Context, q db.Q, id int64, storage string, readO
 	return db.ExecOne(ctx, q, `UPDATE annexes SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id)
 }
 
-// staleMoves are under way, but nobody has worked on them for a while, or has
-// cleaned up behind them for long.
-func staleMoves(ctx context.Context, q db.Q, before, cleaned time.Time) ([]int64, error) {
+func countMoves(ctx context.Context, q db.Q) (p MoveProgress, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(CASE WHEN state IN ('initial', 'scheduled') THEN 1 END), count(CASE WHEN state = 'started' THEN 1 END), count(CASE WHEN state = 'replicated' THEN 1 END)
+		FROM storage_moves WHERE state IN ('initial', 'scheduled', 'started', 'replicated')`).Scan(&p.Waiting, &p.Copying, &p.Leaving)
+	return p, err
+}
+
+// staleMoves are under way, but nobody has worked on them for a while.
+func staleMoves(ctx context.Context, q db.Q, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM storage_moves
-		WHERE state IN ('initial', 'scheduled', 'started') AND updated_at < ? OR state = 'replicated' AND updated_at < ? ORDER BY id LIMIT 1000`, before, cleaned)
+		WHERE state IN ('initial', 'scheduled', 'started', 'replicated') AND updated_at < ? ORDER BY id LIMIT 1000`, before)
 }
 
 // movesLeaving have left something behind that nodes may still read.

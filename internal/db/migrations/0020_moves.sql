@@ -16,7 +16,7 @@ CREATE TABLE storage_moves (
   error       TEXT NOT NULL DEFAULT '',
   run         TEXT NOT NULL DEFAULT '',   -- tells the one who works on it from one who did
   tries       BIGINT NOT NULL DEFAULT 0,
-  left_behind TEXT NOT NULL DEFAULT '[]', -- JSON: what is to be removed
+  left_behind TEXT NOT NULL DEFAULT '[]', -- JSON: what is to be removed in the end: copies, and after the switch the originals
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
   started_at  BIGINT,

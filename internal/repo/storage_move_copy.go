@@ -1,0 +1,88 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"svc/internal/git"
+)
+
+// copy makes the copy of a part, and reads all of it.
+func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
+	m.Step("copy")
+	from, to, err := m.ends(mv, p)
+	if err != nil {
+		return err
+	}
+	if err := discard(to); err != nil { // what an earlier try left
+		return err
+	}
+	began := time.Now()
+	_, err = m.Repos.Git.Copy(ctx, from, to.Path())
+	if errors.Is(err, git.ErrNoRepository) {
+		return nil // nobody has written to it yet
+	}
+	if err != nil {
+		return err
+	}
+	m.Step("verify")
+	if err := m.verify(ctx, mv, from, to); err != nil {
+		return err
+	}
+	size, err := to.Size(ctx)
+	if err != nil {
+		return err
+	}
+	m.Log.InfoContext(ctx, "storage move: a repository is copied and checked", "move", mv.ID, "repository", p.path, "bytes", size, "duration", time.Since(began))
+	return nil
+}
+
+// ends are the two directories of a part. That they are not one and the same,
+// whatever links there are, is asked here once more: one of them is going to
+// be removed.
+func (m *Mover) ends(mv *StorageMove, p part) (from, to git.Repo, err error) {
+	source, ok := m.Repos.Storages[p.storage]
+	target, there := m.Repos.Storages[mv.Destination]
+	if !ok || !there {
+		return from, to, fmt.Errorf("one of the storages %s and %s is not configured", p.storage, mv.Destination)
+	}
+	from, to = m.Repos.Git.Repo(filepath.Join(source, p.path)), m.Repos.Git.Repo(filepath.Join(target, p.path))
+	if sameDir(source, target) || sameDir(from.Path(), to.Path()) {
+		return from, to, fmt.Errorf("%s and %s are the same directory", from.Path(), to.Path())
+	}
+	return from, to, nil
+}
+
+// verify reads all of a copy. What was broken before it was copied is broken in
+// the copy as well, and no reason to leave it.
+func (m *Mover) verify(ctx context.Context, mv *StorageMove, from, to git.Repo) error {
+	differs, err := from.Differs(ctx, to)
+	if err == nil && differs != "" {
+		err = fmt.Errorf("the copy is not the same: %s", differs)
+	}
+	if err != nil {
+		return err
+	}
+	problems, err := to.Fsck(ctx)
+	if err != nil || len(problems) == 0 {
+		return err
+	}
+	before, err := from.Fsck(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[git.Problem]bool{}
+	for _, p := range before {
+		known[p] = true
+	}
+	for _, p := range problems {
+		if !known[p] {
+			return fmt.Errorf("the copy is not whole: %s", p.Text)
+		}
+	}
+	m.Log.WarnContext(ctx, "a repository that is moved is not whole", "move", mv.ID, "repository", from.Path(), "problems", len(problems))
+	return nil
+}

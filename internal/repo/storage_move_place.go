@@ -1,0 +1,194 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// part is one of the repositories of a move.
+type part struct {
+	annex   *Annex // nil for the code of a project
+	storage string
+	path    string // in the storage
+}
+
+// place is where it lies.
+func (p part) place() remains { return remains{p.storage, p.path} }
+
+// parts are all repositories of a move, where they lie now. NotFound when the
+// owner is gone.
+func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, error) {
+	var list []part
+	if mv.Kind == ProjectMove {
+		at, err := findPlace(ctx, q, "projects", mv.OwnerID)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil, errs.NotFound("Project")
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part{storage: at.storage, path: pathOf(mv.OwnerID)})
+	}
+	a, err := findAnnex(ctx, q, mv.Kind.owner().annex, mv.OwnerID)
+	switch {
+	case err == nil:
+		list = append(list, part{a, a.Storage, annexPath(a.Kind, a.ID)})
+	case !errors.Is(err, db.ErrNoRows):
+		return nil, err
+	case mv.Kind != ProjectMove:
+		return nil, errs.NotFound("Repository")
+	}
+	return list, nil
+}
+
+// place puts the parts of a move on a storage, or only closes or opens them
+// where they are.
+func (m *Mover) place(ctx context.Context, tx *db.Tx, mv *StorageMove, list []part, storage string, readOnly bool) error {
+	for _, p := range list {
+		to := p.storage
+		if storage != "" {
+			to = storage
+		}
+		var err error
+		if p.annex != nil {
+			err = saveAnnexPlace(ctx, tx, p.annex.ID, to, readOnly)
+		} else {
+			err = m.Repos.Projects.Placed(ctx, tx, mv.OwnerID, to, readOnly)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockParts is parts, held until the end of the transaction.
+func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]part, error) {
+	if mv.Kind == ProjectMove {
+		if err := tx.Lock(ctx, "projects", mv.OwnerID); err != nil {
+			return nil, err
+		}
+	}
+	list, err := m.parts(ctx, tx, mv)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		if p.annex != nil {
+			if err := tx.Lock(ctx, "annexes", p.annex.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m.parts(ctx, tx, mv) // as they are now that nobody changes them
+}
+
+// close makes the repositories of a move read-only. InvalidField when they are
+// so already, or are not where the move begins.
+func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+	list, err := m.lockParts(ctx, tx, mv)
+	if err != nil {
+		return err
+	}
+	if mv.Kind == ProjectMove {
+		at, err := findPlace(ctx, tx, "projects", mv.OwnerID)
+		if err != nil {
+			return err
+		}
+		if at.readOnly {
+			return errs.InvalidField(string(mv.Kind), "is read-only")
+		}
+		importing, err := m.Repos.Projects.Importing(ctx, tx, mv.OwnerID)
+		if err != nil {
+			return err
+		}
+		if importing {
+			return errs.InvalidField(string(mv.Kind), "is being imported")
+		}
+	}
+	for _, p := range list {
+		if p.annex != nil && p.annex.ReadOnly {
+			return errs.InvalidField(string(mv.Kind), "is read-only")
+		}
+	}
+	if list[0].storage != mv.Source {
+		return errs.InvalidField(string(mv.Kind), "is on another storage by now")
+	}
+	return m.place(ctx, tx, mv, list, "", true)
+}
+
+// promise writes down which copies there will be: somebody has to remove them if
+// the move comes to nothing, also when the owner is gone by then. NotFound.
+func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+	list, err := m.parts(ctx, tx, mv)
+	if err != nil {
+		return err
+	}
+	mv.left = nil
+	for _, p := range list {
+		if p.storage != mv.Destination {
+			mv.left = append(mv.left, remains{mv.Destination, p.path})
+		}
+	}
+	return nil
+}
+
+// errMore says that there are repositories of which there is no copy yet.
+var errMore = errors.New("there are more repositories by now")
+
+// swap makes the copies what everybody reads. It is done when the transaction
+// is. errMore.
+func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[remains]bool) error {
+	now, err := m.lockParts(ctx, tx, mv)
+	if err != nil {
+		return err
+	}
+	mv.left = nil
+	for _, p := range now {
+		if p.storage != mv.Destination {
+			if !copied[p.place()] {
+				return errMore
+			}
+			mv.left = append(mv.left, p.place())
+		}
+		if p.annex != nil {
+			err = m.Repos.addAnnexTidying(ctx, tx, p.annex.ID, false)
+		} else {
+			err = m.Repos.addTidying(ctx, tx, mv.OwnerID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(mv.left) < len(copied) {
+		return errors.New("one of the repositories went while they were copied")
+	}
+	if err := m.place(ctx, tx, mv, now, mv.Destination, true); err != nil {
+		return err
+	}
+	if err := m.record(ctx, tx, actor.System(), mv, "repository_storage_updated"); err != nil {
+		return err
+	}
+	if err := m.addCleaning(ctx, tx, mv.ID); err != nil {
+		return err
+	}
+	return m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10))
+}
+
+// open lets everybody write to the repositories of a move again, wherever they
+// lie; of an owner who is gone there are none.
+func (m *Mover) open(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+	now, err := m.lockParts(ctx, tx, mv)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return m.place(ctx, tx, mv, now, "", false)
+}
