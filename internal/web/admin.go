@@ -100,6 +100,7 @@ func (w *Web) adminProjects(v *visit) error {
 
 type storagesPage struct {
 	Storages []instance.Storage
+	Progress repo.MoveProgress
 	Moves    []*repo.StorageMove
 	Pager    pager
 }
@@ -111,6 +112,9 @@ func (w *Web) adminStorages(v *visit) error {
 	var p storagesPage
 	var err error
 	if p.Storages, err = w.Instance.StorageList(v, v.actor); err != nil {
+		return err
+	}
+	if p.Progress, err = w.Moves.Progress(v, v.actor); err != nil {
 		return err
 	}
 	page, err := w.Moves.List(v, v.actor, repo.MoveFilter{}, v.paging())
