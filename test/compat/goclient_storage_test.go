@@ -38,33 +38,31 @@ func goStorageMoves(t *testing.T, s *server) {
 		done(t, http.StatusCreated)
 	same(t, "scheduled", []any{one.State, one.SourceStorageName, one.DestinationStorageName, one.Project.ID, one.Project.PathWithNamespace},
 		[]any{"scheduled", "default", "second", p.ID, "root/mover"})
-	until(t, func() string { return ask(root.ProjectRepositoryStorageMove.GetStorageMove(one.ID)).ok(t).State })
-	same(t, "of the project", ask(root.ProjectRepositoryStorageMove.GetStorageMoveForProject(p.ID, one.ID)).ok(t).ID, one.ID)
-	same(t, "all of the project", len(ask(root.ProjectRepositoryStorageMove.RetrieveAllStorageMovesForProject(p.ID, gitlab.RetrieveAllProjectStorageMovesOptions{})).ok(t)), 1)
-	same(t, "all", len(ask(root.ProjectRepositoryStorageMove.RetrieveAllStorageMoves(gitlab.RetrieveAllProjectStorageMovesOptions{})).ok(t)), 1)
-	ask(root.RepositoryFiles.CreateFile(p.ID, "late.txt", &gitlab.CreateFileOptions{Branch: new("main"), Content: new("late"), CommitMessage: new("late")})).done(t, http.StatusCreated)
-	same(t, "where it is", ask(root.Projects.GetProject(p.ID, nil)).ok(t).RepositoryStorage, "second")
-
 	ask(plain.ProjectRepositoryStorageMove.RetrieveAllStorageMoves(gitlab.RetrieveAllProjectStorageMovesOptions{})).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	ask(root.SnippetRepositoryStorageMove.ScheduleStorageMoveForSnippet(snip.ID, gitlab.ScheduleStorageMoveForSnippetOptions{DestinationStorageName: new("default")})).
 		refused(t, http.StatusBadRequest, "{message: {destination_storage_name: [is the storage that the repository is on]}}")
 
 	two := ask(root.SnippetRepositoryStorageMove.ScheduleStorageMoveForSnippet(snip.ID, gitlab.ScheduleStorageMoveForSnippetOptions{})).done(t, http.StatusCreated)
 	same(t, "snippet", []any{two.Snippet.ID, two.DestinationStorageName}, []any{snip.ID, "second"})
+	three := ask(root.GroupRepositoryStorageMove.ScheduleStorageMoveForGroup(g.ID, gitlab.ScheduleStorageMoveForGroupOptions{})).done(t, http.StatusCreated)
+	same(t, "group", []any{three.Group.ID, three.Group.Name, three.Group.WebURL}, []any{g.ID, "movers", s.url + "/groups/movers"})
+	until(t, func() string { return ask(root.ProjectRepositoryStorageMove.GetStorageMove(one.ID)).ok(t).State })
 	until(t, func() string { return ask(root.SnippetRepositoryStorageMove.GetStorageMove(two.ID)).ok(t).State })
-	same(t, "text of it", string(ask(root.Snippets.SnippetContent(snip.ID)).ok(t)), "text")
+	until(t, func() string { return ask(root.GroupRepositoryStorageMove.GetStorageMove(three.ID)).ok(t).State })
+	same(t, "text of the snippet", string(ask(root.Snippets.SnippetContent(snip.ID)).ok(t)), "text")
+	same(t, "of the project", ask(root.ProjectRepositoryStorageMove.GetStorageMoveForProject(p.ID, one.ID)).ok(t).ID, one.ID)
+	same(t, "all of the project", len(ask(root.ProjectRepositoryStorageMove.RetrieveAllStorageMovesForProject(p.ID, gitlab.RetrieveAllProjectStorageMovesOptions{})).ok(t)), 1)
+	same(t, "all", len(ask(root.ProjectRepositoryStorageMove.RetrieveAllStorageMoves(gitlab.RetrieveAllProjectStorageMovesOptions{})).ok(t)), 1)
+	ask(root.RepositoryFiles.CreateFile(p.ID, "late.txt", &gitlab.CreateFileOptions{Branch: new("main"), Content: new("late"), CommitMessage: new("late")})).done(t, http.StatusCreated)
+	same(t, "where it is", ask(root.Projects.GetProject(p.ID, nil)).ok(t).RepositoryStorage, "second")
 
 	res, err := root.GroupRepositoryStorageMove.ScheduleAllStorageMoves(gitlab.ScheduleAllGroupStorageMovesOptions{SourceStorageName: new("default")})
 	if err != nil || res.StatusCode != http.StatusAccepted {
 		t.Errorf("all groups: %v, %v", res, err)
 	}
-	three := ask(root.GroupRepositoryStorageMove.ScheduleStorageMoveForGroup(g.ID, gitlab.ScheduleStorageMoveForGroupOptions{})).done(t, http.StatusCreated)
-	same(t, "group", []any{three.Group.ID, three.Group.Name, three.Group.WebURL}, []any{g.ID, "movers", s.url + "/groups/movers"})
-	until(t, func() string { return ask(root.GroupRepositoryStorageMove.GetStorageMove(three.ID)).ok(t).State })
 }
 
-// until waits until a repository lies at its new place. That the old one is
-// removed takes some seconds more.
+// until waits until a move is over.
 func until(t *testing.T, state func() string) {
 	t.Helper()
 	eventually(t, "the move is done", func() bool {
@@ -72,6 +70,6 @@ func until(t *testing.T, state func() string) {
 		if now == "failed" || now == "cleanup failed" {
 			t.Fatalf("the move is %q", now)
 		}
-		return now == "replicated" || now == "finished"
+		return now == "finished"
 	})
 }
