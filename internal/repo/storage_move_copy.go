@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"svc/internal/git"
 )
@@ -20,7 +19,7 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	if err := discard(to); err != nil { // what an earlier try left
 		return err
 	}
-	began := time.Now()
+	began := m.Repos.Now()
 	_, err = m.Repos.Git.Copy(ctx, from, to.Path())
 	if errors.Is(err, git.ErrNoRepository) {
 		return nil // nobody has written to it yet
@@ -36,7 +35,7 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	if err != nil {
 		return err
 	}
-	m.Log.InfoContext(ctx, "storage move: a repository is copied and checked", "move", mv.ID, "repository", p.path, "bytes", size, "duration", time.Since(began))
+	m.Log.InfoContext(ctx, "storage move: a repository is copied and checked", "move", mv.ID, "repository", p.path, "bytes", size, "duration", m.Repos.Now().Sub(began))
 	return nil
 }
 

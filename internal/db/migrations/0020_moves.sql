@@ -27,7 +27,7 @@ CREATE INDEX storage_moves_owner ON storage_moves (kind, owner_id, id);
 CREATE INDEX storage_moves_state ON storage_moves (state, id);
 -- A thing goes one way at a time, and what it left is removed before it may
 -- come back.
-CREATE UNIQUE INDEX storage_moves_under_way ON storage_moves (kind, owner_id) WHERE state IN ('initial', 'scheduled', 'started', 'replicated');
+CREATE UNIQUE INDEX storage_moves_kind_owner_id ON storage_moves (kind, owner_id) WHERE state IN ('initial', 'scheduled', 'started', 'replicated');
 
 -- The nodes on which nobody reads any more what a move left behind.
 CREATE TABLE storage_move_nodes (
