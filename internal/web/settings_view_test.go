@@ -83,7 +83,7 @@ func adminContents() []content {
 		domainsPage{Domains: []domainRow{{Domain: &pages.Domain{Name: "a.example", Certificate: "x", ExpiresAt: &now, Verification: true, AutoSSL: true}}}}, domainsPage{},
 		storagesPage{Storages: []instance.Storage{{Name: "default", Disk: instance.Disk{Size: 2, Free: 1}, ReadOnly: 1}, {Disk: instance.Disk{Missing: true}}, {Disk: instance.Disk{Locked: true}}},
 			Progress: repo.MoveProgress{Waiting: 2, Copying: 1, Leaving: 1},
-			Moves: []*repo.StorageMove{{Kind: repo.ProjectMove, State: repo.MoveFinished, StartedAt: &now, EndedAt: &now}, {Kind: repo.GroupMove, State: repo.MoveStarted}, {Kind: repo.SnippetMove, State: repo.MoveFailed, Error: "a\nb"}}},
+			Moves:    []*repo.StorageMove{{Kind: repo.ProjectMove, State: repo.MoveFinished, StartedAt: &now, EndedAt: &now}, {Kind: repo.GroupMove, State: repo.MoveStarted}, {Kind: repo.SnippetMove, State: repo.MoveFailed, Error: "a\nb"}}},
 		storagesPage{},
 		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},
 		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Behind: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},
