@@ -28,6 +28,7 @@ func (a *App) pagesCache() string { return filepath.Join(a.Config.DataDir, "page
 // pagesPlace is where sites are, as far as that is known.
 func (a *App) pagesPlace() pages.Place {
 	p := pages.Place{URL: a.Config.PagesURL, External: a.Config.ExternalURL, TLS: a.Config.PagesTLSAddr != ""}
+	p.Served = p.TLS || a.Config.PagesAddr != ""
 	if p.URL == "" {
 		p.URL = config.DefaultPagesURL(a.Config.ExternalURL, a.Config.PagesAddr)
 	}

@@ -105,9 +105,11 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 
 // input completes the source with all variables and changes.
 func (s *Service) input(ctx context.Context, m *making, src *config.Source) error {
-	sc := &scene{site: s.Site, project: m.src.Project, pipeline: m.pipeline, commit: m.commit}
+	sc, err := s.newScene(ctx, m.src.Project, m.pipeline, m.commit)
+	if err != nil {
+		return err
+	}
 	if m.by.ID > 0 {
-		var err error
 		if sc.user, err = s.person(ctx, m.by.ID); err != nil {
 			return err
 		}

@@ -63,8 +63,11 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 		p.AutoCancel = Conservative
 	}
 	p.CancelOnFailure = plan.AutoCancel.OnJobFailure == "all"
-	urls := s.environmentURLs(m, plan)
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+	urls, err := s.environmentURLs(ctx, m, plan)
+	if err != nil {
+		return fmt.Errorf("make pipeline of project %d: %w", m.src.Project.ID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		p.ID, p.IID, p.variables = 0, 0, ""
 		if err := insertPipeline(ctx, tx, p, m.origin); err != nil {
 			return err
@@ -107,9 +110,12 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 
 // environmentURLs gives the address of the environment of each job, as far as
 // it is known before the job has run.
-func (s *Service) environmentURLs(m *making, plan *config.Plan) []string {
+func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.Plan) ([]string, error) {
 	urls := make([]string, len(plan.Jobs))
-	sc := &scene{site: s.Site, project: m.src.Project, pipeline: m.pipeline, commit: m.commit}
+	sc, err := s.newScene(ctx, m.src.Project, m.pipeline, m.commit)
+	if err != nil {
+		return nil, err
+	}
 	predefined := sc.predefined()
 	for i := range plan.Jobs {
 		j := &plan.Jobs[i]
@@ -129,7 +135,7 @@ func (s *Service) environmentURLs(m *making, plan *config.Plan) []string {
 			urls[i] = address
 		}
 	}
-	return urls
+	return urls, nil
 }
 
 // storeJob writes a job of a new pipeline, and what it needs.

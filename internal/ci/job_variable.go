@@ -119,8 +119,12 @@ func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error)
 	if err != nil {
 		return nil, err
 	}
-	sc := &scene{site: s.Site, project: src.Project, pipeline: p}
-	if sc.commit, err = src.Commit(ctx, p.SHA); err != nil && !errs.Is(err, errs.KindNotFound) {
+	commit, err := src.Commit(ctx, p.SHA)
+	if err != nil && !errs.Is(err, errs.KindNotFound) {
+		return nil, err
+	}
+	sc, err := s.newScene(ctx, src.Project, p, commit)
+	if err != nil {
 		return nil, err
 	}
 	if p.UserID != nil {

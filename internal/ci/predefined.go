@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"context"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -21,6 +22,20 @@ type scene struct {
 	pipeline *Pipeline
 	commit   *git.Commit
 	user     *user.User // may be gone
+	told     []config.Variable
+}
+
+// newScene has later features tell of the project.
+func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*scene, error) {
+	sc := &scene{site: s.Site, project: p, pipeline: pipeline, commit: commit}
+	for _, tell := range s.tellers {
+		told, err := tell(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		sc.told = append(sc.told, told...)
+	}
+	return sc, nil
 }
 
 // variables collects variables.
@@ -50,6 +65,7 @@ func (sc *scene) predefined() []config.Variable {
 	v.add("GITLAB_CI", "true")
 	sc.server(&v)
 	sc.projectVariables(&v)
+	v = append(v, sc.told...)
 	sc.commitVariables(&v)
 	sc.pipelineVariables(&v)
 	sc.requestVariables(&v)

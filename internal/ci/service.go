@@ -11,6 +11,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/blob"
+	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/merge"
@@ -61,6 +62,7 @@ type Service struct {
 	Deps
 	side
 	listeners []Listener
+	tellers   []Teller
 }
 
 // Listener is how a later feature learns that a job has ended. It runs in the
@@ -69,6 +71,13 @@ type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
 
 // OnEnd registers a Listener; it is called while the program is put together.
 func (s *Service) OnEnd(l Listener) { s.listeners = append(s.listeners, l) }
+
+// Teller is how a later feature tells the jobs of a project what they need to
+// know of it.
+type Teller func(ctx context.Context, p *project.Project) ([]config.Variable, error)
+
+// OnVariables registers a Teller; it is called while the program is put together.
+func (s *Service) OnVariables(t Teller) { s.tellers = append(s.tellers, t) }
 
 // New makes the service, takes on its background work, and follows pushes
 // and merge requests.

@@ -49,6 +49,7 @@ type Deps struct {
 type Place struct {
 	URL      string // below whose host they are, without a slash at its end
 	External string // the address of the installation itself
+	Served   bool   // sites are shown
 	TLS      bool   // domains of their own are served over TLS too
 	TLSPort  string // of those; empty for the usual one
 }
@@ -102,6 +103,7 @@ func New(d Deps) *Service {
 	s.Queue.Every("pages_certificates", leastWait, s.RenewCertificates)
 	s.Queue.Every("pages_domains", 6*time.Hour, s.CheckDomains)
 	d.CI.OnEnd(s.jobEnded)
+	d.CI.OnVariables(s.tell)
 	d.Projects.OnRemove(s.removeProjects)
 	drop := func() { s.routes.drop(); s.certs.drop() }
 	d.Notices.Subscribe(topic, func(string) { drop() })

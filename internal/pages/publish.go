@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/pages/pack"
+	"svc/internal/project"
 	"svc/internal/secret"
 )
 
@@ -59,6 +61,25 @@ func (s *Service) jobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 		w.ExpiresAt = &at
 	}
 	return s.Queue.Add(ctx, tx, w)
+}
+
+// tell tells jobs where the site of their project is, or will be.
+func (s *Service) tell(ctx context.Context, p *project.Project) ([]config.Variable, error) {
+	if !s.Place.Served || p.Settings.Pages == project.Disabled {
+		return nil, nil
+	}
+	t, err := findSettings(ctx, s.DB, p.ID)
+	if err != nil {
+		return nil, fmt.Errorf("pages of project %d: %w", p.ID, err)
+	}
+	address := s.address(p.FullPath, t)
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("pages of project %d: %w", p.ID, err)
+	}
+	return []config.Variable{
+		{Key: "CI_PAGES_DOMAIN", Value: s.Place.Host()}, {Key: "CI_PAGES_HOSTNAME", Value: u.Hostname()}, {Key: "CI_PAGES_URL", Value: address},
+	}, nil
 }
 
 // prefixLabel makes one segment of a path of what a job calls its prefix.

@@ -174,9 +174,10 @@ func publishAndIssue(t *testing.T, env ...string) {
 	var made struct{ ID int64 }
 	request(t, "POST", api+"/projects", `{"path":"site","visibility":"public","pages_access_level":"public"}`, 201, &made)
 	project := fmt.Sprintf("%s/projects/%d", api, made.ID)
-	const yaml = "pages:\\n  script:\\n    - mkdir public\\n    - echo 'Made on '$CI_COMMIT_BRANCH > public/index.html\\n  artifacts: {paths: [public]}\\n"
+	const yaml = "pages:\\n  script:\\n    - mkdir public\\n    - echo Made on $CI_COMMIT_BRANCH for $CI_PAGES_URL of $CI_PAGES_HOSTNAME below $CI_PAGES_DOMAIN > public/index.html\\n  artifacts: {paths: [public]}\\n"
 	request(t, "POST", project+"/repository/files/.gitlab-ci.yml", `{"branch":"main","commit_message":"Publish","content":"`+yaml+`"}`, 201, nil)
 
+	const page = "Made on main for http://root.pages.test/site of root.pages.test below pages.test\n"
 	roots := x509.NewCertPool()
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -202,12 +203,12 @@ func publishAndIssue(t *testing.T, env ...string) {
 	}
 	eventually(t, "the job has published", func() bool {
 		status, text, _ := visit("http://root.pages.test/site/")
-		return status == http.StatusOK && text == "Made on main\n"
+		return status == http.StatusOK && text == page
 	})
 
 	request(t, "POST", project+"/pages/domains", `{"domain":"www.example.org","auto_ssl_enabled":true}`, 201, nil)
 	status, text, _ := visit("http://www.example.org/")
-	same(t, "the domain before its certificate", fmt.Sprint(status, " ", text), "200 Made on main\n")
+	same(t, "the domain before its certificate", fmt.Sprint(status, " ", text), "200 "+page)
 	var domain struct {
 		URL         string
 		Auto        bool `json:"auto_ssl_enabled"`
@@ -222,7 +223,7 @@ func publishAndIssue(t *testing.T, env ...string) {
 		t.Fatal("Pebble has no root")
 	}
 	status, text, _ = visit("https://www.example.org/")
-	same(t, "the page by the certificate", fmt.Sprint(status, " ", text), "200 Made on main\n")
+	same(t, "the page by the certificate", fmt.Sprint(status, " ", text), "200 "+page)
 	status, _, header := visit("http://www.example.org/x?y")
 	same(t, "without TLS", fmt.Sprint(status, " ", header.Get("Location")), "301 https://www.example.org:"+portOf(secure)+"/x?y")
 	var events []struct{ Details map[string]any }
