@@ -120,7 +120,11 @@ func (c *command) tellParts(say io.Writer, m *backup.Manifest) {
 	w := tabwriter.NewWriter(say, 0, 4, 2, ' ', tabwriter.AlignRight)
 	for _, part := range slices.Sorted(maps.Keys(m.Parts)) {
 		p := m.Parts[part]
-		fmt.Fprintf(w, "  %s\t%d entries\t%s\t\n", part, p.Entries, app.ByteSize(p.Bytes))
+		noun := "entries"
+		if p.Entries == 1 {
+			noun = "entry"
+		}
+		fmt.Fprintf(w, "  %s\t%d %s\t%s\t\n", part, p.Entries, noun, app.ByteSize(p.Bytes))
 	}
 	_ = w.Flush() // it goes to the same place as all that is said
 	for _, what := range m.Missing {
