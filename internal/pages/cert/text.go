@@ -152,7 +152,7 @@ func (t *text) extension(c *x509.Certificate, e pkix.Extension) {
 		"2.5.29.32":         {"X509v3 Certificate Policies", func() string { return policies(c) }},
 		"1.3.6.1.5.5.7.1.1": {"Authority Information Access", func() string { return access(c) }},
 	}
-	critical := ""
+	critical := " " // openssl leaves it there
 	if e.Critical {
 		critical = " critical"
 	}
