@@ -73,6 +73,8 @@ func TestPagesDomains(t *testing.T) {
 				{"domain":"ssl.example.org","project_id":%d,"auto_ssl_enabled":false,"certificate":{"expired":false,"expiration":"<any>"}},{},{}]`, id, id), Not: []string{"BEGIN"}},
 			{Name: "change: key alone", Do: "PUT " + at + "/ssl.example.org", As: alice, JSON: `{"key":"x"}`, Status: 400},
 			{Name: "change: automatic", Do: "PUT " + at + "/ssl.example.org", As: alice, JSON: `{"auto_ssl_enabled":true}`, Status: 200, Want: `{"auto_ssl_enabled":true,"certificate":{"expired":false}}`},
+			{Name: "change: one's own", Do: "PUT " + at + "/ssl.example.org", As: alice, JSON: with("", chain, key), Status: 200, Want: `{"auto_ssl_enabled":false,"certificate":{"expired":false}}`},
+			{Name: "change: automatic again", Do: "PUT " + at + "/ssl.example.org", As: alice, JSON: `{"auto_ssl_enabled":true}`, Status: 200, Want: `{"auto_ssl_enabled":true}`},
 			{Name: "change: take away", Do: "PUT " + at + "/ssl.example.org", As: alice, JSON: `{"certificate":"","key":""}`, Status: 200, Want: `{"url":"http://ssl.example.org"}`,
 				Not: []string{"certificate", "auto_ssl"}},
 			{Name: "change: put one", Do: "PUT " + at + "/www.example.org", As: alice, JSON: with("", chain, key), Status: 200, Want: `{"url":"https://www.example.org","certificate":{"expired":false}}`},

@@ -143,8 +143,7 @@ func (u until) Write(p []byte) (int, error) {
 // checkKey makes sure that the key is that of the database. One that was never
 // served has none yet.
 func (a *App) checkKey(ctx context.Context) error {
-	var owner string
-	err := a.DB.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&owner)
+	owner, err := keyOwner(ctx, a.DB)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}

@@ -26,7 +26,8 @@ func (a *App) claimKey(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&owner)
+		owner, err = keyOwner(ctx, tx)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("check the instance key: %w", err)
@@ -35,6 +36,12 @@ func (a *App) claimKey(ctx context.Context) error {
 		return fmt.Errorf("%s is not the key of this database, which was made with key %s: copy the key file of the first node here", a.KeyFile(), owner)
 	}
 	return nil
+}
+
+// keyOwner names the key that the database was made with.
+func keyOwner(ctx context.Context, q db.Q) (id string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&id)
+	return id, err
 }
 
 // claimData refuses to serve a data directory with an embedded database that

@@ -203,7 +203,8 @@ type DomainChange struct {
 }
 
 // UpdateDomain changes a domain; who may: see Domains. A certificate that is
-// taken away turns automatic ones off. NotFound; Invalid.
+// put in or taken away turns automatic ones off, unless the change says otherwise.
+// NotFound; Invalid.
 func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string, c DomainChange) (*Domain, error) {
 	in, err := s.require(ctx, by, ref)
 	if err != nil {
@@ -224,9 +225,7 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 		if c.Certificate != nil {
 			changed = "certificate"
 			s.setCertificate(wrong, d, *c.Certificate)
-			if *c.Certificate == (Certificate{}) {
-				d.AutoSSL = false
-			}
+			d.AutoSSL = false // who puts his own wants to keep it
 		}
 		if c.AutoSSL != nil && *c.AutoSSL != d.AutoSSL {
 			d.AutoSSL, d.renewAt = *c.AutoSSL, nil

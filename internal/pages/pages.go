@@ -5,6 +5,7 @@ package pages
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -79,9 +80,9 @@ func (p Place) AuthHost() string { return "projects." + p.Host() }
 // Service is the sites of the installation.
 type Service struct {
 	Deps
-	routes routes
+	hosts  recent[*host] // by name
 	packs  packs
-	certs  certs
+	certs  recent[*tls.Certificate] // by name, nil for one without
 	issuer issuer
 }
 
@@ -105,7 +106,7 @@ func New(d Deps) *Service {
 	d.CI.OnEnd(s.jobEnded)
 	d.CI.OnVariables(s.tell)
 	d.Projects.OnRemove(s.removeProjects)
-	drop := func() { s.routes.drop(); s.certs.drop() }
+	drop := func() { s.hosts.drop(); s.certs.drop() }
 	d.Notices.Subscribe(topic, func(string) { drop() })
 	d.Projects.OnChange(drop)
 	d.DB.OnWrite([]string{"pages_domains", "pages_projects", "pages_sites"}, func(ctx context.Context, tx *db.Tx) error {

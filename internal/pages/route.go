@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"svc/internal/actor"
@@ -66,51 +65,6 @@ type routeRow struct {
 type host struct {
 	routes map[string]*Route // by base, in lower case
 	deep   int               // the most segments that a base has
-	loaded time.Time
-}
-
-const (
-	// routesTTL bounds how long is believed what was found, even if no notice of
-	// a change arrives.
-	routesTTL = 10 * time.Second
-	// hostsMax bounds what is kept.
-	hostsMax = 5000
-)
-
-// routes are the hosts that were asked for last.
-type routes struct {
-	mu      sync.RWMutex
-	hosts   map[string]*host
-	dropped int
-}
-
-func (r *routes) drop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hosts = nil
-	r.dropped++
-}
-
-func (r *routes) get(name string, now time.Time) (h *host, drops int) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if h = r.hosts[name]; h != nil && now.Sub(h.loaded) < routesTTL {
-		return h, 0
-	}
-	return nil, r.dropped
-}
-
-// put keeps what was read unless something changed since.
-func (r *routes) put(name string, h *host, drops int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.dropped != drops {
-		return
-	}
-	if r.hosts == nil || len(r.hosts) >= hostsMax {
-		r.hosts = map[string]*host{}
-	}
-	r.hosts[name] = h
 }
 
 // Resolve gives the site that a host, in lower case and without its port, shows
@@ -154,23 +108,15 @@ func lower(path string) string {
 
 func (s *Service) host(ctx context.Context, name string) (*host, error) {
 	now := s.Now()
-	drops := -1 // so that nothing is kept
-	if s.Notices.Healthy() {
-		var h *host
-		if h, drops = s.routes.get(name, now); h != nil {
-			return h, nil
-		}
-	}
-	h, err := s.findHost(ctx, name, now)
+	h, err := s.hosts.get(name, now, s.Notices.Healthy(), func() (*host, error) { return s.findHost(ctx, name, now) })
 	if err != nil {
 		return nil, fmt.Errorf("find host: %w", err)
 	}
-	s.routes.put(name, h, drops)
 	return h, nil
 }
 
 func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*host, error) {
-	h := &host{routes: map[string]*Route{}, loaded: now}
+	h := &host{routes: map[string]*Route{}}
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
 		return nil, err

@@ -140,9 +140,6 @@ func (w *Web) addDomain(v *visit, in project.Place) error {
 // changeDomain puts another certificate, takes it away, or has one issued.
 func (w *Web) changeDomain(v *visit, in project.Place) error {
 	c := pages.DomainChange{Certificate: v.sentCertificate()}
-	if c.Certificate != nil { // who puts his own wants to keep it
-		c.AutoSSL = new(false)
-	}
 	switch v.text("do") {
 	case "auto":
 		c = pages.DomainChange{AutoSSL: new(true)}
