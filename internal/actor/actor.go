@@ -78,6 +78,15 @@ const SystemID = -1
 // Anonymous reports whether nobody has signed in.
 func (a Actor) Anonymous() bool { return a.ID == 0 }
 
+// Account is the user whom the actor's work is accounted to: for a deploy token
+// or key, the one who made it. It is 0 for a caller who has not signed in.
+func (a Actor) Account() int64 {
+	if a.Deploy != nil {
+		return a.Deploy.UserID
+	}
+	return a.ID
+}
+
 // Is reports whether the actor is this user.
 func (a Actor) Is(userID int64) bool { return a.ID != 0 && a.ID == userID }
 

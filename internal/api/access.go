@@ -63,6 +63,7 @@ func (a *API) admit(c *call, e *endpoint) error {
 	}
 	c.actor = by
 	c.actor.IP = ip
+	limit.Identify(c, by.Account())
 	if err := a.throttle(c); err != nil {
 		return err
 	}

@@ -60,6 +60,8 @@ func (a *API) refuse(c *call, err error) {
 			return // the caller has gone; there is nobody to answer and nothing to log
 		}
 		a.Log.ErrorContext(c, "request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
+	case http.StatusServiceUnavailable:
+		c.w.Header().Set("Retry-After", errs.RetryAfter(err))
 	case http.StatusUnauthorized:
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="`+a.Site.Name+`", error="invalid_token"`)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"svc/internal/api"
+	"svc/internal/limit"
 )
 
 // handler joins the doors: who answers which path, and what every answer has
@@ -49,8 +50,9 @@ type front struct {
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	id := requestID(r.Header.Get("X-Request-Id"))
-	r = r.WithContext(withRequestID(r.Context(), id))
-	r.RemoteAddr = f.clientAddr(r)
+	addr := f.clientAddr(r)
+	r = r.WithContext(limit.WithAddress(withRequestID(r.Context(), id), addr))
+	r.RemoteAddr = addr
 	rec := &recorder{ResponseWriter: w, start: start, status: http.StatusOK, route: "none"}
 	h := w.Header()
 	h["X-Request-Id"] = []string{id}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"svc/internal/config"
+	"svc/internal/limit"
 	"svc/internal/pages"
 	"svc/internal/sites"
 )
@@ -167,7 +168,7 @@ func (p *pagesServer) stop(ctx context.Context) error {
 func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	rec := &pagesRecorder{ResponseWriter: w, status: http.StatusOK}
-	p.door.ServeHTTP(rec, r)
+	p.door.ServeHTTP(rec, r.WithContext(limit.WithAddress(r.Context(), r.RemoteAddr)))
 	took := time.Since(start)
 	p.metrics.request(r.Method, "pages", rec.status, took)
 	if p.log.Enabled(r.Context(), slog.LevelInfo) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -47,8 +48,11 @@ type Error struct {
 	// KindConflict or KindUnprocessable.
 	Listed bool
 	// Code tells programs why, where several reasons have one kind.
-	Code  string
-	cause error
+	Code string
+	// RetryAfter is when to try again; it goes with KindUnavailable. 0 means
+	// that the interface chooses.
+	RetryAfter time.Duration
+	cause      error
 }
 
 // Error gives the text for logs, with the cause that callers never see.
@@ -145,6 +149,24 @@ func NotAllowed(format string, args ...any) *Error { return newError(KindNotAllo
 
 // Unavailable says that a needed part does not answer now.
 func Unavailable(format string, args ...any) *Error { return newError(KindUnavailable, format, args) }
+
+// Busy is Unavailable for work that has to wait for other work. after is when
+// to try again.
+func Busy(after time.Duration, format string, args ...any) *Error {
+	e := newError(KindUnavailable, format, args)
+	e.RetryAfter = after
+	return e
+}
+
+// RetryAfter is the value of the header Retry-After for an error of
+// KindUnavailable: whole seconds, 5 unless the error says otherwise.
+func RetryAfter(err error) string {
+	after := 5 * time.Second
+	if e, ok := errors.AsType[*Error](err); ok && e.RetryAfter > 0 {
+		after = e.RetryAfter
+	}
+	return strconv.Itoa(int((after + time.Second - 1) / time.Second))
+}
 
 // Gone says that this way of doing things is not open any more.
 func Gone(format string, args ...any) *Error { return newError(KindGone, format, args) }

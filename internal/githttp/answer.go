@@ -61,7 +61,7 @@ func (x *exchange) statusOf(err error) (int, string) {
 	case errs.KindConflict:
 		return http.StatusConflict, refused.Text
 	case errs.KindUnavailable:
-		x.w.Header().Set("Retry-After", "30")
+		x.w.Header().Set("Retry-After", errs.RetryAfter(refused))
 		return http.StatusServiceUnavailable, refused.Text
 	case errs.KindTooLarge:
 		return http.StatusRequestEntityTooLarge, refused.Text

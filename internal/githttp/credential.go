@@ -47,6 +47,7 @@ func (x *exchange) authenticate() error {
 	}
 	x.by = by
 	x.by.IP = ip
+	limit.Identify(x.r.Context(), by.Account())
 	if to, ok := x.w.(routed); ok {
 		to.SetUser(name(by))
 	}

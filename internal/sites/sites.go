@@ -15,6 +15,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/oauth"
 	"svc/internal/pages"
 	"svc/internal/secret"
@@ -184,6 +185,7 @@ func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
 	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
 		return actor.Actor{}, nil
 	}
+	limit.Identify(r.Context(), by.Account())
 	return by, err
 }
 
@@ -199,6 +201,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusMethodNotAllowed
 	case errs.KindUnavailable:
 		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", errs.RetryAfter(err))
 	}
 	if status == http.StatusInternalServerError {
 		if errors.Is(err, context.Canceled) {

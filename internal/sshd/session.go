@@ -15,6 +15,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -92,7 +93,7 @@ func (x *session) safely(ctx context.Context, line string) (status uint32) {
 
 // exec runs a command line and gives its exit status.
 func (x *session) exec(ctx context.Context, line string) uint32 {
-	ctx = x.Trace(ctx)
+	ctx = limit.WithAddress(x.Trace(ctx), x.conn.addr.String())
 	start := time.Now()
 	by, err := x.who(ctx, x.fingerprint, x.conn.addr.String())
 	if err != nil {
@@ -100,6 +101,7 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 		x.note(ctx, by, command{}, start, err)
 		return 1
 	}
+	limit.Identify(ctx, by.Account())
 	if line == "" {
 		fmt.Fprintln(x.channel, x.greeting(by))
 		return 0

@@ -217,6 +217,7 @@ func (v *visit) fail(err error) {
 	case e.Kind == errs.KindTooLarge:
 		v.problem(http.StatusRequestEntityTooLarge, "Too large", textOr(e, "That is more than fits here."))
 	case e.Kind == errs.KindUnavailable:
+		v.w.Header().Set("Retry-After", errs.RetryAfter(e))
 		v.problem(http.StatusServiceUnavailable, "Not available now", textOr(e, "Please try again in a while."))
 	case e.Kind == errs.KindConflict:
 		v.problem(http.StatusConflict, "That does not fit", textOr(e, "Something else stands in the way."))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/secret"
 	"svc/internal/user"
 )
@@ -66,6 +67,7 @@ func (v *visit) recognise() error {
 		return err
 	}
 	v.actor, v.session = by, session
+	limit.Identify(v, by.Account())
 	if to, ok := v.w.(interface{ SetUser(string) }); ok {
 		to.SetUser(by.Username)
 	}
