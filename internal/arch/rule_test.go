@@ -42,7 +42,7 @@ func features() []string {
 
 // platform knows no feature.
 func platform() []string {
-	return []string{"db", "git", "blob", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "markup", "errs"}
+	return []string{"db", "git", "blob", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "markup", "errs", "waittest"}
 }
 
 // clients speak to a server over the network, be it the one that they are a

@@ -28,7 +28,7 @@ type source struct {
 func TestTree(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
-	tree := readTree(t, fset)
+	tree := readTree(t, fset, skipped)
 	if len(tree["internal/errs"]) == 0 || len(tree["internal/arch"]) == 0 {
 		t.Fatalf("the tree was not found at %s", root)
 	}
@@ -51,10 +51,31 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// readTree parses all files of the module, by package path below it. It reads
-// the files itself rather than ask go list: so it sees those of every
-// platform, and go test knows to run it anew when one has changed.
-func readTree(t *testing.T, fset *token.FileSet) map[string][]source {
+// TestWaits holds the tests of every module to waiting for conditions.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	fset := token.NewFileSet()
+	tree := readTree(t, fset, hidden)
+	if len(tree["test/compat"]) == 0 {
+		t.Fatalf("the other modules were not found at %s", root)
+	}
+	for pkg, files := range tree {
+		for _, s := range files {
+			if !s.test && !locate(pkg).helper {
+				continue
+			}
+			for _, fault := range sleeps(pkg, s.name, fset, s.file) {
+				t.Error(strings.TrimPrefix(fault, root+"/"))
+			}
+		}
+	}
+}
+
+// readTree parses the files below the root, by directory, but for directories
+// that skip returns true for. It reads the files itself rather than ask go list:
+// so it sees those of every platform, and go test knows to run it anew when one
+// has changed.
+func readTree(t *testing.T, fset *token.FileSet, skip func(path, name string) bool) map[string][]source {
 	t.Helper()
 	tree := make(map[string][]source)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -62,7 +83,7 @@ func readTree(t *testing.T, fset *token.FileSet) map[string][]source {
 			return err
 		}
 		if d.IsDir() {
-			if path != root && skipped(path, d.Name()) {
+			if path != root && skip(path, d.Name()) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -91,14 +112,16 @@ func readTree(t *testing.T, fset *token.FileSet) map[string][]source {
 // skipped names the directories that are no part of the module: those that
 // the go command skips, other modules, and what running the server leaves.
 func skipped(path, name string) bool {
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil || hidden(path, name)
+}
+
+// hidden is skipped for a reader of all modules.
+func hidden(path, name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
 		return true
 	}
-	if filepath.Dir(path) == root && (name == "bin" || name == "data") {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(path, "go.mod"))
-	return err == nil
+	return filepath.Dir(path) == root && (name == "bin" || name == "data") || name == "node_modules"
 }
 
 // ownImports gives the imports of packages of this module, once each.

@@ -1,0 +1,157 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maySleep lists the packages and files whose tests may let time pass.
+func maySleep() []string {
+	return []string{
+		"internal/waittest",         // the helper for all others
+		"test/compat/wait_test.go",  // the same helper: a module of its own
+		"test/browser/wait_test.go", // the same helper: a module of its own
+		"bench",                     // figures are taken over a span of time
+
+		// These are to be changed.
+		"internal/api/alerts_test.go",
+		"internal/api/job_logs_test.go",
+		"internal/api/repositories_test.go",
+		"internal/api/runner_jobs_test.go",
+		"internal/api/storage_moves_test.go",
+		"internal/app/app_test.go",
+		"internal/app/example_test.go",
+		"internal/blob/blobtest/s3.go",
+		"internal/cli/cli_test.go",
+		"internal/cli/crash_move_test.go",
+		"internal/cli/crash_pipeline_test.go",
+		"internal/cli/crash_push_test.go",
+		"internal/cli/crash_runner_test.go",
+		"internal/cli/crash_test.go",
+		"internal/cli/crash_transfer_test.go",
+		"internal/cli/runner_test.go",
+		"internal/db/child_test.go",
+		"internal/db/group_test.go",
+		"internal/db/tx_test.go",
+		"internal/git/engine_test.go",
+		"internal/git/object_test.go",
+		"internal/git/spool_test.go",
+		"internal/mail/mail_test.go",
+		"internal/mail/mailtest/mailtest.go",
+		"internal/notice/bus_test.go",
+		"internal/notice/notice_test.go",
+		"internal/notify/letters_test.go",
+		"internal/oauth/grant_test.go",
+		"internal/queue/every_test.go",
+		"internal/queue/life_test.go",
+		"internal/queue/queue_test.go",
+		"internal/runner/end_test.go",
+		"internal/runner/glob_test.go",
+		"internal/runner/process_test.go",
+		"internal/runner/sender_test.go",
+		"internal/sites/nodes_test.go",
+		"internal/sshd/sshd_test.go",
+		"internal/web/admin_test.go",
+		"test/browser/consent_test.go",
+		"test/browser/merge_test.go",
+		"test/browser/plan_test.go",
+		"test/browser/server_test.go",
+		"test/compat/goclient_hosting_test.go",
+		"test/compat/goclient_merge_test.go",
+		"test/compat/goclient_users_test.go",
+		"test/compat/server_test.go",
+		"test/script/gone_test.go",
+	}
+}
+
+// sleeps gives a sentence for each line of a test that lets time pass instead
+// of waiting for a condition. In a bubble of testing/synctest time passes at
+// once and goroutines come to rest first, so that sleeping is exact there.
+func sleeps(pkg, file string, fset *token.FileSet, f *ast.File) []string {
+	if slices.Contains(maySleep(), pkg) || slices.Contains(maySleep(), pkg+"/"+file) {
+		return nil
+	}
+	var found []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && isSelector(call.Fun, "synctest", "Test") {
+			return false
+		}
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		for _, name := range []string{"Sleep", "After", "Tick"} {
+			if isSelector(sel, "time", name) {
+				found = append(found, fmt.Sprintf("%s: time.%s makes a test depend on the speed of the machine: "+
+					"wait for a condition with internal/waittest, or use testing/synctest", fset.Position(n.Pos()), name))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// isSelector reports whether an expression is pkg.name.
+func isSelector(e ast.Expr, pkg, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != name {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+func TestSleeps(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		pkg  string
+		file string
+		src  string
+		want []string // each a part of one finding
+	}{
+		{name: "sleep", src: `func f() { time.Sleep(1) }`, want: []string{"x_test.go:2:12: time.Sleep"}},
+		{name: "after", src: `func f() { select { case <-time.After(1): } }`, want: []string{"time.After"}},
+		{name: "tick", src: `func f() { for range time.Tick(1) {} }`, want: []string{"time.Tick"}},
+		{name: "sleep as a value", src: `var pause = time.Sleep`, want: []string{"time.Sleep"}},
+		{name: "a loop", src: `func f() { for ; !done(); time.Sleep(1) {}; time.Sleep(2) }`, want: []string{"time.Sleep", "time.Sleep"}},
+		{name: "in another module", pkg: "test/compat", src: `func f() { time.Sleep(1) }`, want: []string{"time.Sleep"}},
+		{name: "in a bubble", src: `func f() { synctest.Test(t, func(t *testing.T) { time.Sleep(1); <-time.After(1) }) }`},
+		{name: "beside a bubble", src: `func f() { time.Sleep(1); synctest.Test(t, g) }`, want: []string{"time.Sleep"}},
+		{name: "other functions", src: `func f() { clock.Sleep(1); time.AfterFunc(1, f); time.Since(t) }`},
+		{name: "the helper", pkg: "internal/waittest", src: `func f() { time.Sleep(1) }`},
+		{name: "the helper of a module", pkg: "test/compat", file: "wait_test.go", src: `func f() { time.Sleep(1) }`},
+		{name: "a benchmark", pkg: "bench", src: `func f() { time.Sleep(1) }`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			pkg, file := "internal/api", "x_test.go"
+			if tt.pkg != "" {
+				pkg = tt.pkg
+			}
+			if tt.file != "" {
+				file = tt.file
+			}
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, file, "package x\n"+tt.src, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := sleeps(pkg, file, fset, f)
+			if len(got) != len(tt.want) {
+				t.Fatalf("got %q, want %d findings", got, len(tt.want))
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("got %q, want one with %q", got[i], want)
+				}
+			}
+		})
+	}
+}
