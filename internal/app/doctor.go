@@ -14,9 +14,10 @@ import (
 
 // Finding is what a check of the installation found.
 type Finding struct {
-	Part string
-	Text string // what is well
-	Err  error  // what is not
+	Part    string
+	Text    string // what was checked, or what the warning is
+	Warning bool   // it works, but should be changed
+	Err     error  // what is wrong
 }
 
 // String is the finding in words.
@@ -48,9 +49,12 @@ func (a *App) Examine(ctx context.Context) iter.Seq[Finding] {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			text, err := c.do(ctx)
 			cancel()
-			if !yield(Finding{c.part, text, err}) {
+			if !yield(Finding{Part: c.part, Text: text, Err: err}) {
 				return
 			}
+		}
+		if warning := a.Config.PagesWarning(); warning != "" {
+			yield(Finding{Part: "pages", Text: warning, Warning: true})
 		}
 	}
 }

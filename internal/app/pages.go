@@ -31,7 +31,7 @@ func (a *App) pagesPlace() pages.Place {
 	p := pages.Place{URL: a.Config.PagesURL, External: a.Config.ExternalURL, TLS: a.Config.PagesTLSAddr != ""}
 	p.Served = p.TLS || a.Config.PagesAddr != ""
 	if p.URL == "" {
-		p.URL = config.DefaultPagesURL(a.Config.ExternalURL, a.Config.PagesAddr)
+		p.URL = config.DefaultPagesURL(a.Config.PagesAddr)
 	}
 	if _, port, err := net.SplitHostPort(a.Config.PagesTLSAddr); err == nil && port != "443" {
 		p.TLSPort = port
@@ -58,6 +58,7 @@ type pagesServer struct {
 	http          *http.Server
 	https         *http.Server
 	door          *sites.Door
+	trust         *front // knows the proxies
 	metrics       *metrics
 	log           *slog.Logger
 }
@@ -94,6 +95,9 @@ func (s *Server) listenPages() error {
 		*l.to, *l.addr = listener, listener.Addr().String() // the system may have chosen the port
 	}
 	s.Pages.Place, s.Pages.ACME = s.pagesPlace(), s.pagesACME()
+	if warning := s.Config.PagesWarning(); warning != "" {
+		s.Log.Warn(warning)
+	}
 	return nil
 }
 
@@ -116,11 +120,10 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 	if err := s.Pages.ClearCache(); err != nil {
 		return fmt.Errorf("copies of sites: %w", err)
 	}
-	trust := &front{server: s}
-	p.metrics, p.log = m, s.Log
+	p.trust, p.metrics, p.log = &front{server: s}, m, s.Log
 	p.door = sites.New(sites.Deps{
 		Pages: s.Pages, OAuth: s.OAuth, Users: s.Users, Keys: s.Keys, Log: s.Log, Now: s.now, Name: s.Config.ServiceName, External: s.Config.ExternalURL,
-		Secure: func(r *http.Request) bool { return r.TLS != nil || trust.forwardedTLS(r) },
+		Secure: func(r *http.Request) bool { return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" }, // see ServeHTTP
 	})
 	if s.Config.PagesCert != "" || s.Config.PagesKey != "" {
 		files := &certificateFiles{cert: s.Config.PagesCert, key: s.Config.PagesKey}
@@ -164,9 +167,15 @@ func (p *pagesServer) stop(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// ServeHTTP implements http.Handler: it counts and logs visits.
+// ServeHTTP implements http.Handler: it takes the client's address and protocol
+// from trusted proxies, and counts and logs visits.
 func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
+	secure := p.trust.forwardedTLS(r)
+	r.RemoteAddr = p.trust.clientAddr(r)
+	if r.Header.Del("X-Forwarded-Proto"); secure {
+		r.Header.Set("X-Forwarded-Proto", "https")
+	}
 	rec := &pagesRecorder{ResponseWriter: w, status: http.StatusOK}
 	p.door.ServeHTTP(rec, r.WithContext(limit.WithAddress(r.Context(), r.RemoteAddr)))
 	took := time.Since(start)

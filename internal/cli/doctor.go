@@ -16,8 +16,9 @@ func (c *command) doctor() *cobra.Command {
 		Short: "Check that everything the server needs is there and whole",
 		Long: `Check that everything the server needs is there and whole: directories, free
 disk space, database and its schema, instance key and the secrets sealed under
-it, object store, git. It changes nothing, and exits with 1 when it found
-something to mend.
+it, object store, git. It changes nothing, and exits with status 1 if any check
+fails. It also warns of a Pages host that shares a domain with the instance;
+warnings don't change the exit status.
 
 With --repositories git reads every object of every repository as well, which
 may take hours; the server may be running meanwhile.`,
@@ -26,9 +27,12 @@ may take hours; the server may be running meanwhile.`,
 			failed := 0
 			tell := func(f app.Finding) {
 				mark := "ok  "
-				if f.Err != nil {
+				switch {
+				case f.Err != nil:
 					mark = "FAIL"
 					failed++
+				case f.Warning:
+					mark = "WARN"
 				}
 				fmt.Fprintf(c.out, "%s  %-12s %s\n", mark, f.Part, f)
 			}

@@ -16,7 +16,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,19 +136,15 @@ func DefaultExternalURL(addr string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// DefaultPagesURL is the URL of the Pages sites of a server that was not told
-// any: below a host of its own beside the server's, on the given port.
-func DefaultPagesURL(externalURL, addr string) string {
-	host := "localhost"
-	if u, err := url.Parse(externalURL); err == nil && u.Hostname() != "" {
-		if _, err := netip.ParseAddr(u.Hostname()); err != nil { // nothing can be below an address
-			host = u.Hostname()
-		}
-	}
+// DefaultPagesURL is the URL of the Pages sites of a server without pages_url,
+// for use on the machine itself. It is never derived from the external URL:
+// sites on a subdomain of the instance could set cookies for it, and browsers
+// would send its own along with their requests.
+func DefaultPagesURL(addr string) string {
 	if _, port, err := net.SplitHostPort(addr); err == nil && port != "80" {
-		return "http://" + net.JoinHostPort("pages."+host, port)
+		return "http://" + net.JoinHostPort("pages.localhost", port)
 	}
-	return "http://pages." + host
+	return "http://pages.localhost"
 }
 
 // String lists all settings as key=value, without the secrets.
