@@ -24,6 +24,7 @@ type Application struct {
 	Confidential bool     // it can keep a secret
 	Trusted      bool     // users are not asked
 	Disabled     bool     // nothing is given to it
+	Builtin      bool     // a part of the server: it gets tokens by RedeemBuiltin alone
 	OwnerID      *int64   // nil: it belongs to the installation
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -209,25 +210,27 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64) error {
 	return nil
 }
 
-// Builtin makes the application of a part of the server itself, or brings it up
-// to date: it belongs to the installation, is trusted, and proves itself by
-// PKCE. The server calls it when it starts.
+// Builtin creates or updates the application of a part of the server itself. It
+// belongs to the instance and is trusted, so users are not asked for consent.
+// For that reason the token endpoint refuses it: see RedeemBuiltin. The server
+// calls Builtin when it starts.
 func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scopes []string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		app, err := findByUID(ctx, tx, uid)
 		if errs.Is(err, errs.KindNotFound) {
-			app, err = &Application{UID: uid, Confidential: true, Trusted: true, CreatedAt: s.Now(), UpdatedAt: s.Now()}, nil
+			app, err = &Application{UID: uid, Confidential: true, Trusted: true, Builtin: true, CreatedAt: s.Now(), UpdatedAt: s.Now()}, nil
 			s.newSecret(app) // nobody knows it
 		}
 		if err != nil {
 			return err
 		}
-		if app.ID != 0 && slices.Equal(app.RedirectURIs, []string{redirect}) && slices.Equal(app.Scopes, scopes) {
+		if app.ID != 0 && app.Builtin && slices.Equal(app.RedirectURIs, []string{redirect}) && slices.Equal(app.Scopes, scopes) {
 			return nil
 		}
 		if err := app.set(name, redirect, scopes); err != nil {
 			return err
 		}
+		app.Builtin = true
 		if app.ID != 0 {
 			return saveApplication(ctx, tx, app)
 		}

@@ -16,11 +16,11 @@ func verifies(challenge, verifier string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 || strings.Trim(verifier, unreserved) != "" {
 		return false
 	}
-	return secret.Equal(challengeOf(verifier), challenge)
+	return secret.Equal(Challenge(verifier), challenge)
 }
 
-// challengeOf is the challenge that a client makes of its verifier: S256.
-func challengeOf(verifier string) string {
+// Challenge is the code challenge of a verifier: S256.
+func Challenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

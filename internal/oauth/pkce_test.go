@@ -33,7 +33,7 @@ func TestVerifies(t *testing.T) {
 		strings.Repeat("a", 42): false, strings.Repeat("a", 43): true, strings.Repeat("~", 128): true, strings.Repeat("a", 129): false,
 		strings.Repeat("a", 42) + "+": false, strings.Repeat("a", 21) + " " + strings.Repeat("a", 22): false, strings.Repeat("ü", 30): false,
 	} {
-		if got := verifies(challengeOf(verifier), verifier); got != want {
+		if got := verifies(Challenge(verifier), verifier); got != want {
 			t.Errorf("%q: %v, want %v", verifier, got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func FuzzVerifier(f *testing.F) {
 		if !verifies(challenge, verifier) {
 			return
 		}
-		if challenge != challengeOf(verifier) || !isChallenge(challenge) {
+		if challenge != Challenge(verifier) || !isChallenge(challenge) {
 			t.Fatalf("%q is taken for %q", verifier, challenge)
 		}
 		if len(verifier) < 43 || len(verifier) > 128 || strings.ContainsFunc(verifier, func(r rune) bool { return !strings.ContainsRune(unreserved, r) }) {

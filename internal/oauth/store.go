@@ -10,12 +10,12 @@ import (
 	"svc/internal/user"
 )
 
-const applicationColumns = `a.id, a.uid, a.secret_digest, a.name, a.redirect_uris, a.scopes, a.confidential, a.trusted, a.disabled, a.owner_id, a.created_at, a.updated_at`
+const applicationColumns = `a.id, a.uid, a.secret_digest, a.name, a.redirect_uris, a.scopes, a.confidential, a.trusted, a.disabled, a.builtin, a.owner_id, a.created_at, a.updated_at`
 
 func scanApplication(sc db.Scanner) (*Application, error) {
 	var a Application
 	var redirects, scopes string
-	err := sc.Scan(&a.ID, &a.UID, &a.digest, &a.Name, &redirects, &scopes, &a.Confidential, &a.Trusted, &a.Disabled, &a.OwnerID,
+	err := sc.Scan(&a.ID, &a.UID, &a.digest, &a.Name, &redirects, &scopes, &a.Confidential, &a.Trusted, &a.Disabled, &a.Builtin, &a.OwnerID,
 		db.Time(&a.CreatedAt), db.Time(&a.UpdatedAt))
 	a.RedirectURIs, a.Scopes = strings.Split(redirects, "\n"), strings.Fields(scopes)
 	return &a, err
@@ -43,17 +43,17 @@ func listApplications(ctx context.Context, d *db.DB, where db.Where, p db.Paging
 
 func insertApplication(ctx context.Context, q db.Q, a *Application) error {
 	return q.QueryRowContext(ctx, `
-		INSERT INTO oauth_applications (uid, secret_digest, name, redirect_uris, scopes, confidential, trusted, disabled, owner_id, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		INSERT INTO oauth_applications (uid, secret_digest, name, redirect_uris, scopes, confidential, trusted, disabled, builtin, owner_id, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		a.UID, a.digest, a.Name, strings.Join(a.RedirectURIs, "\n"), strings.Join(a.Scopes, " "), a.Confidential, a.Trusted, a.Disabled,
-		a.OwnerID, a.CreatedAt, a.UpdatedAt).Scan(&a.ID)
+		a.Builtin, a.OwnerID, a.CreatedAt, a.UpdatedAt).Scan(&a.ID)
 }
 
 func saveApplication(ctx context.Context, q db.Q, a *Application) error {
 	return db.ExecOne(ctx, q, `
-		UPDATE oauth_applications SET secret_digest = ?, name = ?, redirect_uris = ?, scopes = ?, confidential = ?, trusted = ?, disabled = ?,
+		UPDATE oauth_applications SET secret_digest = ?, name = ?, redirect_uris = ?, scopes = ?, confidential = ?, trusted = ?, disabled = ?, builtin = ?,
 			updated_at = ? WHERE id = ?`,
-		a.digest, a.Name, strings.Join(a.RedirectURIs, "\n"), strings.Join(a.Scopes, " "), a.Confidential, a.Trusted, a.Disabled, a.UpdatedAt, a.ID)
+		a.digest, a.Name, strings.Join(a.RedirectURIs, "\n"), strings.Join(a.Scopes, " "), a.Confidential, a.Trusted, a.Disabled, a.Builtin, a.UpdatedAt, a.ID)
 }
 
 func deleteApplication(ctx context.Context, q db.Q, id int64) error {

@@ -63,11 +63,12 @@ func (s *Service) Exchange(ctx context.Context, r TokenRequest) (*Tokens, error)
 	return nil, refuse(UnsupportedGrant, "The grant type must be authorization_code, refresh_token or password.")
 }
 
-// client finds the application of a request. A secret that was sent must be
-// right; proven says that one was.
+// client finds the application of a request from outside. A secret that was
+// sent must be right; proven says that one was. Built-in applications are
+// refused like unknown ones.
 func (s *Service) client(ctx context.Context, id, text string) (app *Application, proven bool, err error) {
 	app, err = findByUID(ctx, s.DB, id)
-	if errs.Is(err, errs.KindNotFound) || err == nil && app.Disabled {
+	if errs.Is(err, errs.KindNotFound) || err == nil && (app.Disabled || app.Builtin) {
 		return nil, false, refuse(InvalidClient, textInvalidClient)
 	}
 	if err != nil {
@@ -87,6 +88,27 @@ func (s *Service) exchangeCode(ctx context.Context, r TokenRequest) (*Tokens, er
 	if err != nil {
 		return nil, err
 	}
+	return s.redeem(ctx, app, proven, r)
+}
+
+// RedeemBuiltin exchanges a code of a built-in application for an access token.
+// Only the server itself calls it, for a code that reached the part of the
+// server that the application stands for. There is no refresh token. Refusals
+// are *Error.
+func (s *Service) RedeemBuiltin(ctx context.Context, r TokenRequest) (*Tokens, error) {
+	app, err := findByUID(ctx, s.DB, r.ClientID)
+	if errs.Is(err, errs.KindNotFound) || err == nil && (app.Disabled || !app.Builtin) {
+		return nil, refuse(InvalidClient, textInvalidClient)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find client: %w", err)
+	}
+	return s.redeem(ctx, app, false, r)
+}
+
+// redeem exchanges a code for tokens. proven says that the client sent its
+// secret.
+func (s *Service) redeem(ctx context.Context, app *Application, proven bool, r TokenRequest) (*Tokens, error) {
 	switch {
 	case r.Code == "":
 		return nil, missing("code")
@@ -118,6 +140,9 @@ func (s *Service) exchangeCode(ctx context.Context, r TokenRequest) (*Tokens, er
 	made, err := s.mint(ctx, app, g, g.scopes, g.nonce)
 	if err != nil {
 		return nil, err
+	}
+	if app.Builtin {
+		made.RefreshToken = ""
 	}
 	return s.give(ctx, made, r.IP, "An authorization code was used twice", func(tx *db.Tx) error {
 		return useCode(ctx, tx, c.id, s.Now())

@@ -1,10 +1,9 @@
 package sites
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,15 +14,23 @@ import (
 	"svc/internal/secret"
 )
 
-// A visitor of a site that is not for everybody signs in at the installation,
-// as at any other application: he is sent there, comes back with a code to one
-// host that all sites share, and is passed on to the site where he began. There
-// the code becomes a token, which the browser keeps sealed in a cookie of that
-// host alone. The verifier of the code is in another cookie of that host from
-// the beginning, so nobody else can end what a browser began.
+// Visitors of a private site sign in at the instance by OAuth:
+//
+//	site                       sets a cookie with the PKCE verifier
+//	shared host, /auth/begin   sets a cookie that identifies the browser
+//	instance, /oauth/authorize gives a code for the challenge
+//	shared host, /auth         seals the code for the origin of the site and the challenge
+//	site, /-/pages/auth        opens it, redeems the code, sets the session cookie
+//
+// The owner of a custom domain can see and send everything that goes to that
+// domain, and can make visitors follow links. So the state is bound to the
+// origin, to the challenge and to the browser, and what a domain is handed
+// opens nothing but a session on the same origin, in the browser that has the
+// verifier.
 
 const (
 	authPath     = "/-/pages/auth" // on each site
+	beginPath    = "/auth/begin"   // on the shared host
 	callbackPath = "/auth"         // on the shared host
 	stateTime    = 10 * time.Minute
 	maxBack      = 1500
@@ -32,130 +39,174 @@ const (
 // ClientID names the application by which visitors sign in.
 func (d *Door) ClientID() string { return d.Name + "-pages" }
 
-// CallbackURL is where visitors come back to.
+// CallbackURL is the redirect URI of that application, on the shared host.
 func (d *Door) CallbackURL() string { return d.Pages.Place.Below("projects") + callbackPath }
 
-// Scopes are what the application may ask for: to know who somebody is.
+// Scopes are the scopes of that application.
 func (d *Door) Scopes() []string { return []string{"openid"} }
 
 // state is what is carried through the sign-in, sealed.
 type state struct {
-	Origin string    `json:"o"` // of the site
-	Back   string    `json:"b"` // the path where the visitor was
-	At     time.Time `json:"t"`
+	Origin    string    `json:"o"` // of the site
+	Back      string    `json:"b"` // the path that the visitor asked for
+	Challenge string    `json:"c"` // of the verifier in the cookie of the site
+	Browser   string    `json:"n"` // digest of the cookie of the shared host; empty before that host was visited
+	At        time.Time `json:"t"`
 }
 
-const statePlace = "pages_state"
+// Places under which values are sealed. One that was sealed for a place cannot
+// be opened for another.
+const (
+	requestPlace = "pages_request" // a state on its way to the shared host
+	statePlace   = "pages_state"   // a state on its way through the sign-in
+)
 
-func (d *Door) cookie(name string) string { return "_" + d.Name + "_pages" + name }
+func sessionPlace(host string) string           { return "pages_session/" + host }
+func verifierPlace(host string) string          { return sessionPlace(host) + "/verifier" }
+func codePlace(origin, challenge string) string { return "pages_code/" + challenge + "/" + origin }
 
-func sessionPlace(host string) string { return "pages_session/" + host }
-
-// begin sends a visitor to sign in.
-func (d *Door) begin(w http.ResponseWriter, r *http.Request, host string) error {
-	verifier := secret.Token("") + secret.Token("")
-	verifier = verifier[:min(len(verifier), 100)]
-	secure := d.Secure(r)
-	origin := "http://" + strings.ToLower(r.Host)
-	if secure {
-		origin = "https://" + strings.ToLower(r.Host)
+// cookie is the name of a cookie. Over TLS it has the prefix that keeps other
+// hosts of the domain from setting it.
+func (d *Door) cookie(r *http.Request, name string) string {
+	name = "_" + d.Name + "_pages" + name
+	if d.Secure(r) {
+		return "__Host-" + name
 	}
+	return name
+}
+
+// origin is the origin of a site as its visitors reach it. A port that is not
+// configured is left out: the Host header is the client's to choose.
+func (d *Door) origin(r *http.Request) string {
+	place, name := d.Pages.Place, hostName(r.Host)
+	if label, below := strings.CutSuffix(name, "."+place.Host()); below && (place.Secure() || !d.Secure(r)) {
+		return place.Below(label)
+	}
+	scheme, port := "http://", ""
+	if d.Secure(r) {
+		scheme, port = "https://", place.TLSPort
+	} else if u, err := url.Parse(place.URL); err == nil && !place.Secure() {
+		port = u.Port()
+	}
+	if _, asked, err := net.SplitHostPort(r.Host); err != nil || asked != port {
+		port = ""
+	}
+	if port != "" {
+		port = ":" + port
+	}
+	return scheme + name + port
+}
+
+// begin sends a visitor to the shared host, on the way to the sign-in.
+func (d *Door) begin(w http.ResponseWriter, r *http.Request, host string) error {
+	w.Header().Set("Cache-Control", "no-store")
+	origin := d.origin(r)
 	back := r.URL.EscapedPath() + query(r)
+	if strings.HasPrefix(origin, "https://") && !d.Secure(r) {
+		http.Redirect(w, r, origin+localPath(back), http.StatusFound)
+		return nil
+	}
 	if len(back) > maxBack {
 		back = "/"
 	}
-	carried, err := json.Marshal(state{origin, back, d.Now()})
+	// A second tab uses the verifier of the first, so that both can end.
+	verifier := d.unsealCookie(r, "_state", verifierPlace(host))
+	if verifier == "" {
+		verifier = secret.Token("") + secret.Token("")
+	}
+	sealed, err := d.seal(state{Origin: origin, Back: back, Challenge: oauth.Challenge(verifier), At: d.Now()}, requestPlace)
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(verifier))
+	d.setCookie(w, r, "_state", d.Keys.Seal([]byte(verifier), verifierPlace(host)), stateTime)
+	http.Redirect(w, r, d.Pages.Place.Below("projects")+beginPath+"?"+url.Values{"request": {sealed}}.Encode(), http.StatusFound)
+	return nil
+}
+
+// shared answers on the host that all sites share.
+func (d *Door) shared(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	switch r.URL.Path {
+	case beginPath:
+		return d.authorize(w, r)
+	case callbackPath:
+		return d.handOver(w, r)
+	}
+	return errs.NotFound("")
+}
+
+// authorize binds a request to the browser and sends the visitor to the
+// instance.
+func (d *Door) authorize(w http.ResponseWriter, r *http.Request) error {
+	s, err := d.open(r.FormValue("request"), requestPlace)
+	if err != nil {
+		return err
+	}
+	browser := d.unsealCookie(r, "_browser", sessionPlace(hostName(r.Host)))
+	if browser == "" {
+		browser = secret.Token("")
+	}
+	d.setCookie(w, r, "_browser", d.Keys.Seal([]byte(browser), sessionPlace(hostName(r.Host))), stateTime)
+	s.Browser = secret.Digest(browser)
+	sealed, err := d.seal(*s, statePlace)
+	if err != nil {
+		return err
+	}
 	to := d.External + "/oauth/authorize?" + url.Values{
 		"client_id": {d.ClientID()}, "redirect_uri": {d.CallbackURL()}, "response_type": {"code"}, "scope": {strings.Join(d.Scopes(), " ")},
-		"state": {d.Keys.Seal(carried, statePlace)}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+		"state": {sealed}, "code_challenge": {s.Challenge}, "code_challenge_method": {"S256"},
 	}.Encode()
-	d.setCookie(w, r, "_state", d.Keys.Seal([]byte(verifier), sessionPlace(host)+"/verifier"), stateTime)
-	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, to, http.StatusFound)
 	return nil
 }
 
-func (d *Door) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
-	c := &http.Cookie{
-		Name: d.cookie(name), Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: d.Secure(r), SameSite: http.SameSiteLaxMode,
-	}
-	if value == "" {
-		c.MaxAge = -1
-	}
-	http.SetCookie(w, c)
-}
-
-// open reads a state that we have made not long ago.
-func (d *Door) open(r *http.Request) (*state, *url.URL, error) {
-	broken := errs.Invalid("the state of the sign-in is broken or too old")
-	text, err := d.Keys.Open(r.FormValue("state"), statePlace)
-	if err != nil {
-		return nil, nil, broken.Because(err)
-	}
-	var s state
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, nil, broken.Because(err)
-	}
-	origin, err := url.Parse(s.Origin)
-	if age := d.Now().Sub(s.At); err != nil || age < 0 || age > stateTime {
-		return nil, nil, broken
-	}
-	return &s, origin, nil
-}
-
-// signedIn passes a visitor on to the site where he began. Nothing but what we
-// sealed ourselves says where that is.
-func (d *Door) signedIn(w http.ResponseWriter, r *http.Request) error {
-	if r.URL.Path != callbackPath {
-		return errs.NotFound("")
-	}
-	s, origin, err := d.open(r)
+// handOver passes a visitor on to the site where the sign-in began, with the
+// code sealed for that site. The origin is taken from the sealed state alone,
+// and only the browser that began is redirected.
+func (d *Door) handOver(w http.ResponseWriter, r *http.Request) error {
+	s, err := d.open(r.FormValue("state"), statePlace)
 	if err != nil {
 		return err
 	}
-	if hostName(origin.Host) == d.Pages.Place.AuthHost() {
-		return errs.Invalid("the state of the sign-in is of no site")
+	browser := d.unsealCookie(r, "_browser", sessionPlace(hostName(r.Host)))
+	if browser == "" || !secret.Equal(secret.Digest(browser), s.Browser) {
+		return notBegun()
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Referrer-Policy", "no-referrer")
 	values := url.Values{"state": {r.FormValue("state")}}
 	if code := r.FormValue("code"); code != "" {
-		values.Set("code", code)
+		values.Set("code", d.Keys.Seal([]byte(code), codePlace(s.Origin, s.Challenge)))
 	}
 	http.Redirect(w, r, s.Origin+authPath+"?"+values.Encode(), http.StatusFound)
 	return nil
 }
 
-// finish ends the sign-in on the site: the code becomes a token.
+// finish ends the sign-in on the site: the code becomes a session.
 func (d *Door) finish(w http.ResponseWriter, r *http.Request, host string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	s, origin, err := d.open(r)
+	s, err := d.open(r.FormValue("state"), statePlace)
 	if err != nil {
 		return err
 	}
-	sealed, err := r.Cookie(d.cookie("_state"))
-	if err != nil || !strings.EqualFold(origin.Host, r.Host) {
-		return errs.Invalid("the sign-in was not begun here")
+	verifier := d.unsealCookie(r, "_state", verifierPlace(host))
+	if verifier == "" || s.Origin != d.origin(r) || !secret.Equal(oauth.Challenge(verifier), s.Challenge) {
+		return notBegun()
 	}
-	verifier, err := d.Keys.Open(sealed.Value, sessionPlace(host)+"/verifier")
-	if err != nil {
-		return errs.Invalid("the sign-in was not begun here").Because(err)
-	}
-	d.setCookie(w, r, "_state", "", 0)
 	if r.FormValue("code") == "" {
+		d.setCookie(w, r, "_state", "", 0)
 		return errs.Forbidden("the sign-in was refused")
 	}
-	tokens, err := d.OAuth.Exchange(r.Context(), oauth.TokenRequest{
-		GrantType: "authorization_code", ClientID: d.ClientID(), Code: r.FormValue("code"), RedirectURI: d.CallbackURL(), Verifier: string(verifier),
-		IP: hostName(r.RemoteAddr),
+	code, err := d.Keys.Open(r.FormValue("code"), codePlace(s.Origin, s.Challenge))
+	if err != nil {
+		return notBegun().Because(err)
+	}
+	d.setCookie(w, r, "_state", "", 0)
+	tokens, err := d.OAuth.RedeemBuiltin(r.Context(), oauth.TokenRequest{
+		ClientID: d.ClientID(), Code: string(code), RedirectURI: d.CallbackURL(), Verifier: verifier, IP: hostName(r.RemoteAddr),
 	})
 	if refused, ok := errors.AsType[*oauth.Error](err); ok {
-		return errs.Invalid("the code of the sign-in is not good").Because(refused)
+		return errs.Invalid("the code of the sign-in is not valid").Because(refused)
 	}
 	if err != nil {
 		return err
@@ -165,23 +216,61 @@ func (d *Door) finish(w http.ResponseWriter, r *http.Request, host string) error
 	return nil
 }
 
+func notBegun() *errs.Error { return errs.Invalid("the sign-in was not begun here") }
+
+func (d *Door) seal(s state, place string) (string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return d.Keys.Seal(text, place), nil
+}
+
+// open reads a state that was sealed for the place at most stateTime ago.
+func (d *Door) open(sealed, place string) (*state, error) {
+	broken := errs.Invalid("the state of the sign-in is broken or too old")
+	text, err := d.Keys.Open(sealed, place)
+	if err != nil {
+		return nil, broken.Because(err)
+	}
+	var s state
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, broken.Because(err)
+	}
+	if age := d.Now().Sub(s.At); age < 0 || age > stateTime {
+		return nil, broken
+	}
+	return &s, nil
+}
+
+func (d *Door) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
+	c := &http.Cookie{
+		Name: d.cookie(r, name), Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: d.Secure(r), SameSite: http.SameSiteLaxMode,
+	}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+// unsealCookie is the value of a cookie that was sealed for the place; empty
+// when there is no such cookie.
+func (d *Door) unsealCookie(r *http.Request, name, place string) string {
+	sealed, err := r.Cookie(d.cookie(r, name))
+	if err != nil {
+		return ""
+	}
+	value, err := d.Keys.Open(sealed.Value, place)
+	if err != nil {
+		return ""
+	}
+	return string(value)
+}
+
 // localPath makes sure that an address stays on its host.
 func localPath(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.HasPrefix(text, `/\`) {
 		return "/"
 	}
 	return text
-}
-
-// token is what the browser keeps of a visitor; empty without anything good.
-func (d *Door) token(r *http.Request, host string) string {
-	sealed, err := r.Cookie(d.cookie(""))
-	if err != nil {
-		return ""
-	}
-	token, err := d.Keys.Open(sealed.Value, sessionPlace(host))
-	if err != nil {
-		return ""
-	}
-	return string(token)
 }

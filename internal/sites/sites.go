@@ -104,7 +104,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) error {
 		return errs.NotAllowed("")
 	}
 	if name == d.Pages.Place.AuthHost() {
-		return d.signedIn(w, r)
+		return d.shared(w, r)
 	}
 	route, err := d.Pages.Resolve(r.Context(), name, r.URL.Path)
 	if err != nil {
@@ -177,7 +177,7 @@ func (v *visit) leave(to string, status int) error {
 
 // visitor is who has signed in on this host, nobody when that is over.
 func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
-	token := d.token(r, host)
+	token := d.unsealCookie(r, "", sessionPlace(host))
 	if token == "" {
 		return actor.Actor{}, nil
 	}

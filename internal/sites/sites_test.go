@@ -275,8 +275,7 @@ func TestPrivateSite(t *testing.T) {
 		bob, carl := s.Browser(t), s.Browser(t)
 		signIn(t, s, bob, "bob")
 		signIn(t, s, carl, "carl")
-		first := visit{name: "nobody", at: "alice.pages.test/site/b.html?x=1", status: 302}.do(t, s.Browser(t))
-		if to := first.Header.Get("Location"); !strings.HasPrefix(to, s.URL+"/oauth/authorize?") {
+		if to := request(t, s.Browser(t), "http://alice.pages.test/site/b.html?x=1"); !strings.HasPrefix(to.String(), s.URL+"/oauth/authorize?") {
 			t.Fatalf("sent to %s", to)
 		}
 		got, last := follow(t, bob, "http://alice.pages.test/site/b.html?x=1")
@@ -288,18 +287,14 @@ func TestPrivateSite(t *testing.T) {
 			t.Errorf("carl ends at %s: %s", last, got)
 		}
 		t.Run("what is not begun here", func(t *testing.T) {
-			// A link that somebody else began ends nowhere.
-			began := visit{at: "alice.pages.test/site/", status: 302}.do(t, s.Browser(t)).Header.Get("Location")
-			u, err := url.Parse(began)
-			if err != nil {
-				t.Fatal(err)
-			}
-			state := u.Query().Get("state")
-			back := visit{at: began, status: 303}.do(t, carl).Header.Get("Location")
-			next := visit{at: back, status: 302}.do(t, carl).Header.Get("Location")
-			visit{name: "another browser", at: next, status: 400}.do(t, s.Browser(t))
+			// A link that another browser began ends nowhere.
+			began := request(t, s.Browser(t), "http://alice.pages.test/site/")
+			state := began.Query().Get("state")
+			back := visit{at: began.String(), status: 303}.do(t, carl).Header.Get("Location")
+			visit{name: "another browser", at: back, status: 400}.do(t, carl)
 			for name, at := range map[string]string{
-				"no state": "projects.pages.test/auth?code=x", "a forged state": "projects.pages.test/auth?code=x&state=s1.x", "another path": "projects.pages.test/",
+				"no state": "projects.pages.test/auth?code=x", "a forged state": "projects.pages.test/auth?code=x&state=s1.x", "no request": "projects.pages.test/auth/begin",
+				"a state as request": "projects.pages.test/auth/begin?request=" + url.QueryEscape(state), "another path": "projects.pages.test/",
 				"no code": "alice.pages.test/-/pages/auth?state=" + url.QueryEscape(state),
 			} {
 				if res := (visit{name: name, at: at}).status0(t, s.Browser(t)); res != 400 && res != 404 {
