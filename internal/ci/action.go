@@ -143,11 +143,18 @@ func (j *Job) Retryable() bool {
 }
 
 // Play starts a job that waits to be started by hand, or for its time, for
-// those who may cancel it; with variables for this one job. Invalid for any
-// other job; NotFound.
+// those who may cancel it; with variables for this one job, for those who may set
+// them. Invalid for any other job; NotFound; Forbidden.
 func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id int64, given []PipelineVariable) (*Job, error) {
 	if err := checkVariables(given); err != nil {
 		return nil, err
+	}
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	if len(given) > 0 && !MaySetVariables(by, proj) {
+		return nil, errs.Forbidden(noVariables)
 	}
 	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if j.Status != flow.Manual && j.Status != flow.Scheduled {

@@ -322,10 +322,8 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 		return nil, err
 	}
 	p, err := s.JobOpens(ctx, by, project.RefTo(j.ProjectID))
-	if err == nil && p.ID != by.Job.ProjectID { // the jobs of one project share what they make
-		if err = s.readBuilds(by, p); err == nil {
-			err = s.readArtifacts(by, p, j)
-		}
+	if err == nil {
+		err = s.jobReads(by, p, j)
 	}
 	if errs.KindOf(err) != 0 {
 		return nil, errs.Forbidden("").Because(err)
@@ -334,6 +332,18 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 		return nil, err
 	}
 	return s.openArchive(ctx, j)
+}
+
+// jobReads checks that the token of a job reads the artifacts of another job, in a
+// project that it opens. The jobs of one project share what they make.
+func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
+	if p.ID == by.Job.ProjectID {
+		return nil
+	}
+	if err := s.readBuilds(by, p); err != nil {
+		return err
+	}
+	return s.readArtifacts(by, p, j)
 }
 
 // Archive opens the archive of a job, for those who may read the artifacts of

@@ -93,7 +93,7 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	if err := s.prepareVariables(ctx, a, sc, deps); err != nil {
 		return err
 	}
-	if err := a.prepareSecrets(); err != nil {
+	if err := a.prepareSecrets(ctx); err != nil {
 		return err
 	}
 	a.prepareSources()

@@ -91,17 +91,17 @@ func (s *Service) trigger(ctx context.Context, j *Job) error {
 	for _, v := range list {
 		known = append(known, config.Variable{Key: v.Key, Value: v.Value, Raw: v.Raw})
 	}
-	look := config.LookupIn(known)
+	texts := flatExpansion(ctx, config.LookupIn(known))
 	var m *making
 	if j.Options.Trigger.Include != nil {
 		m, err = s.proposeChild(ctx, by, j, sc)
 	} else {
-		m, err = s.proposeDownstream(ctx, by, j, look)
+		m, err = s.proposeDownstream(ctx, by, j, texts)
 	}
 	if err != nil {
 		return err
 	}
-	if m.variables, err = s.forwarded(j, sc.pipeline, look); err != nil {
+	if m.variables, err = s.forwarded(j, sc.pipeline, texts); err != nil {
 		return err
 	}
 	if m.inputs, err = inputsOf(j.Options.Trigger.Inputs); err != nil {
@@ -132,13 +132,16 @@ func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *
 
 // proposeDownstream prepares a pipeline in another project, at the head of the
 // branch that the trigger names or of its default branch.
-func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job, look config.Lookup) (*making, error) {
+func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job, texts expansion) (*making, error) {
 	t := j.Options.Trigger
-	proj, err := s.Projects.Require(ctx, by, project.Ref(config.Expand(t.Project, look)), project.Developer)
+	in, ref := project.Ref(texts.All(t.Project)), texts.All(t.Branch)
+	if err := texts.err(); err != nil {
+		return nil, err
+	}
+	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
 	if err != nil {
 		return nil, err
 	}
-	ref := config.Expand(t.Branch, look)
 	if ref == "" {
 		ref = proj.DefaultBranch
 	}
@@ -146,7 +149,7 @@ func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job,
 }
 
 // forwarded are the variables that a trigger job hands on.
-func (s *Service) forwarded(j *Job, p *Pipeline, look config.Lookup) ([]PipelineVariable, error) {
+func (s *Service) forwarded(j *Job, p *Pipeline, texts expansion) ([]PipelineVariable, error) {
 	var out []PipelineVariable
 	t := j.Options.Trigger
 	if t.Forward.PipelineVariables {
@@ -160,12 +163,12 @@ func (s *Service) forwarded(j *Job, p *Pipeline, look config.Lookup) ([]Pipeline
 		for _, v := range j.Options.Variables {
 			value := v.Value
 			if !v.Raw {
-				value = config.ExpandExisting(value, look)
+				value = texts.Existing(value)
 			}
 			out = append(out, PipelineVariable{Key: v.Key, Value: value, Raw: v.Raw})
 		}
 	}
-	return out, nil
+	return out, texts.err()
 }
 
 func inputsOf(text json.RawMessage) (map[string]any, error) {

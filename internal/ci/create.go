@@ -13,6 +13,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/expand"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -22,6 +23,13 @@ import (
 // With keep a file that is broken makes a pipeline that has failed; without,
 // it is Invalid too. An origin that has made a pipeline before is Conflict.
 func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, error) {
+	if refused := m.mayGive(); refused != nil {
+		if !keep || m.pipeline.ParentJobID != nil {
+			return nil, refused
+		}
+		m.variables = nil
+		return m.pipeline, s.storeFailed(ctx, m, refused.Error())
+	}
 	c, plan, err := s.plan(ctx, m)
 	var faults config.Errors
 	var none *config.NoPipeline
@@ -31,10 +39,7 @@ func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, 
 	case errors.As(err, &none):
 		return nil, errs.InvalidField("base", "%s", none.Error())
 	case errors.As(err, &faults) && keep:
-		m.pipeline.YAMLErrors = faults.Error()
-		m.pipeline.Status = flow.Failed
-		m.pipeline.FinishedAt = &m.pipeline.CreatedAt
-		plan = &config.Plan{}
+		return m.pipeline, s.storeFailed(ctx, m, faults.Error())
 	case errors.As(err, &faults):
 		return nil, &errs.Error{Kind: errs.KindInvalid, Fields: map[string][]string{"base": faults.Messages()}}
 	case err != nil:
@@ -45,6 +50,14 @@ func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, 
 		m.pipeline.FinishedAt = &m.pipeline.CreatedAt
 	}
 	return m.pipeline, s.store(ctx, m, c, plan)
+}
+
+// storeFailed writes a pipeline without jobs that has failed, with the reason.
+func (s *Service) storeFailed(ctx context.Context, m *making, reason string) error {
+	m.pipeline.YAMLErrors = reason
+	m.pipeline.Status = flow.Failed
+	m.pipeline.FinishedAt = &m.pipeline.CreatedAt
+	return s.store(ctx, m, nil, &config.Plan{})
 }
 
 var skipMark = regexp.MustCompile(`(?i)\[(ci[ _-]skip|skip[ _-]ci)\]`)
@@ -116,7 +129,7 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 	if err != nil {
 		return nil, err
 	}
-	predefined := sc.predefined()
+	predefined, budget := sc.predefined(), expand.NewBudget(ctx)
 	for i := range plan.Jobs {
 		j := &plan.Jobs[i]
 		if j.Environment == nil || j.Environment.URL == "" {
@@ -126,16 +139,16 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 			{Key: "CI_ENVIRONMENT_NAME", Value: j.Environment.Name},
 			{Key: "CI_ENVIRONMENT_SLUG", Value: environmentSlug(j.Environment.Name)},
 		}
-		known, err := config.Resolve(append(append(append([]config.Variable{}, predefined...), own...), append(j.Variables, plain(m.variables)...)...))
+		known, err := config.Resolve(budget, append(append(append([]config.Variable{}, predefined...), own...), append(j.Variables, plain(m.variables)...)...))
 		if err != nil {
 			continue
 		}
-		address := config.ExpandExisting(j.Environment.URL, config.LookupIn(known))
+		address := config.Flat(budget, config.LookupIn(known)).Existing(j.Environment.URL)
 		if webAddress.MatchString(address) && !strings.Contains(address, "$") && len(address) <= 255 {
 			urls[i] = address
 		}
 	}
-	return urls, nil
+	return urls, ctx.Err()
 }
 
 // storeJob writes a job of a new pipeline, and what it needs.
@@ -239,8 +252,6 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 		return nil, errs.InvalidField("base", "Pipelines are disabled!")
 	case proj.Archived:
 		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
-	case len(n.Variables) > 0 && !mayOverride(by, proj):
-		return nil, errs.InvalidField("base", "Insufficient permissions to set pipeline variables")
 	}
 	src, err := s.Repos.Source(ctx, by, project.RefTo(proj.ID))
 	if err != nil {
@@ -293,8 +304,26 @@ func (s *Service) complete(ctx context.Context, m *making) error {
 	return nil
 }
 
-// mayOverride tells whether somebody may give a pipeline variables.
-func mayOverride(by actor.Actor, p *project.Project) bool {
+// mayGive checks that the variables of a pipeline come from someone who may set
+// them: every pipeline passes here, wherever its variables were written down. A
+// child pipeline gets those that its parent was given, and what the file of the
+// same project says; they were checked when they entered the parent.
+func (m *making) mayGive() error {
+	if len(m.variables) == 0 || m.parent != nil || MaySetVariables(m.by, m.src.Project) {
+		return nil
+	}
+	if m.pipeline.ParentJobID != nil {
+		return errs.Forbidden(noVariables)
+	}
+	return errs.InvalidField("base", noVariables)
+}
+
+// noVariables answers those who may not set variables of pipelines and jobs.
+const noVariables = "Insufficient permissions to set pipeline variables"
+
+// MaySetVariables tells whether the actor may give pipelines and jobs of a
+// project variables, as far as the actor may start them.
+func MaySetVariables(by actor.Actor, p *project.Project) bool {
 	level := p.Access.Level()
 	if by.Admin {
 		level = project.Owner

@@ -101,10 +101,13 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if err != nil {
 		return nil, err
 	}
-	look := config.LookupIn(sc.predefined(), j.Options.Variables, plain(given))
-	name := config.Expand(need.Job, look)
+	texts := flatExpansion(ctx, config.LookupIn(sc.predefined(), j.Options.Variables, plain(given)))
+	name, pipeline, in, ref := texts.All(need.Job), texts.All(need.Pipeline), project.Ref(texts.All(need.Project)), texts.All(need.Ref)
+	if err := texts.err(); err != nil {
+		return nil, err
+	}
 	if need.Pipeline != "" {
-		id, err := strconv.ParseInt(config.Expand(need.Pipeline, look), 10, 64)
+		id, err := strconv.ParseInt(pipeline, 10, 64)
 		if err != nil {
 			return nil, nil
 		}
@@ -121,14 +124,21 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}
-	src, err := s.Repos.Source(ctx, by, project.Ref(config.Expand(need.Project, look)))
+	// The job gets what its own token could download, and no more: the runner
+	// fetches the archive with it, and the variables are read here.
+	by.Job = &actor.Job{ID: j.ID, ProjectID: j.ProjectID}
+	other, err := s.JobOpens(ctx, by, in)
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}
-	if err := s.readBuilds(by, src.Project); err != nil {
+	found, err := latestSuccess(ctx, s.DB, other.ID, ref, name)
+	if found == nil || err != nil {
+		return nil, err
+	}
+	if err := s.jobReads(by, other, found); err != nil {
 		return nil, nil
 	}
-	return latestSuccess(ctx, s.DB, src.Project.ID, config.Expand(need.Ref, look), name)
+	return found, nil
 }
 
 // related tells whether two pipelines of a project belong together.

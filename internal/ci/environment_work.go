@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
+	"svc/internal/expand"
 )
 
 // environmentWork brings an environment up to date after a job for it.
@@ -45,10 +46,14 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		return err
 	}
 	known = append(known, reported...)
-	if resolved, err := config.Resolve(known); err == nil {
+	if resolved, err := config.Resolve(expand.NewBudget(ctx), known); err == nil {
 		known = resolved
 	}
-	look := config.LookupIn(known)
+	texts := flatExpansion(ctx, config.LookupIn(known))
+	url, autoStop := texts.All(o.URL), texts.All(o.AutoStopIn)
+	if texts.err() != nil {
+		url, autoStop = "", "" // they cannot be told
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "environments", *j.EnvironmentID); err != nil {
 			return err
@@ -63,10 +68,10 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 			e.State, e.AutoStopAt = Stopped, nil
 		case j.deploys():
 			e.State, e.OnStop, e.AutoStopAt = Available, o.OnStop, nil
-			if address := config.Expand(o.URL, look); webAddress.MatchString(address) && len(address) <= 255 {
-				e.ExternalURL = address
+			if webAddress.MatchString(url) && len(url) <= 255 {
+				e.ExternalURL = url
 			}
-			if in, err := config.ParseDuration(config.Expand(o.AutoStopIn, look)); err == nil && o.AutoStopIn != "" {
+			if in, err := config.ParseDuration(autoStop); err == nil && o.AutoStopIn != "" {
 				at := e.UpdatedAt.Add(in)
 				e.AutoStopAt = &at
 			}

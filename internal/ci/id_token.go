@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -78,12 +77,15 @@ func (s *Service) idTokens(ctx context.Context, a *Assignment) ([]JobVariable, e
 	if err != nil {
 		return nil, err
 	}
-	fill := expander(a.Variables)
+	texts := a.expander(ctx)
 	var out []JobVariable
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		var audience []string
 		for _, text := range wanted[name].Audience {
-			audience = append(audience, fill(text))
+			audience = append(audience, texts.Existing(text))
+		}
+		if err := texts.failed(); err != nil {
+			return nil, err
 		}
 		claims.ID, claims.Audience = secret.Token(""), audience
 		if len(audience) == 1 {
@@ -177,25 +179,3 @@ func directGroups(ctx context.Context, q db.Q, userID int64, now time.Time, most
 }
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
-
-// maxNesting is how deep variables may stand within variables.
-const maxNesting = 8
-
-// expander puts variables into texts, and variables into those.
-func expander(list []JobVariable) func(text string) string {
-	known := map[string]JobVariable{}
-	for _, v := range list {
-		known[v.Key] = v
-	}
-	var fill func(text string, depth int) string
-	fill = func(text string, depth int) string {
-		return config.ExpandExisting(text, func(name string) (config.Variable, bool) {
-			v, ok := known[name]
-			if ok && !v.Raw && depth < maxNesting {
-				v.Value = fill(v.Value, depth+1)
-			}
-			return config.Variable{Key: v.Key, Value: v.Value}, ok
-		})
-	}
-	return func(text string) string { return fill(text, 0) }
-}

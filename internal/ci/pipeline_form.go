@@ -35,7 +35,7 @@ func (s *Service) PipelineForm(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return nil, err
 	}
-	form := &PipelineForm{Ref: m.pipeline.Ref, MaySet: mayOverride(by, proj)}
+	form := &PipelineForm{Ref: m.pipeline.Ref, MaySet: MaySetVariables(by, proj)}
 	src, err := s.configSource(ctx, m)
 	if errors.Is(err, errNoConfig) {
 		form.Fault = err

@@ -126,9 +126,6 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 	m := &making{
 		by: by, src: src, variables: optionVariables(w.Options), inputs: optionInputs(w.Options), skip: hasOption(w.Options, "ci.skip"), origin: &w.Origin,
 	}
-	if !mayOverride(by, src.Project) {
-		m.variables = nil
-	}
 	m.pipeline = &Pipeline{
 		ProjectID: w.ProjectID, Status: flow.Created, Source: FromPush, Ref: name, Tag: tag, SHA: w.New, BeforeSHA: w.Old,
 	}

@@ -229,7 +229,10 @@ func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in pr
 	if err := checkVariables([]PipelineVariable{v}); err != nil {
 		return nil, err
 	}
-	_, err := s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
+	_, err := s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "variables"}, func(proj *project.Project, sch *Schedule) error {
+		if !MaySetVariables(by, proj) {
+			return errs.Forbidden(noVariables)
+		}
 		list, err := s.scheduleVariables(sch)
 		if err != nil {
 			return err
@@ -345,7 +348,7 @@ func (s *Service) applySchedule(ctx context.Context, by actor.Actor, p *project.
 	if len(wrong) > 0 {
 		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
 	}
-	if err := checkScheduleVariables(c.Variables); err != nil {
+	if err := checkScheduleVariables(by, p, c.Variables); err != nil {
 		return err
 	}
 	if c.Ref != nil {

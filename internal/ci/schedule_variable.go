@@ -3,13 +3,18 @@ package ci
 import (
 	"slices"
 
+	"svc/internal/actor"
 	"svc/internal/errs"
+	"svc/internal/project"
 )
 
 // checkScheduleVariables says what is wrong with the variables of a change.
-func checkScheduleVariables(given *[]PipelineVariable) error {
+func checkScheduleVariables(by actor.Actor, p *project.Project, given *[]PipelineVariable) error {
 	if given == nil {
 		return nil
+	}
+	if len(*given) > 0 && !MaySetVariables(by, p) {
+		return errs.InvalidField("base", noVariables)
 	}
 	if err := checkVariables(*given); err != nil {
 		return err

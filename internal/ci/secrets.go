@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,18 +25,15 @@ type SecretUse struct {
 
 // prepareSecrets says how the runner gets the secrets of a job. It returns
 // unfit when there is no way.
-func (a *Assignment) prepareSecrets() error {
+func (a *Assignment) prepareSecrets(ctx context.Context) error {
 	if len(a.Job.Options.Secrets) == 0 {
 		return nil
 	}
 	if f := a.Manager.Info.Features; len(f) > 0 && !f["vault_secrets"] {
 		return &unfit{RunnerUnsupported, "This runner can not fetch secrets."}
 	}
-	fill := expander(a.Variables)
-	known := map[string]string{}
-	for _, v := range a.Variables {
-		known[v.Key] = fill(v.Value)
-	}
+	texts := a.expander(ctx)
+	known := func(name string) string { return texts.All("${" + name + "}") }
 	for _, name := range slices.Sorted(maps.Keys(a.Job.Options.Secrets)) {
 		wanted := a.Job.Options.Secrets[name]
 		use := SecretUse{Name: name, Provider: wanted.Provider, File: wanted.File}
@@ -43,9 +41,12 @@ func (a *Assignment) prepareSecrets() error {
 		if use.Config, err = secretConfig(wanted); err != nil {
 			return &unfit{DataIntegrityFailure, fmt.Sprintf("The secret %s can not be read: %v.", name, err)}
 		}
-		token, problem := secretToken(wanted, a.Job.Options.IDTokens, fill)
+		token, problem := secretToken(wanted, a.Job.Options.IDTokens, texts.Existing)
 		if problem == "" {
 			use.Server, problem = secretServer(wanted.Provider, token, known)
+		}
+		if err := texts.failed(); err != nil {
+			return err
 		}
 		if problem != "" {
 			return &unfit{UnmetPrerequisites, fmt.Sprintf("The secret %s can not be fetched: %s.", name, problem)}
@@ -98,11 +99,11 @@ func secretToken(s config.Secret, tokens map[string]config.IDToken, fill func(st
 // secretServer says how to get at a place of secrets; the variables of the job
 // tell where it is, under the names of the public documentation:
 // https://docs.gitlab.com/ci/secrets/
-func secretServer(provider, token string, known map[string]string) (server map[string]any, problem string) {
+func secretServer(provider, token string, known func(name string) string) (server map[string]any, problem string) {
 	some := func(fields map[string]string) map[string]any {
 		server := map[string]any{"jwt": token}
 		for field, variable := range fields {
-			server[field] = known[variable]
+			server[field] = known(variable)
 		}
 		return server
 	}
@@ -110,16 +111,16 @@ func secretServer(provider, token string, known map[string]string) (server map[s
 	switch provider {
 	case "vault":
 		must = "VAULT_SERVER_URL"
-		path := known["VAULT_AUTH_PATH"]
+		path := known("VAULT_AUTH_PATH")
 		if path == "" {
 			path = "jwt"
 		}
 		data := map[string]any{"jwt": token}
-		if role := known["VAULT_AUTH_ROLE"]; role != "" {
+		if role := known("VAULT_AUTH_ROLE"); role != "" {
 			data["role"] = role
 		}
 		server = map[string]any{
-			"url": known[must], "namespace": known["VAULT_NAMESPACE"], "auth": map[string]any{"name": "jwt", "path": path, "data": data},
+			"url": known(must), "namespace": known("VAULT_NAMESPACE"), "auth": map[string]any{"name": "jwt", "path": path, "data": data},
 		}
 	case "gcp_secret_manager":
 		must = "GCP_PROJECT_NUMBER"
@@ -135,7 +136,7 @@ func secretServer(provider, token string, known map[string]string) (server map[s
 	default:
 		return nil, provider + " is not supported here"
 	}
-	if must != "" && known[must] == "" {
+	if must != "" && known(must) == "" {
 		return nil, "the variable " + must + " is missing"
 	}
 	return server, ""

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,18 +10,23 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"svc/internal/expand"
 )
 
 // variables are those of a job, by name, with what they refer to put in.
 type variables struct {
-	list  []variable
-	index map[string]int
+	list     []variable
+	index    map[string]int
+	budget   *expand.Budget
+	expander *expand.Expander
+	err      error // the first value that could not be expanded
 }
 
 // newVariables takes the variables of a job; of two of one name the last
 // counts.
 func newVariables(given []variable) *variables {
-	v := &variables{index: map[string]int{}}
+	v := &variables{index: map[string]int{}, budget: expand.NewBudget(context.Background())}
 	for _, one := range given {
 		v.set(one)
 	}
@@ -27,6 +34,10 @@ func newVariables(given []variable) *variables {
 }
 
 func (v *variables) set(one variable) {
+	// Values that were expanded before may refer to this one.
+	v.expander = &expand.Expander{
+		Budget: v.budget, Variables: v.find, Syntax: shellReferences, Nested: shellReferences, DropUnknown: true, DropCircular: true,
+	}
 	if i, ok := v.index[one.Key]; ok {
 		v.list[i] = one
 		return
@@ -35,33 +46,35 @@ func (v *variables) set(one variable) {
 	v.list = append(v.list, one)
 }
 
+func (v *variables) find(name string) (expand.Variable, bool) {
+	i, ok := v.index[name]
+	if !ok {
+		return expand.Variable{}, false
+	}
+	return expand.Variable{Value: v.list[i].Value, Raw: v.list[i].Raw || v.list[i].File}, true
+}
+
 // add sets a variable that the runner knows.
 func (v *variables) add(key, value string) { v.set(variable{Key: key, Value: value, Raw: true}) }
 
-// get is the value of a variable, with what it refers to put in.
-func (v *variables) get(name string) string { return v.value(name, nil) }
-
-// value goes down the references; one that leads back to itself is empty.
-func (v *variables) value(name string, above []string) string {
-	i, ok := v.index[name]
-	if !ok || slices.Contains(above, name) {
-		return ""
+// get is the value of a variable, with what it refers to put in. A reference that
+// leads back to itself is empty.
+func (v *variables) get(name string) string {
+	value, err := v.expander.Value(name)
+	if err != nil && v.err == nil {
+		v.err = fmt.Errorf("variable %s: %w", name, err)
 	}
-	one := v.list[i]
-	if one.Raw || one.File || !strings.Contains(one.Value, "$") {
-		return one.Value
-	}
-	above = append(above, name)
-	return os.Expand(one.Value, func(name string) string {
-		if name == "$" { // "$$" is a dollar sign
-			return "$"
-		}
-		return v.value(name, above)
-	})
+	return value
 }
 
 // expand puts the variables into a text.
-func (v *variables) expand(text string) string {
+func (v *variables) expand(text string) string { return v.expander.Text(text, false) }
+
+// fault says that the variables cannot be expanded within the limits.
+func (v *variables) fault() error { return errors.Join(v.err, v.budget.Err()) }
+
+// shellReferences finds references as a shell writes them; "$$" is a dollar sign.
+func shellReferences(text string, with func(match, name string) string) string {
 	if !strings.Contains(text, "$") {
 		return text
 	}
@@ -69,7 +82,7 @@ func (v *variables) expand(text string) string {
 		if name == "$" {
 			return "$"
 		}
-		return v.get(name)
+		return with("", name)
 	})
 }
 
@@ -137,7 +150,7 @@ func (v *variables) environ(base []string, dir string) ([]string, error) {
 		}
 		env = append(env, one.Key+"="+value)
 	}
-	return env, nil
+	return env, v.fault()
 }
 
 // environName tells whether a shell can have a variable of the name.

@@ -1,32 +1,54 @@
 package config
 
 import (
-	"fmt"
 	"strings"
+
+	"svc/internal/expand"
 )
 
-// maxExpansion is the most that a text may grow to by its variables. What
-// comes after it stays as it is written.
-const maxExpansion = 256 << 10
+// Expander puts the values of variables in place of $NAME, ${NAME} and %NAME%.
+// When the budget is used up it returns texts as they are written, and the budget
+// says why: callers ask for its error when they are done.
+type Expander struct{ engine expand.Expander }
 
-// Expand puts the values of variables in place of $NAME, ${NAME} and %NAME%.
-// A name that nobody knows becomes nothing. Values are not expanded again.
-func Expand(in string, variables Lookup) string {
-	return replace(in, false, func(match, name string) string {
-		v, _ := variables(name)
-		return v.Value
-	})
+// Nested makes an expander that expands values by each other, however deep they
+// are nested. A value that refers to itself is inserted as it is written.
+func Nested(b *expand.Budget, variables Lookup) *Expander {
+	e := Flat(b, variables)
+	e.engine.Nested = escaped
+	return e
 }
 
-// ExpandExisting is Expand, but leaves names that nobody knows as they are.
-func ExpandExisting(in string, variables Lookup) string {
-	return replace(in, false, func(match, name string) string {
-		if v, ok := variables(name); ok {
-			return v.Value
-		}
-		return match
-	})
+// Flat makes an expander that inserts values as they are written.
+func Flat(b *expand.Budget, variables Lookup) *Expander {
+	return &Expander{expand.Expander{Budget: b, Syntax: unescaped, Variables: func(name string) (expand.Variable, bool) {
+		v, ok := variables(name)
+		return expand.Variable{Value: v.Value, Raw: v.Raw, Kept: v.File}, ok
+	}}}
 }
+
+// All expands a text. References to unknown variables become the empty string.
+func (e *Expander) All(text string) string { return e.engine.Text(text, false) }
+
+// Existing expands a text. References to unknown variables stay.
+func (e *Expander) Existing(text string) string { return e.engine.Text(text, true) }
+
+// Each is Existing for each text of a list.
+func (e *Expander) Each(in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = e.Existing(s)
+	}
+	return out
+}
+
+// Value is the expanded value of a variable.
+func (e *Expander) Value(name string) (string, error) { return e.engine.Value(name) }
+
+func unescaped(in string, with func(match, name string) string) string {
+	return replace(in, false, with)
+}
+func escaped(in string, with func(match, name string) string) string { return replace(in, true, with) }
 
 // replace finds the references in a text from left to right. With escapes, $$
 // and %% are no start of a reference and stay as they are, for whoever reads
@@ -38,7 +60,7 @@ func replace(in string, escapes bool, with func(match, name string) string) stri
 	var out strings.Builder
 	for in != "" {
 		i := strings.IndexAny(in, "$%")
-		if i < 0 || out.Len() > maxExpansion {
+		if i < 0 {
 			break
 		}
 		out.WriteString(in[:i])
@@ -97,12 +119,12 @@ func nameAt(in string) string {
 // one counts, and the list holds it once. Raw values are not expanded, and a
 // name that nobody knows, $$, and a reference to a file stay: the shell of the
 // job makes sense of them. It fails when values refer to each other in a
-// circle, or grow beyond measure.
-func Resolve(variables []Variable) ([]Variable, error) {
-	r := newResolver(LookupIn(variables))
+// circle, or the budget is used up.
+func Resolve(b *expand.Budget, variables []Variable) ([]Variable, error) {
+	e := Nested(b, LookupIn(variables))
 	result := make([]Variable, 0, len(variables))
 	for _, v := range overlay(nil, variables) {
-		value, err := r.value(v.Key)
+		value, err := e.Value(v.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -110,68 +132,4 @@ func Resolve(variables []Variable) ([]Variable, error) {
 		result = append(result, v)
 	}
 	return result, nil
-}
-
-// nested is a lookup that gives values expanded by each other. A value that
-// can not be expanded is given as it is written.
-func nested(variables Lookup) Lookup {
-	r := newResolver(variables)
-	return func(name string) (Variable, bool) {
-		v, ok := variables(name)
-		if value, err := r.value(name); ok && err == nil {
-			v.Value = value
-		}
-		return v, ok
-	}
-}
-
-type resolver struct {
-	variables Lookup
-	values    map[string]string
-	chain     []string // names whose values are being expanded
-	busy      map[string]bool
-}
-
-func newResolver(variables Lookup) *resolver {
-	return &resolver{variables: variables, values: map[string]string{}, busy: map[string]bool{}}
-}
-
-func (r *resolver) value(name string) (string, error) {
-	if value, ok := r.values[name]; ok {
-		return value, nil
-	}
-	v, _ := r.variables(name)
-	if v.Raw || !strings.ContainsAny(v.Value, "$%") {
-		r.values[name] = v.Value
-		return v.Value, nil
-	}
-	r.busy[name] = true
-	r.chain = append(r.chain, name)
-	var fault error
-	value := replace(v.Value, true, func(match, inner string) string {
-		if fault != nil {
-			return match
-		}
-		known, ok := r.variables(inner)
-		if !ok || known.File {
-			return match
-		}
-		if r.busy[inner] {
-			fault = fmt.Errorf("circular variable reference detected: %s", strings.Join(append(r.chain, inner), " -> "))
-			return match
-		}
-		var value string
-		value, fault = r.value(inner)
-		return value
-	})
-	r.chain = r.chain[:len(r.chain)-1]
-	delete(r.busy, name)
-	if fault == nil && len(value) > maxExpansion && len(v.Value) <= maxExpansion {
-		fault = fmt.Errorf("the value of variable %s is too long when expanded", name)
-	}
-	if fault != nil {
-		return "", fault
-	}
-	r.values[name] = value
-	return value, nil
 }

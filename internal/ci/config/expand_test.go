@@ -1,14 +1,18 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"svc/internal/expand"
 )
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
+	budget := expand.NewBudget(t.Context())
 	variables := LookupIn([]Variable{{Key: "A", Value: "1"}, {Key: "AB_2", Value: "two"}, {Key: "REF", Value: "$A"}, {Key: "E"}})
 	for _, c := range []struct{ in, all, existing string }{
 		{"", "", ""},
@@ -30,30 +34,28 @@ func TestExpand(t *testing.T) {
 		{"$(A)", "$(A)", "$(A)"},
 		{"$ä", "$ä", "$ä"},
 	} {
-		if got := Expand(c.in, variables); got != c.all {
-			t.Errorf("Expand(%q) = %q", c.in, got)
+		if got := Flat(budget, variables).All(c.in); got != c.all {
+			t.Errorf("All(%q) = %q", c.in, got)
 		}
-		if got := ExpandExisting(c.in, variables); got != c.existing {
-			t.Errorf("ExpandExisting(%q) = %q", c.in, got)
+		if got := Flat(budget, variables).Existing(c.in); got != c.existing {
+			t.Errorf("Existing(%q) = %q", c.in, got)
 		}
 	}
 }
 
 func TestExpandBounds(t *testing.T) {
 	t.Parallel()
-	variables := LookupIn([]Variable{{Key: "A", Value: strings.Repeat("x", 100<<10)}})
-	got := Expand(strings.Repeat("$A", 10_000), variables)
-	if len(got) > maxExpansion+200<<10 {
-		t.Errorf("%d bytes", len(got))
-	}
-	if !strings.HasSuffix(got, "$A$A") {
-		t.Error("the rest is not left as it is")
+	budget := expand.NewBudget(t.Context())
+	text := strings.Repeat("$A", 10_000)
+	got := Flat(budget, LookupIn([]Variable{{Key: "A", Value: strings.Repeat("x", 100<<10)}})).All(text)
+	if got != text || !errors.Is(budget.Err(), expand.ErrLimit) {
+		t.Errorf("%d bytes, %v", len(got), budget.Err())
 	}
 }
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	got, err := Resolve([]Variable{
+	got, err := Resolve(expand.NewBudget(t.Context()), []Variable{
 		{Key: "A", Value: "$B-${C}"},
 		{Key: "B", Value: "%C%"},
 		{Key: "C", Value: "old"},
@@ -92,7 +94,7 @@ func TestResolveRefuses(t *testing.T) {
 			{Key: "A", Value: "$B"}, {Key: "B", Value: "${C}"}, {Key: "C", Value: "%A%"},
 		},
 	} {
-		if _, err := Resolve(variables); err == nil || err.Error() != want {
+		if _, err := Resolve(expand.NewBudget(t.Context()), variables); err == nil || err.Error() != want {
 			t.Errorf("%v, not %s", err, want)
 		}
 	}
@@ -104,11 +106,15 @@ func FuzzExpand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in, a, b, c string) {
 		list := []Variable{{Key: "A", Value: a}, {Key: "B", Value: b}, {Key: "C", Value: c}}
 		variables := LookupIn(list)
-		Expand(in, variables)
-		if ExpandExisting(in, LookupIn()) != in {
+		budget := expand.NewBudget(t.Context())
+		Flat(budget, variables).All(in)
+		if Flat(budget, LookupIn()).Existing(in) != in {
 			t.Fatal("text changed without variables")
 		}
-		out, err := Resolve(list)
+		out, err := Resolve(budget, list)
+		if budget.Steps() > expand.MaxSteps+1 {
+			t.Fatalf("%d steps", budget.Steps())
+		}
 		if err != nil {
 			return
 		}
@@ -116,10 +122,10 @@ func FuzzExpand(f *testing.F) {
 		if len(out) != 3 {
 			t.Fatalf("%d variables", len(out))
 		}
-		full := nested(variables)
+		full := Nested(budget, variables)
 		for _, v := range out {
-			if got, ok := full(v.Key); !ok || got.Value != v.Value {
-				t.Fatalf("%s is %q and %q", v.Key, got.Value, v.Value)
+			if got, err := full.Value(v.Key); err != nil || got != v.Value {
+				t.Fatalf("%s is %q and %q", v.Key, got, v.Value)
 			}
 		}
 	})

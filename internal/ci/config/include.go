@@ -29,7 +29,10 @@ type request struct {
 func (r *reader) requests(f file, item *node) ([]request, error) {
 	q := request{pos: item.pos}
 	if item.kind == text {
-		location := ExpandExisting(item.text, r.variables)
+		location := r.expander.Existing(item.text)
+		if err := r.scope.expanded(item.pos); err != nil {
+			return nil, err
+		}
 		q.kind = "local"
 		if strings.HasPrefix(location, "http://") || strings.HasPrefix(location, "https://") {
 			q.kind = "remote"
@@ -179,7 +182,11 @@ func (r *reader) expandItem(n *node) (*node, error) {
 	}
 	switch n.kind {
 	case text:
-		return newScalar(text, ExpandExisting(n.text, r.variables), n.pos), nil
+		expanded := r.expander.Existing(n.text)
+		if err := r.scope.expanded(n.pos); err != nil {
+			return nil, err
+		}
+		return newScalar(text, expanded, n.pos), nil
 	case list:
 		items := slices.Clone(n.items)
 		for i, item := range items {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"svc/internal/expand"
 )
 
 const (
@@ -18,6 +20,7 @@ const (
 type interpolator struct {
 	inputs    map[string]*node
 	variables Lookup // for expand_vars
+	expands   *expand.Budget
 	budget    *budget
 	done      map[*node]*node // aliases are worked on once
 }
@@ -178,18 +181,16 @@ func (p *interpolator) call(name string, v *node) (string, error) {
 	case name == "posix_escape":
 		return posixEscape(v.text), nil
 	}
-	var fault error
-	out := replace(v.text, false, func(match, name string) string {
+	masked := false
+	out := Flat(p.expands, func(name string) (Variable, bool) {
 		found, ok := p.variables(name)
-		switch {
-		case !ok:
-			return match
-		case found.Masked:
-			fault = errors.New("variable expansion error: masked variables cannot be expanded")
-		}
-		return found.Value
-	})
-	return out, fault
+		masked = masked || found.Masked
+		return found, ok
+	}).Existing(v.text)
+	if masked {
+		return "", errors.New("variable expansion error: masked variables cannot be expanded")
+	}
+	return out, p.expands.Err()
 }
 
 // cut takes length characters of a text from an offset.

@@ -109,9 +109,9 @@ func (p *planner) workflow() error {
 	p.plan.Variables = p.defaults
 	variables := layered(p.high, LookupIn(p.defaults), p.low)
 	// Everybody who may see the pipeline reads its name.
-	name := mask(Expand(w.name, nested(variables)), p.scope.in.Predefined, p.scope.in.Variables)
+	name := mask(Nested(p.scope.expands, variables).All(w.name), p.scope.in.Predefined, p.scope.in.Variables)
 	p.plan.Name = cut(name, 0, maxName)
-	return nil
+	return p.scope.expanded(Pos{})
 }
 
 func overrideCancel(base, over AutoCancel) AutoCancel {
@@ -149,7 +149,9 @@ func (p *planner) definition(def *definition) error {
 		if !pass {
 			continue
 		}
-		p.expand(&j)
+		if err := p.expand(&j); err != nil {
+			return err
+		}
 		p.groups[def.Name] = append(p.groups[def.Name], len(p.jobs))
 		p.names[j.Name] = len(p.jobs)
 		p.jobs = append(p.jobs, j)
@@ -228,30 +230,32 @@ func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
 }
 
 // expand puts variables in where the server itself uses the value.
-func (p *planner) expand(j *planned) {
+func (p *planner) expand(j *planned) error {
 	variables := p.variables(j)
-	r := newResolver(variables)
+	full, flat := Nested(p.scope.expands, variables), Flat(p.scope.expands, variables)
 	for _, v := range j.Variables {
-		if _, err := r.value(v.Key); err != nil {
-			p.fail(j, "variables", "%s: %s", j.Name, err)
-			return
+		if _, err := full.Value(v.Key); err != nil {
+			if p.scope.expands.Err() == nil {
+				p.fail(j, "variables", "%s: %s", j.Name, err)
+			}
+			return p.scope.expanded(j.def.pos)
 		}
 	}
-	full := nested(variables)
 	if j.Tags != nil {
-		j.Tags = expandEach(j.Tags, variables)
+		j.Tags = flat.Each(j.Tags)
 	}
-	j.ResourceGroup = Expand(j.ResourceGroup, full)
+	j.ResourceGroup = full.All(j.ResourceGroup)
 	if j.Environment != nil {
 		e := *j.Environment // the one of the definition is shared
-		e.Name = Expand(e.Name, full)
+		e.Name = full.All(e.Name)
 		j.Environment = &e
 	}
 	if j.Pages != nil {
 		s := *j.Pages
-		s.Publish, s.PathPrefix = Expand(s.Publish, full), Expand(s.PathPrefix, full)
+		s.Publish, s.PathPrefix = full.All(s.Publish), full.All(s.PathPrefix)
 		j.Pages = &s
 	}
+	return p.scope.expanded(j.def.pos)
 }
 
 func (p *planner) fail(j *planned, key, format string, args ...any) {

@@ -18,6 +18,7 @@ type reader struct {
 	budget    *budget
 	scope     *scope
 	variables Lookup
+	expander  *Expander
 	included  []Included
 	warnings  Errors
 	bytes     int
@@ -25,7 +26,7 @@ type reader struct {
 }
 
 func newReader(ctx context.Context, src Source, limits Limits) *reader {
-	return &reader{
+	r := &reader{
 		ctx:       ctx,
 		src:       src,
 		limits:    limits,
@@ -33,6 +34,8 @@ func newReader(ctx context.Context, src Source, limits Limits) *reader {
 		scope:     newScope(ctx, &src.Input),
 		variables: LookupIn(src.Input.Predefined, src.Input.Variables),
 	}
+	r.expander = Flat(r.scope.expands, r.variables)
+	return r
 }
 
 // file is a piece of YAML and where it comes from.
@@ -131,7 +134,7 @@ func (r *reader) interpolate(f file, doc *document) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &interpolator{inputs: values, variables: r.variables, budget: r.budget, done: map[*node]*node{}}
+	p := &interpolator{inputs: values, variables: r.variables, expands: r.scope.expands, budget: r.budget, done: map[*node]*node{}}
 	root, err := p.tree(doc.content)
 	if err != nil {
 		return nil, err

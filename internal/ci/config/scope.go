@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"svc/internal/expand"
 )
 
 // scope answers what rules ask of a pipeline, and asks the caller for each
@@ -17,6 +19,7 @@ type scope struct {
 	changed map[string]changedFiles
 	places  map[[2]string]Place
 	globs   globs
+	expands *expand.Budget
 }
 
 type changedFiles struct {
@@ -32,6 +35,7 @@ func newScope(ctx context.Context, in *Input) *scope {
 		changed: map[string]changedFiles{},
 		places:  map[[2]string]Place{},
 		globs:   globs{},
+		expands: expand.NewBudget(ctx),
 	}
 }
 
@@ -90,8 +94,11 @@ func (s *scope) meets(r *rule, at Place, variables Lookup) (bool, error) {
 
 // touches tells whether a file of rules:changes has changed.
 func (s *scope) touches(c *changes, pos Pos, variables Lookup) (bool, error) {
-	variables = nested(variables)
-	compareTo := ExpandExisting(c.compareTo, variables)
+	e := Nested(s.expands, variables)
+	compareTo := e.Existing(c.compareTo)
+	if err := s.expanded(pos); err != nil {
+		return false, err
+	}
 	files, ok := s.changed[compareTo]
 	if !ok {
 		if s.in.Changed == nil {
@@ -110,7 +117,11 @@ func (s *scope) touches(c *changes, pos Pos, variables Lookup) (bool, error) {
 	if !files.known {
 		return true, nil
 	}
-	return s.globs.anyMatch(expandEach(c.paths, variables), files.paths), nil
+	patterns := e.Each(c.paths)
+	if err := s.expanded(pos); err != nil {
+		return false, err
+	}
+	return s.globs.anyMatch(patterns, files.paths), nil
 }
 
 // exists tells whether a file of rules:exists is there.
@@ -126,7 +137,10 @@ func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	patterns := expandEach(e.paths, nested(variables))
+	patterns := Nested(s.expands, variables).Each(e.paths)
+	if err := s.expanded(r.pos); err != nil {
+		return false, err
+	}
 	for i, p := range patterns {
 		glob := s.globs.get(p)
 		if glob.match != nil {
@@ -144,7 +158,11 @@ func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
 
 // place finds the project of rules:exists:project.
 func (s *scope) place(e *exists, pos Pos, variables Lookup) (Place, error) {
-	key := [2]string{ExpandExisting(e.project, variables), ExpandExisting(e.ref, variables)}
+	flat := Flat(s.expands, variables)
+	key := [2]string{flat.Existing(e.project), flat.Existing(e.ref)}
+	if err := s.expanded(pos); err != nil {
+		return Place{}, err
+	}
 	if at, ok := s.places[key]; ok {
 		return at, nil
 	}
@@ -166,10 +184,12 @@ func (s *scope) place(e *exists, pos Pos, variables Lookup) (Place, error) {
 	return at, nil
 }
 
-func expandEach(in []string, variables Lookup) []string {
-	out := make([]string, len(in))
-	for i, s := range in {
-		out[i] = ExpandExisting(s, variables)
+// expanded fails when variables were asked for too much: an error of the author
+// of the file, unless the context has ended.
+func (s *scope) expanded(pos Pos) error {
+	err := s.expands.Err()
+	if errors.Is(err, expand.ErrLimit) {
+		return failAt(pos, "", "%s", err)
 	}
-	return out
+	return err
 }
