@@ -20,11 +20,13 @@ type source struct {
 	*archive.Writer
 	meter   *meter
 	numbers map[int64]int // of the directories, by the ids of the groups
+	digests bool          // of addresses are written
 }
 
-// write writes a group and all below it. The same content makes the same
-// entries, but for the manifest.
-func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *project.Namespace, tree []project.Branch) (err error) {
+// write writes a group and all below it, with or without digests of the
+// addresses of people. The same content makes the same entries, but for the
+// manifest.
+func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *project.Namespace, tree []project.Branch, digests bool) (err error) {
 	w, err := archive.NewWriter(out, s.TempDir, s.Now())
 	if err != nil {
 		return err
@@ -33,7 +35,7 @@ func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *proje
 	if err := w.Begin(archive.Origin{Name: top.Name, Path: top.Path, FullPath: top.FullPath}); err != nil {
 		return err
 	}
-	from := &source{Service: s, Writer: w, meter: m, numbers: map[int64]int{}}
+	from := &source{Service: s, Writer: w, meter: m, numbers: map[int64]int{}, digests: digests}
 	for _, b := range tree {
 		g, err := s.Projects.Leaf(ctx, b)
 		if errs.Is(err, errs.KindNotFound) && b.Path != "" {
@@ -143,13 +145,17 @@ func (s *source) writeBadges(ctx context.Context, g *project.Namespace) error {
 func (s *source) writeMembers(ctx context.Context, g *project.Namespace) error {
 	return s.each(archive.MemberPart, func(add func(any) error) error {
 		return s.Projects.EachMember(ctx, g, func(m *project.Member) error {
-			return add(archive.MemberRow{PersonRow: *toPerson(m.User.Person()), AccessLevel: int64(m.Level), ExpiresAt: m.ExpiresAt, CreatedAt: m.CreatedAt.UTC()})
+			return add(archive.MemberRow{PersonRow: *s.person(m.User.Person()), AccessLevel: int64(m.Level), ExpiresAt: m.ExpiresAt, CreatedAt: m.CreatedAt.UTC()})
 		})
 	})
 }
 
-func toPerson(p user.Person) *archive.PersonRow {
-	return &archive.PersonRow{Username: p.Username, Name: p.Name, Email: p.Digest}
+func (s *source) person(p user.Person) *archive.PersonRow {
+	row := &archive.PersonRow{Username: p.Username, Name: p.Name}
+	if s.digests {
+		row.Email = p.Digest
+	}
+	return row
 }
 
 func (s *source) writeBoards(ctx context.Context, g *project.Namespace) error {
@@ -188,10 +194,10 @@ func appendID(ids []int64, id *int64) []int64 {
 func (s *source) board(b *plan.Board, people map[int64]user.Person) archive.BoardRow {
 	row := archive.BoardRow{
 		Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Weight: b.Weight, Labels: b.LabelNames, CreatedAt: b.CreatedAt.UTC(),
-		Milestone: s.milestone(b.Milestone), Assignee: pick(people, b.AssigneeID),
+		Milestone: s.milestone(b.Milestone), Assignee: s.pick(people, b.AssigneeID),
 	}
 	for _, l := range b.Lists {
-		list := archive.ListRow{Label: s.label(l.Label), Milestone: s.milestone(l.Milestone), Assignee: pick(people, l.AssigneeID)}
+		list := archive.ListRow{Label: s.label(l.Label), Milestone: s.milestone(l.Milestone), Assignee: s.pick(people, l.AssigneeID)}
 		if list != (archive.ListRow{}) {
 			row.Lists = append(row.Lists, list)
 		}
@@ -199,7 +205,7 @@ func (s *source) board(b *plan.Board, people map[int64]user.Person) archive.Boar
 	return row
 }
 
-func pick(people map[int64]user.Person, id *int64) *archive.PersonRow {
+func (s *source) pick(people map[int64]user.Person, id *int64) *archive.PersonRow {
 	if id == nil {
 		return nil
 	}
@@ -207,7 +213,7 @@ func pick(people map[int64]user.Person, id *int64) *archive.PersonRow {
 	if !ok {
 		return nil
 	}
-	return toPerson(p)
+	return s.person(p)
 }
 
 func (s *source) label(l *plan.Label) *archive.Reference {

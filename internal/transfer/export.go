@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -30,7 +31,8 @@ type Export struct {
 	FinishedAt *time.Time
 	ExpiresAt  *time.Time
 
-	tries int64
+	tries     int64
+	addresses bool // it has digests of addresses; for administrators only
 }
 
 // Percent is how much of it is done.
@@ -55,7 +57,9 @@ func (exportWork) Kind() string { return "transfer_export" }
 
 // StartExport has a group with all groups below it written into a file, in the
 // background. Owners only; NotFound, Forbidden. While one is going on it gives
-// that one.
+// that one. The file of an administrator has digests of the addresses of
+// members, so that an import elsewhere can find their accounts; that of anybody
+// else has none, because digests of addresses are easily guessed.
 func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Export, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
 	if err != nil {
@@ -70,11 +74,11 @@ func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.R
 		if err != nil {
 			return err
 		}
-		if len(list) > 0 && list[0].Going() {
+		if list = visible(list, by); len(list) > 0 && list[0].Going() {
 			e = list[0]
 			return nil
 		}
-		e = &Export{GroupID: &g.ID, UserID: &by.ID, State: Queued, CreatedAt: s.Now()}
+		e = &Export{GroupID: &g.ID, UserID: &by.ID, State: Queued, CreatedAt: s.Now(), addresses: by.Admin}
 		if err := insertExport(ctx, tx, e); err != nil {
 			return err
 		}
@@ -100,8 +104,13 @@ type Exports struct {
 	Ready *Export // the newest that can be downloaded; nil for none
 }
 
-// Exports tells how far the export of a group is. Owners only; NotFound,
-// Forbidden.
+// visible leaves out the exports that an actor may not have.
+func visible(list []*Export, by actor.Actor) []*Export {
+	return slices.DeleteFunc(list, func(e *Export) bool { return e.addresses && !by.Admin })
+}
+
+// Exports tells how far the export of a group is. Owners only, and only
+// administrators see exports with addresses; NotFound, Forbidden.
 func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
 	if err != nil {
@@ -112,7 +121,7 @@ func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) 
 		return nil, fmt.Errorf("exports of group %d: %w", g.ID, err)
 	}
 	found := &Exports{Group: g}
-	for _, e := range list {
+	for _, e := range visible(list, by) {
 		if e.ExpiresAt != nil && !e.ExpiresAt.After(s.Now()) {
 			continue
 		}
@@ -186,7 +195,7 @@ func (s *Service) export(ctx context.Context, e *Export) error {
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
 		return saveProgress(ctx, s.DB, "group_exports", e.ID, done, e.Total)
 	})
-	e.Size, err = s.store(ctx, e, func(out io.Writer) error { return s.write(ctx, out, m, top, tree) })
+	e.Size, err = s.store(ctx, e, func(out io.Writer) error { return s.write(ctx, out, m, top, tree, e.addresses && by.Admin) })
 	m.close()
 	if err != nil {
 		return err

@@ -205,6 +205,7 @@ func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
 
 const (
 	nobody     = "nobody here has confirmed this e-mail address"
+	adminsOnly = "members and assignees are mapped only in imports by an administrator"
 	noAddress  = "the file has no e-mail address for this person, confirmed where it comes from"
 	notThere   = "there is nothing of this name in the groups above"
 	notOnTop   = "minimal access is for groups at the top alone"
@@ -212,8 +213,12 @@ const (
 	twice      = "this person is a member already, by another e-mail address"
 )
 
-// whyNobody says why a person was not found.
-func whyNobody(p *archive.PersonRow) string {
+// whyNobody says why a person was not found. To anybody but an administrator it
+// says the same of everybody.
+func (f *filling) whyNobody(p *archive.PersonRow) string {
+	if !f.by.Admin {
+		return adminsOnly
+	}
 	if p.Email == "" {
 		return noAddress
 	}
@@ -232,7 +237,7 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 	why := ""
 	switch {
 	case !ok:
-		why = whyNobody(&row.PersonRow)
+		why = f.whyNobody(&row.PersonRow)
 	case row.ExpiresAt != "" && row.ExpiresAt <= f.Now().UTC().Format(time.DateOnly):
 		why = hasExpired
 	case project.Level(row.AccessLevel) == project.Minimal && (f.i.ParentID != nil || f.group().Path != ""):
@@ -270,7 +275,7 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *a
 			name, why = "milestone "+milestone.Title, notThere
 			l.MilestoneID, err = f.refer(ctx, tx, d, milestone, f.Plan.FindMilestone)
 		default:
-			name, why = "assignee "+person.Username, whyNobody(person)
+			name, why = "assignee "+person.Username, f.whyNobody(person)
 			if id, ok, e := f.find(person); ok {
 				l.AssigneeID = &id
 			} else {

@@ -208,13 +208,16 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 		return saveProgress(ctx, s.DB, "group_imports", i.ID, done, i.Total)
 	})
 	defer m.close()
-	var people map[archive.Digest]int64
+	var people map[archive.Digest]int64 // empty but for administrators: nobody else learns which addresses have accounts
 	err = s.withFile(ctx, i, func(file io.Reader) error {
 		people, err = archive.People(ctx, file, m.done.Store)
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if !by.Admin {
+		clear(people)
 	}
 	if err := s.Users.Recognise(ctx, people); err != nil {
 		return err

@@ -10,12 +10,13 @@ import (
 	"svc/internal/db"
 )
 
-const exportColumns = `e.id, e.namespace_id, e.user_id, e.state, e.tries, e.done, e.total, e.size, e.error, e.created_at, e.finished_at, e.expires_at`
+const exportColumns = `e.id, e.namespace_id, e.user_id, e.state, e.tries, e.done, e.total, e.size, e.error, e.created_at, e.finished_at, e.expires_at,
+	e.addresses`
 
 func scanExport(s db.Scanner) (*Export, error) {
 	var e Export
 	err := s.Scan(&e.ID, &e.GroupID, &e.UserID, (*string)(&e.State), &e.tries, &e.Done, &e.Total, &e.Size, &e.Error,
-		db.Time(&e.CreatedAt), db.NullTime(&e.FinishedAt), db.NullTime(&e.ExpiresAt))
+		db.Time(&e.CreatedAt), db.NullTime(&e.FinishedAt), db.NullTime(&e.ExpiresAt), &e.addresses)
 	return &e, err
 }
 
@@ -37,8 +38,8 @@ func orNone[T any](found *T, err error) (*T, error) {
 }
 
 func insertExport(ctx context.Context, q db.Q, e *Export) error {
-	return q.QueryRowContext(ctx, `INSERT INTO group_exports (namespace_id, user_id, state, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
-		e.GroupID, e.UserID, string(e.State), e.CreatedAt).Scan(&e.ID)
+	return q.QueryRowContext(ctx, `INSERT INTO group_exports (namespace_id, user_id, state, addresses, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		e.GroupID, e.UserID, string(e.State), e.addresses, e.CreatedAt).Scan(&e.ID)
 }
 
 // startExport notes that a try has begun.
