@@ -360,6 +360,9 @@ func pathNames(path string) []string {
 	return names
 }
 
+// Router has the routes, for those who need their patterns.
+func (a *API) Router() chi.Routes { return a.mux }
+
 // ServeHTTP answers everything below /api, and what OpenIDPath and AlertPath
 // name.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -21,6 +21,11 @@ import (
 // in common.
 func (s *Server) handler(metrics *metrics) http.Handler {
 	rest, pages := s.doors(s.sampler.list)
+	s.SecretRoutes = secretRoutes(rest.Router(), pages.Router())
+	if l, ok := s.Log.Handler().(requestLog); ok {
+		mask := newPathMask(s.SecretRoutes)
+		l.mask.Store(&mask)
+	}
 	repositories := s.newGitHTTP(metrics)
 	health := s.health(metrics)
 	return &front{

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
 	"svc/internal/config"
 )
@@ -17,7 +18,7 @@ func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
 	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && Terminal(out) {
 		h = slog.NewTextHandler(out, o)
 	}
-	return slog.New(requestLog{h})
+	return slog.New(requestLog{h, new(atomic.Pointer[pathMask])})
 }
 
 // Terminal tells whether a person reads what is written.
@@ -30,21 +31,30 @@ func Terminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// requestLog adds the request id to lines that belong to a request.
-type requestLog struct{ slog.Handler }
+// requestLog adds the request id to lines that belong to a request, and hides
+// secrets in paths once the routes are known.
+type requestLog struct {
+	slog.Handler
+	mask *atomic.Pointer[pathMask]
+}
 
 // Handle implements slog.Handler.
 func (h requestLog) Handle(ctx context.Context, r slog.Record) error {
 	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
 		r.AddAttrs(slog.String("request_id", id))
 	}
+	if m := h.mask.Load(); m != nil {
+		r = m.hideIn(r)
+	}
 	return h.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.
 func (h requestLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return requestLog{h.Handler.WithAttrs(attrs)}
+	return requestLog{h.Handler.WithAttrs(attrs), h.mask}
 }
 
 // WithGroup implements slog.Handler.
-func (h requestLog) WithGroup(name string) slog.Handler { return requestLog{h.Handler.WithGroup(name)} }
+func (h requestLog) WithGroup(name string) slog.Handler {
+	return requestLog{h.Handler.WithGroup(name), h.mask}
+}

@@ -33,6 +33,10 @@ type Server struct {
 
 	pages pagesServer
 
+	// SecretRoutes are the patterns of routes with a secret in the path, which
+	// the log hides.
+	SecretRoutes []string
+
 	sampler *sampler
 }
 

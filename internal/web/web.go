@@ -137,6 +137,9 @@ func New(d Deps) *Web {
 	return w
 }
 
+// Router has the routes, for those who need their patterns.
+func (w *Web) Router() chi.Routes { return w.router }
+
 // ServeHTTP implements http.Handler. HEAD is GET whose body the server leaves
 // out.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
