@@ -119,7 +119,7 @@ func (r *Request) check(values url.Values) *Error {
 // back sends a refusal to the client.
 func (r *Request) back(e *Error) *Error {
 	values := url.Values{"error": {e.Code}, "error_description": {e.Description}}
-	return &Error{Code: e.Code, Description: e.Description, Redirect: r.answer(values)}
+	return &Error{Code: e.Code, Description: e.Description, Redirect: r.answer(values), Silent: r.Unattended()}
 }
 
 func (r *Request) answer(values url.Values) string {
@@ -131,6 +131,12 @@ func (r *Request) answer(values url.Values) string {
 
 // Silent reports whether the client wants no page to be shown.
 func (r *Request) Silent() bool { return slices.Contains(r.Prompt, "none") }
+
+// Unattended reports whether a browser is redirected to the client without a
+// page although nobody has signed in. Only applications of the instance can ask
+// for that: anybody can register one, with any redirect URI, and would else turn
+// links to the instance into links to anywhere.
+func (r *Request) Unattended() bool { return r.Silent() && r.Application.OwnerID == nil }
 
 // NoLogin is the answer when nobody has signed in and no page may be shown.
 func (r *Request) NoLogin() *Error {

@@ -58,6 +58,9 @@ type Error struct {
 	Code        string
 	Description string
 	Redirect    string
+	// Silent says that a browser may be redirected although nobody has signed
+	// in: see Request.Unattended.
+	Silent bool
 }
 
 // Error gives the text for logs.

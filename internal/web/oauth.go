@@ -32,10 +32,11 @@ type hidden struct{ Name, Value string }
 func (consentPage) view() string    { return "oauth_consent" }
 func (p consentPage) title() string { return "Authorize " + p.App.Name }
 
-// consentPage answers an application that wants to be let in. What is wrong
-// with its request is told to it only if we know that it is there; and only
-// after the user has signed in, so that no link to us leads strangers
-// somewhere else at once.
+// consentPage answers an authorization request. Errors go to the application by
+// redirect only if client and redirect URI are registered, and only after the
+// user has signed in, so that a link to the instance does not lead visitors
+// elsewhere at once. The prompt none of applications of the instance is the
+// exception: see oauth.Request.Unattended.
 func (w *Web) consentPage(v *visit) error {
 	values, err := url.ParseQuery(v.r.URL.RawQuery)
 	if err != nil {
@@ -43,14 +44,14 @@ func (w *Web) consentPage(v *visit) error {
 		return nil
 	}
 	r, err := w.OAuth.Begin(v, values)
-	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Redirect != "" && v.session == nil && values.Get("prompt") != "none" {
+	if refused, ok := errors.AsType[*oauth.Error](err); ok && refused.Redirect != "" && v.session == nil && !refused.Silent {
 		return v.askToSignIn()
 	}
 	if err != nil {
 		return v.refuseApplication(err)
 	}
 	if v.session == nil {
-		if r.Silent() {
+		if r.Unattended() {
 			return v.leave(r.NoLogin().Redirect)
 		}
 		return v.askToSignIn()

@@ -202,6 +202,39 @@ func TestConsent(t *testing.T) {
 	})
 }
 
+// TestSilentOpenRedirect is a link to the instance that leads visitors who have
+// not signed in to the application of anybody.
+func TestSilentOpenRedirect(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		id, _ := s.User(t, "mallory")
+		own, err := s.OAuth.CreateOwn(t.Context(), actor.Actor{ID: id, Username: "mallory"},
+			oauth.NewApplication{Name: "Own", RedirectURIs: appCallback, Scopes: []string{"openid", "api"}, Confidential: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nobody := newSurfer(t, s)
+		for name, path := range map[string]string{
+			"silent": authorizePath(own, "prompt", "none"), "silent and broken": authorizePath(own, "prompt", "none", "response_type", "x"),
+			"silent twice": authorizePath(own, "prompt", "none login"),
+		} {
+			if p := nobody.send(t, "GET", path, nil); !strings.HasPrefix(p.header.Get("Location"), "/users/sign_in?") {
+				t.Errorf("%s: a visitor is sent to %s", name, p.header.Get("Location"))
+			}
+		}
+		// Applications of the instance get their answer.
+		app := newApp(t, s, oauth.NewApplication{Name: "App"})
+		if got := nobody.send(t, "GET", authorizePath(app, "prompt", "none"), nil).arrived(t); got.Get("error") != "login_required" {
+			t.Errorf("an application of the instance: %v", got)
+		}
+		mallory := newSurfer(t, s)
+		mallory.signIn(t, "mallory", "/")
+		if got := mallory.send(t, "GET", authorizePath(own, "prompt", "none"), nil).arrived(t); got.Get("error") != "consent_required" {
+			t.Errorf("a user: %v", got)
+		}
+	})
+}
+
 func TestConsentRefusals(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
