@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -58,6 +59,9 @@ func (a *API) admit(c *call, e *endpoint) error {
 		return nil
 	}
 	by, err := a.authenticate(c, e, ip)
+	if refused, ok := errors.AsType[limit.Refused](err); ok {
+		refused.Headers(c.w.Header())
+	}
 	if err != nil {
 		return err
 	}
@@ -215,7 +219,7 @@ func (a *API) throttle(c *call) error {
 	}
 	if c.actor.Anonymous() {
 		if rate := settings.UnauthenticatedAPI; rate.Enabled {
-			return a.takeToken(c, "ip:"+c.actor.IP, rateOf("throttle_unauthenticated_api", rate))
+			return a.takeToken(c, "ip:"+limit.AddressKey(c.actor.IP), rateOf("throttle_unauthenticated_api", rate))
 		}
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/project"
 )
 
@@ -113,7 +114,7 @@ func answer(err error) (int, any) {
 	if e, ok := errors.AsType[*errs.Error](err); ok {
 		return answerKind(e)
 	}
-	if errors.Is(err, errThrottled) {
+	if _, refused := errors.AsType[limit.Refused](err); refused || errors.Is(err, errThrottled) {
 		return http.StatusTooManyRequests, messageJSON{map[string]string{
 			"error": "This endpoint has been requested too many times. Try again later.",
 		}}

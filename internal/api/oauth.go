@@ -55,11 +55,6 @@ func (a *API) serveOAuth(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// tokenRate is how often passwords may be tried for a login from one address.
-func tokenRate() limit.Rate {
-	return limit.Rate{Name: "oauth_token", Requests: 10, Period: time.Minute}
-}
-
 type tokensJSON struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -87,7 +82,12 @@ func (a *API) giveTokens(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if request.GrantType == "password" {
-		decision := a.Limits.Allow(request.IP+" "+strings.ToLower(request.Username), tokenRate())
+		settings, err := a.Settings.Current(r.Context())
+		if err != nil {
+			a.refuseOAuth(w, r, err)
+			return
+		}
+		decision := a.Limits.Allow(limit.AddressKey(request.IP)+" "+strings.ToLower(request.Username), perMinute("oauth_token", settings.SignInsPerMinute))
 		decision.Headers(w.Header())
 		if !decision.OK {
 			a.refuseOAuth(w, r, errThrottled)
@@ -311,7 +311,11 @@ func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 		a.writeOAuth(w, r, code, oauthErrorJSON{refused.Code, refused.Description})
 		return
 	}
-	if errors.Is(err, errThrottled) {
+	tooMany, refused := errors.AsType[limit.Refused](err)
+	if refused {
+		tooMany.Headers(w.Header())
+	}
+	if refused || errors.Is(err, errThrottled) {
 		a.writeOAuth(w, r, http.StatusTooManyRequests, oauthErrorJSON{"temporarily_unavailable", "There were too many requests. Try again later."})
 		return
 	}

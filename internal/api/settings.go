@@ -25,6 +25,10 @@ type settingsParams struct {
 	MaxLoginAttempts        *int                  `param:"max_login_attempts"`
 	UnlockMinutes           *int                  `param:"failed_login_attempts_unlock_period_in_minutes"`
 	SessionMinutes          *int                  `param:"session_expire_delay" doc:"Minutes."`
+	SignInsPerMinute        *int                  `param:"sign_in_attempts_per_minute" doc:"Attempts to sign in with one login from one address in a minute; 0 is no limit."`
+	FailedPasswords         *int                  `param:"failed_passwords_per_minute" doc:"Wrong passwords and one-time codes from one address in a minute; 0 is no limit."`
+	FailedTokens            *int                  `param:"failed_tokens_per_minute" doc:"Invalid tokens from one address in a minute; 0 is no limit."`
+	FailedLoginDays         *int                  `param:"failed_sign_in_retention_days" doc:"Days that audit events of failed sign-ins are kept; 0 is for ever."`
 	SignUpEnabled           *bool                 `param:"signup_enabled" doc:"Whether people may make an account for themselves."`
 	SignUpApproval          *bool                 `param:"require_admin_approval_after_user_signup" doc:"Whether such an account waits for an administrator."`
 	Confirmation            *setting.Confirmation `param:"email_confirmation_setting" enum:"off,soft,hard" doc:"Whether passwords open accounts whose address is not confirmed: off, they do; soft, for three days; hard, they do not."`
@@ -66,6 +70,10 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.MaxLoginAttempts, p.MaxLoginAttempts)
 	give(&s.UnlockMinutes, p.UnlockMinutes)
 	give(&s.SessionMinutes, p.SessionMinutes)
+	give(&s.SignInsPerMinute, p.SignInsPerMinute)
+	give(&s.FailedPasswordsPerMinute, p.FailedPasswords)
+	give(&s.FailedTokensPerMinute, p.FailedTokens)
+	give(&s.FailedLoginDays, p.FailedLoginDays)
 	give(&s.SignUpEnabled, p.SignUpEnabled)
 	give(&s.SignUpApproval, p.SignUpApproval)
 	give(&s.Confirmation, p.Confirmation)
@@ -124,6 +132,10 @@ type settingsJSON struct {
 	MaxLoginAttempts        int    `json:"max_login_attempts"`
 	UnlockMinutes           int    `json:"failed_login_attempts_unlock_period_in_minutes"`
 	SessionMinutes          int    `json:"session_expire_delay"`
+	SignInsPerMinute        int    `json:"sign_in_attempts_per_minute"`
+	FailedPasswords         int    `json:"failed_passwords_per_minute"`
+	FailedTokens            int    `json:"failed_tokens_per_minute"`
+	FailedLoginDays         int    `json:"failed_sign_in_retention_days"`
 	SignUpEnabled           bool   `json:"signup_enabled"`
 	SignUpApproval          bool   `json:"require_admin_approval_after_user_signup"`
 	Confirmation            string `json:"email_confirmation_setting"`
@@ -161,6 +173,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		ID: 1, DefaultProjectsLimit: s.DefaultProjectsLimit, CanCreateGroup: s.CanCreateGroup,
 		DefaultExternal: s.DefaultExternal, DefaultToPrivateProfile: s.DefaultToPrivateProfile,
 		MinimumPasswordLength: s.MinimumPasswordLength, MaxLoginAttempts: s.MaxLoginAttempts, UnlockMinutes: s.UnlockMinutes,
+		SignInsPerMinute: s.SignInsPerMinute, FailedPasswords: s.FailedPasswordsPerMinute, FailedTokens: s.FailedTokensPerMinute, FailedLoginDays: s.FailedLoginDays,
 		SessionMinutes: s.SessionMinutes, SignUpEnabled: s.SignUpEnabled, SignUpApproval: s.SignUpApproval, Confirmation: string(s.Confirmation), MaxTokenLifetimeDays: s.MaxTokenLifetimeDays, ImpersonationEnabled: s.ImpersonationEnabled,
 		MaxInstanceVariables: s.MaxInstanceVariables, AllowRegistrationTokens: s.AllowRegistrationTokens, MaxLogMegabytes: s.MaxLogMegabytes,
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,

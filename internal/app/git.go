@@ -9,7 +9,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"svc/internal/githttp"
-	"svc/internal/limit"
 	"svc/internal/sshd"
 )
 
@@ -62,7 +61,7 @@ func (s *Server) newSSH(m *metrics) error {
 
 func (s *Server) newGitHTTP(m *metrics) *githttp.Git {
 	return githttp.New(githttp.Deps{
-		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Jobs: s.CI, Limits: limit.New(limit.Deps{Now: s.now}),
+		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Jobs: s.CI,
 		Name: s.Config.ServiceName, Log: s.Log,
 		Count: func(service, outcome string) { m.git.WithLabelValues("http", service, outcome).Inc() },
 	})

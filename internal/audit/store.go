@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -67,4 +68,35 @@ func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[E
 		Scan:    scanEvent,
 		Keys:    func(e Event) []any { return []any{e.ID} },
 	}, p)
+}
+
+// findFailures gives the events of failed sign-ins of an address since an
+// instant.
+func findFailures(ctx context.Context, tx *db.Tx, address string, since time.Time) ([]failure, error) {
+	return db.All(ctx, tx, func(s db.Scanner) (f failure, err error) {
+		err = s.Scan(&f.id, &f.login, &f.attempts)
+		return f, err
+	}, `SELECT id, target_details, attempts FROM audit_events
+		WHERE event_type = 'failed_login' AND ip_address = ? AND created_at > ? ORDER BY id DESC LIMIT ?`, address, since, maxLogins+1)
+}
+
+// countFailures counts the events of failed sign-ins since an instant, up to
+// maxFailures.
+func countFailures(ctx context.Context, q db.Q, since time.Time) (n int, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT COUNT(*) FROM (SELECT 1 FROM audit_events WHERE event_type = 'failed_login' AND created_at > ? LIMIT ?) recent`, since, maxFailures).Scan(&n)
+	return n, err
+}
+
+func saveAttempts(ctx context.Context, q db.Q, id, attempts int64, details string) error {
+	return db.ExecOne(ctx, q, `UPDATE audit_events SET attempts = ?, details = ? WHERE id = ?`, attempts, details, id)
+}
+
+func deleteFailures(ctx context.Context, q db.Q, before time.Time, limit int64) (int64, error) {
+	res, err := q.ExecContext(ctx, `
+		DELETE FROM audit_events WHERE id IN (SELECT id FROM audit_events WHERE event_type = 'failed_login' AND created_at < ? LIMIT ?)`, before, limit)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
 }

@@ -17,6 +17,14 @@ import (
 // within what job tokens may do. Unauthorized when there is no such token or
 // its job does not run.
 func (s *Service) JobActor(ctx context.Context, token, ip string) (actor.Actor, error) {
+	by, err := s.jobActor(ctx, token, ip)
+	if errs.Is(err, errs.KindUnauthorized) {
+		return actor.Actor{}, s.Users.FailedToken(ctx, ip, err)
+	}
+	return by, err
+}
+
+func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, error) {
 	j, err := findJobByToken(ctx, s.DB, token)
 	if errors.Is(err, db.ErrNoRows) {
 		return actor.Actor{}, errs.Unauthorized("")

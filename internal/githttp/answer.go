@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/project"
 )
 
@@ -21,9 +22,9 @@ func (x *exchange) refuse(err error) {
 		x.redirect(moved)
 		return
 	}
-	if slow, ok := errors.AsType[throttled](err); ok {
-		slow.Headers(x.w.Header())
-		x.say(http.StatusTooManyRequests, slow.Error())
+	if refused, ok := errors.AsType[limit.Refused](err); ok {
+		refused.Headers(x.w.Header())
+		x.say(http.StatusTooManyRequests, refused.Error())
 		return
 	}
 	status, text := x.statusOf(err)

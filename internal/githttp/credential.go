@@ -5,25 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"time"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/limit"
 	"svc/internal/user"
 )
-
-// signIn is how often a wrong password may be given for a login from one
-// address.
-func signIn() limit.Rate { return limit.Rate{Name: "git_sign_in", Requests: 10, Period: time.Minute} }
-
-// throttled is the refusal of somebody who has guessed too often.
-type throttled struct{ limit.Decision }
-
-// Error gives the text for people.
-func (throttled) Error() string {
-	return "There were too many failed sign-ins from your address. Please wait a minute."
-}
 
 // authenticate finds out who asks. A credential that opens nothing is an error
 // even where nobody needs to sign in.
@@ -76,7 +63,7 @@ func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 		}
 		return by, err
 	}
-	by, err := x.Users.Authenticate(x.r.Context(), password, ip)
+	by, err := x.Users.TryToken(x.r.Context(), password, ip)
 	if !unknown(err) {
 		return by, err
 	}
@@ -84,15 +71,7 @@ func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 	if !unknown(err) {
 		return by, err
 	}
-	key := ip + " " + strings.ToLower(login)
-	if d := x.Limits.Peek(key, signIn()); !d.OK {
-		return actor.Actor{}, throttled{d}
-	}
-	by, err = x.password(login, password, ip)
-	if errs.Is(err, errs.KindUnauthorized) {
-		x.Limits.Allow(key, signIn())
-	}
-	return by, err
+	return x.password(login, password, ip)
 }
 
 // unknown reports whether a credential is of another kind than was asked for;
@@ -106,7 +85,7 @@ func unknown(err error) bool {
 // tried: a script with an old one must not lock its user out.
 func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 	if login == "" || login == tokenLogin || password == "" || x.tokenLike(password) {
-		return actor.Actor{}, errs.Unauthorized("The token is not known, or was revoked.")
+		return actor.Actor{}, x.Users.FailedGuess(x.r.Context(), login, ip, errs.Unauthorized("The token is not known, or was revoked."))
 	}
 	by, err := x.Users.CheckPassword(x.r.Context(), login, password, ip)
 	if _, ok := errors.AsType[user.TwoFactorRequired](err); ok {

@@ -13,7 +13,6 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/git"
-	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -25,7 +24,6 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Jobs     Jobs
-	Limits   *limit.Limiter
 	Name     string // of the service
 	Log      *slog.Logger
 	// Count is told of each request for a service of git ("git-upload-pack")

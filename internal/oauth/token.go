@@ -46,8 +46,17 @@ type Tokens struct {
 }
 
 // Exchange gives tokens for a code, a refresh token or a password. Anybody may
-// call it; its refusals are *Error.
+// call it; its refusals are *Error, and limit.Refused when too many credentials
+// of the address were wrong.
 func (s *Service) Exchange(ctx context.Context, r TokenRequest) (*Tokens, error) {
+	t, err := s.exchange(ctx, r)
+	if refused, ok := errors.AsType[*Error](err); ok && r.GrantType != "password" && (refused.Code == InvalidClient || refused.Code == InvalidGrant) {
+		return nil, s.Users.FailedToken(ctx, r.IP, refused) // of passwords CheckPassword counts the failures
+	}
+	return t, err
+}
+
+func (s *Service) exchange(ctx context.Context, r TokenRequest) (*Tokens, error) {
 	switch r.GrantType {
 	case "":
 		return nil, missing("grant_type")

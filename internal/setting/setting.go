@@ -31,9 +31,14 @@ type Settings struct {
 	MaxLoginAttempts      int // wrong passwords before an account is locked
 	UnlockMinutes         int // how long it stays locked
 	SessionMinutes        int // how long an idle session lives
-	SignUpEnabled         bool
-	SignUpApproval        bool // who signs up waits for an administrator
-	Confirmation          Confirmation
+	// Failures are counted for each address; 0 is no limit.
+	SignInsPerMinute         int // of one login
+	FailedPasswordsPerMinute int // of all logins
+	FailedTokensPerMinute    int
+	FailedLoginDays          int // how long audit events of failed sign-ins are kept; 0 is for ever
+	SignUpEnabled            bool
+	SignUpApproval           bool // who signs up waits for an administrator
+	Confirmation             Confirmation
 
 	// Tokens.
 	MaxTokenLifetimeDays int
@@ -101,28 +106,32 @@ type Throttle struct {
 // Default is what a new installation starts with.
 func Default() Settings {
 	return Settings{
-		DefaultProjectsLimit:    100_000,
-		CanCreateGroup:          true,
-		MinimumPasswordLength:   8,
-		MaxLoginAttempts:        10,
-		UnlockMinutes:           10,
-		SessionMinutes:          7 * 24 * 60,
-		SignUpApproval:          true,
-		Confirmation:            ConfirmOff,
-		MaxTokenLifetimeDays:    365,
-		ImpersonationEnabled:    true,
-		MaxInstanceVariables:    100,
-		AllowRegistrationTokens: true,
-		MaxLogMegabytes:         100,
-		MaxArtifactMegabytes:    1024,
-		ArtifactDays:            30,
-		MaxPagesMegabytes:       100,
-		DiffMaxFiles:            1000,
-		DiffMaxLines:            50_000,
-		ErrorDays:               90,
-		AlertDays:               365,
-		AuthenticatedAPI:        Throttle{Requests: 7200, Seconds: 3600},
-		UnauthenticatedAPI:      Throttle{Requests: 3600, Seconds: 3600},
+		DefaultProjectsLimit:     100_000,
+		CanCreateGroup:           true,
+		MinimumPasswordLength:    8,
+		MaxLoginAttempts:         10,
+		SignInsPerMinute:         10,
+		FailedPasswordsPerMinute: 100,
+		FailedTokensPerMinute:    600,
+		FailedLoginDays:          90,
+		UnlockMinutes:            10,
+		SessionMinutes:           7 * 24 * 60,
+		SignUpApproval:           true,
+		Confirmation:             ConfirmOff,
+		MaxTokenLifetimeDays:     365,
+		ImpersonationEnabled:     true,
+		MaxInstanceVariables:     100,
+		AllowRegistrationTokens:  true,
+		MaxLogMegabytes:          100,
+		MaxArtifactMegabytes:     1024,
+		ArtifactDays:             30,
+		MaxPagesMegabytes:        100,
+		DiffMaxFiles:             1000,
+		DiffMaxLines:             50_000,
+		ErrorDays:                90,
+		AlertDays:                365,
+		AuthenticatedAPI:         Throttle{Requests: 7200, Seconds: 3600},
+		UnauthenticatedAPI:       Throttle{Requests: 3600, Seconds: 3600},
 	}
 }
 
@@ -146,6 +155,10 @@ func (s *Settings) fields() []field {
 		{"max_login_attempts", &s.MaxLoginAttempts, 1, 1000},
 		{"failed_login_attempts_unlock_period_in_minutes", &s.UnlockMinutes, 1, maxCount},
 		{"session_expire_delay", &s.SessionMinutes, 1, maxCount},
+		{"sign_in_attempts_per_minute", &s.SignInsPerMinute, 0, maxCount},
+		{"failed_passwords_per_minute", &s.FailedPasswordsPerMinute, 0, maxCount},
+		{"failed_tokens_per_minute", &s.FailedTokensPerMinute, 0, maxCount},
+		{"failed_sign_in_retention_days", &s.FailedLoginDays, 0, 36_500},
 		{"signup_enabled", &s.SignUpEnabled, 0, 0},
 		{"require_admin_approval_after_user_signup", &s.SignUpApproval, 0, 0},
 		{"email_confirmation_setting", &s.Confirmation, 0, 0},

@@ -80,7 +80,11 @@ func hostName(host string) string {
 
 // ServeHTTP implements http.Handler.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := d.serve(w, r); err != nil {
+	err := d.serve(w, r)
+	if errs.Is(err, errs.KindInvalid) { // only the sign-in refuses its input
+		err = d.Users.FailedToken(r.Context(), r.RemoteAddr, err)
+	}
+	if err != nil {
 		d.refuse(w, r, err)
 	}
 }
@@ -181,7 +185,7 @@ func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
 	if token == "" {
 		return actor.Actor{}, nil
 	}
-	by, err := d.Users.Authenticate(r.Context(), token, hostName(r.RemoteAddr))
+	by, err := d.Users.TryToken(r.Context(), token, hostName(r.RemoteAddr))
 	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
 		return actor.Actor{}, nil
 	}
@@ -192,6 +196,11 @@ func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
 // refuse answers with a page. What a visitor may not see is not there.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
+	if refused, ok := errors.AsType[limit.Refused](err); ok {
+		refused.Headers(w.Header())
+		problem(w, r, http.StatusTooManyRequests)
+		return
+	}
 	switch errs.KindOf(err) {
 	case errs.KindNotFound, errs.KindForbidden, errs.KindUnauthorized:
 		status = http.StatusNotFound

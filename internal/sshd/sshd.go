@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -70,8 +71,8 @@ type Server struct {
 	mu       sync.Mutex
 	listener net.Listener
 	conns    map[*conn]bool
-	starting map[netip.Addr]int
-	started  int // sum of starting
+	starting map[string]int // by limit.AddressKey
+	started  int            // sum of starting
 	stopping bool
 	ended    sync.WaitGroup // of connections
 }
@@ -79,7 +80,7 @@ type Server struct {
 // New makes a server that does not listen yet.
 func New(d Deps) *Server {
 	d.Limits = d.Limits.filled()
-	s := &Server{Deps: d, conns: map[*conn]bool{}, starting: map[netip.Addr]int{}}
+	s := &Server{Deps: d, conns: map[*conn]bool{}, starting: map[string]int{}}
 	safe := ssh.SupportedAlgorithms()
 	s.config = &ssh.ServerConfig{
 		Config:                  ssh.Config{KeyExchanges: safe.KeyExchanges, Ciphers: safe.Ciphers, MACs: safe.MACs},
@@ -176,16 +177,19 @@ type conn struct {
 	running int // commands; guarded by Server.mu
 }
 
+// key is what limits count the address of the client by.
+func (c *conn) key() string { return limit.AddressKey(c.addr.String()) }
+
 // enter notes a new connection, unless there are too many.
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping || len(s.conns) >= s.Limits.Connections || s.started >= s.Limits.Starting || s.starting[c.addr] >= s.Limits.StartingOf {
+	if s.stopping || len(s.conns) >= s.Limits.Connections || s.started >= s.Limits.Starting || s.starting[c.key()] >= s.Limits.StartingOf {
 		return false
 	}
 	s.conns[c] = true
 	s.started++
-	s.starting[c.addr]++
+	s.starting[c.key()]++
 	s.ended.Add(1)
 	return true
 }
@@ -195,8 +199,8 @@ func (s *Server) signedIn(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started--
-	if s.starting[c.addr]--; s.starting[c.addr] == 0 {
-		delete(s.starting, c.addr)
+	if s.starting[c.key()]--; s.starting[c.key()] == 0 {
+		delete(s.starting, c.key())
 	}
 }
 

@@ -65,8 +65,19 @@ func (s *Service) Forget(ctx context.Context, tx *db.Tx, userID int64) error {
 // Authenticate gives the actor behind a personal or impersonation token, or
 // one of a later feature.
 // Unauthorized when the token is unknown, revoked, expired or not accepted by
-// the settings; Forbidden when the account may not be used.
+// the settings; Forbidden when the account may not be used; limit.Refused
+// instead of Unauthorized when too many tokens of the address were wrong.
 func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Actor, error) {
+	by, err := s.TryToken(ctx, token, ip)
+	if errs.Is(err, errs.KindUnauthorized) {
+		err = s.FailedToken(ctx, ip, err)
+	}
+	return by, err
+}
+
+// TryToken is Authenticate for what may be a credential of another kind: it
+// counts no failure. The caller does, when nothing else fits.
+func (s *Service) TryToken(ctx context.Context, token, ip string) (actor.Actor, error) {
 	now := s.Now()
 	c, err := s.credential(ctx, secret.Digest(token), now)
 	if errors.Is(err, db.ErrNoRows) {

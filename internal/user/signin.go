@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/secret"
 	"svc/internal/setting"
 )
@@ -72,6 +73,9 @@ func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User,
 
 // openSession is the part of signing in that follows the password.
 func (s *Service) openSession(ctx context.Context, settings setting.Settings, a *account, r SignInRequest) (*Session, *User, error) {
+	if err := s.mayGuess(ctx, r.Login, r.IP); err != nil {
+		return nil, nil, err
+	}
 	session := newSession(a.user.ID, r, settings, s.Now())
 	var u *User
 	wrongCode := false
@@ -97,6 +101,9 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 		return nil, nil, fmt.Errorf("sign in: %w", err)
 	}
 	if wrongCode {
+		if err := s.guessed(ctx, r.Login, r.IP); err != nil {
+			return nil, nil, err
+		}
 		return nil, nil, errs.Unauthorized("Invalid two-factor code.")
 	}
 	return session, u, nil
@@ -153,10 +160,15 @@ type account struct {
 }
 
 // checkLogin finds the account of a login and checks its password. Whatever
-// is wrong, the answer is the same and takes the time of one hash.
+// is wrong, the answer is the same and takes the time of one hash. An address
+// with too many failures gets limit.Refused, and is not told whether the
+// password was right.
 func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*account, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.mayGuess(ctx, login, ip); err != nil {
 		return nil, err
 	}
 	a, err := findLogin(ctx, s.DB, login)
@@ -172,7 +184,14 @@ func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*
 	if err != nil {
 		return nil, fmt.Errorf("check login: %w", err)
 	}
+	// Others may have failed meanwhile: guesses at the same time are not free.
+	if err := s.mayGuess(ctx, login, ip); err != nil {
+		return nil, err
+	}
 	if !ok {
+		if err := s.guessed(ctx, login, ip); err != nil {
+			return nil, err
+		}
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.countFailure(ctx, tx, settings, a.user, login, ip) })
 		if err != nil {
 			return nil, fmt.Errorf("check login: %w", err)
@@ -265,14 +284,11 @@ func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, 
 // countFailure records a failed sign-in and locks the account when there were
 // too many; u is nil when nobody has the login.
 func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, login, ip string) error {
-	by := actor.Actor{IP: ip}
-	target := audit.Target{Type: "User", Details: clip(login, 255)}
+	target := audit.Target{Type: "User", Details: strings.ToLower(clip(login, 255))}
 	if u != nil {
 		target.ID = u.ID
 	}
-	err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: "failed_login", Entity: audit.Instance(), Target: target, Details: audit.Details{Message: "Failed to sign in"},
-	})
+	err := audit.RecordFailedLogin(ctx, tx, actor.Actor{IP: limit.AddressKey(ip)}, s.Now(), target)
 	if err != nil || u == nil || u.Locked(s.Now()) {
 		return err
 	}
@@ -310,6 +326,16 @@ func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Set
 		}
 	}
 	return saveFailures(ctx, tx, u.ID, failed, until)
+}
+
+// PurgeFailedLogins removes old audit events of failed sign-ins, as the settings
+// say. The queue calls it each hour.
+func (s *Service) PurgeFailedLogins(ctx context.Context) error {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || settings.FailedLoginDays == 0 {
+		return err
+	}
+	return audit.PurgeFailedLogins(ctx, s.DB, s.Now().AddDate(0, 0, -settings.FailedLoginDays))
 }
 
 // clip keeps the first n bytes of outside text that is only shown.

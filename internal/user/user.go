@@ -15,6 +15,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/notice"
 	"svc/internal/queue"
@@ -191,11 +192,12 @@ type Service struct {
 	renamers []Renamer
 	lenders  []Lender
 	actors   actorCache
+	limits   *limit.Limiter // of failed credentials
 }
 
 // New makes the service and takes on its background work.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, limits: limit.New(limit.Deps{Now: d.Now})}
 	s.handleWork()
 	s.watchNotices()
 	return s

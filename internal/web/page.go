@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -189,12 +190,6 @@ func (v *visit) pageNumber() int {
 	return min(max(n, 1), 1000)
 }
 
-// throttled is the refusal of one who asks too often.
-type throttled struct{}
-
-// Error gives the text for logs.
-func (throttled) Error() string { return "too many requests" }
-
 // fail answers for an error. Here and nowhere else errors become statuses.
 func (v *visit) fail(err error) {
 	if moved, ok := errors.AsType[*project.Moved](err); ok && v.r.Method == http.MethodGet {
@@ -202,8 +197,10 @@ func (v *visit) fail(err error) {
 		return
 	}
 	e, _ := errors.AsType[*errs.Error](err)
+	refused, tooMany := errors.AsType[limit.Refused](err)
 	switch {
-	case errors.As(err, &throttled{}):
+	case tooMany:
+		refused.Headers(v.w.Header())
 		v.problem(http.StatusTooManyRequests, "Too many tries", "Please wait a minute, then try again.")
 	case e == nil:
 		v.web.Log.ErrorContext(v, "page", "method", v.r.Method, "path", v.r.URL.Path, "error", err)

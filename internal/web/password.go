@@ -121,6 +121,9 @@ func (w *Web) oldLink(v *visit, err error, to string) error {
 	if !errs.Is(err, errs.KindInvalid) {
 		return err
 	}
+	if err := w.Users.FailedToken(v, v.ip(), nil); err != nil {
+		return err
+	}
 	v.tell("bad", "The link was used before, or is too old. Please ask for a new one.")
 	return v.redirect(to)
 }

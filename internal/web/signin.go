@@ -20,26 +20,22 @@ func (w *Web) signInPages() {
 	w.page("POST /users/sign_out", unfinished, w.signOut)
 }
 
-// Rates of what strangers may try: for one login from one address, and for
-// all of them from it.
-func loginRate(name string) limit.Rate {
-	return limit.Rate{Name: name, Requests: 10, Period: time.Minute}
-}
-
-func addressRate(name string) limit.Rate {
-	return limit.Rate{Name: name + "_address", Requests: 100, Period: time.Minute}
-}
-
-// throttle refuses one who tries too often.
+// throttle refuses an address that tries too often: with one login, or with all
+// of them.
 func (v *visit) throttle(name, login string) error {
-	one := v.web.Limits.Allow(v.ip()+" "+strings.ToLower(login), loginRate(name))
+	settings, err := v.web.Settings.Current(v)
+	if err != nil {
+		return err
+	}
+	address := limit.AddressKey(v.ip())
+	one := v.web.Limits.Allow(address+" "+strings.ToLower(login), limit.Rate{Name: name, Requests: settings.SignInsPerMinute, Period: time.Minute})
 	one.Headers(v.w.Header())
 	if !one.OK {
-		return throttled{}
+		return limit.Refused{Decision: one}
 	}
-	if all := v.web.Limits.Allow(v.ip(), addressRate(name)); !all.OK {
-		all.Headers(v.w.Header())
-		return throttled{}
+	all := v.web.Limits.Allow(address, limit.Rate{Name: name + "_address", Requests: settings.FailedPasswordsPerMinute, Period: time.Minute})
+	if !all.OK {
+		return limit.Refused{Decision: all}
 	}
 	return nil
 }
