@@ -13,6 +13,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/app/apptest"
 	"svc/internal/project"
+	"svc/internal/waittest"
 )
 
 // integration makes an alert integration and gives its id, address and token.
@@ -280,12 +281,7 @@ func TestAlertCrowd(t *testing.T) {
 // eventually asks again until the answer has what is wanted: others work at it.
 func eventually(t *testing.T, s *apptest.Server, c apptest.Call, done func(body []byte) bool) {
 	t.Helper()
-	for range 200 {
-		if done(s.Send(t, c).Body) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	waittest.For(t, c.Do, func() bool { return done(s.Send(t, c).Body) })
 	s.Check(t, c)
 }
 

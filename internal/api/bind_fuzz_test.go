@@ -93,7 +93,7 @@ func FuzzBind(f *testing.F) {
 		}
 		var got everyParams
 		err = p.bind(in, &got)
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("took %v", took)
 		}
 		switch e, ok := errors.AsType[*paramError](err); {

@@ -60,7 +60,7 @@ func TestDebugLog(t *testing.T) {
 			read("live")
 			if !debug { // it begins to while somebody follows
 				pieces, end := make(chan string, 10), make(chan error, 1)
-				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer stop()
 				go func() {
 					end <- s.CI.FollowLog(ctx, actor.Actor{ID: bobID}, project.RefTo(b.project), j.ID, 0, func(p ci.LogPart) error {

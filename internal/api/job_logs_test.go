@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/waittest"
 )
 
 func TestTrace(t *testing.T) {
@@ -171,13 +171,8 @@ func TestTraceStream(t *testing.T) {
 		expect := func(lines <-chan string, want ...string) {
 			t.Helper()
 			for _, w := range want {
-				select {
-				case got := <-lines:
-					if got != w {
-						t.Errorf("got %q, want %q", got, w)
-					}
-				case <-time.After(20 * time.Second):
-					t.Fatalf("nothing came, want %q", w)
+				if got := waittest.Receive(t, w, lines); got != w {
+					t.Errorf("got %q, want %q", got, w)
 				}
 			}
 		}

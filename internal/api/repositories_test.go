@@ -18,12 +18,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"svc/internal/app/apptest"
 	"svc/internal/git/gittest"
+	"svc/internal/waittest"
 )
 
 // newCode makes a public project with commits and gives its path in the API
@@ -440,16 +440,7 @@ func TestClientLeaves(t *testing.T) {
 			}
 		}
 		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/tree", Status: 200})
-		for tries := 0; ; tries++ {
-			left := transfersIn(r.Path)
-			if len(left) == 0 {
-				break
-			}
-			if tries == 3000 {
-				t.Fatalf("git goes on: %q", left)
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		waittest.For(t, "the git processes end", func() bool { return len(transfersIn(r.Path)) == 0 })
 		if strings.Contains(s.Log(), `"level":"ERROR"`) {
 			t.Error("a fault was logged")
 		}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/waittest"
 )
 
 const twoJobs = `
@@ -222,31 +222,19 @@ func TestLongPolling(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Name: "a foreign cursor is not held", Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"last_update":"other"}`, b.runner), Status: 204})
 		answers := make(chan *assigned)
+		held := func() bool { return s.CI.Held() == 1 }
 		go func() { answers <- b.take(b.runner, 201, fmt.Sprintf(`,"last_update":%q`, cursor)) }()
-		select {
-		case <-answers:
-			t.Fatal("the request was not held")
-		case <-time.After(200 * time.Millisecond):
-		}
+		waittest.For(t, "the request is held", held)
 		b.pipeline(b.project)
-		select {
-		case j := <-answers:
-			if j == nil || j.JobInfo.Name != "a" {
-				t.Errorf("got %+v", j)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("the runner was not woken")
+		if j := waittest.Receive(t, "the runner gets the job", answers); j == nil || j.JobInfo.Name != "a" {
+			t.Errorf("got %+v", j)
 		}
 		// A runner that is changed is answered, so that it comes back as it is now.
 		go func() { answers <- b.take(b.runner, 204, fmt.Sprintf(`,"last_update":%q`, cursor)) }()
-		time.Sleep(100 * time.Millisecond)
+		waittest.For(t, "the second request is held", held)
 		var runners []struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "GET /runners/all", As: root, Status: 200}).JSON(t, &runners)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /runners/%d", runners[0].ID), As: root, JSON: `{"paused":true}`, Status: 200})
-		select {
-		case <-answers:
-		case <-time.After(20 * time.Second):
-			t.Fatal("the runner was not answered")
-		}
+		waittest.Receive(t, "the runner is answered", answers)
 	})
 }

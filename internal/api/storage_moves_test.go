@@ -16,22 +16,15 @@ import (
 	"svc/internal/db/dbtest"
 	"svc/internal/git"
 	"svc/internal/git/gittest"
+	"svc/internal/waittest"
 )
 
 // finished waits until all moves are over.
 func finished(t *testing.T, s *apptest.Server) {
 	t.Helper()
-	for range 1000 {
-		var n int
-		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM storage_moves WHERE state IN ('initial', 'scheduled', 'started', 'replicated')`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		if n == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("a move does not come to its end")
+	waittest.For(t, "all moves are over", func() bool {
+		return rows(t, s, `SELECT count(*) FROM storage_moves WHERE state IN ('initial', 'scheduled', 'started', 'replicated')`) == 0
+	})
 }
 
 // bare finds the repositories on a storage of a server.
@@ -256,13 +249,13 @@ func TestStorageMoveOfDeleted(t *testing.T) {
 			s.Check(t, apptest.Call{Do: "POST " + one.at + "/repository_storage_moves", As: root, JSON: `{"destination_storage_name":"second"}`, Status: 201}).JSON(t, &begun)
 			<-stops
 			s.Send(t, apptest.Call{Do: "DELETE " + one.at, As: root})
-			within(t, func() bool { return rows(t, s, "SELECT count(*) FROM "+one.table) == 0 })
+			waittest.For(t, "the row is gone", func() bool { return rows(t, s, "SELECT count(*) FROM "+one.table) == 0 })
 			goes <- true
 			finished(t, s)
 			if n := rows(t, s, "SELECT count(*) FROM storage_moves WHERE state = 'failed' AND error = 'it was deleted' AND id = "+fmt.Sprint(begun.ID)); n != 1 {
 				t.Errorf("%s: the move did not fail", one.table)
 			}
-			within(t, func() bool {
+			waittest.For(t, "the old storage is empty", func() bool {
 				return len(bare(t, s, "default")) == 0 || one.table == "projects" && len(bare(t, s, "default")) == 1
 			})
 			if left := bare(t, s, "second"); len(left) != 0 {
@@ -280,18 +273,6 @@ func rows(t *testing.T, s *apptest.Server, query string) (n int) {
 	return n
 }
 
-// within waits until something is so.
-func within(t *testing.T, so func() bool) {
-	t.Helper()
-	for range 1000 {
-		if so() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("it does not come to be")
-}
-
 // TestStorageMoveSlowReader: one who reads on and on at the old place keeps it,
 // but nobody from writing to the new one.
 func TestStorageMoveSlowReader(t *testing.T) {
@@ -306,7 +287,7 @@ func TestStorageMoveSlowReader(t *testing.T) {
 		var reads sync.WaitGroup
 		reads.Go(func() { _ = s.Git.Repo(old).UploadPack(t.Context(), in, io.Discard, git.ServeOptions{}) })
 		s.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: root, JSON: `{"destination_storage_name":"second"}`, Status: 201})
-		within(t, func() bool {
+		waittest.For(t, "the project can be written to on the other storage", func() bool {
 			return rows(t, s, "SELECT count(*) FROM projects WHERE storage = 'second' AND NOT read_only") == 1
 		})
 		s.Table(t, []apptest.Call{
@@ -366,7 +347,8 @@ func TestStorageMoveBesideOthers(t *testing.T) {
 					select {
 					case <-over:
 						return
-					case <-time.After(20 * time.Millisecond):
+					default:
+						waittest.Pause()
 					}
 					if err := read(); err != nil {
 						t.Errorf("reader %d, after %d reads: %v", i, reads[i], err)
@@ -387,7 +369,7 @@ func TestStorageMoveBesideOthers(t *testing.T) {
 			goes <- true
 			finished(t, a)
 			for i, s := range []*apptest.Server{a, b} {
-				within(t, func() bool { return write(s, fmt.Sprintf("%d-%d", turn, i)) == 201 }) // the other node may hear of it late
+				waittest.For(t, "a node writes again", func() bool { return write(s, fmt.Sprintf("%d-%d", turn, i)) == 201 }) // the other node may hear of it late
 			}
 		}
 		close(over)

@@ -20,6 +20,7 @@ import (
 	"svc/internal/app/apptest"
 	"svc/internal/config"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 func TestHealth(t *testing.T) {
@@ -183,25 +184,26 @@ func TestShutdown(t *testing.T) {
 	}
 	defer conn.Close()
 	body := `{"message":"still here"}`
-	head := "PUT /api/v4/user/status HTTP/1.1\r\nHost: x\r\nPRIVATE-TOKEN: svcpat-token-of-the-shutdown-test\r\nContent-Type: application/json\r\nContent-Length: 24\r\n\r\n"
-	if _, err := io.WriteString(conn, head+body[:5]); err != nil {
+	head := "PUT /api/v4/user/status HTTP/1.1\r\nHost: x\r\nPRIVATE-TOKEN: svcpat-token-of-the-shutdown-test\r\nContent-Type: application/json\r\nContent-Length: 24\r\nExpect: 100-continue\r\n\r\n"
+	if _, err := io.WriteString(conn, head); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // the server is reading the body now
+	const reads = "HTTP/1.1 100 Continue\r\n\r\n" // sent when the handler reads the body
+	began := make([]byte, len(reads))
+	if _, err := io.ReadFull(conn, began); err != nil || string(began) != reads {
+		t.Fatalf("the server says %q, %v", began, err)
+	}
+	if _, err := io.WriteString(conn, body[:5]); err != nil {
+		t.Fatal(err)
+	}
 	stop()
-	refused := false
-	for range 100 {
+	waittest.For(t, "new connections are refused", func() bool {
 		c, err := net.Dial("tcp", s.Addr())
-		if err != nil {
-			refused = true
-			break
+		if err == nil {
+			c.Close()
 		}
-		c.Close()
-		time.Sleep(10 * time.Millisecond)
-	}
-	if !refused {
-		t.Error("new connections are still taken")
-	}
+		return err != nil
+	})
 	select {
 	case err := <-done:
 		t.Fatalf("stopped with a request running: %v", err)
@@ -266,13 +268,7 @@ func TestTwoNodes(t *testing.T) {
 		b.Check(t, apptest.Call{Do: "GET /user", As: token, Status: 200, Want: `{"username":"alice"}`})
 		soon := func(s *apptest.Server, c apptest.Call) {
 			t.Helper()
-			for range 300 {
-				if s.Send(t, c).Status == c.Status {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			s.Check(t, c)
+			waittest.For(t, c.Name, func() bool { return s.Send(t, c).Status == c.Status })
 		}
 		a.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/block", id), As: apptest.RootToken, Status: 201})
 		soon(b, apptest.Call{Name: "blocked on the other node", Do: "GET /user", As: token, Status: 403})

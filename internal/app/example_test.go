@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"svc/internal/actor"
 	"svc/internal/app"
@@ -16,6 +15,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/project"
 	"svc/internal/user"
+	"svc/internal/waittest"
 )
 
 // withRunner turns on what "make run" does.
@@ -31,13 +31,10 @@ func TestExample(t *testing.T) {
 			ID     int64
 			Status string
 		}
-		for n := 0; len(list) == 0 || list[0].Status == "running" || list[0].Status == "pending" || list[0].Status == "created"; n++ {
-			if n > 2400 {
-				t.Fatalf("the pipeline does not end: %+v", list)
-			}
-			time.Sleep(50 * time.Millisecond)
+		waittest.For(t, "the end of the pipeline", func() bool {
 			s.Check(t, apptest.Call{Do: "GET /projects/example%2Fhello/pipelines", Status: 200}).JSON(t, &list)
-		}
+			return len(list) > 0 && list[0].Status != "running" && list[0].Status != "pending" && list[0].Status != "created"
+		})
 		s.Table(t, []apptest.Call{
 			{Do: "GET /groups/example", Status: 200, Want: `{"visibility":"public","projects":[{"path":"hello","visibility":"public"}]}`},
 			{Do: "GET /projects/example%2Fhello/pipelines", Status: 200, Want: `[{"status":"success","source":"push","ref":"main"}]`},
@@ -59,13 +56,13 @@ func TestExample(t *testing.T) {
 		job := fmt.Sprintf("/projects/example%%2Fhello/jobs/%d", manual[0].ID)
 		s.Check(t, apptest.Call{Do: "POST " + job + "/play", As: apptest.RootToken, Status: 200})
 		var release struct{ Status string }
-		for n := 0; release.Status != "success"; n++ {
-			if n > 1200 || release.Status == "failed" {
+		waittest.For(t, "the release job succeeds", func() bool {
+			s.Check(t, apptest.Call{Do: "GET " + job, Status: 200}).JSON(t, &release)
+			if release.Status == "failed" {
 				t.Fatalf("release is %s: %s", release.Status, s.Send(t, apptest.Call{Do: "GET " + job + "/trace"}).Body)
 			}
-			time.Sleep(50 * time.Millisecond)
-			s.Check(t, apptest.Call{Do: "GET " + job, Status: 200}).JSON(t, &release)
-		}
+			return release.Status == "success"
+		})
 	}, withRunner)
 }
 

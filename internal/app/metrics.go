@@ -71,11 +71,12 @@ var (
 	poolWaits = prometheus.NewDesc("svc_db_waits_total", "How often a query waited for a connection.", []string{"pool"}, nil)
 	poolWait  = prometheus.NewDesc("svc_db_wait_seconds_total", "How long queries waited for a connection.", []string{"pool"}, nil)
 	work      = prometheus.NewDesc("svc_queue_work", "Background work by state.", []string{"state", "kind"}, nil)
+	held      = prometheus.NewDesc("svc_runner_requests_held", "Requests of runners that wait for a job.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (parts) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work} {
+	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, held} {
 		to <- d
 	}
 }
@@ -88,6 +89,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(poolWaits, prometheus.CounterValue, float64(st.WaitCount), name)
 		to <- prometheus.MustNewConstMetric(poolWait, prometheus.CounterValue, st.WaitDuration.Seconds(), name)
 	}
+	to <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(p.s.CI.Held()))
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	stats, err := p.s.Queue.Stats(ctx)

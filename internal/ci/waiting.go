@@ -57,6 +57,14 @@ func (w *waiting) add(at *waiter) {
 	w.list = append(w.list, at)
 }
 
+// Held is the number of runners' requests that this node holds until there is a
+// job for them.
+func (s *Service) Held() int {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	return len(s.waiting.list)
+}
+
 func (w *waiting) remove(at *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

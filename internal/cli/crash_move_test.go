@@ -16,6 +16,7 @@ import (
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
 	"svc/internal/repo"
+	"svc/internal/waittest"
 )
 
 // quickly is a server whose moves and nodes do not wait for long, and that ends
@@ -91,7 +92,7 @@ func move(t *testing.T, address string, project int64, to string) {
 // ends waits until the newest move of a project is over.
 func ends(t *testing.T, address string, project int64, want string) {
 	t.Helper()
-	for range 600 {
+	waittest.For(t, "the move is "+want, func() bool {
 		_, answer := ask(t.Context(), "GET", fmt.Sprintf("%s/api/v4/projects/%d/repository_storage_moves", address, project), "")
 		var list []struct{ State string }
 		if err := json.Unmarshal([]byte(answer), &list); err != nil || len(list) == 0 {
@@ -99,13 +100,12 @@ func ends(t *testing.T, address string, project int64, want string) {
 		}
 		switch list[0].State {
 		case want:
-			return
+			return true
 		case "finished", "failed", "cleanup failed":
 			t.Fatalf("want it %s: %s", want, answer)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("the move does not become %s", want)
+		return false
+	})
 }
 
 // dies runs a server until it is killed.

@@ -20,6 +20,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 // crashCI has stages and needs, a job that is tried again, one that may fail,
@@ -75,10 +76,7 @@ func TestKilledPipelines(t *testing.T) {
 		for kill := range kills {
 			// Anywhere in its share of the whole, whatever goes on there.
 			at := int64((float64(kill) + random.Float64()) * crashPipelines * crashAnswers / float64(kills))
-			for c.answers.Load() < at && c.open(t) > 0 {
-				time.Sleep(time.Millisecond)
-			}
-			time.Sleep(time.Duration(random.IntN(20_000)) * time.Microsecond)
+			waittest.For(t, "the answer to kill at", func() bool { return c.answers.Load() >= at || c.open(t) == 0 })
 			c.losing.Store(kill < kills-1) // what is lost is found again after the next
 			if err := process.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -186,7 +184,7 @@ func (c *crash) make(ctx context.Context, number int) {
 				c.fault("make a pipeline: %d %s", status, text)
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			waittest.Pause()
 		}
 	}
 }
@@ -239,8 +237,14 @@ func (c *crash) drain(t *testing.T, data string) {
 	t.Helper()
 	// PostgreSQL may commit what a dead server had sent after letPass: then a
 	// claim lasts its real two minutes.
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		left := map[string]int{
+	var left map[string]int
+	defer func() {
+		if len(left) > 0 {
+			t.Logf("it does not come to an end: %v are left", left)
+		}
+	}()
+	waittest.For(t, "the end of all pipelines, work and live logs", func() bool {
+		left = map[string]int{
 			"pipelines that go on": c.open(t),
 			"jobs in the queue":    c.count(t, `SELECT count(*) FROM job_queue`),
 			"claims":               c.count(t, `SELECT count(*) FROM jobs WHERE claimed_at IS NOT NULL AND status = 'pending'`),
@@ -249,14 +253,8 @@ func (c *crash) drain(t *testing.T, data string) {
 			"files of live logs":   filesBelow(t, filepath.Join(data, "logs")),
 		}
 		maps.DeleteFunc(left, func(_ string, n int) bool { return n == 0 })
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("it does not come to an end: %v are left", left)
-			return
-		}
-	}
+		return len(left) == 0
+	})
 }
 
 func filesBelow(t *testing.T, dir string) (n int) {

@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
+	"svc/internal/waittest"
 )
 
 // pushes is what the pushers did: each to a branch of its own, so that every
@@ -88,9 +88,7 @@ func TestKilledPushes(t *testing.T) {
 				})
 			}
 			// In the middle of things, wherever that is on this machine.
-			for p.tried.Load() < int64((round+1)*total/rounds) && t.Context().Err() == nil {
-				time.Sleep(time.Duration(1+round) * time.Millisecond)
-			}
+			waittest.For(t, "enough pushes are tried", func() bool { return p.tried.Load() >= int64((round+1)*total/rounds) })
 			if err := process.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"svc/internal/waittest"
 )
 
 // fleet is runners that go on over the deaths of the server, as the public
@@ -81,7 +82,7 @@ func (f *fleet) send(ctx context.Context, method, path, token, kind, span string
 			}
 			continue
 		}
-		time.Sleep(5 * time.Millisecond)
+		waittest.Pause()
 	}
 }
 
@@ -117,7 +118,7 @@ func (f *fleet) work(ctx context.Context, number int) {
 			if err == nil && res.StatusCode != http.StatusNoContent && res.StatusCode < 500 {
 				f.fault("request: %d %s", res.StatusCode, text)
 			}
-			time.Sleep(10 * time.Millisecond)
+			waittest.Pause()
 			continue
 		}
 		if f.answers.Add(1)%19 == 0 && f.losing.Load() {

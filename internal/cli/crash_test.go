@@ -6,17 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"svc/internal/cli"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 // TestMain lets the test start itself as the server, so that it has a process
@@ -127,15 +126,11 @@ func TestKilled(t *testing.T) {
 				})
 			}
 			// In the middle of things, wherever that is on this machine.
-			for enough := (round + 1) * 4; ; {
+			waittest.For(t, "enough users are made", func() bool {
 				mu.Lock()
-				n := len(made)
-				mu.Unlock()
-				if n >= enough || t.Context().Err() != nil {
-					break
-				}
-				time.Sleep(time.Duration(1+rand.N(20)) * time.Millisecond)
-			}
+				defer mu.Unlock()
+				return len(made) >= (round+1)*4
+			})
 			if err := process.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -158,19 +153,13 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		d := source(src, env).Open(t)
-		var left int
-		for range 600 { // another node is believed dead after some pulses
+		waittest.For(t, "all deletions are finished", func() bool { // another node is believed dead after some pulses
+			var left int
 			if err := d.QueryRowContext(t.Context(), `SELECT count(*) FROM users WHERE deleted_at IS NOT NULL`).Scan(&left); err != nil {
 				t.Fatal(err)
 			}
-			if left == 0 {
-				break
-			}
-			time.Sleep(200 * time.Millisecond)
-		}
-		if left > 0 {
-			t.Errorf("%d deletions were never finished", left)
-		}
+			return left == 0
+		})
 		if err := process.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}

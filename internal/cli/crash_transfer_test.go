@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"os/exec"
 	"testing"
-	"time"
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 // TestKilledTransfer kills the server in an export, and in an import of what the
@@ -107,13 +107,7 @@ func (k *mortal) count(query string) (n int) {
 // until waits for a query to count at least so much.
 func (k *mortal) until(what, query string, n int) {
 	k.t.Helper()
-	for range 12_000 {
-		if k.count(query) >= n {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	k.t.Fatalf("%s: it took too long", what)
+	waittest.For(k.t, what, func() bool { return k.count(query) >= n })
 }
 
 // imports sends a file to be made a group of.

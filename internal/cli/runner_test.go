@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 // TestRunnerKilled kills a server with a job on its own runner: after the next
@@ -22,13 +22,7 @@ func TestRunnerKilled(t *testing.T) {
 		api := address + "/api/v4/projects/example%2Fhello"
 		until := func(what string, is func() bool) {
 			t.Helper()
-			for range 3000 {
-				if is() {
-					return
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			t.Fatalf("%s: it took too long", what)
+			waittest.For(t, what, is)
 		}
 		logs := func() string {
 			found, err := filepath.Glob(filepath.Join(dir, "runner", "builds", "*", "log"))

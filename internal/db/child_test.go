@@ -15,6 +15,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 // TestMain runs a part of a test in a process of its own, when asked.
@@ -31,11 +32,15 @@ func TestMain(m *testing.M) {
 
 // child starts this test's program again to do one part; the output can be
 // read while it runs.
-func child(t *testing.T, part, path string) (*exec.Cmd, io.Reader) {
+func child(t *testing.T, part, path string) (*exec.Cmd, io.WriteCloser, io.Reader) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TEST_DB_CHILD="+part, "TEST_DB_PATH="+path)
 	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +48,7 @@ func child(t *testing.T, part, path string) (*exec.Cmd, io.Reader) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return cmd, out
+	return cmd, in, out
 }
 
 // childWrite writes rows until it is killed and prints the id of each after
@@ -92,7 +97,7 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 	}
 	acknowledged := []int64{}
 	for range 4 {
-		cmd, out := child(t, "write", src.Path)
+		cmd, _, out := child(t, "write", src.Path)
 		lines := bufio.NewScanner(out)
 		for first := true; lines.Scan(); first = false {
 			id, err := strconv.ParseInt(lines.Text(), 10, 64)
@@ -145,8 +150,8 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 	}
 }
 
-// childHold holds the write lock of the file for some time, as a second
-// program would.
+// childHold holds the write lock of the file until its input ends, as a second
+// program might.
 func childHold(path string) error {
 	ctx := context.Background()
 	d, err := db.Open(ctx, "", path)
@@ -155,7 +160,9 @@ func childHold(path string) error {
 	}
 	err = d.Tx(ctx, func(tx *db.Tx) error {
 		fmt.Println("held")
-		time.Sleep(600 * time.Millisecond)
+		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO settings VALUES ('child', '')")
 		return err
 	})
@@ -172,7 +179,7 @@ func TestBusyIsRetried(t *testing.T) {
 	src := dbtest.SQLite(t)
 	d := src.Open(t)
 	must(t, d, "PRAGMA busy_timeout = 0")
-	cmd, out := child(t, "hold", src.Path)
+	cmd, in, out := child(t, "hold", src.Path)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatal(line, err)
 	}
@@ -203,6 +210,11 @@ func TestBusyIsRetried(t *testing.T) {
 			t.Error(n)
 		}
 	})
+	// One has the turn and tries again and again, the others wait for theirs.
+	waittest.For(t, "the other writes wait", func() bool { return d.Stats()["writer"].WaitCount >= 2 })
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
 	wg.Wait()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 // crowd lets many transactions wait for the one that runs first, so that they
@@ -38,9 +38,8 @@ func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
 			<-begun
 			continue
 		}
-		for waits()-before < int64(i) { // the order of the queue is that of the parts
-			time.Sleep(time.Millisecond)
-		}
+		// The order of the queue is that of the parts.
+		waittest.For(t, "a transaction waits for its turn", func() bool { return waits()-before >= int64(i) })
 	}
 	close(free)
 	wg.Wait()

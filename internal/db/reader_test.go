@@ -113,7 +113,7 @@ func TestReaderStops(t *testing.T) {
 		start := time.Now()
 		err := d.QueryRowContext(ctx, endless+"count(*) FROM n").Scan(new(int))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Minute {
 			t.Fatalf("%v after %v", err, time.Since(start))
 		}
 		var one int
@@ -161,11 +161,11 @@ func TestReaderWaitsForAConnection(t *testing.T) {
 	if _, err := d.QueryContext(ctx, "SELECT 1"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("one more than there are connections: %v", err)
 	}
-	done := make(chan error)
-	go func() { done <- d.QueryRowContext(t.Context(), "SELECT 1").Scan(new(int)) }()
 	if d.Stats()["reader"].WaitCount != 1 { // the one that gave up
 		t.Fatal("the wait was not counted")
 	}
+	done := make(chan error)
+	go func() { done <- d.QueryRowContext(t.Context(), "SELECT 1").Scan(new(int)) }()
 	for _, rows := range held {
 		if err := rows.Close(); err != nil {
 			t.Error(err)

@@ -60,6 +60,14 @@ func TestTurnEnds(t *testing.T) {
 		if turn.try() {
 			t.Error("two have their turn")
 		}
+		// One that waits for long, but not for itself, gets its turn.
+		late := make(chan error)
+		go func() { late <- turn.take(t.Context()) }()
+		time.Sleep(patience - time.Second)
+		turn.give()
+		if err := <-late; err != nil {
+			t.Error(err)
+		}
 		turn.give()
 		if !turn.try() {
 			t.Error("the turn got lost")

@@ -12,6 +12,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 func TestTx(t *testing.T) {
@@ -158,12 +159,12 @@ func TestTxWhoseContextEnds(t *testing.T) {
 			},
 			func(tx *db.Tx, ctx context.Context) error { return nil },
 			func(tx *db.Tx, ctx context.Context) error { // another context does not help
-				for { // on PostgreSQL database/sql undoes it in the background
-					if _, err := tx.ExecContext(t.Context(), "UPDATE settings SET value = 'b'"); err != nil {
-						return err
-					}
-					time.Sleep(time.Millisecond)
-				}
+				var err error
+				waittest.For(t, "the transaction is undone", func() bool { // on PostgreSQL by database/sql, in the background
+					_, err = tx.ExecContext(t.Context(), "UPDATE settings SET value = 'b'")
+					return err != nil
+				})
+				return err
 			},
 		} {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -195,7 +196,7 @@ func TestLongStatementEnds(t *testing.T) {
 			must(t, tx, "INSERT INTO settings VALUES ('a', '')")
 			return tx.QueryRowContext(ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT count(*) FROM n").Scan(new(int64))
 		})
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Minute {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		must(t, d, "INSERT INTO settings VALUES ('a', '')")
@@ -220,11 +221,14 @@ func TestWriteInsideATransaction(t *testing.T) {
 			must(t, tx, "INSERT INTO settings VALUES ('a', '')")
 			return write()
 		})
-		if err == nil || !strings.Contains(err.Error(), "inside a transaction") || time.Since(start) > 5*time.Second {
+		if err == nil || !strings.Contains(err.Error(), "inside a transaction") || time.Since(start) > time.Minute {
 			t.Errorf("%s: after %v: %v", name, time.Since(start), err)
 		}
 	}
-	// One that waits for somebody else's transaction gets its turn.
+	// One that waits for somebody else's transaction gets its turn. (TestTurnEnds
+	// shows that for a long wait.)
+	waits := func() int64 { return d.Stats()["writer"].WaitCount }
+	before := waits()
 	began, end := make(chan bool), make(chan bool)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -235,7 +239,7 @@ func TestWriteInsideATransaction(t *testing.T) {
 	})
 	<-began
 	wg.Go(func() { must(t, d, "INSERT INTO settings VALUES ('b', '')") })
-	time.Sleep(300 * time.Millisecond)
+	waittest.For(t, "the write waits for its turn", func() bool { return waits() > before })
 	close(end)
 	wg.Wait()
 	if n := count(t, d, "settings"); n != 1 {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"svc/internal/git/gittest"
+	"svc/internal/waittest"
 )
 
 func TestResolve(t *testing.T) {
@@ -151,13 +152,7 @@ func TestOpenIsLeftHalfRead(t *testing.T) {
 			t.Errorf("after the end of the context: %v", err)
 		}
 	}
-	for range 200 {
-		if len(r.engine.transfers) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("processes are left")
+	waittest.For(t, "the processes are gone", func() bool { return len(r.engine.transfers) == 0 })
 }
 
 // One repository never sees what only another has, though they share a cache.
@@ -267,16 +262,11 @@ func TestReadersAreBounded(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for range 100 {
+	waittest.For(t, "idle readers are ended", func() bool {
 		e.readers.mu.Lock()
-		left := len(e.readers.resting)
-		e.readers.mu.Unlock()
-		if left == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Error("idle readers were not ended")
+		defer e.readers.mu.Unlock()
+		return len(e.readers.resting) == 0
+	})
 }
 
 func TestTree(t *testing.T) {

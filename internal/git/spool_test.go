@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"svc/internal/waittest"
 )
 
 func openSpool(t *testing.T, budget int64) *spool {
@@ -73,7 +75,7 @@ func TestSpoolServesMany(t *testing.T) {
 		for range 20 {
 			wg.Go(read)
 		}
-		waitUntil(t, func() bool { return s.readers("key") == 20 })
+		waittest.For(t, "the others have come so far", func() bool { return s.readers("key") == 20 })
 		close(begin)
 		wg.Wait()
 		read() // and one who comes later
@@ -111,18 +113,6 @@ func (s *spool) readers(key string) int {
 		return len(i.readers)
 	}
 	return 0
-}
-
-// waitUntil waits for what another goroutine does.
-func waitUntil(t *testing.T, is func() bool) {
-	t.Helper()
-	for range 2000 {
-		if is() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("it did not come so far")
 }
 
 func TestSpoolIsBounded(t *testing.T) {
@@ -200,11 +190,11 @@ func TestSpoolReaderLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first, failed, whole := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { first <- s.serve(ctx, "repo", "k", io.Discard, produce) }()
-	waitUntil(t, func() bool { return s.readers("k") == 1 })
+	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 1 })
 	go func() { failed <- s.serve(t.Context(), "repo", "k", &failing{5000}, nil) }()
 	var got bytes.Buffer
 	go func() { whole <- s.serve(t.Context(), "repo", "k", &got, nil) }()
-	waitUntil(t, func() bool { return s.readers("k") == 3 })
+	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 3 })
 	for range 10 {
 		next <- struct{}{}
 	}
@@ -227,13 +217,13 @@ func TestSpoolReaderLeaves(t *testing.T) {
 	next = make(chan struct{})
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { first <- s.serve(ctx, "repo", "k", io.Discard, produce) }()
-	waitUntil(t, func() bool { return s.readers("k") == 1 })
+	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	<-first
-	waitUntil(t, func() bool { used, items := s.state(); return used == 0 && items == 0 })
+	waittest.For(t, "the others have come so far", func() bool { used, items := s.state(); return used == 0 && items == 0 })
 }
 
 func TestSpoolFails(t *testing.T) {
@@ -255,7 +245,7 @@ func TestSpoolFails(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, func() bool { return s.readers("k") == 3 })
+	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 3 })
 	close(begin)
 	wg.Wait()
 	if used, items := s.state(); used != 0 || items != 0 {

@@ -14,6 +14,7 @@ import (
 	"svc/internal/mail/mailtest"
 	"svc/internal/queue"
 	"svc/internal/secret"
+	"svc/internal/waittest"
 )
 
 type office struct {
@@ -127,15 +128,7 @@ func TestRefused(t *testing.T) {
 	server.Refuse("550 no such mailbox")
 	o.post(t, letter)
 	o.start(t)
-	for range 200 {
-		if strings.Contains(o.state(t), "cancelled") {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if state := o.state(t); state != "cancelled" {
-		t.Errorf("a letter to nobody is %s, want it given up", state)
-	}
+	waittest.For(t, "an email to nobody is given up", func() bool { return o.state(t) == "cancelled" })
 
 	server.Refuse("451 try later")
 	o.post(t, letter)

@@ -2,18 +2,20 @@ package notice_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
 	"svc/internal/notice"
+	"svc/internal/waittest"
 )
 
 func TestManySubscribersAndOneThatPanics(t *testing.T) {
@@ -111,7 +113,8 @@ func TestLongLoss(t *testing.T) {
 	name := databaseName(t, src)
 	admin := dbtest.Source{URL: os.Getenv("TEST_POSTGRES")}.Open(t)
 	here, there := src.Open(t), src.Open(t)
-	a, heard := start(t, here)
+	var attempts attempts
+	a, heard := startLogged(t, here, slog.New(&attempts))
 	b, _ := start(t, there)
 	exec := func(statement string) {
 		t.Helper()
@@ -121,25 +124,42 @@ func TestLongLoss(t *testing.T) {
 	}
 	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
 	cut(t, admin, name)
-	if !soon(func() bool { return !a.Healthy() && !b.Healthy() }) {
-		t.Fatal("healthy without a connection")
-	}
+	waittest.For(t, "the loss is noticed", func() bool { return !a.Healthy() && !b.Healthy() })
 	send(t, there, b, "missed", nil)
-	time.Sleep(300 * time.Millisecond) // several attempts
+	failed := attempts.Load()
+	waittest.For(t, "several attempts", func() bool { return attempts.Load() >= failed+3 })
 	if a.Healthy() {
 		t.Error("healthy without a connection")
 	}
 	heard.forget()
 	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
-	if !soon(a.Healthy) {
-		t.Fatal("not healthy again")
-	}
+	waittest.For(t, "the connection is back", a.Healthy)
 	heard.waitOne(t, "")
 	b.Stop()
 	if b.Healthy() {
 		t.Error("healthy after the end")
 	}
 }
+
+// attempts counts the messages that a connection failed.
+type attempts struct{ atomic.Int64 }
+
+// Enabled implements slog.Handler.
+func (*attempts) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (a *attempts) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "no connection for notices yet" {
+		a.Add(1)
+	}
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (a *attempts) WithAttrs([]slog.Attr) slog.Handler { return a }
+
+// WithGroup implements slog.Handler.
+func (a *attempts) WithGroup(string) slog.Handler { return a }
 
 func TestStartAgain(t *testing.T) {
 	t.Parallel()
@@ -180,8 +200,18 @@ func TestStartAgain(t *testing.T) {
 // change of another.
 func TestOwnWritesAreNoOutsideChanges(t *testing.T) {
 	t.Parallel()
-	d := dbtest.SQLite(t).Open(t)
+	src := dbtest.SQLite(t)
+	d := src.Open(t)
 	_, heard := start(t, d)
+	outside := func() int64 {
+		t.Helper()
+		version, err := d.OutsideChanges(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	before := outside()
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
@@ -197,8 +227,14 @@ func TestOwnWritesAreNoOutsideChanges(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	time.Sleep(2500 * time.Millisecond)
+	if after := outside(); after != before {
+		t.Errorf("the version is %d, was %d", after, before)
+	}
 	if got := heard.list(); len(got) != 0 {
 		t.Errorf("heard %q", got)
 	}
+	if _, err := src.Open(t).ExecContext(t.Context(), "INSERT INTO settings VALUES ('other', '')"); err != nil {
+		t.Fatal(err)
+	}
+	heard.waitOne(t, "") // from another program
 }

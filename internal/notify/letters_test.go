@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/mail/mailtest"
 	"svc/internal/notify"
+	"svc/internal/waittest"
 )
 
 // stage is a project with people around it.
@@ -62,22 +62,15 @@ func (st *stage) level(who, at, json string) {
 // by the names of the readers.
 func (st *stage) settle() map[string]mailtest.Letter {
 	st.t.Helper()
-	end := time.Now().Add(20 * time.Second)
-	for {
+	waittest.For(st.t, "all work for letters is done", func() bool {
 		var left int
 		err := st.DB.QueryRowContext(st.t.Context(), `
 			SELECT count(*) FROM river_job WHERE kind LIKE 'notify.%' AND state IN ('available', 'running', 'retryable', 'scheduled', 'pending')`).Scan(&left)
 		if err != nil {
 			st.t.Fatal(err)
 		}
-		if left == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			st.t.Fatal("the letters are not done")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return left == 0
+	})
 	got := map[string]mailtest.Letter{}
 	for _, l := range st.mail.Take() {
 		name, _, _ := strings.Cut(l.To, "@")

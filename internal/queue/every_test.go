@@ -11,6 +11,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 func TestEvery(t *testing.T) {
@@ -33,7 +34,7 @@ func TestEvery(t *testing.T) {
 			start(t, q)
 			queues, logs = append(queues, q), append(logs, log)
 		}
-		until(t, "three turns each", func() bool { return good.Load() >= 3 && bad.Load() >= 3 && wild.Load() >= 3 })
+		waittest.For(t, "three turns each", func() bool { return good.Load() >= 3 && bad.Load() >= 3 && wild.Load() >= 3 })
 		for _, q := range queues {
 			stop(t, q)
 		}
@@ -60,6 +61,7 @@ func TestEveryAfterARestart(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var mu sync.Mutex
 		turns := map[string]int{}
+		passed := make(chan bool, 1) // work that became due
 		count := func(name string) int {
 			mu.Lock()
 			defer mu.Unlock()
@@ -72,6 +74,7 @@ func TestEveryAfterARestart(t *testing.T) {
 			if off != 0 {
 				q, _ = newQueue(Deps{DB: d, Now: func() time.Time { return time.Now().Add(off) }})
 			}
+			Handle(q, func(context.Context, job) error { passed <- true; return nil })
 			for _, name := range names {
 				q.Every(name, every, func(context.Context) error {
 					mu.Lock()
@@ -88,9 +91,11 @@ func TestEveryAfterARestart(t *testing.T) {
 		stop(t, restart(-25*time.Hour, 24*time.Hour, "missed", "dropped"))
 		stop(t, restart(-23*time.Hour, 24*time.Hour, "later"))
 		q := restart(0, 24*time.Hour, "missed", "later")
-		until(t, "the turn that was missed", func() bool { return count("missed") == 1 })
+		waittest.For(t, "the turn that was missed", func() bool { return count("missed") == 1 })
 		idle(t, q)
-		time.Sleep(1200 * time.Millisecond)
+		add(t, q, job{}, Delay(time.Second))
+		waittest.Receive(t, "work that becomes due", passed)
+		idle(t, q)
 		stop(t, q)
 		if count("missed") != 1 || count("later") != 0 || count("dropped") != 0 {
 			t.Errorf("turns: %v", turns)
@@ -98,7 +103,7 @@ func TestEveryAfterARestart(t *testing.T) {
 		// The next turn is in a day, but another release wants it hourly.
 		stop(t, restart(0, time.Hour, "missed"))
 		q = restart(65*time.Minute, time.Hour, "missed")
-		until(t, "the turn of the shorter period", func() bool { return count("missed") > 1 })
+		waittest.For(t, "the turn of the shorter period", func() bool { return count("missed") > 1 })
 		stop(t, q)
 		if count("later") != 0 {
 			t.Error("a turn was brought forward")

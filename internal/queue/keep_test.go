@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
 	"svc/internal/errs"
+	"svc/internal/waittest"
 )
 
 // TestKeep looks at work that has failed, has it tried again, and drops it.
@@ -43,7 +44,7 @@ func TestKeep(t *testing.T) {
 		for n := range 3 {
 			add(t, q, job{N: n}, Tries(1))
 		}
-		until(t, "failure", func() bool { return len(list(Failed, db.Paging{Limit: 9}).Items) == 3 })
+		waittest.For(t, "failure", func() bool { return len(list(Failed, db.Paging{Limit: 9}).Items) == 3 })
 		all := list("", db.Paging{Limit: 2})
 		if len(all.Items) != 2 || !all.More || all.Items[0].ID <= all.Items[1].ID {
 			t.Errorf("%+v", all)
@@ -70,7 +71,7 @@ func TestKeep(t *testing.T) {
 		if err := meddle(q.Again, one.ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "success", func() bool { return len(list(Failed, db.Paging{Limit: 9}).Items) == 2 })
+		waittest.For(t, "success", func() bool { return len(list(Failed, db.Paging{Limit: 9}).Items) == 2 })
 		idle(t, q)
 		if err := meddle(q.Again, one.ID); !errs.Is(err, errs.KindConflict) {
 			t.Errorf("done work is tried again: %v", err)
@@ -82,7 +83,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("dropped twice: %v", err)
 		}
 		add(t, q, other{})
-		until(t, "running", func() bool { return len(list(Running, db.Paging{Limit: 9}).Items) == 1 })
+		waittest.For(t, "running", func() bool { return len(list(Running, db.Paging{Limit: 9}).Items) == 1 })
 		if err := meddle(q.Drop, list(Running, db.Paging{Limit: 9}).Items[0].ID); !errs.Is(err, errs.KindConflict) {
 			t.Errorf("running work is dropped: %v", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"svc/internal/app/apptest"
 	"svc/internal/git/gittest"
 	"svc/internal/runner"
+	"svc/internal/waittest"
 )
 
 // TestRunner runs jobs of a whole server.
@@ -136,13 +137,7 @@ func (g *stage) jobs(pipeline int64) map[string]run {
 // until waits for something to be true.
 func (g *stage) until(what string, is func() bool) {
 	g.t.Helper()
-	for range 2400 { // a machine may be slow
-		if is() {
-			return
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	g.t.Fatalf("%s: it took too long", what)
+	waittest.For(g.t, what, is)
 }
 
 // await waits until a pipeline has come to an end.

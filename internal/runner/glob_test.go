@@ -3,7 +3,8 @@ package runner
 import (
 	"strings"
 	"testing"
-	"time"
+
+	"svc/internal/waittest"
 )
 
 func TestMatch(t *testing.T) {
@@ -56,10 +57,6 @@ func FuzzMatch(f *testing.F) {
 			match(pattern, name)
 			done <- true
 		}()
-		select {
-		case <-done:
-		case <-time.After(5 * time.Second):
-			t.Fatal("it takes too long")
-		}
+		waittest.Receive(t, "the end of a match", done)
 	})
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"svc/internal/waittest"
 )
 
 // sh is a program that runs lines in a shell.
@@ -79,23 +82,18 @@ func TestProcessGroup(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- p.run(ctx) }()
 			pid := 0
-			for pid == 0 {
+			waittest.For(t, "the child has begun", func() bool {
 				text, _ := os.ReadFile(filepath.Join(dir, "child"))
 				pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-				time.Sleep(5 * time.Millisecond)
-			}
+				return pid != 0
+			})
 			if tt.broken {
 				cancel(errCanceled)
 			}
 			if err := <-done; tt.broken != errors.Is(err, errCanceled) {
 				t.Errorf("got %v", err)
 			}
-			for n := 0; Alive(pid); n++ {
-				if n > 6000 {
-					t.Fatalf("process %d is still there", pid)
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
+			waittest.For(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !Alive(pid) })
 		})
 	}
 }

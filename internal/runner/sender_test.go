@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"svc/internal/waittest"
 )
 
 // fake is a server that takes a log, with moods.
@@ -221,18 +223,11 @@ func TestSenderFollows(t *testing.T) {
 	if _, err := io.WriteString(s.log, "first\n"); err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; ; n++ {
+	waittest.For(t, "the server has the first line", func() bool {
 		f.mu.Lock()
-		got := string(f.log)
-		f.mu.Unlock()
-		if got == "first\n" {
-			break
-		}
-		if n > 3000 {
-			t.Fatalf("the server has %q", got)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		defer f.mu.Unlock()
+		return string(f.log) == "first\n"
+	})
 	cancel()
 	wg.Wait()
 }

@@ -12,6 +12,7 @@ import (
 	"svc/internal/blob/blobtest"
 	"svc/internal/db/dbtest"
 	"svc/internal/pages/cert/certtest"
+	"svc/internal/waittest"
 )
 
 // TestNodes shows what one node publishes, from a bucket, on another one: new
@@ -84,16 +85,10 @@ func shows(t *testing.T, c *http.Client, address, want string) bool {
 	return res.StatusCode == http.StatusOK && string(text[:n]) == want
 }
 
-// soon waits for what has to be so within a second; machines that do much else
-// at the same time get some more.
+// soon waits for what another node has to show; a second is usual.
 func soon(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	began := time.Now()
-	for !so() {
-		if time.Since(began) > 5*time.Second {
-			t.Fatalf("%s is not shown after 5 s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	waittest.For(t, what, so)
 	t.Logf("%s is shown after %s", what, time.Since(began).Round(time.Millisecond))
 }

@@ -12,13 +12,13 @@ import (
 const (
 	// limit is much longer than any condition takes on a busy machine: it ends a
 	// test that would wait forever.
-	limit = 2 * time.Minute
+	limit = 5 * time.Minute
 
 	// pause is the time between two looks at a condition.
 	pause = 5 * time.Millisecond
 )
 
-// For waits until done returns true. It fails the test if that takes two
+// For waits until done returns true. It fails the test if that takes five
 // minutes; what names the condition in the message. done runs in the goroutine
 // of the caller, so it may call t.Fatal.
 func For(t testing.TB, what string, done func() bool) {
@@ -31,7 +31,7 @@ func For(t testing.TB, what string, done func() bool) {
 }
 
 // Receive waits for a value from c and returns it, or the zero value if c is
-// closed. It fails the test if that takes two minutes.
+// closed. It fails the test if that takes five minutes.
 func Receive[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	timer := time.NewTimer(limit)

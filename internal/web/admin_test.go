@@ -15,6 +15,7 @@ import (
 	"svc/internal/queue"
 	"svc/internal/setting"
 	"svc/internal/user"
+	"svc/internal/waittest"
 )
 
 // TestAdminRoles keeps everybody but administrators out, as if there were no
@@ -279,7 +280,7 @@ func TestBackgroundWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool {
+		waittest.For(t, "the work fails", func() bool {
 			return strings.Count(root.get(at+"?state=failed").want(200).body, `mono">test.stuck`) == 2
 		})
 		page := root.get(at+"?state=failed").want(200, "<summary>").body
@@ -291,7 +292,7 @@ func TestBackgroundWork(t *testing.T) {
 		root.submit(at, at+"/"+ids[0][1]+"/discard").leads(at)
 		root.submit(at, at+"/"+ids[0][1]+"/discard").want(404)
 		root.submit(at, at+"/"+ids[1][1]+"/retry").leads(at)
-		eventually(t, func() bool { return strings.Contains(root.get(at+"?state=failed").want(200).body, "try 2 of 2") })
+		waittest.For(t, "the second try fails", func() bool { return strings.Contains(root.get(at+"?state=failed").want(200).body, "try 2 of 2") })
 		root.get("/admin/audit_logs").want(200, "Background work retried", "Background work dropped")
 	})
 }
@@ -308,19 +309,7 @@ func TestStorages(t *testing.T) {
 		root.get(at).want(200, "is the storage that the repository is on")
 		root.submit(at, at+"/moves", "kind", "other", "source", "default", "destination", "second").want(404)
 		root.submit(at, at+"/moves", "kind", "project", "source", "default", "destination", "second").leads(at)
-		eventually(t, func() bool { return strings.Contains(root.get(at).want(200).body, "badge ok\">Finished") })
+		waittest.For(t, "the move is finished", func() bool { return strings.Contains(root.get(at).want(200).body, "badge ok\">Finished") })
 		root.get(at).want(200, `<a href="/root/goes">`, "default → second")
 	}, apptest.Storages)
-}
-
-// eventually waits until something is so.
-func eventually(t *testing.T, so func() bool) {
-	t.Helper()
-	for range 500 {
-		if so() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("it never became so")
 }

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -95,13 +94,8 @@ func (a *application) learn(q url.Values) (string, error) {
 // the browser knows of.
 func (a *application) wantSeen(t *testing.T, want string) {
 	t.Helper()
-	select {
-	case got := <-a.seen:
-		if got != want {
-			t.Errorf("came back with %q, want %q", got, want)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("nobody came back")
+	if got := receive(t, "the browser comes back", a.seen); got != want {
+		t.Errorf("came back with %q, want %q", got, want)
 	}
 }
 

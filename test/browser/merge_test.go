@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -106,12 +105,8 @@ func TestMerge(t *testing.T) {
 // comes loads a page until it has a text.
 func (b *tab) comes(path, text string) {
 	b.t.Helper()
-	for range 100 {
+	waitFor(b.t, path+" shows "+text, func() bool {
 		b.visit(path)
-		if strings.Contains(b.text("main"), text) {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	b.wantText(text)
+		return strings.Contains(b.text("main"), text)
+	})
 }

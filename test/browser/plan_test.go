@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
@@ -119,14 +118,10 @@ func (b *tab) drag(from, to string) {
 		return input.DispatchMouseEvent(kind, at[0], at[1]).WithButton(input.Left).WithButtons(1).WithClickCount(1)
 	}
 	b.do(mouse(input.MousePressed, a), mouse(input.MouseMoved, []float64{a[0] + 5, a[1] + 5}), mouse(input.MouseMoved, z))
-	select {
-	case data := <-held:
-		// A mouse goes over things again and again; the card moves under it.
-		for _, kind := range []input.DispatchDragEventType{input.DragEnter, input.DragOver, input.DragOver, input.Drop} {
-			b.do(input.DispatchDragEvent(kind, z[0], z[1], data))
-		}
-	case <-time.After(10 * time.Second):
-		b.t.Fatalf("%s can not be dragged", from)
+	data := receive(b.t, "the drag of "+from, held)
+	// A mouse goes over things again and again; the card moves under it.
+	for _, kind := range []input.DispatchDragEventType{input.DragEnter, input.DragOver, input.DragOver, input.Drop} {
+		b.do(input.DispatchDragEvent(kind, z[0], z[1], data))
 	}
 	b.do(mouse(input.MouseReleased, z), input.SetInterceptDrags(false))
 }

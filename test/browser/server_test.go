@@ -73,17 +73,21 @@ func start(t *testing.T, more ...string) *server {
 		}
 	})
 	listens := regexp.MustCompile(`listens on (http://[^\s"]+)`)
-	for range 300 {
-		if m := listens.FindStringSubmatch(out.String()); m != nil {
-			if res, err := http.Get(m[1] + "/-/readiness"); err == nil && res.StatusCode == http.StatusOK {
-				res.Body.Close()
-				return &server{strings.TrimSuffix(m[1], "/")}
-			}
+	s := &server{}
+	waitFor(t, "the server is ready", func() bool {
+		m := listens.FindStringSubmatch(out.String())
+		if m == nil {
+			return false
 		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("the server is not ready: %s", out)
-	return nil
+		s.url = strings.TrimSuffix(m[1], "/")
+		res, err := http.Get(s.url + "/-/readiness")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+	return s
 }
 
 // call uses the API as root, to set things up, and gives the answer.

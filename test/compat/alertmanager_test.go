@@ -72,7 +72,7 @@ func alertmanager(t *testing.T, receivers string) string {
 		}
 	})
 	url := "http://" + address
-	eventually(t, "Alertmanager is ready", func() bool {
+	waitFor(t, "Alertmanager is ready", func() bool {
 		res, err := http.Get(url + "/-/ready")
 		if err != nil {
 			return false
@@ -149,7 +149,7 @@ receivers:
 		post(one, "")
 		post(other, "")
 		var list []alertRow
-		eventually(t, "both alerts have come", func() bool {
+		waitFor(t, "both alerts have come", func() bool {
 			request(t, "GET", project+"/alert_management_alerts", "", 200, &list)
 			return len(list) == 2
 		})
@@ -177,15 +177,15 @@ receivers:
 		same(t, "runbook", first.Runbook, "https://example.org/run")
 		same(t, "annotation", first.Annotations["team"], "a")
 		same(t, "status of the other", second.Status, "triggered")
-		eventually(t, "there are incidents", func() bool { return find("low").IssueIID > 0 && find("critical").IssueIID > 0 })
+		waitFor(t, "there are incidents", func() bool { return find("low").IssueIID > 0 && find("critical").IssueIID > 0 })
 
 		ended := time.Now().UTC().Add(-time.Second).Truncate(time.Second)
 		post(one, fmt.Sprintf(`,"endsAt":%q`, ended.Format(time.RFC3339)))
-		eventually(t, "the alert is over", func() bool { return find("low").Status == "resolved" })
+		waitFor(t, "the alert is over", func() bool { return find("low").Status == "resolved" })
 		done := find("low")
 		same(t, "end", done.EndedAt.UTC(), ended)
 		same(t, "status of the other", find("critical").Status, "triggered")
-		eventually(t, "the incident is closed", func() bool {
+		waitFor(t, "the incident is closed", func() bool {
 			var issue struct{ State, Type string }
 			request(t, "GET", fmt.Sprintf("%s/issues/%d", project, done.IssueIID), "", 200, &issue)
 			same(t, "type", issue.Type, "INCIDENT")
@@ -195,7 +195,7 @@ receivers:
 		// What fires again is another alert.
 		began = time.Now().UTC().Truncate(time.Second)
 		post(one, "")
-		eventually(t, "it fires again", func() bool {
+		waitFor(t, "it fires again", func() bool {
 			request(t, "GET", project+"/alert_management_alerts?severity=low", "", 200, &list)
 			return len(list) == 2
 		})

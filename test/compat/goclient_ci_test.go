@@ -19,12 +19,12 @@ func goDownstream(t *testing.T, h *hosting) {
 		}
 		return list[0]
 	}
-	eventually(t, "the pipeline below is made", func() bool { return bridge().DownstreamPipeline != nil })
+	waitFor(t, "the pipeline below is made", func() bool { return bridge().DownstreamPipeline != nil })
 	down := bridge().DownstreamPipeline
 	same(t, "pipeline below", []any{down.ProjectID, down.Source, down.Ref, down.Status}, []any{below.ID, "pipeline", "main", "pending"})
-	eventually(t, "the trigger job follows it", func() bool { return bridge().Status == "running" })
+	waitFor(t, "the trigger job follows it", func() bool { return bridge().Status == "running" })
 	same(t, "upstream", w.run(t, "work", "success").value("CI_PIPELINE_SOURCE"), "pipeline")
-	eventually(t, "the trigger job has ended", func() bool { return bridge().Status == "success" })
+	waitFor(t, "the trigger job has ended", func() bool { return bridge().Status == "success" })
 	same(t, "upper pipeline", ask(h.ada.Pipelines.GetPipeline(p.ID, made.ID)).ok(t).Status, "success")
 }
 
@@ -142,7 +142,7 @@ func goSchedules(t *testing.T, h *hosting) {
 	same(t, "changed", ask(h.ada.PipelineSchedules.EditPipelineScheduleVariable(p.ID, made.ID, "COLOR", &gitlab.EditPipelineScheduleVariableOptions{Value: new("blue")})).ok(t).Value, "blue")
 	tell(h.ada.PipelineSchedules.RunPipelineSchedule(p.ID, made.ID)).done(t, http.StatusCreated)
 	var runs []*gitlab.Pipeline
-	eventually(t, "the schedule has run", func() bool {
+	waitFor(t, "the schedule has run", func() bool {
 		runs = ask(h.ada.PipelineSchedules.ListPipelinesTriggeredBySchedule(p.ID, made.ID, nil)).ok(t)
 		return len(runs) == 1
 	})

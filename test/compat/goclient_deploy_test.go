@@ -24,7 +24,7 @@ down: {stage: deploy, script: [x], when: manual, allow_failure: true, environmen
 	pipeline := h.pipeline(t, p)
 	up := w.run(t, "up", "success")
 	var review *gitlab.Environment
-	eventually(t, "the environment is there", func() bool {
+	waitFor(t, "the environment is there", func() bool {
 		list := ask(h.ada.Environments.ListEnvironments(p.ID, &gitlab.ListEnvironmentsOptions{Search: new("review")})).ok(t)
 		if len(list) == 1 {
 			review = ask(h.ada.Environments.GetEnvironment(p.ID, list[0].ID)).ok(t)
@@ -35,7 +35,7 @@ down: {stage: deploy, script: [x], when: manual, allow_failure: true, environmen
 		[]any{"review/main", "available", "https://" + review.Slug + ".example.org", "success", up.ID})
 	same(t, "being stopped", ask(h.ada.Environments.StopEnvironment(p.ID, review.ID, nil)).done(t, http.StatusOK).State, "stopping")
 	w.run(t, "down", "success")
-	eventually(t, "it is stopped", func() bool { return ask(h.ada.Environments.GetEnvironment(p.ID, review.ID)).ok(t).State == "stopped" })
+	waitFor(t, "it is stopped", func() bool { return ask(h.ada.Environments.GetEnvironment(p.ID, review.ID)).ok(t).State == "stopped" })
 	same(t, "stopped ones", mapped(ask(h.ada.Environments.ListEnvironments(p.ID, &gitlab.ListEnvironmentsOptions{States: new("stopped")})).ok(t), func(e *gitlab.Environment) int64 { return e.ID }), []int64{review.ID})
 	same(t, "its pipeline", h.states(t, p, pipeline.ID, false), "up:success down:success")
 	tell(h.ada.Environments.DeleteEnvironment(p.ID, review.ID)).done(t, http.StatusNoContent)
@@ -76,7 +76,7 @@ func goResourceGroups(t *testing.T, h *hosting) {
 	same(t, "groups", mapped(ask(h.ada.ResourceGroup.GetAllResourceGroupsForAProject(p.ID)).ok(t), func(g *gitlab.ResourceGroup) string { return g.Key + " " + g.ProcessMode }), []string{"the-one unordered"})
 	same(t, "changed", ask(h.ada.ResourceGroup.EditAnExistingResourceGroup(p.ID, "the-one", &gitlab.EditAnExistingResourceGroupOptions{ProcessMode: new(gitlab.NewestFirst)})).ok(t).ProcessMode, "newest_first")
 	w.run(t, "job", "success")
-	eventually(t, "the second has its turn", func() bool { return h.states(t, p, second.ID, false) == "job:pending" })
+	waitFor(t, "the second has its turn", func() bool { return h.states(t, p, second.ID, false) == "job:pending" })
 	w.run(t, "job", "success")
 	same(t, "one", ask(h.ada.ResourceGroup.GetASpecificResourceGroup(p.ID, "the-one")).ok(t).ProcessMode, "newest_first")
 	ask(h.ada.ResourceGroup.GetASpecificResourceGroup(p.ID, "none")).missing(t)

@@ -86,16 +86,6 @@ func (h *hosting) head(t *testing.T, p *gitlab.Project, branch string) string {
 	return ask(h.ada.Branches.GetBranch(p.ID, branch)).ok(t).Commit.ID
 }
 
-// eventually waits for what the server does in the background.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after 30 s it is still not so: %s", what)
-		}
-	}
-}
-
 // mapped gives one value of each element.
 func mapped[T, V any](list []T, value func(T) V) []V {
 	values := make([]V, len(list))

@@ -3,7 +3,6 @@ package compat
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
@@ -47,12 +46,7 @@ func TestGoClientMerge(t *testing.T) {
 		ask(self.MergeRequests.AcceptMergeRequest(p.ID, m.IID, &gitlab.AcceptMergeRequestOptions{SHA: new("0000000000000000000000000000000000000000")})).refused(t, http.StatusConflict, "{message: SHA does not match HEAD of source branch: "+c.ID+"}")
 		m = ask(self.MergeRequests.AcceptMergeRequest(p.ID, m.IID, &gitlab.AcceptMergeRequestOptions{SHA: &c.ID, Squash: new(true), SquashCommitMessage: new("One")})).ok(t)
 		same(t, "merged", []any{m.State, m.MergeUser.Username, m.MergeCommitSHA != "", m.SquashCommitSHA != ""}, []any{"merged", "ada", true, true})
-		for i := 0; ask(self.Issues.GetIssue(p.ID, 1)).ok(t).State != "closed"; i++ {
-			if i == 200 {
-				t.Fatal("the issue stays open")
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+		waitFor(t, "the issue is closed", func() bool { return ask(self.Issues.GetIssue(p.ID, 1)).ok(t).State == "closed" })
 		ask(self.MergeRequests.GetMergeRequest(p.ID, 99, nil)).missing(t)
 	})
 }

@@ -77,7 +77,7 @@ func goForks(t *testing.T, h *hosting) {
 	fork := ask(h.bob.Projects.ForkProject(p.ID, &gitlab.ForkProjectOptions{Path: new("copy"), Name: new("A copy")})).done(t, http.StatusCreated)
 	same(t, "fork", []any{fork.PathWithNamespace, fork.Name, fork.ForkedFromProject.ID, fork.ForkedFromProject.PathWithNamespace, fork.ForkedFromProject.HTTPURLToRepo},
 		[]any{"bob/copy", "A copy", p.ID, "ada/origin", p.HTTPURLToRepo})
-	eventually(t, "the fork is made", func() bool { return ask(h.bob.Projects.GetProject(fork.ID, nil)).ok(t).ImportStatus == "finished" })
+	waitFor(t, "the fork is made", func() bool { return ask(h.bob.Projects.GetProject(fork.ID, nil)).ok(t).ImportStatus == "finished" })
 	same(t, "default branch of the fork", ask(h.bob.Projects.GetProject(fork.ID, nil)).ok(t).DefaultBranch, "main")
 	same(t, "file of the fork", string(ask(h.bob.RepositoryFiles.GetRawFile(fork.ID, "notes.txt", nil)).ok(t)), "one\n")
 	same(t, "forks", mapped(ask(h.ada.Projects.ListProjectForks(p.ID, nil)).ok(t), projectPath), []string{"bob/copy"})

@@ -72,7 +72,7 @@ stages: [build, test]
 build: {stage: build, script: [x]}
 test: {stage: test, script: [x]}
 `)
-	eventually(t, "the push has left its mark", func() bool {
+	waitFor(t, "the push has left its mark", func() bool {
 		list := ask(h.ada.Pipelines.ListProjectPipelines(p.ID, nil)).ok(t)
 		return len(list) == 1 && list[0].Status == "skipped"
 	})

@@ -36,7 +36,7 @@ func goProjects(t *testing.T, h *hosting) {
 	if seen.ID != p.ID || seen.Permissions.ProjectAccess != nil || seen.Permissions.GroupAccess != nil {
 		t.Errorf("a stranger sees %+v with permissions %+v", seen, seen.Permissions)
 	}
-	eventually(t, "the commit is counted", func() bool {
+	waitFor(t, "the commit is counted", func() bool {
 		counted := ask(h.ada.Projects.GetProject(p.ID, &gitlab.GetProjectOptions{Statistics: new(true)})).ok(t)
 		return counted.Statistics.CommitCount == 1 && counted.Statistics.RepositorySize > 0
 	})

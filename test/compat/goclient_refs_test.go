@@ -35,7 +35,7 @@ func goBranches(t *testing.T, h *hosting) {
 	}), branchName), []string{"ahead", "feature/über.1", "main"})
 
 	tell(h.ada.Branches.DeleteMergedBranches(p.ID)).done(t, http.StatusAccepted)
-	eventually(t, "merged branches are gone", func() bool { return len(ask(h.ada.Branches.ListBranches(p.ID, nil)).ok(t)) == 2 })
+	waitFor(t, "merged branches are gone", func() bool { return len(ask(h.ada.Branches.ListBranches(p.ID, nil)).ok(t)) == 2 })
 	tell(h.ada.Branches.DeleteBranch(p.ID, "ahead")).done(t, http.StatusNoContent)
 	ask(h.ada.Branches.GetBranch(p.ID, "ahead")).missing(t)
 	tell(h.ada.Branches.DeleteBranch(p.ID, "main")).refused(t, http.StatusForbidden, "{message: 403 Forbidden - The default branch of a project cannot be deleted.}")

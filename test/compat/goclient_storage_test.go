@@ -65,7 +65,7 @@ func goStorageMoves(t *testing.T, s *server) {
 // until waits until a move is over.
 func until(t *testing.T, state func() string) {
 	t.Helper()
-	eventually(t, "the move is done", func() bool {
+	waitFor(t, "the move is done", func() bool {
 		now := state()
 		if now == "failed" || now == "cleanup failed" {
 			t.Fatalf("the move is %q", now)

@@ -23,7 +23,7 @@ func goGroupTransfer(t *testing.T, h *hosting) {
 	ask(h.ada.GroupImportExport.ExportDownload(g.ID)).missing(t)
 	tell(h.ada.GroupImportExport.ScheduleExport(g.ID)).done(t, http.StatusAccepted)
 	var file *bytes.Reader
-	eventually(t, "the export", func() bool {
+	waitFor(t, "the export", func() bool {
 		var err error
 		file, _, err = h.ada.GroupImportExport.ExportDownload(g.ID)
 		return err == nil
@@ -44,7 +44,7 @@ func goGroupTransfer(t *testing.T, h *hosting) {
 		full   string
 	}{{nil, "arrived"}, {&g.ID, "carried/arrived"}} {
 		tell(h.ada.GroupImportExport.ImportFile(&gitlab.GroupImportFileOptions{Name: new("Arrived"), Path: new("arrived"), File: &path, ParentID: to.parent})).done(t, http.StatusAccepted)
-		eventually(t, to.full, func() bool {
+		waitFor(t, to.full, func() bool {
 			_, _, err := h.ada.Groups.GetGroup(to.full, nil)
 			return err == nil
 		})

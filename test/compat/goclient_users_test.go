@@ -225,19 +225,15 @@ func goDelete(t *testing.T, s *server, root *gitlab.Client) {
 	tell(root.Users.DeleteUser(1)).refused(t, http.StatusConflict, "{message: The last administrator cannot be removed.}")
 
 	// The name is free again once the account is really gone.
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	waitFor(t, "the name of a deleted user is free", func() bool {
 		again := ask(root.Users.CreateUser(&gitlab.CreateUserOptions{
 			Username: new("fred"), Name: new("Fred"), Email: new("fred@example.org"), Password: new(password),
 		}))
-		if again.err == nil {
-			return
-		}
-		if !gitlab.HasStatusCode(again.err, http.StatusConflict) || time.Now().After(deadline) {
+		if again.err != nil && !gitlab.HasStatusCode(again.err, http.StatusConflict) {
 			t.Fatalf("the name of a deleted user is not free: %v", again.err)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return again.err == nil
+	})
 }
 
 func TestGoClientLists(t *testing.T) {

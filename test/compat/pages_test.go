@@ -102,7 +102,7 @@ func newPebble(t *testing.T, httpPort string) *pebble {
 	// Nearly every third of its answers asks to be asked again, as servers do.
 	server.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=30")
 	daemon(t, server)
-	eventually(t, "Pebble is ready", func() bool { return p.get(p.directory) != nil })
+	waitFor(t, "Pebble is ready", func() bool { return p.get(p.directory) != nil })
 	return p
 }
 
@@ -201,7 +201,7 @@ func publishAndIssue(t *testing.T, env ...string) {
 		}
 		return res.StatusCode, string(text), res.Header
 	}
-	eventually(t, "the job has published", func() bool {
+	waitFor(t, "the job has published", func() bool {
 		status, text, _ := visit("http://root.pages.test/site/")
 		return status == http.StatusOK && text == page
 	})
@@ -214,7 +214,7 @@ func publishAndIssue(t *testing.T, env ...string) {
 		Auto        bool `json:"auto_ssl_enabled"`
 		Certificate *struct{ Expired bool }
 	}
-	eventually(t, "there is a certificate", func() bool {
+	waitFor(t, "there is a certificate", func() bool {
 		request(t, "GET", project+"/pages/domains/www.example.org", "", 200, &domain)
 		return domain.Certificate != nil
 	})

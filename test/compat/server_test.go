@@ -130,18 +130,15 @@ var listens = regexp.MustCompile(`listens on (http://\S+)`)
 // await reads the address that the server prints and waits until it is ready.
 func (s *server) await(t *testing.T, p *process) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for !s.ready(ctx) {
+	waitFor(t, "the server is ready", func() bool {
 		select {
 		case err := <-p.ended:
 			p.ended <- err // for stop
 			t.Fatalf("the server ended: %v", err)
-		case <-ctx.Done():
-			t.Fatal("the server does not get ready")
-		case <-time.After(20 * time.Millisecond):
+		default:
 		}
-	}
+		return s.ready(t.Context())
+	})
 }
 
 func (s *server) ready(ctx context.Context) bool {
@@ -166,16 +163,11 @@ func (s *server) stop(t *testing.T, p *process) {
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("stop the server: %v", err)
 	}
-	select {
-	case err := <-p.ended:
-		if err != nil {
-			t.Errorf("the server ended with %v, want exit code 0", err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the server did not stop within 20 s")
-		_ = p.Process.Kill()
-		<-p.ended
+	late := time.AfterFunc(waitLimit, func() { _ = p.Process.Kill() })
+	if err := <-p.ended; err != nil {
+		t.Errorf("the server ended with %v, want exit code 0", err)
 	}
+	late.Stop()
 	s.checkLog(t)
 	if t.Failed() {
 		t.Logf("the last that the server logged:\n%s", s.log.last(40))

@@ -62,7 +62,7 @@ func (w worker) send(t *testing.T, method, path, token, kind, span string, body 
 func (w worker) take(t *testing.T, name string) *task {
 	t.Helper()
 	var j task
-	eventually(t, "a job waits: "+name, func() bool {
+	waitFor(t, "a job waits: "+name, func() bool {
 		body := fmt.Sprintf(`{"token":%q,"system_id":"s_compat","info":{"name":"compat","version":"1.0"}}`, w.token)
 		text := w.send(t, "POST", "/jobs/request", "", "application/json", "", strings.NewReader(body), http.StatusCreated, http.StatusNoContent)
 		if len(text) == 0 {

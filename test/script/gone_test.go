@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/git/gittest"
+	"svc/internal/waittest"
 )
 
 // bigProject makes a project of alice's whose repository takes a while to
@@ -57,18 +57,6 @@ func sending(t *testing.T, dir string) int {
 	return n
 }
 
-// within waits until something is so.
-func within(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 400 {
-		if is() {
-			return
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	t.Fatalf("%s: not after ten seconds", what)
-}
-
 // TestClientGone lets clients leave in the middle of a clone, by both doors
 // and both kinds of protocol: their git processes end.
 func TestClientGone(t *testing.T) {
@@ -97,10 +85,10 @@ func TestClientGone(t *testing.T) {
 				t.Fatalf("%s: %v: %.200q", protocol, err, start)
 			}
 			if protocol == "version=0" { // of version 2 git may have made all for the spool by now
-				within(t, protocol+": git sends", func() bool { return sending(t, dir) > 0 })
+				waittest.For(t, protocol+": git sends", func() bool { return sending(t, dir) > 0 })
 			}
 			res.Body.Close() // with most of it to come: the connection is closed
-			within(t, protocol+": git ends", func() bool { return sending(t, dir) == 0 })
+			waittest.For(t, protocol+": git ends", func() bool { return sending(t, dir) == 0 })
 		}
 
 		key := filepath.Join(t.TempDir(), "key")
@@ -126,9 +114,9 @@ func TestClientGone(t *testing.T) {
 		if _, err := io.ReadFull(out, make([]byte, 100_000)); err != nil {
 			t.Fatal(err)
 		}
-		within(t, "ssh: git sends", func() bool { return sending(t, dir) > 0 })
+		waittest.For(t, "ssh: git sends", func() bool { return sending(t, dir) > 0 })
 		_ = cmd.Process.Kill()
-		within(t, "ssh: git ends", func() bool { return sending(t, dir) == 0 })
+		waittest.For(t, "ssh: git ends", func() bool { return sending(t, dir) == 0 })
 	})
 }
 

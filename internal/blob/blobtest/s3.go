@@ -13,11 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"svc/internal/waittest"
 )
 
 // S3 starts an S3 server for this test, on a loopback port and a directory of
@@ -154,20 +155,17 @@ func forward(t testing.TB, socket string) string {
 
 func await(t testing.TB, address, log string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		err := ask(ctx, address)
-		if err == nil {
-			return
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
+	answered := false
+	defer func() {
+		if !answered {
 			text, _ := os.ReadFile(log)
-			t.Fatalf("the S3 server does not answer: %v\n%s", err, text)
+			t.Logf("the S3 server does not answer:\n%s", text)
 		}
-	}
+	}()
+	waittest.For(t, "the S3 server answers", func() bool {
+		answered = ask(t.Context(), address) == nil
+		return answered
+	})
 }
 
 func ask(ctx context.Context, address string) error {

@@ -25,7 +25,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(content, content)
 	}
 	f.Fuzz(func(t *testing.T, content, included []byte) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s := scenario{
 			Files:     map[string]string{"a.yml": string(included), "ci/build.yml": string(included)},

@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"svc/internal/waittest"
 )
 
 // Letter is what arrived.
@@ -127,7 +129,6 @@ func (s *Server) Take() []Letter {
 // Wait gives the next letter to the address that has not been waited for.
 func (s *Server) Wait(t testing.TB, to string) Letter {
 	t.Helper()
-	end := time.After(20 * time.Second)
 	for {
 		s.mu.Lock()
 		for i, l := range s.letters {
@@ -138,11 +139,7 @@ func (s *Server) Wait(t testing.TB, to string) Letter {
 			}
 		}
 		s.mu.Unlock()
-		select {
-		case <-s.arrived:
-		case <-end:
-			t.Fatalf("no letter to %s has arrived", to)
-		}
+		waittest.Receive(t, "an email to "+to, s.arrived)
 	}
 }
 

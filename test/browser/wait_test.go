@@ -1,0 +1,34 @@
+package browser
+
+import (
+	"testing"
+	"time"
+)
+
+// waitLimit is much longer than any condition takes on a busy machine: it ends
+// a test that would wait forever.
+const waitLimit = 5 * time.Minute
+
+// waitFor waits until done returns true: internal/waittest for this module.
+func waitFor(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(waitLimit); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s for: %s", waitLimit, what)
+		}
+	}
+}
+
+// receive waits for a value from c.
+func receive[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	timer := time.NewTimer(waitLimit)
+	defer timer.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-timer.C:
+		t.Fatalf("waited %s for: %s", waitLimit, what)
+		panic("unreachable")
+	}
+}
