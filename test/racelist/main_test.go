@@ -1,0 +1,40 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, src, want string
+	}{
+		{"in order", `func TestA(t *testing.T) { s.Check(t, call) }`, ""},
+		{"a goroutine", `func TestA(t *testing.T) { go f() }`, "TestA"},
+		{"a wait group", `func TestA(t *testing.T) { wg.Go(f) }`, "TestA"},
+		{"a lock", `func TestA(t *testing.T) { var mu sync.Mutex }`, "TestA"},
+		{"a channel", `func TestA(t *testing.T) { <-done }; func TestB(t *testing.T) { done <- 1 }; func TestC(t *testing.T) { f(make(chan int)) }`, "TestA TestB TestC"},
+		{"in a function literal", `func TestA(t *testing.T) { apptest.Each(t, func(t *testing.T, s *apptest.Server) { go f() }) }`, "TestA"},
+		{"background work", `func TestA(t *testing.T) { s.Queue.Idle(ctx) }; func TestB(t *testing.T) { waittest.For(t, "", f) }`, "TestA TestB"},
+		{"by a helper", `func TestA(t *testing.T) { a() }; func TestB(t *testing.T) { c() }; func a() { b() }; func b() { go f() }; func c() {}`, "TestA"},
+		{"by a method", `func TestA(t *testing.T) { x.watch() }; func (x x) watch() { select {} }`, "TestA"},
+		{"by a function that is passed on", `func TestA(t *testing.T) { each(t, a) }; func a() { go f() }`, "TestA"},
+		{"helpers alone are no tests", `func a() { go f() }; func TestMain(m *testing.M) { go f() }; func BenchmarkA(b *testing.B) { go f() }`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", "package x\n"+tt.src, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(choose([]*ast.File{f}), " "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
