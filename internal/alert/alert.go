@@ -158,19 +158,19 @@ func New(d Deps) *Service {
 
 // watcher gives a project to those who see its alerts: Developers and above.
 func (s *Service) watcher(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	return s.Projects.Require(ctx, by, ref, project.Developer)
+	return s.Projects.RequireView(ctx, by, ref, project.AlertPart)
 }
 
 // Sees tells whether an actor, to whom the project was given, may look at its
 // alerts: see watcher.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
-	return p.Enough(by, project.Developer) == nil
+	return p.MayRead(by, project.AlertPart)
 }
 
 // keeper gives a project to those who say what becomes of alerts: Maintainers
 // and above.
 func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	return s.Projects.Require(ctx, by, ref, project.Maintainer)
+	return s.Projects.RequireView(ctx, by, ref, project.SettingsPart)
 }
 
 // record writes an audit event about a project.

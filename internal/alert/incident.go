@@ -127,7 +127,7 @@ func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 		if len(found) == 0 {
 			continue
 		}
-		in, err := s.Projects.RequirePart(ctx, by, project.RefTo(found[0].ProjectID), project.IssuePart)
+		in, err := s.Projects.RequireView(ctx, by, project.RefTo(found[0].ProjectID), project.IssuePart)
 		if errs.KindOf(err) != 0 || err == nil && in.Changeable() != nil {
 			continue // the project is gone, archived, or has no issues
 		}

@@ -122,11 +122,7 @@ func (s *Service) CreateIntegration(ctx context.Context, by actor.Actor, ref pro
 
 // changer is keeper for one who changes something.
 func (s *Service) changer(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	in, err := s.keeper(ctx, by, ref)
-	if err != nil {
-		return nil, err
-	}
-	return in, in.Changeable()
+	return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 }
 
 // maxIntegrations bounds what has to be looked through for one project.

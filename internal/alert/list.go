@@ -147,11 +147,8 @@ type Change struct {
 // above may. NotFound; Invalid, also for one that is opened again beside another
 // one that is the same.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, c Change) (*Alert, error) {
-	in, err := s.watcher(ctx, by, ref)
+	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
-		return nil, err
-	}
-	if err := in.Changeable(); err != nil {
 		return nil, err
 	}
 	if c.Status != nil && !slices.Contains(Statuses(), *c.Status) {

@@ -91,10 +91,7 @@ var roleLevels = map[string]project.Level{
 // make it the least one does, and for private and public places alone.
 func TestPlaceRoles(t *testing.T) {
 	t.Parallel()
-	rows := joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
-		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
-		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, shelfPlaceRoles, errorPlaceRoles, transferPlaceRoles,
-		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles)
+	rows := placeRows(t)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
 		st := newStage(t, s)
@@ -118,6 +115,15 @@ func TestPlaceRoles(t *testing.T) {
 			}
 		}
 	})
+}
+
+// placeRows are the rows of all endpoints of projects and groups.
+func placeRows(t *testing.T) map[string]placeRole {
+	t.Helper()
+	return joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
+		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
+		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, shelfPlaceRoles, errorPlaceRoles, transferPlaceRoles,
+		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles)
 }
 
 // requireRows fails for an endpoint without a row, and for a row without an
@@ -241,14 +247,20 @@ func (st *stage) play(t *testing.T, endpoint string, r placeRole, caller string,
 		fillRepository(t, st.s, at.project)
 		st.filled[at.project] = true
 	}
+	got := st.send(t, endpoint, r, caller, at)
+	if got.Status != want {
+		t.Errorf("%s of a %s place as %s: status %d, want %d: %s", endpoint, v, caller, got.Status, want, got.Body)
+	}
+}
+
+// send sends the request of a row, about a place, as a caller.
+func (st *stage) send(t *testing.T, endpoint string, r placeRole, caller string, at scene) apptest.Answer {
+	t.Helper()
 	id, path := at.project, fmt.Sprintf("/projects/%d", at.project)
 	if strings.Contains(endpoint, "/groups/") || strings.HasSuffix(endpoint, " in a group") {
 		id, path = at.group, fmt.Sprintf("/groups/%d", at.group)
 	}
 	fill := strings.NewReplacer("{at}", path, "{id}", fmt.Sprint(id), "{n}", fmt.Sprint(st.serial), "{dest}", fmt.Sprint(st.dest),
 		"{guest}", fmt.Sprint(st.ids["guest"]), "{owner}", fmt.Sprint(st.ids["owner"]), "{stranger}", fmt.Sprint(st.ids["stranger"]))
-	got := st.s.Send(t, apptest.Call{Do: fill.Replace(r.do), JSON: fill.Replace(r.json), As: st.tokens[caller]})
-	if got.Status != want {
-		t.Errorf("%s of a %s place as %s: status %d, want %d: %s", endpoint, v, caller, got.Status, want, got.Body)
-	}
+	return st.s.Send(t, apptest.Call{Do: fill.Replace(r.do), JSON: fill.Replace(r.json), As: st.tokens[caller]})
 }

@@ -17,12 +17,9 @@ import (
 // and above, where the ref is protected those who may push to it or merge into
 // it.
 func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (*controlled, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
-	}
-	if proj.Builds == project.Disabled {
-		return nil, errs.Forbidden("")
 	}
 	return &controlled{service: s, by: by, project: proj}, nil
 }
@@ -35,9 +32,6 @@ type controlled struct {
 }
 
 func (c *controlled) ref(ctx context.Context, name string, tag bool) error {
-	if c.project.Archived {
-		return errs.Forbidden("The project is archived: nothing in it can be changed.")
-	}
 	src, err := c.service.Repos.Source(ctx, c.by, project.RefTo(c.project.ID))
 	if err != nil {
 		return err
@@ -114,7 +108,7 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id
 // cancel it. Forbidden for one that has not ended, never ran or was tried again
 // already; NotFound.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func findAgent(ctx context.Context, q db.Q, p *project.Project, id int64) (*Agen
 // CreateAgent registers an agent. Maintainers only; Invalid when the name can
 // not be or is taken.
 func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Agent, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.R
 
 // DeleteAgent removes an agent. Maintainers only; NotFound.
 func (s *Service) DeleteAgent(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}

@@ -340,7 +340,7 @@ func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	if p.ID == by.Job.ProjectID {
 		return nil
 	}
-	if err := s.readBuilds(by, p); err != nil {
+	if err := p.View(by, project.BuildsPart); err != nil {
 		return err
 	}
 	return s.readArtifacts(by, p, j)
@@ -382,7 +382,7 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readBuilds(by, p); err != nil {
+	if err := p.View(by, project.BuildsPart); err != nil {
 		return nil, err
 	}
 	j, err := latestArchived(ctx, s.DB, p.ID, at, name)

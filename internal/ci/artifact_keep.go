@@ -13,7 +13,7 @@ import (
 // KeepArtifacts keeps the artifacts of a job for ever. Developers only;
 // NotFound when there are none.
 func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project
 // DeleteArtifacts removes the artifacts of a job, but not its log. Maintainers
 // only; NotFound when there are none.
 func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref proje
 // DeleteAllArtifacts removes the artifacts of a project, as far as they may
 // go; the queue does it. Maintainers only.
 func (s *Service) DeleteAllArtifacts(ctx context.Context, by actor.Actor, ref project.Ref) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job,
 	if err := texts.err(); err != nil {
 		return nil, err
 	}
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}

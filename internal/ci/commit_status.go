@@ -68,7 +68,7 @@ func (s *Service) Statuses(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, db.Page[*CommitStatus]{}, err
 	}
-	all, err := findStatuses(ctx, s.DB, src.Project.ID, string(c.ID), f, s.readBuilds(by, src.Project) == nil)
+	all, err := findStatuses(ctx, s.DB, src.Project.ID, string(c.ID), f, src.Project.MayRead(by, project.BuildsPart))
 	if err != nil {
 		return nil, db.Page[*CommitStatus]{}, fmt.Errorf("list statuses of %s: %w", c.ID, err)
 	}
@@ -125,12 +125,9 @@ type NewStatus struct {
 // under way is changed, one that is over is replaced. NotFound of the commit, of
 // the pipeline, or when no branch has the commit and no ref is given.
 func (s *Service) SetStatus(ctx context.Context, by actor.Actor, in project.Ref, rev string, n NewStatus) (*CommitStatus, error) {
-	c, err := s.Projects.Require(ctx, by, in, project.Developer)
+	c, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
-	}
-	if c.Archived {
-		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
 	}
 	src, err := s.Repos.Source(ctx, by, project.RefTo(c.ID))
 	if err != nil {
@@ -274,7 +271,7 @@ func (s *CommitStatus) become(n NewStatus, now time.Time) {
 // pipelines of its project, which they have been given; nil when there is none,
 // and for others.
 func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *project.Project, sha string) (*Pipeline, error) {
-	if s.readBuilds(by, in) != nil {
+	if !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
 	}
 	p, err := findStatusPipeline(ctx, s.DB, in.ID, sha, "", 0)
@@ -286,7 +283,7 @@ func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *projec
 
 // CommitPipelines is CommitPipeline for many commits at once, by their ids.
 func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *project.Project, ids []string) (map[string]*Pipeline, error) {
-	if len(ids) == 0 || s.readBuilds(by, in) != nil {
+	if len(ids) == 0 || !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
 	}
 	list, err := findNewestOf(ctx, s.DB, in.ID, ids)

@@ -226,7 +226,7 @@ func (s *Service) CreatePipeline(ctx context.Context, by actor.Actor, in project
 }
 
 func (s *Service) createPipeline(ctx context.Context, by actor.Actor, in project.Ref, n NewPipeline, source Source) (*project.Project, *Pipeline, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -246,12 +246,6 @@ func (s *Service) createPipeline(ctx context.Context, by actor.Actor, in project
 func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Project, n NewPipeline, source Source) (*making, error) {
 	if err := checkVariables(n.Variables); err != nil {
 		return nil, err
-	}
-	switch {
-	case proj.Builds == project.Disabled:
-		return nil, errs.InvalidField("base", "Pipelines are disabled!")
-	case proj.Archived:
-		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
 	}
 	src, err := s.Repos.Source(ctx, by, project.RefTo(proj.ID))
 	if err != nil {

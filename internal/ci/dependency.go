@@ -165,22 +165,6 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// readBuilds refuses those who may not see the pipelines of a project that
-// they see: from Reporters on all may, others where pipelines are public.
-// Forbidden, Unauthorized for nobody.
-func (s *Service) readBuilds(by actor.Actor, p *project.Project) error {
-	level := p.Access.Level()
-	member := by.Admin || by.Auditor || level >= project.Reporter
-	open := p.Settings.PublicJobs && (p.Builds != project.MembersOnly || level >= project.Guest)
-	switch {
-	case p.Builds != project.Disabled && (member || open):
-		return nil
-	case by.Anonymous():
-		return errs.Unauthorized("")
-	}
-	return errs.Forbidden("")
-}
-
 func findPipelineJobs(ctx context.Context, q db.Q, pipelineID int64) ([]*Job, error) {
 	return db.All(ctx, q, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? ORDER BY j.stage_index, j.id`, pipelineID)

@@ -77,7 +77,7 @@ type NewDeployment struct {
 // seeDeployments gives a project to those who see what it deploys: Reporters
 // and above, and where its pipelines are public everybody who sees it.
 func (s *Service) seeDeployments(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
-	return s.seePipelines(ctx, by, in)
+	return s.Projects.RequireView(ctx, by, in, project.EnvironmentPart)
 }
 
 // Deployments lists the deployments of a project, for those who see its
@@ -111,7 +111,7 @@ func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref
 // Developers and above. Invalid for a status that is none, or a commit or ref
 // that is not there.
 func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*project.Project, *Deployment, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +157,7 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 // UpdateDeployment sets the state of a deployment that something outside made,
 // for Developers and above. NotFound; Forbidden for one that a job makes.
 func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in project.Ref, id int64, status DeploymentStatus) (*project.Project, *Deployment, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,7 +191,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in proje
 // DeleteDeployment removes a deployment that is over and not the last one of
 // its environment, for Maintainers and above. NotFound; Invalid.
 func (s *Service) DeleteDeployment(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {
 		return err
 	}

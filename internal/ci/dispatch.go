@@ -146,7 +146,7 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 		return nil, err
 	}
 	switch {
-	case p.Archived, p.Builds == project.Disabled, p.Repository == project.Disabled,
+	case !p.MayChange(actor.System(), project.BuildsPart, project.NoAccess), p.Repository == project.Disabled,
 		r.Kind == InstanceRunner && !p.Settings.SharedRunnersEnabled,
 		r.Kind == GroupRunner && !p.Settings.GroupRunnersEnabled:
 		return nil, nil

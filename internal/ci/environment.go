@@ -105,7 +105,7 @@ func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Re
 // CreateEnvironment makes an environment, for Developers and above. Invalid
 // when the name is taken or none.
 func (s *Service) CreateEnvironment(ctx context.Context, by actor.Actor, in project.Ref, name string, c EnvironmentChange) (*Environment, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *Service) UpdateEnvironment(ctx context.Context, by actor.Actor, in proj
 // deployments; for Developers and above. NotFound; Forbidden while it is
 // available.
 func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *Service) mayStop(ctx context.Context, by actor.Actor, in project.Ref, i
 // StopStale stops all environments of a project to which nothing was deployed,
 // and that nobody changed, since then. Maintainers and above may.
 func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *Environment
 // saves and records it.
 func (s *Service) changeEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, kind string, d audit.Details,
 	change func(*db.Tx, *Environment) error) (*Environment, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}

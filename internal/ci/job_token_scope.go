@@ -34,7 +34,7 @@ func (s *Service) JobTokenScope(ctx context.Context, by actor.Actor, ref project
 // LimitJobTokens says whether only job tokens of listed projects come in.
 // Maintainers only.
 func (s *Service) LimitJobTokens(ctx context.Context, by actor.Actor, ref project.Ref, limit bool) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ type Allowed struct{ ProjectID, GroupID int64 }
 // that the actor sees. Maintainers only; NotFound when he does not see it,
 // Invalid when it is listed already or the list is full.
 func (s *Service) Allow(ctx context.Context, by actor.Actor, ref project.Ref, a Allowed) (*project.Project, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (s *Service) allowTarget(ctx context.Context, by actor.Actor, p *project.Pr
 
 // Disallow takes an entry off the list. Maintainers only; NotFound.
 func (s *Service) Disallow(ctx context.Context, by actor.Actor, ref project.Ref, a Allowed) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}

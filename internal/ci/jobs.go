@@ -18,11 +18,7 @@ import (
 // seePipelines gives a project to those who see its pipelines: members from
 // Reporters on, and where they are public everybody who sees the project.
 func (s *Service) seePipelines(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
-	p, err := s.Projects.Require(ctx, by, in, project.NoAccess)
-	if err != nil {
-		return nil, err
-	}
-	return p, s.readBuilds(by, p)
+	return s.Projects.RequireView(ctx, by, in, project.BuildsPart)
 }
 
 // Jobs lists the jobs of a project in any of the states, or all, the newest

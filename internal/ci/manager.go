@@ -14,6 +14,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/secret"
 )
 
@@ -186,6 +187,9 @@ func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, 
 	home := runnerHome{groupID: in.groupID, projectID: in.projectID}
 	switch {
 	case in.projectID != nil:
+		if _, err := s.Projects.RequireChange(ctx, actor.System(), project.RefTo(*in.projectID), project.SettingsPart, project.NoAccess); err != nil {
+			return nil, err
+		}
 		r.Kind, r.Locked = ProjectRunner, true
 	case in.groupID != nil:
 		r.Kind = GroupRunner

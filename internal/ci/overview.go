@@ -29,7 +29,9 @@ type PipelineRow struct {
 
 // Sees tells whether somebody sees the pipelines of a project that he has been
 // given.
-func (s *Service) Sees(by actor.Actor, p *project.Project) bool { return s.readBuilds(by, p) == nil }
+func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
+	return p.MayRead(by, project.BuildsPart)
+}
 
 // PipelineRows is Pipelines with what a list shows of each: its commit, its
 // stages, and who started it.
@@ -223,7 +225,7 @@ type RunRef struct {
 // MayRun tells on which of some refs somebody may act on pipelines and jobs.
 func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, refs ...RunRef) (map[RunRef]bool, error) {
 	c, err := s.control(ctx, by, in)
-	if err != nil || c.project.Archived {
+	if err != nil {
 		return nil, ignoreRefusal(err)
 	}
 	src, err := s.Repos.Source(ctx, by, project.RefTo(c.project.ID))

@@ -120,7 +120,7 @@ func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in proj
 // RenamePipeline gives a pipeline another name, for Developers and above.
 // NotFound; Invalid.
 func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64, name string) (*project.Project, *Pipeline, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -142,7 +142,7 @@ func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project
 // and its children; for Owners. NotFound; Precondition when it changed since
 // the given time.
 func (s *Service) DeletePipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64, unmodifiedSince *time.Time) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Owner)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Owner)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,8 @@ func (h home) column() (string, int64) {
 }
 
 // home gives a place to those who keep its variables: Maintainers of a
-// project, Owners of a group.
-func (s *Service) home(ctx context.Context, by actor.Actor, place project.Place) (home, error) {
+// project, Owners of a group. change is for those who would change them.
+func (s *Service) home(ctx context.Context, by actor.Actor, place project.Place, change bool) (home, error) {
 	if place.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, place.Ref, project.Owner)
 		if err != nil {
@@ -38,7 +38,10 @@ func (s *Service) home(ctx context.Context, by actor.Actor, place project.Place)
 		}
 		return home{namespaceID: &g.ID, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, nil
 	}
-	p, err := s.Projects.Require(ctx, by, place.Ref, project.Maintainer)
+	p, err := s.Projects.RequireView(ctx, by, place.Ref, project.SettingsPart)
+	if err == nil && change {
+		err = p.Change(by, project.SettingsPart, project.Maintainer)
+	}
 	if err != nil {
 		return home{}, err
 	}
@@ -48,7 +51,7 @@ func (s *Service) home(ctx context.Context, by actor.Actor, place project.Place)
 // Variables lists the variables of a project, for its Maintainers, or of a
 // group, for its Owners.
 func (s *Service) Variables(ctx context.Context, by actor.Actor, place project.Place, p db.Paging) (db.Page[Variable], error) {
-	h, err := s.home(ctx, by, place)
+	h, err := s.home(ctx, by, place, false)
 	if err != nil {
 		return db.Page[Variable]{}, err
 	}
@@ -67,7 +70,7 @@ func (s *Service) Variables(ctx context.Context, by actor.Actor, place project.P
 // Variable gives one variable, to those who list them. scope tells apart those
 // of one key; nil takes any. NotFound; Conflict when there are several.
 func (s *Service) Variable(ctx context.Context, by actor.Actor, place project.Place, key string, scope *string) (*Variable, error) {
-	h, err := s.home(ctx, by, place)
+	h, err := s.home(ctx, by, place, false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func (s *Service) Variable(ctx context.Context, by actor.Actor, place project.Pl
 // CreateVariable adds a variable to a project or group. For those who list
 // them; Invalid when the key is taken in its scope.
 func (s *Service) CreateVariable(ctx context.Context, by actor.Actor, place project.Place, key string, c VariableChange) (*Variable, error) {
-	h, err := s.home(ctx, by, place)
+	h, err := s.home(ctx, by, place, true)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func (s *Service) CreateVariable(ctx context.Context, by actor.Actor, place proj
 // UpdateVariable changes a variable, for those who list them. NotFound;
 // Conflict when the scope does not tell which; Invalid.
 func (s *Service) UpdateVariable(ctx context.Context, by actor.Actor, place project.Place, key string, scope *string, c VariableChange) (*Variable, error) {
-	h, err := s.home(ctx, by, place)
+	h, err := s.home(ctx, by, place, true)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func (s *Service) UpdateVariable(ctx context.Context, by actor.Actor, place proj
 // Conflict when the scope does not tell which; Precondition when it changed
 // since the given time.
 func (s *Service) DeleteVariable(ctx context.Context, by actor.Actor, place project.Place, key string, scope *string, unmodifiedSince *time.Time) error {
-	h, err := s.home(ctx, by, place)
+	h, err := s.home(ctx, by, place, true)
 	if err != nil {
 		return err
 	}

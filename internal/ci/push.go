@@ -116,7 +116,7 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	if src.Project.Builds == project.Disabled || src.Project.Archived {
+	if !src.Project.MayChange(by, project.BuildsPart, project.NoAccess) {
 		return nil
 	}
 	name, tag := strings.TrimPrefix(w.Ref, git.Heads), false

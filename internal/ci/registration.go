@@ -21,7 +21,7 @@ type RegistrationPlace struct{ Group, Project project.Ref }
 // made when somebody asks for it. It is empty where the settings do not allow
 // such tokens. Administrators, Owners of the group, Maintainers of the project.
 func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
-	r, _, err := s.registrationAt(ctx, by, in)
+	r, err := s.registrationAt(ctx, by, in)
 	if err != nil {
 		return "", err
 	}
@@ -30,7 +30,7 @@ func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in Regi
 		return "", err
 	}
 	token, err := s.shownRegistration(ctx, s.DB, r)
-	if token != "" || err != nil {
+	if token != "" || err != nil || r.frozen != nil {
 		return token, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -53,9 +53,12 @@ func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in Regi
 // one does not work any more. Administrators, Owners of the group, Maintainers
 // of the project.
 func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
-	r, entity, err := s.registrationAt(ctx, by, in)
+	r, err := s.registrationAt(ctx, by, in)
 	if err != nil {
 		return "", err
+	}
+	if r.frozen != nil {
+		return "", r.frozen
 	}
 	token := secret.Token(registrationPrefix)
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -66,7 +69,7 @@ func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "ci_runners_registration_token_reset", Entity: entity, Details: audit.Details{Change: "runners_token"},
+			Type: "ci_runners_registration_token_reset", Entity: r.entity, Details: audit.Details{Change: "runners_token"},
 		})
 	})
 	if err != nil {
@@ -82,25 +85,29 @@ const registrationPrefix = "GR1348941"
 type registration struct {
 	projectID *int64
 	groupID   *int64
+
+	// Set by registrationAt alone.
+	entity audit.Entity
+	frozen error // why no new token is made there: the project is archived
 }
 
 // registrationAt gives a place to those who may register runners there.
-func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in RegistrationPlace) (r registration, entity audit.Entity, err error) {
+func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in RegistrationPlace) (registration, error) {
 	switch {
 	case in.Project != "":
-		p, err := s.Projects.Require(ctx, by, in.Project, project.Maintainer)
+		p, err := s.Projects.RequireView(ctx, by, in.Project, project.SettingsPart)
 		if err != nil {
-			return r, entity, err
+			return registration{}, err
 		}
-		return registration{projectID: &p.ID}, projectEntity(p), nil
+		return registration{projectID: &p.ID, entity: projectEntity(p), frozen: p.Change(by, project.SettingsPart, project.Maintainer)}, nil
 	case in.Group != "":
 		g, err := s.Projects.RequireGroup(ctx, by, in.Group, project.Owner)
 		if err != nil {
-			return r, entity, err
+			return registration{}, err
 		}
-		return registration{groupID: &g.ID}, audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}, nil
+		return registration{groupID: &g.ID, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, nil
 	}
-	return r, audit.Instance(), by.RequireAdmin()
+	return registration{entity: audit.Instance()}, by.RequireAdmin()
 }
 
 // lock holds the place, so that it gets one token.

@@ -99,13 +99,7 @@ func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.M
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case src.Project.Builds == project.Disabled:
-		return nil, errs.InvalidField("base", "Pipelines are disabled!")
-	case src.Project.Archived:
-		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
-	}
-	if err := src.Project.Enough(by, project.Developer); err != nil {
+	if err := src.Project.Change(by, project.BuildsPart, project.Developer); err != nil {
 		return nil, err
 	}
 	facts, err := s.requestFacts(ctx, src, m)

@@ -42,7 +42,7 @@ func (s *Service) ResourceGroup(ctx context.Context, by actor.Actor, in project.
 // SetProcessMode says which job of a resource group comes next, for Developers
 // and above. NotFound; Invalid.
 func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project.Ref, key string, mode ProcessMode) (*ResourceGroup, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}

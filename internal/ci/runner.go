@@ -233,7 +233,7 @@ func (s *Service) runnerHome(ctx context.Context, by actor.Actor, n NewRunner) (
 		}
 		return runnerHome{groupID: &g.ID, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, nil
 	case ProjectRunner:
-		p, err := s.Projects.Require(ctx, by, n.Project, project.Owner)
+		p, err := s.Projects.RequireChange(ctx, by, n.Project, project.SettingsPart, project.Owner)
 		if err != nil {
 			return runnerHome{}, insufficient(err)
 		}

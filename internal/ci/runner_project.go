@@ -16,7 +16,7 @@ import (
 // is a Maintainer there and keeps the runner. Forbidden when the runner is
 // locked or of another kind, InvalidField when it is enabled already.
 func (s *Service) EnableRunner(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) (*Runner, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) EnableRunner(ctx context.Context, by actor.Actor, ref project.
 // there. NotFound when it does not serve it; Forbidden for the project that
 // owns the runner.
 func (s *Service) DisableRunner(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}

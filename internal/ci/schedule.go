@@ -105,7 +105,7 @@ func (s *Service) SchedulePipelines(ctx context.Context, by actor.Actor, in proj
 // CreateSchedule makes a schedule in the name of the actor, for Developers and
 // above who may run pipelines on its ref. Invalid.
 func (s *Service) CreateSchedule(ctx context.Context, by actor.Actor, in project.Ref, c ScheduleChange) (*Schedule, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s *Service) UpdateSchedule(ctx context.Context, by actor.Actor, in project
 // TakeSchedule makes the actor the owner of a schedule, for Maintainers.
 // NotFound.
 func (s *Service) TakeSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Schedule, error) {
-	if _, err := s.Projects.Require(ctx, by, in, project.Maintainer); err != nil {
+	if _, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Maintainer); err != nil {
 		return nil, err
 	}
 	return s.changeSchedule(ctx, by, in, id, keepsSchedule, audit.Details{Change: "owner", To: by.Username}, func(_ *project.Project, sch *Schedule) error {
@@ -164,7 +164,7 @@ func (s *Service) TakeSchedule(ctx context.Context, by actor.Actor, in project.R
 // DeleteSchedule removes a schedule, for its owner and Maintainers. NotFound;
 // Forbidden; Precondition when it changed since the given time.
 func (s *Service) DeleteSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, unmodifiedSince *time.Time) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *Service) DeleteSchedule(ctx context.Context, by actor.Actor, in project
 // for Developers and above who may run pipelines on its ref. NotFound;
 // Forbidden.
 func (s *Service) PlaySchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (s *Service) DeleteScheduleVariable(ctx context.Context, by actor.Actor, in
 // and saves and records it.
 func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project.Ref, id int64, may func(actor.Actor, *project.Project, *Schedule) bool,
 	d audit.Details, change func(*project.Project, *Schedule) error) (*Schedule, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}

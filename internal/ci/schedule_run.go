@@ -73,7 +73,7 @@ func (s *Service) workSchedule(ctx context.Context, w scheduleWork) error {
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	proj, err := s.Projects.Require(ctx, by, project.RefTo(sch.ProjectID), project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, project.RefTo(sch.ProjectID), project.BuildsPart, project.Developer)
 	if err != nil {
 		return ignoreRefusal(err)
 	}

@@ -64,7 +64,7 @@ func (s *Service) Trigger(ctx context.Context, by actor.Actor, in project.Ref, i
 
 // CreateTrigger makes a trigger token in the name of a Maintainer.
 func (s *Service) CreateTrigger(ctx context.Context, by actor.Actor, in project.Ref, description string) (*Trigger, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Service) CreateTrigger(ctx context.Context, by actor.Actor, in project.
 // UpdateTrigger changes the description of a trigger token, for its owner among
 // the Maintainers. NotFound; Forbidden.
 func (s *Service) UpdateTrigger(ctx context.Context, by actor.Actor, in project.Ref, id int64, description *string) (*Trigger, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *Service) UpdateTrigger(ctx context.Context, by actor.Actor, in project.
 // DeleteTrigger removes a trigger token, for Maintainers. NotFound;
 // Precondition when it changed since the given time.
 func (s *Service) DeleteTrigger(ctx context.Context, by actor.Actor, in project.Ref, id int64, unmodifiedSince *time.Time) error {
-	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip
 	if err != nil {
 		return nil, nil, err
 	}
-	proj, err := s.Projects.Require(ctx, by, in, project.NoAccess)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.NoAccess)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,7 +203,7 @@ func (s *Service) triggerByJob(ctx context.Context, in project.Ref, token, ip st
 	if err != nil {
 		return nil, nil, err
 	}
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, nil, err
 	}

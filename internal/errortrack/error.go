@@ -301,14 +301,8 @@ func compare(a, b string) int {
 // Mark says what is to be thought of an error; Developers and above. NotFound,
 // Forbidden.
 func (s *Service) Mark(ctx context.Context, by actor.Actor, ref project.Ref, id int64, to Status) error {
-	p, err := s.reader(ctx, by, ref)
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.ErrorPart, project.Developer)
 	if err != nil {
-		return err
-	}
-	if err := p.Enough(by, project.Developer); err != nil {
-		return err
-	}
-	if err := p.Changeable(); err != nil {
 		return err
 	}
 	if !slices.Contains(Statuses(), to) {

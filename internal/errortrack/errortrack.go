@@ -10,7 +10,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/secret"
@@ -43,35 +42,27 @@ func New(d Deps) *Service {
 // errors: Reporters and above, where the project has not turned its monitoring
 // off. What programs send tells of their inside, so others never see it.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
-	return p.Settings.Monitor != project.Disabled && (by.Auditor || p.Enough(by, project.Reporter) == nil)
+	return p.MayRead(by, project.ErrorPart)
 }
 
 // MayChange tells whether one who sees the errors may resolve or ignore them:
 // Developers and above.
 func (s *Service) MayChange(by actor.Actor, p *project.Project) bool {
-	return s.Sees(by, p) && p.Enough(by, project.Developer) == nil && !p.Archived
+	return p.MayChange(by, project.ErrorPart, project.Developer)
 }
 
 // reader gives a project to those who see its errors; NotFound.
 func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
-	if err != nil {
-		return nil, err
-	}
-	if !s.Sees(by, p) {
-		return nil, errs.NotFound("")
-	}
-	return p, nil
+	return s.Projects.RequireView(ctx, by, ref, project.ErrorPart)
 }
 
 // keeper gives a project to those who set up where its errors go: Maintainers
 // and above. NotFound, Forbidden.
 func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref, change bool) (*project.Project, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
-	if err != nil || !change {
-		return p, err
+	if change {
+		return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	}
-	return p, p.Changeable()
+	return s.Projects.RequireView(ctx, by, ref, project.SettingsPart)
 }
 
 // record writes the audit event of a change.

@@ -232,6 +232,9 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
+	if err := in.Change(by, project.MergePart, project.NoAccess); err != nil {
+		return nil, err
+	}
 	may, err := s.Repos.MayMerge(ctx, by, in, m.TargetBranch)
 	if err != nil {
 		return nil, err

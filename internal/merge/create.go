@@ -102,7 +102,7 @@ func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	}
 	target = source
 	if n.TargetProject != nil && *n.TargetProject != source.ID {
-		if target, err = s.Projects.RequirePart(ctx, by, project.RefTo(*n.TargetProject), project.MergePart); err != nil {
+		if target, err = s.Projects.RequireView(ctx, by, project.RefTo(*n.TargetProject), project.MergePart); err != nil {
 			return nil, nil, err
 		}
 	}

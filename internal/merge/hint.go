@@ -36,7 +36,7 @@ func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project,
 			continue
 		}
 		for _, m := range open {
-			if _, err := s.Projects.RequirePart(ctx, by, project.RefTo(m.ProjectID), project.MergePart); err == nil {
+			if _, err := s.Projects.RequireView(ctx, by, project.RefTo(m.ProjectID), project.MergePart); err == nil {
 				say("View merge request for "+branch+":", fmt.Sprintf("%s/-/merge_requests/%d", m.ProjectPath, m.IID))
 				break
 			}

@@ -79,7 +79,7 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w d
 		}
 		return s.visible(by, &g.ID), nil
 	}
-	in, err := s.Projects.RequirePart(ctx, by, at.Ref, project.MergePart)
+	in, err := s.Projects.RequireView(ctx, by, at.Ref, project.MergePart)
 	if err != nil {
 		return w, err
 	}

@@ -261,7 +261,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid 
 
 // request is the gate to a merge request: it gives the project too.
 func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
-	in, err := s.Projects.RequirePart(ctx, by, ref, project.MergePart)
+	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
 	if err != nil {
 		return nil, nil, err
 	}

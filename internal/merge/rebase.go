@@ -20,11 +20,14 @@ func asRefusal(err error) (*errs.Error, bool) { return errors.AsType[*errs.Error
 // background: those may who may push to it; with skipCI no job of it runs. NotFound; Forbidden; Conflict while
 // another does the same.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, skipCI bool) error {
-	_, m, err := s.opened(ctx, by, ref, iid)
+	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
 		return err
 	}
 	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if err := in.Change(by, project.MergePart, project.NoAccess); err != nil {
 		return err
 	}
 	if m.State != Opened {

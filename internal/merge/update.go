@@ -218,10 +218,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if err != nil {
 		return err
 	}
-	if err := in.Enough(by, project.Owner); err != nil {
-		return err
-	}
-	if err := in.Changeable(); err != nil {
+	if err := in.Change(by, project.MergePart, project.Owner); err != nil {
 		return err
 	}
 	if err := errs.ChangedSince(m.UpdatedAt, unmodifiedSince); err != nil {

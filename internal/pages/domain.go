@@ -108,7 +108,7 @@ func (s *Service) AllDomains(ctx context.Context, by actor.Actor, p db.Paging) (
 // Domains lists the domains of a project; Maintainers and above. NotFound also
 // when the project has its Pages turned off.
 func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Domain], error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.view(ctx, by, ref)
 	if err != nil {
 		return db.Page[*Domain]{}, err
 	}
@@ -121,7 +121,7 @@ func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, 
 
 // Domain gives a domain of a project; who may: see Domains.
 func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.view(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ type NewDomain struct {
 // CreateDomain adds a domain to a project; who may: see Domains. Invalid when
 // the name or the certificate can not be taken, or another project has it.
 func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.Ref, n NewDomain) (*Domain, error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.change(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ type DomainChange struct {
 // put in or taken away turns automatic ones off, unless the change says otherwise.
 // NotFound; Invalid.
 func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string, c DomainChange) (*Domain, error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.change(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +303,7 @@ func (s *Service) putCertificate(d *Domain, c Certificate, chain cert.Chain, fro
 
 // DeleteDomain takes a domain from a project; who may: see Domains. NotFound.
 func (s *Service) DeleteDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.change(ctx, by, ref)
 	if err != nil {
 		return err
 	}

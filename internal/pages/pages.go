@@ -115,17 +115,15 @@ func New(d Deps) *Service {
 	return s
 }
 
-// require gives a project whose Pages are turned on to those who keep it:
-// Maintainers and above.
-func (s *Service) require(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
-	if err != nil {
-		return nil, err
-	}
-	if p.Settings.Pages == project.Disabled {
-		return nil, errs.NotFound("")
-	}
-	return p, nil
+// view gives a project whose Pages are turned on to Maintainers and above.
+func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	return s.Projects.RequireView(ctx, by, ref, project.PagesPart)
+}
+
+// change is view for those who would change the site: Forbidden when the
+// project is archived.
+func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	return s.Projects.RequireChange(ctx, by, ref, project.PagesPart, project.Maintainer)
 }
 
 // notFound names the missing thing when the store found no row.

@@ -55,7 +55,7 @@ func (o *Overview) Published() bool { return len(o.Sites) > 0 }
 
 // Overview gives the settings and sites of a project; who may: see Domains.
 func (s *Service) Overview(ctx context.Context, by actor.Actor, ref project.Ref) (*Overview, error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.view(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ type Change struct {
 // Update changes how a project shows its sites; who may: see Domains. Invalid
 // when the primary domain is none of the project's.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Overview, error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.change(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ const keptAfter = 10 * time.Minute
 // Unpublish takes the sites of a project away; who may: see Domains. Domains
 // and settings stay.
 func (s *Service) Unpublish(ctx context.Context, by actor.Actor, ref project.Ref) error {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.change(ctx, by, ref)
 	if err != nil {
 		return err
 	}

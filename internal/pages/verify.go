@@ -34,7 +34,7 @@ func (domainWork) Kind() string { return "pages_domain" }
 // VerifyDomain looks now whether the DNS of a domain shows its code; who may:
 // see Domains. NotFound; Unprocessable when it does not.
 func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
-	in, err := s.require(ctx, by, ref)
+	in, err := s.change(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -181,10 +181,7 @@ func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place
 	if err != nil {
 		return nil, err
 	}
-	if err := proj.Enough(by, project.Planner); err != nil {
-		return nil, err
-	}
-	if err := proj.Changeable(); err != nil {
+	if err := proj.Change(by, project.IssuePart, project.Planner); err != nil {
 		return nil, err
 	}
 	if to != nil && to.AssigneeID != nil {

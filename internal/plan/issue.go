@@ -116,7 +116,7 @@ func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Iss
 
 // issue is the gate to an issue: it gives the project too.
 func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *Issue, error) {
-	in, err := s.Projects.RequirePart(ctx, by, ref, project.IssuePart)
+	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, nil, err
 	}

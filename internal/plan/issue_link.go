@@ -121,10 +121,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 		return nil, err
 	}
 	for _, p := range []*project.Project{in, other} {
-		if err := p.Enough(by, project.Guest); err != nil {
-			return nil, err
-		}
-		if err := p.Changeable(); err != nil {
+		if err := p.Change(by, project.IssuePart, project.Guest); err != nil {
 			return nil, err
 		}
 	}
@@ -161,16 +158,15 @@ func (s *Service) tellLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, ta
 // UnlinkIssues takes a link away: members of both projects may. NotFound;
 // Forbidden.
 func (s *Service) UnlinkIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Link, error) {
+	if _, err := s.Projects.RequireChange(ctx, by, ref, project.IssuePart, project.NoAccess); err != nil {
+		return nil, err
+	}
 	l, err := s.IssueLink(ctx, by, ref, iid, id)
 	if err != nil {
 		return nil, err
 	}
 	for _, end := range []*Issue{l.Source, l.Target} {
-		p, err := s.Projects.Require(ctx, by, project.RefTo(end.ProjectID), project.Guest)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.Changeable(); err != nil {
+		if _, err := s.Projects.RequireChange(ctx, by, project.RefTo(end.ProjectID), project.IssuePart, project.Guest); err != nil {
 			return nil, err
 		}
 	}

@@ -40,14 +40,11 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := in.Changeable(); c.move && err != nil {
 		return nil, err
 	}
-	to, err := s.Projects.RequirePart(ctx, by, project.RefTo(toProject), project.IssuePart)
+	to, err := s.Projects.RequireView(ctx, by, project.RefTo(toProject), project.IssuePart)
 	if err != nil {
 		return nil, err
 	}
-	if err := to.Enough(by, project.Planner); err != nil {
-		return nil, err
-	}
-	if err := to.Changeable(); err != nil {
+	if err := to.Change(by, project.IssuePart, project.Planner); err != nil {
 		return nil, err
 	}
 	if c.move && to.ID == in.ID {
@@ -188,10 +185,7 @@ func (s *Service) ReorderIssue(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Enough(by, project.Planner); err != nil {
-		return nil, err
-	}
-	if err := in.Changeable(); err != nil {
+	if err := in.Change(by, project.IssuePart, project.Planner); err != nil {
 		return nil, err
 	}
 	if after == nil && before == nil {

@@ -69,7 +69,7 @@ type NewIssue struct {
 // issues of the project. What is planned with it is left out unless he is a
 // member. NotFound; Forbidden; Invalid; Conflict when the number is taken.
 func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.Ref, n NewIssue) (*Issue, error) {
-	in, err := s.Projects.RequirePart(ctx, by, ref, project.IssuePart)
+	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,12 @@ const (
 	SnippetPart            // snippets that are not for members alone
 	MemberSnippetPart      // all snippets
 	WikiPart
+	BuildsPart      // pipelines, jobs, artifacts, schedules
+	EnvironmentPart // environments and deployments
+	PagesPart       // the settings and domains of the site
+	AlertPart
+	ErrorPart    // errors that programs report
+	SettingsPart // what Maintainers set up: variables, runners, triggers, agents, tokens
 )
 
 // MayRead tells whether an actor, to whom the project was given, may read a
@@ -27,13 +33,10 @@ const (
 // code and merge requests, Planners and above what is confidential. Everybody who
 // sees a project that is not private reads what is for everybody.
 func (p *Project) MayRead(by actor.Actor, part Part) bool {
-	level := p.Access.Level()
-	if by.Admin || by.Auditor {
-		level = Owner
-	}
+	level := p.levelOf(by)
 	switch part {
-	case CodePart:
-		return p.readable(by) == nil
+	case CodePart, BuildsPart, EnvironmentPart, AlertPart, SettingsPart:
+		return p.View(by, part) == nil
 	case IssuePart:
 		return p.Issues == Enabled || p.Issues != Disabled && level >= Guest
 	case ConfidentialPart:
@@ -47,21 +50,12 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 		return p.Settings.Snippets != Disabled && level >= Guest
 	case WikiPart:
 		return p.Settings.Wiki == Enabled || p.Settings.Wiki != Disabled && level >= Guest
+	case PagesPart:
+		return p.Settings.Pages != Disabled && enough(by, p.Access.Level(), Maintainer) == nil
+	case ErrorPart:
+		return p.Settings.Monitor != Disabled && level >= Reporter
 	}
 	return false
-}
-
-// RequirePart is Require for one who wants to read a part: NotFound also when
-// the part is not for him.
-func (s *Service) RequirePart(ctx context.Context, by actor.Actor, ref Ref, part Part) (*Project, error) {
-	p, err := s.Require(ctx, by, ref, NoAccess)
-	if err != nil {
-		return nil, err
-	}
-	if !p.MayRead(by, part) {
-		return nil, errs.NotFound("")
-	}
-	return p, nil
 }
 
 // Changeable refuses what would change something in a project that is

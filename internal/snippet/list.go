@@ -49,7 +49,7 @@ func (s *Service) All(ctx context.Context, by actor.Actor, f Filter, p db.Paging
 
 // OfProject lists the snippets of a project that the actor sees; NotFound.
 func (s *Service) OfProject(ctx context.Context, by actor.Actor, in project.Ref, f Filter, p db.Paging) (db.Page[*Snippet], error) {
-	at, err := s.Projects.RequirePart(ctx, by, in, project.SnippetPart)
+	at, err := s.Projects.RequireView(ctx, by, in, project.SnippetPart)
 	if err != nil {
 		return db.Page[*Snippet]{}, err
 	}

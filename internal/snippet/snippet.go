@@ -131,7 +131,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, in *project.Ref, id i
 	var p *project.Project
 	if in != nil {
 		var err error
-		if p, err = s.Projects.RequirePart(ctx, by, *in, project.SnippetPart); err != nil {
+		if p, err = s.Projects.RequireView(ctx, by, *in, project.SnippetPart); err != nil {
 			return nil, err
 		}
 	}

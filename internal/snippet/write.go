@@ -89,14 +89,11 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f
 	n := &Snippet{AuthorID: by.ID, Visibility: project.Private, UserAgent: cut(f.UserAgent), IPAddress: by.IP, CreatedAt: s.Now(), UpdatedAt: s.Now()}
 	a := &repo.Annex{Kind: repo.SnippetAnnex}
 	if in != nil {
-		p, err := s.Projects.RequirePart(ctx, by, *in, project.SnippetPart)
+		p, err := s.Projects.RequireView(ctx, by, *in, project.SnippetPart)
 		if err != nil {
 			return nil, err
 		}
-		if err := p.Enough(by, project.Reporter); err != nil {
-			return nil, err
-		}
-		if err := p.Changeable(); err != nil {
+		if err := p.Change(by, project.SnippetPart, project.Reporter); err != nil {
 			return nil, err
 		}
 		n.In, n.ProjectID, a.Storage = p, &p.ID, p.Storage
@@ -318,7 +315,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 // NotFound.
 func (s *Service) Agent(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	if in != nil {
-		if _, err := s.Projects.RequirePart(ctx, by, *in, project.SnippetPart); err != nil {
+		if _, err := s.Projects.RequireView(ctx, by, *in, project.SnippetPart); err != nil {
 			return nil, err
 		}
 	}

@@ -195,7 +195,7 @@ func (w *Web) onIssue(v *visit, ref project.Ref, done, anchor string, do func(ii
 	if err != nil {
 		return err
 	}
-	in, err := w.Projects.RequirePart(v, v.actor, ref, project.IssuePart)
+	in, err := w.Projects.RequireView(v, v.actor, ref, project.IssuePart)
 	if err != nil {
 		return err
 	}

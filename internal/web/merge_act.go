@@ -25,7 +25,7 @@ func (w *Web) onMerge(v *visit, ref project.Ref, done string, do func(iid int64)
 	if err != nil {
 		return err
 	}
-	in, err := w.Projects.RequirePart(v, v.actor, ref, project.MergePart)
+	in, err := w.Projects.RequireView(v, v.actor, ref, project.MergePart)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (h planHead) Uploads() bool { return h.P != nil }
 func (w *Web) planned(v *visit, ref project.Ref) (planHead, error) {
 	h, err := w.planHead(v, project.Place{Ref: ref}, "issues")
 	if err == nil {
-		_, err = w.Projects.RequirePart(v, v.actor, h.Place.Ref, project.IssuePart)
+		_, err = w.Projects.RequireView(v, v.actor, h.Place.Ref, project.IssuePart)
 	}
 	return h, err
 }

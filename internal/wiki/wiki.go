@@ -95,7 +95,7 @@ func (s *Service) Wiki(ctx context.Context, by actor.Actor, at project.Place) (*
 
 func (s *Service) find(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, project.Level, error) {
 	if !at.Group {
-		p, err := s.Projects.RequirePart(ctx, by, at.Ref, project.WikiPart)
+		p, err := s.Projects.RequireView(ctx, by, at.Ref, project.WikiPart)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -142,10 +142,7 @@ func (s *Service) writable(ctx context.Context, by actor.Actor, at project.Place
 		return nil, err
 	}
 	if w.Project != nil {
-		if err := w.Project.Enough(by, project.Developer); err != nil {
-			return nil, err
-		}
-		if err := w.Project.Changeable(); err != nil {
+		if err := w.Project.Change(by, project.WikiPart, project.Developer); err != nil {
 			return nil, err
 		}
 	}
