@@ -46,6 +46,7 @@ type settingsParams struct {
 	PagesVerification       *bool                 `param:"pages_domain_verification_enabled" doc:"Whether who brings a domain has to show in the DNS that it is his."`
 	AllowLocalRequests      *bool                 `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
 	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
+	MaxObjectMegabytes      *int                  `param:"receive_max_object_size" doc:"Maximum size in megabytes of one Git object in a push or an import; 0 means no limit."`
 	MaxImportMegabytes      *int                  `param:"max_import_size" doc:"Megabytes of the file of an import; 0 is no limit."`
 	DiffMaxFiles            *int                  `param:"diff_max_files"`
 	DiffMaxLines            *int                  `param:"diff_max_lines"`
@@ -91,6 +92,7 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.PagesVerification, p.PagesVerification)
 	give(&s.AllowLocalRequests, p.AllowLocalRequests)
 	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
+	give(&s.MaxObjectMegabytes, p.MaxObjectMegabytes)
 	give(&s.MaxImportMegabytes, p.MaxImportMegabytes)
 	give(&s.DiffMaxFiles, p.DiffMaxFiles)
 	give(&s.DiffMaxLines, p.DiffMaxLines)
@@ -153,6 +155,7 @@ type settingsJSON struct {
 	PagesVerification       bool   `json:"pages_domain_verification_enabled"`
 	AllowLocalRequests      bool   `json:"allow_local_requests_from_web_hooks_and_services"`
 	MaxPushMegabytes        int    `json:"receive_max_input_size"`
+	MaxObjectMegabytes      int    `json:"receive_max_object_size"`
 	MaxImportMegabytes      int    `json:"max_import_size"`
 	DiffMaxFiles            int    `json:"diff_max_files"`
 	DiffMaxLines            int    `json:"diff_max_lines"`
@@ -179,7 +182,7 @@ func toSettings(s setting.Settings) settingsJSON {
 		MaxArtifactMegabytes: s.MaxArtifactMegabytes, ArtifactDays: s.ArtifactDays, LogDays: s.LogDays, PipelineDays: s.PipelineDays,
 		RemoteIncludes: s.RemoteIncludes, AllowLocalRequests: s.AllowLocalRequests,
 		MaxPagesMegabytes: s.MaxPagesMegabytes, PagesVerification: s.PagesVerification,
-		MaxPushMegabytes: s.MaxPushMegabytes, MaxImportMegabytes: s.MaxImportMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
+		MaxPushMegabytes: s.MaxPushMegabytes, MaxObjectMegabytes: s.MaxObjectMegabytes, MaxImportMegabytes: s.MaxImportMegabytes, DiffMaxFiles: s.DiffMaxFiles, DiffMaxLines: s.DiffMaxLines,
 		ErrorDays: s.ErrorDays, ErrorEventsPerMinute: s.ErrorEventsPerMinute,
 		AlertDays: s.AlertDays, AlertPayloadsPerMinute: s.AlertPayloadsPerMinute,
 		AuthEnabled: s.AuthenticatedAPI.Enabled, AuthRequests: s.AuthenticatedAPI.Requests, AuthSeconds: s.AuthenticatedAPI.Seconds,

@@ -88,6 +88,7 @@ type App struct {
 	Instance *instance.Service
 
 	now   func() time.Time
+	pace  Pace
 	claim *os.File // locks the data directory
 }
 
@@ -104,6 +105,10 @@ type Options struct {
 	Pulse time.Duration
 	// Moves changes how repositories are moved.
 	Moves repo.MoveOptions
+	// Git bounds what git uses; what is zero has its usual value.
+	Git git.Limits
+	// Pace bounds how slow clients of HTTP may be.
+	Pace Pace
 }
 
 // collectAt is by how much the heap grows before it is collected, in percent:
@@ -121,7 +126,7 @@ func tuneCollector() {
 // Open opens the database and the stores and makes the features. It changes
 // no schema: see Migrate. Close gives everything back.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*App, error) {
-	a := &App{Config: cfg, Log: log, now: o.Now}
+	a := &App{Config: cfg, Log: log, now: o.Now, pace: o.Pace.filled()}
 	tuneCollector()
 	if a.now == nil {
 		a.now = time.Now
@@ -155,7 +160,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.Blobs, err = blob.Open(ctx, string(a.Config.BlobURL), a.Config.DataDir); err != nil {
 		return err
 	}
-	if a.Git, err = git.New(git.Deps{Spool: filepath.Join(a.tempDir(), "spool")}); err != nil {
+	o.Git.Memory = cmp.Or(o.Git.Memory, a.Config.GitMemory)
+	if a.Git, err = git.New(git.Deps{Limits: o.Git, Spool: filepath.Join(a.tempDir(), "spool")}); err != nil {
 		return err
 	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log})

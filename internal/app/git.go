@@ -34,7 +34,7 @@ func (s *Server) listenSSH() error {
 	if err != nil {
 		return fmt.Errorf("listen for git over SSH (ssh_addr; \"off\" goes without): %w", err)
 	}
-	s.sshListener = l
+	s.sshListener = s.gate.listen(l, false)
 	s.Config.SSHAddr = l.Addr().String() // the system may have chosen the port
 	return nil
 }
@@ -62,7 +62,7 @@ func (s *Server) newSSH(m *metrics) error {
 func (s *Server) newGitHTTP(m *metrics) *githttp.Git {
 	return githttp.New(githttp.Deps{
 		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Jobs: s.CI,
-		Name: s.Config.ServiceName, Log: s.Log,
+		Name: s.Config.ServiceName, TempDir: s.tempDir(), Log: s.Log,
 		Count: func(service, outcome string) { m.git.WithLabelValues("http", service, outcome).Inc() },
 	})
 }

@@ -53,12 +53,16 @@ type front struct {
 
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if refuseSpare(w, r) {
+		return
+	}
 	start := time.Now()
 	id := requestID(r.Header.Get("X-Request-Id"))
 	addr := f.clientAddr(r)
 	r = r.WithContext(limit.WithAddress(withRequestID(r.Context(), id), addr))
 	r.RemoteAddr = addr
-	rec := &recorder{ResponseWriter: w, start: start, status: http.StatusOK, route: "none"}
+	out, end := f.server.pace.paced(w, r)
+	rec := &recorder{ResponseWriter: out, start: start, status: http.StatusOK, route: "none"}
 	h := w.Header()
 	h["X-Request-Id"] = []string{id}
 	h["X-Content-Type-Options"] = nosniff
@@ -66,6 +70,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["Referrer-Policy"] = strictOrigin
 	defer func() {
 		abort := f.recovered(rec, r, recover())
+		end()
 		took := time.Since(start)
 		f.metrics.request(r.Method, rec.route, rec.status, took)
 		f.server.sampler.answered(rec.route, h.Get("Content-Type"), took)

@@ -61,6 +61,7 @@ type pagesServer struct {
 	trust         *front // knows the proxies
 	metrics       *metrics
 	log           *slog.Logger
+	pace          Pace
 }
 
 // PagesAddr is the address on which sites are served over HTTP, empty when that
@@ -92,7 +93,7 @@ func (s *Server) listenPages() error {
 		if err != nil {
 			return fmt.Errorf("listen for Pages (%s): %w", l.name, err)
 		}
-		*l.to, *l.addr = listener, listener.Addr().String() // the system may have chosen the port
+		*l.to, *l.addr = s.gate.listen(listener, false), listener.Addr().String() // the system may have chosen the port
 	}
 	s.Pages.Place, s.Pages.ACME = s.pagesPlace(), s.pagesACME()
 	if warning := s.Config.PagesWarning(); warning != "" {
@@ -120,7 +121,7 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 	if err := s.Pages.ClearCache(); err != nil {
 		return fmt.Errorf("copies of sites: %w", err)
 	}
-	p.trust, p.metrics, p.log = &front{server: s}, m, s.Log
+	p.trust, p.metrics, p.log, p.pace = &front{server: s}, m, s.Log, s.pace
 	p.door = sites.New(sites.Deps{
 		Pages: s.Pages, OAuth: s.OAuth, Users: s.Users, Keys: s.Keys, Log: s.Log, Now: s.now, Name: s.Config.ServiceName, External: s.Config.ExternalURL,
 		Secure: func(r *http.Request) bool { return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" }, // see ServeHTTP
@@ -176,8 +177,11 @@ func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Del("X-Forwarded-Proto"); secure {
 		r.Header.Set("X-Forwarded-Proto", "https")
 	}
-	rec := &pagesRecorder{ResponseWriter: w, status: http.StatusOK}
-	p.door.ServeHTTP(rec, r.WithContext(limit.WithAddress(r.Context(), r.RemoteAddr)))
+	r = r.WithContext(limit.WithAddress(r.Context(), r.RemoteAddr))
+	out, end := p.pace.paced(w, r)
+	defer end()
+	rec := &pagesRecorder{ResponseWriter: out, status: http.StatusOK}
+	p.door.ServeHTTP(rec, r)
 	took := time.Since(start)
 	p.metrics.request(r.Method, "pages", rec.status, took)
 	if p.log.Enabled(r.Context(), slog.LevelInfo) {

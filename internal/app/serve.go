@@ -21,6 +21,7 @@ import (
 // Server is an app that listens.
 type Server struct {
 	*App
+	gate     *gate
 	listener net.Listener
 	http     *http.Server
 	stopping atomic.Bool
@@ -64,7 +65,9 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 		a.OAuth.URL, a.Merges.URL, a.Users.Host = a.Config.ExternalURL, a.Config.ExternalURL, a.host()
 		a.Alerts.Site.URL, a.Errors.URL = a.Config.ExternalURL, a.Config.ExternalURL
 	}
-	s := &Server{App: a, listener: listener}
+	s := &Server{App: a}
+	s.gate = newGate(s)
+	s.listener = s.gate.listen(listener, true)
 	if err := errors.Join(s.listenSSH(), s.listenPages()); err != nil {
 		if s.sshListener != nil {
 			err = errors.Join(err, s.sshListener.Close())
@@ -114,6 +117,7 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          quietLog(s.Log),
+		ConnContext:       connContext,
 	}
 	// Runners that wait for a job, and readers of a log, would hold up the end.
 	s.http.RegisterOnShutdown(s.CI.StopWaiting)

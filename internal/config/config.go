@@ -59,6 +59,10 @@ type Config struct {
 	LogLevel          slog.Level
 	ShutdownTimeout   time.Duration  // how long running requests may take to end
 	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
+
+	MaxConnections           int   // of all listeners; 0: half of the files that may be open
+	MaxConnectionsPerAddress int   // 0 is no limit
+	GitMemory                int64 // bytes that one git process may allocate; 0: git decides
 }
 
 // Load merges the defaults, the configuration file, the environment (in the

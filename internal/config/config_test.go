@@ -70,6 +70,8 @@ func TestDefaults(t *testing.T) {
 		LogFormat:        "auto",
 		LogLevel:         slog.LevelInfo,
 		ShutdownTimeout:  30 * time.Second,
+
+		MaxConnectionsPerAddress: 256,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -114,6 +116,10 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"log_level":          {"debug", "warn", "error"},
 		"shutdown_timeout":   {"1s", "2s", "3s"},
 		"trusted_proxies":    {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
+
+		"max_connections":             {"100", "200", "300"},
+		"max_connections_per_address": {"0", "10", "20"},
+		"git_memory":                  {"128MiB", "2GiB", "1TiB"},
 	}
 	for _, s := range settings() {
 		t.Run(s.key, func(t *testing.T) {

@@ -87,6 +87,33 @@ func parseCount(text string) (int, error) {
 	return n, nil
 }
 
+// parseLimit reads a number of which 0 means no limit.
+func parseLimit(text string) (int, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	return parseCount(text)
+}
+
+// parseSize reads a number of bytes with a unit; 0 is the default.
+func parseSize(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for unit, shift := range map[string]uint{"MiB": 20, "GiB": 30, "TiB": 40} {
+		if digits, ok := strings.CutSuffix(text, unit); ok {
+			n, err := strconv.ParseInt(digits, 10, 64)
+			if err == nil && n >= 1 && n <= 1<<(50-shift) && n<<shift >= minGitMemory {
+				return n << shift, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%q is not a size of at least 128MiB, such as 512MiB or 4GiB", text)
+}
+
+// minGitMemory is what git needs for small repositories.
+const minGitMemory = 128 << 20
+
 func parseExternalURL(text string) (string, error) {
 	if text == "" {
 		return "", nil

@@ -138,6 +138,15 @@ func settings() []setting {
 		{key: "trusted_proxies", defNote: "none", shape: list,
 			help:  "believe the X-Forwarded-* headers of these `addresses`, single or CIDR, with commas between",
 			field: at(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes)},
+		{key: "max_connections", defNote: "half of the open files limit (RLIMIT_NOFILE)",
+			help:  "accept at most this `number` of connections at a time, over all listeners; health probes are answered above it",
+			field: at(func(c *Config) *int { return &c.MaxConnections }, parseCount)},
+		{key: "max_connections_per_address", def: "256",
+			help:  "accept at most this `number` of connections at a time from one address (one /64 network for IPv6), 0 for no limit; trusted proxies have no limit",
+			field: at(func(c *Config) *int { return &c.MaxConnectionsPerAddress }, parseLimit)},
+		{key: "git_memory", defNote: "half of the memory, at least 1GiB",
+			help:  "let one git process allocate at most this `size`, such as 512MiB or 4GiB; memory-mapped packs do not count",
+			field: at(func(c *Config) *int64 { return &c.GitMemory }, parseSize)},
 	}
 }
 

@@ -151,7 +151,7 @@ func TestArchiveStopsWithItsClient(t *testing.T) {
 	r := newEngine(t, Limits{}).Repo(g.Path)
 	for _, format := range []ArchiveFormat{Tar, TarGz, TarBz2, Zip} {
 		err := r.Archive(t.Context(), &failing{10_000}, ArchiveOptions{Rev: "main", Format: format})
-		if !errors.Is(err, errGone) || len(r.engine.transfers) != 0 {
+		if !errors.Is(err, errGone) || r.engine.transfers.Held() != 0 {
 			t.Errorf("%s: %v", format, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

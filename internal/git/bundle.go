@@ -71,20 +71,21 @@ func (r Repo) bundled(ctx context.Context) ([]Ref, error) {
 
 // Unbundle takes all that is in a bundle into a repository that has no branches
 // yet, checked as a push is: all of it, or nothing. It returns ErrBundle for a
-// file that is none, that lacks something, or that holds what can not be taken.
-func (r Repo) Unbundle(ctx context.Context, in io.Reader) error {
+// file that is none, that lacks something, or that holds what can not be taken,
+// such as an object of more than maxObject bytes; 0 is no limit.
+func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	changes, err := readBundle(buffered)
 	if err != nil {
 		return err
 	}
-	p := &receiver{repo: r, out: &lockedWriter{w: io.Discard}, request: &request{changes: changes, capabilities: map[string]bool{"atomic": true}}}
+	p := &receiver{repo: r, o: PushOptions{MaxObject: maxObject}, out: &lockedWriter{w: io.Discard}, request: &request{changes: changes, capabilities: map[string]bool{"atomic": true}}}
 	push, err := p.receive(ctx, buffered)
 	failure, own := errors.AsType[*Error](err)
 	switch {
 	case own && failure.Exit > 0 && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrBundle, err)
-	case errors.Is(err, errPacket), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, errPacket), errors.Is(err, errPack), errors.Is(err, ErrTooLarge), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %w", ErrBundle, err)
 	case err != nil:
 		return fmt.Errorf("unbundle: %w", err)

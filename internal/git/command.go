@@ -13,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"svc/internal/errs"
+	"svc/internal/limit"
 )
 
 // work is what a process is for; it decides which others it is counted with
@@ -97,7 +100,7 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 	if err != nil {
 		return fmt.Errorf("git %s: %w", c.name(), err)
 	}
-	if err := start(cmd); err != nil {
+	if err := r.engine.start(cmd); err != nil {
 		return fmt.Errorf("git %s: %w", c.name(), err)
 	}
 	readErr := read(out)
@@ -119,31 +122,24 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 	return outcome(c, waitErr, said)
 }
 
-// admit waits for a place among the processes of the work.
+// admit waits for a slot among the processes of the work. It returns errs.Busy,
+// which is ErrBusy as well, when there is none in time.
 func (e *Engine) admit(ctx context.Context, w work) (release func(), err error) {
-	places := e.commands
 	switch w {
 	case transfer:
-		places = e.transfers
+		return acquire(ctx, e.transfers)
 	case upkeep:
 		return func() {}, nil
 	}
-	release = func() { <-places }
-	select {
-	case places <- struct{}{}:
-		return release, nil
-	default:
+	return acquire(ctx, e.commands)
+}
+
+func acquire(ctx context.Context, s *limit.Share) (release func(), err error) {
+	release, err = s.Acquire(ctx)
+	if busy, ok := errors.AsType[*errs.Error](err); ok {
+		err = busy.Because(ErrBusy)
 	}
-	patience := time.NewTimer(e.limits.Wait)
-	defer patience.Stop()
-	select {
-	case places <- struct{}{}:
-		return release, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-patience.C:
-		return nil, ErrBusy
-	}
+	return release, err
 }
 
 func (e *Engine) timeOf(w work) time.Duration {
@@ -178,8 +174,13 @@ func (r Repo) prepare(ctx context.Context, args, env []string) *exec.Cmd {
 	return cmd
 }
 
-func start(cmd *exec.Cmd) error {
+// start starts a process and limits its memory. Processes that it starts have
+// the same limit each.
+func (e *Engine) start(cmd *exec.Cmd) error {
 	err := cmd.Start()
+	if err == nil {
+		limitMemory(cmd.Process.Pid, e.limits.Memory)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s", ErrNoRepository, cmd.Dir) // the program is there: New found it
 	}

@@ -8,13 +8,18 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"svc/internal/limit"
 )
 
 // Limits bounds what an Engine uses. A field that is zero takes the value
 // that is named beside it.
 type Limits struct {
-	Commands  int // git processes at once that answer a request: 4 for each core, at least 8
-	Transfers int // git processes at once that move a pack or an archive, as long as a client takes: 64
+	// How many processes of each kind run at once. A quarter of each is kept
+	// for users who have signed in; one user can hold half, and one address
+	// that has not signed in a quarter.
+	Commands  int // git processes that answer a request: 4 for each core, at least 8
+	Transfers int // git processes that move a pack or an archive: 64
 	Readers   int // long-lived processes that read objects, over all repositories: 32
 
 	Wait     time.Duration // how long a call waits for a process to be allowed: 30 s
@@ -22,6 +27,10 @@ type Limits struct {
 	Write    time.Duration // the time of a process that writes: 2 min
 	Transfer time.Duration // the time of a process that moves a pack or an archive: 2 h
 	Idle     time.Duration // how long a reader is kept that nobody uses: 1 min
+
+	// Memory is the most bytes that one process may allocate. Files that it maps
+	// to read do not count. Half of the machine's memory, at least 1 GiB.
+	Memory int64
 
 	Cache     int64 // bytes of the caches: 64 MiB
 	CacheBlob int64 // the largest blob that is cached, in bytes: 256 KiB
@@ -40,6 +49,7 @@ func (l Limits) filled() Limits {
 		Write:     cmp.Or(l.Write, 2*time.Minute),
 		Transfer:  cmp.Or(l.Transfer, 2*time.Hour),
 		Idle:      cmp.Or(l.Idle, time.Minute),
+		Memory:    cmp.Or(l.Memory, max(1<<30, machineMemory()/2)),
 		Cache:     cmp.Or(l.Cache, 64<<20),
 		CacheBlob: cmp.Or(l.CacheBlob, 256<<10),
 		Spool:     cmp.Or(l.Spool, 4<<30),
@@ -62,8 +72,8 @@ type Engine struct {
 	limits    Limits
 	program   string
 	env       []string
-	commands  chan struct{}
-	transfers chan struct{}
+	commands  *limit.Share
+	transfers *limit.Share
 	upkeep    chan struct{} // holds the one who does housekeeping
 	readers   *readerPool
 	cache     *cache
@@ -91,16 +101,24 @@ func New(d Deps) (*Engine, error) {
 		limits:    limits,
 		program:   program,
 		env:       environment(),
-		commands:  make(chan struct{}, limits.Commands),
-		transfers: make(chan struct{}, limits.Transfers),
+		commands:  newShare("git commands", limits.Commands, limits.Wait),
+		transfers: newShare("git transfers", limits.Transfers, limits.Wait),
 		upkeep:    make(chan struct{}, 1),
 		cache:     newCache(limits.Cache),
 		spool:     spool,
 		uses:      newUses(),
 		languages: sync.OnceValue(newLanguageIndex),
 	}
-	e.readers = newReaderPool(limits.Readers, limits.Idle, e.startReader)
+	e.readers = newReaderPool(newShare("reads of repositories", limits.Readers, limits.Wait), limits.Readers, limits.Idle, e.startReader)
 	return e, nil
+}
+
+// newShare makes the slots of one kind of process. Many calls of one caller may
+// wait: a pipeline with hundreds of jobs clones as one user.
+func newShare(name string, total int, wait time.Duration) *limit.Share {
+	return limit.NewShare(name, limit.ShareLimits{
+		Total: total, Reserve: total / 4, PerUser: max(1, total/2), PerAddress: max(1, total/4), Queue: 1024, Wait: wait,
+	})
 }
 
 // Close ends the processes that wait for work. Calls that are under way end

@@ -2,6 +2,7 @@ package git
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -35,6 +36,9 @@ func settings() []setting {
 		{"core.bigFileThreshold", "32m"},
 		{"core.quotePath", "false"},
 		{"pack.windowMemory", "128m"},
+		{"pack.deltaCacheSize", "64m"},
+		{"core.deltaBaseCacheLimit", "96m"},
+		{"pack.threads", strconv.Itoa(min(4, runtime.NumCPU()))},
 		{"pack.writeReverseIndex", "true"},
 		{"repack.writeBitmaps", "true"},
 		// Housekeeping is done by need, never by the way.

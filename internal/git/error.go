@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ var (
 	ErrExists       = errors.New("it exists already")
 	ErrConflict     = errors.New("it changed meanwhile")
 	ErrTooLarge     = errors.New("too large")
+	ErrMemory       = fmt.Errorf("%w: git ran out of memory", ErrTooLarge)
 	ErrBusy         = errors.New("too many git processes")
 	ErrTimeout      = errors.New("git took too long")
 	ErrKilled       = errors.New("git was killed")
@@ -50,6 +52,8 @@ var clues = []struct {
 	text string
 	kind error
 }{
+	{"ut of memory", ErrMemory},
+	{"Cannot allocate memory", ErrMemory},
 	{"is corrupt", ErrCorrupt},
 	{"corrupt loose object", ErrCorrupt},
 	{"inflate: ", ErrCorrupt},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 )
 
@@ -15,6 +16,9 @@ type feed struct {
 	file *os.File // what the process reads
 	// ended is closed when the input is over, or can not be read any more.
 	ended chan struct{}
+
+	mu      sync.Mutex
+	refused error
 }
 
 // maxDrain bounds what is read from a client after the process has ended. A
@@ -22,6 +26,15 @@ type feed struct {
 const maxDrain = 256 << 20
 
 func newFeed(in io.Reader) (*feed, error) {
+	return newFilteredFeed(in, func(out io.Writer) error {
+		_, err := io.CopyBuffer(out, onlyReader{in}, make([]byte, 64<<10))
+		return err
+	})
+}
+
+// newFilteredFeed makes a feed whose words are passed on by a function. When that
+// fails the process gets no more, and refusal tells why.
+func newFilteredFeed(in io.Reader, pass func(io.Writer) error) (*feed, error) {
 	file, pipe, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start git: %w", err)
@@ -29,13 +42,26 @@ func newFeed(in io.Reader) (*feed, error) {
 	f := &feed{file: file, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
-		_, err := io.CopyBuffer(onlyWriter{pipe}, onlyReader{in}, make([]byte, 64<<10))
+		err := pass(onlyWriter{pipe})
+		if err != nil && !errors.Is(err, syscall.EPIPE) {
+			f.mu.Lock()
+			f.refused = err
+			f.mu.Unlock()
+		}
 		pipe.Close()
-		if errors.Is(err, syscall.EPIPE) {
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, errPack) || errors.Is(err, ErrTooLarge) {
 			_, _ = io.Copy(io.Discard, io.LimitReader(in, maxDrain)) // the client learns why from the answer
 		}
 	}()
 	return f, nil
+}
+
+// refusal is why the process did not get all, if that is known. A process that
+// ends because of it ends after it is known.
+func (f *feed) refusal() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused
 }
 
 // stop is called when the process has ended.

@@ -164,9 +164,10 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 	}
 	err = r.engine.spool.serve(ctx, r.scope(), r.scope()+"\x00"+key, out, func(ctx context.Context, w io.Writer) error {
 		p := &wholePackets{w: w}
-		return errors.Join(process(ctx, p), p.end())
+		return errors.Join(r.runUpload(ctx, bytes.NewReader(q.raw), p, o), p.end())
 	})
-	if err != nil && ctx.Err() == nil {
+	// Where there was no slot nothing was sent, and the caller can still say so.
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
 		// The process may have died without a word, perhaps of another client's
 		// making. Where out is what failed, nobody reads this.
 		_, _ = band{out, 3}.Write([]byte("the pack could not be made\n"))

@@ -115,7 +115,7 @@ func TestWalkIsLeft(t *testing.T) {
 		cancel()
 		last = err
 	}
-	if !errors.Is(last, context.Canceled) || len(r.engine.commands) != 0 {
+	if !errors.Is(last, context.Canceled) || r.engine.commands.Held() != 0 {
 		t.Error(last)
 	}
 	all := 0

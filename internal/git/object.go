@@ -158,12 +158,14 @@ func (r Repo) stream(ctx context.Context, c command) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
 		defer cancel()
-		err := r.run(ctx, c, func(p io.Reader) error {
-			_, err := io.CopyBuffer(onlyWriter{in}, p, make([]byte, 64<<10))
-			if errors.Is(err, io.ErrClosedPipe) {
-				return errEnough // the reader was closed
-			}
-			return err
+		err := r.engine.spool.serve(ctx, r.scope(), "", in, func(ctx context.Context, w io.Writer) error {
+			return r.run(ctx, c, func(p io.Reader) error {
+				_, err := io.CopyBuffer(onlyWriter{w}, p, make([]byte, 64<<10))
+				if errors.Is(err, io.ErrClosedPipe) {
+					return errEnough // the reader was closed
+				}
+				return err
+			})
 		})
 		in.CloseWithError(err)
 	}()

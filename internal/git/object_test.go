@@ -152,7 +152,7 @@ func TestOpenIsLeftHalfRead(t *testing.T) {
 			t.Errorf("after the end of the context: %v", err)
 		}
 	}
-	waittest.For(t, "the processes are gone", func() bool { return len(r.engine.transfers) == 0 })
+	waittest.For(t, "the processes are gone", func() bool { return r.engine.transfers.Held() == 0 })
 }
 
 // One repository never sees what only another has, though they share a cache.
@@ -201,7 +201,7 @@ func TestReaderIsReplaced(t *testing.T) {
 	if o, err := r.Object(t.Context(), ids[1]); err != nil || string(o.Content) != "2" {
 		t.Fatal(err)
 	}
-	if len(pool.resting) != 1 || pool.resting[0].cmd.Process.Pid == old || len(pool.places) != 0 {
+	if len(pool.resting) != 1 || pool.resting[0].cmd.Process.Pid == old || pool.share.Held() != 0 {
 		t.Error("it was not replaced")
 	}
 }
@@ -402,7 +402,7 @@ func TestReadOfAnotherType(t *testing.T) {
 			}
 		}
 	}
-	if n := len(r.engine.readers.places); n != 0 {
+	if n := r.engine.readers.share.Held(); n != 0 {
 		t.Errorf("%d readers are in use", n)
 	}
 }

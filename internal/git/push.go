@@ -42,6 +42,9 @@ func (p *Push) Say(format string, args ...any) {
 type PushOptions struct {
 	ServeOptions
 	MaxSize int64 // bytes of the pack; 0 is no limit
+	// MaxObject is the most bytes of one object; 0 is no limit. It is checked
+	// before git sees the object.
+	MaxObject int64
 	// Check is asked before anything becomes visible. It sets Refused in the
 	// changes that may not be; an error refuses all of them and is returned
 	// by ReceivePack, its text is not shown.

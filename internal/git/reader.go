@@ -24,6 +24,8 @@ type reader struct {
 	spent bool // it has answered before
 	since time.Time
 	epoch int // of the pool when it was started
+	// release gives back the slot of its holder.
+	release func()
 }
 
 // errBroken marks a reader whose answer could not be read to its end; it is
@@ -43,7 +45,7 @@ func (e *Engine) startReader(r Repo) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := start(cmd); err != nil {
+	if err := e.start(cmd); err != nil {
 		return nil, err
 	}
 	p.in, p.out = in, bufio.NewReaderSize(out, 32<<10)
@@ -126,7 +128,7 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 	pool := r.engine.readers
 	defer r.engine.uses.begin(r.dirs())()
 	for {
-		p, err := pool.take(ctx, r, r.engine.limits.Wait)
+		p, err := pool.take(ctx, r)
 		if err != nil {
 			return fmt.Errorf("read objects: %w", err)
 		}

@@ -4,15 +4,17 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"svc/internal/limit"
 )
 
 // readerPool holds the readers of all repositories, at most as many as it has
 // places. One that is idle gives way to one that is needed.
 type readerPool struct {
-	start  func(Repo) (*reader, error)
-	places chan struct{} // one for each reader in use
-	most   int
-	idle   time.Duration
+	start func(Repo) (*reader, error)
+	share *limit.Share // one slot for each reader in use
+	most  int
+	idle  time.Duration
 
 	mu      sync.Mutex
 	resting []*reader // the one that rests longest first
@@ -22,33 +24,22 @@ type readerPool struct {
 	sweep   *time.Timer
 }
 
-func newReaderPool(most int, idle time.Duration, start func(Repo) (*reader, error)) *readerPool {
-	return &readerPool{start: start, places: make(chan struct{}, most), most: most, idle: idle}
+func newReaderPool(share *limit.Share, most int, idle time.Duration, start func(Repo) (*reader, error)) *readerPool {
+	return &readerPool{start: start, share: share, most: most, idle: idle}
 }
 
 // take gives a reader of r to its caller alone, who gives or drops it.
-func (p *readerPool) take(ctx context.Context, r Repo, wait time.Duration) (*reader, error) {
-	if err := ctx.Err(); err != nil {
+func (p *readerPool) take(ctx context.Context, r Repo) (*reader, error) {
+	release, err := acquire(ctx, p.share)
+	if err != nil {
 		return nil, err
-	}
-	select {
-	case p.places <- struct{}{}:
-	default:
-		patience := time.NewTimer(wait)
-		defer patience.Stop()
-		select {
-		case p.places <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-patience.C:
-			return nil, ErrBusy
-		}
 	}
 	found, over := p.claim(r.scope())
 	if over != nil {
 		over.end()
 	}
 	if found != nil {
+		found.release = release
 		return found, nil
 	}
 	p.mu.Lock()
@@ -56,10 +47,10 @@ func (p *readerPool) take(ctx context.Context, r Repo, wait time.Duration) (*rea
 	p.mu.Unlock()
 	started, err := p.start(r)
 	if err != nil {
-		p.leave()
+		p.leave(release)
 		return nil, err
 	}
-	started.epoch = epoch
+	started.epoch, started.release = epoch, release
 	return started, nil
 }
 
@@ -84,15 +75,16 @@ func (p *readerPool) claim(scope string) (found, over *reader) {
 	return nil, over
 }
 
-func (p *readerPool) leave() {
+func (p *readerPool) leave(release func()) {
 	p.mu.Lock()
 	p.inUse--
 	p.mu.Unlock()
-	<-p.places
+	release()
 }
 
 // give returns a reader that has answered all it was asked.
 func (p *readerPool) give(r *reader) {
+	release := r.release // the next holder may have the reader before the slot is free
 	p.mu.Lock()
 	r.spent, r.since = true, time.Now()
 	// Whether it was this reader's repository that was forgotten meanwhile is
@@ -106,7 +98,7 @@ func (p *readerPool) give(r *reader) {
 	}
 	p.inUse--
 	p.mu.Unlock()
-	<-p.places
+	release()
 	if over {
 		r.end()
 	}
@@ -115,7 +107,7 @@ func (p *readerPool) give(r *reader) {
 // drop ends a reader that can not be trusted and gives what it said last.
 func (p *readerPool) drop(r *reader) string {
 	said := r.end()
-	p.leave()
+	p.leave(r.release)
 	return said
 }
 

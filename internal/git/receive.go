@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"svc/internal/errs"
 )
 
 // ReceivePack receives a push. Over SSH it is the whole conversation; with
@@ -67,6 +69,9 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	p.push.Repo = q.view()
 	if p.request.sendsPack() {
 		if err := p.unpack(ctx, q, in); err != nil {
+			if p.o.Stateless && errors.Is(err, ErrBusy) {
+				return p.push, err // nothing was sent: the caller can answer with a status
+			}
 			p.refuseAll("unpacker error")
 			return p.push, errors.Join(err, p.report(p.unpackFailure(err)))
 		}
@@ -109,12 +114,12 @@ func (p *receiver) checkChanges() {
 // decide checks that the new history is whole and asks the feature.
 func (p *receiver) decide(ctx context.Context, q *quarantine) error {
 	if err := p.connected(ctx, q); err != nil {
-		p.refuseAll("internal error")
+		p.refuseAll(reason(err, "internal error"))
 		return err
 	}
 	if p.o.Check != nil && len(p.accepted()) > 0 {
 		if err := p.o.Check(ctx, p.push); err != nil {
-			p.refuseAll("internal error")
+			p.refuseAll(reason(err, "internal error"))
 			return err
 		}
 	}
@@ -163,7 +168,7 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 	if err == nil {
 		return nil
 	}
-	why := "failed to update ref"
+	why := reason(err, "failed to update ref")
 	var conflict *RefConflict
 	if errors.As(err, &conflict) {
 		for _, c := range changes {
@@ -187,6 +192,15 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 		return nil
 	}
 	return err
+}
+
+// reason is what the client is told of an error: its text when that is meant for
+// callers, such as that the server is busy.
+func reason(err error, otherwise string) string {
+	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.KindUnavailable && refused.Text != "" {
+		return refused.Text
+	}
+	return otherwise
 }
 
 func (p *receiver) accepted() []*RefChange {

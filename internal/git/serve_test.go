@@ -220,7 +220,7 @@ func (s *server) clean() {
 		s.t.Errorf("left behind: %v %v", left, err)
 	}
 	s.bare.Git("fsck", "--strict", "--no-dangling")
-	if n := len(s.repo.engine.transfers) + len(s.repo.engine.commands); n != 0 {
+	if n := s.repo.engine.transfers.Held() + s.repo.engine.commands.Held(); n != 0 {
 		s.t.Errorf("%d processes are left", n)
 	}
 }

@@ -10,12 +10,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"svc/internal/limit"
 )
 
 // spool makes what is costly to make once for all who want the same: packs and
 // archives. It is written to disk, and its readers follow while it grows, each
 // at its own pace; what is complete is kept for a while for those who come
-// later.
+// later. What one client alone wants goes through it as well: the process that
+// makes it ends as soon as it can, however slowly the client reads.
 //
 // The bytes on disk are bounded. What has no reader goes first, the one that
 // was not used for longest. When that is not enough, what outgrows the space
@@ -45,11 +48,13 @@ type spooled struct {
 	size    int64      // bytes written
 	held    int64      // bytes of the budget
 	readers map[*spoolReader]bool
-	cancel  context.CancelFunc // ends who makes it
-	done    bool
-	err     error
-	changed chan struct{} // closed at the next change
-	used    time.Time
+	// anonymous says that the caller who started it had not signed in.
+	anonymous bool
+	cancel    context.CancelFunc // ends who makes it
+	done      bool
+	err       error
+	changed   chan struct{} // closed at the next change
+	used      time.Time
 }
 
 // spoolReader is someone who follows.
@@ -84,7 +89,7 @@ func newSpool(dir string, budget int64, age time.Duration) (*spool, error) {
 }
 
 // serve writes to w what produce writes, which is called once for all who ask
-// for the same key at a time. When the spool has no room, produce writes to w
+// for the same key at a time; an empty key is shared with nobody. When the spool has no room, produce writes to w
 // alone. Where w fails or ctx ends, the others are served on; produce ends with
 // its last reader. An error of produce is that of all.
 //
@@ -93,7 +98,7 @@ func (s *spool) serve(ctx context.Context, scope, key string, w io.Writer, produ
 	if s == nil {
 		return produce(ctx, w)
 	}
-	item, reader, isNew := s.join(scope, key)
+	item, reader, isNew := s.join(scope, key, limit.CallerOf(ctx).Anonymous())
 	if item == nil {
 		return produce(ctx, w)
 	}
@@ -112,22 +117,26 @@ func (s *spool) serve(ctx context.Context, scope, key string, w io.Writer, produ
 }
 
 // join finds what is there under the key, or makes room for it. It gives
-// nothing when there is no room.
-func (s *spool) join(scope, key string) (item *spooled, r *spoolReader, isNew bool) {
+// nothing when there is no room. A caller who has signed in does not wait
+// together with one who has not for a process to be started: the former can
+// have slots that the latter cannot.
+func (s *spool) join(scope, key string, anonymous bool) (item *spooled, r *spoolReader, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	r = &spoolReader{moved: now}
-	if item, ok := s.items[key]; ok {
+	if item, ok := s.items[key]; ok && (anonymous || !item.anonymous || item.size > 0 || item.done) {
 		item.readers[r], item.used = true, now
 		return item, r, false
 	}
 	item = &spooled{spool: s, key: key, scope: scope, segment: min(16<<20, max(s.budget/64, 4096)), changed: make(chan struct{}),
-		readers: map[*spoolReader]bool{r: true}, cancel: func() {}, used: now}
+		readers: map[*spoolReader]bool{r: true}, anonymous: anonymous, cancel: func() {}, used: now}
 	if !s.room(item.segment) || item.extend() != nil {
 		return nil, nil, false
 	}
-	s.items[key] = item
+	if key != "" {
+		s.items[key] = item
+	}
 	return item, r, true
 }
 
@@ -365,14 +374,16 @@ func (i *spooled) copyTo(ctx context.Context, w io.Writer, r *spoolReader) error
 }
 
 // next reads on, and waits for more when there is none. What was passed on
-// before is flushed by then.
+// before is flushed by then; before that, the caller can still answer otherwise.
 func (i *spooled) next(ctx context.Context, r *spoolReader, buf []byte, w io.Writer) (int, error) {
 	s := i.spool
 	s.mu.Lock()
 	for r.at == i.size && !i.done {
 		changed := i.changed
 		s.mu.Unlock()
-		flush(w)
+		if r.at > 0 {
+			flush(w)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():

@@ -29,6 +29,9 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	if string(head[:4]) != "PACK" {
 		return fmt.Errorf("read pack: %w: it starts with %q", errPacket, head[:4])
 	}
+	if p.o.Flows != nil {
+		p.o.Flows()
+	}
 	args := []string{"unpack-objects", "-q", "--strict=" + leniency}
 	if binary.BigEndian.Uint32(head[8:]) >= unpackLimit {
 		args = []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + leniency}
@@ -36,7 +39,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	if p.o.MaxSize > 0 {
 		args = append(args, "--max-input-size="+strconv.FormatInt(p.o.MaxSize, 10))
 	}
-	f, err := newFeed(buffered)
+	f, err := p.feed(buffered)
 	if err != nil {
 		return err
 	}
@@ -45,6 +48,9 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		return err
 	})
 	f.stop()
+	if refused := f.refusal(); err != nil && refused != nil && ctx.Err() == nil {
+		err = refused
+	}
 	if p.o.Stateless {
 		select { // the client reads the answer when it has sent all
 		case <-f.ended:
@@ -54,12 +60,25 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	return err
 }
 
+// feed passes the pack on to git, as far as its objects are not too large.
+func (p *receiver) feed(in *bufio.Reader) (*feed, error) {
+	if p.o.MaxObject <= 0 {
+		return newFeed(in)
+	}
+	return newFilteredFeed(in, func(out io.Writer) error { return copyPack(out, in, p.o.MaxObject) })
+}
+
 // unpackFailure says in a line why a pack was not taken, and shows what git
 // said in the user's terminal.
 func (p *receiver) unpackFailure(err error) string {
 	var failure *Error
-	if !errors.As(err, &failure) {
-		return "the pack could not be read"
+	switch {
+	case errors.Is(err, errObjectSize):
+		return fmt.Sprintf("object exceeds the maximum size of %d bytes", p.o.MaxObject)
+	case errors.Is(err, errPack):
+		return shorten(err.Error())
+	case !errors.As(err, &failure):
+		return reason(err, "the pack could not be read")
 	}
 	for line := range strings.Lines(failure.Stderr) {
 		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
@@ -67,6 +86,8 @@ func (p *receiver) unpackFailure(err error) string {
 		}
 	}
 	switch {
+	case errors.Is(err, ErrMemory):
+		return "object exceeds the memory that git may use"
 	case errors.Is(err, ErrTooLarge):
 		return fmt.Sprintf("pack exceeds maximum allowed size of %d bytes", p.o.MaxSize)
 	case errors.Is(err, ErrTimeout):

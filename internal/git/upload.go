@@ -17,6 +17,9 @@ type ServeOptions struct {
 	Stateless bool
 	// Hide holds the beginnings of refs that clients do not see.
 	Hide []string
+	// Flows, if it is set, is called when the pack of a push has begun: a client
+	// computes before it, and sends it without pauses.
+	Flows func()
 }
 
 // protocolText is what git's own server side accepts from HTTP.
@@ -76,6 +79,13 @@ func (r Repo) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o Ser
 }
 
 func (r Repo) upload(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions, more ...string) error {
+	return r.engine.spool.serve(ctx, r.scope(), "", out, func(ctx context.Context, out io.Writer) error {
+		return r.runUpload(ctx, in, out, o, more...)
+	})
+}
+
+// runUpload runs upload-pack at the pace of out.
+func (r Repo) runUpload(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions, more ...string) error {
 	var args []string
 	for _, prefix := range o.Hide {
 		if !wellFormed(strings.TrimSuffix(prefix, "/")) {

@@ -36,7 +36,9 @@ func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) er
 		request = appendPacket(request, "argument "+arg+"\n")
 	}
 	c := command{work: transfer, args: []string{"upload-archive", r.path}, in: bytes.NewReader(appendFlush(request))}
-	return r.run(ctx, c, func(p io.Reader) error { return copyFlushed(out, p) })
+	return r.engine.spool.serve(ctx, r.scope(), "", out, func(ctx context.Context, out io.Writer) error {
+		return r.run(ctx, c, func(p io.Reader) error { return copyFlushed(out, p) })
+	})
 }
 
 // errArgument is what a client may not ask for.

@@ -25,6 +25,7 @@ type Deps struct {
 	Repos    *repo.Service
 	Jobs     Jobs
 	Name     string // of the service
+	TempDir  string // for requests that are too long for memory
 	Log      *slog.Logger
 	// Count is told of each request for a service of git ("git-upload-pack")
 	// and what became of it: "ok", "refused", "failed", or "gone" when the
@@ -163,7 +164,6 @@ func (x *exchange) infoRefs() {
 	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-advertisement")
 	noCache(x.w.Header())
 	out := x.answer()
-	defer out.end()
 	held := &holdingWriter{to: out} // until it is long or whole, an error can still be told
 	if err := c.advertise(x.r.Context(), held, x.options()); err != nil {
 		x.failed(out, err)
@@ -201,15 +201,28 @@ func (x *exchange) rpc() {
 		x.refuse(err)
 		return
 	}
+	var from io.Reader = in
+	if x.service == uploadPack {
+		// The request is short. It is read before git is started, which would
+		// wait for a client that does not send it.
+		asked, err := x.readAll(in)
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		defer asked.Close()
+		from = asked
+	}
 	// Git may answer before it has read everything.
 	_ = http.NewResponseController(x.w).EnableFullDuplex() // where that is not possible nothing is lost but some early lines
 	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-result")
 	noCache(x.w.Header())
 	out := x.answer()
 	out.unless = &in.over
-	err = c.serve(x.r.Context(), in, out, x.options())
+	options := x.options()
+	options.Flows = in.flows
+	err = c.serve(x.r.Context(), from, out, options)
 	in.end()
-	out.end()
 	if over := in.over.Load(); over != nil && !out.wrote {
 		x.refuse(over)
 		return

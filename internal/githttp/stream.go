@@ -1,9 +1,13 @@
 package githttp
 
 import (
+	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,9 +17,8 @@ import (
 )
 
 const (
-	// patience is how long a client may neither send nor take anything. A
-	// client that searches a large repository for what to send is silent for
-	// minutes.
+	// patience is how long a client that pushes may be silent before its pack
+	// begins: it may search a large repository for what to send.
 	patience = 10 * time.Minute
 	// farewell is how long we wait for the rest of a request that nobody
 	// needs any more.
@@ -34,25 +37,43 @@ const (
 
 // requestBody is what the client sends, unpacked and bounded.
 type requestBody struct {
-	control *http.ResponseController
-	from    io.Reader // as it comes
-	read    io.Reader // as it is meant
-	zipped  bool
-	most    int64 // of plain bytes; 0 is no limit
+	from   io.Reader // as it comes
+	read   io.Reader // as it is meant
+	zipped bool
+	most   int64 // of plain bytes; 0 is no limit
 
 	came, gave int64
 	// The body may be read by another goroutine until it is over, even after
 	// the answer is.
 	over  atomic.Pointer[errs.Error] // why it was cut off
 	ended atomic.Bool                // nothing is to come
-	left  atomic.Bool                // nobody waits for what is to come
 }
+
+// patient is the body of a server that cuts off clients which are silent.
+type patient interface {
+	// SetPatience changes how long the client may be silent; 0 is the usual
+	// time.
+	SetPatience(d time.Duration)
+}
+
+// wait changes how long the client may be silent.
+func (b *requestBody) wait(d time.Duration) {
+	if p, ok := b.from.(patient); ok {
+		p.SetPatience(d)
+	}
+}
+
+// flows is called when the client has begun to send its pack, in which it makes
+// no pauses.
+func (b *requestBody) flows() { b.wait(0) }
 
 // body gives the request's body. Invalid when it can not be read.
 func (x *exchange) body() (*requestBody, error) {
-	b := &requestBody{control: http.NewResponseController(x.w), from: x.r.Body}
+	b := &requestBody{from: x.r.Body}
 	if x.service == uploadPack {
 		b.most = maxAsk
+	} else {
+		b.wait(patience)
 	}
 	switch strings.ToLower(x.r.Header.Get("Content-Encoding")) {
 	case "", "identity":
@@ -88,41 +109,95 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return 0, b.over.Load()
 }
 
-// end reads the rest of a request that git does not need, if it is short and
-// comes soon: else the connection can not be used again. It is done here
-// because the server does not expect the end of a request after its answer.
-func (b *requestBody) end() {
-	b.left.Store(true)
-	if b.ended.Load() {
-		return
+// maxInMemory is how much of a request for objects is held in memory. The rest
+// goes to a file.
+const maxInMemory = 64 << 10
+
+// readAll reads the whole body. TooLarge when it is over its limit; Invalid when
+// it cannot be read.
+func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
+	var head bytes.Buffer
+	n, err := head.ReadFrom(io.LimitReader(b, maxInMemory))
+	if err != nil {
+		return nil, unreadable(err)
 	}
-	_ = b.control.SetReadDeadline(time.Now().Add(farewell)) // without it the connection ends later
-	_, _ = io.CopyN(io.Discard, b.from, maxRest)
+	if n < maxInMemory {
+		return io.NopCloser(&head), nil
+	}
+	f, err := os.CreateTemp(x.TempDir, "fetch-*")
+	if err != nil {
+		return nil, fmt.Errorf("hold a request: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil { // it goes with its last reader
+		return nil, errors.Join(fmt.Errorf("hold a request: %w", err), f.Close())
+	}
+	rest := &keptError{r: b}
+	if _, err := io.Copy(f, rest); err != nil {
+		if rest.err != nil {
+			err = unreadable(rest.err)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, errors.Join(fmt.Errorf("hold a request: %w", err), f.Close())
+	}
+	return &longRequest{io.MultiReader(&head, f), f}, nil
 }
 
-// incoming is the body as it comes: whoever is silent for too long is cut off.
-type incoming struct{ *requestBody }
+// keptError is a reader that remembers why it could not read.
+type keptError struct {
+	r   io.Reader
+	err error
+}
 
 // Read implements io.Reader.
-func (i incoming) Read(p []byte) (int, error) {
-	if !i.left.Load() {
-		_ = i.control.SetReadDeadline(time.Now().Add(patience))
-	}
-	n, err := i.from.Read(p)
-	i.came += int64(n)
-	if err != nil {
-		i.ended.Store(true)
-		if !i.left.Load() {
-			// From now on silence is no fault: the server only watches
-			// whether the client is still there.
-			_ = i.control.SetReadDeadline(time.Time{})
-		}
+func (k *keptError) Read(p []byte) (int, error) {
+	n, err := k.r.Read(p)
+	if err != nil && err != io.EOF {
+		k.err = err
 	}
 	return n, err
 }
 
-// answerWriter is the way to the client. One that takes nothing for too long
-// is cut off.
+// longRequest is a request of which a part is in a file.
+type longRequest struct {
+	io.Reader
+	io.Closer
+}
+
+// unreadable is what a client is told whose request broke off.
+func unreadable(err error) error {
+	if errs.KindOf(err) != 0 {
+		return err
+	}
+	return errs.Invalid("The request could not be read to its end.").Because(err)
+}
+
+// end reads the rest of a request that git does not need, if it is short and
+// comes soon: else the connection can not be used again. It is done here
+// because the server does not expect the end of a request after its answer.
+func (b *requestBody) end() {
+	if b.ended.Load() {
+		return
+	}
+	b.wait(farewell)
+	_, _ = io.CopyN(io.Discard, b.from, maxRest)
+}
+
+// incoming is the body as it comes.
+type incoming struct{ *requestBody }
+
+// Read implements io.Reader.
+func (i incoming) Read(p []byte) (int, error) {
+	n, err := i.from.Read(p)
+	i.came += int64(n)
+	if err != nil {
+		i.ended.Store(true)
+	}
+	return n, err
+}
+
+// answerWriter is the way to the client.
 type answerWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
@@ -145,7 +220,6 @@ func (a *answerWriter) Write(p []byte) (int, error) {
 	if !a.wrote && a.unless != nil && a.unless.Load() != nil {
 		return 0, a.unless.Load()
 	}
-	_ = a.control.SetWriteDeadline(time.Now().Add(patience))
 	a.wrote = true
 	n, err := a.to.Write(p)
 	a.broken = a.broken || err != nil
@@ -158,9 +232,6 @@ func (a *answerWriter) Flush() {
 	defer a.mu.Unlock()
 	_ = a.control.Flush() // a write tells what is wrong
 }
-
-// end leaves the connection as it was, for the next request.
-func (a *answerWriter) end() { _ = a.control.SetWriteDeadline(time.Time{}) }
 
 // holdingWriter holds back the first bytes, so that what fails at once is
 // answered with an error and not with half an answer.

@@ -316,7 +316,7 @@ func (s *Service) FillAnnex(ctx context.Context, a *Annex, branch string, bundle
 	if _, err := s.ensureAnnex(ctx, a); err != nil {
 		return err
 	}
-	if err := s.holdAnnex(ctx, a, func(r git.Repo) error { return fill(ctx, r, branch, bundle) }); err != nil {
+	if err := s.holdAnnex(ctx, a, func(r git.Repo) error { return s.fill(ctx, r, branch, bundle) }); err != nil {
 		return fmt.Errorf("fill annex %d: %w", a.ID, err)
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -327,8 +327,15 @@ func (s *Service) FillAnnex(ctx context.Context, a *Annex, branch string, bundle
 	})
 }
 
-func fill(ctx context.Context, r git.Repo, branch string, bundle io.Reader) error {
-	err := r.Unbundle(ctx, bundle)
+func (s *Service) fill(ctx context.Context, r git.Repo, branch string, bundle io.Reader) error {
+	_, object, err := s.pushLimits(ctx)
+	if err != nil {
+		return err
+	}
+	err = r.Unbundle(ctx, bundle, object)
+	if errors.Is(err, git.ErrTooLarge) {
+		return errs.Invalid("the repository cannot be read: an object exceeds the maximum size").Because(err)
+	}
 	if errors.Is(err, git.ErrBundle) {
 		return errs.Invalid("the repository can not be read: it is no whole git bundle").Because(err)
 	}

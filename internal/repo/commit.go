@@ -76,15 +76,18 @@ func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.
 	return p, d, err
 }
 
-// checkSize holds what comes by the API to the limit of a push.
+// checkSize holds what comes by the API to the limits of a push.
 func (s *Service) checkSize(ctx context.Context, actions []FileAction) error {
-	limit, err := s.pushLimit(ctx)
+	limit, object, err := s.pushLimits(ctx)
 	if err != nil {
 		return err
 	}
 	var size int64
 	for _, a := range actions {
 		size += int64(len(a.Content))
+		if object > 0 && int64(len(a.Content)) > object {
+			return errs.TooLarge("The file %.200q exceeds the maximum object size.", a.Path)
+		}
 	}
 	if limit > 0 && size > limit {
 		return errs.TooLarge("The files are larger than a push may be.")

@@ -157,8 +157,12 @@ func missing(err error, thing string) error {
 // passing answers for what may go better later.
 func passing(err error) error {
 	switch {
+	case errs.KindOf(err) != 0:
+		return err // it says itself what it is
 	case errors.Is(err, git.ErrBusy):
 		return errs.Unavailable("The server is busy with other repositories. Please try again.").Because(err)
+	case errors.Is(err, git.ErrMemory):
+		return errs.Unprocessable("An object of the repository is too large for this.").Because(err)
 	case errors.Is(err, git.ErrTimeout):
 		return errs.Unavailable("The repository took too long to answer.").Because(err)
 	}

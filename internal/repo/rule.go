@@ -58,10 +58,11 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 	return s.checkPushRule(ctx, by, p, push)
 }
 
-// pushLimit is the most bytes of one push; 0 is no limit.
-func (s *Service) pushLimit(ctx context.Context) (int64, error) {
+// pushLimits are the most bytes of one push and of one object in it; 0 is no
+// limit.
+func (s *Service) pushLimits(ctx context.Context) (push, object int64, err error) {
 	settings, err := s.Settings.Current(ctx)
-	return int64(settings.MaxPushMegabytes) << 20, err
+	return int64(settings.MaxPushMegabytes) << 20, int64(settings.MaxObjectMegabytes) << 20, err
 }
 
 // likeAnID finds names that could be taken for the id of a commit.

@@ -117,7 +117,7 @@ func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptio
 func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
 	o.Hide = hidden()
 	s := p.service
-	limit, err := s.pushLimit(ctx)
+	most, object, err := s.pushLimits(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,8 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 	var begun journal
 	_, err = p.repo.ReceivePack(ctx, in, out, git.PushOptions{
 		ServeOptions: o,
-		MaxSize:      limit,
+		MaxSize:      most,
+		MaxObject:    object,
 		Check: func(ctx context.Context, push *git.Push) error {
 			if err := p.to.check(ctx, push); err != nil || len(changesOf(push)) == 0 {
 				return err

@@ -62,8 +62,11 @@ type Settings struct {
 
 	// Repositories.
 	MaxPushMegabytes int // of one push; 0 is no limit
-	DiffMaxFiles     int // with their texts, in a comparison
-	DiffMaxLines     int // of all texts of a comparison
+	// MaxObjectMegabytes is the limit of one object of a push or an import; 0 is
+	// no limit.
+	MaxObjectMegabytes int
+	DiffMaxFiles       int // with their texts, in a comparison
+	DiffMaxLines       int // of all texts of a comparison
 
 	// Error tracking.
 	ErrorDays            int // how long an error is kept that comes no more; 0 is for ever
@@ -126,6 +129,7 @@ func Default() Settings {
 		MaxArtifactMegabytes:     1024,
 		ArtifactDays:             30,
 		MaxPagesMegabytes:        100,
+		MaxObjectMegabytes:       512,
 		DiffMaxFiles:             1000,
 		DiffMaxLines:             50_000,
 		ErrorDays:                90,
@@ -176,6 +180,7 @@ func (s *Settings) fields() []field {
 		{"pages_domain_verification_enabled", &s.PagesVerification, 0, 0},
 		{"allow_local_requests_from_web_hooks_and_services", &s.AllowLocalRequests, 0, 0},
 		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
+		{"receive_max_object_size", &s.MaxObjectMegabytes, 0, 1 << 20},
 		{"max_import_size", &s.MaxImportMegabytes, 0, 1 << 20},
 		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
 		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},

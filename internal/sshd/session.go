@@ -139,7 +139,33 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 		x.tell(ctx, err, c.service)
 		return err
 	}
-	return talk(ctx, x.channel, x.channel, git.ServeOptions{Protocol: x.protocol})
+	err = talk(ctx, x.channel, pacedWriter{x}, git.ServeOptions{Protocol: x.protocol})
+	if errs.Is(err, errs.KindUnavailable) { // git had no slot, so it has told nothing
+		x.tell(ctx, err, c.service)
+	}
+	return err
+}
+
+// pacedWriter ends the connection of a client that takes nothing for too long.
+// Messages that keep a connection alive are no progress of a transfer.
+type pacedWriter struct{ x *session }
+
+// pacedPart is how much a client must take within the time.
+const pacedPart = 32 << 10
+
+// Write implements io.Writer.
+func (w pacedWriter) Write(p []byte) (int, error) {
+	written := 0
+	for written < len(p) {
+		cut := time.AfterFunc(w.x.Limits.Stall, func() { _ = w.x.conn.net.Close() })
+		n, err := w.x.channel.Write(p[written:min(len(p), written+pacedPart)])
+		cut.Stop()
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }
 
 // talker is a conversation between git and a client.

@@ -32,6 +32,7 @@ type Limits struct {
 	Tries       int           // keys that a client may offer: 6
 	SignIn      time.Duration // time to sign in: 1 min
 	Idle        time.Duration // how long a connection may be silent: 10 min
+	Stall       time.Duration // how long a client may take nothing of what it asked for: 2 min
 }
 
 func (l Limits) filled() Limits {
@@ -43,6 +44,7 @@ func (l Limits) filled() Limits {
 		Tries:       cmp.Or(l.Tries, 6),
 		SignIn:      cmp.Or(l.SignIn, time.Minute),
 		Idle:        cmp.Or(l.Idle, 10*time.Minute),
+		Stall:       cmp.Or(l.Stall, 2*time.Minute),
 	}
 }
 

@@ -103,6 +103,7 @@ func settingSections(s *setting.Settings) []settingSection {
 		}},
 		{"Repositories", []settingItem{
 			{"receive_max_input_size", "Megabytes of a push", "0 is no limit.", &s.MaxPushMegabytes},
+			{"receive_max_object_size", "Maximum object size in a push (MB)", "0 means no limit.", &s.MaxObjectMegabytes},
 			{"max_import_size", "Megabytes of the file of an import", "0 is no limit.", &s.MaxImportMegabytes},
 			{"diff_max_files", "Files of a comparison that are shown with their texts", "", &s.DiffMaxFiles},
 			{"diff_max_lines", "Lines of a comparison", "", &s.DiffMaxLines},

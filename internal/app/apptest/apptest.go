@@ -109,6 +109,13 @@ func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, Start(t, src, opts...)) })
 }
 
+// EachWith is Each with a server whose parts of the outside world, such as the
+// limits of git, are replaced. Fields that every test server sets are not.
+func EachWith(t *testing.T, o app.Options, f func(t *testing.T, s *Server), opts ...Option) {
+	t.Helper()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, StartWith(t, src, o, opts...)) })
+}
+
 // EachMailed is Each with a mail server beside each server: a letter of one
 // is not taken for a letter of the other.
 func EachMailed(t *testing.T, f func(t *testing.T, s *Server, post *mailtest.Server)) {
@@ -121,6 +128,12 @@ func EachMailed(t *testing.T, f func(t *testing.T, s *Server, post *mailtest.Ser
 
 // Start starts a server on the database and stops it when the test ends.
 func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
+	t.Helper()
+	return StartWith(t, src, app.Options{}, opts...)
+}
+
+// StartWith is Start with replaced parts of the outside world.
+func StartWith(t testing.TB, src dbtest.Source, o app.Options, opts ...Option) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	cfg := config.Config{
@@ -138,14 +151,13 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 		}
 	}
 	s := &Server{Clock: &Clock{}, log: &logBuffer{}}
-	a, err := app.Open(t.Context(), cfg, app.NewLog(cfg, s.log), app.Options{
-		Now: s.Clock.Now,
-		// The real price of a password would be most of the time of the tests.
-		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1},
-		// What has to wait at all waits for seconds: see queue.Delay.
-		LetterPause: -1,
-		Moves:       repo.MoveOptions{Quiet: 200 * time.Millisecond},
-	})
+	o.Now = s.Clock.Now
+	// The real price of a password would be most of the time of the tests.
+	o.Passwords = secret.Params{Memory: 64, Time: 1, Threads: 1}
+	// What has to wait at all waits for seconds: see queue.Delay.
+	o.LetterPause = -1
+	o.Moves = repo.MoveOptions{Quiet: 200 * time.Millisecond}
+	a, err := app.Open(t.Context(), cfg, app.NewLog(cfg, s.log), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,174 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"svc/internal/limit"
+)
+
+const (
+	// spareConns is how many connections over the limits are open at once, so
+	// that health probes are answered.
+	spareConns = 32
+	// spareTime is how long such a connection lives.
+	spareTime = 10 * time.Second
+	// refusalLog is how often refused connections are logged.
+	refusalLog = time.Minute
+)
+
+// gate limits the open connections of all listeners together, and those of one
+// address. So there are always file descriptors left for repositories, the
+// database and health probes.
+type gate struct {
+	most       int // 0 is no limit
+	perAddress int // 0 is no limit
+	exempt     func(netip.Addr) bool
+	log        *slog.Logger
+
+	mu     sync.Mutex
+	total  int
+	of     map[string]int // by limit.AddressKey
+	spare  []*gatedConn   // over a limit, the oldest first
+	logged time.Time
+}
+
+// newGate makes the gate of a server. Trusted proxies have no limit of their
+// own: all clients come from there.
+func newGate(s *Server) *gate {
+	most := s.Config.MaxConnections
+	if most == 0 {
+		most = usualConnections()
+	}
+	trust := &front{server: s}
+	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: trust.trusted, log: s.Log, of: map[string]int{}}
+}
+
+// usualConnections is half of the files that the process may open. The rest is
+// for repositories, git processes and the database.
+func usualConnections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return 0
+	}
+	return int(min(files.Cur/2, 1<<30))
+}
+
+// listen gives a listener whose connections pass the gate. With spare, a few
+// connections over the limits are accepted, for handlers that ask isSpare.
+func (g *gate) listen(l net.Listener, spare bool) net.Listener {
+	return &gatedListener{Listener: l, gate: g, spare: spare}
+}
+
+type gatedListener struct {
+	net.Listener
+	gate  *gate
+	spare bool
+}
+
+// Accept implements net.Listener.
+func (l *gatedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if g := l.gate.enter(c, l.spare); g != nil {
+			return g, nil
+		}
+		_ = c.Close()
+	}
+}
+
+// gatedConn is a connection that is counted until it is closed.
+type gatedConn struct {
+	net.Conn
+	gate  *gate
+	key   string
+	spare *time.Timer // ends one over the limits; nil for others
+	once  sync.Once
+}
+
+// enter counts a connection. It is nil when there is no room.
+func (g *gate) enter(c net.Conn, spare bool) *gatedConn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	conn := &gatedConn{Conn: c, gate: g, key: limit.AddressKey(c.RemoteAddr().String())}
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	bound := g.perAddress > 0 && (err != nil || !g.exempt(at.Addr()))
+	full := g.most > 0 && g.total >= g.most
+	if !full && (!bound || g.of[conn.key] < g.perAddress) {
+		g.total++
+		g.of[conn.key]++
+		return conn
+	}
+	if now := time.Now(); now.Sub(g.logged) >= refusalLog {
+		g.logged = now
+		g.log.Warn("connection refused: too many are open; if the address is a proxy, name it in trusted_proxies",
+			"ip", conn.key, "of_address", g.of[conn.key], "open", g.total)
+	}
+	if !spare {
+		return nil
+	}
+	if len(g.spare) == spareConns { // the oldest had its chance
+		oldest := g.spare[0]
+		g.spare = g.spare[1:]
+		_ = oldest.Conn.Close()
+	}
+	conn.spare = time.AfterFunc(spareTime, func() { _ = c.Close() })
+	g.spare = append(g.spare, conn)
+	return conn
+}
+
+// Close implements net.Conn.
+func (c *gatedConn) Close() error {
+	c.once.Do(c.leave)
+	return c.Conn.Close()
+}
+
+func (c *gatedConn) leave() {
+	g := c.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.spare != nil {
+		c.spare.Stop()
+		g.spare = slices.DeleteFunc(g.spare, func(other *gatedConn) bool { return other == c })
+		return
+	}
+	g.total--
+	if g.of[c.key]--; g.of[c.key] == 0 {
+		delete(g.of, c.key)
+	}
+}
+
+type spareKey struct{}
+
+// connContext marks the requests of connections over the limits.
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	if g, ok := c.(*gatedConn); ok && g.spare != nil {
+		return context.WithValue(ctx, spareKey{}, true)
+	}
+	return ctx
+}
+
+// refuseSpare answers a request on a connection over the limits, unless it is a
+// health probe. It reports whether it did.
+func refuseSpare(w http.ResponseWriter, r *http.Request) bool {
+	if r.Context().Value(spareKey{}) == nil {
+		return false
+	}
+	w.Header().Set("Connection", "close")
+	if watched[r.URL.Path] {
+		return false
+	}
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, "Too many connections are open. Try again in a moment.", http.StatusServiceUnavailable)
+	return true
+}

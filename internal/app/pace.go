@@ -1,0 +1,192 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"svc/internal/errs"
+)
+
+// Pace bounds how slowly a client may send a request or take a response. A field
+// that is zero takes the value that is named beside it.
+type Pace struct {
+	Idle time.Duration // without a byte: 2 min
+	// Rate is how many bytes a second must move, on average over Idle, while the
+	// server waits for the client: 1 KiB.
+	Rate int64
+}
+
+func (p Pace) filled() Pace {
+	return Pace{Idle: cmp.Or(p.Idle, 2*time.Minute), Rate: cmp.Or(p.Rate, 1<<10)}
+}
+
+// farewell is how long the rest of a request is waited for that was answered.
+const farewell = 5 * time.Second
+
+// paced gives a request a body and a writer whose deadlines move with progress.
+// Handlers that are silent have no deadline: time counts only while the server
+// waits for the client. r is changed: it must be a copy of the server's own. end
+// must be called when the handler has returned.
+func (p Pace) paced(w http.ResponseWriter, r *http.Request) (_ *pacedWriter, end func()) {
+	out := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), meter: meter{pace: p}}
+	out.extend()
+	if r.Body == nil || r.Body == http.NoBody {
+		return out, out.end
+	}
+	body := &pacedBody{ReadCloser: r.Body, out: out, meter: meter{pace: p}}
+	r.Body = body
+	return out, func() {
+		body.end()
+		out.end()
+	}
+}
+
+// meter finds out whether bytes move quickly enough in one direction.
+type meter struct {
+	pace   Pace
+	set    time.Time // when the deadline was set last
+	waited time.Duration
+	moved  int64
+}
+
+// due reports whether the deadline has to be moved. That has a price, which
+// small writes need not pay.
+func (m *meter) due(now time.Time) bool {
+	if now.Sub(m.set) < m.pace.Idle/8 {
+		return false
+	}
+	m.set = now
+	return true
+}
+
+// count notes that n bytes took a time. It reports false when that is too slow.
+func (m *meter) count(n int, took time.Duration) bool {
+	m.moved += int64(n)
+	if m.waited += took; m.waited < m.pace.Idle {
+		return true
+	}
+	enough := float64(m.moved) >= m.waited.Seconds()*float64(m.pace.Rate)
+	m.waited, m.moved = 0, 0
+	return enough
+}
+
+var errTooSlow = errors.New("the client takes the response too slowly")
+
+// pacedWriter cuts off a client that does not take the response.
+type pacedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	meter
+	cut bool
+}
+
+// pacedPart is how much is written under one deadline.
+const pacedPart = 64 << 10
+
+// Write implements io.Writer.
+func (w *pacedWriter) Write(p []byte) (int, error) {
+	written := 0
+	for {
+		part := p[written:min(len(p), written+pacedPart)]
+		w.extend()
+		start := time.Now()
+		n, err := w.ResponseWriter.Write(part)
+		written += n
+		if err == nil && !w.count(n, time.Since(start)) {
+			w.cut = true
+			_ = w.control.SetWriteDeadline(start) // nothing may follow, not even the end
+			err = errTooSlow
+		}
+		if err != nil || written == len(p) {
+			return written, err
+		}
+	}
+}
+
+// FlushError lets http.ResponseController send what was written.
+func (w *pacedWriter) FlushError() error {
+	w.extend()
+	return w.control.Flush()
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *pacedWriter) extend() {
+	if now := time.Now(); !w.cut && w.due(now) {
+		_ = w.control.SetWriteDeadline(now.Add(w.pace.Idle)) // a writer of a test has none
+	}
+}
+
+// end leaves time for what is still in buffers.
+func (w *pacedWriter) end() {
+	if !w.cut {
+		_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.Idle))
+	}
+}
+
+// pacedBody cuts off a client that does not send its request.
+type pacedBody struct {
+	io.ReadCloser
+	out *pacedWriter
+	meter
+
+	mu       sync.Mutex // a body may be read after its handler has returned
+	patience time.Duration
+	over     bool // it was read to its end, or the handler has returned
+}
+
+// SetPatience changes how long the client may be silent from now on, for a
+// request that has pauses; the rate is not measured then. 0 is the usual time.
+func (b *pacedBody) SetPatience(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.patience = d
+	if !b.over {
+		b.set = time.Now()
+		_ = b.out.control.SetReadDeadline(b.set.Add(cmp.Or(d, b.pace.Idle)))
+	}
+}
+
+// Read implements io.Reader.
+func (b *pacedBody) Read(p []byte) (int, error) {
+	start := time.Now()
+	b.mu.Lock()
+	if !b.over && (b.patience > 0 || b.due(start)) {
+		_ = b.out.control.SetReadDeadline(start.Add(cmp.Or(b.patience, b.pace.Idle)))
+	}
+	b.mu.Unlock()
+	n, err := b.ReadCloser.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slow := b.patience == 0 && !b.count(n, time.Since(start))
+	switch {
+	case b.over:
+	case err == io.EOF:
+		b.over = true
+		// From now on the server only watches whether the client is there.
+		_ = b.out.control.SetReadDeadline(time.Time{})
+	case err != nil || slow:
+		b.over = true
+		_ = b.out.control.SetReadDeadline(start) // the rest is not waited for
+	}
+	if err == nil && slow || errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, errs.Invalid("The request was not received in time.").Because(err)
+	}
+	return n, err
+}
+
+// end leaves little time for the rest of a request that nobody needs.
+func (b *pacedBody) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.over = true
+		_ = b.out.control.SetReadDeadline(time.Now().Add(farewell))
+	}
+}

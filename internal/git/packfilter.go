@@ -1,0 +1,248 @@
+package git
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+)
+
+var (
+	// errObjectSize refuses a pack with an object that is over the limit.
+	errObjectSize = fmt.Errorf("object exceeds the maximum size: %w", ErrTooLarge)
+	// errPack refuses what is not a pack.
+	errPack = errors.New("malformed pack")
+)
+
+// maxPackObjects bounds the number that stands in the header of a pack: git
+// allocates memory for so many objects before it has seen one.
+const maxPackObjects = 50_000_000
+
+// The types of entries of a pack; see gitformat-pack(5).
+const (
+	entryCommit   = 1
+	entryTag      = 4
+	entryOfsDelta = 6
+	entryRefDelta = 7
+)
+
+// packFilter passes a pack on and checks the sizes that its entries declare:
+// git allocates what an entry says before it has read its data, and a delta of
+// a few bytes can declare an object of any size. An entry is passed on only
+// after its sizes were checked, so git never sees one that is over the limit.
+//
+// The length of an entry is not in its header, so the data are inflated to find
+// the next one. Nothing but a small buffer is held of them.
+type packFilter struct {
+	in        *bufio.Reader
+	out       io.Writer
+	maxObject int64
+
+	held    []byte // read and not passed on
+	checked bool   // what is read belongs to an entry whose sizes were checked
+	data    io.ReadCloser
+
+	inflated int64 // bytes of data so far
+}
+
+// copyPack passes on one pack and stops behind it. It returns errObjectSize,
+// errPack, and the errors of both sides.
+func copyPack(out io.Writer, in *bufio.Reader, maxObject int64) error {
+	return (&packFilter{in: in, out: out, maxObject: maxObject}).run()
+}
+
+func (f *packFilter) run() error {
+	var head [12]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return f.broken(err)
+	}
+	version, count := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint32(head[8:])
+	if string(head[:4]) != "PACK" || version != 2 && version != 3 {
+		return fmt.Errorf("%w: it starts with %q", errPack, head[:8])
+	}
+	if count > maxPackObjects {
+		return fmt.Errorf("%w: %d objects: %w", errPack, count, ErrTooLarge)
+	}
+	for range count {
+		if err := f.entry(); err != nil {
+			return err
+		}
+	}
+	if _, err := io.CopyN(io.Discard, onlyReader{f}, 20); err != nil { // the checksum, which git verifies
+		return f.broken(err)
+	}
+	return f.flush()
+}
+
+// entry checks one entry and passes it on.
+func (f *packFilter) entry() error {
+	kind, size, err := f.header()
+	if err != nil {
+		return err
+	}
+	if size > f.maxObject {
+		return fmt.Errorf("%w: %d bytes", errObjectSize, size)
+	}
+	if f.data == nil {
+		f.data, err = zlib.NewReader(f)
+	} else {
+		err = f.data.(zlib.Resetter).Reset(f, nil)
+	}
+	if err != nil {
+		return f.broken(err)
+	}
+	if kind == entryOfsDelta || kind == entryRefDelta {
+		n, err := f.delta(size)
+		if err != nil {
+			return err
+		}
+		size -= n
+	}
+	f.checked = true
+	n, err := io.Copy(io.Discard, io.LimitReader(f.data, size+1))
+	f.inflated += n
+	if err != nil {
+		return f.broken(err)
+	}
+	if n != size {
+		return fmt.Errorf("%w: an object of another size than it declares", errPack)
+	}
+	f.checked = false
+	if len(f.held) > passBytes/2 { // leave room for the next header
+		return f.flush()
+	}
+	return nil
+}
+
+// header reads the type and size of an entry, and what names the base of a
+// delta.
+func (f *packFilter) header() (kind byte, size int64, err error) {
+	b, err := f.ReadByte()
+	if err != nil {
+		return 0, 0, f.broken(err)
+	}
+	kind, size = b>>4&7, int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if b, err = f.ReadByte(); err != nil {
+			return 0, 0, f.broken(err)
+		}
+		if shift > 53 {
+			return 0, 0, fmt.Errorf("%w: it declares more than 2^60 bytes", errObjectSize)
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	switch {
+	case kind >= entryCommit && kind <= entryTag:
+	case kind == entryRefDelta:
+		if _, err := io.CopyN(io.Discard, onlyReader{f}, 20); err != nil {
+			return 0, 0, f.broken(err)
+		}
+	case kind == entryOfsDelta:
+		for i := 0; ; i++ {
+			if b, err = f.ReadByte(); err != nil {
+				return 0, 0, f.broken(err)
+			}
+			if b&0x80 == 0 {
+				break
+			}
+			if i == 9 {
+				return 0, 0, fmt.Errorf("%w: the base of a delta", errPack)
+			}
+		}
+	default:
+		return 0, 0, fmt.Errorf("%w: an entry of type %d", errPack, kind)
+	}
+	return kind, size, nil
+}
+
+// delta checks the two sizes that the data of a delta begin with: of its base
+// and of its result. It gives the number of bytes that it read.
+func (f *packFilter) delta(size int64) (read int64, err error) {
+	for range 2 {
+		var n int64
+		for shift := 0; ; shift += 7 {
+			var b [1]byte
+			if read == size {
+				return 0, fmt.Errorf("%w: a delta of %d bytes", errPack, size)
+			}
+			if _, err := io.ReadFull(f.data, b[:]); err != nil {
+				return 0, f.broken(err)
+			}
+			read++
+			if shift > 56 {
+				return 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", errObjectSize)
+			}
+			n |= int64(b[0]&0x7f) << shift
+			if b[0]&0x80 == 0 {
+				break
+			}
+		}
+		if n < 0 || n > f.maxObject {
+			return 0, fmt.Errorf("%w: a delta of %d bytes", errObjectSize, n)
+		}
+	}
+	return read, nil
+}
+
+// broken is the error of an entry that could not be read.
+func (f *packFilter) broken(err error) error {
+	var wrote *writeError
+	if errors.As(err, &wrote) {
+		return wrote.error
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("%w: %w", errPack, err)
+}
+
+// writeError is the failure of the side that a pack is passed on to.
+type writeError struct{ error }
+
+func (w *writeError) Unwrap() error { return w.error }
+
+// passBytes is how much of a checked entry is passed on at once.
+const passBytes = 32 << 10
+
+// ReadByte implements io.ByteReader. Without it more would be read than belongs
+// to an entry.
+func (f *packFilter) ReadByte() (byte, error) {
+	b, err := f.in.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	f.held = append(f.held, b)
+	return b, f.pass()
+}
+
+// Read implements io.Reader.
+func (f *packFilter) Read(p []byte) (int, error) {
+	n, err := f.in.Read(p)
+	f.held = append(f.held, p[:n]...)
+	if err != nil {
+		return n, err
+	}
+	return n, f.pass()
+}
+
+func (f *packFilter) pass() error {
+	if len(f.held) < passBytes {
+		return nil
+	}
+	if !f.checked { // no header is so long
+		return fmt.Errorf("%w: the header of an object", errPack)
+	}
+	if err := f.flush(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+func (f *packFilter) flush() error {
+	_, err := f.out.Write(f.held)
+	f.held = f.held[:0]
+	return err
+}

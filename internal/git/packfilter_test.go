@@ -1,0 +1,148 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"svc/internal/git/gittest"
+)
+
+// packEntry is an entry of a pack that a test makes.
+type packEntry struct {
+	kind byte
+	size uint64 // that it declares
+	base []byte // what names the base of a delta
+	data []byte
+}
+
+func deflate(data []byte) []byte {
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, _ = z.Write(data)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// makePack makes a pack, with a right checksum.
+func makePack(entries ...packEntry) []byte {
+	b := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(entries)))
+	for _, e := range entries {
+		first, rest := e.kind<<4|byte(e.size&15), e.size>>4
+		for rest > 0 {
+			b = append(b, first|0x80)
+			first, rest = byte(rest&0x7f), rest>>7
+		}
+		b = append(append(b, first), e.base...)
+		b = append(b, deflate(e.data)...)
+	}
+	sum := sha1.Sum(b)
+	return append(b, sum[:]...)
+}
+
+func deltaSizes(base, result uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, base), result)
+}
+
+func TestPackFilter(t *testing.T) {
+	t.Parallel()
+	const most = 1000
+	id := make([]byte, 20)
+	blob := packEntry{kind: 3, size: 5, data: []byte("hello")}
+	delta := func(base, result uint64) packEntry {
+		data := append(deltaSizes(base, result), 1, 'x')
+		return packEntry{kind: 7, size: uint64(len(data)), base: id, data: data}
+	}
+	long := delta(5, 6)
+	long.kind, long.base = 6, bytes.Repeat([]byte{0x80}, 20)
+	for name, c := range map[string]struct {
+		pack []byte
+		want error
+	}{
+		"empty":            {makePack(), nil},
+		"blob":             {makePack(blob, blob), nil},
+		"delta":            {makePack(blob, delta(5, 6)), nil},
+		"offset":           {makePack(blob, packEntry{kind: 6, size: 4, base: []byte{14}, data: append(deltaSizes(5, 1), 1, 'x')}), nil},
+		"at the limit":     {makePack(packEntry{kind: 3, size: most, data: make([]byte, most)}), nil},
+		"large blob":       {makePack(packEntry{kind: 3, size: most + 1, data: make([]byte, most+1)}), errObjectSize},
+		"large tree":       {makePack(packEntry{kind: 2, size: 1 << 40, data: []byte("x")}), errObjectSize},
+		"huge":             {makePack(packEntry{kind: 2, size: 1<<64 - 1, data: []byte("x")}), errObjectSize},
+		"large result":     {makePack(blob, delta(5, most+1)), errObjectSize},
+		"huge result":      {makePack(blob, delta(5, 1<<63)), errObjectSize},
+		"large base":       {makePack(blob, delta(most+1, 5)), errObjectSize},
+		"short delta":      {makePack(blob, packEntry{kind: 7, size: 1, base: id, data: []byte{5}}), errPack},
+		"longer than said": {makePack(packEntry{kind: 3, size: 4, data: []byte("hello")}), errPack},
+		"shorter":          {makePack(packEntry{kind: 3, size: 6, data: []byte("hello")}), errPack},
+		"type 5":           {makePack(packEntry{kind: 5, size: 5, data: []byte("hello")}), errPack},
+		"type 0":           {makePack(packEntry{kind: 0, size: 5, data: []byte("hello")}), errPack},
+		"long offset":      {makePack(long), errPack},
+		"cut off":          {makePack(blob)[:20], errPack},
+		"not deflated":     {append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x35"), "hello, this is not deflated"...), errPack},
+		"many":             {[]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"), ErrTooLarge},
+		"other":            {[]byte("KCAP\x00\x00\x00\x02\x00\x00\x00\x00"), errPack},
+	} {
+		in := bufio.NewReader(bytes.NewReader(append(bytes.Clone(c.pack), "rest"...)))
+		var out bytes.Buffer
+		err := copyPack(&out, in, most)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if !bytes.HasPrefix(c.pack, out.Bytes()) {
+			t.Errorf("%s: something else was passed on", name)
+		}
+		if rest, _ := io.ReadAll(in); c.want == nil && (string(rest) != "rest" || out.Len() != len(c.pack)) {
+			t.Errorf("%s: %d of %d bytes were passed on, %q is left", name, out.Len(), len(c.pack), rest)
+		}
+	}
+}
+
+// What git packs is passed on as it is.
+func TestPackFilterOfGit(t *testing.T) {
+	t.Parallel()
+	g := gittest.Generate(t, gittest.Size{Commits: 200, Files: 50})
+	g.Git("repack", "-adq")
+	packs, err := filepath.Glob(filepath.Join(g.Path, "objects/pack/*.pack"))
+	if err != nil || len(packs) == 0 {
+		t.Fatal(packs, err)
+	}
+	for _, name := range packs {
+		pack, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), 1<<20); err != nil || !bytes.Equal(out.Bytes(), pack) {
+			t.Errorf("%d of %d bytes: %v", out.Len(), len(pack), err)
+		}
+	}
+}
+
+// FuzzPackFilter finds that no more is passed on than came, and that what is
+// held of a pack is bounded.
+func FuzzPackFilter(f *testing.F) {
+	f.Add(makePack(packEntry{kind: 3, size: 5, data: []byte("hello")}))
+	f.Add(makePack(packEntry{kind: 7, size: 4, base: make([]byte, 20), data: append(deltaSizes(5, 6), 1, 'x')}))
+	f.Add(makePack(packEntry{kind: 2, size: 1 << 40, data: []byte("x")}))
+	f.Fuzz(func(t *testing.T, pack []byte) {
+		var out bytes.Buffer
+		in := &packFilter{in: bufio.NewReader(bytes.NewReader(pack)), out: &out, maxObject: 1 << 16}
+		err := in.run()
+		if !bytes.HasPrefix(pack, out.Bytes()) {
+			t.Error("something else was passed on")
+		}
+		if cap(in.held) > 4*passBytes {
+			t.Errorf("%d bytes were held", cap(in.held))
+		}
+		// Each object costs at most what it declares, and that is checked.
+		if objects := int64(len(pack)) / 2; in.inflated > (objects+1)<<16 || in.inflated > 1100*int64(len(pack)) {
+			t.Errorf("%d bytes were inflated of %d: %v", in.inflated, len(pack), err)
+		}
+	})
+}

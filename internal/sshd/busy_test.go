@@ -1,0 +1,91 @@
+package sshd_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/app"
+	"svc/internal/app/apptest"
+	"svc/internal/git"
+)
+
+// TestBusy has a client that holds the only slot. The next one is told that the
+// server is busy.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	apptest.EachWith(t, app.Options{Git: git.Limits{Transfers: 1, Wait: time.Second}}, func(t *testing.T, s *apptest.Server) {
+		_, token, signer := userWithKey(t, s, "olga")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, JSON: `{"name":"p","initialize_with_readme":true}`})
+		c := connect(t, s, signer)
+		first, err := c.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+		in, err := first.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := first.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Start("git-upload-pack '/olga/p.git'"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 4)); err != nil { // git waits for the client
+			t.Fatal(err)
+		}
+		_, said, err := run(t, c, "git-upload-pack '/olga/p.git'")
+		if err == nil || !strings.HasPrefix(said, "ERROR: The server is busy with other git transfers.") {
+			t.Errorf("%v, %q", err, said)
+		}
+		if _, err := io.WriteString(in, "0000"); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Wait(); err != nil {
+			t.Error(err)
+		}
+		if _, said, err := run(t, c, "git-upload-pack '/olga/p.git'"); err != nil {
+			t.Errorf("%v, %q", err, said)
+		}
+	}, apptest.SSH)
+}
+
+// TestPushAllocatesMemory pushes a delta of some bytes that declares a result of
+// 2 GiB.
+func TestPushAllocatesMemory(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token, signer := userWithKey(t, s, "olga")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, JSON: `{"name":"p","initialize_with_readme":true}`})
+		delta := append(binary.AppendUvarint(binary.AppendUvarint(nil, 5), 2<<30), 1, 'x')
+		var pack bytes.Buffer
+		pack.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x01")
+		pack.WriteByte(7<<4 | byte(len(delta)))
+		pack.Write(make([]byte, 20))
+		z := zlib.NewWriter(&pack)
+		_, _ = z.Write(delta)
+		_ = z.Close()
+		sum := sha1.Sum(pack.Bytes())
+		pack.Write(sum[:])
+		line := strings.Repeat("0", 40) + " " + strings.Repeat("1", 40) + " refs/heads/bomb\x00report-status"
+		session, err := connect(t, s, signer).NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		session.Stdin = strings.NewReader(fmt.Sprintf("%04x%s0000%s", len(line)+4, line, pack.String()))
+		out, _ := session.Output("git-receive-pack '/olga/p.git'")
+		if want := "unpack object exceeds the maximum size of 536870912 bytes"; !strings.Contains(string(out), want) {
+			t.Errorf("%q, want %q", out, want)
+		}
+	}, apptest.SSH)
+}
