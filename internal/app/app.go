@@ -157,6 +157,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.DB, err = db.Open(ctx, string(a.Config.DatabaseURL), a.DatabaseFile()); err != nil {
 		return err
 	}
+	limits := db.DefaultReadLimits
+	limits.Timeout, limits.Anonymous = a.Config.ReadTimeout, a.Config.AnonymousReadTimeout
+	a.DB.LimitReads(limits)
 	if a.Blobs, err = blob.Open(ctx, string(a.Config.BlobURL), a.Config.DataDir); err != nil {
 		return err
 	}

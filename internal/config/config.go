@@ -60,9 +60,11 @@ type Config struct {
 	ShutdownTimeout   time.Duration  // how long running requests may take to end
 	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
 
-	MaxConnections           int   // of all listeners; 0: half of the files that may be open
-	MaxConnectionsPerAddress int   // 0 is no limit
-	GitMemory                int64 // bytes that one git process may allocate; 0: git decides
+	ReadTimeout              time.Duration // of the queries of a list or search
+	AnonymousReadTimeout     time.Duration // the same for callers who have not signed in
+	MaxConnections           int           // of all listeners; 0: half of the files that may be open
+	MaxConnectionsPerAddress int           // 0 is no limit
+	GitMemory                int64         // bytes that one git process may allocate; 0: git decides
 }
 
 // Load merges the defaults, the configuration file, the environment (in the

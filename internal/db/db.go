@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"svc/internal/limit"
 )
 
 // Q runs queries: the whole database or one transaction. Store functions
@@ -31,12 +33,14 @@ type Scanner interface {
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	kind   kind
-	writer pool
-	reader *reader // of SQLite; PostgreSQL's pool does both
-	path   string
-	url    string
-	counts overCache
+	kind     kind
+	writer   pool
+	reader   *reader // of SQLite; PostgreSQL's pool does both
+	path     string
+	url      string
+	counts   overCache
+	limits   ReadLimits
+	searches *limit.Share
 
 	watches []watch
 
@@ -63,13 +67,19 @@ const patience = 30 * time.Second
 // the SQLite file at path, which it creates if need be. It changes no schema:
 // see Migrate.
 func Open(ctx context.Context, url, path string) (*DB, error) {
-	if url == "" {
-		return openSQLite(ctx, path)
+	open := func() (*DB, error) { return openSQLite(ctx, path) }
+	if url != "" {
+		if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+			return nil, errors.New("open database: the URL must start with postgres://")
+		}
+		open = func() (*DB, error) { return openPostgres(ctx, url) }
 	}
-	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
-		return nil, errors.New("open database: the URL must start with postgres://")
+	d, err := open()
+	if err != nil {
+		return nil, err
 	}
-	return openPostgres(ctx, url)
+	d.LimitReads(DefaultReadLimits)
+	return d, nil
 }
 
 // Close closes all connections. On SQLite it first folds the write-ahead log

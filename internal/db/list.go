@@ -69,7 +69,17 @@ func Like(text string) string {
 // paging through a long list does not count ten thousand rows on each page. A
 // total that is shown is always that of the moment: on SQLite it is counted
 // anew when anything was written since, on PostgreSQL always.
+//
+// For a request it has the limits of a list: see List.
 func (d *DB) Total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
+	err = d.limited(ctx, strings.Contains(from, searches), func(ctx context.Context) (err error) {
+		total, over, err = d.total(ctx, from, args...)
+		return err
+	})
+	return total, over, err
+}
+
+func (d *DB) total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
 	key, known := countKey(from, args)
 	if known && d.counts.over(key) {
 		return 0, true, nil

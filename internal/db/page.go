@@ -59,8 +59,19 @@ type Query[T any] struct {
 }
 
 // List runs the query for one page. A cursor that does not fit the order is
-// Invalid.
+// Invalid. A list that a request asks for is Unavailable when it takes too long,
+// and a search also when others use all connections that searches can have: see
+// ReadLimits.
 func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], error) {
+	var page Page[T]
+	err := d.limited(ctx, q.search(p), func(ctx context.Context) (err error) {
+		page, err = q.list(ctx, d, p)
+		return err
+	})
+	return page, err
+}
+
+func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	var page Page[T]
 	dir, cmp := "", ">"
 	if q.Desc {
@@ -121,7 +132,7 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 		page.Over = page.Total > CountLimit
 		return page, nil
 	}
-	page.Total, page.Over, err = d.Total(ctx, countFrom+countWhere.SQL(), countWhere.args...)
+	page.Total, page.Over, err = d.total(ctx, countFrom+countWhere.SQL(), countWhere.args...)
 	return page, err
 }
 

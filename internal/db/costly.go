@@ -1,0 +1,91 @@
+package db
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"svc/internal/errs"
+	"svc/internal/limit"
+)
+
+// ReadLimits bounds the lists that requests ask for, so that slow ones leave
+// connections for all others. Work of the server itself has no such limits.
+type ReadLimits struct {
+	// Timeout is how long the queries of one list may take together, and
+	// Anonymous the same for callers who have not signed in. 0 is no limit.
+	Timeout, Anonymous time.Duration
+	// Wait is how long a search waits for one of the connections that searches
+	// can use.
+	Wait time.Duration
+}
+
+// DefaultReadLimits are the limits of a database that has not been given others.
+var DefaultReadLimits = ReadLimits{Timeout: 10 * time.Second, Anonymous: 5 * time.Second, Wait: 5 * time.Second}
+
+// LimitReads sets the limits. It is called while the program is put together.
+func (d *DB) LimitReads(l ReadLimits) {
+	d.limits = l
+	share := limit.ShareLimits{Total: readers / 2, Reserve: readers / 4, PerUser: 2, PerAddress: 1, Queue: 16, Wait: l.Wait}
+	if d.kind == postgresKind {
+		share = limit.ShareLimits{Total: postgresConns / 3, Reserve: postgresConns / 6, PerUser: 4, PerAddress: 2, Queue: 16, Wait: l.Wait}
+	}
+	d.searches = limit.NewShare("searches", share)
+}
+
+// Searches are the connections that searches can use at the same time, a part of
+// all that read.
+func (d *DB) Searches() *limit.Share { return d.searches }
+
+// deepOffset is how many rows a page may pass over before it counts as a search.
+const deepOffset = 1000
+
+// searches stands in the conditions that look for a text.
+const searches = " LIKE ?"
+
+// search reports whether a list may have to look at many more rows than it
+// gives: it looks for a text, for which there is no index, or passes over many
+// rows.
+func (q Query[T]) search(p Paging) bool {
+	return p.Offset >= deepOffset || q.Where.search() || q.CountWhere.search()
+}
+
+func (w *Where) search() bool {
+	for _, cond := range w.conds {
+		if strings.Contains(cond, searches) {
+			return true
+		}
+	}
+	return false
+}
+
+// limited runs the queries of a list within the limits of its caller. It returns
+// errs.Unavailable when there is no connection for a search, or when the queries
+// took too long.
+func (d *DB) limited(ctx context.Context, search bool, f func(ctx context.Context) error) error {
+	caller := limit.CallerOf(ctx)
+	if caller == (limit.Caller{}) {
+		return f(ctx)
+	}
+	if search {
+		release, err := d.searches.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	timeout := d.limits.Timeout
+	if caller.Anonymous() {
+		timeout = d.limits.Anonymous
+	}
+	if timeout <= 0 {
+		return f(ctx)
+	}
+	own, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := f(own)
+	if err != nil && own.Err() != nil && ctx.Err() == nil {
+		return errs.Unavailable("The search took too long. Narrow it with more filters or a smaller scope.").Because(err)
+	}
+	return err
+}
