@@ -31,6 +31,7 @@ import (
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
+	"svc/internal/markup"
 	"svc/internal/merge"
 	"svc/internal/notice"
 	"svc/internal/notify"
@@ -75,6 +76,7 @@ type App struct {
 	Notify   *notify.Service
 	Repos    *repo.Service
 	Moves    *repo.Mover
+	Markup   *markup.Renderer
 	Plan     *plan.Service
 	Merges   *merge.Service
 	Snippets *snippet.Service
@@ -196,9 +198,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Storages: a.Config.Storages, Now: a.now,
 	})
 	a.Moves = repo.NewMover(repo.MoverDeps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, MoveOptions: o.Moves})
+	a.Markup = markup.New(markup.Deps{Log: a.Log})
 	a.Plan = plan.New(plan.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos,
-		Notify: a.Notify, Now: a.now,
+		Notify: a.Notify, Markup: a.Markup, Now: a.now,
 	})
 	a.Merges = merge.New(merge.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify,
@@ -306,7 +309,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer,
+		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
 		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Site: web.Site{

@@ -1,6 +1,8 @@
 package markup
 
 import (
+	"context"
+	"errors"
 	"html"
 	"regexp"
 	"strings"
@@ -91,16 +93,27 @@ func whole(tag, site string) string {
 }
 
 // Mentions gives the names of the people and groups that a text mentions, in
-// their order: what stands in code is no mention.
-func Mentions(source string) ([]string, error) {
+// their order: what stands in code is no mention. A text that costs too much to
+// render mentions nobody.
+func Mentions(ctx context.Context, source string) ([]string, error) {
+	var safe string
+	_, err := spending(ctx, scanLimits, func(b *budget) (err error) {
+		safe, err = markdown(b, source, nil, nil, nil)
+		return err
+	})
+	if errors.Is(err, errCostly) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
 	var names []string
-	_, err := Markdown(source, Options{Resolve: func(refs []Reference) (map[Reference]Target, error) {
+	_, err = refer(safe, func(refs []Reference) (map[Reference]Target, error) {
 		for _, ref := range refs {
 			if ref.Kind == User {
 				names = append(names, ref.Name)
 			}
 		}
 		return nil, nil
-	}})
+	})
 	return names, err
 }

@@ -22,7 +22,7 @@ func TestLetter(t *testing.T) {
 		"# Head":                              `<h1>Head</h1>`,
 		"@ada":                                `<a href="https://forge.example/user//ada" title="&#34;ada&#34;">@ada</a>`,
 	} {
-		safe, err := markup.Markdown(source, markup.Options{Resolve: all})
+		safe, err := markup.New(markup.Deps{}).Markdown(t.Context(), source, markup.Options{Resolve: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestLetter(t *testing.T) {
 // TestMentions finds the names in a text, and none in code.
 func TestMentions(t *testing.T) {
 	t.Parallel()
-	got, err := markup.Mentions("@ada, `@code` and @top/sub.\n\n    @block\n\n```\n@fence\n```\nmail@example.org @ada")
+	got, err := markup.Mentions(t.Context(), "@ada, `@code` and @top/sub.\n\n    @block\n\n```\n@fence\n```\nmail@example.org @ada")
 	if err != nil || !slices.Equal(got, []string{"ada", "top/sub"}) {
 		t.Errorf("mentions are %q: %v", got, err)
 	}

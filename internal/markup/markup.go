@@ -4,7 +4,7 @@
 package markup
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"html"
 	"io"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/alecthomas/chroma/v2"
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -28,8 +29,11 @@ import (
 type Options struct {
 	// Link makes an address of ours of one in the text; nil leaves it.
 	Link func(to string, image bool) string
-	// Code writes code in colours, as HTML; nil leaves it plain.
-	Code func(w io.Writer, language, source string) error
+	// LinkKey names what Link does: texts with the same one have the same
+	// links. It is needed where there is a Link.
+	LinkKey string
+	// Highlight says that code is highlighted.
+	Highlight bool
 	// Resolve finds what the references in the text stand for, as far as the
 	// reader may know; what it does not find stays as it was written. Nil looks
 	// for none.
@@ -40,54 +44,105 @@ type Options struct {
 }
 
 // Markdown renders Markdown of the usual kind, with tables, lists of tasks,
-// footnotes and plain addresses.
-func Markdown(source string, o Options) (string, error) {
-	var boxes *marks
-	if o.Task != nil {
-		boxes = newMarks()
-	}
-	md := engine(o, boxes)
-	doc := md.Parser().Parse(text.NewReader([]byte(source)), parser.WithContext(parser.NewContext(parser.WithIDs(&headings{}))))
-	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering || o.Link == nil {
-			return ast.WalkContinue, nil
+// footnotes and plain addresses. A text that costs too much to render is given as
+// Plain does.
+func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (string, error) {
+	// What depends on the reader is added afterwards, so that all readers share
+	// the rendering.
+	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil))
+	found, err := r.render(ctx, of, func(b *budget) (string, error) {
+		var boxes *marks
+		if o.Task != nil {
+			boxes = &marks{secret: r.secret}
 		}
-		switch n := n.(type) {
-		case *ast.Link:
-			n.Destination = []byte(o.Link(string(n.Destination), false))
-		case *ast.Image:
-			n.Destination = []byte(o.Link(string(n.Destination), true))
+		var code func(w io.Writer, language, source string) error
+		if o.Highlight {
+			code = r.highlighter(b)
 		}
-		return ast.WalkContinue, nil
+		return markdown(b, source, o.Link, code, boxes)
 	})
 	if err != nil {
 		return "", fmt.Errorf("render: %w", err)
 	}
-	var out bytes.Buffer
-	if err := md.Renderer().Render(&out, []byte(source), doc); err != nil {
-		return "", fmt.Errorf("render: %w", err)
+	if !found.ok {
+		return Plain(source), nil
 	}
-	// Markdown may hold HTML of its own, so what comes out is cleaned.
-	safe := policy().SanitizeReader(&out).String()
+	safe := found.html
 	if o.Resolve != nil {
 		if safe, err = refer(safe, o.Resolve); err != nil {
 			return "", err
 		}
 	}
-	if boxes != nil {
-		safe = boxes.fill(safe, o.Task)
+	if o.Task != nil {
+		safe = (&marks{secret: r.secret}).fill(safe, o.Task)
 	}
 	return safe, nil
+}
+
+// markdown renders a text within a budget, up to what depends on its reader.
+func markdown(b *budget, source string, link func(to string, image bool) string, code func(w io.Writer, language, source string) error, boxes *marks) (string, error) {
+	md := engine(b, code, boxes)
+	doc := md.Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b}, parser.WithContext(parser.NewContext(parser.WithIDs(&headings{}))))
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if b.spend(1); !entering || link == nil {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			n.Destination = []byte(link(string(n.Destination), false))
+		case *ast.Image:
+			n.Destination = []byte(link(string(n.Destination), true))
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	out := countedBuffer{budget: b, most: mostOutput(len(source))}
+	if err := md.Renderer().Render(&out, []byte(source), doc); err != nil {
+		return "", err
+	}
+	// Markdown may hold HTML of its own, so what comes out is cleaned.
+	return policy().SanitizeReader(&out).String(), nil
+}
+
+// highlighter highlights the blocks of code of a text: together they may take
+// half of its budget, and what is over that stays plain.
+func (r *Renderer) highlighter(b *budget) func(w io.Writer, language, source string) error {
+	over := false
+	limits := Limits{CPU: b.limits.CPU / 2, Steps: b.limits.Steps / 2}
+	return func(w io.Writer, language, source string) error {
+		var lines [][]chroma.Token
+		ok := false
+		b.spend(1000) // to find the lexer of a language that is not known takes long
+		if lexer := lexerFor("x."+language, language, source); lexer != nil && !over {
+			use := r.session()
+			defer r.idle.Put(use)
+			over = !b.within(limits, func() { lines, ok = use.highlight(b, lexer, source) })
+		}
+		if !ok || over {
+			_, err := io.WriteString(w, html.EscapeString(source))
+			return err
+		}
+		for _, line := range lines {
+			writeTokens(w, line)
+		}
+		return nil
+	}
 }
 
 // Plain shows a text as it was written.
 func Plain(source string) string { return "<pre>" + html.EscapeString(source) + "</pre>" }
 
-func engine(o Options, boxes *marks) goldmark.Markdown {
+func engine(b *budget, code func(w io.Writer, language, source string) error, boxes *marks) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.GFM, extension.Footnote),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{o.Code, boxes}, 100))),
+		goldmark.WithParserOptions(
+			parser.WithAutoHeadingID(),
+			parser.WithInlineParsers(util.Prioritized(&inlineGuard{budget: b}, 0)),
+			parser.WithParagraphTransformers(util.Prioritized(tableGuard{b}, 0)),
+		),
+		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{code, boxes}, 100))),
 	)
 }
 

@@ -1,7 +1,6 @@
 package markup_test
 
 import (
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func TestSafe(t *testing.T) {
 		"@\"><script>alert(1)</script>":        "",
 		"~\"<img src=x onerror=alert(1)>\"":    "",
 	} {
-		got, err := markup.Markdown(source, markup.Options{Resolve: all})
+		got, err := markup.New(markup.Deps{}).Markdown(t.Context(), source, markup.Options{Resolve: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +74,7 @@ func TestReferences(t *testing.T) {
 		{"100% sure, ~~gone~~, 1234567890 things, v1!", []markup.Reference{{Kind: markup.Commit, Name: "1234567890"}}},
 	} {
 		var got []markup.Reference
-		html, err := markup.Markdown(c.source, markup.Options{Resolve: func(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
+		html, err := markup.New(markup.Deps{}).Markdown(t.Context(), c.source, markup.Options{Resolve: func(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
 			got = refs
 			return all(refs)
 		}})
@@ -89,7 +88,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%q has %d links: %s", c.source, n, html)
 		}
 	}
-	html, err := markup.Markdown("a #1 b", markup.Options{Resolve: all})
+	html, err := markup.New(markup.Deps{}).Markdown(t.Context(), "a #1 b", markup.Options{Resolve: all})
 	if want := "<p>a <a href=\"/issue//1\" class=\"gfm gfm-issue\" title=\"&#34;1&#34;\">#1</a> b</p>\n"; err != nil || html != want {
 		t.Errorf("got %q, want %q, %v", html, want, err)
 	}
@@ -99,12 +98,9 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("# a\n<b onclick=x>[c](d) #1 @a ~\"b\" `c`")
 	f.Add("<a title='>#1'>&lt;script&gt;@x")
 	f.Fuzz(func(t *testing.T, source string) {
-		html, err := markup.Markdown(source, markup.Options{
+		html, err := markup.New(markup.Deps{}).Markdown(t.Context(), source, markup.Options{
 			Resolve: all, Link: func(to string, _ bool) string { return to },
-			Code: func(w io.Writer, _, source string) error {
-				_, err := io.WriteString(w, strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(source))
-				return err
-			},
+			Highlight: true,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 package markup
 
 import (
-	"crypto/rand"
+	"context"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,20 +13,33 @@ import (
 )
 
 // Tasks tells of the boxes in the lists of tasks of a text, in their order,
-// whether each is ticked.
-func Tasks(source string) []bool {
-	var list []bool
-	for _, at := range findTasks(source) {
-		list = append(list, ticked(source[at]))
+// whether each is ticked. A text that costs too much to render has none.
+func (r *Renderer) Tasks(ctx context.Context, source string) ([]bool, error) {
+	if !strings.Contains(source, "[") {
+		return nil, nil
 	}
-	return list
+	found, err := r.render(ctx, sumOf("tasks", source), func(b *budget) (string, error) {
+		var signs strings.Builder
+		for _, at := range tasksIn(b, source) {
+			signs.WriteByte(source[at])
+		}
+		return signs.String(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]bool, len(found.html))
+	for i := range list {
+		list[i] = ticked(found.html[i])
+	}
+	return list, nil
 }
 
 // SetTask ticks the nth box of a text, counted from 0, or takes the tick away.
 // It is false when there is no such box, or when it is so already: somebody was
 // faster.
-func SetTask(source string, n int, done bool) (string, bool) {
-	list := findTasks(source)
+func SetTask(ctx context.Context, source string, n int, done bool) (string, bool) {
+	list := findTasks(ctx, source)
 	if n < 0 || n >= len(list) {
 		return source, false
 	}
@@ -42,12 +55,25 @@ func SetTask(source string, n int, done bool) (string, bool) {
 
 func ticked(sign byte) bool { return sign == 'x' || sign == 'X' }
 
-// findTasks gives where the signs of the boxes stand.
-func findTasks(source string) []int {
-	doc := engine(Options{}, nil).Parser().Parse(text.NewReader([]byte(source)))
+// findTasks gives where the signs of the boxes stand. A text that costs too much
+// to render has none.
+func findTasks(ctx context.Context, source string) []int {
 	var list []int
+	_, err := spending(ctx, scanLimits, func(b *budget) error {
+		list = tasksIn(b, source)
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+func tasksIn(b *budget, source string) []int {
+	var list []int
+	doc := engine(b, nil, nil).Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b})
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering || n.Kind() != tasks.KindTaskCheckBox || n.Parent().Lines().Len() == 0 {
+		if b.spend(1); !entering || n.Kind() != tasks.KindTaskCheckBox || n.Parent().Lines().Len() == 0 {
 			return ast.WalkContinue, nil
 		}
 		start := n.Parent().Lines().At(0).Start
@@ -65,8 +91,6 @@ type marks struct {
 	secret string
 	count  int
 }
-
-func newMarks() *marks { return &marks{secret: rand.Text()} }
 
 func (m *marks) put(w util.BufWriter, done bool) {
 	sign := "o"

@@ -27,16 +27,16 @@ func TestTasks(t *testing.T) {
 		{"- [ ] one", []bool{false}, 1, ""},
 		{"- [ ] one", []bool{false}, -1, ""},
 	} {
-		if got := Tasks(c.source); !slices.Equal(got, c.tasks) {
+		if got := tasksOf(t, c.source); !slices.Equal(got, c.tasks) {
 			t.Errorf("tasks of %q: %v", c.source, got)
 			continue
 		}
 		done := c.n >= 0 && c.n < len(c.tasks) && !c.tasks[c.n]
-		got, ok := SetTask(c.source, c.n, done)
+		got, ok := SetTask(t.Context(), c.source, c.n, done)
 		if ok != (c.want != "") || ok && got != c.want {
 			t.Errorf("%q with box %d: %q, %v", c.source, c.n, got, ok)
 		}
-		if _, ok := SetTask(c.source, c.n, !done); ok {
+		if _, ok := SetTask(t.Context(), c.source, c.n, !done); ok {
 			t.Errorf("%q: box %d was set to what it is", c.source, c.n)
 		}
 	}
@@ -47,7 +47,7 @@ func TestTasks(t *testing.T) {
 func TestTaskBoxes(t *testing.T) {
 	t.Parallel()
 	source := "- [ ] one &#xE0F0;x0&#xE0F1;\n- [x] <button>two</button>\n\n<input type=\"checkbox\" checked>\n\n`- [ ] code`\n"
-	html, err := Markdown(source, Options{Task: func(n int, done bool) string { return fmt.Sprintf("<button value=%q>%v</button>", fmt.Sprint(n), done) }})
+	html, err := New(Deps{}).Markdown(t.Context(), source, Options{Task: func(n int, done bool) string { return fmt.Sprintf("<button value=%q>%v</button>", fmt.Sprint(n), done) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,21 +63,30 @@ func FuzzTasks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source string) {
 		var drawn []bool
-		if _, err := Markdown(source, Options{Task: func(_ int, done bool) string { drawn = append(drawn, done); return "" }}); err != nil {
+		if _, err := New(Deps{}).Markdown(t.Context(), source, Options{Task: func(_ int, done bool) string { drawn = append(drawn, done); return "" }}); err != nil {
 			t.Fatal(err)
 		}
-		list := Tasks(source)
+		list := tasksOf(t, source)
 		if !slices.Equal(drawn, list) {
 			t.Fatalf("drawn %v, found %v", drawn, list)
 		}
 		for n, done := range list {
-			changed, ok := SetTask(source, n, !done)
+			changed, ok := SetTask(t.Context(), source, n, !done)
 			if !ok || len(changed) != len(source) {
 				t.Fatalf("box %d of %q can not be set: %q", n, source, changed)
 			}
-			if after := Tasks(changed); len(after) != len(list) || after[n] == done {
+			if after := tasksOf(t, changed); len(after) != len(list) || after[n] == done {
 				t.Fatalf("box %d of %q: %v became %v", n, source, list, after)
 			}
 		}
 	})
+}
+
+func tasksOf(t *testing.T, source string) []bool {
+	t.Helper()
+	list, err := New(Deps{}).Tasks(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -58,7 +58,7 @@ func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, wa
 			return err
 		}
 	}
-	fresh, err := plan.NewMentions(was.Description, m.Description)
+	fresh, err := plan.NewMentions(ctx, was.Description, m.Description)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}

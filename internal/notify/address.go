@@ -242,7 +242,7 @@ const maxMentions = 100
 func (s *Service) mentioned(ctx context.Context, a *Act, who People) ([]int64, error) {
 	names := who.Mentions
 	if who.Text != "" {
-		found, err := markup.Mentions(who.Text)
+		found, err := markup.Mentions(ctx, who.Text)
 		if err != nil {
 			return nil, err
 		}

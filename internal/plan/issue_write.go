@@ -108,7 +108,7 @@ func (s *Service) AddIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *p
 }
 
 func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue, n NewIssue) (err error) {
-	if err := i.apply(n.IssueFields); err != nil {
+	if err := i.apply(ctx, n.IssueFields); err != nil {
 		return err
 	}
 	if err := Usable(ctx, tx, in, n.Milestone); err != nil {
@@ -152,7 +152,7 @@ func (s *Service) checkPlan(ctx context.Context, in *project.Project, f *IssueFi
 }
 
 // apply sets and checks what is said of an issue itself.
-func (i *Issue) apply(f IssueFields) error {
+func (i *Issue) apply(ctx context.Context, f IssueFields) error {
 	set(&i.Title, f.Title)
 	i.Title = strings.TrimSpace(i.Title)
 	set(&i.Description, f.Description)
@@ -172,7 +172,7 @@ func (i *Issue) apply(f IssueFields) error {
 		}
 	}
 	if f.Tick != nil {
-		text, ok := markup.SetTask(i.Description, f.Tick.Task, f.Tick.Done)
+		text, ok := markup.SetTask(ctx, i.Description, f.Tick.Task, f.Tick.Done)
 		if !ok {
 			return errs.Conflict("Somebody has changed the tasks meanwhile.")
 		}
@@ -256,7 +256,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return notFound(err, "Issue")
 	}
 	was := *i
-	if err := i.apply(f); err != nil {
+	if err := i.apply(ctx, f); err != nil {
 		return err
 	}
 	if err := Usable(ctx, tx, in, f.Milestone); err != nil {

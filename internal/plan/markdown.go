@@ -35,16 +35,19 @@ func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, s
 
 // Text is a text that is to be shown. Task draws the boxes of its tasks, as it
 // does for markup. Link leads links elsewhere than as they are written, if it is
-// given; what it leaves as it is is taken as in any other text.
+// given; what it leaves as it is is taken as in any other text. LinkKey goes with
+// it: texts with the same one have the same links.
 type Text struct {
-	Source string
-	Task   func(n int, done bool) string
-	Link   func(to string, image bool) string
+	Source  string
+	Task    func(n int, done bool) string
+	Link    func(to string, image bool) string
+	LinkKey string
 }
 
 // RenderAll is Render for the texts of a page: what they refer to is looked for
 // once.
 func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref, texts ...Text) ([]string, error) {
+	ctx = markup.WithPage(ctx)
 	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{}, found: map[markup.Reference]*markup.Target{}}
 	if in != nil {
 		p, err := s.Projects.Require(ctx, by, *in, project.NoAccess)
@@ -58,12 +61,13 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 		if len(t.Source) > maxText {
 			return nil, errs.TooLarge("The text is longer than %d bytes.", maxText)
 		}
-		lead := r.link
+		lead, key := r.link, strconv.FormatInt(r.id(), 10)
 		if t.Link != nil {
 			lead = func(to string, image bool) string { return r.link(t.Link(to, image), image) }
+			key += " " + t.LinkKey
 		}
 		var err error
-		if list[i], err = markup.Markdown(t.Source, markup.Options{Resolve: r.resolve, Link: lead, Task: t.Task}); err != nil {
+		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Task: t.Task}); err != nil {
 			return nil, fmt.Errorf("render text: %w", err)
 		}
 	}
@@ -80,6 +84,14 @@ type reader struct {
 	found map[markup.Reference]*markup.Target
 }
 
+// id is the id of the project that the text stands in, or 0.
+func (r *reader) id() int64 {
+	if p := r.known[""]; p != nil {
+		return p.ID
+	}
+	return 0
+}
+
 // link leads links to uploads to where they are.
 func (r *reader) link(to string, _ bool) string {
 	p := r.known[""]
@@ -89,11 +101,17 @@ func (r *reader) link(to string, _ bool) string {
 	return "/-/project/" + strconv.FormatInt(p.ID, 10) + to
 }
 
+// maxLookups is how many different references of a page are looked up.
+const maxLookups = 500
+
 // resolve finds what references stand for.
 func (r *reader) resolve(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
 	found := map[markup.Reference]markup.Target{}
 	for _, ref := range refs {
 		target, known := r.found[ref]
+		if !known && len(r.found) >= maxLookups {
+			continue
+		}
 		if !known {
 			var err error
 			if target, err = r.target(ref); err != nil && !hidden(err) {

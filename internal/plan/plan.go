@@ -31,6 +31,7 @@ type Deps struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	Notify   *notify.Service
+	Markup   *markup.Renderer
 	Now      func() time.Time
 }
 

@@ -27,7 +27,7 @@ func (s *Service) tell(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue,
 
 // tellMentions tells those who are new in the description of an issue.
 func (s *Service) tellMentions(ctx context.Context, tx *db.Tx, by actor.Actor, was, i *Issue) error {
-	fresh, err := NewMentions(was.Description, i.Description)
+	fresh, err := NewMentions(ctx, was.Description, i.Description)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
@@ -36,15 +36,15 @@ func (s *Service) tellMentions(ctx context.Context, tx *db.Tx, by actor.Actor, w
 
 // NewMentions gives the names that a text mentions and that stood not in what
 // was there before.
-func NewMentions(was, is string) ([]string, error) {
+func NewMentions(ctx context.Context, was, is string) ([]string, error) {
 	if was == is {
 		return nil, nil
 	}
-	before, err := markup.Mentions(was)
+	before, err := markup.Mentions(ctx, was)
 	if err != nil {
 		return nil, err
 	}
-	after, err := markup.Mentions(is)
+	after, err := markup.Mentions(ctx, is)
 	return slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) }), err
 }
 

@@ -98,7 +98,7 @@ func (w *Web) artifactFile(v *visit, ref project.Ref) error {
 		return err
 	}
 	if p.Binary = strings.ContainsRune(string(b), 0); !p.Binary {
-		lines, err := colourLines(p.Path, strings.ToValidUTF8(string(b), "\uFFFD"))
+		lines, err := w.highlighted(v, p.Path, strings.ToValidUTF8(string(b), "\uFFFD"), "")
 		if err != nil {
 			return err
 		}

@@ -108,10 +108,10 @@ func (w *Web) blob(v *visit, ref project.Ref) error {
 	p.Plain = v.param("plain") == "1"
 	p.Long = isMarkdown(p.Path) && len(text) > maxRendered
 	if isMarkdown(p.Path) && !p.Plain && !p.Long {
-		p.Rendered, err = renderText(p.Path, text, spot{project: p.Project.FullPath, ref: p.Ref, dir: strings.TrimSuffix(path.Dir(p.Path), ".")})
+		p.Rendered, err = w.renderText(v, p.Path, text, spot{project: p.Project.FullPath, ref: p.Ref, dir: strings.TrimSuffix(path.Dir(p.Path), ".")})
 	} else {
 		var lines []string
-		lines, err = w.coloured(p.Path, text, p.File.BlobID)
+		lines, err = w.highlighted(v, p.Path, text, p.File.BlobID)
 		p.Lines, p.Span = len(lines), v.span(len(lines), lineCount(lines, maxLines, 80))
 		p.Code = anchored(lines, p.Span)
 	}
@@ -160,7 +160,7 @@ func (w *Web) blame(v *visit, ref project.Ref) error {
 	if err != nil || text == "" {
 		return orShow(v, p, err)
 	}
-	lines, err := w.coloured(p.Path, text, p.File.BlobID)
+	lines, err := w.highlighted(v, p.Path, text, p.File.BlobID)
 	if err != nil {
 		return err
 	}

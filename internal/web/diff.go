@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/git"
+	"svc/internal/markup"
 	"svc/internal/secret"
 )
 
@@ -23,8 +25,8 @@ const (
 	leastRow = 40
 	// maxOneFile bounds a file that was asked for alone.
 	maxOneFile = 10_000
-	// maxColouredDiff is the most bytes of a text that are coloured.
-	maxColouredDiff = 64 << 10
+	// maxHighlightedDiff is the most bytes of a text that are highlighted.
+	maxHighlightedDiff = 64 << 10
 )
 
 // diffView is a part of a comparison: the files of one page.
@@ -142,7 +144,7 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		}
 		if f.Why, f.Cut = why(f, n, d.Only != ""); f.Why == "" {
 			if len(f.Diff)+n*leastRow <= room { // else it need not be drawn to be seen too large
-				f.Body = v.web.drawnDiff(f.NewPath, f.Diff, d.Parallel, talk.below(f.NewPath))
+				f.Body = v.web.drawnDiff(v, f.NewPath, f.Diff, d.Parallel, talk.below(f.NewPath))
 			}
 			if f.Body == "" || len(f.Body) > room {
 				f.Body, f.Why, f.Cut = "", folded(n), true
@@ -203,7 +205,7 @@ type diffLine struct {
 
 // parseDiff takes the text of a comparison apart. Carriage returns that end
 // every line are left out; where they differ they are shown.
-func parseDiff(name, text string) []diffLine {
+func (w *Web) parseDiff(ctx context.Context, name, text string) []diffLine {
 	raw := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	windows := true
 	for _, line := range raw {
@@ -248,24 +250,24 @@ func parseDiff(name, text string) []diffLine {
 		l.html = template.HTMLEscapeString(shown(content))
 		list, at = append(list, l), append(at, place)
 	}
-	colourSides(name, list, sides, at)
+	w.highlightSides(ctx, name, list, sides, at)
 	return list
 }
 
-// colourSides colours the lines, each file as far as it is known.
-func colourSides(name string, list []diffLine, sides [2][]string, at [][2]int) {
+// highlightSides highlights the lines, each file as far as it is known.
+func (w *Web) highlightSides(ctx context.Context, name string, list []diffLine, sides [2][]string, at [][2]int) {
 	for side, lines := range sides {
 		text := strings.Join(lines, "\n")
-		if len(text) == 0 || len(text) > maxColouredDiff {
+		if len(text) == 0 || len(text) > maxHighlightedDiff {
 			continue
 		}
-		coloured, err := colourLines(name, text)
-		if err != nil || len(coloured) < len(lines) {
+		highlighted, err := w.Markup.Lines(ctx, markup.Source{Name: name, Text: shownText(text)})
+		if err != nil || len(highlighted) < len(lines) {
 			continue // plain is good enough
 		}
 		for i, place := range at {
 			if place[side] >= 0 {
-				list[i].html = coloured[place[side]]
+				list[i].html = highlighted[place[side]]
 			}
 		}
 	}
@@ -291,15 +293,17 @@ func hunk(line string) (old, now int) {
 
 // drawnDiff is drawDiff for a text that may have been drawn before, if nobody
 // says anything about its lines.
-func (w *Web) drawnDiff(name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
+func (w *Web) drawnDiff(ctx context.Context, name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
 	if len(below) > 0 {
-		return drawDiff(name, text, parallel, below)
+		return w.drawDiff(ctx, name, text, parallel, below)
 	}
 	key := rendering{name: fmt.Sprint("changes of ", name, parallel), id: git.OID(secret.Digest(text))}
 	html, ok := w.painted.get(key)
 	if !ok {
-		html = drawDiff(name, text, parallel, nil)
-		w.painted.put(key, html)
+		html = w.drawDiff(ctx, name, text, parallel, nil)
+		if !markup.Degraded(ctx) {
+			w.painted.put(key, html)
+		}
 	}
 	return html
 }
@@ -308,9 +312,9 @@ func (w *Web) drawnDiff(name, text string, parallel bool, below map[lineAt]templ
 // drawn without a template, and numbers and signs are left to the stylesheet:
 // who copies lines gets the lines alone. What is said about a line stands below
 // it.
-func drawDiff(name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
+func (w *Web) drawDiff(ctx context.Context, name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
 	var b strings.Builder
-	lines := parseDiff(name, text)
+	lines := w.parseDiff(ctx, name, text)
 	if !parallel {
 		for _, l := range lines {
 			drawLine(&b, l)

@@ -30,7 +30,7 @@ func TestDrawDiff(t *testing.T) {
 <tr class="hint"><td colspan="4">No newline at end of file</td></tr>
 `},
 	} {
-		if got := string(drawDiff("x", text, c.parallel, nil)); got != c.want {
+		if got := drawn(t, "x", text, c.parallel); got != c.want {
 			t.Errorf("parallel %v:\n%s", c.parallel, got)
 		}
 	}
@@ -44,7 +44,7 @@ func FuzzDrawDiff(f *testing.F) {
 	f.Add("<b>", "+\u202e\n\n-\x00")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		for _, parallel := range []bool{false, true} {
-			html := string(drawDiff(name, strings.ToValidUTF8(text, "\uFFFD"), parallel, nil))
+			html := drawn(t, name, strings.ToValidUTF8(text, "\uFFFD"), parallel)
 			rest := html
 			for rest != "" {
 				_, after, found := strings.Cut(rest, "<")
@@ -66,7 +66,7 @@ func FuzzDrawDiff(f *testing.F) {
 				n++
 			}
 		}
-		if got := len(parseDiff(name, text)); got != n {
+		if got := len(testWeb().parseDiff(t.Context(), name, text)); got != n {
 			t.Errorf("%d lines of %d", got, n)
 		}
 	})
@@ -111,4 +111,9 @@ func TestLineEnds(t *testing.T) {
 			t.Errorf("%q for a file %q becomes %q, want %q", c.sent, c.was, got, c.want)
 		}
 	}
+}
+
+func drawn(t *testing.T, name, text string, parallel bool) string {
+	t.Helper()
+	return string(testWeb().drawDiff(t.Context(), name, text, parallel, nil))
 }

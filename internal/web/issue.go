@@ -8,7 +8,6 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/markup"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -98,7 +97,11 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 	p.Edits = live && (h.Plans || owns(v, i))
 	p.Deletes = live && (level >= project.Owner || level == project.Planner)
 	p.Member = live && level >= project.Guest
-	for _, done := range markup.Tasks(i.Description) {
+	tasks, err := w.Markup.Tasks(v, i.Description)
+	if err != nil {
+		return err
+	}
+	for _, done := range tasks {
 		if p.Tasks++; done {
 			p.Done++
 		}

@@ -1,8 +1,8 @@
 package web
 
 import (
+	"context"
 	"html/template"
-	"io"
 	"net/url"
 	"path"
 	"strings"
@@ -26,18 +26,19 @@ func isMarkdown(name string) bool {
 }
 
 // renderText makes HTML of a README or the like.
-func renderText(name, source string, at spot) (template.HTML, error) {
+func (w *Web) renderText(ctx context.Context, name, source string, at spot) (template.HTML, error) {
 	if !isMarkdown(name) {
 		return template.HTML(markup.Plain(source)), nil
 	}
-	html, err := markup.Markdown(source, markup.Options{
+	html, err := w.Markup.Markdown(ctx, source, markup.Options{
 		Link: func(to string, image bool) string {
 			if image {
 				return at.resolve(to, "raw")
 			}
 			return at.resolve(to, "blob")
 		},
-		Code: func(w io.Writer, language, source string) error { return colour(w, "x."+language, language, source) },
+		LinkKey:   at.project + ":" + at.ref + ":" + at.dir,
+		Highlight: true,
 	})
 	return template.HTML(html), err
 }

@@ -8,7 +8,6 @@ import (
 	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/git"
-	"svc/internal/markup"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -163,7 +162,11 @@ func among(v *visit, list []*user.User) bool {
 }
 
 func (w *Web) mergeOverview(v *visit, p *mergePage) error {
-	for _, done := range markup.Tasks(p.Description) {
+	tasks, err := w.Markup.Tasks(v, p.Description)
+	if err != nil {
+		return err
+	}
+	for _, done := range tasks {
 		if p.Tasks++; done {
 			p.Done++
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"svc/internal/markup"
 	"unicode/utf8"
 
 	"svc/internal/actor"
@@ -64,7 +65,7 @@ type visit struct {
 // handler is what every page has in common.
 func (w *Web) handler(name string, who access, do func(*visit) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: r.Context(), web: w, w: rw, r: r}
+		v := &visit{Context: markup.WithPage(r.Context()), web: w, w: rw, r: r}
 		w.headers(rw.Header())
 		if to, ok := rw.(interface{ SetRoute(string) }); ok {
 			to.SetRoute(name)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"svc/internal/markup"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -223,7 +224,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 	if p.Body, err = w.part("tree", "treebody", p); err != nil {
 		return err
 	}
-	if !p.passing {
+	if !p.passing && !markup.Degraded(v) {
 		w.drawn.put(key, p.Body)
 	}
 	return nil
@@ -282,10 +283,12 @@ func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
 		if err != nil || len(text) == 0 || bytes.IndexByte(text, 0) >= 0 {
 			return err
 		}
-		if html, err = renderText(e.Name, strings.ToValidUTF8(string(text), "\uFFFD"), at); err != nil {
+		if html, err = w.renderText(v, e.Name, strings.ToValidUTF8(string(text), "\uFFFD"), at); err != nil {
 			return err
 		}
-		w.rendered.put(key, html)
+		if !markup.Degraded(v) {
+			w.rendered.put(key, html)
+		}
 	}
 	p.ReadmeAt, p.Readme = strings.TrimPrefix(p.Path+"/"+e.Name, "/"), html
 	return nil

@@ -249,7 +249,7 @@ func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFi
 		s.Why = "The file is no text."
 		return s, nil
 	}
-	lines, err := colourLines(f.Path, strings.ToValidUTF8(string(text), "\uFFFD"))
+	lines, err := w.highlighted(v, f.Path, strings.ToValidUTF8(string(text), "\uFFFD"), "")
 	if err != nil {
 		return s, err
 	}

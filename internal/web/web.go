@@ -20,6 +20,7 @@ import (
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
+	"svc/internal/markup"
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/oauth"
@@ -43,6 +44,7 @@ type Deps struct {
 	Activity *activity.Service
 	Repos    *repo.Service
 	Moves    *repo.Mover
+	Markup   *markup.Renderer
 	Plan     *plan.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/git"
+	"svc/internal/markup"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -173,7 +174,7 @@ func TestMarkdown(t *testing.T) {
 		"<div class='skip card'>x</div>":       "x",
 		"[a](data:text/html,x)":                "a",
 	} {
-		html, err := renderText("README.md", source, at)
+		html, err := testWeb().renderText(t.Context(), "README.md", source, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +187,7 @@ func TestMarkdown(t *testing.T) {
 			}
 		}
 	}
-	html, err := renderText("README.txt", "<b>&", at)
+	html, err := testWeb().renderText(t.Context(), "README.txt", "<b>&", at)
 	if err != nil || html != "<pre>&lt;b&gt;&amp;</pre>" {
 		t.Errorf("plain text becomes %q, %v", html, err)
 	}
@@ -214,7 +215,7 @@ func TestFileTable(t *testing.T) {
 
 func TestHighlight(t *testing.T) {
 	t.Parallel()
-	lines, err := colourLines("x.go", "package x\n\n// <script>\n")
+	lines, err := testWeb().highlighted(t.Context(), "x.go", "package x\n\n// <script>\n", "")
 	if err != nil || len(lines) != 3 {
 		t.Fatal(lines, err)
 	}
@@ -226,7 +227,7 @@ func TestHighlight(t *testing.T) {
 	}
 	// Lexers that take the end of a line into a comment do not make two of it.
 	for _, name := range []string{"Makefile", "x.yml", "x.sh", "x.md"} {
-		lines, err := colourLines(name, "# a\n# b\n\nc: d\n")
+		lines, err := testWeb().highlighted(t.Context(), name, "# a\n# b\n\nc: d\n", "")
 		if err != nil || len(lines) != 4 || strings.Contains(strings.Join(lines, ""), "\n") {
 			t.Errorf("%s: %q, %v", name, lines, err)
 		}
@@ -257,7 +258,7 @@ func TestLineCount(t *testing.T) {
 func FuzzRenderText(f *testing.F) {
 	f.Add("# a\n<b onclick=x>[c](d)")
 	f.Fuzz(func(t *testing.T, source string) {
-		html, err := renderText("x.md", source, spot{project: "g/p", ref: "main"})
+		html, err := testWeb().renderText(t.Context(), "x.md", source, spot{project: "g/p", ref: "main"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,3 +293,6 @@ func TestBrowserOf(t *testing.T) {
 		}
 	}
 }
+
+// testWeb can render texts.
+func testWeb() *Web { return &Web{Deps: Deps{Markup: markup.New(markup.Deps{})}} }

@@ -1,0 +1,110 @@
+package markup
+
+import (
+	"html"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/lexers"
+)
+
+// maxHighlighted is the longest text that is highlighted.
+const maxHighlighted = 256 << 10
+
+// lexerFor finds the lexer of the library for a language or, if that is empty or
+// not known, for the name of a file. It is nil for plain text.
+func lexerFor(name, language, source string) chroma.Lexer {
+	if len(source) > maxHighlighted {
+		return nil
+	}
+	if language != "" {
+		if l := lexers.Get(language); l != nil {
+			return l
+		}
+	}
+	return lexerNames().find(name)
+}
+
+// highlight tokenises a text and gives the tokens of each line. ok is false when
+// the lexer is switched off, or fails.
+func (s *session) highlight(b *budget, lexer chroma.Lexer, source string) (lines [][]chroma.Token, ok bool) {
+	own := s.bounded(lexer)
+	if own == nil {
+		return nil, false
+	}
+	s.budget = b
+	defer func() { s.budget = nil }()
+	it, err := chroma.Coalesce(own).Tokenise(nil, source)
+	if err != nil {
+		return nil, false
+	}
+	var tokens []chroma.Token
+	for t := it(); t != chroma.EOF; t = it() {
+		tokens = append(tokens, t)
+	}
+	return chroma.SplitTokensIntoLines(tokens), true
+}
+
+// plainLines are the lines of a text that is not highlighted, as HTML.
+func plainLines(source string) []string {
+	if source == "" {
+		return nil
+	}
+	return strings.Split(html.EscapeString(strings.TrimSuffix(source, "\n")), "\n")
+}
+
+// htmlLines are the lines of a highlighted text.
+func htmlLines(lines [][]chroma.Token) []string {
+	list := make([]string, len(lines))
+	for i, line := range lines {
+		if n := len(line); n > 0 { // some tokens include the end of the line
+			line[n-1].Value = strings.TrimSuffix(line[n-1].Value, "\n")
+		}
+		var b strings.Builder
+		writeTokens(&b, line)
+		list[i] = strings.ReplaceAll(b.String(), "\n", " ")
+	}
+	return list
+}
+
+func writeTokens(w io.Writer, line []chroma.Token) {
+	for _, t := range line {
+		text := html.EscapeString(t.Value)
+		if class := className(t.Type); class != "" && strings.TrimSpace(t.Value) != "" {
+			text = `<span class="` + class + `">` + text + `</span>`
+		}
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// className is the class of a kind of token, or of the kind that it is one
+// of. Plain text has none, and few kinds look different from it.
+func className(t chroma.TokenType) string {
+	switch {
+	case t.InCategory(chroma.Comment):
+		return "c"
+	case t.InCategory(chroma.Keyword):
+		if t == chroma.KeywordType {
+			return "kt"
+		}
+		return "k"
+	case t.InSubCategory(chroma.LiteralString):
+		return "s"
+	case t.InSubCategory(chroma.LiteralNumber):
+		return "m"
+	case t == chroma.NameFunction, t == chroma.NameFunctionMagic:
+		return "nf"
+	case t == chroma.NameTag, t == chroma.NameBuiltin, t == chroma.NameClass, t == chroma.NameDecorator:
+		return "nt"
+	case t == chroma.NameAttribute, t == chroma.NameConstant, t == chroma.NameVariable:
+		return "na"
+	case t == chroma.GenericDeleted:
+		return "gd"
+	case t == chroma.GenericInserted:
+		return "gi"
+	case t == chroma.GenericHeading, t == chroma.GenericSubheading:
+		return "gh"
+	}
+	return ""
+}
