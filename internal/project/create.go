@@ -152,6 +152,9 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 	if err := p.putInto(place, v); err != nil {
 		return err
 	}
+	if err := s.underOrigin(ctx, tx, p, p.ForkedFromID); err != nil {
+		return err
+	}
 	if err := requireFree(ctx, tx, p.FullPath); err != nil {
 		return err
 	}

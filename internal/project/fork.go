@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -48,9 +49,62 @@ func (s *Service) origins(ctx context.Context, by actor.Actor, list ...*Project)
 	return nil
 }
 
+// CodeVisibility says who reads the code of a project without being a member.
+// A fork is never wider than that of its source.
+func (p *Project) CodeVisibility() Visibility {
+	if p.Repository != Enabled {
+		return Private
+	}
+	return p.Visibility
+}
+
+// underOrigin refuses a fork that would be more visible than its source. The
+// source stays locked until the end of the transaction: it cannot become less
+// visible meanwhile without seeing this fork.
+func (s *Service) underOrigin(ctx context.Context, tx *db.Tx, p *Project, originID *int64) error {
+	if originID == nil {
+		return nil
+	}
+	if err := tx.Lock(ctx, "projects", *originID); err != nil {
+		return err
+	}
+	limit, err := findCodeVisibility(ctx, tx, *originID)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil // it is gone
+	}
+	if err != nil {
+		return err
+	}
+	if p.Visibility.width() > limit.width() {
+		return errs.InvalidField("visibility_level", "%s is not allowed since the fork source project has lower visibility.", p.Visibility)
+	}
+	return nil
+}
+
+// lowerForks makes the forks of a project, and theirs, no more visible than its
+// code is now.
+func (s *Service) lowerForks(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project) error {
+	limit := p.CodeVisibility()
+	forks, err := findWiderForks(ctx, tx, p.ID, limit)
+	if err != nil {
+		return fmt.Errorf("find forks of project %d: %w", p.ID, err)
+	}
+	for _, fork := range forks {
+		if err := saveVisibility(ctx, tx, fork.ID, limit, s.Now()); err != nil {
+			return fmt.Errorf("lower fork %d of project %d: %w", fork.ID, p.ID, err)
+		}
+		event := audit.Details{Change: "visibility", From: string(fork.Visibility), To: string(limit)}
+		if err := s.record(ctx, tx, by, "project_visibility_level_updated", fork.entity(), audit.Target{}, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SetOrigin makes a project a fork of another one that its Owner sees, or of
 // none when from is nil. Owners only, and administrators to make one. Conflict
-// when it is a fork already; a project that is none stays as it is.
+// when it is a fork already, Invalid when it is more visible than the other; a
+// project that is none stays as it is.
 func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *Ref) (p *Project, changed bool, err error) {
 	found, err := s.Require(ctx, by, ref, Owner)
 	if err != nil {
@@ -88,6 +142,9 @@ func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *
 		case origin == nil && now.ForkedFromID == nil:
 			return nil
 		case origin != nil:
+			if err := s.underOrigin(ctx, tx, now, &origin.ID); err != nil {
+				return err
+			}
 			id, event = &origin.ID, audit.Details{Add: "fork_relationship", To: origin.FullPath}
 		}
 		changed = true

@@ -107,6 +107,39 @@ func saveOrigin(ctx context.Context, q db.Q, id int64, from *int64, at time.Time
 	return db.ExecOne(ctx, q, `UPDATE projects SET forked_from_id = ?, updated_at = ? WHERE id = ? AND deleted_at IS NULL`, from, at, id)
 }
 
+// findWiderForks finds the forks of a project, and theirs, that are more
+// visible than a limit.
+func findWiderForks(ctx context.Context, q db.Q, id int64, limit Visibility) ([]*Project, error) {
+	var wider []string
+	for _, v := range []Visibility{Internal, Public} {
+		if v.width() > limit.width() {
+			wider = append(wider, string(v))
+		}
+	}
+	if len(wider) == 0 {
+		return nil, nil
+	}
+	return db.All(ctx, q, scanProject, `
+		WITH RECURSIVE forks (id) AS (
+			SELECT id FROM projects WHERE forked_from_id = ?
+			UNION SELECT p.id FROM projects p JOIN forks f ON p.forked_from_id = f.id
+		)
+		SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.id IN (SELECT id FROM forks) AND p.visibility IN `+db.In(len(wider))+` ORDER BY p.id`,
+		append([]any{id}, db.Any(wider)...)...)
+}
+
+// findCodeVisibility reads who sees the code of a project, also of one that is
+// being deleted. It returns db.ErrNoRows.
+func findCodeVisibility(ctx context.Context, q db.Q, id int64) (Visibility, error) {
+	var p Project
+	err := q.QueryRowContext(ctx, `SELECT visibility, repository_access_level FROM projects WHERE id = ?`, id).Scan(&p.Visibility, &p.Repository)
+	return p.CodeVisibility(), err
+}
+
+func saveVisibility(ctx context.Context, q db.Q, id int64, v Visibility, at time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET visibility = ?, updated_at = ? WHERE id = ?`, string(v), at, id)
+}
+
 // findOrigin reads what a project was forked from, also of one that is being
 // deleted: its forks still belong together.
 func findOrigin(ctx context.Context, q db.Q, id int64) (*int64, error) {

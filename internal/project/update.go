@@ -25,7 +25,7 @@ type Change struct {
 
 // Update changes a project: Maintainers may, but its name, path and
 // visibility are for Owners. A project that had another path is still found
-// by that one.
+// by that one. Forks of a project that becomes less visible become so as well.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change) (*Project, error) {
 	found, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -73,6 +73,16 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 		p.check(wrong)
 		if err := invalid(wrong); err != nil {
 			return err
+		}
+		if p.Visibility.width() > was.Visibility.width() {
+			if err := s.underOrigin(ctx, tx, p, p.ForkedFromID); err != nil {
+				return err
+			}
+		}
+		if p.CodeVisibility().width() < was.CodeVisibility().width() {
+			if err := s.lowerForks(ctx, tx, by, p); err != nil {
+				return err
+			}
 		}
 		if c.Topics != nil {
 			if err := saveTopics(ctx, tx, p.ID, p.Topics, s.Now()); err != nil {

@@ -17,8 +17,8 @@ type NewFork struct {
 	Name        string
 	Path        string
 	Description *string
-	Namespace   project.Ref // one's own unless given
-	Visibility  *project.Visibility
+	Namespace   project.Ref         // one's own unless given
+	Visibility  *project.Visibility // as wide as the original allows unless given
 	// OnlyBranch, the default branch, leaves the others and all tags behind.
 	OnlyBranch string
 }
@@ -63,7 +63,8 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 		fork.Path = from.Path
 	}
 	if fork.Visibility == nil {
-		fork.Visibility = &from.Visibility
+		widest := from.CodeVisibility()
+		fork.Visibility = &widest
 	}
 	if fork.Description == nil {
 		fork.Description = &from.Description
