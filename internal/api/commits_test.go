@@ -245,6 +245,7 @@ func TestCommitStatuses(t *testing.T) {
 		id, r := codeProject(t, s, alice, "code", gittest.Commit{Changes: file("a", "1\n")})
 		sha := r.Tip("refs/heads/main")
 		loose := r.Commit(gittest.Commit{Branch: "gone", Changes: file("b", "1\n")})
+		r.Git("tag", "kept", loose)
 		r.Git("update-ref", "-d", "refs/heads/gone")
 		set := fmt.Sprintf("POST /projects/%d/statuses/%s", id, sha)
 		list := fmt.Sprintf("GET /projects/%d/repository/commits/%s/statuses", id, sha)

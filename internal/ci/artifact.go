@@ -385,7 +385,11 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	if err := p.View(by, project.BuildsPart); err != nil {
 		return nil, err
 	}
-	j, err := latestArchived(ctx, s.DB, p.ID, at, name)
+	at, tag, err := s.refName(ctx, p.ID, at)
+	if err != nil {
+		return nil, err
+	}
+	j, err := latestArchived(ctx, s.DB, p.ID, at, tag, name)
 	if err != nil {
 		return nil, notFound(err, "")
 	}

@@ -277,7 +277,7 @@ func (s *Service) complete(ctx context.Context, m *making) error {
 		return errs.InvalidField("base", "You do not have sufficient permission to run a pipeline on '%s'. "+
 			"Please select a different branch or contact your administrator for assistance.", p.branch())
 	}
-	if m.commit, err = m.src.Commit(ctx, p.SHA); errs.Is(err, errs.KindNotFound) {
+	if m.commit, err = m.src.CommitAt(ctx, p.SHA); errs.Is(err, errs.KindNotFound) {
 		return errs.InvalidField("base", "Commit not found")
 	} else if err != nil {
 		return err

@@ -131,7 +131,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}
-	found, err := latestSuccess(ctx, s.DB, other.ID, ref, name)
+	found, err := s.latestSuccess(ctx, other.ID, ref, name)
 	if found == nil || err != nil {
 		return nil, err
 	}
@@ -180,12 +180,31 @@ func latestNamed(ctx context.Context, q db.Q, pipelineID int64, name string) (*J
 	return j, err
 }
 
-// latestSuccess finds the job of a name in the newest pipeline of a ref that
-// succeeded; nil without one.
-func latestSuccess(ctx context.Context, q db.Q, projectID int64, ref, name string) (*Job, error) {
+// latestSuccess finds the job of a name in the newest pipeline of a branch, or
+// of a tag where there is no branch of the name, that succeeded; nil without
+// one.
+func (s *Service) latestSuccess(ctx context.Context, projectID int64, ref, name string) (*Job, error) {
+	ref, tag, err := s.refName(ctx, projectID, ref)
+	if err != nil {
+		return nil, err
+	}
+	return findLatestSuccess(ctx, s.DB, projectID, ref, tag, name)
+}
+
+// refName says which ref of a project a name means. The code need not be the
+// reader's: the names are those of pipelines.
+func (s *Service) refName(ctx context.Context, projectID int64, name string) (short string, tag bool, err error) {
+	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
+	if err != nil {
+		return "", false, err
+	}
+	return src.Name(name)
+}
+
+func findLatestSuccess(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
 	var id int64
 	err := q.QueryRowContext(ctx, `
-		SELECT id FROM pipelines WHERE project_id = ? AND ref = ? AND status = 'success' AND NOT child ORDER BY id DESC LIMIT 1`, projectID, ref).Scan(&id)
+		SELECT id FROM pipelines WHERE project_id = ? AND ref = ? AND tag = ? AND status = 'success' AND NOT child ORDER BY id DESC LIMIT 1`, projectID, ref, tag).Scan(&id)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}

@@ -119,7 +119,7 @@ func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error)
 	if err != nil {
 		return nil, err
 	}
-	commit, err := src.Commit(ctx, p.SHA)
+	commit, err := src.CommitAt(ctx, p.SHA)
 	if err != nil && !errs.Is(err, errs.KindNotFound) {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func mirrored(ctx context.Context, q db.Q, jobID int64) (*Pipeline, error) {
 
 func latestOf(ctx context.Context, q db.Q, src *repo.Source) (*Pipeline, error) {
 	p, err := scanPipeline(q.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND NOT p.tag AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
 		src.Project.ID, src.Project.DefaultBranch))
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil

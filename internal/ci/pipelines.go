@@ -91,8 +91,8 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 		return nil, nil, err
 	}
 	p, err := scanPipeline(s.DB.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.sha = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
-		proj.ID, head.Name, string(head.Commit)))
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.sha = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
+		proj.ID, head.Name, head.Tag, string(head.Commit)))
 	if err != nil {
 		return nil, nil, notFound(err, "Pipeline")
 	}

@@ -130,7 +130,7 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 		ProjectID: w.ProjectID, Status: flow.Created, Source: FromPush, Ref: name, Tag: tag, SHA: w.New, BeforeSHA: w.Old,
 	}
 	if tag {
-		commit, err := src.Commit(ctx, w.New) // an annotated tag leads to one
+		commit, err := src.CommitAt(ctx, w.New) // an annotated tag leads to one
 		if err != nil {
 			return ignoreNotFound(err)
 		}

@@ -87,12 +87,12 @@ func (s *Service) Artifacts(ctx context.Context, jobs []int64) (map[int64][]*Art
 
 // latestArchived finds the job of a name with an archive in the newest
 // successful pipeline of a ref that has one.
-func latestArchived(ctx context.Context, q db.Q, projectID int64, ref, name string) (*Job, error) {
+func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
 	return scanJob(q.QueryRowContext(ctx, `
 		SELECT `+jobColumns+` FROM pipelines p JOIN jobs j ON j.pipeline_id = p.id AND j.name = ? AND NOT j.retried AND j.status = 'success'
-		WHERE p.project_id = ? AND p.ref = ? AND p.status = 'success' AND NOT p.child
+		WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.status = 'success' AND NOT p.child
 			AND EXISTS (SELECT 1 FROM job_artifacts a WHERE a.job_id = j.id AND a.kind = 'archive')
-		ORDER BY p.id DESC LIMIT 1`, name, projectID, ref))
+		ORDER BY p.id DESC LIMIT 1`, name, projectID, ref, tag))
 }
 
 // artifactBlobs are the keys of the files of jobs, with those of their logs or

@@ -36,7 +36,7 @@ func (r Repo) copyAll(ctx context.Context, draft string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.copyRefs(ctx, draft, refs); err != nil {
+	if err := r.copyRefs(ctx, draft, refs, true); err != nil {
 		return err
 	}
 	for _, name := range []string{"config", "description", "info", "logs"} {

@@ -136,6 +136,8 @@ type Repo struct {
 	// borrowed are object directories of other repositories whose objects
 	// are seen beside those of this one.
 	borrowed []string
+	// view is what the reader sees; nil for everything.
+	view *view
 }
 
 // Repo gives a handle on the bare repository in the directory path.

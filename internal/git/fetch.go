@@ -178,7 +178,7 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 // key names the answer to a fetch, if it is one that others may want and that
 // never changes: one without haves, by which clients differ, and without names
 // of refs. Tags come along by themselves, so those that there are count.
-func (q *inquiry) key(visible *wanted) (string, bool) {
+func (q *inquiry) key(visible *tips) (string, bool) {
 	args := slices.Clone(q.args)
 	slices.Sort(args)
 	args = slices.Compact(args)

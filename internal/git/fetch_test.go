@@ -249,7 +249,7 @@ func TestInquiries(t *testing.T) {
 
 func TestInquiryKey(t *testing.T) {
 	t.Parallel()
-	see := &wanted{tags: []string{"1 refs/tags/a"}}
+	see := &tips{tags: []string{"1 refs/tags/a"}}
 	key := func(args ...string) string {
 		k, ok := (&inquiry{args: args}).key(see)
 		if !ok {

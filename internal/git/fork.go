@@ -13,9 +13,9 @@ import (
 )
 
 // Fork makes a repository in path with the branches, tags and default branch
-// of another, and no other refs. It leans on nothing of the other: files of
-// objects are shared only as hard links, where the file system has them. The
-// directory appears whole or not at all, and is on disk when Fork returns. It
+// of another, and no other refs. It gets the objects to which these lead and no
+// others: what only hidden refs lead to is not for everybody who may fork. It
+// leans on nothing of the other. The directory appears whole or not at all, and is on disk when Fork returns. It
 // returns ErrExists when there is something in path already, and
 // ErrNoRepository.
 func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error) {
@@ -42,12 +42,13 @@ func (r Repo) copyTo(ctx context.Context, draft string) error {
 		}
 		refs = append(refs, list...)
 	}
-	return r.copyRefs(ctx, draft, refs)
+	return r.copyRefs(ctx, draft, refs, false)
 }
 
-// copyRefs gives a draft refs, which are sorted, and their objects.
-func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref) error {
-	if err := r.copyObjects(ctx, filepath.Join(draft, "objects"), refs); err != nil {
+// copyRefs gives a draft refs, which are sorted, and their objects: with whole
+// also those that no ref leads to.
+func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref, whole bool) error {
+	if err := r.copyObjects(ctx, filepath.Join(draft, "objects"), refs, whole); err != nil {
 		return err
 	}
 	if len(refs) == 0 {
@@ -88,10 +89,11 @@ func (r Repo) holds(ctx context.Context, refs []Ref) error {
 }
 
 // copyObjects gives a draft the objects of r: the files themselves, or a pack
-// of what the refs need when r leans on other repositories.
-func (r Repo) copyObjects(ctx context.Context, to string, refs []Ref) error {
+// of what the refs need when it gets no more, or when r leans on other
+// repositories.
+func (r Repo) copyObjects(ctx context.Context, to string, refs []Ref, whole bool) error {
 	objects := filepath.Join(r.path, "objects")
-	if _, err := os.Stat(filepath.Join(objects, "info", "alternates")); err == nil || len(r.borrowed) > 0 {
+	if _, err := os.Stat(filepath.Join(objects, "info", "alternates")); err == nil || len(r.borrowed) > 0 || !whole {
 		return r.packInto(ctx, filepath.Join(to, "pack", "pack"), refs)
 	}
 	// Housekeeping may replace files by others while they are copied. It

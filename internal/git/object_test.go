@@ -37,7 +37,7 @@ func TestResolve(t *testing.T) {
 			{"main", second, TypeCommit}, {"HEAD", second, TypeCommit}, {"@", second, TypeCommit}, {"@~1", first, TypeCommit},
 			{"refs/heads/main", second, TypeCommit}, {"heads/main", second, TypeCommit}, {"tags/light", first, TypeCommit},
 			{"main^", first, TypeCommit}, {"main~0", second, TypeCommit}, {"main^{tree}", tree, TypeTree}, {"main^{}", second, TypeCommit},
-			{"heavy", tag, TypeTag}, {"heavy^{}", second, TypeCommit}, {"heavy^0", second, TypeCommit}, {"both", first, TypeCommit},
+			{"heavy", tag, TypeTag}, {"heavy^{}", second, TypeCommit}, {"heavy^0", second, TypeCommit}, {"both", second, TypeCommit}, {"tags/both", first, TypeCommit}, {"refs/tags/both", first, TypeCommit},
 			{second, second, TypeCommit}, {strings.ToUpper(second), second, TypeCommit}, {second[:10], second, TypeCommit},
 			{second[:10] + "^{tree}", tree, TypeTree}, {"feature/x", first, TypeCommit},
 		} {

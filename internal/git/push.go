@@ -101,11 +101,7 @@ func (r Repo) advertise(ctx context.Context, w io.Writer, o PushOptions) error {
 	return err
 }
 
-func (o ServeOptions) hidden(ref string) bool {
-	return slices.ContainsFunc(o.Hide, func(prefix string) bool {
-		return ref == strings.TrimSuffix(prefix, "/") || strings.HasPrefix(ref, strings.TrimSuffix(prefix, "/")+"/")
-	})
-}
+func (o ServeOptions) hidden(ref string) bool { return below(ref, o.Hide) }
 
 // request is what a client wants.
 type request struct {

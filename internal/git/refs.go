@@ -105,7 +105,22 @@ func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	return r.led(ctx, name, id)
+	ref, err := r.led(ctx, name, id)
+	r.view.add(ref.ID, ref.Target)
+	return ref, err
+}
+
+// HasRef reports whether there is a ref of the full name, whatever it holds. It
+// takes no process. It returns ErrBadRef and ErrNoRepository.
+func (r Repo) HasRef(name string) (bool, error) {
+	if err := CheckRef(name); err != nil {
+		return false, err
+	}
+	_, err := r.lookup(name)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // refNames gives the names below a place in order. Loose refs are looked for
@@ -113,7 +128,7 @@ func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs, error) {
 	var names []string
 	add := func(name string) {
-		if o.Match == nil || o.Match(name[len(o.Place):]) {
+		if r.view.names(name) && (o.Match == nil || o.Match(name[len(o.Place):])) {
 			names = append(names, name)
 		}
 	}

@@ -44,9 +44,10 @@ func sameFile(a, b fs.FileInfo) bool {
 }
 
 // lookup finds the id of a ref by a name that passed wellFormedOneLevel: in
-// full or in short, with git's order of places. It returns ErrNotFound.
+// full or in short, a branch before a tag and both before all else. Refs that
+// the reader cannot name are not there. It returns ErrNotFound.
 func (r Repo) lookup(name string) (OID, error) {
-	places := []string{"refs/", "refs/tags/", "refs/heads/", "refs/remotes/"}
+	places := []string{Heads, Tags, "refs/", "refs/remotes/"}
 	switch {
 	case name == "@" || name == "HEAD":
 		name, places = "HEAD", []string{""}
@@ -55,6 +56,9 @@ func (r Repo) lookup(name string) (OID, error) {
 	}
 	for i := range places {
 		places[i] += name
+	}
+	if r.view != nil {
+		places = slices.DeleteFunc(places, func(full string) bool { return !r.view.names(full) })
 	}
 	// Nobody pushes to the last one, so it is not asked for until it must be.
 	for _, some := range [][]string{places[:min(len(places), 3)], places[min(len(places), 3):]} {

@@ -26,8 +26,14 @@ func splitRevision(rev string) (base, suffix string, err error) {
 }
 
 // Resolve finds the object that a revision names: a full or short id, HEAD or
-// @, a ref in full or in short (tags before branches, as git does), each with
-// ~n, ^n and ^{type} behind it. A tag is not followed unless ^{} says so.
+// @, a ref in full or in short, each with ~n, ^n and ^{type} behind it. A tag
+// is not followed unless ^{} says so. Of a branch and a tag of the same name
+// the branch is taken, unlike git: whoever may create tags must not decide what
+// the name of a branch means.
+//
+// Ranges, searches of the history (^{/text}, :/text), reflogs (@{1}) and paths
+// (main:README) are refused. With a view the revision must lead there from a
+// visible ref.
 //
 // It returns ErrBadRevision for what can be no revision and ErrNotFound.
 func (r Repo) Resolve(ctx context.Context, rev string) (OID, Type, error) {
@@ -54,20 +60,47 @@ func (r Repo) resolve(ctx context.Context, rev string, want Type) (Info, error) 
 	if err != nil {
 		return Info{}, err
 	}
-	id, full := ParseOID(base)
-	if !full {
+	id, isID := ParseOID(base)
+	if !isID {
 		id, err = r.lookup(base)
-		full = err == nil
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrNotFound) && len(base) >= 4 && len(base) <= 40 && isHex(base) {
+			isID = true
+			id, err = r.expand(ctx, base, suffix, want)
+		}
+		if err != nil {
 			return Info{}, err
 		}
 	}
-	if !full && (len(base) < 4 || len(base) > 40 || !isHex(base)) {
-		return Info{}, fmt.Errorf("revision %.100q: %w", rev, ErrNotFound)
+	if isID {
+		if err := r.see(ctx, id); err != nil {
+			return Info{}, err
+		}
 	}
-	if full && suffix == "" {
+	info, err := r.lead(ctx, id, isID, suffix, want)
+	if err == nil {
+		r.view.add(id, info.OID)
+	}
+	return info, err
+}
+
+// expand finds the object of a short id. Where a commit is wanted, other
+// objects with the same beginning do not matter.
+func (r Repo) expand(ctx context.Context, short, suffix string, want Type) (OID, error) {
+	name := short
+	if suffix != "" || want == TypeCommit || want == TypeTree {
+		name += "^{commit}"
+	}
+	info, err := r.ask(ctx, name, false)
+	if errors.Is(err, ErrNotFound) && name != short {
+		info, err = r.ask(ctx, short, false) // a tree, perhaps
+	}
+	return info.OID, err
+}
+
+// lead goes from an object by the steps of a suffix to the wanted type.
+func (r Repo) lead(ctx context.Context, id OID, named bool, suffix string, want Type) (Info, error) {
+	if suffix == "" {
 		// What a ref holds is most likely a commit, and is read at once.
-		_, named := ParseOID(base)
 		_, known := r.engine.cache.get(cacheKey{r.scope(), kindInfo, string(id)})
 		if !named && !known && (want == TypeCommit || want == TypeTree) {
 			if _, err := r.commit(ctx, id); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrTooLarge) {
@@ -76,14 +109,11 @@ func (r Repo) resolve(ctx context.Context, rev string, want Type) (Info, error) 
 		}
 		return r.peel(ctx, id, want)
 	}
-	name := base + suffix
-	if full {
-		name = string(id) + suffix
-	}
+	name := string(id) + suffix
 	if want != "" {
 		name += "^{" + string(want) + "}"
 	}
-	return r.ask(ctx, name, full)
+	return r.ask(ctx, name, true)
 }
 
 // peel follows an object to the wanted type. Most need no asking: a commit is

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,7 @@ func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 	args, err := readArguments(in)
 	if err == nil {
-		err = r.checkArguments(args)
+		args, err = r.checkArguments(args)
 	}
 	if err != nil {
 		_, _ = out.Write(appendPacket(nil, "NACK "+shorten(err.Error())+"\n")) // the other side may be gone
@@ -63,42 +64,50 @@ func readArguments(in io.Reader) ([]string, error) {
 	}
 }
 
-// checkArguments wants options that are known, and then a branch or tag.
-func (r Repo) checkArguments(args []string) error {
-	for _, arg := range args {
+// checkArguments wants options that are known, and then a branch or tag, whose
+// name it gives in full: git itself would take a tag before a branch.
+func (r Repo) checkArguments(args []string) ([]string, error) {
+	for i, arg := range args {
 		if arg == "-l" || arg == "--list" {
-			return nil // git says what it can and looks no further
+			return args, nil // git says what it can and looks no further
 		}
 		if arg == "--" {
 			break
 		}
 		if strings.HasPrefix(arg, "-") {
 			if !archiveOption.MatchString(arg) {
-				return fmt.Errorf("option %.100q: %w", arg, errArgument)
+				return nil, fmt.Errorf("option %.100q: %w", arg, errArgument)
 			}
 			continue
 		}
-		name, _, _ := strings.Cut(arg, ":")
-		return r.checkPublic(name)
+		name, path, inside := strings.Cut(arg, ":")
+		full, err := r.publicName(name)
+		if err != nil {
+			return nil, err
+		}
+		if inside {
+			full += ":" + path
+		}
+		args = slices.Clone(args)
+		args[i] = full
+		return args, nil
 	}
-	return fmt.Errorf("no branch or tag: %w", errArgument)
+	return nil, fmt.Errorf("no branch or tag: %w", errArgument)
 }
 
-// checkPublic wants a name that git finds among branches and tags.
-func (r Repo) checkPublic(name string) error {
-	if wellFormedOneLevel(name) && !strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, Heads) || strings.HasPrefix(name, Tags) {
-		places := []string{"refs/", Tags, Heads} // as git looks
-		if name == "HEAD" || strings.HasPrefix(name, "refs/") {
-			places = []string{""}
+// publicName gives the full name of a branch or tag.
+func (r Repo) publicName(name string) (string, error) {
+	places := []string{Heads, Tags}
+	if name == "HEAD" || strings.HasPrefix(name, Heads) || strings.HasPrefix(name, Tags) {
+		places = []string{""}
+	}
+	for _, place := range places {
+		if !wellFormedOneLevel(place + name) {
+			continue
 		}
-		for _, place := range places {
-			full := place + name
-			if _, err := r.follow(full); err == nil && (full == "HEAD" || strings.HasPrefix(full, Heads) || strings.HasPrefix(full, Tags)) {
-				return nil
-			} else if err == nil {
-				break
-			}
+		if _, err := r.follow(place + name); err == nil {
+			return place + name, nil
 		}
 	}
-	return fmt.Errorf("no such ref: %.100q", name)
+	return "", fmt.Errorf("no such ref: %.100q", name)
 }

@@ -45,7 +45,7 @@ func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, 
 		return nil, missing(err, "File")
 	}
 	name := archiveName(p, o.Ref, at, path)
-	return &Archive{name, at, r, git.ArchiveOptions{Rev: string(at), Path: path, Prefix: name, Format: o.Format}}, nil
+	return &Archive{name, at, r.Whole(), git.ArchiveOptions{Rev: string(at), Path: path, Prefix: name, Format: o.Format}}, nil
 }
 
 func archiveName(p *project.Project, ref string, at git.OID, path string) string {

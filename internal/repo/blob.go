@@ -35,7 +35,7 @@ func (s *Service) Blob(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	if err != nil {
 		return nil, missing(err, "Blob")
 	}
-	return &Blob{info.OID, info.Size, r}, nil
+	return &Blob{info.OID, info.Size, r.Whole()}, nil
 }
 
 // Open gives the content as a stream that ends with ctx. Nothing large is held

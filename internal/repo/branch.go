@@ -181,7 +181,7 @@ func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.
 	if _, err := r.Ref(ctx, git.Heads+name); err == nil {
 		return nil, nil, errs.Refused("Branch already exists")
 	}
-	id, err := r.ResolveCommit(ctx, from)
+	id, err := seen(by, p, r).ResolveCommit(ctx, from)
 	if errs.Is(missing(err, "Ref"), errs.KindNotFound) {
 		return nil, nil, errs.Refused("Invalid reference name: %s", from).Because(err)
 	}

@@ -69,7 +69,7 @@ func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref proje
 	if _, err := s.branchTip(ctx, r, c.Branch); err != nil {
 		return err
 	}
-	section, err := s.section(ctx, by, p, r, o)
+	section, err := s.section(ctx, by, p, seen(by, p, r), o)
 	if err != nil {
 		return err
 	}

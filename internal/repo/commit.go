@@ -142,7 +142,7 @@ func (s *Service) startOf(ctx context.Context, by actor.Actor, p *project.Projec
 	if n.StartSHA == "" {
 		start = git.Heads + start
 	}
-	from, other := r, p
+	from, other := seen(by, p, r), p
 	if n.StartProject != nil {
 		var err error
 		if other, from, err = s.read(ctx, by, *n.StartProject); err != nil {
@@ -267,7 +267,7 @@ func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n P
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := r.Commit(ctx, n.Rev)
+	c, err := seen(by, p, r).Commit(ctx, n.Rev)
 	if err != nil {
 		return nil, nil, missing(err, "Commit")
 	}

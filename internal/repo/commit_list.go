@@ -166,7 +166,7 @@ func (s *Service) commitDiff(ctx context.Context, r git.Repo, c *git.Commit, uni
 	if len(c.ParentIDs) > 0 {
 		o.From = string(c.ParentIDs[0])
 	}
-	d, err := r.Diff(ctx, o)
+	d, err := r.Whole().Diff(ctx, o) // its parent is in the same history
 	if err != nil {
 		return nil, fmt.Errorf("diff of %s: %w", c.ID, passing(err))
 	}

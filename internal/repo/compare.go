@@ -49,7 +49,7 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Project: p, repo: r.With(origin)}
+	c := &Comparison{Project: p, repo: r.Whole().With(origin)}
 	if c.From, err = origin.ResolveCommit(ctx, o.From); err != nil {
 		return nil, missing(err, "Ref")
 	}
@@ -186,6 +186,7 @@ func (s *Service) MergeBase(ctx context.Context, by actor.Actor, ref project.Ref
 		}
 		return nil, nil, errs.Refused("Could not find %s: %s", noun, strings.Join(unknown, ", "))
 	}
+	r = r.Whole()
 	base, err := r.MergeBase(ctx, ids...)
 	if err != nil {
 		return nil, nil, missing(err, "Merge Base")

@@ -71,7 +71,7 @@ func fileBlob(ctx context.Context, r git.Repo, commit git.OID, path, ref string)
 		return nil, missing(err, "File")
 	}
 	return &FileBlob{
-		Name: entry.Name, Path: path, Size: info.Size, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", repo: r,
+		Name: entry.Name, Path: path, Size: info.Size, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", repo: r.Whole(),
 	}, nil
 }
 

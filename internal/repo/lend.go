@@ -37,7 +37,7 @@ func (s *Service) writeSome(ctx context.Context, by actor.Actor, ref project.Ref
 	if err == nil && len(branches) == 0 {
 		err = refused
 	}
-	return p, r, err
+	return p, r.Whole(), err
 }
 
 // borrows tells whether all that an actor may write to in a project that he reads

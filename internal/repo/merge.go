@@ -33,7 +33,7 @@ func (s *Service) Tip(ctx context.Context, p *project.Project, branch string) (g
 
 // MergeRef is the ref under which a project keeps a commit of a merge request.
 func MergeRef(iid int64, name string) string {
-	return "refs/merge-requests/" + strconv.FormatInt(iid, 10) + "/" + name
+	return mergeRefs + strconv.FormatInt(iid, 10) + "/" + name
 }
 
 // Adopt takes the head of a merge request into the project of the target, and
@@ -54,7 +54,7 @@ func (s *Service) adoptHead(ctx context.Context, r git.Repo, target, source *pro
 		}
 	}
 	// A force push leaves the head that was: what was said about it stays.
-	if err := r.UpdateRefs(ctx, []git.Update{{Ref: "refs/svc/keep/" + string(head), New: head}}); err != nil {
+	if err := r.UpdateRefs(ctx, []git.Update{{Ref: internalRefs + "keep/" + string(head), New: head}}); err != nil {
 		return fmt.Errorf("keep commit %s: %w", head, missing(err, "Commit"))
 	}
 	return nil

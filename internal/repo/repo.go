@@ -58,19 +58,46 @@ func New(d Deps) *Service {
 	return s
 }
 
-// read gives the repository of a project to an actor who may read it. It need
-// not exist: nobody may have pushed yet.
+// read gives the repository of a project to an actor who may read it, as they
+// see it: revisions resolve only to what the actor may read. It need not exist:
+// nobody may have pushed yet.
 func (s *Service) read(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {
 		return nil, git.Repo{}, err
 	}
 	r, err := s.open(p.Storage, p.ID)
-	return p, r, err
+	return p, seen(by, p, r), err
 }
 
+// seen gives the repository of a project as an actor sees it who reads its
+// code. Revisions that come from outside are resolved through it.
+func seen(by actor.Actor, p *project.Project, r git.Repo) git.Repo {
+	if by.ID == actor.SystemID {
+		return r
+	}
+	return r.As(viewOf(by, p))
+}
+
+// viewOf says which refs of a project an actor sees who reads its code: those
+// of merge requests are for those who read merge requests. So is what is kept
+// of their earlier heads, but under no name.
+func viewOf(by actor.Actor, p *project.Project) git.View {
+	if by.Deploy == nil && p.MayRead(by, project.MergePart) {
+		return git.View{Internal: []string{internalRefs}}
+	}
+	return git.View{Hide: []string{internalRefs, mergeRefs}}
+}
+
+// The prefixes of refs that are not branches or tags. Users do not move them.
+const (
+	internalRefs = "refs/svc/" // the program's own, which no client sees
+	mergeRefs    = "refs/merge-requests/"
+)
+
 // write gives the repository of a project to an actor who may push to it, and
-// makes it if it is not there. What he may do to a ref is asked by move.
+// makes it if it is not there. What they may do to a ref is asked by move;
+// revisions that they name are resolved by seen.
 func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
 	p, err := s.Projects.WriteCode(ctx, by, ref)
 	if err != nil {

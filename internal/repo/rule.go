@@ -5,20 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/git"
 	"svc/internal/project"
 )
-
-// own are the beginnings of refs that are the program's own: clients neither see
-// nor move them.
-func own() []string { return []string{"refs/svc/"} }
-
-// hidden are those, and the refs of merge requests: nobody moves them, and those
-// fetch them who read merge requests.
-func hidden() []string { return append(own(), "refs/merge-requests/") }
 
 // door is the way by which a push comes in.
 type door int
@@ -91,6 +84,9 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 // refuse asks the protected refs.
 func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from door) (string, error) {
 	if tag, ok := strings.CutPrefix(c.Ref, git.Tags); ok {
+		if why, err := g.refuseShadow(ctx, r, tag, c); err != nil || why != "" {
+			return why, err
+		}
 		return g.refuseTag(ctx, g.tags.matching(tag), c, from)
 	}
 	rules := g.branches.matching(strings.TrimPrefix(c.Ref, git.Heads))
@@ -161,6 +157,26 @@ func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protection
 		return "You can only create protected branches using the web interface and API.", nil
 	}
 	return "", nil
+}
+
+// refuseShadow keeps the names of protected branches from tags. A pattern
+// protects names that are no branches yet: these stay free.
+func (g *guard) refuseShadow(ctx context.Context, r git.Repo, tag string, c *git.RefChange) (string, error) {
+	rules := g.branches.matching(tag)
+	if c.New == git.ZeroOID || len(rules) == 0 {
+		return "", nil
+	}
+	named := slices.ContainsFunc(rules, func(p *Protected) bool { return p.Name == tag })
+	if !named {
+		_, err := r.Ref(ctx, git.Heads+tag)
+		if errors.Is(err, git.ErrNotFound) || errors.Is(err, git.ErrBadRef) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("You cannot use the name of the protected branch '%s' for a tag.", tag), nil
 }
 
 func (g *guard) refuseTag(ctx context.Context, rules protections, c *git.RefChange, from door) (string, error) {

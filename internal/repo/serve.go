@@ -43,11 +43,8 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err != nil {
 		return nil, err
 	}
-	f := &Fetching{Project: p, repo: r, hide: hidden()}
-	if by.Deploy == nil && p.MayRead(by, project.MergePart) {
-		f.hide = own()
-	}
-	return f, nil
+	v := viewOf(by, p)
+	return &Fetching{Project: p, repo: r, hide: append(v.Hide, v.Internal...)}, nil
 }
 
 // scoped asks that a credential has one of the scopes.
@@ -105,9 +102,12 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 	return &Pushing{repo: r, to: projectTarget{s, p, r, by}, name: fmt.Sprintf("project %d", p.ID), service: s}, nil
 }
 
+// unmovable are the prefixes of refs that nobody pushes to.
+func unmovable() []string { return []string{internalRefs, mergeRefs} }
+
 // Advertise tells a client over HTTP what there is to push to.
 func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
-	o.Hide = hidden()
+	o.Hide = unmovable()
 	return p.repo.AdvertiseReceive(ctx, out, git.PushOptions{ServeOptions: o})
 }
 
@@ -115,7 +115,7 @@ func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptio
 // and records what was done before the client is told. The error is for the
 // log; the client has been told what concerns it.
 func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
-	o.Hide = hidden()
+	o.Hide = unmovable()
 	s := p.service
 	most, object, err := s.pushLimits(ctx)
 	if err != nil {

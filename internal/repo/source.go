@@ -21,7 +21,7 @@ type Source struct {
 	Project *project.Project
 
 	service *Service
-	repo    git.Repo
+	repo    git.Repo // as the actor sees it
 	by      actor.Actor
 	guarded *guard // read when it is first asked
 }
@@ -79,6 +79,29 @@ func (o *Source) Find(ctx context.Context, name string) (SourceRef, error) {
 	return SourceRef{}, errs.NotFound("Reference")
 }
 
+// Name says which ref a name means, by its short name: a branch, or a tag
+// where there is no branch of the name. A name that neither has any more is
+// that of a branch, unless it stands below refs/tags/. The objects are not
+// looked at. Other refs keep their full names.
+func (o *Source) Name(name string) (short string, tag bool, err error) {
+	if short, ok := strings.CutPrefix(name, git.Heads); ok {
+		return short, false, nil
+	}
+	if short, ok := strings.CutPrefix(name, git.Tags); ok {
+		return short, true, nil
+	}
+	for _, place := range []string{git.Heads, git.Tags} {
+		has, err := o.repo.HasRef(place + name)
+		if err = missing(err, "Reference"); err != nil && !errs.Is(err, errs.KindNotFound) {
+			return "", false, err
+		}
+		if has {
+			return name, place == git.Tags, nil
+		}
+	}
+	return name, false, nil
+}
+
 // BranchWith finds the first branch that has a commit; NotFound.
 func (o *Source) BranchWith(ctx context.Context, commit string) (string, error) {
 	names, err := o.repo.Contains(ctx, commit, git.Heads, 1)
@@ -91,9 +114,20 @@ func (o *Source) BranchWith(ctx context.Context, commit string) (string, error) 
 	return strings.TrimPrefix(names[0], git.Heads), nil
 }
 
-// Commit reads the commit that a revision leads to; NotFound.
+// Commit reads the commit that a revision leads to, if the actor sees it;
+// NotFound.
 func (o *Source) Commit(ctx context.Context, rev string) (*git.Commit, error) {
 	c, err := o.repo.Commit(ctx, rev)
+	return c, missing(err, "Commit")
+}
+
+// CommitAt reads a commit by the id that a feature has written down, even if
+// no ref leads to it any more; NotFound.
+func (o *Source) CommitAt(ctx context.Context, id string) (*git.Commit, error) {
+	if _, ok := git.ParseOID(id); !ok {
+		return nil, errs.NotFound("Commit")
+	}
+	c, err := o.repo.Whole().Commit(ctx, id)
 	return c, missing(err, "Commit")
 }
 
@@ -121,10 +155,15 @@ func (o *Source) Commits(ctx context.Context, ids []string) (map[string]*git.Com
 	return found, nil
 }
 
-// Read gives a file of a commit, of which it reads limit+1 bytes at most. What
-// is not there, or no file, is fs.ErrNotExist.
+// Read gives a file of a commit, which the caller has the id of from Find,
+// Commit or CommitAt. It reads limit+1 bytes at most. What is not there, or no
+// file, is fs.ErrNotExist.
 func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]byte, error) {
-	entry, err := o.repo.Entry(ctx, commit, path)
+	var entry git.Entry
+	err := git.ErrBadRevision
+	if _, ok := git.ParseOID(commit); ok {
+		entry, err = o.repo.Whole().Entry(ctx, commit, path)
+	}
 	if err == nil && entry.Type != git.TypeBlob {
 		err = git.ErrNotFound
 	}
@@ -144,9 +183,12 @@ func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]by
 	return text, nil
 }
 
-// Paths lists the files of a commit, sorted.
+// Paths lists the files of a commit, sorted. It takes the ids that Read takes.
 func (o *Source) Paths(ctx context.Context, commit string) ([]string, error) {
-	entries, err := o.repo.Tree(ctx, git.TreeOptions{Rev: commit, Recursive: true})
+	if _, ok := git.ParseOID(commit); !ok {
+		return nil, errs.NotFound("Tree")
+	}
+	entries, err := o.repo.Whole().Tree(ctx, git.TreeOptions{Rev: commit, Recursive: true})
 	if err != nil {
 		return nil, missing(err, "Tree")
 	}
@@ -162,9 +204,14 @@ func (o *Source) Paths(ctx context.Context, commit string) ([]string, error) {
 
 // Changed lists the files that differ between two commits: with straight as
 // they are, otherwise since the history of both went apart. known is false
-// when they can not be compared.
+// when they can not be compared. It takes the ids that Read takes.
 func (o *Source) Changed(ctx context.Context, from, to string, straight bool) (paths []string, known bool, err error) {
-	d, err := o.repo.Diff(ctx, git.DiffOptions{From: from, To: to, Straight: straight, MaxFiles: 1, MaxLines: 1})
+	for _, id := range []string{from, to} {
+		if _, ok := git.ParseOID(id); !ok && id != "" { // nothing is what the first commit begins with
+			return nil, false, nil
+		}
+	}
+	d, err := o.repo.Whole().Diff(ctx, git.DiffOptions{From: from, To: to, Straight: straight, MaxFiles: 1, MaxLines: 1})
 	if err := missing(err, "Commit"); errs.Is(err, errs.KindNotFound) {
 		return nil, false, nil // it was there once
 	} else if err != nil {

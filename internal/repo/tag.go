@@ -118,7 +118,7 @@ func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref
 	if _, err := r.Ref(ctx, git.Tags+n.Name); err == nil {
 		return nil, nil, errs.Refused("Tag %s already exists", n.Name)
 	}
-	id, kind, err := r.Resolve(ctx, n.From)
+	id, kind, err := seen(by, p, r).Resolve(ctx, n.From)
 	if errs.Is(missing(err, "Ref"), errs.KindNotFound) {
 		return nil, nil, errs.Refused("Target %s is invalid", n.From).Because(err)
 	}

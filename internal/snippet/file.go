@@ -104,6 +104,7 @@ func fileAt(ctx context.Context, r git.Repo, ref, name string) (*File, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
+	r = r.As(git.View{}) // a version that no ref leads to is not shown
 	entry, err := r.Entry(ctx, ref, name)
 	if err == nil && entry.Type != git.TypeBlob {
 		err = git.ErrNotFound

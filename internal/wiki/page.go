@@ -226,7 +226,7 @@ func (s *Service) Diff(ctx context.Context, by actor.Actor, at project.Place, ve
 	if len(c.ParentIDs) > 0 {
 		from = string(c.ParentIDs[0])
 	}
-	d, err := r.Diff(ctx, git.DiffOptions{From: from, To: string(c.ID), Straight: true})
+	d, err := r.Whole().Diff(ctx, git.DiffOptions{From: from, To: string(c.ID), Straight: true})
 	return w, c, d, repo.Missing(err, "Commit")
 }
 

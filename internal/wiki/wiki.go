@@ -172,6 +172,7 @@ func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err 
 	if r, err = s.Repos.OpenAnnex(w.annex); err != nil {
 		return r, false, err
 	}
+	r = r.As(git.View{}) // versions that callers name are those of its history
 	_, err = r.ResolveCommit(ctx, "HEAD")
 	if errors.Is(err, git.ErrNotFound) || errors.Is(err, git.ErrNoRepository) {
 		return r, false, nil

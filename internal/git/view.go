@@ -1,0 +1,307 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// View says which refs of a repository a reader sees.
+type View struct {
+	// Hide holds the prefixes of refs that do not exist for the reader: neither
+	// their names nor what only they lead to.
+	Hide []string
+	// Internal holds the prefixes of refs that the reader cannot name, although
+	// they may read what these refs lead to.
+	Internal []string
+}
+
+// view is the View of one handle, with the ids that were found through it.
+// What leads from a visible ref to an object once need not be asked again by
+// the same handle.
+type view struct {
+	View
+	mu    sync.Mutex
+	found map[OID]struct{}
+}
+
+// maxFound is how many ids a handle remembers.
+const maxFound = 1000
+
+func (v *view) add(ids ...OID) {
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.found == nil {
+		v.found = make(map[OID]struct{}, len(ids))
+	}
+	for _, id := range ids {
+		if id != "" && len(v.found) < maxFound {
+			v.found[id] = struct{}{}
+		}
+	}
+}
+
+func (v *view) has(id OID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, ok := v.found[id]
+	return ok
+}
+
+// names reports whether the reader may name a ref. A nil view names all.
+func (v *view) names(ref string) bool {
+	return v == nil || !below(ref, v.Hide) && !below(ref, v.Internal)
+}
+
+// below reports whether a ref is one of the prefixes or below it.
+func below(ref string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		prefix = strings.TrimSuffix(prefix, "/")
+		return strings.HasPrefix(ref, prefix) && (len(ref) == len(prefix) || ref[len(prefix)] == '/')
+	})
+}
+
+// As gives the repository as a reader sees it. Revisions that are resolved
+// through it name visible refs, or objects to which a visible ref leads; all
+// else is ErrNotFound. A branch or tag costs no more than without a view.
+//
+// The methods that take an OID ask nothing: ids from outside are resolved
+// first.
+func (r Repo) As(v View) Repo {
+	r.view = &view{View: v}
+	return r
+}
+
+// Whole gives the repository without a view, for ids that were found in it and
+// are not a caller's.
+func (r Repo) Whole() Repo {
+	r.view = nil
+	return r
+}
+
+// see returns ErrNotFound for an object that the reader does not see.
+func (r Repo) see(ctx context.Context, id OID) error {
+	if r.view == nil || r.view.has(id) {
+		return nil
+	}
+	whole := r.Whole()
+	info, err := whole.Info(ctx, id)
+	if err != nil {
+		return err
+	}
+	if info.Type == TypeCommit {
+		// Most ids that are asked for are those of the default branch.
+		head, err := whole.lookup("HEAD")
+		if err == nil {
+			var is bool
+			if is, err = whole.IsAncestor(ctx, string(id), string(head)); is {
+				r.view.add(id)
+				return nil
+			}
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	tips, err := whole.tips(ctx, func(ref string) bool { return below(ref, r.view.Hide) })
+	if err != nil {
+		return err
+	}
+	left, err := whole.unreachable(ctx, []Info{info}, tips)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("object %s: no visible ref leads to it: %w", id, ErrNotFound)
+	}
+	r.view.add(id)
+	return nil
+}
+
+// tips are the objects that refs hold.
+type tips struct {
+	ids  map[OID]bool
+	tags []string // "<id> <name>" of each tag
+	sum  string   // names the set
+}
+
+// tips reads the refs that are not hidden.
+func (r Repo) tips(ctx context.Context, hidden func(ref string) bool) (*tips, error) {
+	refs, err := r.Refs(ctx, RefOptions{plain: true})
+	if err != nil {
+		return nil, err
+	}
+	t := &tips{ids: make(map[OID]bool, len(refs))}
+	for _, ref := range refs {
+		if hidden(ref.Name) {
+			continue
+		}
+		t.ids[ref.ID] = true
+		if strings.HasPrefix(ref.Name, Tags) {
+			t.tags = append(t.tags, string(ref.ID)+" "+ref.Name)
+		}
+	}
+	sum := sha256.New()
+	for _, id := range t.sorted() {
+		_, _ = io.WriteString(sum, string(id))
+	}
+	t.sum = hex.EncodeToString(sum.Sum(nil))
+	return t, nil
+}
+
+func (t *tips) sorted() []OID {
+	list := make([]OID, 0, len(t.ids))
+	for id := range t.ids {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// unreachable gives those of the objects to which no tip leads. The answer for
+// one set of tips cannot change, so it is kept.
+//
+// A tag must be held by a ref itself. Commits take one walk that ends where
+// their history meets that of the tips. Files and directories are looked for
+// in the newest trees first, and then in all of the history.
+func (r Repo) unreachable(ctx context.Context, objects []Info, t *tips) (left []OID, err error) {
+	key := func(id OID) cacheKey { return cacheKey{r.scope(), kindAnswer, "reach " + string(id) + t.sum} }
+	var commits, parts []OID
+	for _, o := range objects {
+		if t.ids[o.OID] {
+			continue
+		}
+		if v, ok := r.engine.cache.get(key(o.OID)); ok {
+			if !v.(bool) {
+				left = append(left, o.OID)
+			}
+			continue
+		}
+		switch o.Type {
+		case TypeCommit:
+			commits = append(commits, o.OID)
+		case TypeTag:
+			left = append(left, o.OID)
+		default:
+			parts = append(parts, o.OID)
+		}
+	}
+	lost, err := r.lostCommits(ctx, commits, t)
+	if err != nil {
+		return nil, err
+	}
+	lostParts, err := r.lostParts(ctx, parts, t)
+	if err != nil {
+		return nil, err
+	}
+	lost = append(lost, lostParts...)
+	for _, id := range append(commits, parts...) {
+		r.engine.cache.put(key(id), !slices.Contains(lost, id), 0)
+	}
+	return append(left, lost...), nil
+}
+
+// lostCommits gives those of the commits that are in no history of a tip.
+func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var in strings.Builder
+	for _, id := range ids {
+		in.WriteString(string(id) + "\n")
+	}
+	for _, id := range t.sorted() {
+		in.WriteString("^" + string(id) + "\n")
+	}
+	wanted := make(map[OID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var lost []OID
+	// --ignore-missing: a broken ref must not hide what the others lead to.
+	args := []string{"rev-list", "--ignore-missing", "--stdin"}
+	if len(ids) == 1 {
+		args = append(args, "--max-count=1")
+	}
+	c := command{args: args, in: strings.NewReader(in.String())}
+	err := r.run(ctx, c, func(out io.Reader) error {
+		return eachID(out, func(id OID) error {
+			if wanted[id] {
+				lost = append(lost, id)
+			}
+			if len(lost) == len(ids) {
+				return errEnough
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for commits in the history: %w", err)
+	}
+	return lost, nil
+}
+
+// lostParts gives those of the blobs and trees that are in no history of a
+// tip.
+func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var wanted, without, with strings.Builder
+	for _, id := range ids {
+		wanted.WriteString(string(id) + "\n")
+	}
+	for _, id := range t.sorted() {
+		without.WriteString("^" + string(id) + "\n")
+		with.WriteString(string(id) + "\n")
+	}
+	// A bitmap tells at once. Without one nothing is found that way, which is
+	// cheap; then come the trees of the tips, and last all of the history.
+	left, err := r.listed(ctx, ids, wanted.String()+without.String(), "--use-bitmap-index")
+	for _, walk := range []string{"--no-walk=unsorted", "--do-walk"} {
+		if err != nil || len(left) == 0 {
+			return nil, err
+		}
+		var found []OID
+		if found, err = r.listed(ctx, left, with.String(), walk); err == nil {
+			left = slices.DeleteFunc(left, func(id OID) bool { return slices.Contains(found, id) })
+		}
+	}
+	return left, err
+}
+
+// listed gives those of the ids that git lists among the objects of what is
+// read from the input.
+func (r Repo) listed(ctx context.Context, ids []OID, input, option string) ([]OID, error) {
+	wanted := make(map[OID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var found []OID
+	args := []string{"rev-list", "--objects", "--no-object-names", "--ignore-missing", option, "--stdin"}
+	err := r.run(ctx, command{args: args, in: strings.NewReader(input)}, func(out io.Reader) error {
+		return eachID(out, func(id OID) error {
+			if wanted[id] {
+				delete(wanted, id)
+				found = append(found, id)
+			}
+			if len(wanted) == 0 {
+				return errEnough
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for objects in the history: %w", err)
+	}
+	return found, nil
+}
