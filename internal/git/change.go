@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // ChangeOptions is a commit that is to be made.
@@ -20,7 +21,7 @@ type ChangeOptions struct {
 //
 // It returns ErrBadPath, ErrExists for a file that is there or a name that is
 // taken, ErrNotFound for one that is not there or an unknown parent, each with
-// the path in its text.
+// the path in its text, and *Rejected for what a push could not bring either.
 func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, error) {
 	commit := &Commit{TreeID: EmptyTree, Author: o.Author, Committer: o.Committer, Message: o.Message}
 	if o.Parent != "" {
@@ -30,7 +31,10 @@ func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, erro
 		}
 		commit.TreeID, commit.ParentIDs = parent.TreeID, []OID{parent.ID}
 	}
-	return r.commitWith(ctx, commit, func(q *quarantine) (OID, error) {
+	changesSpecial := func(*quarantine) (bool, error) {
+		return slices.ContainsFunc(o.Actions, func(a Action) bool { return specialPath(a.Path) }), nil
+	}
+	return r.commitWith(ctx, commit, changesSpecial, func(q *quarantine) (OID, error) {
 		e := editor{repo: r, new: q, root: &node{Entry: Entry{OID: commit.TreeID, Type: TypeTree}}}
 		for _, a := range o.Actions {
 			if err := ctx.Err(); err != nil {
@@ -44,8 +48,10 @@ func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, erro
 	})
 }
 
-// commitWith makes a commit of the tree that build writes.
-func (r Repo) commitWith(ctx context.Context, commit *Commit, build func(*quarantine) (OID, error)) (*Commit, error) {
+// commitWith makes a commit of the tree that build writes. The new objects are
+// checked as those of a push are, unless careful knows that there is nothing
+// that git would look at: it takes a process.
+func (r Repo) commitWith(ctx context.Context, commit *Commit, careful func(*quarantine) (bool, error), build func(*quarantine) (OID, error)) (*Commit, error) {
 	q, err := r.newQuarantine()
 	if err != nil {
 		return nil, err
@@ -60,6 +66,13 @@ func (r Repo) commitWith(ctx context.Context, commit *Commit, build func(*quaran
 		}
 	}
 	id, err := q.write(TypeCommit, encodeCommit(commit))
+	if err != nil {
+		return nil, err
+	}
+	check, err := careful(q)
+	if err == nil && check {
+		err = q.strict(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

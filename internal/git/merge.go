@@ -48,7 +48,7 @@ func (r Repo) Merge(ctx context.Context, o MergeOptions) (*Commit, error) {
 		return nil, errors.Join(err, onlyIf(is, ErrNothing))
 	}
 	commit := &Commit{ParentIDs: []OID{ours, theirs}, Author: o.Author, Committer: o.Committer, Message: o.Message}
-	return r.commitWith(ctx, commit, func(q *quarantine) (OID, error) { return q.mergeTree(ctx, ours, theirs) })
+	return r.commitWith(ctx, commit, (*quarantine).hasSpecial, func(q *quarantine) (OID, error) { return q.mergeTree(ctx, ours, theirs) })
 }
 
 // Squash makes a commit on top of Ours with all that Theirs changed since their
@@ -63,7 +63,7 @@ func (r Repo) Squash(ctx context.Context, o MergeOptions) (*Commit, error) {
 		return nil, err
 	}
 	commit := &Commit{ParentIDs: []OID{ours.ID}, Author: o.Author, Committer: o.Committer, Message: o.Message}
-	return r.commitWith(ctx, commit, func(q *quarantine) (OID, error) {
+	return r.commitWith(ctx, commit, (*quarantine).hasSpecial, func(q *quarantine) (OID, error) {
 		tree, err := q.mergeTree(ctx, ours.ID, OID(ids[1]))
 		if err == nil && tree == ours.TreeID {
 			err = ErrNothing
@@ -127,7 +127,7 @@ func (r Repo) pick(ctx context.Context, o MergeOptions, undo bool) (*Commit, err
 		base, side = side, base
 	}
 	commit := &Commit{ParentIDs: []OID{ours.ID}, Author: o.Author, Committer: o.Committer, Message: o.Message}
-	return r.commitWith(ctx, commit, func(q *quarantine) (OID, error) {
+	return r.commitWith(ctx, commit, (*quarantine).hasSpecial, func(q *quarantine) (OID, error) {
 		tree, err := q.mergeTrees(ctx, base, ours.TreeID, side)
 		if err == nil && tree == ours.TreeID {
 			err = ErrNothing

@@ -181,8 +181,11 @@ func missing(err error, thing string) error {
 	return passing(err)
 }
 
-// passing answers for what may go better later.
+// passing answers for what git refuses, and for what may go better later.
 func passing(err error) error {
+	if rejected, ok := errors.AsType[*git.Rejected](err); ok {
+		return errs.Refused("Git refuses what the commit would bring: %s", rejected.Why).Because(err)
+	}
 	switch {
 	case errs.KindOf(err) != 0:
 		return err // it says itself what it is
