@@ -26,6 +26,8 @@ type Push struct {
 	Changes []*RefChange
 	Options []string // what the user sent with -o
 	Atomic  bool     // all changes are done, or none
+	// Mark is by which Repo.Happened finds the updates; Check may set it.
+	Mark string
 
 	screen io.Writer
 }

@@ -164,7 +164,7 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 		c.Refused = ""
 		updates[i] = Update{c.Ref, c.Old, c.New}
 	}
-	err := p.repo.UpdateRefs(ctx, updates)
+	err := p.repo.UpdateRefsAs(ctx, p.push.Mark, updates)
 	if err == nil {
 		return nil
 	}

@@ -40,6 +40,12 @@ var lockFailure = regexp.MustCompile(`(?m)cannot lock ref '([^']*)': (.*)$`)
 // the way of another ref's name, and ErrNotFound for a New that is not there
 // or can not stand in a branch.
 func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
+	return r.UpdateRefsAs(ctx, "", updates)
+}
+
+// UpdateRefsAs is UpdateRefs with a mark, by which Happened finds the updates
+// in the logs of the refs. It is a word that is used once.
+func (r Repo) UpdateRefsAs(ctx context.Context, mark string, updates []Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
@@ -59,10 +65,10 @@ func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
 		}
 		fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", u.Ref, u.New, u.Old)
 	}
-	err := r.updateRefs(ctx, in.String())
+	err := r.updateRefs(ctx, mark, in.String())
 	if err != nil {
 		if broken, lockErr := r.breakLocks(updates); broken || lockErr != nil {
-			err = errors.Join(lockErr, r.updateRefs(ctx, in.String()))
+			err = errors.Join(lockErr, r.updateRefs(ctx, mark, in.String()))
 		}
 	}
 	if err != nil {
@@ -74,8 +80,12 @@ func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
 // updateRefs has git do the commands. They end with a word of their own:
 // without it a part of them, as git gets from a server that is killed, is
 // nothing.
-func (r Repo) updateRefs(ctx context.Context, commands string) error {
-	c := command{work: writing, args: []string{"update-ref", "--no-deref", "--stdin", "-z"},
+func (r Repo) updateRefs(ctx context.Context, mark, commands string) error {
+	args := []string{"update-ref", "--no-deref", "--stdin", "-z"}
+	if mark != "" {
+		args = append(args, "-m", markPrefix+mark)
+	}
+	c := command{work: writing, args: args,
 		in: strings.NewReader("start\x00" + commands + "prepare\x00commit\x00")}
 	_, err := r.output(ctx, c)
 	return err

@@ -283,12 +283,12 @@ func (s *Service) moveAnnex(ctx context.Context, by actor.Actor, a *Annex, r git
 		return errs.Refused("%s", why)
 	}
 	ctx = context.WithoutCancel(ctx) // half of it may be done
-	begun := journal{Changes: changesOf(push)}
+	begun := journal{Changes: changesOf(push), Mark: newMark()}
 	id, err := to.begin(ctx, begun)
 	if err != nil {
 		return err
 	}
-	if err := r.UpdateRefs(ctx, []git.Update{u}); err != nil {
+	if err := r.UpdateRefsAs(ctx, begun.Mark, []git.Update{u}); err != nil {
 		return errors.Join(err, to.land(ctx, id, begun))
 	}
 	return to.finish(ctx, id, begun)

@@ -2,6 +2,8 @@ package repo
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +28,8 @@ type Push struct {
 	// for it; empty for what users push.
 	About string
 	At    time.Time
+
+	settled string // the text of the row that is settled; empty for one's own
 }
 
 // Change is what a push did to one ref.
@@ -91,12 +95,12 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 	// Once it is decided a caller who leaves does not stop it: half of it may
 	// be done.
 	ctx = context.WithoutCancel(ctx)
-	begun.Changes = changesOf(push)
+	begun.Changes, begun.Mark = changesOf(push), newMark()
 	id, err := s.begin(ctx, by, p, begun)
 	if err != nil {
 		return err
 	}
-	if err := r.UpdateRefs(ctx, updates); err != nil {
+	if err := r.UpdateRefsAs(ctx, begun.Mark, updates); err != nil {
 		if err := s.land(ctx, id, by, p, r, begun); err != nil {
 			return err
 		}
@@ -129,7 +133,16 @@ type journal struct {
 	Changes []Change
 	Options []string
 	About   string `json:",omitempty"`
+	// Mark is what the logs of the refs know the push by. Rows of earlier
+	// versions have none.
+	Mark string `json:",omitempty"`
+
+	settled string // the text that was read of a row of another process
 }
+
+// newMark makes a mark that no other push has. The id of a row would not do:
+// it may be given again when the row is gone.
+func newMark() string { return rand.Text() }
 
 // changesOf are the changes of a push that were not refused.
 func changesOf(push *git.Push) []Change {
@@ -153,9 +166,44 @@ func (s *Service) drop(ctx context.Context, id int64) error {
 // finish records a push whose refs have moved, with all that follows from it,
 // in one transaction.
 func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
-	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, About: j.About, At: s.Now()}
+	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, About: j.About, At: s.Now(), settled: j.settled}
 	if err := s.record(ctx, id, r, done); err != nil {
 		return fmt.Errorf("record push %d to project %d: %w", id, p.ID, err)
+	}
+	return nil
+}
+
+// strike takes deletions that a push has done out of the rows of others that
+// were about to do the same. A deleted ref has no log to tell who deleted it;
+// but who finds the ref where it was expected, and deletes it, did it and not
+// the other.
+func (s *Service) strike(ctx context.Context, tx *db.Tx, done Push) error {
+	if !slices.ContainsFunc(done.Changes, func(c Change) bool { return c.New == git.ZeroOID }) {
+		return nil
+	}
+	others, err := findBegun(ctx, tx, done.Project.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		var j journal
+		if err := json.Unmarshal([]byte(o.what), &j); err != nil {
+			return err
+		}
+		was := len(j.Changes)
+		j.Changes = slices.DeleteFunc(j.Changes, func(c Change) bool {
+			return c.New == git.ZeroOID && slices.ContainsFunc(done.Changes, func(d Change) bool { return d.Ref == c.Ref && d.Old == c.Old && d.New == c.New })
+		})
+		if len(j.Changes) == was {
+			continue
+		}
+		text, err := json.Marshal(j)
+		if err != nil {
+			return err
+		}
+		if err := savePush(ctx, tx, o.id, string(text)); err != nil && !errors.Is(err, db.ErrNoRows) {
+			return err
+		}
 	}
 	return nil
 }
@@ -186,11 +234,14 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 		}
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
-		err := deletePush(ctx, tx, id)
+		err := deletePushAs(ctx, tx, id, done.settled)
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // somebody else has settled it
+			return nil // another node has settled it, or another push has changed it
 		}
 		if err != nil || len(done.Changes) == 0 {
+			return err
+		}
+		if err := s.strike(ctx, tx, done); err != nil {
 			return err
 		}
 		if err := s.Projects.Pushed(ctx, tx, done.Project.ID, branch, readme, done.At); err != nil {

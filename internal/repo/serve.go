@@ -131,7 +131,8 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			if err := p.to.check(ctx, push); err != nil || len(changesOf(push)) == 0 {
 				return err
 			}
-			begun = journal{Changes: changesOf(push), Options: push.Options}
+			push.Mark = newMark()
+			begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
 			var err error
 			if id, err = p.to.begin(ctx, begun); err != nil {
 				id = 0

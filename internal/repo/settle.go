@@ -55,6 +55,7 @@ func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Re
 	if err := json.Unmarshal([]byte(l.what), &was); err != nil {
 		return err
 	}
+	was.settled = l.what
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(l.projectID), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {
 		return s.drop(ctx, l.id)
@@ -84,12 +85,21 @@ func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project
 	return s.finish(ctx, id, by, p, r, came)
 }
 
+// happened tells whether a change of a push was made. The logs tell by the mark
+// whose change it was: the same push may have been sent again, to another node.
+func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, error) {
+	if mark == "" {
+		return r.WasAt(ctx, c.Ref, c.New)
+	}
+	return r.Happened(ctx, git.Update{Ref: c.Ref, Old: c.Old, New: c.New}, mark)
+}
+
 // landed gives of a push what the refs know of; nothing where there is no
 // repository.
 func landed(ctx context.Context, r git.Repo, j journal) (journal, error) {
-	came := journal{Options: j.Options, About: j.About}
+	came := journal{Options: j.Options, About: j.About, Mark: j.Mark, settled: j.settled}
 	for _, c := range j.Changes {
-		moved, err := r.WasAt(ctx, c.Ref, c.New)
+		moved, err := happened(ctx, r, j.Mark, c)
 		if errors.Is(err, git.ErrNoRepository) {
 			return journal{}, nil
 		}

@@ -67,3 +67,93 @@ func TestRecover(t *testing.T) {
 		}
 	})
 }
+
+// TestPushRecordedTwice leaves the row of a node that was killed before it moved
+// the refs, when the client has sent the same push again to another node: the
+// push is recorded once. What had moved is recorded once as well.
+func TestPushRecordedTwice(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		id, alice := s.User(t, "alice")
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"name":"p","initialize_with_readme":true}`, Status: 201}).JSON(t, &made)
+		at := fmt.Sprintf("/projects/%d/repository", made.ID)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/commits", As: alice, Status: 201,
+			JSON: `{"branch":"main","commit_message":"CI","actions":[{"action":"create","file_path":".gitlab-ci.yml","content":"a: {script: [x]}"}]}`})
+		dir := filepath.Join(s.Config.Storages["default"], "projects", fmt.Sprintf("%02x", made.ID%256), fmt.Sprintf("%d.git", made.ID))
+		tip := gittest.Run(t, dir, "rev-parse", "refs/heads/main")
+		const none = "0000000000000000000000000000000000000000"
+		row := func(branch, before, after, mark string) {
+			t.Helper()
+			who, err := json.Marshal(map[string]any{"ID": id, "Username": "alice"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			what := fmt.Sprintf(`{"Changes":[{"Ref":"refs/heads/%s","Old":%q,"New":%q}],"Mark":%q}`, branch, before, after, mark)
+			if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO pushes (project_id, actor, push, created_at) VALUES (?, ?, ?, ?)`,
+				made.ID, string(who), what, s.Clock.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		create := func(branch string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "POST " + at + "/branches", As: alice, JSON: fmt.Sprintf(`{"branch":%q,"ref":"main"}`, branch), Status: 201})
+		}
+		// Killed before anything moved, and sent again.
+		row("again", none, tip, "MARKAGAIN")
+		create("again")
+		// Killed when git had written the log, and not moved the ref.
+		row("logged", none, tip, "MARKLOGGED")
+		gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push MARKLOGGED", "refs/heads/logged", tip)
+		if err := os.Remove(filepath.Join(dir, "refs/heads/logged")); err != nil {
+			t.Fatal(err)
+		}
+		create("logged")
+		// Killed when the ref had moved; it has moved on since, or has not.
+		for _, branch := range []string{"moved", "gone-on"} {
+			row(branch, none, tip, "MARK"+branch)
+			gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push MARK"+branch, "refs/heads/"+branch, tip)
+		}
+		gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push OTHER", "refs/heads/gone-on", "main~1")
+		// Killed before a branch was deleted, and sent again; and one that is gone.
+		create("deleted")
+		create("removed")
+		row("deleted", tip, none, "MARKDELETED")
+		s.Check(t, apptest.Call{Do: "DELETE " + at + "/branches/deleted", As: alice, Status: 204})
+		row("removed", tip, none, "MARKREMOVED")
+		gittest.Run(t, dir, "update-ref", "-d", "refs/heads/removed")
+		// Killed before a branch was deleted, which is there.
+		create("stays")
+		row("stays", tip, none, "MARKSTAYS")
+
+		for range 2 {
+			if err := s.Repos.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.Settled(t)
+		}
+		// A branch that was created and deleted has an event of each.
+		for branch, want := range map[string]int{"again": 1, "logged": 1, "moved": 1, "gone-on": 1, "deleted": 2, "removed": 2, "stays": 1} {
+			var n int
+			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			if n != want {
+				t.Errorf("%s: %d events, want %d", branch, n, want)
+			}
+		}
+		for _, branch := range []string{"again", "logged", "moved"} {
+			var n int
+			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM pipelines WHERE ref = ?`, branch).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			if n != 1 {
+				t.Errorf("%s: %d pipelines, want 1", branch, n)
+			}
+		}
+		var left int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM pushes`).Scan(&left); err != nil || left != 0 {
+			t.Errorf("%d pushes are left: %v", left, err)
+		}
+	})
+}

@@ -17,6 +17,23 @@ func deletePush(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM pushes WHERE id = ?`, id)
 }
 
+// deletePushAs is deletePush for a row that holds the text, if one is given.
+func deletePushAs(ctx context.Context, q db.Q, id int64, text string) error {
+	if text == "" {
+		return deletePush(ctx, q, id)
+	}
+	return db.ExecOne(ctx, q, `DELETE FROM pushes WHERE id = ? AND push = ?`, id, text)
+}
+
+func savePush(ctx context.Context, q db.Q, id int64, text string) error {
+	return db.ExecOne(ctx, q, `UPDATE pushes SET push = ? WHERE id = ?`, text, id)
+}
+
+// findBegun finds the pushes to a project that are begun and not recorded.
+func findBegun(ctx context.Context, q db.Q, projectID int64) ([]leftover, error) {
+	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE project_id = ? ORDER BY id LIMIT 1000`, projectID)
+}
+
 // leftover is a push that was begun and is not recorded.
 type leftover struct {
 	id, projectID int64 // of the annex, for a push to one
