@@ -117,11 +117,11 @@ func TestPushRecordedTwice(t *testing.T) {
 		gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push OTHER", "refs/heads/gone-on", "main~1")
 		// Killed before a branch was deleted, and sent again; and one that is gone.
 		create("deleted")
-		create("removed")
+		create("vanished")
 		row("deleted", tip, none, "MARKDELETED")
 		s.Check(t, apptest.Call{Do: "DELETE " + at + "/branches/deleted", As: alice, Status: 204})
-		row("removed", tip, none, "MARKREMOVED")
-		gittest.Run(t, dir, "update-ref", "-d", "refs/heads/removed")
+		row("vanished", tip, none, "MARKREMOVED")
+		gittest.Run(t, dir, "update-ref", "-d", "refs/heads/vanished")
 		// Killed before a branch was deleted, which is there.
 		create("stays")
 		row("stays", tip, none, "MARKSTAYS")
@@ -133,7 +133,7 @@ func TestPushRecordedTwice(t *testing.T) {
 			s.Settled(t)
 		}
 		// A branch that was created and deleted has an event of each.
-		for branch, want := range map[string]int{"again": 1, "logged": 1, "moved": 1, "gone-on": 1, "deleted": 2, "removed": 2, "stays": 1} {
+		for branch, want := range map[string]int{"again": 1, "logged": 1, "moved": 1, "gone-on": 1, "deleted": 2, "vanished": 2, "stays": 1} {
 			var n int
 			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
 				t.Fatal(err)
