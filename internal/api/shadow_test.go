@@ -32,26 +32,6 @@ func TestTagShadowsBranch(t *testing.T) {
 		for _, name := range []string{"stable", "release/*"} {
 			s.Check(t, apptest.Call{Do: "POST " + b.at("/protected_branches"), As: b.owner, JSON: fmt.Sprintf(`{"name":%q}`, name), Status: 201})
 		}
-		file := func(ref string) string { return b.at("/repository/files/go.sum/raw?ref=%s", url.QueryEscape(ref)) }
-		s.Table(t, []apptest.Call{
-			{Do: "GET " + file("work"), As: dev, Status: 200, Text: "x\n"},
-			{Do: "GET " + file("refs/heads/work"), As: dev, Status: 200, Text: "x\n"},
-			{Do: "GET " + file("refs/tags/work"), As: dev, Status: 200, Text: "evil\n"},
-			{Do: "GET " + b.at("/repository/commits/work"), As: dev, Status: 200, Want: fmt.Sprintf(`{"id":%q}`, good)},
-			{Name: "a protected branch", Do: "POST " + b.at("/repository/tags"), As: dev, JSON: `{"tag_name":"stable","ref":"evil"}`, Status: 403},
-			{Name: "one by a pattern", Do: "POST " + b.at("/repository/tags"), As: dev, JSON: `{"tag_name":"release/1","ref":"evil"}`, Status: 403},
-			{Name: "a name that no branch has", Do: "POST " + b.at("/repository/tags"), As: dev, JSON: `{"tag_name":"release/2","ref":"evil"}`, Status: 201},
-			{Name: "by the owner", Do: "POST " + b.at("/repository/tags"), As: b.owner, JSON: `{"tag_name":"stable","ref":"evil"}`, Status: 403},
-			{Name: "a tag before its branch is protected", Do: "POST " + b.at("/protected_branches"), As: b.owner, JSON: `{"name":"work"}`, Status: 201},
-			{Name: "the branch is meant", Do: "GET " + file("work"), As: dev, Status: 200, Text: "x\n"},
-		})
-		// By git as well.
-		dir := t.TempDir()
-		c := exec.CommandContext(t.Context(), "git", "--git-dir="+r.Path, "push", strings.Replace(s.URL, "://", "://dev:"+dev+"@", 1)+"/alice/code.git", evil+":refs/tags/stable")
-		c.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "HOME="+dir)
-		if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "protected branch") {
-			t.Errorf("push of a tag: %v %s", err, out)
-		}
 		// The artifacts of the tag are not those of the branch.
 		for _, one := range []struct{ ref, text string }{{"refs/heads/work", "GOOD"}, {"refs/tags/work", "EVIL"}} {
 			if _, _, err := s.CI.CreatePipeline(t.Context(), actorOf(t, s, b.owner), project.RefTo(b.project), ci.NewPipeline{Ref: one.ref}); err != nil {
@@ -69,6 +49,26 @@ func TestTagShadowsBranch(t *testing.T) {
 			{Do: "GET " + raw("refs/tags/work"), As: dev, Status: 200, Text: "EVIL"},
 			{Do: "GET " + b.at("/pipelines/latest?ref=work"), As: dev, Status: 200, Want: fmt.Sprintf(`{"sha":%q,"tag":false}`, good)},
 		})
+		file := func(ref string) string { return b.at("/repository/files/go.sum/raw?ref=%s", url.QueryEscape(ref)) }
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + file("work"), As: dev, Status: 200, Text: "x\n"},
+			{Do: "GET " + file("refs/heads/work"), As: dev, Status: 200, Text: "x\n"},
+			{Do: "GET " + file("refs/tags/work"), As: dev, Status: 200, Text: "evil\n"},
+			{Do: "GET " + b.at("/repository/commits/work"), As: dev, Status: 200, Want: fmt.Sprintf(`{"id":%q}`, good)},
+			{Name: "a protected branch", Do: "POST " + b.at("/repository/tags"), As: dev, JSON: `{"tag_name":"stable","ref":"evil"}`, Status: 403},
+			{Name: "one by a pattern", Do: "POST " + b.at("/repository/tags"), As: dev, JSON: `{"tag_name":"release/1","ref":"evil"}`, Status: 403},
+			{Name: "a name that no branch has", Do: "POST " + b.at("/repository/tags"), As: dev, JSON: `{"tag_name":"release/2","ref":"evil"}`, Status: 201},
+			{Name: "by the owner", Do: "POST " + b.at("/repository/tags"), As: b.owner, JSON: `{"tag_name":"stable","ref":"evil"}`, Status: 403},
+			{Name: "a tag before its branch is protected", Do: "POST " + b.at("/protected_branches"), As: b.owner, JSON: `{"name":"work"}`, Status: 201},
+			{Name: "the branch is meant", Do: "GET " + file("work"), As: dev, Status: 200, Text: "x\n"},
+		})
+		// By git as well.
+		dir := t.TempDir()
+		c := exec.CommandContext(t.Context(), "git", "-c", "protocol.http.allow=always", "--git-dir="+r.Path, "push", strings.Replace(s.URL, "://", "://dev:"+dev+"@", 1)+"/alice/code.git", evil+":refs/tags/stable")
+		c.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "HOME="+dir)
+		if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "protected branch") {
+			t.Errorf("push of a tag: %v %s", err, out)
+		}
 	})
 }
 
