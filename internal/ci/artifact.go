@@ -38,8 +38,8 @@ type Artifact struct {
 
 // artifactKey is a new key for a file of a job. Keys are spread, because a
 // store on disk reads a directory whole.
-func artifactKey(j *Job, kind ArtifactKind) string {
-	return fmt.Sprintf("ci/%02x/%d/%d/%s-%s", uint8(j.ID), j.ProjectID, j.ID, kind, secret.Token("")[:12])
+func artifactKey(jobID, projectID int64, kind ArtifactKind) string {
+	return fmt.Sprintf("ci/%02x/%d/%d/%s-%s", uint8(jobID), projectID, jobID, kind, secret.Token("")[:12])
 }
 
 // Upload is a file that a runner sends.
@@ -77,10 +77,10 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 	if err == nil {
 		err = s.checkReport(ctx, a)
 	}
-	if err == nil && a.Kind == ArchiveFile {
-		var list *Artifact
-		if list, err = s.listArchive(ctx, j, a); list != nil {
-			files = append(files, list)
+	if err == nil {
+		var index *Artifact
+		if index, err = s.indexArtifact(ctx, a); index != nil {
+			files = append(files, index)
 		}
 	}
 	if err == nil {
@@ -93,6 +93,18 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 		return nil, j, errors.Join(err, s.dropBlobs(context.WithoutCancel(ctx), files))
 	}
 	return a, j, nil
+}
+
+// indexArtifact makes what requests read in place of a file that is expensive to
+// read; nil for other files.
+func (s *Service) indexArtifact(ctx context.Context, a *Artifact) (*Artifact, error) {
+	switch a.Kind {
+	case ArchiveFile:
+		return s.indexArchive(ctx, a)
+	case JUnitFile:
+		return s.indexReport(ctx, a)
+	}
+	return nil, nil
 }
 
 // dropBlobs removes files that no row names.
@@ -144,7 +156,7 @@ func (s *Service) newArtifact(ctx context.Context, j *Job, u *Upload) (*Artifact
 		return nil, err
 	}
 	a := &Artifact{
-		JobID: j.ID, ProjectID: j.ProjectID, Kind: u.Kind, Format: u.Format, Filename: u.Filename, CreatedAt: s.Now(), blob: artifactKey(j, u.Kind),
+		JobID: j.ID, ProjectID: j.ProjectID, Kind: u.Kind, Format: u.Format, Filename: u.Filename, CreatedAt: s.Now(), blob: artifactKey(j.ID, j.ProjectID, u.Kind),
 	}
 	if a.Filename == "" {
 		a.Filename = form.name

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/blob"
+	"svc/internal/ci/archive"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -46,105 +46,36 @@ func (s *Service) ArtifactEntryAt(ctx context.Context, by actor.Actor, ref proje
 	return s.openEntry(ctx, j, name)
 }
 
-// ReadArchive opens the archive of a job of which only the list of files is
-// read at once, for a later feature that works with what jobs leave behind; it
-// asks nobody who he is. It is for one goroutine, while ctx lasts. NotFound;
-// Unprocessable when it is no archive that can be read.
-func (s *Service) ReadArchive(ctx context.Context, jobID int64) (*zip.Reader, error) {
-	a, err := findArtifact(ctx, s.DB, jobID, ArchiveFile)
-	if err != nil {
-		return nil, err
-	}
-	r, err := openZip(ctx, s.Blobs, a)
-	if err != nil {
-		return nil, fmt.Errorf("artifacts of job %d: %w", jobID, err)
-	}
-	return r, nil
+// ReadArchive opens the archive of a job by its index, for a later feature that
+// works with what jobs leave behind; it checks no rights. It is for one goroutine,
+// while ctx lasts. NotFound; Unprocessable when it is no archive that can be read.
+func (s *Service) ReadArchive(ctx context.Context, jobID int64) (*archive.Reader, error) {
+	r, _, err := s.openArchiveOf(ctx, jobID)
+	return r, err
 }
 
 // openEntry finds a file in the archive of a job.
 func (s *Service) openEntry(ctx context.Context, j *Job, name string) (*ArchiveEntry, error) {
-	a, err := findArtifact(ctx, s.DB, j.ID, ArchiveFile)
-	if err != nil {
-		return nil, err
-	}
 	name = path.Clean(strings.TrimPrefix(name, "/"))
 	if !fs.ValidPath(name) || name == "." {
 		return nil, errs.Invalid("the path is invalid")
 	}
-	r, err := openZip(ctx, s.Blobs, a)
+	r, _, err := s.openArchiveOf(ctx, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	e, err := r.Find(name, false)
+	if err != nil {
+		return nil, missing(err)
+	}
+	content, err := r.Open(e)
+	if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) {
+		return nil, errs.Unprocessable("The file cannot be read out of the archive").Because(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("artifacts of job %d: %w", j.ID, err)
 	}
-	for _, f := range r.File {
-		if f.Name != name || f.Mode().IsDir() {
-			continue
-		}
-		content, err := f.Open()
-		if err != nil {
-			return nil, fmt.Errorf("artifacts of job %d: %w", j.ID, err)
-		}
-		return &ArchiveEntry{Name: path.Base(name), Size: int64(f.UncompressedSize64), ModTime: f.Modified, ReadCloser: content}, nil
-	}
-	return nil, errs.NotFound("")
-}
-
-// maxDirectory is the size up to which the list of files of an archive is
-// read: it is held in memory.
-const maxDirectory = 32 << 20
-
-// openZip opens an archive in the store. Only its end is read, where the list
-// of its files stands.
-func openZip(ctx context.Context, store blob.Store, a *Artifact) (*zip.Reader, error) {
-	in := &rangeReader{ctx: ctx, store: store, key: a.blob, size: a.Size}
-	size, err := zipDirectory(in, a.Size)
-	if err != nil {
-		return nil, errs.Unprocessable("The archive can not be read").Because(err)
-	}
-	if size > maxDirectory {
-		return nil, errs.Unprocessable("The archive holds too many files to look for one; download it whole")
-	}
-	r, err := zip.NewReader(in, a.Size)
-	if errors.Is(err, zip.ErrInsecurePath) { // we write nothing by these names
-		err = nil
-	}
-	if err != nil {
-		return nil, errs.Unprocessable("The archive can not be read").Because(err)
-	}
-	return r, nil
-}
-
-// zipDirectory is the size of the list of files, as the end of an archive
-// tells it.
-func zipDirectory(in io.ReaderAt, size int64) (int64, error) {
-	const end, end64, locator = 22, 56, 20
-	n := min(size, 64<<10+end)
-	tail := make([]byte, n)
-	if _, err := in.ReadAt(tail, size-n); err != nil && err != io.EOF {
-		return 0, err
-	}
-	for i := len(tail) - end; i >= 0; i-- {
-		if binary.LittleEndian.Uint32(tail[i:]) != 0x06054b50 {
-			continue
-		}
-		length := int64(binary.LittleEndian.Uint32(tail[i+12:]))
-		if length != 0xffffffff || i < locator || binary.LittleEndian.Uint32(tail[i-locator:]) != 0x07064b50 {
-			return length, nil
-		}
-		at := int64(binary.LittleEndian.Uint64(tail[i-locator+8:]))
-		head := make([]byte, end64)
-		if at < 0 || at > size-end64 {
-			return 0, zip.ErrFormat
-		}
-		if _, err := in.ReadAt(head, at); err != nil {
-			return 0, err
-		}
-		if length = int64(binary.LittleEndian.Uint64(head[40:])); length < 0 {
-			return 0, zip.ErrFormat
-		}
-		return length, nil
-	}
-	return 0, zip.ErrFormat
+	return &ArchiveEntry{Name: path.Base(name), Size: e.Size, ModTime: e.ModTime, ReadCloser: content}, nil
 }
 
 // rangeReader reads parts of an object. What comes after a part that was read
@@ -154,12 +85,16 @@ type rangeReader struct {
 	store blob.Store
 	key   string
 	size  int64
+	block int64 // bytes that are fetched at once; 0 stands for rangeBlock
 
 	at   int64
 	have []byte
 }
 
-const rangeBlock = 256 << 10
+const (
+	rangeBlock = 256 << 10
+	indexBlock = 16 << 10 // of an index, which is read here and there
+)
 
 // ReadAt implements io.ReaderAt. It is for one goroutine.
 func (r *rangeReader) ReadAt(p []byte, at int64) (int, error) {
@@ -180,11 +115,15 @@ func (r *rangeReader) ReadAt(p []byte, at int64) (int, error) {
 }
 
 func (r *rangeReader) fetch(at int64) error {
-	part, err := r.store.GetRange(r.ctx, r.key, at, rangeBlock)
+	block := r.block
+	if block == 0 {
+		block = rangeBlock
+	}
+	part, err := r.store.GetRange(r.ctx, r.key, at, block)
 	if err != nil {
 		return err
 	}
-	have, err := io.ReadAll(io.LimitReader(part, rangeBlock))
+	have, err := io.ReadAll(io.LimitReader(part, block))
 	if err = errors.Join(err, part.Close()); err != nil {
 		return err
 	}

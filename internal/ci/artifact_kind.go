@@ -17,6 +17,9 @@ const (
 	TraceFile    ArtifactKind = "trace"
 	JUnitFile    ArtifactKind = "junit"
 	DotenvFile   ArtifactKind = "dotenv"
+
+	// testCases is made of the JUnit report of a job. It is not shown.
+	testCases ArtifactKind = "test_cases"
 )
 
 // ArtifactFormat says how a file is packed.

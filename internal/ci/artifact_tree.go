@@ -1,12 +1,9 @@
 package ci
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"svc/internal/actor"
@@ -35,14 +32,10 @@ type ArtifactItem struct {
 const maxItems = 500
 
 // ArtifactTree lists a directory of the archive of a job, the root when it is
-// empty, for those who may read its artifacts. Only the end of the archive is
+// empty, for those who may read its artifacts. Only that part of the index is
 // read. NotFound; Unprocessable when it is no archive that can be read.
 func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, dir string) (*ArtifactDir, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
-	if err != nil {
-		return nil, err
-	}
-	a, err := findArtifact(ctx, s.DB, j.ID, ArchiveFile)
 	if err != nil {
 		return nil, err
 	}
@@ -50,56 +43,17 @@ func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.
 	if !fs.ValidPath(dir) {
 		return nil, errs.NotFound("")
 	}
-	r, err := openZip(ctx, s.Blobs, a)
+	r, file, err := s.openArchiveOf(ctx, j.ID)
 	if err != nil {
-		return nil, fmt.Errorf("artifacts of job %d: %w", j.ID, err)
+		return nil, err
 	}
-	prefix := dir + "/"
-	if dir == "." {
-		prefix = ""
+	list, more, err := r.List(dir, maxItems)
+	if err != nil {
+		return nil, missing(err)
 	}
-	items := map[string]*ArtifactItem{}
-	there := prefix == ""
-	for _, f := range r.File {
-		if !fs.ValidPath(strings.TrimSuffix(f.Name, "/")) {
-			continue // it would lie outside
-		}
-		rest, within := strings.CutPrefix(f.Name, prefix)
-		if !within {
-			continue
-		}
-		if there = true; rest == "" {
-			continue
-		}
-		name, _, deeper := strings.Cut(rest, "/")
-		item := items[name]
-		if item == nil {
-			item = &ArtifactItem{Name: name, Path: prefix + name, Dir: deeper}
-			items[name] = item
-		}
-		if !strings.HasSuffix(f.Name, "/") {
-			item.Files++
-			item.Size += int64(f.UncompressedSize64)
-		}
-	}
-	if !there {
-		return nil, errs.NotFound("")
-	}
-	d := &ArtifactDir{Job: j, Archive: a}
-	for _, item := range items {
-		d.Entries = append(d.Entries, *item)
-	}
-	slices.SortFunc(d.Entries, func(a, b ArtifactItem) int {
-		if a.Dir != b.Dir {
-			if a.Dir {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.Name, b.Name)
-	})
-	if len(d.Entries) > maxItems {
-		d.Entries, d.More = d.Entries[:maxItems], true
+	d := &ArtifactDir{Job: j, Archive: file, More: more}
+	for _, e := range list {
+		d.Entries = append(d.Entries, ArtifactItem{Name: e.Name(), Path: e.Path, Dir: e.Dir, Size: e.Size, Files: e.Files})
 	}
 	return d, s.fillJobs(ctx, []*Job{j})
 }

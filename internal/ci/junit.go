@@ -3,6 +3,7 @@ package ci
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -32,7 +33,8 @@ const (
 
 const (
 	maxTestCases  = 100_000
-	maxTestOutput = 64 << 10 // bytes of one test that are kept
+	maxTestOutput = 16 << 10 // bytes of the output and of the trace of one test that are kept
+	maxTestName   = 1 << 10  // bytes of the names of one test that are kept
 )
 
 // junitCase is a testcase as JUnit writes it.
@@ -52,38 +54,38 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// parseJUnit reads the test cases of a report; several files may stand one
-// after the other, as runners join them. It returns what it has read and an
-// error when the rest makes no sense.
-func parseJUnit(in io.Reader) ([]TestCase, error) {
+// parseJUnit calls with for each test case of a report; several files may stand
+// one after the other, as runners join them. It returns an error when the rest
+// makes no sense.
+func parseJUnit(in io.Reader, with func(TestCase)) error {
 	decoder := xml.NewDecoder(in)
 	decoder.Strict = false
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	var cases []TestCase
-	depth := 0
+	depth, cases := 0, 0
 	for {
 		token, err := decoder.Token()
 		if err == io.EOF {
-			return cases, nil
+			return nil
 		}
 		if err != nil {
-			return cases, errors.New("the XML can not be read")
+			return errors.New("the XML can not be read")
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
 			if t.Name.Local != "testcase" {
 				if depth++; depth > 100 {
-					return cases, errors.New("the XML is nested too deep")
+					return errors.New("the XML is nested too deep")
 				}
 				continue
 			}
 			var c junitCase
 			if err := decoder.DecodeElement(&c, &t); err != nil {
-				return cases, errors.New("a test case can not be read")
+				return errors.New("a test case can not be read")
 			}
-			if cases = append(cases, c.plain()); len(cases) > maxTestCases {
-				return cases[:maxTestCases], errors.New("there are too many test cases")
+			if cases++; cases > maxTestCases {
+				return fmt.Errorf("there are more than %d test cases", maxTestCases)
 			}
+			with(c.plain())
 		case xml.EndElement:
 			depth--
 		}
@@ -91,7 +93,7 @@ func parseJUnit(in io.Reader) ([]TestCase, error) {
 }
 
 func (c *junitCase) plain() TestCase {
-	out := TestCase{Status: TestSuccess, Name: c.Name, ClassName: c.ClassName, File: c.File}
+	out := TestCase{Status: TestSuccess, Name: cut(c.Name, maxTestName), ClassName: cut(c.ClassName, maxTestName), File: cut(c.File, maxTestName)}
 	if n, err := strconv.ParseFloat(strings.ReplaceAll(c.Time, ",", ""), 64); err == nil && n >= 0 && n < 1e9 {
 		out.Time = n
 	}
@@ -105,8 +107,8 @@ func (c *junitCase) plain() TestCase {
 			}
 			parts = append(parts, text)
 		}
-		out.Output = cut(strings.Join(parts, "\n"))
-		out.Trace = cut(c.SystemErr)
+		out.Output = cut(strings.Join(parts, "\n"), maxTestOutput)
+		out.Trace = cut(c.SystemErr, maxTestOutput)
 	}
 	switch {
 	case len(c.Failures) > 0:
@@ -119,9 +121,9 @@ func (c *junitCase) plain() TestCase {
 	return out
 }
 
-func cut(text string) string {
-	if len(text) > maxTestOutput {
-		text = text[:maxTestOutput]
+func cut(text string, most int) string {
+	if len(text) > most {
+		text = text[:most]
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }

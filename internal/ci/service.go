@@ -63,6 +63,7 @@ type Service struct {
 	side
 	listeners []Listener
 	tellers   []Teller
+	indexing  gate // of archives and reports
 }
 
 // Listener is how a later feature learns that a job has ended. It runs in the
@@ -82,7 +83,7 @@ func (s *Service) OnVariables(t Teller) { s.tellers = append(s.tellers, t) }
 // New makes the service, takes on its background work, and follows pushes
 // and merge requests.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, indexing: newGate()}
 	s.handleWork()
 	s.serveRunners()
 	d.Repos.OnPush(s.pushed)

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,8 +45,10 @@ type TestReport struct {
 }
 
 const (
-	maxReportFile = 64 << 20 // bytes of one report, unpacked
-	maxReports    = 200      // files of one pipeline
+	maxReports = 200 // files of one pipeline
+	// maxServedCases and maxServedBytes bound the test cases of one answer.
+	maxServedCases = 20_000
+	maxServedBytes = 8 << 20
 )
 
 // TestReport gives what the tests of a pipeline say, for those who see the
@@ -65,13 +68,13 @@ func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, fmt.Errorf("reports of pipeline %d: %w", pipelineID, err)
 	}
-	report := &TestReport{Suites: []*TestSuite{}}
-	for _, r := range list {
-		if err := s.addReport(ctx, report, r, cases); err != nil {
-			return nil, fmt.Errorf("report of job %d: %w", r.file.JobID, err)
+	r := &reportReader{service: s, report: &TestReport{Suites: []*TestSuite{}}, keep: cases, cases: maxServedCases, bytes: maxServedBytes}
+	for _, one := range list {
+		if err := r.add(ctx, one); err != nil {
+			return nil, fmt.Errorf("report of job %d: %w", one.file.JobID, err)
 		}
 	}
-	return report, nil
+	return r.report, nil
 }
 
 // storedReport is the report of a job, and the name that its suite has.
@@ -80,30 +83,59 @@ type storedReport struct {
 	file  *Artifact
 }
 
-func (s *Service) addReport(ctx context.Context, report *TestReport, r storedReport, keep bool) error {
-	in, err := s.openPlain(ctx, r.file, maxReportFile)
+// reportReader puts the report of a pipeline together out of the indexes of its
+// files.
+type reportReader struct {
+	service *Service
+	report  *TestReport
+	keep    bool // the cases, not only their numbers
+	cases   int  // that may still be kept
+	bytes   int
+}
+
+func (r *reportReader) add(ctx context.Context, one storedReport) error {
+	in, err := r.service.openCases(ctx, one.file)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil // it went meanwhile
-	}
-	suite := report.suite(r.suite)
-	suite.JobIDs = append(suite.JobIDs, r.file.JobID)
-	if errs.Is(err, errs.KindInvalid) {
-		suite.Fault = "JUnit XML parsing failed: the file is not packed as it should be"
-		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	cases, fault := parseJUnit(in)
-	if fault != nil {
-		suite.Fault = "JUnit XML parsing failed: " + fault.Error()
+	lines := bufio.NewReaderSize(in, 16<<10)
+	head, err := readSummary(lines)
+	if err != nil {
+		return err
 	}
-	counts := count(cases)
-	suite.Counts.add(counts)
-	report.Counts.add(counts)
-	if keep {
-		suite.Cases = append(suite.Cases, cases...)
+	suite := r.report.suite(one.suite)
+	suite.JobIDs = append(suite.JobIDs, one.file.JobID)
+	if head.Fault != "" {
+		suite.Fault = head.Fault
+	}
+	suite.Counts.add(head.Counts)
+	r.report.Counts.add(head.Counts)
+	if !r.keep {
+		return nil
+	}
+	left := head.Left
+	for n := range head.Kept {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return fmt.Errorf("test case %d: %w", n, err)
+		}
+		if r.cases--; r.cases < 0 || len(line) > r.bytes {
+			left, r.bytes = left+head.Kept-n, 0
+			break
+		}
+		r.bytes -= len(line)
+		var c TestCase
+		if err := json.Unmarshal(line, &c); err != nil {
+			return fmt.Errorf("test case %d: %w", n, err)
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	if left > 0 && suite.Fault == "" {
+		suite.Fault = fmt.Sprintf("%d test cases are not listed: the report is too large", left)
 	}
 	return nil
 }
@@ -117,23 +149,20 @@ func (t *TestReport) suite(name string) *TestSuite {
 	return suite
 }
 
-func count(cases []TestCase) TestCounts {
-	var c TestCounts
-	for _, t := range cases {
-		c.Total++
-		c.Time += t.Time
-		switch t.Status {
-		case TestSuccess:
-			c.Success++
-		case TestFailed:
-			c.Failed++
-		case TestSkipped:
-			c.Skipped++
-		case TestError:
-			c.Error++
-		}
+// count adds one test.
+func (c *TestCounts) count(t TestCase) {
+	c.Total++
+	c.Time += t.Time
+	switch t.Status {
+	case TestSuccess:
+		c.Success++
+	case TestFailed:
+		c.Failed++
+	case TestSkipped:
+		c.Skipped++
+	case TestError:
+		c.Error++
 	}
-	return c
 }
 
 func scanReport(s db.Scanner) (storedReport, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
+	"svc/internal/ci/archive"
 	"svc/internal/errs"
 )
 
@@ -50,12 +52,12 @@ const (
 // over a limit or holds what can not be published: a link that leads out of the
 // site or nowhere, a name that is no plain path. Files whose name begins with a
 // dot, and what is in such directories, are left out, but for .well-known.
-func Write(ctx context.Context, w io.Writer, from *zip.Reader, dir string, l Limits) (Stats, error) {
+func Write(ctx context.Context, w io.Writer, from *archive.Reader, dir string, l Limits) (Stats, error) {
 	files, err := collect(from, dir, l)
 	if err != nil {
 		return Stats{}, err
 	}
-	out := &writer{zip: zip.NewWriter(w), names: files, left: l.Bytes, limited: l.Bytes > 0}
+	out := &writer{zip: zip.NewWriter(w), from: from, names: files, left: l.Bytes, limited: l.Bytes > 0}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := ctx.Err(); err != nil {
 			return Stats{}, err
@@ -71,37 +73,36 @@ func Write(ctx context.Context, w io.Writer, from *zip.Reader, dir string, l Lim
 }
 
 // collect finds the files of the site, links among them as what they lead to.
-func collect(from *zip.Reader, dir string, l Limits) (map[string]*zip.File, error) {
+func collect(from *archive.Reader, dir string, l Limits) (map[string]*archive.Entry, error) {
 	prefix := ""
 	if dir != "." {
 		prefix = dir + "/"
 	}
-	all, there := map[string]*zip.File{}, false
-	for _, f := range from.File {
-		name, within := strings.CutPrefix(f.Name, prefix)
-		if !within {
-			continue
-		}
-		there = true
-		if f.Mode().IsDir() || strings.HasSuffix(name, "/") || hidden(name) {
-			continue
+	all := map[string]*archive.Entry{}
+	err := from.Walk(dir, func(f *archive.Entry) error {
+		name := strings.TrimPrefix(f.Path, prefix)
+		if hidden(name) {
+			return nil
 		}
 		if !plainPath(name) {
-			return nil, errs.Unprocessable("The site has a file with a name that can not be published: %q", cut(name))
+			return errs.Unprocessable("The site has a file with a name that can not be published: %q", cut(name))
 		}
 		if all[name] = f; len(all) > l.Files {
-			return nil, errs.Unprocessable("The site has more than %d files", l.Files)
+			return errs.Unprocessable("The site has more than %d files", l.Files)
 		}
-	}
+		return nil
+	})
 	switch {
-	case !there:
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
 		return nil, errs.Unprocessable("The artifacts have no directory %q", cut(dir))
 	case len(all) == 0:
 		return nil, errs.Unprocessable("The directory %q of the artifacts has no files", cut(dir))
 	}
-	files := make(map[string]*zip.File, len(all))
+	files := make(map[string]*archive.Entry, len(all))
 	for name := range all {
-		f, err := follow(all, name)
+		f, err := follow(from, all, name)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func hidden(name string) bool {
 }
 
 // follow gives the file that a name stands for, by way of links.
-func follow(all map[string]*zip.File, name string) (*zip.File, error) {
+func follow(from *archive.Reader, all map[string]*archive.Entry, name string) (*archive.Entry, error) {
 	at := name
 	for range maxHops {
 		f := all[at]
@@ -139,7 +140,7 @@ func follow(all map[string]*zip.File, name string) (*zip.File, error) {
 		case kind != fs.ModeSymlink:
 			return nil, errs.Unprocessable("%q is neither a file nor a link", cut(name))
 		}
-		to, err := linkTarget(f)
+		to, err := linkTarget(from, f)
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +152,8 @@ func follow(all map[string]*zip.File, name string) (*zip.File, error) {
 	return nil, errs.Unprocessable("The link %q leads to no file of the site", cut(name))
 }
 
-func linkTarget(f *zip.File) (string, error) {
-	r, err := f.Open()
+func linkTarget(from *archive.Reader, f *archive.Entry) (string, error) {
+	r, err := from.Open(f)
 	if err != nil {
 		return "", broken(f, err)
 	}
@@ -164,8 +165,8 @@ func linkTarget(f *zip.File) (string, error) {
 	return string(text), nil
 }
 
-func broken(f *zip.File, err error) error {
-	return errs.Unprocessable("The file %q of the artifacts can not be read", cut(f.Name)).Because(err)
+func broken(f *archive.Entry, err error) error {
+	return errs.Unprocessable("The file %q of the artifacts can not be read", cut(f.Path)).Because(err)
 }
 
 // cut bounds what is told of a name.
@@ -178,19 +179,20 @@ func cut(name string) string {
 
 type writer struct {
 	zip     *zip.Writer
-	names   map[string]*zip.File
+	from    *archive.Reader
+	names   map[string]*archive.Entry
 	stats   Stats
 	limited bool
 	left    int64
 }
 
 // add writes a file, and its copies.
-func (w *writer) add(name string, f *zip.File) error {
-	size := int64(f.UncompressedSize64)
+func (w *writer) add(name string, f *archive.Entry) error {
+	size := f.Size
 	if size < 0 || w.limited && size > w.left {
 		return errs.Unprocessable("The site is over the limit of its size")
 	}
-	in, err := f.Open()
+	in, err := w.from.Open(f)
 	if err != nil {
 		return broken(f, err)
 	}
@@ -212,7 +214,7 @@ func (w *writer) add(name string, f *zip.File) error {
 		return broken(f, err)
 	}
 	if n != size { // what an archive says of itself need not be true
-		return errs.Unprocessable("The file %q of the artifacts has another size than the archive says", cut(f.Name))
+		return errs.Unprocessable("The file %q of the artifacts has another size than the archive says", cut(f.Path))
 	}
 	head.Comment = hex.EncodeToString(sum.Sum(nil)[:16])
 	w.left -= n
