@@ -112,7 +112,7 @@ func TestArtifacts(t *testing.T) {
 		b.settled()
 		s.Check(t, apptest.Call{Do: "GET " + at, As: b.owner, Status: 404})
 		s.Check(t, apptest.Call{Name: "the log stays", Do: "GET " + b.at("/jobs/%d/trace", j.ID), As: b.owner, Status: 200})
-		if now := b.blobs(); now != blobs-3 {
+		if now := b.blobs(); now != blobs-4 {
 			t.Errorf("%d files in the store, had %d: the space was not freed", now, blobs)
 		}
 	})

@@ -131,7 +131,7 @@ var refusals = []refusal{
 		return e.method == http.MethodGet && e.result == reflect.TypeFor[streamed]()
 	}},
 	{status: 422, name: "Unprocessable", text: "The request is well formed but can not be worked off.", bodies: []any{messageJSON{}}, of: func(e *endpoint) bool {
-		return writes(e) || strings.HasSuffix(e.path, "/changelog")
+		return writes(e) || strings.HasSuffix(e.path, "/changelog") || strings.Contains(e.path, "{artifact_path")
 	}},
 	{status: 429, name: "TooManyRequests", text: "The caller asks too often.", bodies: []any{messageJSON{}},
 		headers: []string{"Retry-After", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"}},

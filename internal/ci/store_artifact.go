@@ -12,13 +12,13 @@ import (
 const artifactColumns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
 
 func sumArtifacts(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
-	return sumSizes(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM job_artifacts WHERE project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
+	return sumSizes(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM job_artifacts WHERE kind <> 'test_cases' AND project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
 }
 
 func sumGroupArtifacts(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
 	return sumSizes(ctx, q, `SELECT t.ancestor_id, CAST(SUM(a.size) AS BIGINT)
 		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN job_artifacts a ON a.project_id = p.id
-		WHERE p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
+		WHERE a.kind <> 'test_cases' AND p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
 }
 
 // sumSizes reads pairs of an id and a sum.
