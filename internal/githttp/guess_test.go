@@ -3,20 +3,13 @@ package githttp_test
 import (
 	"encoding/base64"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 )
-
-// behindProxy lets tests choose the address of the client.
-func behindProxy(c *config.Config) {
-	c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-}
 
 // TestPasswordGuesses is somebody who guesses passwords and tokens, with many
 // logins and from many addresses of one network.
@@ -105,5 +98,5 @@ func TestPasswordGuesses(t *testing.T) {
 				t.Errorf("old failures are kept: %.300s", body)
 			}
 		})
-	}, behindProxy)
+	}, apptest.BehindProxy)
 }
