@@ -2,7 +2,11 @@ package dbtest
 
 import (
 	"os"
+	"sync"
 	"testing"
+
+	"svc/internal/db"
+	"svc/internal/waittest"
 )
 
 // TestSpare leaves traces of every kind in a database: the next test finds none
@@ -45,5 +49,45 @@ func TestSpare(t *testing.T) {
 	}
 	if len(seen) != 3 { // those with another table, and another note, went away
 		t.Errorf("%d databases, want 3", len(seen))
+	}
+}
+
+// TestSpareWaits leaves a connection open until the database is being restored,
+// as the server does when it is slow to end one: the next test gets the same
+// database.
+func TestSpareWaits(t *testing.T) {
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // there is no server to share
+	}
+	admin := Source{URL: os.Getenv("TEST_POSTGRES")}.Open(t)
+	var late sync.WaitGroup
+	var used []string
+	for range 3 {
+		t.Run("", func(t *testing.T) {
+			src := Postgres(t)
+			used = append(used, src.URL)
+			d, err := db.Open(t.Context(), src.URL, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var name string
+			if err := d.SQL().QueryRow("SELECT current_database()").Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			late.Go(func() {
+				waittest.For(t, "the database is being restored", func() bool {
+					var n int
+					err := admin.SQL().QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'", name).Scan(&n)
+					return err != nil || n != 1
+				})
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	late.Wait()
+	if used[0] != used[1] || used[1] != used[2] {
+		t.Errorf("the tests used %q, want one database", used)
 	}
 }
