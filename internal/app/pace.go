@@ -187,6 +187,7 @@ func (b *pacedBody) end() {
 	defer b.mu.Unlock()
 	if !b.over {
 		b.over = true
-		_ = b.out.control.SetReadDeadline(time.Now().Add(farewell))
+		// The response is written after it, so this ends before that must.
+		_ = b.out.control.SetReadDeadline(time.Now().Add(min(farewell, b.pace.Idle/2)))
 	}
 }
