@@ -252,6 +252,9 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 				return nil, nil
 			}
 			called = append(called, c)
+			if !s.Notices.Fresh() {
+				return nil, nil // the runner may have changed: it comes back and is asked who it is
+			}
 		case <-timer.C:
 			return nil, nil
 		case <-s.waiting.closed:

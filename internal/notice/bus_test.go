@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
@@ -22,7 +23,7 @@ func TestManySubscribersAndOneThatPanics(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var log bytes.Buffer
-		b := notice.New(notice.Deps{DB: d, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		b := notice.New(notice.Deps{DB: d, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now})
 		var first, last ear
 		b.Subscribe("thing", first.hear)
 		b.Subscribe("thing", func(string) { panic("oh dear") })
@@ -34,8 +35,8 @@ func TestManySubscribersAndOneThatPanics(t *testing.T) {
 		if !strings.Contains(log.String(), "oh dear") || !strings.Contains(log.String(), "bus_test.go") {
 			t.Error(log.String())
 		}
-		if b.Healthy() == d.Postgres() {
-			t.Error("healthy without a connection, or not healthy without a need of one")
+		if b.Fresh() == d.Postgres() {
+			t.Error("fresh without a connection, or not fresh without a need of one")
 		}
 		b.Stop() // never started
 	})
@@ -97,8 +98,8 @@ func TestUnreadableNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard.waitOne(t, "")
-	if !b.Healthy() {
-		t.Error("not healthy")
+	if !b.Fresh() {
+		t.Error("not fresh")
 	}
 }
 
@@ -124,20 +125,20 @@ func TestLongLoss(t *testing.T) {
 	}
 	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
 	cut(t, admin, name)
-	waittest.For(t, "the loss is noticed", func() bool { return !a.Healthy() && !b.Healthy() })
+	waittest.For(t, "the loss is noticed", func() bool { return !a.Fresh() && !b.Fresh() })
 	send(t, there, b, "missed", nil)
 	failed := attempts.Load()
 	waittest.For(t, "several attempts", func() bool { return attempts.Load() >= failed+3 })
-	if a.Healthy() {
-		t.Error("healthy without a connection")
+	if a.Fresh() {
+		t.Error("fresh without a connection")
 	}
 	heard.forget()
 	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
-	waittest.For(t, "the connection is back", a.Healthy)
+	waittest.For(t, "the connection is back", a.Fresh)
 	heard.waitOne(t, "")
 	b.Stop()
-	if b.Healthy() {
-		t.Error("healthy after the end")
+	if b.Fresh() {
+		t.Error("fresh after the end")
 	}
 }
 

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
 const (
-	// quietTime is how long the connection may say nothing before it is asked
-	// whether it is still there.
-	quietTime = 15 * time.Second
-	// answerTime bounds the answer, and a connection attempt.
+	// beatTime is how often a node confirms that notices arrive, well below
+	// trustTime.
+	beatTime = 500 * time.Millisecond
+	// answerTime bounds a heartbeat and a connection attempt. A connection that
+	// takes longer is replaced.
 	answerTime = 5 * time.Second
 	// lookTime is how often SQLite is asked for writes of other programs.
 	lookTime = time.Second
@@ -30,12 +32,13 @@ func (b *Bus) Start(ctx context.Context) error {
 	if b.stop != nil {
 		return errors.New("start notices: they are taken up already")
 	}
+	began := b.read()
 	work, err := b.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("start notices: %w", err)
 	}
 	b.reset() // what was cached before, nobody kept up to date
-	b.healthy.Store(true)
+	b.confirmed.Store(&began)
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	b.stop, b.done = stop, done
@@ -70,10 +73,10 @@ func (b *Bus) Stop() {
 
 // keepListening takes notices from the connection, and from others after it.
 func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
-	defer b.healthy.Store(false)
+	defer b.confirmed.Store(nil)
 	for {
 		err := b.take(ctx, conn)
-		b.healthy.Store(false)
+		b.confirmed.Store(nil)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		_ = conn.Close(end) // it is of no more use
 		cancel()
@@ -82,51 +85,84 @@ func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
 		}
 		b.Log.Warn("the connection for notices is lost", "error", err)
 		b.reset()
-		conn = b.reconnect(ctx)
-		if conn == nil {
+		var began reading
+		if conn, began = b.reconnect(ctx); conn == nil {
 			return
 		}
 		// What comes from now on is heard, so nothing falls in between.
 		b.reset()
-		b.healthy.Store(true)
+		b.confirmed.Store(&began)
 		b.Log.Info("the connection for notices is back")
 	}
 }
 
-// take receives notices until the connection fails or ctx ends.
+// heartbeat is a notice of a node to itself. PostgreSQL delivers notices in the
+// order of their commits, so when it comes back all that were committed before
+// it was sent have come.
+type heartbeat struct {
+	number uint64
+	sent   reading
+	at     time.Time
+	back   bool
+}
+
+// take receives notices, and confirms by heartbeats that they arrive, until
+// the connection fails or ctx ends.
 func (b *Bus) take(ctx context.Context, conn *pgx.Conn) error {
+	beat := heartbeat{at: time.Now(), back: true}
 	for {
-		wait, cancel := context.WithTimeout(ctx, quietTime)
-		n, err := conn.WaitForNotification(wait)
-		quiet := wait.Err() != nil
-		cancel()
-		switch {
-		case err == nil:
-			b.receive(n.Payload)
-		case ctx.Err() != nil || !quiet || conn.IsClosed():
-			return err
-		default:
-			answer, cancel := context.WithTimeout(ctx, answerTime)
-			err := conn.Ping(answer)
-			cancel()
-			if err != nil {
+		wait := time.Until(beat.at.Add(beatTime))
+		if !beat.back {
+			wait = time.Until(beat.at.Add(answerTime))
+		}
+		if wait <= 0 && !beat.back {
+			return errors.New("a heartbeat did not come back")
+		}
+		if wait <= 0 {
+			beat = heartbeat{number: beat.number + 1, sent: b.read(), at: time.Now()}
+			if err := b.beat(ctx, conn, beat.number); err != nil {
 				return err
 			}
+			continue
+		}
+		until, cancel := context.WithTimeout(ctx, wait)
+		n, err := conn.WaitForNotification(until)
+		over := until.Err() != nil
+		cancel()
+		switch {
+		case err != nil && over && ctx.Err() == nil && !conn.IsClosed():
+		case err != nil:
+			return err
+		case n.Channel == channel:
+			b.receive(n.Payload)
+		case n.Payload == strconv.FormatUint(beat.number, 10):
+			b.confirmed.Store(&beat.sent)
+			beat.back = true
 		}
 	}
 }
 
-// reconnect tries until it succeeds; nil says that ctx has ended.
-func (b *Bus) reconnect(ctx context.Context) *pgx.Conn {
+// beat sends a heartbeat through the connection that hears it.
+func (b *Bus) beat(ctx context.Context, conn *pgx.Conn, number uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	_, err := conn.Exec(ctx, "SELECT pg_notify($1, $2)", beatChannel+b.node, strconv.FormatUint(number, 10))
+	return err
+}
+
+// reconnect tries until it succeeds, and gives the time before it did; a nil
+// connection says that ctx has ended.
+func (b *Bus) reconnect(ctx context.Context) (*pgx.Conn, reading) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, reading{}
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
+		began := b.read()
 		conn, err := b.listen(ctx)
 		if err == nil {
-			return conn
+			return conn, began
 		}
 		b.Log.Debug("no connection for notices yet", "error", err)
 	}
@@ -146,7 +182,7 @@ func (b *Bus) listen(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+	if _, err := conn.Exec(ctx, "LISTEN "+channel+"; LISTEN "+beatChannel+b.node); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return conn, nil

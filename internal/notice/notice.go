@@ -6,7 +6,8 @@
 // goes on, those on other nodes soon after (PostgreSQL carries the notices).
 // When notices may have been missed, all subscribers are told that everything
 // may have changed. A cache must not keep what was read before a notice came
-// and arrived after it.
+// and arrived after it, and must not use what it keeps unless Fresh reports
+// true after the value was taken out of the cache.
 package notice
 
 import (
@@ -16,8 +17,10 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"svc/internal/db"
@@ -27,26 +30,31 @@ import (
 type Deps struct {
 	DB  *db.DB
 	Log *slog.Logger
+	Now func() time.Time
 }
 
 // Bus carries notices. It is safe for concurrent use.
 type Bus struct {
 	Deps
-	node string // tells our own notices from those of others
+	node  string    // tells our own notices from those of others
+	epoch time.Time // origin of the monotonic readings
 
 	mu          sync.RWMutex
 	subscribers map[string][]func(key string)
 
-	healthy atomic.Bool
-	life    sync.Mutex         // one Start or Stop at a time
-	stop    context.CancelFunc // nil when stopped
-	done    chan struct{}      // closed when what Start began has ended
+	// confirmed is a time at which every notice committed before it had been
+	// delivered here; nil while this node does not listen.
+	confirmed atomic.Pointer[reading]
+
+	life sync.Mutex         // one Start or Stop at a time
+	stop context.CancelFunc // nil when stopped
+	done chan struct{}      // closed when what Start began has ended
 }
 
 // New makes a bus. Notices reach this node's subscribers at once, those of
 // other nodes after Start.
 func New(d Deps) *Bus {
-	return &Bus{Deps: d, node: rand.Text(), subscribers: map[string][]func(string){}}
+	return &Bus{Deps: d, node: strings.ToLower(rand.Text()), epoch: d.Now(), subscribers: map[string][]func(string){}}
 }
 
 // Subscribe has f called with the key of each notice of the topic; an empty
@@ -74,13 +82,48 @@ func (b *Bus) Send(ctx context.Context, tx *db.Tx, topic, key string) error {
 	return nil
 }
 
-// Healthy reports whether the notices of other nodes arrive. While it is
-// false, what is cached may be out of date.
-func (b *Bus) Healthy() bool { return b.healthy.Load() || !b.DB.Postgres() }
+// Fresh reports whether what subscribers keep is up to date: every notice that
+// was committed more than trustTime ago has been delivered. It is false when
+// the connection is lost or silent, and after the process was stopped or the
+// machine suspended, until the notices have been confirmed again. A cache asks
+// after it has taken the value out, so that a stop between the two is noticed.
+// It costs a load and a reading of the clock. SQLite has one node, whose
+// notices cannot be late.
+func (b *Bus) Fresh() bool {
+	if !b.DB.Postgres() {
+		return true
+	}
+	at := b.confirmed.Load()
+	return at != nil && at.covers(b.read())
+}
+
+// trustTime is how long a confirmation of the notices counts.
+const trustTime = 2 * time.Second
+
+// reading is a time by both clocks. The monotonic clock runs on while the
+// process is stopped, the wall clock also shows that the machine was suspended.
+type reading struct {
+	wall int64         // nanoseconds since 1970
+	mono time.Duration // since the epoch of the bus
+}
+
+func (b *Bus) read() reading {
+	now := b.Now()
+	return reading{wall: now.UnixNano(), mono: now.Sub(b.epoch)}
+}
+
+// covers reports whether a confirmation at r still counts at now. A wall clock
+// that was set back or forward ends it too.
+func (r reading) covers(now reading) bool {
+	wall := time.Duration(now.wall - r.wall)
+	return now.mono-r.mono < trustTime && wall < trustTime && wall > -trustTime
+}
 
 const (
 	// channel is the name by which PostgreSQL knows our notices.
 	channel = "svc_notice"
+	// beatChannel is followed by the name of a node: its heartbeats.
+	beatChannel = channel + "_beat_"
 	// maxPayload is one byte less than PostgreSQL refuses.
 	maxPayload = 7999
 )

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
@@ -61,7 +62,7 @@ func (e *ear) waitOne(t *testing.T, want string) {
 func cut(t *testing.T, by *db.DB, name string) {
 	t.Helper()
 	_, err := by.SQL().ExecContext(t.Context(), `
-		SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = $1`, name)
+		SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'svc notices' AND datname = $1`, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func start(t *testing.T, d *db.DB) (*notice.Bus, *ear) {
 
 func startLogged(t *testing.T, d *db.DB, log *slog.Logger) (*notice.Bus, *ear) {
 	t.Helper()
-	b, e := notice.New(notice.Deps{DB: d, Log: log}), &ear{}
+	b, e := notice.New(notice.Deps{DB: d, Log: log, Now: time.Now}), &ear{}
 	b.Subscribe("thing", e.hear)
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -102,8 +103,8 @@ func TestOwnNotices(t *testing.T) {
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		d := src.Open(t)
 		b, e := start(t, d)
-		if !b.Healthy() {
-			t.Error("not healthy")
+		if !b.Fresh() {
+			t.Error("not fresh")
 		}
 		send(t, d, b, "1", nil)
 		if got := e.all(); got != "1" {
@@ -188,10 +189,10 @@ func TestLostConnection(t *testing.T) {
 		cut(t, there, databaseName(t, src))
 		// Once when the connection was lost, once when it was back.
 		waittest.For(t, "both connections are back", func() bool {
-			return strings.HasPrefix(heard.all(), ",") && a.Healthy() && b.Healthy()
+			return strings.HasPrefix(heard.all(), ",") && a.Fresh() && b.Fresh()
 		})
 		if heard.all() != "," {
-			t.Fatalf("heard %q, want two resets; healthy %v and %v", heard.list(), a.Healthy(), b.Healthy())
+			t.Fatalf("heard %q, want two resets; fresh %v and %v", heard.list(), a.Fresh(), b.Fresh())
 		}
 		heard.forget()
 		send(t, there, b, "again", nil)

@@ -26,17 +26,18 @@ type remembered[T any] struct {
 }
 
 // get gives what is known of a name, or reads it. What changes while it is read
-// is not kept, and nothing is while notices of changes do not arrive.
-func (r *recent[T]) get(name string, now time.Time, told bool, read func() (T, error)) (T, error) {
+// is not kept, and what is kept is not used unless fresh says that notices of
+// changes arrive.
+func (r *recent[T]) get(name string, now time.Time, fresh func() bool, read func() (T, error)) (T, error) {
 	r.mu.RLock()
 	have, ok := r.known[name]
 	drops := r.dropped
 	r.mu.RUnlock()
-	if told && ok && now.Sub(have.at) < recentTTL {
+	if ok && now.Sub(have.at) < recentTTL && fresh() {
 		return have.value, nil
 	}
 	value, err := read()
-	if err != nil || !told {
+	if err != nil {
 		return value, err
 	}
 	r.mu.Lock()

@@ -108,7 +108,7 @@ func lower(path string) string {
 
 func (s *Service) host(ctx context.Context, name string) (*host, error) {
 	now := s.Now()
-	h, err := s.hosts.get(name, now, s.Notices.Healthy(), func() (*host, error) { return s.findHost(ctx, name, now) })
+	h, err := s.hosts.get(name, now, s.Notices.Fresh, func() (*host, error) { return s.findHost(ctx, name, now) })
 	if err != nil {
 		return nil, fmt.Errorf("find host: %w", err)
 	}

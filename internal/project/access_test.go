@@ -37,7 +37,7 @@ func newService(t *testing.T, d *db.DB) *Service {
 	}
 	now := func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
 	log := slog.New(slog.DiscardHandler)
-	notices, work := notice.New(notice.Deps{DB: d, Log: log}), queue.New(queue.Deps{DB: d, Log: log})
+	notices, work := notice.New(notice.Deps{DB: d, Log: log, Now: time.Now}), queue.New(queue.Deps{DB: d, Log: log})
 	users := user.New(user.Deps{
 		DB: d, Blobs: blobs, Queue: work, Notices: notices, Keys: keys, Now: now, ServiceName: "svc",
 		Hasher:   secret.NewHasher(secret.Params{Memory: 64, Time: 1, Threads: 1}, 4),

@@ -75,12 +75,9 @@ func (s *Service) Glance(ctx context.Context, by actor.Actor, ref Ref) (*Project
 func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole bool) (p *Project, moved bool, err error) {
 	now := s.Now()
 	key := knownKey{by.ID, ref, s.today(), whole}
-	drops := -1 // so that nothing is kept
-	if s.Notices.Healthy() {
-		var have bool
-		if p, drops, have = s.known.get(key, now); have {
-			return p, false, nil
-		}
+	p, drops, have := s.known.get(key, now)
+	if have && s.Notices.Fresh() {
+		return p, false, nil
 	}
 	p, moved, err = findByRef(ctx, s.DB, ref)
 	if err != nil {
@@ -101,7 +98,7 @@ func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole boo
 	return p, moved, nil
 }
 
-// get gives a copy of what is known, and else what put needs.
+// get gives a copy of what is known, and what put needs.
 func (k *knownProjects) get(key knownKey, now time.Time) (p *Project, drops int, have bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -109,7 +106,7 @@ func (k *knownProjects) get(key knownKey, now time.Time) (p *Project, drops int,
 	if !have || now.Sub(found.loaded) >= knownTTL {
 		return nil, k.dropped, false
 	}
-	return &found.project, 0, true
+	return &found.project, k.dropped, true
 }
 
 // put keeps a project unless something was dropped since it was read: then it

@@ -231,7 +231,7 @@ func New(d Deps) *Service {
 // Current gives the settings for the program's own use; it costs nothing once
 // they have been read.
 func (s *Service) Current(ctx context.Context) (Settings, error) {
-	if have := s.cached.Load(); have != nil {
+	if have := s.cached.Load(); have != nil && s.Notices.Fresh() {
 		return *have, nil
 	}
 	s.mu.Lock()

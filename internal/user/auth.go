@@ -203,10 +203,7 @@ func (s *Service) noteActivity(ctx context.Context, userID int64, last string, n
 
 // credential reads a token and its account, from memory when it can.
 func (s *Service) credential(ctx context.Context, digest string, now time.Time) (*credential, error) {
-	if !s.Notices.Healthy() {
-		return s.findCredential(ctx, digest)
-	}
-	if c := s.actors.get(digest, now); c != nil {
+	if c := s.actors.get(digest, now); c != nil && s.Notices.Fresh() {
 		return c, nil
 	}
 	drops := s.actors.drops()

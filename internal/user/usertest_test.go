@@ -72,7 +72,7 @@ func newBench(t *testing.T, d *db.DB, hasher *secret.Hasher) *bench {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	notices, work := notice.New(notice.Deps{DB: d, Log: log}), queue.New(queue.Deps{DB: d, Log: log})
+	notices, work := notice.New(notice.Deps{DB: d, Log: log, Now: time.Now}), queue.New(queue.Deps{DB: d, Log: log})
 	return &bench{t: t, clock: c, audit: audit.New(audit.Deps{DB: d}), Service: New(Deps{
 		DB: d, Blobs: blobs, Queue: work, Notices: notices, Keys: keys, Hasher: hasher, Now: c.Now, ServiceName: "svc",
 		Settings: setting.New(setting.Deps{DB: d, Notices: notices, Now: c.Now}),

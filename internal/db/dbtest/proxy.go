@@ -1,0 +1,205 @@
+package dbtest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Proxy forwards connections to a PostgreSQL server. A test stops it from
+// forwarding, or has it refuse connections, as a broken network or a server
+// that restarts does.
+type Proxy struct {
+	Source // the database behind the proxy
+
+	network, address string
+	listener         net.Listener
+
+	mu      sync.Mutex
+	wake    *sync.Cond
+	stalled string // application whose connections are silent
+	away    bool
+	refused int
+	ended   bool
+	conns   map[net.Conn]bool
+	running sync.WaitGroup
+}
+
+// NewProxy puts a proxy before a PostgreSQL database until the test ends.
+func NewProxy(t testing.TB, src Source) *Proxy {
+	t.Helper()
+	cfg, err := pgconn.ParseConfig(src.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{conns: map[net.Conn]bool{}}
+	p.wake = sync.NewCond(&p.mu)
+	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	p.URL = throughProxy(t, src.URL, p.listener.Addr().(*net.TCPAddr).Port)
+	p.running.Go(p.serve)
+	t.Cleanup(func() {
+		_ = p.listener.Close()
+		p.change(func() { p.ended = true })
+		p.cut()
+		p.running.Wait()
+	})
+	return p
+}
+
+// throughProxy is the URL of a database with another place of its server.
+func throughProxy(t testing.TB, from string, port int) string {
+	t.Helper()
+	u, err := url.Parse(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	q := u.Query()
+	q.Del("host")
+	q.Del("port")
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Stall makes the connections of an application silent: they stay open, and
+// nothing is forwarded on them until Resume.
+func (p *Proxy) Stall(application string) { p.change(func() { p.stalled = application }) }
+
+// Resume ends Stall. What was held back is forwarded.
+func (p *Proxy) Resume() { p.Stall("") }
+
+// GoAway ends all connections and refuses new ones, in the ways in which a
+// server that restarts does.
+func (p *Proxy) GoAway() {
+	p.change(func() { p.away = true })
+	p.cut()
+}
+
+// ComeBack ends GoAway.
+func (p *Proxy) ComeBack() { p.change(func() { p.away = false }) }
+
+func (p *Proxy) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	p.wake.Broadcast()
+}
+
+func (p *Proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.running.Go(func() { p.forward(client) })
+	}
+}
+
+// starting is what PostgreSQL answers while it starts.
+const starting = "SFATAL\x00VFATAL\x00C57P03\x00Mthe database system is starting up\x00\x00"
+
+// enter notes both ends of a connection, unless the server is away.
+func (p *Proxy) enter(client, server net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.away {
+		p.refused++
+		if p.refused%2 == 0 { // the other half just ends
+			_, _ = client.Write(append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(len(starting)+4)), starting...))
+		}
+		return false
+	}
+	p.conns[client], p.conns[server] = true, true
+	return true
+}
+
+func (p *Proxy) forward(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial(p.network, p.address)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	if !p.enter(client, server) {
+		return
+	}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, client)
+		delete(p.conns, server)
+	}()
+	first := make([]byte, 4096)
+	n, err := client.Read(first)
+	if err != nil {
+		return
+	}
+	name := application(first[:n])
+	if _, err := server.Write(first[:n]); err != nil {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { p.copy(client, server, name) })
+	p.copy(server, client, name)
+	back.Wait()
+}
+
+// application is the name that a client gives itself in its first message.
+func application(startup []byte) string {
+	_, after, ok := bytes.Cut(startup, []byte("application_name\x00"))
+	if !ok {
+		return ""
+	}
+	name, _, _ := bytes.Cut(after, []byte{0})
+	return string(name)
+}
+
+// copy forwards one direction until it ends, then ends the other one too.
+func (p *Proxy) copy(to, from net.Conn, name string) {
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		for name != "" && p.stalled == name && !p.ended && !p.away {
+			p.wake.Wait()
+		}
+		p.mu.Unlock()
+		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+// EachProxy runs f with a proxy before a PostgreSQL database, when there is a
+// server: SQLite has no connection to lose.
+func EachProxy(t *testing.T, f func(t *testing.T, p *Proxy)) {
+	t.Helper()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		f(t, NewProxy(t, Postgres(t)))
+	})
+}
