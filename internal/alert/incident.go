@@ -128,7 +128,7 @@ func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 			continue
 		}
 		in, err := s.Projects.RequireView(ctx, by, project.RefTo(found[0].ProjectID), project.IssuePart)
-		if errs.KindOf(err) != 0 || err == nil && in.Changeable() != nil {
+		if errs.IsRefusal(err) || err == nil && in.Changeable() != nil {
 			continue // the project is gone, archived, or has no issues
 		}
 		if err == nil {
@@ -270,7 +270,7 @@ func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
 		}
 		a := found[0]
 		_, err = s.Plan.UpdateIssue(ctx, by, project.RefTo(a.ProjectID), a.IssueIID, plan.IssueFields{Event: "close", Via: fmt.Sprintf("alert %d", a.IID)})
-		if err != nil && errs.KindOf(err) == 0 { // else the project is gone, archived, or has no issues
+		if err != nil && !errs.IsRefusal(err) { // else the project is gone, archived, or has no issues
 			return fmt.Errorf("close incident of alert %d: %w", a.ID, err)
 		}
 	}

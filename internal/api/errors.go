@@ -98,6 +98,9 @@ func answer(err error) (int, any) {
 	if m, ok := errors.AsType[*project.Moved](err); ok {
 		return http.StatusNotFound, messageJSON{"404 " + m.Thing + " Not Found - " + m.Error()}
 	}
+	if e, ok := errs.As(err); ok && e.Kind == errs.KindUnavailable {
+		return answerKind(e) // whatever the input seemed to be after that
+	}
 	if e, ok := errors.AsType[*paramError](err); ok {
 		return http.StatusBadRequest, errorJSON{e.Error()}
 	}
@@ -111,7 +114,7 @@ func answer(err error) (int, any) {
 			Scope:       strings.Join(e, " "),
 		}
 	}
-	if e, ok := errors.AsType[*errs.Error](err); ok {
+	if e, ok := errs.As(err); ok {
 		return answerKind(e)
 	}
 	if _, refused := errors.AsType[limit.Refused](err); refused || errors.Is(err, errThrottled) {

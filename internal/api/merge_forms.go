@@ -161,7 +161,7 @@ func (a *API) presentMerge(c *call, m *merge.MergeRequest, err error) (mergeDeta
 		return form, nil
 	}
 	in, p, err := a.CI.Pipeline(c, c.actor, project.RefTo(m.Pipeline.ProjectID), m.Pipeline.ID)
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return form, nil // he does not see the pipelines
 	}
 	head, err := a.presentPipeline(c, in, p, err)

@@ -319,6 +319,11 @@ func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 		a.writeOAuth(w, r, http.StatusTooManyRequests, oauthErrorJSON{"temporarily_unavailable", "There were too many requests. Try again later."})
 		return
 	}
+	if e, ok := errs.As(err); ok && e.Kind == errs.KindUnavailable {
+		w.Header().Set("Retry-After", errs.RetryAfter(err))
+		a.writeOAuth(w, r, http.StatusServiceUnavailable, oauthErrorJSON{"temporarily_unavailable", e.Text})
+		return
+	}
 	if r.Context().Err() != nil {
 		return // the caller has gone
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -96,8 +97,7 @@ type keySetJSON struct {
 func (a *API) signingKeys(w http.ResponseWriter, r *http.Request) {
 	keys, err := a.Signing.PublicKeys(r.Context())
 	if err != nil {
-		a.Log.ErrorContext(r.Context(), "signing keys", "error", err)
-		a.writeJSON(w, r, http.StatusInternalServerError, messageJSON{"500 Internal Server Error"})
+		a.refuse(&call{Context: r.Context(), w: w, r: r}, fmt.Errorf("signing keys: %w", err))
 		return
 	}
 	a.writeJSON(w, r, http.StatusOK, keySetJSON{keys})

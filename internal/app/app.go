@@ -195,7 +195,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.Repos = repo.New(repo.Deps{
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
-		Storages: a.Config.Storages, Now: a.now,
+		Storages: a.Config.Storages, Log: a.Log, Now: a.now,
 	})
 	a.Moves = repo.NewMover(repo.MoverDeps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, MoveOptions: o.Moves})
 	a.Markup = markup.New(markup.Deps{Log: a.Log})

@@ -30,7 +30,8 @@ func (s *Server) health(m *metrics) http.Handler {
 }
 
 // readiness tells whether requests can be answered, and if not, which part
-// stands in the way. The reasons go to the log: they may name hosts.
+// stands in the way. The reasons go to the log: they may name hosts. Which
+// disk is nearly full is said in the answer, by the name of what it holds.
 func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
@@ -41,6 +42,11 @@ func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 			s.Log.ErrorContext(r.Context(), "not ready", "part", name, "error", err)
 			status, checks[name] = http.StatusServiceUnavailable, "failed"
 		}
+	}
+	checks["disk"] = "ok"
+	if err := s.spaceLeft(); err != nil {
+		s.Log.ErrorContext(r.Context(), "not ready", "part", "disk", "error", err)
+		status, checks["disk"] = http.StatusServiceUnavailable, err.Error()
 	}
 	state := "ok"
 	if s.stopping.Load() {

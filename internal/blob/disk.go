@@ -28,6 +28,8 @@ import (
 type disk struct {
 	root    *os.Root
 	session session
+	// create makes a temporary file; the name is given even with an error.
+	create func() (*os.File, string, error)
 
 	// dirs is held while directories are made, until they are durable, and
 	// while they are removed. So a Put that finds its directory there knows
@@ -52,6 +54,7 @@ func openDisk(dir string) (Store, error) {
 	}
 	if err == nil {
 		d.session, err = openSession(root)
+		d.create = func() (*os.File, string, error) { return d.session.create(root) }
 	}
 	if err != nil {
 		root.Close()
@@ -84,7 +87,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, o Options) (int
 
 // write makes a durable temporary file.
 func (d *disk) write(r io.Reader, o Options) (temp string, size int64, err error) {
-	f, temp, err := d.session.create(d.root)
+	f, temp, err := d.create()
 	if err != nil {
 		return temp, 0, err
 	}
@@ -376,7 +379,7 @@ func (d *disk) URL(_ context.Context, key string, ttl time.Duration) (string, er
 // Ping writes a file, because that is what fails when a disk is full or has
 // become read-only.
 func (d *disk) Ping(context.Context) error {
-	f, temp, err := d.session.create(d.root)
+	f, temp, err := d.create()
 	if err == nil {
 		_, err = f.Write(trailer(0, defaultType))
 		err = cmp.Or(err, f.Close())

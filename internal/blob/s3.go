@@ -278,6 +278,9 @@ func kind(err error) error {
 	if e, ok := errors.AsType[smithy.APIError](err); ok && e.ErrorCode() == "NoSuchBucket" {
 		return errs.Unavailable("the object storage has no such bucket").Because(err)
 	}
+	if full(err) {
+		return errs.StorageFull(err)
+	}
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch code := status(err); {
 	case code == http.StatusNotFound:
@@ -290,6 +293,23 @@ func kind(err error) error {
 		return errs.Unavailable("the object storage does not answer").Because(err)
 	}
 	return err
+}
+
+// full reports whether a store has no space left, in the words of those that
+// are in use: the status of WebDAV, or a code of their own.
+func full(err error) bool {
+	if status(err) == http.StatusInsufficientStorage {
+		return true
+	}
+	e, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return false
+	}
+	switch e.ErrorCode() {
+	case "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded", "StorageFull", "InsufficientStorage":
+		return true
+	}
+	return false
 }
 
 // status gives the HTTP status of an error answer, or 0.

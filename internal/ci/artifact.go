@@ -337,7 +337,7 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	if err == nil {
 		err = s.jobReads(by, p, j)
 	}
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return nil, errs.Forbidden("").Because(err)
 	}
 	if err != nil {

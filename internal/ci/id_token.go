@@ -150,7 +150,7 @@ func (s *Service) claimUser(ctx context.Context, c *idClaims, a *Assignment) err
 	}
 	c.UserID, c.UserLogin, c.UserEmail = number(u.ID), u.Username, u.Email
 	by, err := s.Users.As(ctx, u.ID)
-	if errs.KindOf(err) != 0 { // his account may not be used
+	if errs.IsRefusal(err) { // his account may not be used
 		return nil
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Service) claimUser(ctx context.Context, c *idClaims, a *Assignment) err
 		level := strings.ReplaceAll(strings.ToLower(seen.Access.Level().String()), " ", "_")
 		c.UserAccessLevel = &level
 	}
-	if err != nil && errs.KindOf(err) == 0 {
+	if err != nil && !errs.IsRefusal(err) {
 		return err
 	}
 	groups, err := directGroups(ctx, s.DB, u.ID, s.Now(), maxGroupsTold+1)

@@ -36,7 +36,7 @@ func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, 
 		return actor.Actor{}, errs.Unauthorized("")
 	}
 	by, err := s.Users.As(ctx, *j.UserID)
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return actor.Actor{}, errs.Unauthorized("").Because(err)
 	}
 	if err != nil {

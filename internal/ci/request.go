@@ -232,7 +232,7 @@ func (s *Service) RequestPipelines(ctx context.Context, by actor.Actor, ref proj
 	if m.FromFork() && m.SourceProjectID != nil {
 		if p, err := s.seePipelines(ctx, by, project.RefTo(*m.SourceProjectID)); err == nil {
 			places, projects[p.ID] = append(places, p.ID), p
-		} else if errs.KindOf(err) == 0 {
+		} else if !errs.IsRefusal(err) {
 			return nil, page, err
 		}
 	}

@@ -327,7 +327,7 @@ func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) er
 	case GroupRunner:
 		if _, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.Owner); err == nil {
 			return nil
-		} else if errs.KindOf(err) == 0 {
+		} else if !errs.IsRefusal(err) {
 			return err
 		}
 	case ProjectRunner:
@@ -338,7 +338,7 @@ func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) er
 		for _, id := range ids {
 			if _, err := s.Projects.Require(ctx, by, project.RefTo(id), project.Maintainer); err == nil {
 				return nil
-			} else if errs.KindOf(err) == 0 {
+			} else if !errs.IsRefusal(err) {
 				return err
 			}
 		}
@@ -353,7 +353,7 @@ func (s *Service) fillRunner(ctx context.Context, by actor.Actor, r *Runner) err
 	}
 	if r.Kind == GroupRunner {
 		g, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.NoAccess)
-		if err != nil && errs.KindOf(err) == 0 {
+		if err != nil && !errs.IsRefusal(err) {
 			return err
 		}
 		if err == nil {
@@ -366,7 +366,7 @@ func (s *Service) fillRunner(ctx context.Context, by actor.Actor, r *Runner) err
 	}
 	for _, id := range ids {
 		p, err := s.Projects.Require(ctx, by, project.RefTo(id), project.NoAccess)
-		if err != nil && errs.KindOf(err) == 0 {
+		if err != nil && !errs.IsRefusal(err) {
 			return err
 		}
 		if err == nil { // others need not know of it

@@ -57,6 +57,7 @@ type Config struct {
 	Example           bool              // make an example in an empty installation
 	LogFormat         string            // auto, text or json; auto: text on a terminal, else json
 	LogLevel          slog.Level
+	MinFreeDisk       DiskSpace      // the server is not ready while less is free
 	ShutdownTimeout   time.Duration  // how long running requests may take to end
 	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
 

@@ -257,6 +257,60 @@ func parseLevel(text string) (slog.Level, error) {
 	return l, l.UnmarshalText([]byte(level))
 }
 
+// DiskSpace is a part of a file system: bytes, or percent of its size.
+type DiskSpace struct {
+	Bytes   int64
+	Percent int
+}
+
+// Of is the space in bytes on a file system of a size.
+func (d DiskSpace) Of(size int64) int64 { return d.Bytes + size/100*int64(d.Percent) }
+
+// String gives the space as it is written in the configuration.
+func (d DiskSpace) String() string {
+	if d.Percent > 0 {
+		return strconv.Itoa(d.Percent) + "%"
+	}
+	for _, unit := range diskUnits() {
+		if d.Bytes > 0 && d.Bytes%unit.size == 0 {
+			return strconv.FormatInt(d.Bytes/unit.size, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(d.Bytes, 10)
+}
+
+type diskUnit struct {
+	name string
+	size int64
+}
+
+func diskUnits() []diskUnit {
+	return []diskUnit{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+}
+
+func parseDiskSpace(text string) (DiskSpace, error) {
+	wrong := fmt.Errorf("%q is not a space such as 500MiB, 2GiB or 5%%", text)
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 || n > 100 {
+			return DiskSpace{}, wrong
+		}
+		return DiskSpace{Percent: n}, nil
+	}
+	size := int64(1)
+	for _, unit := range diskUnits() {
+		if number, ok := strings.CutSuffix(text, unit.name); ok {
+			text, size = number, unit.size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > 1<<60/size {
+		return DiskSpace{}, wrong
+	}
+	return DiskSpace{Bytes: n * size}, nil
+}
+
 func parseTimeout(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {

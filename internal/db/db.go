@@ -157,7 +157,11 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 		return nil, errors.New("a write to a table that somebody watches needs a transaction")
 	}
 	var found rows
-	err := again(ctx, func() (err error) {
+	run := again
+	if !writes {
+		run = onceMore
+	}
+	err := run(ctx, func() (err error) {
 		switch {
 		case d.reader == nil:
 			found, err = d.writer.query(ctx, query, args)

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -21,6 +23,10 @@ var ErrNoRows = sql.ErrNoRows
 
 // errBusy marks that another transaction stood in the way: see again.
 var errBusy = errors.New("another transaction is in the way")
+
+// errCut marks that a connection ended while it was used: what only read, or
+// was not committed, is run once more on another one.
+var errCut = errors.New("the connection to the database was lost")
 
 // ConstraintError says that a statement would have broken a rule of the schema.
 type ConstraintError struct {
@@ -93,9 +99,35 @@ func mapError(err error) error {
 		return fmt.Errorf("%w: %w", errBusy, err)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return errs.Unavailable("The database does not answer.").Because(err)
+		return away(err)
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return away(fmt.Errorf("%w: %w", errCut, err))
 	}
 	return err
+}
+
+// unsure is an error of a commit: when its connection was lost nobody knows
+// whether it was done, so it is not run again.
+func unsure(err error) error {
+	if errors.Is(err, errCut) {
+		return away(errors.New(err.Error()))
+	}
+	return err
+}
+
+// unmapped reports whether err is an error of the driver as it is: libraries
+// that bring their own SQL return those.
+func unmapped(err error) bool {
+	if _, ok := errors.AsType[*ConstraintError](err); ok || err == nil {
+		return false
+	}
+	return errs.KindOf(err) == 0 && !errors.Is(err, errBusy)
+}
+
+// away says that the database cannot be reached, or not now.
+func away(cause error) error {
+	return errs.Unavailable("The database is not available. Try again in a moment.").Because(cause)
 }
 
 func mapSQLite(code int, err error) error {
@@ -103,7 +135,7 @@ func mapSQLite(code int, err error) error {
 	case code&0xff == sqlite3.SQLITE_BUSY, code&0xff == sqlite3.SQLITE_LOCKED:
 		return fmt.Errorf("%w: %w", errBusy, err)
 	case code&0xff == sqlite3.SQLITE_FULL:
-		return errs.Unavailable("The disk of the database is full.").Because(err)
+		return errs.StorageFull(err)
 	case code == sqlite3.SQLITE_CONSTRAINT_UNIQUE, code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return &ConstraintError{Unique: true, Index: sqliteIndex(err.Error()), cause: err}
 	case code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
@@ -148,9 +180,14 @@ func mapPostgres(e *pgconn.PgError, err error) error {
 	case "23503", "23001": // foreign key, restrict
 		return &ConstraintError{Index: e.ConstraintName, cause: err}
 	case "53100":
-		return errs.Unavailable("The disk of the database is full.").Because(err)
-	case "53300", "57P01", "57P02", "57P03": // too many connections; shut down, crashed, starting
-		return errs.Unavailable("The database does not answer.").Because(err)
+		return errs.StorageFull(err)
+	case "53300", "57P03": // too many connections; starting or stopping
+		return away(err)
+	case "57P01", "57P02": // shut down, crashed
+		return away(fmt.Errorf("%w: %w", errCut, err))
+	}
+	if strings.HasPrefix(e.Code, "08") { // connection exceptions
+		return away(fmt.Errorf("%w: %w", errCut, err))
 	}
 	return err
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,12 +28,23 @@ func TestMapError(t *testing.T) {
 		"53100": errs.KindUnavailable,
 		"53300": errs.KindUnavailable,
 		"57P01": errs.KindUnavailable,
+		"57P02": errs.KindUnavailable,
+		"57P03": errs.KindUnavailable,
+		"08006": errs.KindUnavailable,
 		"42P01": 0,
 	} {
 		cause := &pgconn.PgError{Code: code}
 		err := mapError(fmt.Errorf("query: %w", cause))
 		if errs.KindOf(err) != kind || !errors.Is(err, cause) || errors.Is(err, errBusy) {
 			t.Errorf("%s: %v", code, err)
+		}
+	}
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: syscall.ECONNRESET}} {
+		if err := mapError(fmt.Errorf("query: %w", lost)); !errs.Is(err, errs.KindUnavailable) || !errors.Is(err, errCut) {
+			t.Errorf("%v: %v", lost, err)
+		}
+		if err := unsure(mapError(lost)); !errs.Is(err, errs.KindUnavailable) || errors.Is(err, errCut) {
+			t.Errorf("%v in a commit: %v", lost, err)
 		}
 	}
 	for _, code := range []string{"40001", "40P01", "55P03"} {

@@ -14,6 +14,10 @@ import (
 // server allows 100 by default, so several nodes fit.
 const postgresConns = 24
 
+// connectTime bounds an attempt to connect, unless the URL says otherwise: a
+// server that is gone must not hold requests.
+const connectTime = 10 * time.Second
+
 func openPostgres(ctx context.Context, url string) (*DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -21,6 +25,9 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	}
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "svc"
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectTime
 	}
 	sqlDB := stdlib.OpenDB(*cfg)
 	sqlDB.SetMaxOpenConns(postgresConns)

@@ -111,6 +111,17 @@ func again(ctx context.Context, f func() error) error {
 	return err
 }
 
+// onceMore is again for what may be run a second time after its connection was
+// lost: that the database restarts is noticed by a connection only when it is
+// used.
+func onceMore(ctx context.Context, f func() error) error {
+	err := again(ctx, f)
+	if errors.Is(err, errCut) && ctx.Err() == nil {
+		err = again(ctx, f)
+	}
+	return err
+}
+
 // busy reports whether another transaction stood in the way. Libraries that
 // bring their own SQL return errors that nobody has mapped.
 func busy(err error) bool { return errors.Is(err, errBusy) || errors.Is(mapError(err), errBusy) }

@@ -31,7 +31,7 @@ type Tx struct {
 // together. f may run again when another transaction stood in the way.
 func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	var tx *Tx
-	err := again(ctx, func() (err error) {
+	err := onceMore(ctx, func() (err error) {
 		tx, err = d.attempt(ctx, f)
 		return err
 	})
@@ -83,7 +83,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if err = tx.run(f); err == nil && tx.failed == nil {
 		err = tx.tell(ctx)
 	}
-	if errors.Is(err, sql.ErrTxDone) {
+	if errors.Is(err, sql.ErrTxDone) || unmapped(err) {
 		err = because(ctx, err) // database/sql has undone it when the context ended
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	}
 	defer time.AfterFunc(patience, cancel).Stop()
 	if err := sqlTx.Commit(); err != nil {
-		return nil, fmt.Errorf("commit: %w", mapError(err))
+		return nil, fmt.Errorf("commit: %w", unsure(mapError(err)))
 	}
 	return tx, nil
 }

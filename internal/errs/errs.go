@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -158,11 +159,28 @@ func Busy(after time.Duration, format string, args ...any) *Error {
 	return e
 }
 
+// StorageFull is Unavailable because a disk, a quota, the database or the
+// object storage has no space left. Packages return it for errors of services;
+// errors of the system that say so need no mapping: see As.
+func StorageFull(cause error) *Error {
+	return Busy(time.Minute, "The server's storage is full. Try again later, or ask an administrator to free space.").Because(cause)
+}
+
+// As gives the refusal in err's chain, if there is one. When the system had no
+// space left or a disk quota was reached, that is the refusal, wherever it
+// happened and whatever else was made of it on the way.
+func As(err error) (*Error, bool) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return StorageFull(err), true
+	}
+	return errors.AsType[*Error](err)
+}
+
 // RetryAfter is the value of the header Retry-After for an error of
 // KindUnavailable: whole seconds, 5 unless the error says otherwise.
 func RetryAfter(err error) string {
 	after := 5 * time.Second
-	if e, ok := errors.AsType[*Error](err); ok && e.RetryAfter > 0 {
+	if e, ok := As(err); ok && e.RetryAfter > 0 {
 		after = e.RetryAfter
 	}
 	return strconv.Itoa(int((after + time.Second - 1) / time.Second))
@@ -173,10 +191,18 @@ func Gone(format string, args ...any) *Error { return newError(KindGone, format,
 
 // KindOf gives the kind of the first Error in err's chain, or 0 for a fault.
 func KindOf(err error) Kind {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := As(err); ok {
 		return e.Kind
 	}
 	return 0
+}
+
+// IsRefusal reports whether the operation answered, and the answer was no: the
+// caller may not, or the thing is not there. A fault is none, and neither is
+// KindUnavailable, after which nobody knows the answer.
+func IsRefusal(err error) bool {
+	kind := KindOf(err)
+	return kind != 0 && kind != KindUnavailable
 }
 
 // Is reports whether err is a refusal of the kind.

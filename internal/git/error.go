@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 )
 
 // The kinds of errors. Test with errors.Is.
@@ -25,8 +26,8 @@ var (
 )
 
 // Error is what became of a git process that did not do its work. It is of
-// one of the kinds above, or of context.Canceled or DeadlineExceeded when the
-// caller went away.
+// one of the kinds above, of syscall.ENOSPC or EDQUOT when the storage is full,
+// or of context.Canceled or DeadlineExceeded when the caller went away.
 type Error struct {
 	Kind   error
 	Name   string // the git command
@@ -46,12 +47,15 @@ func (e *Error) Error() string {
 // Unwrap gives the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// clues are parts of git's messages that tell what went wrong. Those of
-// damage come first: a damaged object is often called missing as well.
+// clues are parts of git's messages that tell what went wrong. A full disk
+// comes first, then damage: what could not be written is often called damaged
+// as well, and a damaged object missing.
 var clues = []struct {
 	text string
 	kind error
 }{
+	{"No space left on device", syscall.ENOSPC},
+	{"Disk quota exceeded", syscall.EDQUOT},
 	{"ut of memory", ErrMemory},
 	{"Cannot allocate memory", ErrMemory},
 	{"is corrupt", ErrCorrupt},

@@ -62,8 +62,9 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	p.checkChanges()
 	q, err := p.repo.newQuarantine()
 	if err != nil {
-		p.refuseAll("the repository can not take it now")
-		return p.push, errors.Join(err, p.report("the repository can not take it now"))
+		why := reason(err, "the repository cannot take it now")
+		p.refuseAll(why)
+		return p.push, errors.Join(err, p.report(why))
 	}
 	defer q.discard()
 	p.push.Repo = q.view()
@@ -139,7 +140,7 @@ func (p *receiver) update(ctx context.Context, q *quarantine) error {
 	// may be done.
 	ctx = context.WithoutCancel(ctx)
 	if err := q.migrate(); err != nil {
-		p.refuseAll("internal error")
+		p.refuseAll(reason(err, "internal error"))
 		return err
 	}
 	err := p.move(ctx, changes)
@@ -197,7 +198,7 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 // reason is what the client is told of an error: its text when that is meant for
 // callers, such as that the server is busy.
 func reason(err error, otherwise string) string {
-	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.KindUnavailable && refused.Text != "" {
+	if refused, ok := errs.As(err); ok && refused.Kind == errs.KindUnavailable && refused.Text != "" {
 		return refused.Text
 	}
 	return otherwise

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"svc/internal/errs"
 )
 
 // unpackLimit is the number of objects below which a pack is taken apart, as
@@ -71,16 +73,18 @@ func (p *receiver) feed(in *bufio.Reader) (*feed, error) {
 // unpackFailure says in a line why a pack was not taken, and shows what git
 // said in the user's terminal.
 func (p *receiver) unpackFailure(err error) string {
-	var failure *Error
+	var failed *Error
 	switch {
+	case errs.Is(err, errs.KindUnavailable):
+		return reason(err, "")
 	case errors.Is(err, errObjectSize):
 		return fmt.Sprintf("object exceeds the maximum size of %d bytes", p.o.MaxObject)
 	case errors.Is(err, errPack):
 		return shorten(err.Error())
-	case !errors.As(err, &failure):
+	case !errors.As(err, &failed):
 		return reason(err, "the pack could not be read")
 	}
-	for line := range strings.Lines(failure.Stderr) {
+	for line := range strings.Lines(failed.Stderr) {
 		if strings.HasPrefix(line, "fatal: ") || strings.HasPrefix(line, "error: ") {
 			p.push.Say("%s", strings.ReplaceAll(shorten(line), p.repo.path, "."))
 		}
@@ -93,5 +97,5 @@ func (p *receiver) unpackFailure(err error) string {
 	case errors.Is(err, ErrTimeout):
 		return "it took too long"
 	}
-	return failure.Name + " abnormal exit"
+	return failed.Name + " abnormal exit"
 }

@@ -42,7 +42,7 @@ func (x *exchange) refuse(err error) {
 // statusOf puts a refusal in HTTP. Somebody without a credential is asked for
 // one, whether the project is there or not; so nobody learns which there are.
 func (x *exchange) statusOf(err error) (int, string) {
-	refused, ok := errors.AsType[*errs.Error](err)
+	refused, ok := errs.As(err)
 	if !ok {
 		return http.StatusInternalServerError, "Something went wrong on the server. Please try again."
 	}

@@ -136,7 +136,7 @@ func (s *Service) findIssue(ctx context.Context, by actor.Actor, in *project.Pro
 // ignoreRefusal leaves faults: what somebody may not do, or is not there, is
 // left out. A repository that is being moved is there again soon.
 func ignoreRefusal(err error) error {
-	if errs.KindOf(err) != 0 && !errors.Is(err, project.ErrMoving) {
+	if errs.IsRefusal(err) && !errors.Is(err, project.ErrMoving) {
 		return nil
 	}
 	return err

@@ -18,7 +18,7 @@ func (s *Service) lent(ctx context.Context, by actor.Actor, in *project.Project)
 	var branches []string
 	for _, m := range list {
 		target, err := s.Projects.RequireView(ctx, by, project.RefTo(m.ProjectID), project.MergePart)
-		if errs.KindOf(err) != 0 {
+		if errs.IsRefusal(err) {
 			continue
 		}
 		if err != nil {

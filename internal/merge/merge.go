@@ -364,7 +364,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 		}
 		if m.Status.Detailed == NeedsRebase {
 			err := s.requireRebase(ctx, by, m)
-			if m.CanRebase = err == nil; err != nil && errs.KindOf(err) == 0 {
+			if m.CanRebase = err == nil; err != nil && !errs.IsRefusal(err) {
 				return err
 			}
 		}
@@ -541,7 +541,7 @@ func (s *Service) Source(ctx context.Context, by actor.Actor, m *MergeRequest) (
 		return nil, nil
 	}
 	p, err := s.Projects.ReadCode(ctx, by, project.RefTo(*m.SourceProjectID))
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return nil, nil
 	}
 	return p, err

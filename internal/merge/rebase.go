@@ -59,7 +59,7 @@ func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeReq
 		return errs.Forbidden("Source branch does not exist")
 	}
 	source, err := s.Projects.ReadCode(ctx, by, project.RefTo(*m.SourceProjectID))
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return errs.Forbidden("Cannot push to source branch").Because(err)
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) workRebase(ctx context.Context, w rebaseWork) error {
 	switch {
 	case errs.Is(err, errs.KindUnprocessable):
 		why = "Rebase failed: Rebase locally, resolve all conflicts, then push the branch."
-	case errs.KindOf(err) != 0:
+	case errs.IsRefusal(err):
 		why = "Rebase failed: " + refusal(err)
 	case err != nil:
 		why = "Rebase failed. Please try again."
@@ -108,7 +108,7 @@ func (s *Service) workRebase(ctx context.Context, w rebaseWork) error {
 	if fault := release(context.WithoutCancel(ctx), s.DB, "rebasing_at", m.ID, why); fault != nil {
 		return fault
 	}
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return nil
 	}
 	return err

@@ -139,18 +139,22 @@ func (s *Service) holdAnnex(ctx context.Context, a *Annex, do func(r git.Repo) e
 	return errors.Join(err, s.dropAnnex(context.WithoutCancel(ctx), id))
 }
 
-// refuseMoved refuses the changes of a push to a repository that is being
-// moved, or was, in words for the terminal of the one who pushes. Other errors
-// are faults.
-func refuseMoved(push *git.Push, err error) error {
-	refusal, ok := errors.AsType[*errs.Error](err)
+// refuseNow refuses the changes of a push that may succeed later, in words for
+// the terminal of the user: the repository is being moved, or was, or a part of
+// the server does not answer. Other errors are faults.
+func refuseNow(push *git.Push, err error) error {
+	refusal, ok := errs.As(err)
 	if !ok || refusal.Kind != errs.KindUnavailable && refusal.Kind != errs.KindConflict {
 		return err
 	}
 	push.Say("%s", refusal.Text)
+	why := "the server cannot take it now"
+	if errors.Is(err, project.ErrMoving) || refusal.Kind == errs.KindConflict {
+		why = "the repository is being moved"
+	}
 	for _, c := range push.Changes {
 		if c.Refused == "" {
-			c.Refused = "the repository is being moved"
+			c.Refused = why
 		}
 	}
 	return nil

@@ -108,9 +108,28 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 		if errors.As(err, &conflict) {
 			return errs.Conflict("%s could not be moved: %s", shortRef(conflict.Ref), conflict.Why).Because(err)
 		}
+		if allAt(ctx, r, updates) {
+			return nil // git failed after it had moved them
+		}
 		return missing(err, "Commit")
 	}
-	return s.finish(ctx, id, by, p, r, begun)
+	if err := s.finish(ctx, id, by, p, r, begun); err != nil {
+		// The refs have moved, so the caller has what they asked for. The record
+		// follows when the row that begin wrote is settled.
+		s.Log.ErrorContext(ctx, "a push is not recorded yet", "project", p.ID, "push", id, "error", err)
+	}
+	return nil
+}
+
+// allAt reports whether all refs are where updates move them.
+func allAt(ctx context.Context, r git.Repo, updates []git.Update) bool {
+	for _, u := range updates {
+		ref, err := r.Ref(ctx, u.Ref)
+		if gone := errors.Is(err, git.ErrNotFound); gone != (u.New == git.ZeroOID) || !gone && (err != nil || ref.ID != u.New) {
+			return false
+		}
+	}
+	return true
 }
 
 func shortRef(ref string) string {

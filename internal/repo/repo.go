@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -33,6 +34,7 @@ type Deps struct {
 	Activity *activity.Service
 	Settings *setting.Service
 	Storages map[string]string // directory by name
+	Log      *slog.Logger
 	Now      func() time.Time
 }
 

@@ -123,34 +123,41 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 	}
 	var id int64
 	var begun journal
+	moved := false // refs have moved, which is all that the client wants to know
 	_, err = p.repo.ReceivePack(ctx, in, out, git.PushOptions{
 		ServeOptions: o,
 		MaxSize:      most,
 		MaxObject:    object,
 		Check: func(ctx context.Context, push *git.Push) error {
 			if err := p.to.check(ctx, push); err != nil || len(changesOf(push)) == 0 {
-				return err
+				return refuseNow(push, err)
 			}
 			push.Mark = newMark()
 			begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
 			var err error
 			if id, err = p.to.begin(ctx, begun); err != nil {
 				id = 0
-				return refuseMoved(push, err)
+				return refuseNow(push, err)
 			}
 			return nil
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
+			moved = true
 			err := p.to.finish(ctx, id, journal{Changes: changesOf(push), Options: push.Options})
 			if err == nil {
 				id = 0
 				p.to.hint(ctx, push)
 			}
-			return err
+			return nil // the row that begin wrote is settled below, or later
 		},
 	})
 	if id != 0 { // refused, or a fault: the refs know how far it came
-		err = errors.Join(err, p.to.land(context.WithoutCancel(ctx), id, begun))
+		late := p.to.land(context.WithoutCancel(ctx), id, begun)
+		if late != nil && moved {
+			s.Log.ErrorContext(ctx, "a push is not recorded yet", "to", p.name, "push", id, "error", late)
+			late = nil
+		}
+		err = errors.Join(err, late)
 	}
 	if err != nil {
 		return fmt.Errorf("push to %s: %w", p.name, err)

@@ -162,7 +162,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	}
 	if mv.State == MoveInitial {
 		err := m.enterState(ctx, mv, MoveScheduled, func(tx *db.Tx) error { return m.close(ctx, tx, mv) })
-		if errs.KindOf(err) != 0 {
+		if errs.IsRefusal(err) {
 			return nil, m.fail(ctx, mv, err)
 		}
 		if err != nil {
@@ -183,7 +183,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 		mv.StartedAt = &at
 	}
 	err = m.enterState(ctx, mv, MoveStarted, func(tx *db.Tx) error { return m.promise(ctx, tx, mv) })
-	if errs.KindOf(err) != 0 {
+	if errs.IsRefusal(err) {
 		return nil, m.fail(ctx, mv, err)
 	}
 	if err != nil {

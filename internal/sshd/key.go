@@ -14,19 +14,28 @@ import (
 // with.
 const fingerprintKey = "svc-fingerprint"
 
+// uncheckedKey is where a connection remembers that nobody could be asked about
+// its key.
+const uncheckedKey = "svc-unchecked"
+
 // errUnknownKey is for the client library; the client learns nothing of it.
 var errUnknownKey = errors.New("nobody has this key")
 
 // acceptKey says whether a key opens anything. The client has not proven yet
 // that it has the key, so nothing is decided by it: each command asks anew.
 // The key of an account that may not be used is accepted for now, so that its
-// owner, and nobody else, is told why.
+// owner, and nobody else, is told why. So is any key while the database is
+// away, because a client takes a refusal for a wrong key: its commands are
+// answered with that, and nothing is opened.
 func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	fingerprint := ssh.FingerprintSHA256(key)
 	ctx, cancel := context.WithTimeout(context.Background(), s.Limits.SignIn)
 	defer cancel()
 	_, err := s.who(ctx, fingerprint, addrOf(c.RemoteAddr()).String())
 	switch {
+	case errs.Is(err, errs.KindUnavailable):
+		s.Log.Warn("ssh sign-in", "fingerprint", fingerprint, "error", err)
+		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint, uncheckedKey: "yes"}}, nil
 	case err == nil, errs.Is(err, errs.KindForbidden):
 		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint}}, nil
 	case !errs.Is(err, errs.KindUnauthorized):

@@ -26,6 +26,7 @@ type session struct {
 	conn        *conn
 	channel     ssh.Channel
 	fingerprint string
+	unchecked   bool   // nobody could be asked whose key it is
 	protocol    string // what the client sent as GIT_PROTOCOL
 }
 
@@ -95,7 +96,7 @@ func (x *session) safely(ctx context.Context, line string) (status uint32) {
 func (x *session) exec(ctx context.Context, line string) uint32 {
 	ctx = limit.WithAddress(x.Trace(ctx), x.conn.addr.String())
 	start := time.Now()
-	by, err := x.who(ctx, x.fingerprint, x.conn.addr.String())
+	by, err := x.signIn(ctx)
 	if err != nil {
 		x.tell(ctx, err, "")
 		x.note(ctx, by, command{}, start, err)
@@ -118,6 +119,14 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 		return 1
 	}
 	return 0
+}
+
+// signIn gives who has the key of the connection.
+func (x *session) signIn(ctx context.Context) (actor.Actor, error) {
+	if x.unchecked {
+		return actor.Actor{}, errs.Unavailable("The service is not available now. Try again in a moment.")
+	}
+	return x.who(ctx, x.fingerprint, x.conn.addr.String())
 }
 
 func (x *session) greeting(by actor.Actor) string {
@@ -208,7 +217,7 @@ func (x *session) tell(ctx context.Context, err error, service string) {
 
 // reason puts a refusal in words.
 func reason(err error, service string) string {
-	refused, ok := errors.AsType[*errs.Error](err)
+	refused, ok := errs.As(err)
 	if !ok {
 		return "Something went wrong on the server. Please try again."
 	}

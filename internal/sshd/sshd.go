@@ -251,7 +251,10 @@ func (s *Server) serve(nc net.Conn) {
 		s.Log.Debug("ssh sign-in", "ip", c.addr.String(), "error", err)
 		return
 	}
-	c.net.open()
+	unchecked := client.Permissions.Extensions[uncheckedKey] != ""
+	if !unchecked { // else its time stays that of the sign-in
+		c.net.open()
+	}
 	go ssh.DiscardRequests(requests) // forwarding among them
 	ctx, cancel := context.WithCancel(context.Background())
 	var sessions sync.WaitGroup
@@ -276,7 +279,7 @@ func (s *Server) serve(nc net.Conn) {
 		}
 		sessions.Go(func() {
 			defer func() { <-places }()
-			x := &session{Server: s, conn: c, channel: channel, fingerprint: client.Permissions.Extensions[fingerprintKey]}
+			x := &session{Server: s, conn: c, channel: channel, fingerprint: client.Permissions.Extensions[fingerprintKey], unchecked: unchecked}
 			x.run(ctx, requests)
 		})
 	}

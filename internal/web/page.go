@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/netip"
@@ -197,7 +199,7 @@ func (v *visit) fail(err error) {
 		http.Redirect(v.w, v.r, movedTo(v.r, moved), http.StatusMovedPermanently)
 		return
 	}
-	e, _ := errors.AsType[*errs.Error](err)
+	e, _ := errs.As(err)
 	refused, tooMany := errors.AsType[limit.Refused](err)
 	switch {
 	case tooMany:
@@ -252,8 +254,14 @@ func (v *visit) problem(status int, head, text string) {
 	if status == http.StatusTooManyRequests && v.w.Header().Get("Retry-After") == "" {
 		v.w.Header().Set("Retry-After", "60")
 	}
-	if err := v.render(status, problemPage{Status: status, Head: head, Text: text, Public: v.session == nil}); err != nil {
-		v.web.Log.ErrorContext(v, "error page", "error", err)
-		http.Error(v.w, head, status)
+	err := v.render(status, problemPage{Status: status, Head: head, Text: text, Public: v.session == nil})
+	if err == nil {
+		return
 	}
+	if !errs.Is(err, errs.KindUnavailable) { // else the frame of the page needs what is away
+		v.web.Log.ErrorContext(v, "error page", "error", err)
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = fmt.Fprintf(v.w, "<!DOCTYPE html>\n<title>%[1]s</title>\n<h1>%[1]s</h1>\n<p>%[2]s</p>\n", html.EscapeString(head), html.EscapeString(text))
 }

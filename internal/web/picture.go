@@ -36,6 +36,11 @@ func (w *Web) avatar(open func(ctx context.Context, id int64, name string) (*blo
 			http.NotFound(rw, r)
 			return
 		}
+		if errs.Is(err, errs.KindUnavailable) {
+			rw.Header().Set("Retry-After", errs.RetryAfter(err))
+			http.Error(rw, "The picture cannot be read now.", http.StatusServiceUnavailable)
+			return
+		}
 		if err != nil {
 			w.Log.ErrorContext(r.Context(), "open avatar", "path", r.URL.Path, "error", err)
 			http.Error(rw, "The picture can not be read now.", http.StatusInternalServerError)

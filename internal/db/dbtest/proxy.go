@@ -17,7 +17,8 @@ import (
 // forwarding, or has it refuse connections, as a broken network or a server
 // that restarts does.
 type Proxy struct {
-	Source // the database behind the proxy
+	Source        // the database through the proxy
+	Behind string // its URL without the proxy
 
 	network, address string
 	listener         net.Listener
@@ -39,7 +40,7 @@ func NewProxy(t testing.TB, src Source) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{conns: map[net.Conn]bool{}}
+	p := &Proxy{Behind: src.URL, conns: map[net.Conn]bool{}}
 	p.wake = sync.NewCond(&p.mu)
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// minInodes is how many files a file system must have room for. Those that make
+// room as they need it report no number.
+const minInodes = 1000
+
+// spaceLeft refuses when a file system that the server writes to is nearly
+// full: then a load balancer sends writes elsewhere before they fail.
+func (a *App) spaceLeft() error {
+	least := a.Config.MinFreeDisk
+	if least.Of(100) == 0 {
+		return nil
+	}
+	type place struct{ name, dir string }
+	places := []place{{"data directory", a.Config.DataDir}, {"temporary files", a.tempDir()}}
+	for _, name := range slices.Sorted(maps.Keys(a.Config.Storages)) {
+		places = append(places, place{"storage " + name, a.Config.Storages[name]})
+	}
+	for _, p := range places {
+		var disk syscall.Statfs_t
+		if err := syscall.Statfs(existing(p.dir), &disk); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		size, free := int64(disk.Blocks)*int64(disk.Bsize), int64(disk.Bavail)*int64(disk.Bsize)
+		if want := least.Of(size); free < want {
+			return fmt.Errorf("%s: %d MiB free, less than %d MiB", p.name, free>>20, want>>20)
+		}
+		if disk.Files > 0 && disk.Ffree < minInodes {
+			return fmt.Errorf("%s: room for %d files, less than %d", p.name, disk.Ffree, minInodes)
+		}
+	}
+	return nil
+}
+
+// existing is the nearest directory above one that need not exist: it is made
+// there.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); !os.IsNotExist(err) || filepath.Dir(dir) == dir {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
