@@ -87,12 +87,20 @@ func parseCount(text string) (int, error) {
 	return n, nil
 }
 
-// parseLimit reads a number of which 0 means no limit.
-func parseLimit(text string) (int, error) {
-	if text == "0" {
+// maxConnections is more than one machine can have.
+const maxConnections = 10_000_000
+
+// parseConnections reads a number of connections; 0 is the default or, where
+// there is none, no limit.
+func parseConnections(text string) (int, error) {
+	if text == "" {
 		return 0, nil
 	}
-	return parseCount(text)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxConnections {
+		return 0, fmt.Errorf("%q is not a number from 0 to %d", text, maxConnections)
+	}
+	return n, nil
 }
 
 // parseSize reads a number of bytes with a unit; 0 is the default.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"svc/internal/app"
 	"svc/internal/app/apptest"
 	"svc/internal/git"
 )
@@ -20,7 +19,7 @@ import (
 // server is busy.
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	apptest.EachWith(t, app.Options{Git: git.Limits{Transfers: 1, Wait: time.Second}}, func(t *testing.T, s *apptest.Server) {
+	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 1, Wait: time.Second}}, func(t *testing.T, s *apptest.Server) {
 		_, token, signer := userWithKey(t, s, "olga")
 		s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, JSON: `{"name":"p","initialize_with_readme":true}`})
 		c := connect(t, s, signer)

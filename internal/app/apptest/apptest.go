@@ -109,9 +109,13 @@ func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, Start(t, src, opts...)) })
 }
 
+// Options are the parts of the outside world that a test can replace, for the
+// tests of interfaces, which do not import app.
+type Options = app.Options
+
 // EachWith is Each with a server whose parts of the outside world, such as the
 // limits of git, are replaced. Fields that every test server sets are not.
-func EachWith(t *testing.T, o app.Options, f func(t *testing.T, s *Server), opts ...Option) {
+func EachWith(t *testing.T, o Options, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, StartWith(t, src, o, opts...)) })
 }
@@ -133,7 +137,7 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 }
 
 // StartWith is Start with replaced parts of the outside world.
-func StartWith(t testing.TB, src dbtest.Source, o app.Options, opts ...Option) *Server {
+func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	cfg := config.Config{
