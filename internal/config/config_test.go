@@ -73,6 +73,7 @@ func TestDefaults(t *testing.T) {
 
 		ReadTimeout:              10 * time.Second,
 		AnonymousReadTimeout:     5 * time.Second,
+		MinFreeDisk:              DiskSpace{Bytes: 100 << 20},
 		MaxConnectionsPerAddress: 256,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -118,6 +119,7 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"example":                {"true", "false", "true"},
 		"log_format":             {"auto", "text", "json"},
 		"log_level":              {"debug", "warn", "error"},
+		"min_free_disk":          {"500MiB", "5%", "0"},
 		"shutdown_timeout":       {"1s", "2s", "3s"},
 		"trusted_proxies":        {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
 

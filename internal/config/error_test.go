@@ -18,6 +18,11 @@ func TestErrors(t *testing.T) {
 	}{
 		{name: "bad value in a variable", env: []string{"SVC_TIER=gold"},
 			want: []string{`config: SVC_TIER: "gold" is not one of free, premium, ultimate`}},
+		{name: "bad disk space", env: []string{"SVC_MIN_FREE_DISK=101%"}, args: []string{"--tier=gold"},
+			want: []string{
+				`config: --tier: "gold" is not one of free, premium, ultimate`,
+				`config: SVC_MIN_FREE_DISK: "101%" is not a space such as 500MiB, 2GiB or 5%, or 0`,
+			}},
 		{name: "bad value in a flag", args: []string{"--tier", "gold"},
 			want: []string{`config: --tier: "gold" is not one of free, premium, ultimate`}},
 		{name: "bad value in the file", file: "addr: :80\n\ntier: gold\n",

@@ -108,15 +108,21 @@ func parseSize(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
+	if n, ok := withUnit(text); ok && n >= minGitMemory {
+		return n, nil
+	}
+	return 0, fmt.Errorf("%q is not a size of at least 128MiB, such as 512MiB or 4GiB", text)
+}
+
+// withUnit reads a number of bytes that is written with a unit.
+func withUnit(text string) (int64, bool) {
 	for unit, shift := range map[string]uint{"MiB": 20, "GiB": 30, "TiB": 40} {
 		if digits, ok := strings.CutSuffix(text, unit); ok {
 			n, err := strconv.ParseInt(digits, 10, 64)
-			if err == nil && n >= 1 && n <= 1<<(50-shift) && n<<shift >= minGitMemory {
-				return n << shift, nil
-			}
+			return n << shift, err == nil && n >= 0 && n <= 1<<(50-shift)
 		}
 	}
-	return 0, fmt.Errorf("%q is not a size of at least 128MiB, such as 512MiB or 4GiB", text)
+	return 0, false
 }
 
 // minGitMemory is what git needs for small repositories.
@@ -279,44 +285,21 @@ func (d DiskSpace) String() string {
 	if d.Percent > 0 {
 		return strconv.Itoa(d.Percent) + "%"
 	}
-	for _, unit := range diskUnits() {
-		if d.Bytes > 0 && d.Bytes%unit.size == 0 {
-			return strconv.FormatInt(d.Bytes/unit.size, 10) + unit.name
-		}
-	}
-	return strconv.FormatInt(d.Bytes, 10)
-}
-
-type diskUnit struct {
-	name string
-	size int64
-}
-
-func diskUnits() []diskUnit {
-	return []diskUnit{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+	return strconv.FormatInt(d.Bytes>>20, 10) + "MiB"
 }
 
 func parseDiskSpace(text string) (DiskSpace, error) {
-	wrong := fmt.Errorf("%q is not a space such as 500MiB, 2GiB or 5%%", text)
+	if text == "0" {
+		return DiskSpace{}, nil
+	}
 	if number, ok := strings.CutSuffix(text, "%"); ok {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 || n > 100 {
-			return DiskSpace{}, wrong
+		if n, err := strconv.Atoi(number); err == nil && n >= 0 && n <= 100 {
+			return DiskSpace{Percent: n}, nil
 		}
-		return DiskSpace{Percent: n}, nil
+	} else if n, ok := withUnit(text); ok {
+		return DiskSpace{Bytes: n}, nil
 	}
-	size := int64(1)
-	for _, unit := range diskUnits() {
-		if number, ok := strings.CutSuffix(text, unit.name); ok {
-			text, size = number, unit.size
-			break
-		}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > 1<<60/size {
-		return DiskSpace{}, wrong
-	}
-	return DiskSpace{Bytes: n * size}, nil
+	return DiskSpace{}, fmt.Errorf("%q is not a space such as 500MiB, 2GiB or 5%%, or 0", text)
 }
 
 func parseTimeout(text string) (time.Duration, error) {
