@@ -1,5 +1,13 @@
 package app
 
+import "context"
+
+// StartRunner makes the runner inside a server, as the start of the server does.
+func StartRunner(ctx context.Context, s *Server) error {
+	_, err := s.newRunner(ctx)
+	return err
+}
+
 // SealedColumns are what RotateKey seals anew, as table.column.
 func SealedColumns() []string {
 	var list []string

@@ -16,6 +16,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/config"
 	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/runner"
 )
 
@@ -40,9 +41,17 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	if s.Config.Runner != "builtin" {
 		return nil, nil
 	}
+	if reason, err := s.runnerClosed(ctx); reason != "" || err != nil {
+		return nil, fmt.Errorf("built-in runner: %w", errors.Join(err, errorText(reason)))
+	}
 	token, err := s.builtinToken(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("built-in runner: %w", err)
+	}
+	s.Log.Warn("the built-in runner runs jobs as the user of the server, without isolation: a job can read and change all data of the server",
+		"projects", s.Config.RunnerProjects, "tags", s.Config.RunnerTags, "open_signup", s.Config.RunnerOpenSignUp)
+	if err := hideProcess(); err != nil {
+		s.Log.Warn("jobs of the built-in runner can read the environment of the server", "error", err)
 	}
 	at := loopback(s.listener.Addr())
 	r, err := runner.New(runner.Deps{
@@ -90,17 +99,70 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if token := strings.TrimSpace(string(text)); token != "" {
-		_, err := s.CI.VerifyRunner(ctx, ci.Contact{Token: token, SystemID: system})
+		r, err := s.CI.VerifyRunner(ctx, ci.Contact{Token: token, SystemID: system})
+		if err == nil && len(s.Config.RunnerTags) > 0 {
+			r, err = s.CI.UpdateRunner(ctx, actor.System(), r.ID, s.runnerTags())
+		}
+		if err == nil {
+			s.limitRunner(r)
+		}
 		if !errs.Is(err, errs.KindForbidden) {
 			return token, err
 		}
 	}
 	name := builtinName
-	r, err := s.CI.CreateRunner(ctx, actor.System(), ci.NewRunner{Kind: ci.InstanceRunner, RunnerChange: ci.RunnerChange{Description: &name}})
+	change := s.runnerTags()
+	change.Description = &name
+	r, err := s.CI.CreateRunner(ctx, actor.System(), ci.NewRunner{Kind: ci.InstanceRunner, RunnerChange: change})
 	if err != nil {
 		return "", err
 	}
+	s.limitRunner(r)
 	return r.Secret, runner.WriteFile(path, []byte(r.Secret+"\n"))
+}
+
+// runnerTags is the change that gives the runner the tags of the configuration.
+// Without any the runner keeps what was set for it on the server.
+func (s *Server) runnerTags() ci.RunnerChange {
+	if len(s.Config.RunnerTags) == 0 {
+		return ci.RunnerChange{}
+	}
+	untagged := false
+	return ci.RunnerChange{Tags: &s.Config.RunnerTags, RunUntagged: &untagged}
+}
+
+// limitRunner has the runner run only jobs of members, where the configuration
+// allows it.
+func (s *Server) limitRunner(r *ci.Runner) {
+	s.CI.LimitRunner(r.ID, ci.RunnerLimit{Within: s.Config.RunnerProjects, Role: project.Developer, Closed: s.runnerClosed})
+}
+
+// runnerClosed says why the runner takes no jobs now: sign-up can be opened while
+// the server runs.
+func (s *Server) runnerClosed(ctx context.Context) (string, error) {
+	if s.Config.RunnerOpenSignUp {
+		return "", nil
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return "", err
+	}
+	if settings.SignUpEnabled != s.signUpOpen.Swap(settings.SignUpEnabled) && s.runner != nil {
+		s.Log.Warn("sign-up was switched: the built-in runner takes jobs only while it is off", "signup_enabled", settings.SignUpEnabled)
+	}
+	if !settings.SignUpEnabled {
+		return "", nil
+	}
+	return "The built-in runner takes no jobs while anyone can sign up, because jobs run as the user of the server. " +
+		"Turn sign-up off (signup_enabled), use another runner (SVC_RUNNER=off), or set SVC_RUNNER_OPEN_SIGNUP=true.", nil
+}
+
+// errorText makes an error of a text; nil of an empty one.
+func errorText(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
 }
 
 // startRunner lets the runner work until stopRunner.

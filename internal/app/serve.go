@@ -31,6 +31,8 @@ type Server struct {
 
 	runner  *runner.Runner // nil when there is none inside
 	builtin *builtin
+	// signUpOpen is whether anyone could sign up when the runner looked last.
+	signUpOpen atomic.Bool
 
 	pages pagesServer
 

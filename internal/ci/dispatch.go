@@ -115,6 +115,7 @@ const (
 
 // claim takes a job for a runner, nil when none waits for it.
 func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
+	refused := map[int64]bool{}
 	for {
 		c, id, err := s.next(ctx, r)
 		if c == nil || err != nil {
@@ -125,13 +126,27 @@ func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment
 		}
 		p, err := s.servable(ctx, r, c.projectID) // it may have changed
 		var a *Assignment
+		reason := ""
 		if p != nil && err == nil {
+			reason, err = s.refusal(ctx, r, p, id)
+		}
+		if p != nil && err == nil && reason == "" {
 			a, err = s.take(ctx, r, m, p, id)
 		}
 		s.taken.drop(id)
 		if a != nil || err != nil {
 			s.turn.Store(c.projectID)
 			return a, err
+		}
+		if reason == "" {
+			continue
+		}
+		if refused[id] || len(refused) >= maxRefused { // all that wait were looked at
+			return nil, nil
+		}
+		refused[id] = true
+		if err := noteRefusal(ctx, s.DB, id, reason); err != nil {
+			return nil, fmt.Errorf("refuse job %d: %w", id, err)
 		}
 	}
 }

@@ -27,7 +27,8 @@ type Standing struct {
 type Job struct {
 	Standing
 	Bridge        bool
-	Retried       bool // there is a newer try
+	Refusal       string // why a runner did not take it while it waits; read by Service.Job
+	Retried       bool   // there is a newer try
 	Name          string
 	Stage         string
 	StageIndex    int

@@ -69,6 +69,11 @@ func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id in
 	if err != nil {
 		return nil, err
 	}
+	if j.Status == flow.Pending {
+		if j.Refusal, err = findRefusal(ctx, s.DB, j.ID); err != nil {
+			return nil, err
+		}
+	}
 	return j, s.fillJobs(ctx, []*Job{j})
 }
 

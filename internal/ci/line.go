@@ -90,7 +90,11 @@ func (l *lines) forget() {
 // projects that wait one that has the fewest jobs running, and its oldest job.
 // Nil when nothing waits for the runner.
 func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error) {
-	l, now := s.lines.of(r.line()), s.Now()
+	key := r.line()
+	if _, limited := s.limits[r.ID]; limited {
+		key.owner = r.ID // what it refuses is still for others
+	}
+	l, now := s.lines.of(key), s.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) == 0 || len(l.given) >= lineJobs || now.Sub(l.at) >= lineTime {

@@ -64,6 +64,7 @@ type Service struct {
 	listeners []Listener
 	tellers   []Teller
 	indexing  gate // of archives and reports
+	limits    map[int64]RunnerLimit
 }
 
 // Listener is how a later feature learns that a job has ended. It runs in the

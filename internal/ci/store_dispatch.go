@@ -105,3 +105,15 @@ func dropClaim(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// noteRefusal records why a runner did not take a job that waits.
+func noteRefusal(ctx context.Context, q db.Q, jobID int64, reason string) error {
+	_, err := q.ExecContext(ctx, `UPDATE job_queue SET refusal = ? WHERE job_id = ? AND refusal <> ?`, reason, jobID, reason)
+	return err
+}
+
+// findRefusal reads it; empty for a job that does not wait.
+func findRefusal(ctx context.Context, q db.Q, jobID int64) (reason string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT refusal FROM job_queue WHERE job_id = ?`, jobID).Scan(&reason)
+	return reason, ignoreNoRows(err)
+}

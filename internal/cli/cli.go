@@ -155,6 +155,7 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 		if err != nil {
 			return usageError{err}
 		}
+		forget()
 		log := app.NewLog(cfg, c.errOut)
 		if cmd.Name() != "serve" {
 			// Commands speak for themselves; only trouble goes to the log.
@@ -165,6 +166,14 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 			return err
 		}
 		return errors.Join(run(cmd, a, args), a.Close())
+	}
+}
+
+// forget removes the settings, which were read, from the environment of the
+// process: no program that it starts inherits the secrets among them.
+func forget() {
+	for _, name := range config.EnvNames() {
+		_ = os.Unsetenv(name) // it fails for names that cannot be, only
 	}
 }
 

@@ -43,6 +43,7 @@ it is started again.`,
 			if cfg.RunnerURL == "" {
 				cfg.RunnerURL = config.DefaultExternalURL(cfg.Addr)
 			}
+			forget()
 			log := app.NewLog(cfg, c.errOut)
 			r, err := runner.New(runner.Deps{
 				URL: cfg.RunnerURL, Token: string(cfg.RunnerToken), Dir: cfg.RunnerDir, Concurrency: cfg.RunnerConcurrency, Environ: c.environ,

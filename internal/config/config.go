@@ -50,6 +50,9 @@ type Config struct {
 	ErrorBackendName  string            // the name inside the identifiers of error tracking
 	Storages          map[string]string // absolute directory by name; "default" is always there
 	Runner            string            // builtin or off
+	RunnerProjects    []string          // full paths of projects and groups that the built-in runner serves; empty: all
+	RunnerTags        []string          // of the built-in runner; empty: jobs without tags
+	RunnerOpenSignUp  bool              // the built-in runner serves although anyone can sign up
 	RunnerURL         string            // of the server whose jobs "svc runner" runs
 	RunnerToken       Secret            // of "svc runner"
 	RunnerConcurrency int               // jobs at a time; 0: the runner decides

@@ -134,3 +134,12 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// EnvNames are the variables that Load reads.
+func EnvNames() []string {
+	names := []string{envName(fileKey)}
+	for _, s := range settings() {
+		names = append(names, s.env())
+	}
+	return names
+}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -351,6 +352,26 @@ func parsePrefixes(text string) ([]netip.Prefix, error) {
 		prefixes = append(prefixes, p.Masked())
 	}
 	return prefixes, nil
+}
+
+// parsePaths takes full paths of projects and groups.
+func parsePaths(text string) ([]string, error) {
+	list := items(text)
+	for i, item := range list {
+		if list[i] = strings.Trim(item, "/"); list[i] == "" || strings.ContainsAny(item, " \t") {
+			return nil, fmt.Errorf("%q is not the path of a project or group", item)
+		}
+	}
+	return list, nil
+}
+
+// parseTags takes tags of a runner.
+func parseTags(text string) ([]string, error) {
+	list := items(text)
+	if slices.Contains(list, "") {
+		return nil, errors.New("a tag is empty")
+	}
+	return list, nil
 }
 
 // items splits at commas and drops the blanks around each item.

@@ -1,0 +1,116 @@
+package app_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"svc/internal/app"
+	"svc/internal/app/apptest"
+	"svc/internal/config"
+	"svc/internal/git/gittest"
+	"svc/internal/waittest"
+)
+
+// builtinOnly starts a server with its own runner.
+func builtinOnly(more func(*config.Config)) func(*config.Config) {
+	return func(c *config.Config) {
+		c.Runner, c.RunnerDir = "builtin", filepath.Join(c.DataDir, "runner")
+		if more != nil {
+			more(c)
+		}
+	}
+}
+
+// runs makes a pipeline and gives a function that reads the state of its job.
+func runs(t *testing.T, s *apptest.Server, as string, projectID int64) (id int64, status func() string) {
+	t.Helper()
+	var made struct{ ID int64 }
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pipeline", projectID), As: as, JSON: `{"ref":"main"}`, Status: 201}).JSON(t, &made)
+	var jobs []struct {
+		ID     int64
+		Status string
+	}
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/pipelines/%d/jobs", projectID, made.ID), As: as, Status: 200}).JSON(t, &jobs)
+	if len(jobs) != 1 {
+		t.Fatalf("%+v", jobs)
+	}
+	return jobs[0].ID, func() string {
+		var job struct{ Status string }
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/jobs/%d", projectID, jobs[0].ID), As: apptest.RootToken, Status: 200}).JSON(t, &job)
+		return job.Status
+	}
+}
+
+// refusal waits until a runner has refused a job.
+func refusal(t *testing.T, s *apptest.Server, jobID int64, want string) {
+	t.Helper()
+	got := ""
+	waittest.For(t, fmt.Sprintf("a refusal of job %d: %s", jobID, want), func() bool {
+		err := s.DB.QueryRowContext(t.Context(), `SELECT refusal FROM job_queue WHERE job_id = ?`, jobID).Scan(&got)
+		return err == nil && strings.Contains(got, want)
+	})
+}
+
+func ciProject(t *testing.T, s *apptest.Server, as, path string) int64 {
+	t.Helper()
+	var made struct{ ID int64 }
+	s.Check(t, apptest.Call{Do: "POST /projects", As: as, JSON: fmt.Sprintf(`{"path":%q}`, path), Status: 201}).JSON(t, &made)
+	s.Repository(t, made.ID, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: "a: {script: [\"true\"]}\n"}}})
+	return made.ID
+}
+
+// TestBuiltinRunnerOpenSignUp: jobs of strangers do not run as the server.
+func TestBuiltinRunnerOpenSignUp(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		signup := func(on bool) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: fmt.Sprintf(`{"signup_enabled":%t}`, on), Status: 200})
+		}
+		if !strings.Contains(s.Log(), "without isolation") {
+			t.Error("the start gives no warning")
+		}
+		id := ciProject(t, s, apptest.RootToken, "code")
+		signup(true)
+		job, status := runs(t, s, apptest.RootToken, id)
+		refusal(t, s, job, "takes no jobs while anyone can sign up")
+		if got := status(); got != "pending" {
+			t.Errorf("the job is %s", got)
+		}
+		// A server that is started now says what to do.
+		if err := app.StartRunner(t.Context(), s.Server); err == nil || !strings.Contains(err.Error(), "SVC_RUNNER_OPEN_SIGNUP") {
+			t.Errorf("a start with open sign-up: %v", err)
+		}
+	}, builtinOnly(nil))
+}
+
+// TestBuiltinRunnerLimits: only jobs of members, in the projects that are named.
+func TestBuiltinRunnerLimits(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "alice")
+		id := ciProject(t, s, token, "code")
+		other := ciProject(t, s, apptest.RootToken, "other")
+		job, _ := runs(t, s, apptest.RootToken, other)
+		refusal(t, s, job, "does not serve this project")
+
+		_, status := runs(t, s, token, id)
+		waittest.For(t, "the job of a member", func() bool { return status() == "success" })
+
+		// The user of the job loses their role before a runner asks.
+		bob, bobToken := s.User(t, "bob")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", id), As: token, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bob), Status: 201})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: token, JSON: `{"shared_runners_enabled":false}`, Status: 200})
+		job, status = runs(t, s, bobToken, id)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d/members/%d", id, bob), As: token, JSON: `{"access_level":20}`, Status: 200})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: token, JSON: `{"shared_runners_enabled":true}`, Status: 200})
+		_, next := runs(t, s, token, id)
+		waittest.For(t, "the job after it", func() bool { return next() == "success" })
+		refusal(t, s, job, "role Developer")
+		if got := status(); got != "pending" {
+			t.Errorf("the job is %s", got)
+		}
+	}, builtinOnly(func(c *config.Config) { c.RunnerProjects = []string{"alice/code"} }))
+}
