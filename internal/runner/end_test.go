@@ -315,6 +315,9 @@ func testStop(t *testing.T, s *apptest.Server) {
 	g.wants(slow, "ERROR: Job failed: execution took longer than 1s")
 	for _, name := range append(names, "late") {
 		text, _ := g.wrote(name)
+		if name == "late" && text == "" {
+			continue // on a busy machine its time was over before its process began
+		}
 		pid, err := strconv.Atoi(text)
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,7 @@ func TestTransferPages(t *testing.T) {
 		to = ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "h").want(303).header.Get("Location")
 		bad := ada.upload(t, "/groups/import", page.token(), "no archive", "name", "I", "path", "i").want(303).header.Get("Location")
 		settle()
-		ada.get(to).want(200, "Finished", "1 label", "See the group", "all that was in the file is there", `href="/h"`)
+		ada.get(to).want(200, "Finished", "1 label", "See the group", "mapped only in imports by an administrator", `href="/h"`)
 		ada.get(bad).want(200, "No group was made", "not packed by gzip")
 		ada.get(form).want(200, "Your imports", to)
 		ada.get("/h").want(200, "H")
