@@ -167,6 +167,12 @@ func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.AlertPart)
 }
 
+// CanChange reports whether an actor, to whom the project was given, may change
+// its alerts: see Update.
+func (s *Service) CanChange(by actor.Actor, p *project.Project) bool {
+	return p.MayChange(by, project.AlertPart, project.Developer)
+}
+
 // keeper gives a project to those who say what becomes of alerts: Maintainers
 // and above.
 func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {

@@ -34,7 +34,7 @@ func (a *API) presentProject(c *call, p *project.Project, err error) (any, error
 func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, error) {
 	shown := toProject(c, p, false, statistics, a.Now())
 	full, ok := shown.(projectJSON)
-	if !ok || c.actor.Job != nil || !c.actor.Admin && p.Access.Level() < project.Maintainer {
+	if !ok || !p.Can(c.actor).RegisterRunners {
 		return shown, nil
 	}
 	var err error

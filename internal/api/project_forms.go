@@ -124,7 +124,7 @@ func toShared(s project.Share) sharedGroupJSON {
 // have not signed in, and where that is enough.
 func toProject(c *call, p *project.Project, simple, statistics bool, now time.Time) any {
 	basic := toProjectBasic(c.site, p)
-	if statistics && (c.actor.Admin || p.Access.Level() >= project.Reporter) {
+	if statistics && p.Can(c.actor).SeeStatistics {
 		basic.Statistics = &projectStatisticsJSON{
 			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, WikiSize: p.Statistics.WikiSize, SnippetsSize: p.Statistics.SnippetsSize,
 			JobArtifactsSize: p.Statistics.ArtifactsSize, StorageSize: p.Statistics.Storage(),
@@ -180,7 +180,7 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 }
 
 func toAccess(level project.Level) *accessJSON {
-	if level == project.NoAccess {
+	if !level.Granted() {
 		return nil
 	}
 	return &accessJSON{int64(level)}

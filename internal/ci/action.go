@@ -208,16 +208,15 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 	if err != nil {
 		return nil, err
 	}
-	mine := j.UserID != nil && by.Is(*j.UserID)
-	if !mine && !by.Admin && c.project.Access.Level() < project.Maintainer {
-		return nil, errs.Forbidden("")
+	if err := ownOrMaintain(by, c.project, j.UserID); err != nil {
+		return nil, err
 	}
 	at := s.Now()
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if j, err = findJob(ctx, tx, c.project.ID, id); err != nil {
 			return err
 		}
-		if !j.Status.Done() || j.Status == flow.Skipped || j.ErasedAt != nil {
+		if !j.erasable() {
 			return errs.Forbidden("Job is not erasable!")
 		}
 		if err := s.eraseFiles(ctx, tx, []int64{id}); err != nil {

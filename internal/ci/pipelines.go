@@ -110,9 +110,8 @@ func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in proj
 	if err != nil {
 		return nil, err
 	}
-	mine := p.UserID != nil && by.Is(*p.UserID)
-	if !mine && !by.Admin && proj.Access.Level() < project.Maintainer {
-		return nil, errs.Forbidden("")
+	if err := ownOrMaintain(by, proj, p.UserID); err != nil {
+		return nil, err
 	}
 	return s.pipelineVariables(p)
 }

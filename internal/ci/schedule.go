@@ -38,6 +38,7 @@ type Schedule struct {
 	Owner        *user.User
 	LastPipeline *Pipeline
 	Variables    []PipelineVariable // for its owner and Maintainers only
+	CanEdit      bool               // the one who asks
 }
 
 // ScheduleChange is what is set in a schedule; nil leaves the default or the
@@ -75,6 +76,7 @@ func (s *Service) Schedule(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, err
 	}
+	sch.CanEdit = CanRun(by, proj) && ownsSchedule(by, proj, sch)
 	if keepsSchedule(by, proj, sch) {
 		if sch.Variables, err = s.shownVariables(sch); err != nil {
 			return nil, err

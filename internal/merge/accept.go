@@ -229,17 +229,14 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := by.RequireUser(); err != nil {
-		return nil, err
-	}
-	if err := in.Change(by, project.MergePart, project.NoAccess); err != nil {
+	if err := changeable(by, in); err != nil {
 		return nil, err
 	}
 	may, err := s.Repos.MayMerge(ctx, by, in, m.TargetBranch)
 	if err != nil {
 		return nil, err
 	}
-	if !may && !by.Is(m.AuthorID) {
+	if !m.cancels(by, may) {
 		return nil, errs.Unauthorized("")
 	}
 	if m.State != Opened || m.autoMerge == "" {

@@ -64,7 +64,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 		ProjectID: target.ID, SourceProjectID: &source.ID, SourceBranch: n.SourceBranch, State: Opened, AuthorID: by.ID, CreatedAt: now, UpdatedAt: now,
 		Squash: target.Settings.SquashOption == "always" || target.Settings.SquashOption == "default_on",
 	}
-	if target.Enough(by, project.Guest) != nil {
+	if !Chooses(by, target) {
 		n.unplanned()
 	}
 	if err := m.apply(n.Fields); err != nil {
@@ -109,10 +109,10 @@ func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	if !target.MayRead(by, project.MergePart) {
 		return nil, nil, errs.NotFound("")
 	}
-	if err := source.Enough(by, project.Developer); err != nil {
+	if err := CheckSource(by, source); err != nil {
 		return nil, nil, err
 	}
-	if err := target.Changeable(); err != nil {
+	if err := CheckTarget(by, target); err != nil {
 		return nil, nil, err
 	}
 	if source.ID == target.ID {

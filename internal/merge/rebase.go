@@ -24,10 +24,7 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if err != nil {
 		return err
 	}
-	if err := by.RequireUser(); err != nil {
-		return err
-	}
-	if err := in.Change(by, project.MergePart, project.NoAccess); err != nil {
+	if err := changeable(by, in); err != nil {
 		return err
 	}
 	if m.State != Opened {

@@ -23,19 +23,11 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if err != nil {
 		return nil, err
 	}
-	if err := by.RequireUser(); err != nil {
+	if err := m.editable(by, in); err != nil {
 		return nil, err
 	}
-	if in.Enough(by, project.Developer) != nil {
-		if !m.of(by) {
-			return nil, errs.Forbidden("")
-		}
-		if in.Enough(by, project.Planner) != nil {
-			f.unplanned()
-		}
-	}
-	if err := in.Changeable(); err != nil {
-		return nil, err
+	if !plans(by, in) {
+		f.unplanned()
 	}
 	if !by.Is(m.AuthorID) {
 		f.AllowCollaboration = nil // it opens the author's branch
@@ -218,7 +210,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if err != nil {
 		return err
 	}
-	if err := in.Change(by, project.MergePart, project.Owner); err != nil {
+	if err := deletable(by, in); err != nil {
 		return err
 	}
 	if err := errs.ChangedSince(m.UpdatedAt, unmodifiedSince); err != nil {

@@ -208,12 +208,7 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return err
 	}
-	if in.Access.Level() != project.Planner {
-		if err := in.Enough(by, project.Owner); err != nil {
-			return err
-		}
-	}
-	if err := in.Changeable(); err != nil {
+	if err := i.deletable(by, in); err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {

@@ -73,10 +73,7 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return nil, err
 	}
-	if err := by.RequireUser(); err != nil {
-		return nil, err
-	}
-	if err := in.Changeable(); err != nil {
+	if err := creates(by, in); err != nil {
 		return nil, err
 	}
 	now := s.Now()
@@ -86,7 +83,7 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	} else {
 		n.IID = nil
 	}
-	if in.Enough(by, project.Guest) != nil {
+	if !chooses(by, in) {
 		n.unplanned()
 	}
 	if err := s.checkPlan(ctx, in, &n.IssueFields); err != nil {
@@ -214,21 +211,15 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return nil, err
 	}
-	if err := by.RequireUser(); err != nil {
+	if err := i.editable(by, in); err != nil {
 		return nil, err
 	}
 	if !planner(by, in) {
-		if !i.of(by) {
-			return nil, errs.Forbidden("")
-		}
 		f.unplanned()
 		f.Confidential = nil
 	}
 	if in.Enough(by, project.Owner) != nil {
 		f.UpdatedAt = nil
-	}
-	if err := in.Changeable(); err != nil {
-		return nil, err
 	}
 	if err := s.checkPlan(ctx, in, &f); err != nil {
 		return nil, err

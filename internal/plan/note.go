@@ -305,16 +305,7 @@ func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on No
 	if err != nil {
 		return nil, err
 	}
-	if err := on.In.Changeable(); err != nil {
-		return nil, err
-	}
-	if n.System != "" {
-		return nil, errs.Forbidden("")
-	}
-	if by.Is(n.AuthorID) {
-		return n, nil
-	}
-	return n, on.In.Enough(by, project.Maintainer)
+	return n, on.editable(by, n)
 }
 
 // DeleteNote removes a note: its author may, and Maintainers and above. NotFound;

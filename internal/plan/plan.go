@@ -91,9 +91,9 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, leve
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, level)
 		return place{group: g}, err
 	}
-	p, err := s.Projects.Require(ctx, by, at.Ref, level)
+	p, err := s.Projects.Require(ctx, by, at.Ref, project.NoAccess)
 	if err == nil && level > project.NoAccess {
-		err = p.Changeable()
+		err = changes(by, p, level)
 	}
 	return place{project: p}, err
 }

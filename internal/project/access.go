@@ -52,6 +52,9 @@ func (l Level) valid() bool {
 	return slices.Contains([]Level{Minimal, Guest, Planner, Reporter, Developer, Maintainer, Owner}, l)
 }
 
+// Granted reports whether the level gives access at all.
+func (l Level) Granted() bool { return l != NoAccess }
+
 // Access is what somebody is in a project or group.
 type Access struct {
 	Direct Level // by his own membership in the project

@@ -40,18 +40,25 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	if opened.read && !opened.write {
 		return nil, errs.Forbidden("This deploy %s does not have write access to this project.", by.Deploy.Kind)
 	}
-	if !opened.write {
-		if p, err = s.Require(ctx, by, ref, NoAccess); err != nil {
-			return nil, err
-		}
-		if err := p.readable(by); err != nil {
-			return nil, err
-		}
-		if err := enough(by, p.Access.Level(), Developer); err != nil {
-			return nil, err
-		}
+	if opened.write {
+		return p, p.Writable()
 	}
-	return p, p.Writable()
+	if p, err = s.Require(ctx, by, ref, NoAccess); err != nil {
+		return nil, err
+	}
+	return p, p.pushable(by)
+}
+
+// pushable refuses an actor, to whom the project was given, who may not write to
+// its repository.
+func (p *Project) pushable(by actor.Actor) error {
+	if err := p.readable(by); err != nil {
+		return err
+	}
+	if err := enough(by, p.Access.Level(), Developer); err != nil {
+		return err
+	}
+	return p.Writable()
 }
 
 func (p *Project) readable(by actor.Actor) error {

@@ -22,7 +22,10 @@ func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int6
 
 // Rights are what somebody may do in a group, for pages that offer it. What
 // he does is checked again.
-type Rights struct{ AddProjects, AddGroups, ChangeSettings bool }
+type Rights struct {
+	AddProjects, AddGroups, ChangeSettings bool
+	Plan                                   bool // change labels, milestones and boards
+}
 
 // RightsIn tells what the actor may do in a group that he was shown.
 func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (Rights, error) {
@@ -32,5 +35,6 @@ func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (R
 	have, err := s.GroupLevel(ctx, by, n.ID)
 	return Rights{
 		AddProjects: n.mayHoldProjectOf(by, have) == nil, AddGroups: n.mayHoldGroupOf(by, have) == nil, ChangeSettings: enough(by, have, Owner) == nil,
+		Plan: enough(by, have, Planner) == nil,
 	}, err
 }

@@ -24,6 +24,7 @@ type Branch struct {
 	DevelopersCanPush  bool
 	DevelopersCanMerge bool
 	CanPush            bool
+	CanDelete          bool
 	Default            bool
 }
 
@@ -127,6 +128,11 @@ func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Proje
 				return nil, err
 			}
 		}
+		if writer {
+			if b.CanDelete, err = guard.deletes(ctx, r, ref); err != nil {
+				return nil, err
+			}
+		}
 		list[i] = b
 	}
 	return list, nil
@@ -134,7 +140,7 @@ func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Proje
 
 // mayWrite is the answer of the gate to all writes, for one who has read.
 func (s *Service) mayWrite(by actor.Actor, p *project.Project) bool {
-	return !p.Archived && (by.Admin || p.Access.Level() >= project.Developer)
+	return p.Can(by).Push
 }
 
 // mergedBranches gives the names of branches that are part of the default

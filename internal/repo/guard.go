@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"svc/internal/actor"
+	"svc/internal/git"
 	"svc/internal/project"
 )
 
@@ -110,6 +111,17 @@ func (g *guard) may(ctx context.Context, list protections, action RefAction) (bo
 		}
 	}
 	return false, nil
+}
+
+// deletes reports whether the actor, who may write to the repository, may delete
+// a branch or tag by a page or the API.
+func (g *guard) deletes(ctx context.Context, r git.Repo, ref git.Ref) (bool, error) {
+	c := &git.RefChange{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID}
+	if refuseRef(g.project, c) != "" {
+		return false, nil
+	}
+	why, err := g.refuse(ctx, r, c, overWeb)
+	return why == "", err
 }
 
 // lets reports whether an entry is for the actor. A deploy key stands for

@@ -21,6 +21,7 @@ type Tag struct {
 	Target    git.OID
 	Commit    *git.Commit // nil when it leads to something else
 	Protected bool
+	CanDelete bool
 	CreatedAt *time.Time // of an annotated tag
 	Signature string     // of an annotated tag, as it stands there
 
@@ -76,6 +77,7 @@ func (s *Service) tags(ctx context.Context, by actor.Actor, p *project.Project, 
 	if err != nil {
 		return nil, err
 	}
+	writer := s.mayWrite(by, p)
 	for i, ref := range refs {
 		t := Tag{Name: ref.Short(), Target: ref.ID, Protected: len(guard.tags.matching(ref.Short())) > 0}
 		t.Commit, err = r.Commit(ctx, string(ref.Target))
@@ -90,6 +92,11 @@ func (s *Service) tags(ctx context.Context, by actor.Actor, p *project.Project, 
 			t.Message, t.Signature, t.tagger = strings.TrimRight(note.Message, "\n"), note.Signature, note.Tagger.Email
 			if !note.Tagger.When.IsZero() {
 				t.CreatedAt = &note.Tagger.When
+			}
+		}
+		if writer {
+			if t.CanDelete, err = guard.deletes(ctx, r, ref); err != nil {
+				return nil, err
 			}
 		}
 		list[i] = t

@@ -92,10 +92,21 @@ func (s *Snippet) visible(by actor.Actor) bool {
 		(s.Visibility == project.Public || s.Visibility == project.Internal && known || by.Is(s.AuthorID))
 }
 
-// MayChange tells whether an actor who sees the snippet may change it: its
-// author, and in a project Maintainers and above.
-func (s *Snippet) MayChange(by actor.Actor) bool {
-	return by.Admin || by.Is(s.AuthorID) || s.In != nil && s.In.Access.Level() >= project.Maintainer
+// MayChange reports whether an actor who sees the snippet may change it: its
+// author, and in a project Maintainers and above, unless that is archived.
+func (s *Snippet) MayChange(by actor.Actor) bool { return s.editable(by) == nil }
+
+func (s *Snippet) editable(by actor.Actor) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if !by.Admin && !by.Is(s.AuthorID) && (s.In == nil || s.In.Enough(by, project.Maintainer) != nil) {
+		return errs.Forbidden("")
+	}
+	if s.In != nil {
+		return s.In.Changeable()
+	}
+	return nil
 }
 
 // audience says who may know of what is done to it.
@@ -122,7 +133,7 @@ func MayCreate(by actor.Actor, in *project.Project) bool {
 	case in == nil:
 		return !by.External
 	}
-	return in.MayRead(by, project.SnippetPart) && in.Enough(by, project.Reporter) == nil && !in.Archived
+	return in.MayChange(by, project.SnippetPart, project.Reporter)
 }
 
 // Get gives a snippet to those who see it: with in one of that project, else any
@@ -196,16 +207,7 @@ func (s *Service) changeable(ctx context.Context, by actor.Actor, in *project.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := by.RequireUser(); err != nil {
-		return nil, err
-	}
-	if !found.MayChange(by) {
-		return nil, errs.Forbidden("")
-	}
-	if found.In != nil {
-		return found, found.In.Changeable()
-	}
-	return found, nil
+	return found, found.editable(by)
 }
 
 // OnSnippet gives a snippet of a project, to talk about it, to those who see it;

@@ -183,7 +183,7 @@ func (w *Web) showAlert(v *visit, ref project.Ref, iid int64, f form) error {
 	if err != nil {
 		return err
 	}
-	p := alertPage{head: h, Base: alertBase(h.Project), Changes: !h.Project.Archived, Form: f}
+	p := alertPage{head: h, Base: alertBase(h.Project), Changes: w.Alerts.CanChange(v.actor, h.Project), Form: f}
 	if p.Alert, err = w.Alerts.Alert(v, v.actor, h.in(), iid); err != nil {
 		return err
 	}

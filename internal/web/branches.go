@@ -21,9 +21,8 @@ const staleAfter = 90 * 24 * time.Hour
 type branchRow struct {
 	repo.Branch
 	repo.Distance
-	Known     bool // how far it is from the default branch
-	Stale     bool
-	MayDelete bool
+	Known bool // how far it is from the default branch
+	Stale bool
 }
 
 type branchesPage struct {
@@ -78,11 +77,9 @@ func (w *Web) branchList(v *visit, ref project.Ref) (branchesPage, error) {
 	if err != nil && !errs.Is(err, errs.KindUnavailable) {
 		return p, err
 	}
-	keeper := v.level(h.Project) >= project.Maintainer
 	for _, b := range page.Items {
 		row := branchRow{Branch: b, Stale: b.Commit.Committer.When.Before(old)}
 		row.Distance, row.Known = far[b.Name]
-		row.MayDelete = h.MayPush && !b.Default && (!b.Protected || keeper)
 		p.Rows = append(p.Rows, row)
 	}
 	p.Total, p.Pager = page.Total, v.pager(page.More)

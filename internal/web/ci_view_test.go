@@ -50,7 +50,7 @@ func ciContents() []content {
 	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
 	full.fit(true)
 	own := jobPage{ciHead: h, Job: failed, Log: full, Attempts: graph.Jobs, Archive: archive, Reports: []*ci.Artifact{archive}, MayRun: true, MayErase: true, MayKeep: true, MayDelete: true, MayRead: true}
-	schedule := scheduleRow{Schedule: &ci.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: pipeline}, MayEdit: true, MayOwn: true, MayDrop: true}
+	schedule := scheduleRow{Schedule: &ci.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: pipeline}, Can: ci.ScheduleCan{Play: true, Edit: true, Take: true, Delete: true}}
 	wrong := form{Values: map[string][]string{"ref": {"gone"}}, Errors: map[string][]string{"cron": {"x"}}, Error: "no"}
 	stats := []ci.DayStats{{Day: now, Success: 3, Failed: 2, Other: 1, Took: time.Minute}, {Day: now}}
 	lintErrors := config.Errors{{Message: "m"}}

@@ -93,10 +93,8 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := issuePage{planHead: h, issueRow: w.issueRow(i, false)}
-	live, level := v.session != nil && !h.P.Project.Archived, v.level(h.P.Project)
-	p.Edits = live && (h.Plans || owns(v, i))
-	p.Deletes = live && (level >= project.Owner || level == project.Planner)
-	p.Member = live && level >= project.Guest
+	may := i.Can(v.actor, h.P.Project)
+	p.Edits, p.Plans, p.Deletes, p.Member = may.Edit, may.Plan, may.Delete, may.Link
 	tasks, err := w.Markup.Tasks(v, i.Description)
 	if err != nil {
 		return err
@@ -139,19 +137,6 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 		}
 	}
 	return v.show(p)
-}
-
-// owns tells whether somebody wrote an issue or is to do it.
-func owns(v *visit, i *plan.Issue) bool {
-	if v.actor.Is(i.AuthorID) {
-		return true
-	}
-	for _, u := range i.Assignees {
-		if v.actor.Is(u.ID) {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *Web) linkRows(v *visit, i *plan.Issue, ref project.Ref) ([]linkRow, error) {

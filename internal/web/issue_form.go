@@ -68,15 +68,18 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 		return err
 	}
 	if !h.Adds {
-		return h.P.Project.Changeable()
+		if err := h.P.Project.Changeable(); err != nil {
+			return err
+		}
+		return errs.Forbidden("")
 	}
 	p := issueForm{planHead: h, Form: f, Chooses: h.Plans, Hides: h.Plans}
 	if i == nil {
 		// Members plan what they write; others can only hide it.
-		p.Chooses, p.Hides = v.level(h.P.Project) >= project.Guest, true
+		p.Chooses, p.Hides = plan.CanIn(v.actor, h.P.Project).Choose, true
 	} else {
 		p.IID = i.IID
-		if !h.Plans && !owns(v, i) {
+		if !i.Can(v.actor, h.P.Project).Edit {
 			return errs.Forbidden("")
 		}
 	}

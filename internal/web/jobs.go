@@ -149,18 +149,9 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) mayOnJob(v *visit, p *jobPage) error {
-	if !p.May {
-		return nil
-	}
-	level := v.level(p.Project)
-	p.MayKeep, p.MayDelete = true, level >= project.Maintainer
-	if err := p.ask(v, ci.RunRef{Name: p.Ref, Tag: p.Tag}); err != nil {
-		return err
-	}
-	p.MayRun = p.MayOn(p.Ref, p.Tag)
-	p.MayErase = p.MayRun && p.Status.Done() && p.Status != flow.Skipped && p.ErasedAt == nil &&
-		(level >= project.Maintainer || p.UserID != nil && v.actor.Is(*p.UserID))
-	return nil
+	can, err := w.CI.JobCan(v, v.actor, p.head.Project, p.Job) // that of the job is without the access
+	p.MayRun, p.MayKeep, p.MayDelete, p.MayErase = can.Run, can.Keep, can.DeleteArtifacts, can.Erase
+	return err
 }
 
 // actOnJob does something to a job and goes to it.

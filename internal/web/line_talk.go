@@ -65,7 +65,7 @@ func (w *Web) lineTalk(v *visit, p *mergePage, version *merge.Version) (*lineTal
 	if err != nil {
 		return nil, err
 	}
-	t := talk{At: p.Path, Base: p.Base, Word: "merge request", Settles: on.Settler, Insider: on.Insider, May: w.mayTalk(v, on)}
+	t := talk{At: p.Path, Base: p.Base, Word: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
 	said := &lineTalk{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
 	if t.May {
 		said.Action, said.Token = p.Path+"/diff_notes", v.csrf()

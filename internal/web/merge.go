@@ -139,26 +139,13 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 		return mergePage{}, err
 	}
 	p := mergePage{planHead: h, mergeRow: newMergeRow(m, false)}
-	live, level := v.session != nil && !h.P.Project.Archived, v.level(h.P.Project)
-	own := v.actor.Is(m.AuthorID) || among(v, m.Assignees)
-	p.Edits = live && (level >= project.Developer || own)
-	p.Plans = live && (level >= project.Developer || own && level >= project.Planner)
-	p.Deletes = live && level >= project.Owner
+	may := m.Can(v.actor, h.P.Project)
+	p.Edits, p.Plans, p.Deletes = may.Edit, may.Plan, may.Delete
 	if p.Source, err = w.Merges.Source(v, v.actor, m); err != nil {
 		return p, err
 	}
-	p.Box, err = w.mergeBox(v, &p, live)
+	p.Box, err = w.mergeBox(v, &p, may)
 	return p, err
-}
-
-// among tells whether somebody is one of them.
-func among(v *visit, list []*user.User) bool {
-	for _, u := range list {
-		if v.actor.Is(u.ID) {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *Web) mergeOverview(v *visit, p *mergePage) error {

@@ -26,7 +26,7 @@ type mergeBox struct {
 }
 
 // mergeBox says what stands in the way.
-func (w *Web) mergeBox(v *visit, p *mergePage, live bool) (mergeBox, error) {
+func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) {
 	m, rules := p.MergeRequest, p.P.Project.Settings
 	b := mergeBox{Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch}
 	if rules.SquashOption == "always" || rules.SquashOption == "never" {
@@ -36,7 +36,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, live bool) (mergeBox, error) {
 	if b.CI, err = w.headState(v, p); err != nil {
 		return b, err
 	}
-	may := live && m.CanMerge
+	may := can.Merge
 	b.Kind, b.Head, b.Text = mergeWords(m, p.P.Project.Settings.MergeMethod)
 	if m.State != merge.Opened {
 		b.Fault = ""
@@ -55,13 +55,13 @@ func (w *Web) mergeBox(v *visit, p *mergePage, live bool) (mergeBox, error) {
 	case merge.IsDraft:
 		b.Ready = p.Edits
 	case merge.NeedsRebase:
-		b.Rebases = live && m.CanRebase
+		b.Rebases = can.Rebase
 	case merge.Preparing, merge.Checking, merge.Unchecked:
 		b.Again = true
 	}
 	if m.AutoMergeBy != nil {
 		b.Waits, b.Again, b.Merges, b.Auto = true, true, false, false
-		b.Cancels = live && (m.CanMerge || v.actor.Is(m.AuthorID))
+		b.Cancels = can.CancelAuto
 	}
 	if b.Kind == "ok" && !may {
 		b.Text = "Somebody who may merge into " + shown(m.TargetBranch) + " can do it."

@@ -96,10 +96,7 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 		return mergeForm{}, nil, err
 	}
 	source := h.P.Project
-	if err := source.Changeable(); err != nil {
-		return mergeForm{}, nil, err
-	}
-	if !h.P.MayPush {
+	if merge.CheckSource(v.actor, source) != nil {
 		return mergeForm{}, nil, errs.Forbidden("Only who may push to the project can ask for its branches to be merged. Fork it first.")
 	}
 	p := mergeForm{planHead: h, Form: f}
@@ -113,8 +110,9 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 			places = append(places, parent)
 		}
 	}
+	var refused error
 	for _, t := range append(places, source) {
-		if t.Archived || !t.MayRead(v.actor, project.MergePart) {
+		if refused = merge.CheckTarget(v.actor, t); refused != nil {
 			continue
 		}
 		id := strconv.FormatInt(t.ID, 10)
@@ -124,9 +122,9 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 		}
 	}
 	if p.Into == nil {
-		return p, nil, errs.Forbidden("Merge requests are turned off here.")
+		return p, nil, refused
 	}
-	p.Chooses, p.Lends = v.level(p.Into) >= project.Guest, p.Into.ID != source.ID
+	p.Chooses, p.Lends = merge.Chooses(v.actor, p.Into), p.Into.ID != source.ID
 	f.Values.Set("target_project_id", strconv.FormatInt(p.Into.ID, 10))
 	if f.Get("target_branch") == "" {
 		f.Values.Set("target_branch", p.Into.DefaultBranch)

@@ -87,15 +87,9 @@ func (w *Web) pipelineTab(tab string) func(*visit, project.Ref) error {
 }
 
 // mayOn finds out which buttons there are.
-func (w *Web) mayOn(v *visit, p *pipelinePage) (err error) {
-	if !p.May {
-		return nil
-	}
-	level := v.level(p.Project)
-	p.MayDelete = level >= project.Owner
-	p.MaySee = level >= project.Maintainer || p.UserID != nil && v.actor.Is(*p.UserID)
-	err = p.ask(v, ci.RunRef{Name: p.Ref, Tag: p.Tag})
-	p.MayRun = p.MayOn(p.Ref, p.Tag)
+func (w *Web) mayOn(v *visit, p *pipelinePage) error {
+	can, err := w.CI.PipelineCan(v, v.actor, p.Project, p.Pipeline)
+	p.MayRun, p.MayDelete, p.MaySee = can.Run, can.Delete, can.SeeVariables
 	return err
 }
 

@@ -193,6 +193,7 @@ type groupHead struct {
 	MayAdd   bool
 	MayNest  bool
 	MaySet   bool // the visitor may change its settings
+	MayPlan  bool // and its labels, milestones and boards
 	Wiki     bool // he may read its wiki
 	SignedIn bool
 }
@@ -204,7 +205,7 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 	}
 	h := groupHead{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Tab: tab, SignedIn: v.session != nil}
 	may, err := w.Projects.RightsIn(v, v.actor, n)
-	h.MayAdd, h.MayNest, h.MaySet = may.AddProjects, may.AddGroups, may.ChangeSettings
+	h.MayAdd, h.MayNest, h.MaySet, h.MayPlan = may.AddProjects, may.AddGroups, may.ChangeSettings, may.Plan
 	if err == nil {
 		h.Wiki, err = w.Wikis.Sees(v, v.actor, n)
 	}

@@ -100,7 +100,7 @@ func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow
 	}
 	rows := make([]memberRow, len(list))
 	for i, m := range list {
-		rows[i] = memberRow{Member: m, Inherited: !here[m.UserID], Self: v.actor.Is(m.UserID), Change: here[m.UserID] && m.Level <= s.level}
+		rows[i] = memberRow{Member: m, Inherited: !here[m.UserID], Self: v.actor.Is(m.UserID), Change: here[m.UserID] && s.may.Grants(m.Level)}
 	}
 	return rows, nil
 }

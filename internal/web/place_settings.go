@@ -77,7 +77,7 @@ type setup struct {
 	Base  string // the address of the settings, with a slash at the end
 	Part  string // which page of them
 	Owner bool   // the visitor may do what is for Owners
-	level project.Level
+	may   project.Setup
 }
 
 // Name is that of the project or group.
@@ -108,33 +108,29 @@ func (s setup) Path() string {
 // project, Owners of a group.
 func (w *Web) setup(v *visit, in project.Place, part string) (setup, error) {
 	s := setup{Place: in, Part: part, Base: settingsOf(in, "")}
-	if in.Group {
-		if _, err := w.Projects.RequireGroup(v, v.actor, in.Ref, project.Owner); err != nil {
-			return s, err
-		}
-		g, err := w.groupHead(v, in.Ref, "settings")
-		s.G, s.Owner, s.level = &g, true, project.Owner
+	may, err := w.Projects.Setup(v, v.actor, in)
+	if err != nil {
 		return s, err
 	}
-	if _, err := w.Projects.Require(v, v.actor, in.Ref, project.Maintainer); err != nil {
+	s.Owner, s.may = may.Owner, may
+	if in.Group {
+		g, err := w.groupHead(v, in.Ref, "settings")
+		s.G = &g
 		return s, err
 	}
 	h, err := w.head(v, in.Ref, "settings")
 	if err != nil {
 		return s, err
 	}
-	s.P, s.level = &h, v.level(h.Project)
-	s.Owner = s.level >= project.Owner
+	s.P = &h
 	return s, nil
 }
 
 // Levels are those that the visitor may give.
 func (s setup) Levels() []option {
 	var list []option
-	for _, l := range []project.Level{project.Guest, project.Planner, project.Reporter, project.Developer, project.Maintainer, project.Owner} {
-		if l <= s.level {
-			list = append(list, option{strconv.FormatInt(int64(l), 10), l.String()})
-		}
+	for _, l := range s.may.Levels() {
+		list = append(list, option{strconv.FormatInt(int64(l), 10), l.String()})
 	}
 	return list
 }

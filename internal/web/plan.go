@@ -49,29 +49,20 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 			return p, err
 		}
 		p.G, p.Adds = &g, p.User && tab == "issues"
-		p.Plans, err = w.plansIn(v, g.Group)
-		return p, err
+		p.Plans = g.MayPlan
+		return p, nil
 	}
 	h, err := w.head(v, in.Ref, tab)
 	if err != nil {
 		return p, err
 	}
 	p.P, p.Place.Ref = &h, h.in()
-	p.Plans = p.User && v.level(h.Project) >= project.Planner && !h.Project.Archived
-	p.Adds = p.User && h.Issues && !h.Project.Archived
+	may := plan.CanIn(v.actor, h.Project)
+	p.Plans, p.Adds = may.Plan, may.Create
 	if part == "merges" {
 		p.Adds = h.MayPush && h.Project.DefaultBranch != ""
 	}
 	return p, nil
-}
-
-// plansIn tells whether somebody may plan in a group that he was shown.
-func (w *Web) plansIn(v *visit, n *project.Namespace) (bool, error) {
-	if v.session == nil || v.actor.Admin {
-		return v.session != nil, nil
-	}
-	level, err := w.Projects.GroupLevel(v, v.actor, n.ID)
-	return level >= project.Planner, err
 }
 
 // Name is that of the project or group.

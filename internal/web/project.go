@@ -57,11 +57,12 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	if err := v.visited(); err != nil {
 		return head{}, err
 	}
+	may := p.Can(v.actor)
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
-		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: v.level(p) >= project.Maintainer,
+		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
 		n, over, err := w.Plan.CountOpen(v, v.actor, p)
@@ -81,7 +82,6 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 			h.Pending = "10k+"
 		}
 	}
-	h.MayPush = h.Code && !p.Archived && v.level(p) >= project.Developer
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
 	}

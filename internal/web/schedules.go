@@ -31,9 +31,7 @@ type schedulesPage struct {
 type scheduleRow struct {
 	*ci.Schedule
 	RefName string
-	MayEdit bool // it runs in his name
-	MayOwn  bool
-	MayDrop bool
+	Can     ci.ScheduleCan
 }
 
 func (schedulesPage) view() string    { return "schedules" }
@@ -49,12 +47,12 @@ func (w *Web) schedules(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := schedulesPage{ciHead: h, Pager: v.pager(found.More)}
-	for _, s := range found.Items {
-		mine := s.OwnerID != nil && v.actor.Is(*s.OwnerID)
-		keeper := v.level(h.Project) >= project.Maintainer
-		p.Schedules = append(p.Schedules, scheduleRow{
-			Schedule: s, RefName: shortRef(s.Ref), MayEdit: h.May && (mine || v.actor.Admin), MayOwn: h.May && keeper && !mine, MayDrop: h.May && (mine || keeper),
-		})
+	can, err := w.CI.SchedulesCan(v, v.actor, h.Project, found.Items)
+	if err != nil {
+		return err
+	}
+	for i, s := range found.Items {
+		p.Schedules = append(p.Schedules, scheduleRow{Schedule: s, RefName: shortRef(s.Ref), Can: can[i]})
 	}
 	return v.show(p)
 }
@@ -125,7 +123,7 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	if !v.actor.Admin && (s.OwnerID == nil || !v.actor.Is(*s.OwnerID)) {
+	if !s.CanEdit {
 		return errs.Forbidden("It runs in the name of somebody else. Take it over first.")
 	}
 	f := filled("description", s.Description, "cron", s.Cron, "cron_timezone", s.Timezone, "ref", shortRef(s.Ref))

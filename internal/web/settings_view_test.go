@@ -20,8 +20,8 @@ func settingsContents() []content {
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	p := &project.Project{ID: 1, Name: "P", FullPath: "g/p", Namespace: project.Namespace{FullName: "G", FullPath: "g"}, DefaultBranch: "main", Avatar: "x.png"}
 	g := &project.Namespace{ID: 1, Name: "G", FullPath: "g", FullName: "G", Visibility: project.Private, Avatar: "x.png"}
-	in := setup{P: &head{Project: p, Tab: "settings", MaySet: true}, Base: "/g/p/-/settings/", Owner: true, level: project.Owner}
-	of := setup{G: &groupHead{Group: g, Tab: "settings", MaySet: true}, Base: "/groups/g/-/settings/", Owner: true, level: project.Owner}
+	in := setup{P: &head{Project: p, Tab: "settings", MaySet: true}, Base: "/g/p/-/settings/", Owner: true}
+	of := setup{G: &groupHead{Group: g, Tab: "settings", MaySet: true}, Base: "/groups/g/-/settings/", Owner: true}
 	bad := form{Errors: map[string][]string{"name": {"is wrong"}, "scopes": {"x"}, "expires_at": {"x"}, "visibility": {"x"}}, Error: "no"}
 	some := []option{{"1", "One"}}
 	member := &project.Member{UserID: 1, User: u, Level: project.Developer, ExpiresAt: "2027-01-01", CreatedAt: now, RequestedAt: &now}

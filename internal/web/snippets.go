@@ -167,7 +167,7 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 	if in == nil && s.In != nil { // it has its page there
 		return v.redirect(snippetAddress(s))
 	}
-	p := snippetView{Snippet: s, Base: snippetAddress(s), MayEdit: s.MayChange(v.actor) && (s.In == nil || !s.In.Archived)}
+	p := snippetView{Snippet: s, Base: snippetAddress(s), MayEdit: s.MayChange(v.actor)}
 	if p.head, err = w.snippetHead(v, in); err != nil {
 		return err
 	}

@@ -104,14 +104,6 @@ func (w *Web) until(t time.Time) string {
 	return "in " + plural(int(d/(24*time.Hour)), "day")
 }
 
-// level is what somebody may do in a project; administrators may all.
-func (v *visit) level(p *project.Project) project.Level {
-	if v.actor.Admin {
-		return project.Owner
-	}
-	return p.Access.Level()
-}
-
 // ciHead is what the pages of the tab of pipelines begin with.
 type ciHead struct {
 	head
@@ -127,8 +119,7 @@ func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
 	if err != nil {
 		return ciHead{}, err
 	}
-	may := v.session != nil && v.level(h.Project) >= project.Developer && !h.Project.Archived
-	return ciHead{head: h, Part: part, Base: "/" + h.Project.FullPath + "/-", May: may, at: w.Now()}, nil
+	return ciHead{head: h, Part: part, Base: "/" + h.Project.FullPath + "/-", May: ci.CanRun(v.actor, h.Project), at: w.Now()}, nil
 }
 
 // MayOn tells whether somebody may act on what runs on a ref.

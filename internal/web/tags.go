@@ -24,8 +24,7 @@ type tagsPage struct {
 // tagRow is a tag in the list.
 type tagRow struct {
 	repo.Tag
-	Signed    *repo.Signature
-	MayDelete bool
+	Signed *repo.Signature
 }
 
 func (tagsPage) view() string    { return "tags" }
@@ -51,13 +50,12 @@ func (w *Web) tagList(v *visit, ref project.Ref) (tagsPage, error) {
 	if err != nil {
 		return p, err
 	}
-	keeper := v.level(h.Project) >= project.Maintainer
 	signed, err := w.Repos.TagSignatures(v, v.actor, h.in(), page.Items)
 	if err != nil {
 		return p, err
 	}
 	for _, t := range page.Items {
-		p.Tags = append(p.Tags, tagRow{Tag: t, Signed: signed[t.Name], MayDelete: h.MayPush && (!t.Protected || keeper)})
+		p.Tags = append(p.Tags, tagRow{Tag: t, Signed: signed[t.Name]})
 	}
 	p.Total, p.Pager = page.Total, v.pager(page.More)
 	return p, nil

@@ -77,8 +77,8 @@ const perTalk = 50
 func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (talk, []template.HTML, error) {
 	base := "/" + on.In.FullPath + "/-/"
 	p := talk{
-		At: thingPath(on, t), Base: base, Word: t.word, Settles: on.Settler, Insider: on.Insider, Locked: on.Locked,
-		May: w.mayTalk(v, on),
+		At: thingPath(on, t), Base: base, Word: t.word, Settles: on.CanResolve(v.actor), Insider: on.Insider, Locked: on.Locked,
+		May: on.CanComment(v.actor),
 	}
 	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: perTalk, Offset: (v.pageNumber() - 1) * perTalk, Totals: true})
 	if err != nil {
@@ -109,13 +109,11 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 		safe[i] = template.HTML(text)
 	}
 	next := shown
-	keeper := v.level(on.In) >= project.Maintainer
 	var threads []thread
 	for _, d := range list {
 		one := thread{ID: d.ID}
 		for _, n := range d.Notes {
-			may := v.session != nil && n.System == "" && !on.In.Archived && (keeper || v.actor.Is(n.AuthorID))
-			one.Notes = append(one.Notes, noteView{Note: n, Text: safe[next], May: may})
+			one.Notes = append(one.Notes, noteView{Note: n, Text: safe[next], May: on.CanEdit(v.actor, n)})
 			next++
 		}
 		if len(d.Notes) > 0 {
@@ -141,11 +139,6 @@ func placeWords(p *plan.Position) string {
 		return fmt.Sprintf("%s, old line %d", p.OldPath, *p.OldLine)
 	}
 	return p.NewPath
-}
-
-// mayTalk tells whether the visitor may say something.
-func (w *Web) mayTalk(v *visit, on plan.Noteable) bool {
-	return v.session != nil && !on.In.Archived && (!on.Locked || v.level(on.In) >= project.Guest)
 }
 
 // thingPath is the address of a thing that people talk about.
@@ -299,7 +292,7 @@ func (w *Web) editNote(t talker) func(*visit, project.Ref) error {
 		if err != nil {
 			return err
 		}
-		if n.System != "" || on.In.Archived || !v.actor.Is(n.AuthorID) && v.level(on.In) < project.Maintainer {
+		if !on.CanEdit(v.actor, n) {
 			return errs.Forbidden("")
 		}
 		return w.showWriting(v, on, t, writing{Head: "Edit a comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID), Form: filled("note", n.Body)})

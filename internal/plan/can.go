@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// Can is what an actor may do with the planned work of a project, for interfaces
+// that offer it. Each answer comes from the rule that the operation asks.
+type Can struct {
+	Create bool // write issues
+	Choose bool // choose labels, assignees and a milestone for a new issue
+	Plan   bool // change labels, milestones and boards
+}
+
+// CanIn says what an actor may do in a project that was given to them.
+func CanIn(by actor.Actor, in *project.Project) Can {
+	return Can{
+		Create: in.View(by, project.IssuePart) == nil && creates(by, in) == nil, Choose: chooses(by, in), Plan: changes(by, in, project.Planner) == nil,
+	}
+}
+
+// creates refuses an actor, who reads the issues of a project, who may not write
+// one.
+func creates(by actor.Actor, in *project.Project) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	return in.Changeable()
+}
+
+// chooses reports whether an actor may plan the issue that they write: members
+// may.
+func chooses(by actor.Actor, in *project.Project) bool {
+	return in.Enough(by, project.Guest) == nil
+}
+
+// changes refuses an actor who has less than the level, and all where the
+// project is archived. Labels are for merge requests as well, so this does not
+// ask whether the actor reads issues.
+func changes(by actor.Actor, in *project.Project, level project.Level) error {
+	if err := in.Enough(by, level); err != nil {
+		return err
+	}
+	return in.Changeable()
+}
+
+// IssueCan is what an actor may do with an issue.
+type IssueCan struct {
+	Edit   bool // its title, description and state
+	Plan   bool // all of it
+	Delete bool
+	Link   bool // to other issues
+}
+
+// Can says what an actor, who sees the issue, may do with it in its project.
+func (i *Issue) Can(by actor.Actor, in *project.Project) IssueCan {
+	edit := i.editable(by, in) == nil
+	return IssueCan{
+		Edit: edit, Plan: edit && planner(by, in), Delete: i.deletable(by, in) == nil, Link: in.MayChange(by, project.IssuePart, project.Guest),
+	}
+}
+
+// editable refuses an actor who may change nothing of an issue that they see.
+func (i *Issue) editable(by actor.Actor, in *project.Project) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if !planner(by, in) && !i.of(by) {
+		return errs.Forbidden("")
+	}
+	return in.Changeable()
+}
+
+// deletable refuses an actor who may not delete an issue that they see: Owners
+// may, and those who plan and do nothing else.
+func (i *Issue) deletable(by actor.Actor, in *project.Project) error {
+	if in.Access.Level() != project.Planner {
+		if err := in.Enough(by, project.Owner); err != nil {
+			return err
+		}
+	}
+	return in.Changeable()
+}
+
+// CanComment reports whether an actor, who sees the thing, may comment on it.
+func (on Noteable) CanComment(by actor.Actor) bool { return on.mayTalk(by) == nil }
+
+// CanResolve reports whether they may resolve its threads.
+func (on Noteable) CanResolve(by actor.Actor) bool { return on.maySettle(by) == nil }
+
+// CanEdit reports whether they may change and delete a note on it.
+func (on Noteable) CanEdit(by actor.Actor, n *Note) bool { return on.editable(by, n) == nil }
+
+// editable refuses an actor who may not change a note: its author may, and
+// Maintainers and above. What the program says stays.
+func (on Noteable) editable(by actor.Actor, n *Note) error {
+	if err := on.In.Changeable(); err != nil {
+		return err
+	}
+	if n.System != "" {
+		return errs.Forbidden("")
+	}
+	if by.Is(n.AuthorID) {
+		return nil
+	}
+	return on.In.Enough(by, project.Maintainer)
+}
