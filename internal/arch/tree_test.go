@@ -44,7 +44,7 @@ func TestTree(t *testing.T) {
 			if s.test {
 				continue
 			}
-			for _, h := range habits(pkg, fset, s.file) {
+			for _, h := range append(habits(pkg, fset, s.file), decisions(pkg, fset, s.file)...) {
 				t.Error(strings.TrimPrefix(h, root+"/"))
 			}
 		}
