@@ -93,6 +93,11 @@ func (a Actor) Is(userID int64) bool { return a.ID != 0 && a.ID == userID }
 // Has reports whether the credential carries the scope.
 func (a Actor) Has(scope string) bool { return a.Scopes == nil || slices.Contains(a.Scopes, scope) }
 
+// ReadsSecrets reports whether the credential may be shown secrets that its user
+// may see: a session, or a token with the scope api. A token that only reads, or
+// that of a job, is not.
+func (a Actor) ReadsSecrets() bool { return a.Job == nil && a.Has("api") }
+
 // RequireUser refuses somebody who has not signed in: Unauthorized.
 func (a Actor) RequireUser() error {
 	if a.Anonymous() {

@@ -70,7 +70,7 @@ func (s *Service) Integrations(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return page, fmt.Errorf("list alert integrations: %w", err)
 	}
-	return page, s.fill(in, page.Items...)
+	return page, s.fill(by, in, page.Items...)
 }
 
 // Integration gives one integration to Maintainers and above; NotFound.
@@ -83,7 +83,7 @@ func (s *Service) Integration(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return nil, notFound(err, "Integration")
 	}
-	return i, s.fill(in, i)
+	return i, s.fill(by, in, i)
 }
 
 // CreateIntegration makes an integration with a token of its own; Maintainers
@@ -117,7 +117,7 @@ func (s *Service) CreateIntegration(ctx context.Context, by actor.Actor, ref pro
 	if err != nil {
 		return nil, fmt.Errorf("create alert integration: %w", err)
 	}
-	return i, s.fill(in, i)
+	return i, s.fill(by, in, i)
 }
 
 // changer is keeper for one who changes something.
@@ -173,7 +173,7 @@ func (s *Service) UpdateIntegration(ctx context.Context, by actor.Actor, ref pro
 	if err != nil {
 		return nil, fmt.Errorf("update alert integration %d: %w", id, err)
 	}
-	return i, s.fill(in, i)
+	return i, s.fill(by, in, i)
 }
 
 // recordChanges leaves an audit event for each attribute that changed.
@@ -220,7 +220,7 @@ func (s *Service) ResetToken(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, fmt.Errorf("reset token of alert integration %d: %w", id, err)
 	}
-	return i, s.fill(in, i)
+	return i, s.fill(by, in, i)
 }
 
 // DeleteIntegration removes an integration; its alerts stay. Maintainers and
@@ -312,14 +312,17 @@ func newEndpoint() string {
 
 func tokenPlace(id int64) string { return fmt.Sprintf("alert_integrations/token/%d", id) }
 
-// fill opens the tokens, and says where to send to.
-func (s *Service) fill(in *project.Project, list ...*Integration) error {
+// fill opens the tokens, and says where to send to. A credential that may not be
+// shown secrets gets the first four characters.
+func (s *Service) fill(by actor.Actor, in *project.Project, list ...*Integration) error {
 	for _, i := range list {
 		token, err := s.Keys.Open(i.Token, tokenPlace(i.ID))
 		if err != nil {
 			return fmt.Errorf("token of alert integration %d: %w", i.ID, err)
 		}
-		i.Token = string(token)
+		if i.Token = string(token); !by.ReadsSecrets() {
+			i.Token = i.Token[:min(4, len(i.Token))]
+		}
 		i.URL = s.Site.URL + (&url.URL{Path: "/" + in.FullPath + "/alerts/notify/" + slug(i.Name) + "/" + i.Endpoint + ".json"}).EscapedPath()
 		if i.Type == Prometheus {
 			i.URL = s.Site.URL + (&url.URL{Path: "/" + in.FullPath + "/prometheus/alerts/notify.json"}).EscapedPath()

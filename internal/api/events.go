@@ -10,7 +10,7 @@ import (
 func (a *API) eventRoutes() {
 	handle(a, "GET /events", readUser, a.listOwnEvents, does("List what one did oneself, or what happened in one's projects"))
 	handle(a, "GET /users/{id}/events", readUser, a.listUserEvents, does("List what a user did"))
-	handle(a, "GET /projects/{id}/events", readUser.orNobody(), a.listProjectEvents, does("List what was done in a project"))
+	handle(a, "GET /projects/{id}/events", readAPI.orNobody(), a.listProjectEvents, does("List what was done in a project"))
 }
 
 type eventFilterParams struct {

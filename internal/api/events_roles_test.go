@@ -4,7 +4,7 @@ package api_test
 var eventRoles = map[string]role{
 	"GET /events":               userRead("GET /events?scope=all"),
 	"GET /users/{id}/events":    userRead("GET /users/{user}/events"),
-	"GET /projects/{id}/events": openRead("GET /projects/{project}/events"),
+	"GET /projects/{id}/events": openAPI("GET /projects/{project}/events"),
 }
 
 // eventPlaceRoles are the rows of the same endpoints for members.

@@ -85,7 +85,7 @@ func (s *Service) actOnJob(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, err
 	}
-	return j, s.fillJobs(ctx, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j})
 }
 
 // Cancel stops a job, for Developers and above who may run pipelines on its
@@ -235,7 +235,7 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 	if err != nil {
 		return nil, fmt.Errorf("erase job %d: %w", id, err)
 	}
-	return j, s.fillJobs(ctx, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j})
 }
 
 // RetryPipeline runs all jobs of a pipeline that failed or were canceled once

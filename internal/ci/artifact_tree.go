@@ -55,5 +55,5 @@ func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.
 	for _, e := range list {
 		d.Entries = append(d.Entries, ArtifactItem{Name: e.Name(), Path: e.Path, Dir: e.Dir, Size: e.Size, Files: e.Files})
 	}
-	return d, s.fillJobs(ctx, []*Job{j})
+	return d, s.fillJobs(ctx, by, []*Job{j})
 }

@@ -91,7 +91,7 @@ func (s *Service) Deployments(ctx context.Context, by actor.Actor, in project.Re
 	if err != nil {
 		return nil, page, fmt.Errorf("list deployments: %w", err)
 	}
-	return proj, page, s.fillDeployments(ctx, page.Items)
+	return proj, page, s.fillDeployments(ctx, by, page.Items)
 }
 
 // Deployment gives one deployment to those who list them; NotFound.
@@ -104,7 +104,7 @@ func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref
 	if err != nil {
 		return nil, nil, err
 	}
-	return proj, d, s.fillDeployments(ctx, []*Deployment{d})
+	return proj, d, s.fillDeployments(ctx, by, []*Deployment{d})
 }
 
 // CreateDeployment writes down a deployment that something outside made, for
@@ -151,7 +151,7 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 	if err != nil {
 		return nil, nil, fmt.Errorf("create deployment: %w", err)
 	}
-	return proj, d, s.fillDeployments(ctx, []*Deployment{d})
+	return proj, d, s.fillDeployments(ctx, by, []*Deployment{d})
 }
 
 // UpdateDeployment sets the state of a deployment that something outside made,
@@ -185,7 +185,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in proje
 	if err != nil {
 		return nil, nil, fmt.Errorf("update deployment %d: %w", id, err)
 	}
-	return proj, d, s.fillDeployments(ctx, []*Deployment{d})
+	return proj, d, s.fillDeployments(ctx, by, []*Deployment{d})
 }
 
 // DeleteDeployment removes a deployment that is over and not the last one of
@@ -230,7 +230,7 @@ func (d DeploymentStatus) over() bool {
 }
 
 // fillDeployments reads what deployments show of others.
-func (s *Service) fillDeployments(ctx context.Context, list []*Deployment) error {
+func (s *Service) fillDeployments(ctx context.Context, by actor.Actor, list []*Deployment) error {
 	var people, jobs []int64
 	for _, d := range list {
 		if d.UserID != nil {
@@ -255,7 +255,7 @@ func (s *Service) fillDeployments(ctx context.Context, list []*Deployment) error
 		}
 		byID[id] = j
 	}
-	if err := s.fillJobs(ctx, mapValues(byID)); err != nil {
+	if err := s.fillJobs(ctx, by, mapValues(byID)); err != nil {
 		return err
 	}
 	for _, d := range list {

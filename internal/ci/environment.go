@@ -94,7 +94,7 @@ func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Re
 	}
 	if last != nil {
 		last.Environment = e
-		if err := s.fillDeployments(ctx, []*Deployment{last}); err != nil {
+		if err := s.fillDeployments(ctx, by, []*Deployment{last}); err != nil {
 			return nil, nil, err
 		}
 		e.Last = last

@@ -129,5 +129,5 @@ func (s *Service) CurrentJob(ctx context.Context, by actor.Actor) (*Job, error) 
 	if err != nil {
 		return nil, err
 	}
-	return j, s.fillJobs(ctx, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j})
 }

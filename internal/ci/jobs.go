@@ -32,7 +32,7 @@ func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scop
 	if err != nil {
 		return page, fmt.Errorf("list jobs: %w", err)
 	}
-	return page, s.fillJobs(ctx, page.Items)
+	return page, s.fillJobs(ctx, by, page.Items)
 }
 
 // JobFilter chooses jobs of a pipeline.
@@ -56,7 +56,7 @@ func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return page, fmt.Errorf("list jobs of pipeline %d: %w", pipelineID, err)
 	}
-	return page, s.fillJobs(ctx, page.Items)
+	return page, s.fillJobs(ctx, by, page.Items)
 }
 
 // Job gives one job to those who see its pipeline; NotFound.
@@ -74,11 +74,12 @@ func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id in
 			return nil, err
 		}
 	}
-	return j, s.fillJobs(ctx, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j})
 }
 
-// fillJobs reads what jobs show of others.
-func (s *Service) fillJobs(ctx context.Context, list []*Job) error {
+// fillJobs reads what jobs show of others. Of a downstream pipeline it is nothing
+// when the actor does not see it.
+func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -113,13 +114,11 @@ func (s *Service) fillJobs(ctx context.Context, list []*Job) error {
 		return fmt.Errorf("downstream pipelines: %w", err)
 	}
 	for _, j := range list {
-		j.Pipeline, j.Downstream = pipelines[j.PipelineID], made[j.ID]
-		if j.Downstream != nil {
-			other, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.Downstream.ProjectID), project.NoAccess)
-			if err != nil {
-				return fmt.Errorf("downstream project: %w", err)
+		j.Pipeline = pipelines[j.PipelineID]
+		if below := made[j.ID]; below != nil {
+			if j.Downstream, j.DownstreamPath, err = s.seenElsewhere(ctx, by, below); err != nil {
+				return fmt.Errorf("downstream pipeline: %w", err)
 			}
-			j.DownstreamPath = other.FullPath
 		}
 		if j.UserID != nil {
 			j.User = users[*j.UserID]

@@ -257,5 +257,5 @@ func (s *Service) EnvironmentRows(ctx context.Context, by actor.Actor, in projec
 	for _, d := range last {
 		d.Environment.Last = d
 	}
-	return page, s.fillDeployments(ctx, last)
+	return page, s.fillDeployments(ctx, by, last)
 }

@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/secret"
 )
@@ -19,8 +20,12 @@ type RegistrationPlace struct{ Group, Project project.Ref }
 
 // RegistrationToken gives the registration token of a place; its first one is
 // made when somebody asks for it. It is empty where the settings do not allow
-// such tokens. Administrators, Owners of the group, Maintainers of the project.
+// such tokens. Administrators, Owners of the group, Maintainers of the project;
+// Forbidden for a credential that may not be shown secrets.
 func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
+	if !by.ReadsSecrets() {
+		return "", errs.Forbidden("")
+	}
 	r, err := s.registrationAt(ctx, by, in)
 	if err != nil {
 		return "", err

@@ -90,7 +90,7 @@ func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return page, fmt.Errorf("upcoming jobs: %w", err)
 	}
-	return page, s.fillJobs(ctx, page.Items)
+	return page, s.fillJobs(ctx, by, page.Items)
 }
 
 // GroupJob gives the job that has its turn in a resource group, to Reporters
@@ -105,7 +105,7 @@ func (s *Service) GroupJob(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, notFound(err, "Job")
 	}
-	return j, s.fillJobs(ctx, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j})
 }
 
 const resourceGroupColumns = `g.id, g.project_id, g.key, g.process_mode, g.created_at, g.updated_at`

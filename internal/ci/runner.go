@@ -323,25 +323,12 @@ func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) er
 	if by.Admin {
 		return nil
 	}
-	switch r.Kind {
-	case GroupRunner:
-		if _, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.Owner); err == nil {
-			return nil
-		} else if !errs.IsRefusal(err) {
-			return err
-		}
-	case ProjectRunner:
-		ids, err := runnerProjects(ctx, s.DB, r.ID)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if _, err := s.Projects.Require(ctx, by, project.RefTo(id), project.Maintainer); err == nil {
-				return nil
-			} else if !errs.IsRefusal(err) {
-				return err
-			}
-		}
+	own, err := s.ownsRunner(ctx, by, r.ID)
+	if err != nil {
+		return fmt.Errorf("access to runner %d: %w", r.ID, err)
+	}
+	if own {
+		return nil
 	}
 	return errs.Forbidden("No access granted")
 }

@@ -67,14 +67,8 @@ func (s *Service) OwnRunners(ctx context.Context, by actor.Actor, f RunnerFilter
 		return db.Page[*Runner]{}, err
 	}
 	var w db.Where
-	today := s.Now().UTC().Format(time.DateOnly)
-	const member = `m.user_id = ? AND m.requested_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)`
-	groups := `SELECT t.descendant_id FROM members m JOIN namespace_tree t ON t.ancestor_id = m.namespace_id WHERE m.access_level >= ? AND ` + member
-	w.And(`r.namespace_id IN (`+groups+`) OR EXISTS (
-		SELECT 1 FROM runner_projects rp JOIN projects p ON p.id = rp.project_id AND p.deleted_at IS NULL WHERE rp.runner_id = r.id AND (
-			p.namespace_id IN (`+groups+`) OR p.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.user_id = ?)
-			OR p.id IN (SELECT m.project_id FROM members m WHERE m.access_level >= ? AND `+member+`)))`,
-		int64(project.Owner), by.ID, today, int64(project.Maintainer), by.ID, today, by.ID, int64(project.Maintainer), by.ID, today)
+	cond, args := s.ownRunners(by)
+	w.And(cond, args...)
 	return s.listRunners(ctx, w, f, p)
 }
 
@@ -154,7 +148,7 @@ func (s *Service) RunnerJobs(ctx context.Context, by actor.Actor, id int64, f Ru
 	if err != nil {
 		return page, fmt.Errorf("list jobs of runner %d: %w", id, err)
 	}
-	return page, s.fillJobs(ctx, page.Items)
+	return page, s.fillJobs(ctx, by, page.Items)
 }
 
 // Managers lists the machines of a runner, to those who see it.

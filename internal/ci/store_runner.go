@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/project"
 	"svc/internal/secret"
 )
 
@@ -175,4 +177,22 @@ func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err erro
 func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
 	return path, err
+}
+
+// ownRunners is a condition on runners r: those of groups that the actor owns
+// and of projects that they maintain, also by shares of groups.
+func (s *Service) ownRunners(by actor.Actor) (string, []any) {
+	groups, args := s.Projects.MemberGroups(by, project.Owner)
+	projects, more := s.Projects.MemberProjects(by, project.Maintainer)
+	return `r.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.deleted_at IS NULL AND (` + groups + `)) OR r.id IN (
+		SELECT rp.runner_id FROM runner_projects rp JOIN projects p ON p.id = rp.project_id AND p.deleted_at IS NULL WHERE ` + projects + `)`,
+		append(args, more...)
+}
+
+// ownsRunner reports whether a runner is one of ownRunners.
+func (s *Service) ownsRunner(ctx context.Context, by actor.Actor, id int64) (bool, error) {
+	cond, args := s.ownRunners(by)
+	var n int
+	err := s.DB.QueryRowContext(ctx, `SELECT COUNT(*) FROM runners r WHERE r.id = ? AND (`+cond+`)`, append([]any{id}, args...)...).Scan(&n)
+	return n > 0, err
 }

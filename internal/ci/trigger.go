@@ -246,7 +246,7 @@ func (s *Service) fillTriggers(ctx context.Context, by actor.Actor, list []*Trig
 		if err != nil {
 			return fmt.Errorf("token of trigger %d: %w", t.ID, err)
 		}
-		if t.Token = string(plain); !by.Is(t.OwnerID) {
+		if t.Token = string(plain); !by.Is(t.OwnerID) || !by.ReadsSecrets() {
 			t.Token = shortToken(t.Token)
 		}
 	}

@@ -46,6 +46,17 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 	return there + " AND (" + anyOf(open, member) + ")", args
 }
 
+// MemberProjects is a condition on projects p, for lists of later features:
+// those in which the actor has at least the level, by whatever way.
+func (s *Service) MemberProjects(by actor.Actor, least Level) (cond string, args []any) {
+	return memberProjects(by.ID, s.today(), least)
+}
+
+// MemberGroups is MemberProjects for groups n.
+func (s *Service) MemberGroups(by actor.Actor, least Level) (cond string, args []any) {
+	return memberGroups(by.ID, s.today(), least)
+}
+
 func findJoined(ctx context.Context, q db.Q, userID int64, today string) ([]*Project, error) {
 	cond, args := memberProjects(userID, today, Guest)
 	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.deleted_at IS NULL AND (`+cond+`) ORDER BY p.id`, args...)
