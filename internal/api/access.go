@@ -1,15 +1,18 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/ci"
 	"svc/internal/errs"
 	"svc/internal/limit"
 	"svc/internal/secret"
@@ -165,7 +168,7 @@ func credentialOf(r *http.Request) credential {
 // good counts as none. A write needs the CSRF token as well: without it the
 // cookie may have been sent by a page of somebody else.
 func (a *API) session(c *call, ip string) (actor.Actor, error) {
-	cookie, err := c.r.Cookie("_" + a.Site.Name + "_session")
+	cookie, err := c.r.Cookie(a.sessionCookie())
 	if err != nil || cookie.Value == "" {
 		return actor.Actor{}, nil
 	}
@@ -184,6 +187,32 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	}
 	return by, a.Users.Visited(c, session)
 }
+
+// reader authenticates the caller of a request again while its answer goes on,
+// by the same credential. It neither prolongs a session nor counts failures. It
+// knows tokens of users and sessions: what an endpoint that streams is open to.
+func (a *API) reader(c *call) ci.Reader {
+	first, found := c.actor, credentialOf(c.r)
+	return func(ctx context.Context) (actor.Actor, error) {
+		if first.Anonymous() {
+			return first, nil
+		}
+		if found.kind != credentialToken {
+			cookie, err := c.r.Cookie(a.sessionCookie())
+			if err != nil {
+				return actor.Actor{}, errs.Unauthorized("")
+			}
+			return a.Users.RecheckSession(ctx, cookie.Value, first.IP)
+		}
+		by, err := a.Users.TryToken(ctx, found.token, first.IP)
+		if err != nil || first.Behind == nil {
+			return by, err
+		}
+		return a.Users.Become(ctx, by, user.Ref(strconv.FormatInt(first.ID, 10)))
+	}
+}
+
+func (a *API) sessionCookie() string { return "_" + a.Site.Name + "_session" }
 
 // sudo lets an administrator act as another user.
 func (a *API) sudo(c *call) error {

@@ -63,7 +63,7 @@ func TestDebugLog(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer stop()
 				go func() {
-					end <- s.CI.FollowLog(ctx, actor.Actor{ID: bobID}, project.RefTo(b.project), j.ID, 0, func(p ci.LogPart) error {
+					end <- s.CI.FollowLog(ctx, func(context.Context) (actor.Actor, error) { return actor.Actor{ID: bobID}, nil }, project.RefTo(b.project), j.ID, 0, func(p ci.LogPart) error {
 						if len(p.Bytes) > 0 {
 							pieces <- string(p.Bytes)
 						}

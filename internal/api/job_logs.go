@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"svc/internal/ci"
+	"svc/internal/errs"
 	"svc/internal/project"
 )
 
@@ -76,14 +77,14 @@ func (a *API) streamTrace(c *call, p jobOfParams) (streamed, error) {
 		at = 0
 	}
 	out := &eventWriter{call: c, flush: http.NewResponseController(c.w)}
-	err = a.CI.FollowLog(c, c.actor, p.Project, p.JobID, at, out.take)
+	err = a.CI.FollowLog(c, a.reader(c), p.Project, p.JobID, at, out.take)
 	switch {
 	case err == nil:
 		out.begin()
 		return streamed{}, nil
 	case !out.begun:
 		return streamed{}, err
-	case c.Err() == nil && !out.gone:
+	case c.Err() == nil && !out.gone && !errs.IsRefusal(err):
 		a.Log.ErrorContext(c, "log broken off", "path", c.r.URL.Path, "error", err)
 	}
 	panic(http.ErrAbortHandler)

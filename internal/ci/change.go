@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/project"
 )
@@ -22,7 +21,7 @@ const (
 	// pipelines.
 	changePause = time.Second
 	// changeBeat is how often one who follows pipelines hears that nothing
-	// has changed, and is asked whether he still may.
+	// has changed, and their access is checked.
 	changeBeat = 25 * time.Second
 )
 
@@ -109,9 +108,23 @@ func (s *Service) changedAt(ctx context.Context, tx *db.Tx, projectID, pipelineI
 // changed, or in one of them, for those who see them, until the context ends or
 // tell fails. It waits a little between two calls, however much happens. Now
 // and then it calls with false: nothing has changed, but somebody may have gone.
-// NotFound; Forbidden also when the actor loses sight of them.
-func (s *Service) FollowPipelines(ctx context.Context, by actor.Actor, in project.Ref, pipelineID int64, tell func(changed bool) error) error {
-	proj, err := s.seePipelines(ctx, by, in)
+// Access is checked before each call, and when the account of the reader or
+// one of their credentials changes. NotFound, Forbidden or Unauthorized, also
+// when the reader loses access later.
+func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Ref, pipelineID int64, tell func(changed bool) error) error {
+	reader, end, err := s.readers.begin(ctx, who)
+	if err != nil {
+		return err
+	}
+	defer end()
+	see := func() (*project.Project, error) {
+		by, err := reader.actor(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.seePipelines(ctx, by, in)
+	}
+	proj, err := see()
 	if err != nil {
 		return err
 	}
@@ -127,14 +140,12 @@ func (s *Service) FollowPipelines(ctx context.Context, by actor.Actor, in projec
 		return err
 	}
 	for {
-		changed, err := s.awaitChange(ctx, f.wake)
+		changed, err := s.awaitChange(ctx, f.wake, reader.wake)
 		if err != nil {
 			return nil // it is over
 		}
-		if !changed {
-			if _, err := s.seePipelines(ctx, by, in); err != nil {
-				return err
-			}
+		if _, err := see(); err != nil {
+			return err
 		}
 		if err := tell(changed); err != nil {
 			return err
@@ -145,14 +156,16 @@ func (s *Service) FollowPipelines(ctx context.Context, by actor.Actor, in projec
 	}
 }
 
-// awaitChange waits until somebody is woken or has not heard of us for long; an
-// error says that nobody listens any more.
-func (s *Service) awaitChange(ctx context.Context, wake <-chan struct{}) (bool, error) {
+// awaitChange waits for a change, until access is to be checked or nothing was
+// sent for long; an error says that nobody listens any more.
+func (s *Service) awaitChange(ctx context.Context, wake, check <-chan struct{}) (bool, error) {
 	beat := time.NewTimer(changeBeat)
 	defer beat.Stop()
 	select {
 	case <-wake:
 		return true, nil
+	case <-check:
+		return false, nil
 	case <-beat.C:
 		return false, nil
 	case <-s.watched.closed:

@@ -17,6 +17,7 @@ type side struct {
 	turn    atomic.Int64 // the project that was served last
 	watched *watchers
 	changes *changes
+	readers readers
 	logs    liveLog
 	packer  packer // of logs that are put away
 }
@@ -34,6 +35,7 @@ func (s *Service) serveRunners() {
 	s.listen()
 	s.listenWatched()
 	s.listenChanged()
+	s.Users.OnChange(s.readers.changed)
 	s.Projects.OnRemove(s.forgetProjects)
 	queue.Handle(s.Queue, s.removeFiles)
 	queue.Handle(s.Queue, s.removeArtifacts, queue.Timeout(time.Hour))

@@ -164,25 +164,45 @@ const (
 // FollowLog gives a log from a place on, piece by piece as it is written, until
 // the job has ended, for those who see the jobs of the project. take is also
 // called with nothing, now and then, so that it finds out whether anybody
-// still listens. NotFound when there is no such job.
-func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
-	_, j, err := s.loggedJob(ctx, by, ref, jobID)
+// still listens. Access is checked before each step, and when the account of
+// the reader or one of their credentials changes. NotFound when there is no
+// such job; Forbidden or Unauthorized, also when the reader loses access later.
+func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
+	reader, end, err := s.readers.begin(ctx, who)
+	if err != nil {
+		return err
+	}
+	defer end()
+	see := func() (*Job, error) {
+		by, err := reader.actor(ctx)
+		if err != nil {
+			return nil, err
+		}
+		_, j, err := s.loggedJob(ctx, by, ref, jobID)
+		return j, err
+	}
+	j, err := see()
 	if err != nil {
 		return err
 	}
 	wake, stop := s.watched.follow(j.ID, s.Now())
 	defer stop()
-	for {
+	for waited := false; ; waited = true {
 		if err := s.watch(ctx, j.ID); err != nil {
 			return err
 		}
 		// First the state, then the log: what ended has no more to say. Whether
 		// one may read on is asked anew: the job may have begun to show every
 		// step.
-		if _, j, err = s.loggedJob(ctx, by, ref, jobID); err != nil {
+		if j, err = see(); err != nil {
 			return err
 		}
-		at, err = s.copyLog(ctx, j, at, take)
+		if waited {
+			if err := take(LogPart{At: at}); err != nil {
+				return err
+			}
+		}
+		at, err = s.copyLog(ctx, j, at, take, see)
 		if err != nil {
 			return err
 		}
@@ -192,6 +212,7 @@ func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref
 		timer := time.NewTimer(followPoll)
 		select {
 		case <-wake:
+		case <-reader.wake:
 		case <-timer.C:
 		case <-s.watched.closed:
 			timer.Stop()
@@ -201,14 +222,19 @@ func (s *Service) FollowLog(ctx context.Context, by actor.Actor, ref project.Ref
 			return nil
 		}
 		timer.Stop()
-		if err := take(LogPart{At: at}); err != nil {
-			return err
-		}
 	}
 }
 
-// copyLog gives what a log has from a place on, and where it ends.
-func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPart) error) (int64, error) {
+// CheckLog refuses an actor who may not read the log of a job: the errors of Log.
+func (s *Service) CheckLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
+	_, _, err := s.loggedJob(ctx, by, ref, jobID)
+	return err
+}
+
+// copyLog gives what a log has from a place on, and where it ends. It checks
+// access by see after it knows how far the log goes: nothing is sent that was
+// written after the reader lost access. A long copy checks again as it goes on.
+func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPart) error, see func() (*Job, error)) (int64, error) {
 	l, err := s.openLog(ctx, j)
 	if l == nil || err != nil {
 		return at, err
@@ -221,7 +247,14 @@ func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPa
 		return at, err
 	}
 	buffer := make([]byte, followChunk)
+	var checked time.Time
 	for at < l.Size {
+		if now := s.Now(); now.Sub(checked) >= recheckAfter {
+			if _, err := see(); err != nil {
+				return at, err
+			}
+			checked = now
+		}
 		n, err := l.Read(buffer)
 		if n > 0 {
 			if err := take(LogPart{At: at, Bytes: buffer[:n]}); err != nil {

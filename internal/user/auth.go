@@ -234,6 +234,20 @@ func (s *Service) dropActor(ctx context.Context, tx *db.Tx, userID int64) error 
 	return s.Notices.Send(ctx, tx, topic, strconv.FormatInt(userID, 10))
 }
 
+// OnChange has f called with the id of a user when their account or one of
+// their credentials or sessions has changed, after this node has dropped what it
+// knew of them; 0 stands for all users. f must be quick. It is called while the
+// program is put together.
+func (s *Service) OnChange(f func(userID int64)) {
+	s.Notices.Subscribe(topic, func(key string) {
+		id, err := strconv.ParseInt(key, 10, 64)
+		if err != nil {
+			id = 0
+		}
+		f(id)
+	})
+}
+
 func (s *Service) watchNotices() {
 	s.Notices.Subscribe(topic, func(key string) {
 		id, err := strconv.ParseInt(key, 10, 64)

@@ -92,16 +92,13 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 	if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
 		return err
 	}
-	if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
+	if err := s.revokeSessions(ctx, tx, u.ID, 0); err != nil {
 		return err
 	}
 	if err := s.record(ctx, tx, by, u, event, audit.Details{Remove: "user", Message: "User " + u.Username + " scheduled for deletion"}); err != nil {
 		return err
 	}
-	if err := s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard}); err != nil {
-		return err
-	}
-	return s.dropActor(ctx, tx, u.ID)
+	return s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard})
 }
 
 // requireOtherAdmin keeps the last administrator: without one, nobody could

@@ -59,6 +59,9 @@ func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Sessio
 		if err := saveActingAs(ctx, tx, session.ID, as); err != nil {
 			return notFound(err, "Session")
 		}
+		if err := s.dropActor(ctx, tx, session.UserID); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, by, u, "user_impersonation", audit.Details{Message: message})
 	})
 	if err != nil {

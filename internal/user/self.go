@@ -103,7 +103,7 @@ func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, p
 			return err
 		}
 		u.MustChangePassword = false
-		if err := deleteOtherSessions(ctx, tx, u.ID, keepSession); err != nil {
+		if err := s.revokeSessions(ctx, tx, u.ID, keepSession); err != nil {
 			return err
 		}
 		if err := dropTickets(ctx, tx, u.ID, setPasswordTicket); err != nil {
@@ -128,7 +128,7 @@ func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep 
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	return deleteOtherSessions(ctx, s.DB, by.ID, keep)
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.revokeSessions(ctx, tx, by.ID, keep) })
 }
 
 // adminScopes are of no use to others, who could be led to believe otherwise.

@@ -58,25 +58,49 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 		return actor.Actor{}, nil, errs.Unauthorized("")
 	}
 	now := s.Now()
-	session, u, err := findSession(ctx, s.DB, secret.Digest(token))
-	if errors.Is(err, db.ErrNoRows) || err == nil && !now.Before(session.ExpiresAt) {
-		return actor.Actor{}, nil, errs.Unauthorized("")
-	}
+	session, err := s.liveSession(ctx, token, now)
 	if err != nil {
-		return actor.Actor{}, nil, fmt.Errorf("read session: %w", err)
-	}
-	if err := u.State.refusal(); err != nil {
 		return actor.Actor{}, nil, err
 	}
 	if err := s.touchSession(ctx, session, ip, now); err != nil {
 		return actor.Actor{}, nil, fmt.Errorf("touch session: %w", err)
 	}
-	session.User = u
-	if session.actingAs != nil {
-		by, err := s.actAs(ctx, session, ip)
-		return by, session, err
+	by, err := s.sessionActor(ctx, session, ip)
+	return by, session, err
+}
+
+// RecheckSession is Session for a request that Session admitted and that goes
+// on: it gives the actor as they are now and does not prolong the session.
+func (s *Service) RecheckSession(ctx context.Context, token, ip string) (actor.Actor, error) {
+	session, err := s.liveSession(ctx, token, s.Now())
+	if err != nil {
+		return actor.Actor{}, err
 	}
-	return s.toActor(u, ip), session, nil
+	return s.sessionActor(ctx, session, ip)
+}
+
+// liveSession reads a session that has not ended, with its user.
+func (s *Service) liveSession(ctx context.Context, token string, now time.Time) (*Session, error) {
+	session, u, err := findSession(ctx, s.DB, secret.Digest(token))
+	if errors.Is(err, db.ErrNoRows) || err == nil && !now.Before(session.ExpiresAt) {
+		return nil, errs.Unauthorized("")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read session: %w", err)
+	}
+	if err := u.State.refusal(); err != nil {
+		return nil, err
+	}
+	session.User = u
+	return session, nil
+}
+
+// sessionActor is who acts by a session: its user, or whom they impersonate.
+func (s *Service) sessionActor(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
+	if session.actingAs != nil {
+		return s.actAs(ctx, session, ip)
+	}
+	return s.toActor(session.User, ip), nil
 }
 
 // Visited notes that the user of a session was active today. Not every use of
@@ -107,7 +131,14 @@ func (s *Service) touchSession(ctx context.Context, session *Session, ip string,
 
 // SignOut ends the session of a cookie. One that has ended is no error.
 func (s *Service) SignOut(ctx context.Context, token string) error {
-	if err := deleteSession(ctx, s.DB, secret.Digest(token)); err != nil {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		userID, err := deleteSession(ctx, tx, secret.Digest(token))
+		if err != nil {
+			return err
+		}
+		return s.dropActor(ctx, tx, userID)
+	})
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("sign out: %w", err)
 	}
 	return nil
@@ -127,16 +158,20 @@ func (s *Service) RevokeSession(ctx context.Context, by actor.Actor, id int64) e
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if err := deleteOwnSession(ctx, s.DB, by.ID, id); err != nil {
-		return notFound(err, "Session")
-	}
-	return nil
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := deleteOwnSession(ctx, tx, by.ID, id); err != nil {
+			return notFound(err, "Session")
+		}
+		return s.dropActor(ctx, tx, by.ID)
+	})
 }
 
-// revokeSessions ends every session of a user.
-func (s *Service) revokeSessions(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE user_id = ?`, userID)
-	return err
+// revokeSessions ends every session of a user but one, 0 for none.
+func (s *Service) revokeSessions(ctx context.Context, tx *db.Tx, userID, keep int64) error {
+	if err := deleteOtherSessions(ctx, tx, userID, keep); err != nil {
+		return err
+	}
+	return s.dropActor(ctx, tx, userID)
 }
 
 // sessionBatch is how many rows one statement of purgeSessions removes.
@@ -203,9 +238,10 @@ func saveActingAs(ctx context.Context, q db.Q, id int64, userID *int64) error {
 	return db.ExecOne(ctx, q, `UPDATE sessions SET acting_as = ? WHERE id = ?`, userID, id)
 }
 
-func deleteSession(ctx context.Context, q db.Q, digest string) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM sessions WHERE digest = ?`, digest)
-	return err
+// deleteSession gives whose session it was; ErrNoRows when there is none.
+func deleteSession(ctx context.Context, q db.Q, digest string) (userID int64, err error) {
+	err = q.QueryRowContext(ctx, `DELETE FROM sessions WHERE digest = ? RETURNING user_id`, digest).Scan(&userID)
+	return userID, err
 }
 
 func deleteOwnSession(ctx context.Context, q db.Q, userID, id int64) error {

@@ -177,7 +177,7 @@ func (s *Service) move(ctx context.Context, by actor.Actor, id int64, to State, 
 		from := u.State
 		u.State = to
 		if to != Active {
-			if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
+			if err := s.revokeSessions(ctx, tx, u.ID, 0); err != nil {
 				return err
 			}
 		}

@@ -123,7 +123,7 @@ func (s *Service) setPassword(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 		return err
 	}
 	u.MustChangePassword = !by.Is(u.ID)
-	if err := s.revokeSessions(ctx, tx, u.ID); err != nil {
+	if err := s.revokeSessions(ctx, tx, u.ID, 0); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, by, u, "user_password_updated", audit.Details{Change: "password"})

@@ -17,17 +17,22 @@ import (
 // listener reads the events of the server as the script of a page does.
 type listener struct {
 	t     *testing.T
+	ctx   context.Context
 	lines *bufio.Scanner
 	stop  func()
 }
 
-func (b *browser) listen(path string) *listener {
+// listen opens a stream of events; header has names and values.
+func (b *browser) listen(path string, header ...string) *listener {
 	b.t.Helper()
 	// A test that waits in vain ends before the others do.
-	ctx, stop := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(b.t.Context(), 3*time.Minute)
 	r, err := http.NewRequestWithContext(ctx, "GET", b.s.URL+path, nil)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
 	}
 	res, err := b.client.Do(r)
 	if err != nil {
@@ -38,7 +43,7 @@ func (b *browser) listen(path string) *listener {
 	}
 	end := func() { stop(); res.Body.Close() }
 	b.t.Cleanup(end)
-	return &listener{b.t, bufio.NewScanner(res.Body), end}
+	return &listener{b.t, ctx, bufio.NewScanner(res.Body), end}
 }
 
 // next gives the name and data of the next event; empty at the end.

@@ -74,7 +74,7 @@ func (e *events) end(err error) error {
 // in one of them, has changed: the script gets the page again then.
 func (w *Web) tellChanges(v *visit, ref project.Ref, pipelineID int64) error {
 	out := v.events()
-	return out.end(w.CI.FollowPipelines(v, v.actor, ref, pipelineID, out.changed))
+	return out.end(w.CI.FollowPipelines(v, v.reader(), ref, pipelineID, out.changed))
 }
 
 func (e *events) changed(changed bool) error {

@@ -207,7 +207,7 @@ func (w *Web) followLog(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	out := &logEvents{events: v.events(), web: w, ref: ref, id: id, known: max(v.count("total", 1), 1), rev: v.count("rev", -1)}
+	out := &logEvents{events: v.events(), web: w, reader: v.reader(), ref: ref, id: id, known: max(v.count("total", 1), 1), rev: v.count("rev", -1)}
 	at := int64(0)
 	if l, err := w.CI.Log(v, v.actor, ref, id); err == nil {
 		at = l.Size
@@ -223,9 +223,9 @@ func (w *Web) followLog(v *visit, ref project.Ref) error {
 	go func() {
 		defer close(done)
 		// It ends with the log, which tells why.
-		_ = w.CI.FollowPipelines(ctx, v.actor, ref, j.PipelineID, out.changed)
+		_ = w.CI.FollowPipelines(ctx, out.reader, ref, j.PipelineID, out.changed)
 	}()
-	err = w.CI.FollowLog(ctx, v.actor, ref, id, at, out.take)
+	err = w.CI.FollowLog(ctx, out.reader, ref, id, at, out.take)
 	cancel()
 	<-done
 	return out.end(err)
@@ -234,12 +234,13 @@ func (w *Web) followLog(v *visit, ref project.Ref) error {
 // logEvents sends the lines of a log.
 type logEvents struct {
 	*events
-	web   *Web
-	ref   project.Ref
-	id    int64
-	known int // the last line that the script has, which may not be whole
-	rev   int
-	dirty bool // there is more
+	web    *Web
+	reader ci.Reader
+	ref    project.Ref
+	id     int64
+	known  int // the last line that the script has, which may not be whole
+	rev    int
+	dirty  bool // there is more
 }
 
 // take is told of what was written. It comes in pieces, of which the last one
@@ -275,6 +276,15 @@ func (e *logEvents) lines() error {
 		if got, err = e.web.window(e.v, e.ref, e.id, joblog.Tail, joblog.MaxLines, e.rev); err != nil {
 			return err
 		}
+	}
+	// Access is checked after the lines were read: none is sent that was written
+	// after the reader lost access.
+	by, err := e.reader(e.v)
+	if err != nil {
+		return err
+	}
+	if err := e.web.CI.CheckLog(e.v, by, e.ref, e.id); err != nil {
+		return err
 	}
 	e.known, e.rev = max(got.Total, 1), got.Rev
 	return e.send("log", got)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,6 +13,8 @@ import (
 	"net/url"
 	"time"
 
+	"svc/internal/actor"
+	"svc/internal/ci"
 	"svc/internal/errs"
 	"svc/internal/limit"
 	"svc/internal/secret"
@@ -72,6 +75,18 @@ func (v *visit) recognise() error {
 		to.SetUser(by.Username)
 	}
 	return nil
+}
+
+// reader authenticates the visitor again while an answer goes on, without
+// prolonging the session.
+func (v *visit) reader() ci.Reader {
+	first, token := v.actor, v.cookie(v.web.sessionCookie())
+	return func(ctx context.Context) (actor.Actor, error) {
+		if first.Anonymous() {
+			return first, nil
+		}
+		return v.web.Users.RecheckSession(ctx, token, first.IP)
+	}
 }
 
 // visited notes that one who has signed in was active today: by his dashboard,
