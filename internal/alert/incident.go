@@ -144,11 +144,8 @@ func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 // CreateIncident opens an incident for an alert: Developers and above may who
 // read issues. NotFound; Conflict when it has one.
 func (s *Service) CreateIncident(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, error) {
-	in, err := s.watcher(ctx, by, ref)
+	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
-		return nil, err
-	}
-	if err := in.Changeable(); err != nil {
 		return nil, err
 	}
 	if !in.MayRead(by, project.IssuePart) {

@@ -113,11 +113,8 @@ func (s *Service) Take(ctx context.Context, d *Door, payload []byte) ([]*Alert, 
 // as the program would; without a payload, the one that was given as an example.
 // NotFound; Forbidden when the integration is turned off; Invalid.
 func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id int64, payload []byte) ([]*Alert, error) {
-	in, err := s.watcher(ctx, by, ref)
+	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
-		return nil, err
-	}
-	if err := in.Changeable(); err != nil {
 		return nil, err
 	}
 	i, err := findIntegration(ctx, s.DB, in.ID, id)

@@ -80,8 +80,8 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	if p.Archived {
-		return nil, errs.Forbidden("The project is archived: nothing in it can be changed.")
+	if err := p.Changeable(); err != nil {
+		return nil, err
 	}
 	if len(n.Note) > maxNote {
 		return nil, errs.InvalidField("note", "is too long (maximum is %d bytes)", maxNote)
