@@ -73,8 +73,13 @@ func TestSignatures(t *testing.T) {
 		text := func(message string) string {
 			return fmt.Sprintf("tree %s\nauthor A <%s> 1600000000 +0000\ncommitter A <%[2]s> 1600000000 +0000\n\n%s\n", tree, me.Email, message)
 		}
+		object := func(text string) string { // of a commit with a branch: others are not shown
+			sha := r.Object("commit", text)
+			r.Git("update-ref", "refs/heads/"+sha[:8], sha)
+			return sha
+		}
 		commit := func(signature, message string) string {
-			return r.Object("commit", strings.Replace(text(message), "\n\n", "\ngpgsig "+strings.ReplaceAll(signature, "\n", "\n ")+"\n\n", 1))
+			return object(strings.Replace(text(message), "\n\n", "\ngpgsig "+strings.ReplaceAll(signature, "\n", "\n ")+"\n\n", 1))
 		}
 		at := func(sha string) string {
 			return fmt.Sprintf("GET /projects/%d/repository/commits/%s/signature", id, sha)
@@ -103,7 +108,7 @@ func TestSignatures(t *testing.T) {
 				Want: `{"signature_type":"PGP","verification_status":"unverified","gpg_key_id":null,"gpg_key_primary_keyid":null}`},
 			{Name: "by a certificate", Do: at(commit("-----BEGIN SIGNED MESSAGE-----\nx\n-----END SIGNED MESSAGE-----", "m")), As: alice, Status: 200,
 				Want: `{"signature_type":"X509","verification_status":"unverified","x509_certificate":null}`},
-			{Name: "none", Do: at(r.Object("commit", text("m"))), As: alice, Status: 404, Want: `{"message":"404 Signature Not Found"}`},
+			{Name: "none", Do: at(object(text("m"))), As: alice, Status: 404, Want: `{"message":"404 Signature Not Found"}`},
 			{Name: "no commit", Do: at("nowhere"), As: alice, Status: 404, Want: `{"message":"404 Commit Not Found"}`},
 			{Name: "a tag", Do: fmt.Sprintf("GET /projects/%d/repository/tags/v1/signature", id), As: alice, Status: 200, Want: `{"signature_type":"SSH","verification_status":"verified"}`},
 			{Name: "a light tag", Do: fmt.Sprintf("GET /projects/%d/repository/tags/light/signature", id), As: alice, Status: 404, Want: `{"message":"404 Signature Not Found"}`},

@@ -40,8 +40,10 @@ var sealings = map[string][]string{
 	"pages sealedAt(key)":                    {"pages_acme.value"},
 	"signing place(id)":                      {"signing_keys.sealed"},
 	"sites sessionPlace(host)":               nil, // cookies and addresses of visitors of sites
-	`sites sessionPlace(host) + "/verifier"`: nil,
-	"sites statePlace":                       nil,
+	"sites sessionPlace(hostName(r.Host))":   nil,
+	"sites verifierPlace(host)":              nil,
+	"sites codePlace(s.Origin, s.Challenge)": nil,
+	"sites place":                            nil,
 	"user halfwayPlace":                      nil, // the cookie of one who is about to sign in
 	"user otpPlace(u.ID)":                    {"users.otp_secret"},
 }

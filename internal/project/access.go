@@ -47,8 +47,8 @@ func (l Level) String() string {
 	return "No access"
 }
 
-// valid reports whether the level can be given to a member.
-func (l Level) valid() bool {
+// Valid reports whether the level can be given to a member.
+func (l Level) Valid() bool {
 	return slices.Contains([]Level{Minimal, Guest, Planner, Reporter, Developer, Maintainer, Owner}, l)
 }
 

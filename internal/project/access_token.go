@@ -111,7 +111,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place P
 	if err := s.requirePerson(ctx, by); err != nil {
 		return nil, err
 	}
-	if !n.Level.valid() || n.Level == Minimal {
+	if !n.Level.Valid() || n.Level == Minimal {
 		return nil, errs.InvalidField("access_level", "is not included in the list")
 	}
 	if in.mayGive(by, n.Level) != nil {

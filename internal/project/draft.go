@@ -138,7 +138,7 @@ func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) err
 func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list []*Member) error {
 	in := source{group: &Namespace{ID: d.ID}}
 	for _, m := range list {
-		if !m.Level.valid() {
+		if !m.Level.Valid() {
 			return errs.InvalidField("access_level", "is not included in the list")
 		}
 		if err := insertMember(ctx, tx, in, m); err != nil {

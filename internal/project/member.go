@@ -153,7 +153,7 @@ func (in source) mayGive(by actor.Actor, level Level) error {
 
 func (s *Service) checkMember(in source, level Level, expiresAt string) error {
 	wrong := map[string][]string{}
-	if !level.valid() || level == Minimal && (in.group == nil || in.group.ParentID != nil) {
+	if !level.Valid() || level == Minimal && (in.group == nil || in.group.ParentID != nil) {
 		wrong["access_level"] = []string{"is not included in the list"}
 	}
 	if expiresAt != "" && expiresAt < s.today() {

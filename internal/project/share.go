@@ -91,7 +91,7 @@ func (s *Service) mayShare(ctx context.Context, by actor.Actor, in source) error
 
 func (s *Service) checkShare(in source, n NewShare) error {
 	wrong := map[string][]string{}
-	if !n.Level.valid() || n.Level == Minimal {
+	if !n.Level.Valid() || n.Level == Minimal {
 		wrong["group_access"] = []string{"is not included in the list"}
 	}
 	if n.ExpiresAt != "" && n.ExpiresAt <= s.today() {

@@ -234,6 +234,9 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 	if _, err := time.Parse(time.DateOnly, row.ExpiresAt); err != nil && row.ExpiresAt != "" {
 		return errs.Invalid("expires_at is not a day")
 	}
+	if !project.Level(row.AccessLevel).Valid() {
+		return errs.InvalidField("access_level", "is not included in the list")
+	}
 	why := ""
 	switch {
 	case !ok:
