@@ -68,5 +68,11 @@ func TestCrossProjectDotenvLeak(t *testing.T) {
 		use("developer, reporter", token, false)
 		build("none")
 		use("none, reporter", token, false)
+		put(fmt.Sprintf("DELETE %s/allowlist/%d", scope, b.project), "", 204)
+		put(fmt.Sprintf("PUT /projects/%d", lib), `{"visibility":"public"}`, 200)
+		build("developer")
+		use("public, not in the list, developer, owner", b.owner, false)
+		build("all")
+		use("public, not in the list, all, owner", b.owner, true)
 	})
 }

@@ -333,9 +333,9 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.JobOpens(ctx, by, project.RefTo(j.ProjectID))
+	as, p, err := s.JobOpens(ctx, by, project.RefTo(j.ProjectID))
 	if err == nil {
-		err = s.jobReads(by, p, j)
+		err = s.jobReads(as, p, j)
 	}
 	if errs.IsRefusal(err) {
 		return nil, errs.Forbidden("").Because(err)
@@ -346,10 +346,11 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	return s.openArchive(ctx, j)
 }
 
-// jobReads checks that the token of a job reads the artifacts of another job, in a
-// project that it opens. The jobs of one project share what they make.
+// jobReads checks that the token of a job reads the artifacts of another job,
+// with the actor and the project of JobOpens. The jobs of one project share what
+// they make.
 func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
-	if p.ID == by.Job.ProjectID {
+	if by.Job != nil && p.ID == by.Job.ProjectID {
 		return nil
 	}
 	if err := p.View(by, project.BuildsPart); err != nil {
@@ -379,23 +380,24 @@ func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref
 }
 
 func (s *Service) artifactJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
-	if _, err := s.JobOpens(ctx, by, ref); err != nil {
-		return nil, err
-	}
-	p, j, err := s.seenJob(ctx, by, ref, jobID)
+	as, _, err := s.JobOpens(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
-	return j, s.readArtifacts(by, p, j)
+	p, j, err := s.seenJob(ctx, as, ref, jobID)
+	if err != nil {
+		return nil, jobRefusal(by, err)
+	}
+	return j, jobRefusal(by, s.readArtifacts(as, p, j))
 }
 
 func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*Job, error) {
-	p, err := s.JobOpens(ctx, by, ref)
+	as, p, err := s.JobOpens(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.View(by, project.BuildsPart); err != nil {
-		return nil, err
+	if err := p.View(as, project.BuildsPart); err != nil {
+		return nil, jobRefusal(by, err)
 	}
 	at, tag, err := s.refName(ctx, p.ID, at)
 	if err != nil {
@@ -405,7 +407,7 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	if err != nil {
 		return nil, notFound(err, "")
 	}
-	return j, s.readArtifacts(by, p, j)
+	return j, jobRefusal(by, s.readArtifacts(as, p, j))
 }
 
 // readArtifacts asks what the CI file says of who may have the artifacts.

@@ -127,7 +127,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	// The job gets what its own token could download, and no more: the runner
 	// fetches the archive with it, and the variables are read here.
 	by.Job = &actor.Job{ID: j.ID, ProjectID: j.ProjectID}
-	other, err := s.JobOpens(ctx, by, in)
+	as, other, err := s.JobOpens(ctx, by, in)
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}
@@ -135,7 +135,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if found == nil || err != nil {
 		return nil, err
 	}
-	if err := s.jobReads(by, other, found); err != nil {
+	if err := s.jobReads(as, other, found); err != nil {
 		return nil, nil
 	}
 	return found, nil

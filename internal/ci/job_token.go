@@ -83,25 +83,36 @@ func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*J
 	return findAnyJob(ctx, s.DB, jobID)
 }
 
-// JobOpens says whether the token of a job opens a project: its own, those
-// that let it in, and what everybody sees. NotFound otherwise. What its user
-// may not do there it may not do either; that is asked apart.
-func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+// JobOpens gives a project and the actor whose rights count there. For the token
+// of a job that is its user in the job's own project and in those that accept
+// the token. In any other project the token has the rights of an anonymous
+// visitor: it reads what is public and changes nothing; NotFound unless the
+// project is public. Callers continue with the actor returned, never with the
+// one they passed. Other credentials keep their own rights.
+func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, *project.Project, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil || by.Job == nil || p.ID == by.Job.ProjectID {
-		return p, err
-	}
-	if p.Visibility == project.Public && p.Repository == project.Enabled {
-		return p, nil
+		return by, p, err
 	}
 	open, err := s.letsIn(ctx, by.Job.ProjectID, p.ID)
 	if err != nil {
-		return nil, fmt.Errorf("scope of job token: %w", err)
+		return actor.Actor{}, nil, fmt.Errorf("scope of job token: %w", err)
 	}
-	if !open {
-		return nil, errs.NotFound("Project")
+	if open {
+		return by, p, nil
 	}
-	return p, nil
+	visitor := actor.Actor{IP: by.IP}
+	p, err = s.Projects.Require(ctx, visitor, ref, project.NoAccess)
+	return visitor, p, err
+}
+
+// jobRefusal explains to a job why it lacks rights that its user may have: as an
+// anonymous visitor it would be asked to sign in.
+func jobRefusal(by actor.Actor, err error) error {
+	if by.Job != nil && errs.Is(err, errs.KindUnauthorized) {
+		return errs.Forbidden("The project of this job is not in the job token allowlist of the project").Because(err)
+	}
+	return err
 }
 
 // letsIn tells whether a project lets in the job tokens of another one.

@@ -196,18 +196,21 @@ func (s *Service) triggerByJob(ctx context.Context, in project.Ref, token, ip st
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := s.JobOpens(ctx, by, in); err != nil {
+	as, proj, err := s.JobOpens(ctx, by, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if as.Anonymous() { // a public project that does not accept the token
+		return nil, nil, errs.NotFound("Project")
+	}
+	if err := proj.Change(as, project.BuildsPart, project.Developer); err != nil {
 		return nil, nil, err
 	}
 	j, err := findAnyJob(ctx, s.DB, by.Job.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := s.propose(ctx, by, proj, n, FromPipeline)
+	m, err := s.propose(ctx, as, proj, n, FromPipeline)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,8 +38,9 @@ type Jobs interface {
 	// JobActor gives the actor of a job's token: Unauthorized when there is
 	// none, or its job does not run.
 	JobActor(ctx context.Context, token, ip string) (actor.Actor, error)
-	// JobOpens says whether a job's token opens a project: NotFound otherwise.
-	JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error)
+	// JobOpens gives a project and the actor whose rights a job's token has
+	// there: NotFound when the token does not open it.
+	JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, *project.Project, error)
 }
 
 // Git serves repositories.
@@ -261,19 +262,22 @@ func (x *exchange) open() (conversation, error) {
 	if path := string(x.project); len(path) > maxPath || !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
 		return conversation{}, errNoProject
 	}
-	if x.by.Job != nil {
-		if _, err := x.Jobs.JobOpens(x.r.Context(), x.by, x.project); err != nil {
+	by := x.by
+	if by.Job != nil {
+		as, _, err := x.Jobs.JobOpens(x.r.Context(), by, x.project)
+		if err != nil {
 			return conversation{}, err
 		}
+		by = as
 	}
 	if x.service == receivePack {
-		p, err := x.Repos.Push(x.r.Context(), x.by, x.project)
+		p, err := x.Repos.Push(x.r.Context(), by, x.project)
 		if err != nil {
 			return conversation{}, err
 		}
 		return conversation{p.Advertise, p.ReceivePack}, nil
 	}
-	f, err := x.Repos.Fetch(x.r.Context(), x.by, x.project)
+	f, err := x.Repos.Fetch(x.r.Context(), by, x.project)
 	if err != nil {
 		return conversation{}, err
 	}
