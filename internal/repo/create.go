@@ -19,6 +19,9 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 		if err := git.CheckRef(git.Heads + n.Branch); err != nil {
 			return nil, errs.InvalidField("default_branch", "is not a valid name of a branch").Because(err)
 		}
+		if ambiguous(n.Branch) {
+			return nil, errs.InvalidField("default_branch", "is not a valid name of a branch")
+		}
 	}
 	p, err := s.Projects.Create(ctx, by, n)
 	if err != nil || !readme {

@@ -66,11 +66,17 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 	branch, isBranch := strings.CutPrefix(c.Ref, git.Heads)
 	tag, isTag := strings.CutPrefix(c.Ref, git.Tags)
 	made, gone := c.Old == git.ZeroOID, c.New == git.ZeroOID
+	name := branch
+	if isTag {
+		name = tag
+	}
 	switch {
 	case !isBranch && !isTag:
 		return "Only branches and tags can be pushed."
 	case isBranch && gone && p.DefaultBranch != "" && branch == p.DefaultBranch:
 		return "The default branch of a project cannot be deleted."
+	case made && ambiguous(name):
+		return fmt.Sprintf("You cannot use the name '%s': git reads it as another ref.", name)
 	case isBranch && made && likeAnID.MatchString(branch):
 		return "You cannot create a branch with a 40-character hexadecimal branch name."
 	case isTag && made && tag == p.DefaultBranch:
@@ -79,6 +85,12 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 		return "You cannot create a tag with a SHA-1 or SHA-256 tag name."
 	}
 	return ""
+}
+
+// ambiguous reports whether git takes the short name of a branch or tag for
+// HEAD or for the full name of a ref.
+func ambiguous(name string) bool {
+	return name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/")
 }
 
 // refuse asks the protected refs.
