@@ -116,3 +116,38 @@ child:
 		}
 	})
 }
+
+// TestPipelineVariableRoleLowered: only Owners and administrators change
+// ci_pipeline_variables_minimum_override_role to or from a value that excludes
+// Maintainers.
+func TestPipelineVariableRoleLowered(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "test: {script: [x]}")
+		maintainer, token := s.User(t, "maintainer")
+		member(t, s, b.owner, b.project, maintainer, 40)
+		developer, low := s.User(t, "developer")
+		member(t, s, b.owner, b.project, developer, 30)
+		values := []string{"developer", "maintainer", "owner", "no_one_allowed"}
+		for i, from := range values {
+			for k, to := range values {
+				set := func(who, as, value string, status int) {
+					t.Helper()
+					s.Check(t, apptest.Call{Name: fmt.Sprintf("%s: %s to %s", who, from, to), Do: "PUT " + b.at(""), As: as, Status: status,
+						JSON: fmt.Sprintf(`{"ci_pipeline_variables_minimum_override_role":%q}`, value)})
+				}
+				set("owner, before", b.owner, from, 200)
+				set("developer", low, to, 403)
+				status := 403
+				if from == to || i < 2 && k < 2 {
+					status = 200
+				}
+				set("maintainer", token, to, status)
+				set("owner", b.owner, to, 200)
+				set("owner, back", b.owner, from, 200)
+				set("administrator", root, to, 200)
+				s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: token, JSON: `{"build_timeout":1200}`, Status: 200})
+			}
+		}
+	})
+}

@@ -96,6 +96,14 @@ func defaultSettings() Settings {
 	}
 }
 
+// overrideRoleForOwners reports whether the change to the next settings moves the
+// role that overrides variables of pipelines to or from a value above Maintainer.
+func (s *Settings) overrideRoleForOwners(next *Settings) bool {
+	was, is := s.CIPipelineVariablesMinimumOverrideRole, next.CIPipelineVariablesMinimumOverrideRole
+	above := []string{"owner", "no_one_allowed"}
+	return was != is && (slices.Contains(above, was) || slices.Contains(above, is))
+}
+
 // check says what of the settings can not be.
 func (s *Settings) check(wrong map[string][]string) {
 	for name, c := range map[string]struct {

@@ -24,7 +24,8 @@ type Change struct {
 }
 
 // Update changes a project: Maintainers may, but its name, path and
-// visibility are for Owners. A project that had another path is still found
+// visibility are for Owners, and so is the role that overrides variables of
+// pipelines where Maintainers do not have it or would lose it. A project that had another path is still found
 // by that one. Forks of a project that becomes less visible become so as well.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change) (*Project, error) {
 	found, err := s.Require(ctx, by, ref, Maintainer)
@@ -60,6 +61,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 		set(&p.Visibility, c.Visibility)
 		if err := s.apply(by, p, c.Fields); err != nil {
 			return err
+		}
+		if enough(by, found.Access.Level(), Owner) != nil && was.Settings.overrideRoleForOwners(&p.Settings) {
+			return errs.Forbidden("Only Owners can change ci_pipeline_variables_minimum_override_role to or from owner or no_one_allowed")
 		}
 		if c.Narrow && p.MergeRequests.width() > p.Repository.width() {
 			p.MergeRequests = p.Repository
