@@ -34,6 +34,11 @@ type Fields struct {
 	Labels    plan.Labelling
 	Milestone *int64 // 0 takes it away
 	Locked    *bool
+
+	// mentioned are the names that a new description mentions and the old one
+	// did not. They are found before the transaction, since that may take half
+	// a second of processor time.
+	mentioned []string
 }
 
 // unplanned takes away what only those may say who plan.

@@ -50,19 +50,18 @@ func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *M
 	return told, nil
 }
 
-// notifyTexts tells those who are new in the description, and those who follow
-// labels that came.
-func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, was, m *MergeRequest, added []*plan.Label) error {
+// notifyTexts notifies those whom a new description mentions, and those who
+// follow labels that were added.
+func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, added []*plan.Label, mentioned []string) error {
 	if len(added) > 0 {
 		if err := s.notify(ctx, tx, by.ID, m, notify.Relabel, notify.Details{After: plan.LabelIDs(added)}); err != nil {
 			return err
 		}
 	}
-	fresh, err := plan.NewMentions(ctx, was.Description, m.Description)
-	if err != nil || len(fresh) == 0 {
-		return err
+	if len(mentioned) == 0 {
+		return nil
 	}
-	return s.notify(ctx, tx, by.ID, m, notify.Mention, notify.Details{Mentioned: fresh})
+	return s.notify(ctx, tx, by.ID, m, notify.Mention, notify.Details{Mentioned: mentioned})
 }
 
 // letters is the notify.Source of merge requests.

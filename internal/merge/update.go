@@ -47,6 +47,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if named, err = s.namedAgain(ctx, in, &next); err != nil {
 			return nil, err
 		}
+		if f.mentioned, err = plan.NewMentions(ctx, m.Description, next.Description); err != nil {
+			return nil, err
+		}
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if named != nil {
@@ -182,7 +185,7 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	}
 	labels := plan.LabelChange(added, removed)
 	tell(labels != "", "%s", labels)
-	if err := s.notifyTexts(ctx, tx, by, was, m, added); err != nil {
+	if err := s.notifyTexts(ctx, tx, by, m, added, f.mentioned); err != nil {
 		return nil, err
 	}
 	people, err := s.reappoint(ctx, tx, by, m, f)

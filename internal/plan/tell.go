@@ -25,13 +25,12 @@ func (s *Service) tell(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue,
 	})
 }
 
-// tellMentions tells those who are new in the description of an issue.
-func (s *Service) tellMentions(ctx context.Context, tx *db.Tx, by actor.Actor, was, i *Issue) error {
-	fresh, err := NewMentions(ctx, was.Description, i.Description)
-	if err != nil || len(fresh) == 0 {
-		return err
+// tellMentions notifies those whom a new description of an issue mentions.
+func (s *Service) tellMentions(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
-	return s.tell(ctx, tx, by, i, notify.Mention, notify.Details{Mentioned: fresh})
+	return s.tell(ctx, tx, by, i, notify.Mention, notify.Details{Mentioned: names})
 }
 
 // NewMentions gives the names that a text mentions and that stood not in what

@@ -50,7 +50,7 @@ func TestIssuePages(t *testing.T) {
 		// Tasks: of two who tick at once both are heard; a stale page is told.
 		b.submit(at+"/1", at+"/1/tasks", "task", "0 true").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/tasks", "task", "0 true").leads(at + "/1")
-		b.get(at+"/1").want(200, "Somebody has changed the tasks", "2 of 2 tasks done")
+		b.get(at+"/1").want(200, "The task list has been changed", "2 of 2 tasks done")
 		b.submit(at+"/1", at+"/1/tasks", "task", "9 true").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/tasks", "task", "x").want(422)
 
