@@ -232,6 +232,9 @@ func (a *API) sudo(c *call) error {
 	if !c.actor.Has("sudo") {
 		return scopeError{"sudo"}
 	}
+	if !clean(target) {
+		return &paramError{[]string{"sudo is invalid"}}
+	}
 	by, err := a.Users.Become(c, c.actor, user.Ref(target))
 	if err != nil {
 		return err

@@ -426,3 +426,16 @@ func TestLongList(t *testing.T) {
 		s.Check(t, apptest.Call{Name: "its last page", Do: path + "&page=101", As: root, Status: 200, Want: `[{"event_type":"test"}]`, WantHeader: map[string]string{"X-Total": "-", "X-Next-Page": "", "X-Prev-Page": "100"}})
 	})
 }
+
+// TestSudoIsText names a user in bytes that no database holds as text.
+func TestSudoIsText(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		want := `{"error":"sudo is invalid"}`
+		s.Table(t, []apptest.Call{
+			{Name: "NUL", Do: "GET /user?sudo=a%00b", As: root, Status: 400, Want: want},
+			{Name: "no UTF-8", Do: "GET /user?sudo=%FF", As: root, Status: 400, Want: want},
+			{Name: "no UTF-8 in the header", Do: "GET /user", As: root, Header: map[string]string{"Sudo": "a\xff"}, Status: 400, Want: want},
+		})
+	})
+}
