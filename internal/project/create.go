@@ -53,7 +53,7 @@ type Fields struct {
 
 // Create makes a project in a group, whose rules say who may, or in one's own
 // namespace up to one's limit. NotFound when the namespace is not seen,
-// Forbidden when it is; Invalid when the path is taken.
+// Forbidden when it is, and in the namespace of an external user; Invalid when the path is taken.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Project, error) {
 	if err := s.forUser(ctx, by, &n); err != nil {
 		return nil, err
@@ -230,17 +230,22 @@ func (n *Namespace) mayHoldProjectOf(by actor.Actor, have Level) error {
 	return enough(by, have, need)
 }
 
-// underLimit refuses one project too many in a user's namespace.
+// underLimit refuses one project too many in a user's namespace, and any in
+// that of an external user.
 func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) error {
 	if place.UserID == nil {
 		return nil
 	}
 	var limit, have int64
+	var external bool
 	err := q.QueryRowContext(ctx, `
-		SELECT u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)
-		FROM users u WHERE u.id = ?`, place.ID, *place.UserID).Scan(&limit, &have)
+		SELECT u.external, u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)
+		FROM users u WHERE u.id = ?`, place.ID, *place.UserID).Scan(&external, &limit, &have)
 	if err != nil {
 		return notFound(err, "User")
+	}
+	if external {
+		return errs.Forbidden("External users cannot have projects in their personal namespace.")
 	}
 	if have < limit {
 		return nil

@@ -106,7 +106,7 @@ func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *
 	if err != nil {
 		return err
 	}
-	if !u.CanCreateGroup || by.External {
+	if !u.MayCreateGroups() {
 		return errs.Forbidden("")
 	}
 	return nil

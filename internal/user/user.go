@@ -118,6 +118,18 @@ type Preferences struct {
 // Bot reports whether the account belongs to a program.
 func (u *User) Bot() bool { return u.Kind != Human && u.Kind != Ghost }
 
+// PersonalProjects is how many projects the user may have in their own
+// namespace: none when they are external.
+func (u *User) PersonalProjects() int64 {
+	if u.External {
+		return 0
+	}
+	return u.ProjectsLimit
+}
+
+// MayCreateGroups reports whether the user may create groups at the top.
+func (u *User) MayCreateGroups() bool { return u.CanCreateGroup && !u.External }
+
 // Internal reports whether the installation itself made the account.
 func (u *User) Internal() bool {
 	return u.Kind == Ghost || u.Kind == AlertBot || u.Kind == SupportBot

@@ -41,7 +41,7 @@ func (w *Web) showNewProject(v *visit, f form) error {
 	}
 	p := newProjectPage{Form: f}
 	for _, n := range places.Items { // administrators see those of other users as well
-		if n.Kind == project.GroupNamespace || n.ID == v.session.User.NamespaceID {
+		if n.Kind == project.GroupNamespace || n.ID == v.session.User.NamespaceID && v.session.User.PersonalProjects() > 0 {
 			p.Places = append(p.Places, n)
 		}
 	}
