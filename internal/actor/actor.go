@@ -20,6 +20,7 @@ type Actor struct {
 	Admin       bool
 	Auditor     bool
 	External    bool
+	Bot         bool // the account belongs to a program
 
 	// Scopes are what the credential allows; nil means all, as for a session.
 	Scopes []string
@@ -106,6 +107,19 @@ func (a Actor) RequireUser() error {
 	return nil
 }
 
+// RequireHuman refuses callers who have not signed in, and bots: Unauthorized,
+// or Forbidden with what bots cannot do. A credential that a bot could give
+// itself would outlive the access token that the bot was made for.
+func (a Actor) RequireHuman(what string) error {
+	if err := a.RequireUser(); err != nil {
+		return err
+	}
+	if a.Bot {
+		return errs.Forbidden("Bot users cannot %s.", what)
+	}
+	return nil
+}
+
 // RequireSession refuses everybody but a person in his own browser: by no token
 // can another one be made, nor by one who acts for somebody else. Unauthorized
 // or Forbidden.
@@ -113,7 +127,7 @@ func (a Actor) RequireSession() error {
 	if err := a.RequireUser(); err != nil {
 		return err
 	}
-	if a.Scopes != nil || a.TokenID != 0 || a.LentID != 0 || a.Job != nil || a.Behind != nil {
+	if a.Bot || a.Scopes != nil || a.TokenID != 0 || a.LentID != 0 || a.Job != nil || a.Behind != nil {
 		return errs.Forbidden("Only somebody who has signed in may do that.")
 	}
 	return nil

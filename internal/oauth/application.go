@@ -52,9 +52,10 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewApplication) 
 	return s.create(ctx, by, nil, n)
 }
 
-// CreateOwn makes an application of the actor himself. It is never trusted.
+// CreateOwn makes an application of the actor. It is never trusted. Forbidden
+// for bots.
 func (s *Service) CreateOwn(ctx context.Context, by actor.Actor, n NewApplication) (*Application, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("create applications"); err != nil {
 		return nil, err
 	}
 	n.Trusted = false

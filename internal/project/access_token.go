@@ -108,7 +108,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place P
 	if err != nil {
 		return nil, err
 	}
-	if err := s.requirePerson(ctx, by); err != nil {
+	if err := by.RequireHuman("create access tokens"); err != nil {
 		return nil, err
 	}
 	if !n.Level.Valid() || n.Level == Minimal {
@@ -142,19 +142,6 @@ func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place P
 	return &AccessToken{Token: *t, Level: n.Level}, nil
 }
 
-// requirePerson keeps bots from making tokens: one that is taken back would
-// live on in those that it had made.
-func (s *Service) requirePerson(ctx context.Context, by actor.Actor) error {
-	bot, err := s.Users.IsBot(ctx, s.DB, by.ID)
-	if err != nil {
-		return err
-	}
-	if bot {
-		return errs.Forbidden("An access token of a group or project can't make others.")
-	}
-	return nil
-}
-
 // newBot is the account of a bot, with a name that nobody else has.
 func (s *Service) newBot(in source, level Level) user.NewBot {
 	_, id := in.column()
@@ -170,8 +157,8 @@ func (s *Service) newBot(in source, level Level) user.NewBot {
 	return user.NewBot{Of: in.bots(), Username: username, Email: username + "@noreply." + host, Level: int64(level)}
 }
 
-// RevokeAccessToken ends an access token, and the membership of its bot; the
-// account of the bot goes some weeks later. Maintainers of a project and
+// RevokeAccessToken ends an access token, and its bot with the membership and
+// all other credentials; the account of the bot is deleted some weeks later. Maintainers of a project and
 // Owners of a group only; NotFound when it has no such token. That it had
 // ended before is no error.
 func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, unmodifiedSince *time.Time) error {
@@ -212,10 +199,8 @@ func (s *Service) RotateAccessToken(ctx context.Context, by actor.Actor, place P
 	if err != nil {
 		return nil, err
 	}
-	if err := s.requirePerson(ctx, by); errs.Is(err, errs.KindForbidden) {
+	if err := by.RequireHuman("rotate access tokens by id"); err != nil {
 		return nil, errs.Unauthorized("").Because(err)
-	} else if err != nil {
-		return nil, err
 	}
 	t, err := s.findAccessToken(ctx, in, id)
 	if err != nil {
@@ -240,7 +225,7 @@ func (s *Service) RotateSelfAccessToken(ctx context.Context, by actor.Actor, pla
 	}
 	t, err := s.findAccessToken(ctx, in, by.TokenID)
 	if errs.Is(err, errs.KindNotFound) {
-		if s.requirePerson(ctx, by) == nil {
+		if !by.Bot {
 			return nil, errs.NotAllowed("405 Method Not Allowed")
 		}
 		return nil, errs.Unauthorized("").Because(err)
@@ -263,7 +248,7 @@ func (s *Service) rotate(ctx context.Context, by actor.Actor, in source, old *Ac
 			return err
 		}
 		return s.recordToken(ctx, tx, by, in, t, "rotated", audit.Details{Change: "access_token", From: fmt.Sprint(old.ID), To: fmt.Sprint(t.ID)})
-	})
+	}, func(tx *db.Tx) error { return s.retire(ctx, tx, old.UserID) })
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +259,8 @@ func (s *Service) recordToken(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return s.record(ctx, tx, by, in.kind("access_token_"+what), in.entity(), audit.Target{Type: "PersonalAccessToken", ID: t.ID, Details: t.Name}, d)
 }
 
-// retire ends the membership of a bot, unless another of its tokens works.
+// retire ends a bot and its memberships, unless another of its access tokens of
+// the group or project works.
 func (s *Service) retire(ctx context.Context, tx *db.Tx, userID int64) error {
 	retired, err := s.Users.RetireBot(ctx, tx, userID)
 	if err != nil || !retired {

@@ -170,7 +170,7 @@ func (s *Service) As(ctx context.Context, userID int64) (actor.Actor, error) {
 func (s *Service) toActor(u *User, ip string) actor.Actor {
 	return actor.Actor{
 		ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email, CommitEmail: u.CommitAddress(s.Host),
-		Admin: u.Admin, Auditor: u.Auditor, External: u.External, IP: ip,
+		Admin: u.Admin, Auditor: u.Auditor, External: u.External, Bot: u.Bot(), IP: ip,
 	}
 }
 
@@ -318,12 +318,12 @@ func (c *actorCache) clear() {
 }
 
 // accountColumns are what is read of an account with a credential of it.
-const accountColumns = `u.id, u.username, u.name, u.email, u.commit_email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')`
+const accountColumns = `u.id, u.kind, u.username, u.name, u.email, u.commit_email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')`
 
 // account reads accountColumns by scan into the actor of a credential.
 func (s *Service) account(c *credential, scan func(into ...any) error) error {
 	var u User
-	if err := scan(&u.ID, &u.Username, &u.Name, &u.Email, &u.CommitEmail, &u.Admin, &u.Auditor, &u.External, &c.state, &c.active); err != nil {
+	if err := scan(&u.ID, &u.Kind, &u.Username, &u.Name, &u.Email, &u.CommitEmail, &u.Admin, &u.Auditor, &u.External, &c.state, &c.active); err != nil {
 		return err
 	}
 	c.actor = s.toActor(&u, "")

@@ -90,11 +90,6 @@ func (s *Service) AddBot(ctx context.Context, tx *db.Tx, by actor.Actor, n NewBo
 	return u, insertToken(ctx, tx, t, secret.Digest(t.Secret), 0)
 }
 
-// IsBot reports whether an account is that of a bot.
-func (s *Service) IsBot(ctx context.Context, q db.Q, userID int64) (bool, error) {
-	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM bots WHERE user_id = ?`, userID))
-}
-
 // BotTokens lists the tokens of the bots of a group or project, also those
 // that have ended as long as their bots are kept.
 func (s *Service) BotTokens(ctx context.Context, of BotOf, f TokenFilter, p db.Paging) (db.Page[BotToken], error) {
@@ -144,16 +139,20 @@ func (s *Service) RevokeBotToken(ctx context.Context, tx *db.Tx, t *Token) (chan
 
 // RotateBotToken ends a token of a bot and gives the one that takes its place;
 // record runs in the transaction. A token that had ended before is Invalid,
-// and takes along what came out of it: see RotateToken.
-func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt string, record func(*db.Tx, *Token) error) (*Token, error) {
+// and what came out of it ends as well: see RotateToken. Then ended runs in the
+// transaction instead.
+func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt string, record func(*db.Tx, *Token) error, ended func(*db.Tx) error) (*Token, error) {
 	t, err := s.successor(ctx, old, expiresAt)
 	if err != nil {
 		return nil, err
 	}
 	reused := false
 	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		if reused, err = s.replaceToken(ctx, tx, old, t); err != nil || reused {
+		if reused, err = s.replaceToken(ctx, tx, old, t); err != nil {
 			return err
+		}
+		if reused {
+			return ended(tx)
 		}
 		return record(tx, t)
 	})
@@ -166,29 +165,52 @@ func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt stri
 	return t, nil
 }
 
-// IdleBots gives some of the bots none of whose tokens works any more and that
-// have not been retired yet.
+// IdleBots gives some of the bots none of whose access tokens of the group or
+// project works any more and that have not been retired yet.
 func (s *Service) IdleBots(ctx context.Context, q db.Q, limit int) ([]int64, error) {
 	return db.All(ctx, q, scanID, `
 		SELECT user_id FROM bots WHERE retired_at IS NULL AND NOT EXISTS (`+workingToken+`) ORDER BY user_id LIMIT ?`, s.today(), limit)
 }
 
-// workingToken finds a token of a row of bots that works on a day.
-const workingToken = `SELECT 1 FROM access_tokens t WHERE t.user_id = bots.user_id AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)`
+// workingToken finds an access token of the group or project, of a row of bots,
+// that works on a day. Other tokens of the bot do not count: those who manage
+// the group or project cannot see or revoke them.
+const workingToken = `SELECT 1 FROM access_tokens t WHERE t.user_id = bots.user_id AND t.kind = 'bot' AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)`
 
 func scanID(s db.Scanner) (id int64, err error) { return id, s.Scan(&id) }
 
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
-// RetireBot notes that a bot does not work any more, unless one of its tokens
-// still does: then retired is false. Its account goes some weeks later.
+// RetireBot ends a bot, unless one of its access tokens of the group or project
+// still works: then retired is false. Its account is blocked, its other tokens
+// and its keys end with it. The account is deleted some weeks later.
 func (s *Service) RetireBot(ctx context.Context, tx *db.Tx, userID int64) (retired bool, err error) {
 	err = db.ExecOne(ctx, tx, `
 		UPDATE bots SET retired_at = ? WHERE user_id = ? AND retired_at IS NULL AND NOT EXISTS (`+workingToken+`)`, s.Now(), userID, s.today())
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	if err := s.blockBot(ctx, tx, userID); err != nil {
+		return false, fmt.Errorf("retire bot %d: %w", userID, err)
+	}
+	return true, nil
+}
+
+func (s *Service) blockBot(ctx context.Context, tx *db.Tx, userID int64) error {
+	now := s.Now()
+	if err := revokeNonBotTokens(ctx, tx, userID, now); err != nil {
+		return err
+	}
+	if err := deleteKeys(ctx, tx, userID); err != nil {
+		return err
+	}
+	if err := blockUser(ctx, tx, userID, now); err != nil {
+		return err
+	}
+	return s.dropActor(ctx, tx, userID)
 }
 
 // botDays is how long the account of a retired bot is kept, so that people

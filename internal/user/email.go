@@ -54,9 +54,9 @@ func (s *Service) OwnEmail(ctx context.Context, by actor.Actor, id int64) (*Emai
 
 // AddOwnEmail adds a secondary address to the actor's own account. It counts
 // once ConfirmEmail has seen its token. Invalid when it is no address or is
-// taken.
+// taken, Forbidden for bots.
 func (s *Service) AddOwnEmail(ctx context.Context, by actor.Actor, address string) (*Email, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("add email addresses"); err != nil {
 		return nil, err
 	}
 	return s.addEmail(ctx, by, by.ID, NewEmail{Address: address})

@@ -149,9 +149,9 @@ func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerpr
 }
 
 // AddOwnKey adds a key to the actor's own account. Invalid when the key can
-// not be used or anybody has it already.
+// not be used or anybody has it already, Forbidden for bots.
 func (s *Service) AddOwnKey(ctx context.Context, by actor.Actor, n NewKey) (*Key, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("add SSH keys"); err != nil {
 		return nil, err
 	}
 	return s.addKey(ctx, by, by.ID, n)
@@ -194,6 +194,9 @@ func (s *Service) addKey(ctx context.Context, by actor.Actor, userID int64, n Ne
 		u, err := findUser(ctx, tx, userID)
 		if err != nil {
 			return err
+		}
+		if u.Bot() {
+			return errs.Forbidden("Bot users cannot have SSH keys.")
 		}
 		if err := requireNoDeployKey(ctx, tx, k.SHA256); err != nil {
 			return err

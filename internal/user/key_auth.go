@@ -12,7 +12,7 @@ import (
 )
 
 // AuthenticateKey gives the actor whose SSH key has this fingerprint, "SHA256:"
-// and base64. Unauthorized when nobody has such a key, it has expired or is
+// and base64. Unauthorized when no person has such a key, it has expired or is
 // for signing only; Forbidden when the account may not be used.
 func (s *Service) AuthenticateKey(ctx context.Context, fingerprint, ip string) (actor.Actor, error) {
 	now := s.Now()
@@ -57,7 +57,7 @@ func findKeyCredential(ctx context.Context, q db.Q, fingerprint string) (*keyCre
 	err := q.QueryRowContext(ctx, `
 		SELECT k.id, k.usage_type, k.expires_at, k.last_used_at,
 			u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
-		FROM ssh_keys k JOIN users u ON u.id = k.user_id WHERE k.sha256 = ? AND u.deleted_at IS NULL`, fingerprint).
+		FROM ssh_keys k JOIN users u ON u.id = k.user_id WHERE k.sha256 = ? AND u.kind = ? AND u.deleted_at IS NULL`, fingerprint, string(Human)).
 		Scan(&c.id, &c.usage, db.NullTime(&c.expiresAt), db.NullTime(&c.lastUsedAt),
 			&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
 	return &c, err

@@ -25,7 +25,7 @@ type SelfChange struct {
 // UpdateSelf lets the actor change what he tells of himself. Invalid when a
 // value is refused.
 func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) (*User, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("change their profile"); err != nil {
 		return nil, err
 	}
 	wrong := map[string][]string{}
@@ -54,7 +54,7 @@ func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) 
 // letters go to. NotFound when he has no such address, Invalid when it is not
 // confirmed.
 func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int64) (*User, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("change their email address"); err != nil {
 		return nil, err
 	}
 	return s.change(ctx, by.ID, func(tx *db.Tx, u *User) error {
@@ -76,7 +76,7 @@ func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int
 // present one is wrong, which counts like a failed sign-in, or the new one is
 // refused.
 func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, password string, keepSession int64) error {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("change their password"); err != nil {
 		return err
 	}
 	settings, err := s.Settings.Current(ctx)

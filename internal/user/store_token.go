@@ -124,3 +124,22 @@ func (s TokenSort) columns() []db.Order {
 	}
 	return []db.Order{id}
 }
+
+// revokeNonBotTokens ends the tokens of a bot that its group or project did not
+// make. Those that it made have ended and keep their state, such as expired.
+func revokeNonBotTokens(ctx context.Context, q db.Q, userID int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE access_tokens SET revoked_at = ? WHERE user_id = ? AND kind <> ? AND revoked_at IS NULL`, now, userID, string(OfBot))
+	return err
+}
+
+// deleteKeys removes all SSH keys of a user.
+func deleteKeys(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM ssh_keys WHERE user_id = ?`, userID)
+	return err
+}
+
+// blockUser blocks an active account.
+func blockUser(ctx context.Context, q db.Q, userID int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE users SET state = ?, updated_at = ? WHERE id = ? AND state = ?`, string(Blocked), now, userID, string(Active))
+	return err
+}

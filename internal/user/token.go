@@ -72,8 +72,9 @@ func (s *Service) CreateToken(ctx context.Context, by actor.Actor, userID int64,
 
 // CreateOwnToken makes a token for the actor himself, with the scope
 // k8s_proxy only; it ends with the day unless told otherwise.
+// Forbidden for bots.
 func (s *Service) CreateOwnToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("create personal access tokens"); err != nil {
 		return nil, err
 	}
 	for _, scope := range n.Scopes {

@@ -39,7 +39,7 @@ const (
 // under which the authenticator shows it. Invalid when two-factor
 // authentication is on.
 func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer string) (*Enrollment, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("use two-factor authentication"); err != nil {
 		return nil, err
 	}
 	var e *Enrollment
@@ -58,7 +58,7 @@ func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer str
 // codes, which are not shown again. Invalid when the code is wrong or there is
 // nothing to enable.
 func (s *Service) EnableTwoFactor(ctx context.Context, by actor.Actor, code string) ([]string, error) {
-	if err := by.RequireUser(); err != nil {
+	if err := by.RequireHuman("use two-factor authentication"); err != nil {
 		return nil, err
 	}
 	var codes []string
