@@ -20,7 +20,11 @@ type Limits struct {
 	// that has not signed in a quarter.
 	Commands  int // git processes that answer a request: 4 for each core, at least 8
 	Transfers int // git processes that move a pack or an archive: 64
-	Readers   int // long-lived processes that read objects, over all repositories: 32
+	// Pushes whose objects have more than 64 MiB together: 4 for each core, at
+	// least 8. One user can hold a quarter, at least 2. They wait four times as
+	// long as others.
+	LargePushes int
+	Readers     int // long-lived processes that read objects, over all repositories: 32
 
 	Wait     time.Duration // how long a call waits for a process to be allowed: 30 s
 	Read     time.Duration // the time of a process that reads: 60 s
@@ -41,19 +45,20 @@ type Limits struct {
 
 func (l Limits) filled() Limits {
 	return Limits{
-		Commands:  cmp.Or(l.Commands, max(8, 4*runtime.NumCPU())),
-		Transfers: cmp.Or(l.Transfers, 64),
-		Readers:   cmp.Or(l.Readers, 32),
-		Wait:      cmp.Or(l.Wait, 30*time.Second),
-		Read:      cmp.Or(l.Read, time.Minute),
-		Write:     cmp.Or(l.Write, 2*time.Minute),
-		Transfer:  cmp.Or(l.Transfer, 2*time.Hour),
-		Idle:      cmp.Or(l.Idle, time.Minute),
-		Memory:    cmp.Or(l.Memory, max(1<<30, machineMemory()/2)),
-		Cache:     cmp.Or(l.Cache, 64<<20),
-		CacheBlob: cmp.Or(l.CacheBlob, 256<<10),
-		Spool:     cmp.Or(l.Spool, 4<<30),
-		SpoolAge:  cmp.Or(l.SpoolAge, 10*time.Minute),
+		Commands:    cmp.Or(l.Commands, max(8, 4*runtime.NumCPU())),
+		Transfers:   cmp.Or(l.Transfers, 64),
+		LargePushes: cmp.Or(l.LargePushes, max(8, 4*runtime.NumCPU())),
+		Readers:     cmp.Or(l.Readers, 32),
+		Wait:        cmp.Or(l.Wait, 30*time.Second),
+		Read:        cmp.Or(l.Read, time.Minute),
+		Write:       cmp.Or(l.Write, 2*time.Minute),
+		Transfer:    cmp.Or(l.Transfer, 2*time.Hour),
+		Idle:        cmp.Or(l.Idle, time.Minute),
+		Memory:      cmp.Or(l.Memory, max(1<<30, machineMemory()/2)),
+		Cache:       cmp.Or(l.Cache, 64<<20),
+		CacheBlob:   cmp.Or(l.CacheBlob, 256<<10),
+		Spool:       cmp.Or(l.Spool, 4<<30),
+		SpoolAge:    cmp.Or(l.SpoolAge, 10*time.Minute),
 	}
 }
 
@@ -74,6 +79,7 @@ type Engine struct {
 	env       []string
 	commands  *limit.Share
 	transfers *limit.Share
+	large     *limit.Share  // pushes with a large pack; taken after a slot of the transfers
 	upkeep    chan struct{} // holds the one who does housekeeping
 	readers   *readerPool
 	cache     *cache
@@ -103,6 +109,7 @@ func New(d Deps) (*Engine, error) {
 		env:       environment(),
 		commands:  newShare("git commands", limits.Commands, limits.Wait),
 		transfers: newShare("git transfers", limits.Transfers, limits.Wait),
+		large:     newLargeShare(limits.LargePushes, 4*limits.Wait),
 		upkeep:    make(chan struct{}, 1),
 		cache:     newCache(limits.Cache),
 		spool:     spool,
@@ -118,6 +125,15 @@ func New(d Deps) (*Engine, error) {
 func newShare(name string, total int, wait time.Duration) *limit.Share {
 	return limit.NewShare(name, limit.ShareLimits{
 		Total: total, Reserve: total / 4, PerUser: max(1, total/2), PerAddress: max(1, total/4), Queue: 1024, Wait: wait,
+	})
+}
+
+// newLargeShare makes the slots of pushes with a large pack, of which each can
+// take as much memory as the limit of an object allows.
+func newLargeShare(total int, wait time.Duration) *limit.Share {
+	one := min(total, max(2, total/4))
+	return limit.NewShare("large pushes", limit.ShareLimits{
+		Total: total, Reserve: total / 4, PerUser: one, PerAddress: one, Queue: 1024, Wait: wait,
 	})
 }
 

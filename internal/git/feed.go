@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,8 @@ func newFilteredFeed(in io.Reader, pass func(io.Writer) error) (*feed, error) {
 			f.mu.Unlock()
 		}
 		pipe.Close()
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, errPack) || errors.Is(err, ErrTooLarge) {
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, errPack) || errors.Is(err, ErrTooLarge) ||
+			errors.Is(err, ErrBusy) || errors.Is(err, context.Canceled) {
 			_, _ = io.Copy(io.Discard, io.LimitReader(in, maxDrain)) // the client learns why from the answer
 		}
 	}()

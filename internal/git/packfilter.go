@@ -13,6 +13,8 @@ import (
 var (
 	// errObjectSize refuses a pack with an object that is over the limit.
 	errObjectSize = fmt.Errorf("object exceeds the maximum size: %w", ErrTooLarge)
+	// errPackTotal refuses a pack whose objects together are over the limit.
+	errPackTotal = fmt.Errorf("pack expands to too much data: %w", ErrTooLarge)
 	// errPack refuses what is not a pack.
 	errPack = errors.New("malformed pack")
 )
@@ -20,6 +22,24 @@ var (
 // maxPackObjects bounds the number that stands in the header of a pack: git
 // allocates memory for so many objects before it has seen one.
 const maxPackObjects = 50_000_000
+
+// The objects of a pack may have packBase bytes together (twice the limit of one
+// object if that is more), and packRatio bytes for each byte of the pack that
+// was received. An object counts with what it declares, a delta with the largest
+// of its base, its result and its own data.
+//
+// Deflate alone reaches 1030 bytes for one. Histories of source code have 50 to
+// 150; a file of a megabyte that a program changes by a line in each commit has
+// some thousands. What is over that can be pushed in parts, each of which has
+// packBase.
+const (
+	packBase  = 1 << 30
+	packRatio = 4096
+)
+
+// packLarge is the number of bytes that the objects of a pack have together when
+// the pack is large: few such packs are unpacked at a time.
+const packLarge = 64 << 20
 
 // The types of entries of a pack; see gitformat-pack(5).
 const (
@@ -40,18 +60,23 @@ type packFilter struct {
 	in        *bufio.Reader
 	out       io.Writer
 	maxObject int64
+	large     func() error // called once, before the pack becomes a large one
 
 	held    []byte // read and not passed on
 	checked bool   // what is read belongs to an entry whose sizes were checked
 	data    io.ReadCloser
 
+	received int64 // bytes of the pack so far
+	declared int64 // bytes of its objects so far
 	inflated int64 // bytes of data so far
 }
 
-// copyPack passes on one pack and stops behind it. It returns errObjectSize,
-// errPack, and the errors of both sides.
-func copyPack(out io.Writer, in *bufio.Reader, maxObject int64) error {
-	return (&packFilter{in: in, out: out, maxObject: maxObject}).run()
+// copyPack passes on one pack and stops behind it. It calls large, if that is
+// not nil, before it passes on the entry with which the pack is over packLarge.
+// It returns errObjectSize, errPackTotal, errPack, and the errors of large and
+// of both sides.
+func copyPack(out io.Writer, in *bufio.Reader, maxObject int64, large func() error) error {
+	return (&packFilter{in: in, out: out, maxObject: maxObject, large: large}).run()
 }
 
 func (f *packFilter) run() error {
@@ -94,12 +119,17 @@ func (f *packFilter) entry() error {
 	if err != nil {
 		return f.broken(err)
 	}
+	most := size
 	if kind == entryOfsDelta || kind == entryRefDelta {
-		n, err := f.delta(size)
+		n, largest, err := f.delta(size)
 		if err != nil {
 			return err
 		}
+		most = max(most, largest)
 		size -= n
+	}
+	if err := f.count(most); err != nil {
+		return err
 	}
 	f.checked = true
 	n, err := io.Copy(io.Discard, io.LimitReader(f.data, size+1))
@@ -113,6 +143,20 @@ func (f *packFilter) entry() error {
 	f.checked = false
 	if len(f.held) > passBytes/2 { // leave room for the next header
 		return f.flush()
+	}
+	return nil
+}
+
+// count adds the size of an object to those before it.
+func (f *packFilter) count(size int64) error {
+	f.declared += size
+	if f.declared > max(packBase, 2*f.maxObject)+packRatio*f.received {
+		return fmt.Errorf("%w: %d bytes or more from %d", errPackTotal, f.declared, f.received)
+	}
+	if f.declared > packLarge && f.large != nil {
+		large := f.large
+		f.large = nil
+		return large()
 	}
 	return nil
 }
@@ -159,21 +203,22 @@ func (f *packFilter) header() (kind byte, size int64, err error) {
 }
 
 // delta checks the two sizes that the data of a delta begin with: of its base
-// and of its result. It gives the number of bytes that it read.
-func (f *packFilter) delta(size int64) (read int64, err error) {
+// and of its result. It gives the number of bytes that it read, and the larger
+// size.
+func (f *packFilter) delta(size int64) (read, largest int64, err error) {
 	for range 2 {
 		var n int64
 		for shift := 0; ; shift += 7 {
 			var b [1]byte
 			if read == size {
-				return 0, fmt.Errorf("%w: a delta of %d bytes", errPack, size)
+				return 0, 0, fmt.Errorf("%w: a delta of %d bytes", errPack, size)
 			}
 			if _, err := io.ReadFull(f.data, b[:]); err != nil {
-				return 0, f.broken(err)
+				return 0, 0, f.broken(err)
 			}
 			read++
 			if shift > 56 {
-				return 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", errObjectSize)
+				return 0, 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", errObjectSize)
 			}
 			n |= int64(b[0]&0x7f) << shift
 			if b[0]&0x80 == 0 {
@@ -181,10 +226,11 @@ func (f *packFilter) delta(size int64) (read int64, err error) {
 			}
 		}
 		if n < 0 || n > f.maxObject {
-			return 0, fmt.Errorf("%w: a delta of %d bytes", errObjectSize, n)
+			return 0, 0, fmt.Errorf("%w: a delta of %d bytes", errObjectSize, n)
 		}
+		largest = max(largest, n)
 	}
-	return read, nil
+	return read, largest, nil
 }
 
 // broken is the error of an entry that could not be read.
@@ -214,6 +260,7 @@ func (f *packFilter) ReadByte() (byte, error) {
 	if err != nil {
 		return 0, err
 	}
+	f.received++
 	f.held = append(f.held, b)
 	return b, f.pass()
 }
@@ -221,6 +268,7 @@ func (f *packFilter) ReadByte() (byte, error) {
 // Read implements io.Reader.
 func (f *packFilter) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
+	f.received += int64(n)
 	f.held = append(f.held, p[:n]...)
 	if err != nil {
 		return n, err

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -90,7 +91,7 @@ func TestPackFilter(t *testing.T) {
 	} {
 		in := bufio.NewReader(bytes.NewReader(append(bytes.Clone(c.pack), "rest"...)))
 		var out bytes.Buffer
-		err := copyPack(&out, in, most)
+		err := copyPack(&out, in, most, nil)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -100,6 +101,60 @@ func TestPackFilter(t *testing.T) {
 		if rest, _ := io.ReadAll(in); c.want == nil && (string(rest) != "rest" || out.Len() != len(c.pack)) {
 			t.Errorf("%s: %d of %d bytes were passed on, %q is left", name, out.Len(), len(c.pack), rest)
 		}
+	}
+}
+
+// TestPackFilterTotal has objects that are under the limit each, and over it
+// together.
+func TestPackFilterTotal(t *testing.T) {
+	t.Parallel()
+	const most = 512 << 20
+	delta := func(base, result uint64) packEntry {
+		data := append(deltaSizes(base, result), 1, 'x')
+		return packEntry{kind: 7, size: uint64(len(data)), base: make([]byte, 20), data: data}
+	}
+	repeat := func(e packEntry, n int) (list []packEntry) {
+		for range n {
+			list = append(list, e)
+		}
+		return list
+	}
+	noise := make([]byte, 1<<20)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	for name, c := range map[string]struct {
+		entries []packEntry
+		max     int64
+		large   int
+		want    error
+	}{
+		"small":             {repeat(delta(5, 1<<20), 63), most, 0, nil},
+		"large":             {repeat(delta(5, 1<<20), 66), most, 1, nil},
+		"large bases":       {repeat(delta(1<<20, 5), 66), most, 1, nil},
+		"two large results": {repeat(delta(5, 500<<20), 2), most, 1, nil},
+		"many results":      {repeat(delta(1<<20, 500<<20), 20), most, 1, errPackTotal},
+		"many bases":        {repeat(delta(500<<20, 1<<20), 20), most, 1, errPackTotal},
+		// A file of 16 MiB of which each version differs by a line.
+		"small deltas":       {repeat(delta(16<<20, 16<<20), 125), most, 1, errPackTotal},
+		"with as much data":  {append([]packEntry{{kind: 3, size: 1 << 20, data: noise}}, repeat(delta(16<<20, 16<<20), 125)...), most, 1, nil},
+		"raised":             {repeat(delta(5, 500<<20), 20), 8 << 30, 1, nil},
+		"lowered":            {repeat(delta(5, 16<<20), 60), 16 << 20, 1, nil},
+		"lowered, with many": {repeat(delta(5, 16<<20), 125), 16 << 20, 1, errPackTotal},
+	} {
+		pack, calls := makePack(c.entries...), 0
+		var out bytes.Buffer
+		err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), c.max, func() error { calls++; return nil })
+		if !errors.Is(err, c.want) || c.want == nil && !bytes.Equal(out.Bytes(), pack) || calls != c.large {
+			t.Errorf("%s: %d of %d bytes, %d calls: %v", name, out.Len(), len(pack), calls, err)
+		}
+	}
+	// What is large is not passed on without leave.
+	var out bytes.Buffer
+	pack := makePack(repeat(delta(5, 65<<20), 1)...)
+	if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), most, func() error { return ErrBusy }); !errors.Is(err, ErrBusy) || out.Len() > 0 {
+		t.Errorf("%d bytes: %v", out.Len(), err)
 	}
 }
 
@@ -118,7 +173,7 @@ func TestPackFilterOfGit(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), 1<<20); err != nil || !bytes.Equal(out.Bytes(), pack) {
+		if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), 1<<20, nil); err != nil || !bytes.Equal(out.Bytes(), pack) {
 			t.Errorf("%d of %d bytes: %v", out.Len(), len(pack), err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"svc/internal/errs"
+	"svc/internal/limit"
 )
 
 // ReceivePack receives a push. Over SSH it is the whole conversation; with
@@ -37,7 +38,7 @@ func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o Pu
 	if q == nil {
 		return nil, nil
 	}
-	p := &receiver{repo: r, o: o, request: q, out: &lockedWriter{w: out}}
+	p := &receiver{repo: r, o: o, request: q, out: &lockedWriter{w: out}, large: r.engine.large}
 	push, err := p.receive(ctx, buffered)
 	if err != nil {
 		return push, fmt.Errorf("receive push: %w", err)
@@ -52,6 +53,7 @@ type receiver struct {
 	request *request
 	out     *lockedWriter
 	push    *Push
+	large   *limit.Share // slots of large packs; nil for an import, which has its place already
 }
 
 func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {

@@ -41,7 +41,9 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	if p.o.MaxSize > 0 {
 		args = append(args, "--max-input-size="+strconv.FormatInt(p.o.MaxSize, 10))
 	}
-	f, err := p.feed(buffered)
+	running, end := context.WithCancel(ctx) // until git has ended
+	defer end()
+	f, err := p.feed(running, buffered)
 	if err != nil {
 		return err
 	}
@@ -53,6 +55,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	if refused := f.refusal(); err != nil && refused != nil && ctx.Err() == nil {
 		err = refused
 	}
+	end()
 	if p.o.Stateless {
 		select { // the client reads the answer when it has sent all
 		case <-f.ended:
@@ -62,12 +65,25 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	return err
 }
 
-// feed passes the pack on to git, as far as its objects are not too large.
-func (p *receiver) feed(in *bufio.Reader) (*feed, error) {
+// feed passes the pack on to git, as far as its objects are not too large. A
+// large pack waits for a slot, which it holds until ctx ends. It has a slot of
+// the transfers by then; nothing that holds the slot of a large pack waits for
+// one of those.
+func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
 	if p.o.MaxObject <= 0 {
 		return newFeed(in)
 	}
-	return newFilteredFeed(in, func(out io.Writer) error { return copyPack(out, in, p.o.MaxObject) })
+	large := func() error {
+		if p.large == nil {
+			return nil
+		}
+		release, err := acquire(ctx, p.large)
+		if err == nil {
+			context.AfterFunc(ctx, release)
+		}
+		return err
+	}
+	return newFilteredFeed(in, func(out io.Writer) error { return copyPack(out, in, p.o.MaxObject, large) })
 }
 
 // unpackFailure says in a line why a pack was not taken, and shows what git
@@ -79,6 +95,8 @@ func (p *receiver) unpackFailure(err error) string {
 		return reason(err, "")
 	case errors.Is(err, errObjectSize):
 		return fmt.Sprintf("object exceeds the maximum size of %d bytes", p.o.MaxObject)
+	case errors.Is(err, errPackTotal):
+		return "pack expands to too much data; push fewer commits at a time"
 	case errors.Is(err, errPack):
 		return shorten(err.Error())
 	case !errors.As(err, &failed):
