@@ -1,7 +1,6 @@
 package api
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -83,17 +82,47 @@ type referencesJSON struct {
 	Full     string `json:"full"`
 }
 
-// task is an item of a list in Markdown that can be ticked.
-var task = regexp.MustCompile(`(?m)^\s*(?:[-+*]|\d+[.)])\s+\[([ xX])\]\s`)
-
+// toTasks counts the task list items of a Markdown text: lines that begin with
+// "- [ ]", "1. [x]" and the like. It goes from bracket to bracket, because a list
+// of issues has up to 100 MB of text, most of it without tasks.
 func toTasks(text string) (t taskStatusJSON) {
-	for _, found := range task.FindAllStringSubmatch(text, -1) {
-		t.Count++
-		if found[1] != " " {
-			t.Completed++
+	const space = " \t\n\f\r"
+	for rest := 0; ; {
+		next := strings.IndexByte(text[rest:], '[')
+		if next < 0 {
+			return t
+		}
+		before, box := text[rest:rest+next], text[rest+next:]
+		first := rest == 0
+		rest += next + 1
+		if len(box) < 4 || box[2] != ']' || !strings.Contains(" xX", box[1:2]) || !strings.Contains(space, box[3:4]) {
+			continue
+		}
+		// What stands before the box is searched back to the bracket before it
+		// at most, so each byte is read once.
+		item := strings.TrimRight(before, space)
+		if len(item) == len(before) || item == "" {
+			continue
+		}
+		switch marker := item[len(item)-1]; marker {
+		case '-', '+', '*':
+			item = item[:len(item)-1]
+		case '.', ')':
+			number := item[:len(item)-1]
+			if item = strings.TrimRight(number, "0123456789"); item == number {
+				continue
+			}
+		default:
+			continue
+		}
+		indent := item[len(strings.TrimRight(item, space)):]
+		if strings.Contains(indent, "\n") || first && indent == item {
+			t.Count++
+			if box[1] != ' ' {
+				t.Completed++
+			}
 		}
 	}
-	return t
 }
 
 func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {

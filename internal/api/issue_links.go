@@ -29,9 +29,9 @@ func (a *API) listIssueLinks(c *call, p issueParams) ([]linkedIssueJSON, error) 
 		return nil, err
 	}
 	now := a.Now()
-	return mapped(list, func(l *plan.Link) linkedIssueJSON {
+	return mappedWhile(c, list, func(l *plan.Link) linkedIssueJSON {
 		return linkedIssueJSON{toIssue(c.site, l.Target, false, now), l.ID, string(l.Kind), toStamp(l.CreatedAt), toStamp(l.UpdatedAt)}
-	}), nil
+	})
 }
 
 type issueLinkJSON struct {

@@ -158,12 +158,12 @@ func (a *API) presentMerges(c *call, p *listMergeParams, list db.Page[*merge.Mer
 	if p.View == "simple" {
 		return offsetPage(p.pageParams, list, func(m *merge.MergeRequest) mergeSimpleJSON { return toMergeSimple(c.site, m) }), nil
 	}
-	return a.mergePage(c, p.pageParams, list, p.WithDetails), nil
+	return a.mergePage(c, p.pageParams, list, p.WithDetails)
 }
 
-func (a *API) mergePage(c *call, p pageParams, list db.Page[*merge.MergeRequest], details bool) page[mergeRequestJSON] {
+func (a *API) mergePage(c *call, p pageParams, list db.Page[*merge.MergeRequest], details bool) (page[mergeRequestJSON], error) {
 	now := a.Now()
-	return offsetPage(p, list, func(m *merge.MergeRequest) mergeRequestJSON { return toMergeRequest(c.site, m, details, now) })
+	return offsetPageWhile(c, p, list, func(m *merge.MergeRequest) mergeRequestJSON { return toMergeRequest(c.site, m, details, now) })
 }
 
 type mergeParams struct {
@@ -355,7 +355,7 @@ func (a *API) listRelatedRequests(c *call, p issuePageParams) (page[mergeRequest
 	if err != nil {
 		return page[mergeRequestJSON]{}, err
 	}
-	return a.mergePage(c, p.pageParams, list, false), nil
+	return a.mergePage(c, p.pageParams, list, false)
 }
 
 // listClosingRequests: https://docs.gitlab.com/api/issues/#list-merge-requests-that-close-a-particular-issue-on-merge
@@ -364,7 +364,7 @@ func (a *API) listClosingRequests(c *call, p issuePageParams) (page[mergeRequest
 	if err != nil {
 		return page[mergeRequestJSON]{}, err
 	}
-	return a.mergePage(c, p.pageParams, list, false), nil
+	return a.mergePage(c, p.pageParams, list, false)
 }
 
 type commitRequestsParams struct {
@@ -380,5 +380,5 @@ func (a *API) listCommitRequests(c *call, p commitRequestsParams) (page[mergeReq
 	if err != nil {
 		return page[mergeRequestJSON]{}, err
 	}
-	return a.mergePage(c, p.pageParams, list, false), nil
+	return a.mergePage(c, p.pageParams, list, false)
 }

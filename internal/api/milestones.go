@@ -178,7 +178,7 @@ func (m memberDoor) listMilestoneRequests(c *call, p milestoneIssuesParams) (pag
 	if err != nil {
 		return page[mergeRequestJSON]{}, err
 	}
-	return m.mergePage(c, p.pageParams, list, false), nil
+	return m.mergePage(c, p.pageParams, list, false)
 }
 
 // presentIssues is a page of issues.
@@ -191,9 +191,9 @@ func (a *API) presentIssues(c *call, p pageParams, list db.Page[*plan.Issue], de
 		return page[issueJSON]{}, err
 	}
 	now := a.Now()
-	return offsetPage(p, list, func(i *plan.Issue) issueJSON {
+	return offsetPageWhile(c, p, list, func(i *plan.Issue) issueJSON {
 		form := toIssue(c.site, i, details, now)
 		form.MergeRequestsCount = requests[i.ID]
 		return form
-	}), nil
+	})
 }

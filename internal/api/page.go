@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -124,6 +125,29 @@ func keysetPage[F, T any](p keysetParams, k keyset, list db.Page[F], to func(F) 
 			c.w.Header().Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
 		}
 	}}
+}
+
+// offsetPageWhile is offsetPage for items that take time to convert: it stops
+// when ctx ends.
+func offsetPageWhile[F, T any](ctx context.Context, p pageParams, list db.Page[F], to func(F) T) (page[T], error) {
+	items, err := mappedWhile(ctx, list.Items, to)
+	if err != nil {
+		return page[T]{}, err
+	}
+	return page[T]{items: items, head: func(c *call) { writeOffset(c, p, list.More, list.Over, list.Total) }}, nil
+}
+
+// mappedWhile is mapped for items that take time to convert: it stops when ctx
+// ends.
+func mappedWhile[F, T any](ctx context.Context, items []F, to func(F) T) ([]T, error) {
+	list := make([]T, len(items))
+	for i, item := range items {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		list[i] = to(item)
+	}
+	return list, nil
 }
 
 func mapped[F, T any](items []F, to func(F) T) []T {

@@ -153,7 +153,7 @@ func (s *Service) input(ctx context.Context, m *making, src *config.Source) erro
 }
 
 // plan compiles the configuration of a pipeline. It returns errNoConfig,
-// config.Errors and config.NoPipeline.
+// config.Errors, config.NoPipeline and errs.Busy.
 func (s *Service) plan(ctx context.Context, m *making) (*config.Config, *config.Plan, error) {
 	src, err := s.configSource(ctx, m)
 	if err != nil {
@@ -162,11 +162,16 @@ func (s *Service) plan(ctx context.Context, m *making) (*config.Config, *config.
 	if err := s.input(ctx, m, &src); err != nil {
 		return nil, nil, err
 	}
-	c, err := config.Load(ctx, src)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := c.Plan(ctx, src.Input)
+	var c *config.Config
+	var p *config.Plan
+	err = s.compile(ctx, func() error {
+		var err error
+		if c, err = config.Load(ctx, src); err != nil {
+			return err
+		}
+		p, err = c.Plan(ctx, src.Input)
+		return err
+	})
 	return c, p, err
 }
 

@@ -25,7 +25,7 @@ type LintRequest struct {
 
 // Lint checks a CI configuration. The file of the project is checked for those
 // who read its code, other content for Developers and above. NotFound of the
-// commit.
+// commit; Busy.
 func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r LintRequest) (*config.LintResult, error) {
 	if r.Content != nil || r.DryRun {
 		if _, err := s.Projects.Require(ctx, by, in, project.Developer); err != nil {
@@ -81,7 +81,12 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	if err := s.input(ctx, m, &from); err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
 	}
-	out, err := config.Lint(ctx, from, r.DryRun)
+	var out *config.LintResult
+	err = s.compile(ctx, func() error {
+		var err error
+		out, err = config.Lint(ctx, from, r.DryRun)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
 	}

@@ -44,29 +44,38 @@ func (s *Service) PipelineForm(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return nil, fmt.Errorf("form of a pipeline: %w", err)
 	}
-	if form.Inputs, err = config.Inputs(ctx, src); err != nil {
-		return form, form.broken(err)
-	}
-	// What must be given is not known yet; the variables stand beside it.
-	src.Inputs = map[string]any{}
-	for _, i := range form.Inputs {
-		if i.Needed {
-			return form, nil
-		}
-	}
 	if err := s.input(ctx, m, &src); err != nil {
 		return nil, fmt.Errorf("form of a pipeline: %w", err)
 	}
+	if err := s.compile(ctx, func() error { return form.fill(ctx, src) }); err != nil {
+		return form, form.broken(err)
+	}
+	return form, nil
+}
+
+// fill reads the inputs and variables of a configuration.
+func (f *PipelineForm) fill(ctx context.Context, src config.Source) error {
+	var err error
+	if f.Inputs, err = config.Inputs(ctx, src); err != nil {
+		return err
+	}
+	// What must be given is not known yet; the variables stand beside it.
+	src.Inputs = map[string]any{}
+	for _, i := range f.Inputs {
+		if i.Needed {
+			return nil
+		}
+	}
 	c, err := config.Load(ctx, src)
 	if err != nil {
-		return form, form.broken(err)
+		return err
 	}
 	for _, v := range c.Variables {
 		if v.Description != "" {
-			form.Variables = append(form.Variables, v)
+			f.Variables = append(f.Variables, v)
 		}
 	}
-	return form, nil
+	return nil
 }
 
 // broken notes what is wrong with the file, and gives back what is not.

@@ -14,6 +14,7 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/merge"
 	"svc/internal/notice"
 	"svc/internal/notify"
@@ -65,6 +66,8 @@ type Service struct {
 	tellers   []Teller
 	indexing  gate // of archives and reports
 	limits    map[int64]RunnerLimit
+
+	compilations *limit.Share
 }
 
 // Listener is how a later feature learns that a job has ended. It runs in the
@@ -85,6 +88,7 @@ func (s *Service) OnVariables(t Teller) { s.tellers = append(s.tellers, t) }
 // and merge requests.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, indexing: newGate()}
+	s.LimitCompilations(compilationWait)
 	s.handleWork()
 	s.serveRunners()
 	d.Repos.OnPush(s.pushed)

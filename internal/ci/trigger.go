@@ -10,6 +10,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/secret"
 	"svc/internal/user"
@@ -164,6 +165,7 @@ func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip
 	if err != nil {
 		return nil, nil, err
 	}
+	limit.Identify(ctx, by.Account())
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.NoAccess)
 	if err != nil {
 		return nil, nil, err
@@ -196,6 +198,7 @@ func (s *Service) triggerByJob(ctx context.Context, in project.Ref, token, ip st
 	if err != nil {
 		return nil, nil, err
 	}
+	limit.Identify(ctx, by.Account())
 	as, proj, err := s.JobOpens(ctx, by, in)
 	if err != nil {
 		return nil, nil, err

@@ -33,7 +33,7 @@ func (d *decoder) root(n *node) {
 		d.fail(n.pos, spot{"jobs", "jobs config"}, "has more than %d jobs", maxInstances)
 		return
 	}
-	visible := false
+	visible, total := false, 0
 	for _, f := range n.fields {
 		if slices.Contains(rootKeys(), f.key) || strings.HasPrefix(f.key, ".") {
 			continue
@@ -45,6 +45,10 @@ func (d *decoder) root(n *node) {
 		if def := d.job(f, defaults); def != nil {
 			d.config.jobs = append(d.config.jobs, def)
 			d.config.byName[f.key] = def
+			if total += def.instanceCount(); total > maxInstances {
+				d.fail(n.pos, spot{"jobs", "jobs config"}, "has more than %d jobs", maxInstances)
+				return
+			}
 		}
 	}
 	if !visible {

@@ -58,9 +58,10 @@ const (
 	maxTags         = 50
 	maxCacheFiles   = 2
 	maxFallbackKeys = 5
-	// maxInstances bounds the jobs whose rules are asked, so that rules which
-	// let nothing through do not make the work endless.
-	maxInstances = 20_000
+	// maxInstances is how many jobs a configuration makes before rules are
+	// evaluated. Each takes tens of kilobytes to compile, even if the rules
+	// leave no more than Limits.Jobs of them.
+	maxInstances = 5_000
 	// maxComparisons is how many paths are held against patterns before a rule
 	// counts as met, as on the public server.
 	maxComparisons = 50_000

@@ -9,14 +9,6 @@ import (
 
 // relations checks what jobs say of stages and of each other.
 func (d *decoder) relations() {
-	total := 0
-	for _, def := range d.config.jobs {
-		total += def.instanceCount()
-	}
-	if total > maxInstances {
-		d.fail(Pos{}, spot{"jobs", "jobs config"}, "makes %d jobs, which is over the limit of %d", total, maxInstances)
-		return
-	}
 	instances := map[string]*definition{}
 	for _, def := range d.config.jobs {
 		if def.matrix == nil && def.count == 0 {

@@ -1,0 +1,120 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
+	"svc/internal/limit"
+)
+
+// TestLintExhaustion has anonymous callers hold all compilations of CI
+// configurations that they can have: one more is refused with 503, and users
+// go on. When the server itself holds the rest, users get 503 too.
+func TestLintExhaustion(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.CI.LimitCompilations(0)
+		_, ada := s.User(t, "ada")
+		id := newProject(t, s, ada, "p", `,"visibility":"public"`)
+		s.Repository(t, id, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: "a: {script: [x]}\n"}}})
+		lint, pipeline := fmt.Sprintf("/projects/%d/ci/lint", id), fmt.Sprintf("/projects/%d/pipeline", id)
+		var held []func()
+		take := func(as func(n int) context.Context) {
+			t.Helper()
+			for n := 1; ; n++ {
+				release, err := s.CI.Compilations().Acquire(as(n))
+				if err != nil && n == 1 {
+					t.Fatal(err)
+				}
+				if err != nil {
+					return
+				}
+				held = append(held, release)
+			}
+		}
+		const busy = `{"message":"503 Service Unavailable - The server is busy with other compilations of CI configurations. Try again in a moment."}`
+
+		take(func(n int) context.Context { return limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n)) })
+		if a := s.Check(t, apptest.Call{Do: "GET " + lint, Status: 503, Want: busy}); a.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		if status, body := page(t, s, "/ada/p/-/ci/lint"); status != 503 || !strings.Contains(body, "busy with other compilations") {
+			t.Errorf("the page: %d", status)
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + lint, As: ada, Status: 200, Want: `{"valid":true}`},
+			{Do: "POST " + pipeline, As: ada, JSON: `{"ref":"main"}`, Status: 201},
+		})
+
+		take(func(int) context.Context { return t.Context() })
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + lint, As: ada, Status: 503, Want: busy},
+			{Do: "POST " + lint, As: ada, JSON: `{"content":"a: {script: [x]}"}`, Status: 503, Want: busy},
+			{Do: "POST " + pipeline, As: ada, JSON: `{"ref":"main"}`, Status: 503, Want: busy},
+		})
+
+		for _, release := range held {
+			release()
+		}
+		s.Check(t, apptest.Call{Do: "GET " + lint, Status: 200, Want: `{"valid":true}`})
+		s.Check(t, apptest.Call{Do: "POST " + pipeline, As: ada, JSON: `{"ref":"main"}`, Status: 201})
+		if n := s.CI.Compilations().Held(); n != 0 {
+			t.Errorf("%d slots are still held", n)
+		}
+	})
+}
+
+// TestLintManyJobs checks files that make thousands of jobs, by name and by
+// parallel.
+func TestLintManyJobs(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		var named, parallel strings.Builder
+		for n := range 19_000 {
+			fmt.Fprintf(&named, "j%d: {script: [x]}\n", n)
+		}
+		for n := range 30 {
+			fmt.Fprintf(&parallel, "j%d: {script: [x], parallel: 200}\n", n)
+		}
+		_, ada := s.User(t, "ada")
+		id := newProject(t, s, ada, "p", `,"visibility":"public"`)
+		s.Repository(t, id, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: named.String()}}})
+		content, err := json.Marshal(map[string]string{"content": parallel.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lint := fmt.Sprintf("/projects/%d/ci/lint", id)
+		const refused = `{"valid":false,"errors":["jobs config has more than 5000 jobs"]}`
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + lint, Status: 200, Want: refused},
+			{Do: "POST " + lint, As: ada, JSON: string(content), Status: 200, Want: refused},
+			{Do: fmt.Sprintf("POST /projects/%d/pipeline", id), As: ada, JSON: `{"ref":"main"}`, Status: 400, Want: `{"message":{"base":["jobs config has more than 5000 jobs"]}}`},
+		})
+	})
+}
+
+// TestIssueListTasks counts tasks in a list of issues, one with a megabyte of
+// text that looks like tasks everywhere.
+func TestIssueListTasks(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		at := fmt.Sprintf("/projects/%d/issues", newProject(t, s, ada, "p", `,"visibility":"public"`))
+		for _, text := range []string{
+			"1. [ ] a\r\n  * [X] b\r\n+\t[x]\tc\n- [x]d\na - [ ] e\n- [ ]",
+			strings.Repeat("- [ ", 250_000) + "\n2) [x] f\n",
+		} {
+			body, err := json.Marshal(map[string]string{"title": "t", "description": text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Check(t, apptest.Call{Do: "POST " + at, As: ada, JSON: string(body), Status: 201})
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "?sort=asc", Status: 200, Want: `[{"task_completion_status":{"count":3,"completed_count":2}},{"task_completion_status":{"count":1,"completed_count":1}}]`})
+	})
+}
