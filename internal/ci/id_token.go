@@ -150,7 +150,7 @@ func (s *Service) claimUser(ctx context.Context, c *idClaims, a *Assignment) err
 	}
 	c.UserID, c.UserLogin, c.UserEmail = number(u.ID), u.Username, u.Email
 	by, err := s.Users.As(ctx, u.ID)
-	if errs.IsRefusal(err) { // his account may not be used
+	if errs.IsRefusal(err) { // the account may not be used
 		return nil
 	}
 	if err != nil {

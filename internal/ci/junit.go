@@ -68,7 +68,7 @@ func parseJUnit(in io.Reader, with func(TestCase)) error {
 			return nil
 		}
 		if err != nil {
-			return errors.New("the XML can not be read")
+			return errors.New("the XML cannot be read")
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -80,7 +80,7 @@ func parseJUnit(in io.Reader, with func(TestCase)) error {
 			}
 			var c junitCase
 			if err := decoder.DecodeElement(&c, &t); err != nil {
-				return errors.New("a test case can not be read")
+				return errors.New("a test case cannot be read")
 			}
 			if cases++; cases > maxTestCases {
 				return fmt.Errorf("there are more than %d test cases", maxTestCases)

@@ -85,7 +85,7 @@ func collect(from *archive.Reader, dir string, l Limits) (map[string]*archive.En
 			return nil
 		}
 		if !plainPath(name) {
-			return errs.Unprocessable("The site has a file with a name that can not be published: %q", cut(name))
+			return errs.Unprocessable("The site has a file with a name that cannot be published: %q", cut(name))
 		}
 		if all[name] = f; len(all) > l.Files {
 			return errs.Unprocessable("The site has more than %d files", l.Files)
@@ -166,7 +166,7 @@ func linkTarget(from *archive.Reader, f *archive.Entry) (string, error) {
 }
 
 func broken(f *archive.Entry, err error) error {
-	return errs.Unprocessable("The file %q of the artifacts can not be read", cut(f.Path)).Because(err)
+	return errs.Unprocessable("The file %q of the artifacts cannot be read", cut(f.Path)).Because(err)
 }
 
 // cut bounds what is told of a name.
