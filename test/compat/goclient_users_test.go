@@ -48,7 +48,7 @@ func goCreate(t *testing.T, root *gitlab.Client) {
 	same(t, "user", *made, gitlab.User{
 		ID: made.ID, NamespaceID: made.NamespaceID, CreatedAt: made.CreatedAt, ConfirmedAt: made.ConfirmedAt, CreatedBy: made.CreatedBy,
 		Username: "ada", Name: "Ada L. ✓", Email: "ada@example.org", State: "active", WebURL: base + "ada",
-		External: true, PrivateProfile: true, CanCreateProject: true, ProjectsLimit: 7, ThemeID: 3, ColorSchemeID: 1, PublicEmail: "ada@example.org",
+		External: true, PrivateProfile: true, ProjectsLimit: 7, ThemeID: 3, ColorSchemeID: 1, PublicEmail: "ada@example.org",
 		Bio: "counts", Location: "London", Organization: "Engines", JobTitle: "Countess", Note: "first",
 		Skype: "ada.s", Linkedin: "ada-l", Twitter: "@ada", WebsiteURL: "https://ada.example.org",
 		Identities: []*gitlab.UserIdentity{{Provider: "ldapmain", ExternUID: "uid=ada"}}, UsingLicenseSeat: true,
