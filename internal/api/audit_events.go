@@ -14,7 +14,7 @@ func (a *API) auditEventRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/audit_events", readAPI, m.listAuditEvents, tier(Premium), does("List audit events of "+in.name))
 		handle(a, "GET "+in.path+"/audit_events/{audit_event_id}", readAPI, m.getAuditEvent, tier(Premium), does("Get an audit event of "+in.name))
 	}
@@ -30,18 +30,18 @@ type placeAuditEventsParams struct {
 }
 
 // listAuditEvents: https://docs.gitlab.com/api/audit_events/#retrieve-all-group-audit-events
-func (m memberDoor) listAuditEvents(c *call, p placeAuditEventsParams) (page[auditEventJSON], error) {
+func (m parentEndpoints) listAuditEvents(c *call, p placeAuditEventsParams) (page[auditEventJSON], error) {
 	k := keyset{object: "AuditEvent", columns: []string{"id"}, allowed: p.OrderBy == "id" && p.Sort == "desc"}
 	paging, err := p.paging(k)
 	if err != nil {
 		return page[auditEventJSON]{}, err
 	}
 	f := audit.Filter{CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore}
-	list, err := m.Projects.AuditEvents(c, c.actor, m.at(p.Ref), f, paging)
+	list, err := m.api.Projects.AuditEvents(c, c.actor, m.at(p.Ref), f, paging)
 	if err != nil {
 		return page[auditEventJSON]{}, err
 	}
-	return keysetPage(p.keysetParams, k, list, m.toAuditEvent), nil
+	return keysetPage(p.keysetParams, k, list, m.api.toAuditEvent), nil
 }
 
 type placeAuditEventParams struct {
@@ -50,12 +50,12 @@ type placeAuditEventParams struct {
 }
 
 // getAuditEvent: https://docs.gitlab.com/api/audit_events/#retrieve-a-specific-group-audit-event
-func (m memberDoor) getAuditEvent(c *call, p placeAuditEventParams) (auditEventJSON, error) {
-	e, err := m.Projects.AuditEvent(c, c.actor, m.at(p.Ref), p.Event)
+func (m parentEndpoints) getAuditEvent(c *call, p placeAuditEventParams) (auditEventJSON, error) {
+	e, err := m.api.Projects.AuditEvent(c, c.actor, m.at(p.Ref), p.Event)
 	if err != nil {
 		return auditEventJSON{}, err
 	}
-	return m.toAuditEvent(e), nil
+	return m.api.toAuditEvent(e), nil
 }
 
 type listAuditEventsParams struct {

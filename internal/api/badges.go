@@ -7,7 +7,7 @@ func (a *API) badgeRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/badges", readAPI.orNobody(), m.listBadges, does("List the badges of "+in.name))
 		handle(a, "POST "+in.path+"/badges", writeAPI, m.createBadge, does("Create a badge of "+in.name))
 		handle(a, "GET "+in.path+"/badges/render", readAPI, m.previewBadge, does("Show how a badge of "+in.name+" would look"))
@@ -57,8 +57,8 @@ type listBadgesParams struct {
 }
 
 // listBadges: https://docs.gitlab.com/api/project_badges/#list-all-badges-of-a-project
-func (m memberDoor) listBadges(c *call, p listBadgesParams) (page[badgeJSON], error) {
-	list, err := m.Plan.Badges(c, c.actor, m.at(p.Ref), p.Name, p.paging())
+func (m parentEndpoints) listBadges(c *call, p listBadgesParams) (page[badgeJSON], error) {
+	list, err := m.api.Plan.Badges(c, c.actor, m.at(p.Ref), p.Name, p.paging())
 	if err != nil {
 		return page[badgeJSON]{}, err
 	}
@@ -71,8 +71,8 @@ type badgeParams struct {
 }
 
 // getBadge: https://docs.gitlab.com/api/project_badges/#get-a-badge-of-a-project
-func (m memberDoor) getBadge(c *call, p badgeParams) (badgeJSON, error) {
-	return presentBadge(m.Plan.Badge(c, c.actor, m.at(p.Ref), p.Badge))
+func (m parentEndpoints) getBadge(c *call, p badgeParams) (badgeJSON, error) {
+	return presentBadge(m.api.Plan.Badge(c, c.actor, m.at(p.Ref), p.Badge))
 }
 
 type newBadgeParams struct {
@@ -87,8 +87,8 @@ func (p *newBadgeParams) fields() plan.BadgeFields {
 }
 
 // previewBadge: https://docs.gitlab.com/api/project_badges/#preview-a-badge-from-a-project
-func (m memberDoor) previewBadge(c *call, p newBadgeParams) (badgePreviewJSON, error) {
-	b, err := m.Plan.PreviewBadge(c, c.actor, m.at(p.Ref), p.fields())
+func (m parentEndpoints) previewBadge(c *call, p newBadgeParams) (badgePreviewJSON, error) {
+	b, err := m.api.Plan.PreviewBadge(c, c.actor, m.at(p.Ref), p.fields())
 	if err != nil {
 		return badgePreviewJSON{}, err
 	}
@@ -96,8 +96,8 @@ func (m memberDoor) previewBadge(c *call, p newBadgeParams) (badgePreviewJSON, e
 }
 
 // createBadge: https://docs.gitlab.com/api/project_badges/#add-a-badge-to-a-project
-func (m memberDoor) createBadge(c *call, p newBadgeParams) (badgeJSON, error) {
-	return presentBadge(m.Plan.CreateBadge(c, c.actor, m.at(p.Ref), p.fields()))
+func (m parentEndpoints) createBadge(c *call, p newBadgeParams) (badgeJSON, error) {
+	return presentBadge(m.api.Plan.CreateBadge(c, c.actor, m.at(p.Ref), p.fields()))
 }
 
 type updateBadgeParams struct {
@@ -108,12 +108,12 @@ type updateBadgeParams struct {
 }
 
 // updateBadge: https://docs.gitlab.com/api/project_badges/#edit-a-badge-of-a-project
-func (m memberDoor) updateBadge(c *call, p updateBadgeParams) (badgeJSON, error) {
+func (m parentEndpoints) updateBadge(c *call, p updateBadgeParams) (badgeJSON, error) {
 	f := plan.BadgeFields{Name: p.Name, LinkURL: p.LinkURL, ImageURL: p.ImageURL}
-	return presentBadge(m.Plan.UpdateBadge(c, c.actor, m.at(p.Ref), p.Badge, f))
+	return presentBadge(m.api.Plan.UpdateBadge(c, c.actor, m.at(p.Ref), p.Badge, f))
 }
 
 // deleteBadge: https://docs.gitlab.com/api/project_badges/#remove-a-badge-from-a-project
-func (m memberDoor) deleteBadge(c *call, p badgeParams) (none, error) {
-	return none{}, m.Plan.DeleteBadge(c, c.actor, m.at(p.Ref), p.Badge)
+func (m parentEndpoints) deleteBadge(c *call, p badgeParams) (none, error) {
+	return none{}, m.api.Plan.DeleteBadge(c, c.actor, m.at(p.Ref), p.Badge)
 }

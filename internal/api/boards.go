@@ -11,7 +11,7 @@ func (a *API) boardRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m, one := memberDoor{a, in.group}, in.path+"/boards/{board_id}"
+		m, one := parentEndpoints{a, in.group}, in.path+"/boards/{board_id}"
 		handle(a, "GET "+in.path+"/boards", readAPI.orNobody(), m.listBoards, does("List the boards of "+in.name))
 		handle(a, "POST "+in.path+"/boards", writeAPI, m.createBoard, does("Create a board of "+in.name))
 		handle(a, "GET "+one, readAPI.orNobody(), m.getBoard, does("Get a board of "+in.name))
@@ -108,12 +108,12 @@ type listBoardsParams struct {
 }
 
 // listBoards: https://docs.gitlab.com/api/boards/#list-project-issue-boards
-func (m memberDoor) listBoards(c *call, p listBoardsParams) (page[boardJSON], error) {
-	list, err := m.Plan.Boards(c, c.actor, m.at(p.Ref), p.paging())
+func (m parentEndpoints) listBoards(c *call, p listBoardsParams) (page[boardJSON], error) {
+	list, err := m.api.Plan.Boards(c, c.actor, m.at(p.Ref), p.paging())
 	if err != nil {
 		return page[boardJSON]{}, err
 	}
-	now := m.Now()
+	now := m.api.Now()
 	return offsetPage(p.pageParams, list, func(b *plan.Board) boardJSON { return toBoard(c.site, b, now) }), nil
 }
 
@@ -123,9 +123,9 @@ type boardParams struct {
 }
 
 // getBoard: https://docs.gitlab.com/api/boards/#show-a-single-issue-board
-func (m memberDoor) getBoard(c *call, p boardParams) (boardJSON, error) {
-	b, err := m.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
-	return m.presentBoard(c, b, err)
+func (m parentEndpoints) getBoard(c *call, p boardParams) (boardJSON, error) {
+	b, err := m.api.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
+	return m.api.presentBoard(c, b, err)
 }
 
 type createBoardParams struct {
@@ -134,9 +134,9 @@ type createBoardParams struct {
 }
 
 // createBoard: https://docs.gitlab.com/api/boards/#create-an-issue-board
-func (m memberDoor) createBoard(c *call, p createBoardParams) (boardJSON, error) {
-	b, err := m.Plan.CreateBoard(c, c.actor, m.at(p.Ref), plan.BoardFields{Name: &p.Name})
-	return m.presentBoard(c, b, err)
+func (m parentEndpoints) createBoard(c *call, p createBoardParams) (boardJSON, error) {
+	b, err := m.api.Plan.CreateBoard(c, c.actor, m.at(p.Ref), plan.BoardFields{Name: &p.Name})
+	return m.api.presentBoard(c, b, err)
 }
 
 type updateBoardParams struct {
@@ -151,7 +151,7 @@ type updateBoardParams struct {
 }
 
 // updateBoard: https://docs.gitlab.com/api/boards/#update-an-issue-board
-func (m memberDoor) updateBoard(c *call, p updateBoardParams) (boardJSON, error) {
+func (m parentEndpoints) updateBoard(c *call, p updateBoardParams) (boardJSON, error) {
 	f := plan.BoardFields{
 		Name: p.Name, HideBacklog: p.HideBacklog, HideClosed: p.HideClosed, Assignee: sent(&p.AssigneeID), Milestone: sent(&p.MilestoneID),
 		Labels: sent(&p.Labels), SetWeight: p.Weight.Set,
@@ -159,22 +159,22 @@ func (m memberDoor) updateBoard(c *call, p updateBoardParams) (boardJSON, error)
 	if p.Weight.Set && !p.Weight.Null {
 		f.Weight = &p.Weight.Value
 	}
-	b, err := m.Plan.UpdateBoard(c, c.actor, m.at(p.Ref), p.Board, f)
-	return m.presentBoard(c, b, err)
+	b, err := m.api.Plan.UpdateBoard(c, c.actor, m.at(p.Ref), p.Board, f)
+	return m.api.presentBoard(c, b, err)
 }
 
 // deleteBoard: https://docs.gitlab.com/api/boards/#delete-an-issue-board
-func (m memberDoor) deleteBoard(c *call, p boardParams) (none, error) {
-	return none{}, m.Plan.DeleteBoard(c, c.actor, m.at(p.Ref), p.Board)
+func (m parentEndpoints) deleteBoard(c *call, p boardParams) (none, error) {
+	return none{}, m.api.Plan.DeleteBoard(c, c.actor, m.at(p.Ref), p.Board)
 }
 
 // listBoardLists: https://docs.gitlab.com/api/boards/#list-board-lists-in-a-project-issue-board
-func (m memberDoor) listBoardLists(c *call, p boardParams) ([]boardListJSON, error) {
-	b, err := m.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
+func (m parentEndpoints) listBoardLists(c *call, p boardParams) ([]boardListJSON, error) {
+	b, err := m.api.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
 	if err != nil {
 		return nil, err
 	}
-	return toBoard(c.site, b, m.Now()).Lists, nil
+	return toBoard(c.site, b, m.api.Now()).Lists, nil
 }
 
 func (a *API) presentBoardList(c *call, l *plan.BoardList, err error) (boardListJSON, error) {
@@ -196,9 +196,9 @@ func (createBoardListParams) paramRules() []rule {
 }
 
 // createBoardList: https://docs.gitlab.com/api/boards/#create-a-board-list
-func (m memberDoor) createBoardList(c *call, p createBoardListParams) (boardListJSON, error) {
-	l, err := m.Plan.AddList(c, c.actor, m.at(p.Ref), p.Board, p.LabelID, p.AssigneeID, p.MilestoneID)
-	return m.presentBoardList(c, l, err)
+func (m parentEndpoints) createBoardList(c *call, p createBoardListParams) (boardListJSON, error) {
+	l, err := m.api.Plan.AddList(c, c.actor, m.at(p.Ref), p.Board, p.LabelID, p.AssigneeID, p.MilestoneID)
+	return m.api.presentBoardList(c, l, err)
 }
 
 type boardListParams struct {
@@ -207,9 +207,9 @@ type boardListParams struct {
 }
 
 // getBoardList: https://docs.gitlab.com/api/boards/#show-a-single-board-list
-func (m memberDoor) getBoardList(c *call, p boardListParams) (boardListJSON, error) {
-	l, err := m.Plan.List(c, c.actor, m.at(p.Ref), p.Board, p.List)
-	return m.presentBoardList(c, l, err)
+func (m parentEndpoints) getBoardList(c *call, p boardListParams) (boardListJSON, error) {
+	l, err := m.api.Plan.List(c, c.actor, m.at(p.Ref), p.Board, p.List)
+	return m.api.presentBoardList(c, l, err)
 }
 
 type moveBoardListParams struct {
@@ -218,12 +218,12 @@ type moveBoardListParams struct {
 }
 
 // moveBoardList: https://docs.gitlab.com/api/boards/#reorder-a-list-in-a-board
-func (m memberDoor) moveBoardList(c *call, p moveBoardListParams) (boardListJSON, error) {
-	l, err := m.Plan.MoveList(c, c.actor, m.at(p.Ref), p.Board, p.List, p.Position)
-	return m.presentBoardList(c, l, err)
+func (m parentEndpoints) moveBoardList(c *call, p moveBoardListParams) (boardListJSON, error) {
+	l, err := m.api.Plan.MoveList(c, c.actor, m.at(p.Ref), p.Board, p.List, p.Position)
+	return m.api.presentBoardList(c, l, err)
 }
 
 // deleteBoardList: https://docs.gitlab.com/api/boards/#delete-a-board-list-from-a-board
-func (m memberDoor) deleteBoardList(c *call, p boardListParams) (none, error) {
-	return none{}, m.Plan.DeleteList(c, c.actor, m.at(p.Ref), p.Board, p.List)
+func (m parentEndpoints) deleteBoardList(c *call, p boardListParams) (none, error) {
+	return none{}, m.api.Plan.DeleteList(c, c.actor, m.at(p.Ref), p.Board, p.List)
 }

@@ -12,7 +12,7 @@ func (a *API) deployTokenRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		d := deployTokenDoor{a, in.group}
+		d := deployTokenEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/deploy_tokens", readAPI, d.list, does("List the deploy tokens of "+in.name))
 		handle(a, "POST "+in.path+"/deploy_tokens", writeAPI, d.create, does("Create a deploy token of "+in.name))
 		handle(a, "GET "+in.path+"/deploy_tokens/{token_id}", readAPI, d.get, does("Get a deploy token of "+in.name))
@@ -20,13 +20,13 @@ func (a *API) deployTokenRoutes() {
 	}
 }
 
-// deployTokenDoor serves the deploy tokens of projects or those of groups.
-type deployTokenDoor struct {
-	*API
+// deployTokenEndpoints serves the deploy tokens of projects or those of groups.
+type deployTokenEndpoints struct {
+	api   *API
 	group bool
 }
 
-func (d deployTokenDoor) at(ref project.Ref) project.Place {
+func (d deployTokenEndpoints) at(ref project.Ref) project.Place {
 	return project.Place{Ref: ref, Group: d.group}
 }
 
@@ -50,12 +50,12 @@ type listDeployTokensParams struct {
 }
 
 // list: https://docs.gitlab.com/api/deploy_tokens/#list-project-deploy-tokens
-func (d deployTokenDoor) list(c *call, p listDeployTokensParams) (page[deployTokenJSON], error) {
-	list, err := d.Projects.DeployTokens(c, c.actor, d.at(p.Ref), p.Active, p.paging())
+func (d deployTokenEndpoints) list(c *call, p listDeployTokensParams) (page[deployTokenJSON], error) {
+	list, err := d.api.Projects.DeployTokens(c, c.actor, d.at(p.Ref), p.Active, p.paging())
 	if err != nil {
 		return page[deployTokenJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, d.toDeployToken), nil
+	return offsetPage(p.pageParams, list, d.api.toDeployToken), nil
 }
 
 type createDeployTokenParams struct {
@@ -67,16 +67,16 @@ type createDeployTokenParams struct {
 }
 
 // create: https://docs.gitlab.com/api/deploy_tokens/#create-a-project-deploy-token
-func (d deployTokenDoor) create(c *call, p createDeployTokenParams) (newDeployTokenJSON, error) {
+func (d deployTokenEndpoints) create(c *call, p createDeployTokenParams) (newDeployTokenJSON, error) {
 	n := project.NewDeployToken{Name: p.Name, Username: p.Username, Scopes: p.Scopes}
 	if p.ExpiresAt.Set && !p.ExpiresAt.Null {
 		n.ExpiresAt = &p.ExpiresAt.Value
 	}
-	t, err := d.Projects.CreateDeployToken(c, c.actor, d.at(p.Ref), n)
+	t, err := d.api.Projects.CreateDeployToken(c, c.actor, d.at(p.Ref), n)
 	if err != nil {
 		return newDeployTokenJSON{}, err
 	}
-	return newDeployTokenJSON{d.toDeployToken(*t), t.Secret}, nil
+	return newDeployTokenJSON{d.api.toDeployToken(*t), t.Secret}, nil
 }
 
 type deployTokenParams struct {
@@ -85,17 +85,17 @@ type deployTokenParams struct {
 }
 
 // get: https://docs.gitlab.com/api/deploy_tokens/#get-a-project-deploy-token
-func (d deployTokenDoor) get(c *call, p deployTokenParams) (deployTokenJSON, error) {
-	t, err := d.Projects.DeployToken(c, c.actor, d.at(p.Ref), p.TokenID)
+func (d deployTokenEndpoints) get(c *call, p deployTokenParams) (deployTokenJSON, error) {
+	t, err := d.api.Projects.DeployToken(c, c.actor, d.at(p.Ref), p.TokenID)
 	if err != nil {
 		return deployTokenJSON{}, err
 	}
-	return d.toDeployToken(*t), nil
+	return d.api.toDeployToken(*t), nil
 }
 
 // delete: https://docs.gitlab.com/api/deploy_tokens/#delete-a-project-deploy-token
-func (d deployTokenDoor) delete(c *call, p deployTokenParams) (none, error) {
-	return none{}, d.Projects.DeleteDeployToken(c, c.actor, d.at(p.Ref), p.TokenID)
+func (d deployTokenEndpoints) delete(c *call, p deployTokenParams) (none, error) {
+	return none{}, d.api.Projects.DeleteDeployToken(c, c.actor, d.at(p.Ref), p.TokenID)
 }
 
 type deployTokenJSON struct {

@@ -5,7 +5,7 @@ import (
 )
 
 func discussionRoutesOf[T discussed](a *API, at, what string) {
-	t := talk[T]{a}
+	t := noteEndpoints[T]{a}
 	const one = "/discussions/{discussion_id}"
 	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, does("List the discussions of "+what))
 	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, does("Begin a thread about "+what))
@@ -17,7 +17,7 @@ func discussionRoutesOf[T discussed](a *API, at, what string) {
 
 // resolveRouteOf is for things whose threads can be settled.
 func resolveRouteOf[T discussed](a *API, at, what string) {
-	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, talk[T]{a}.resolveDiscussion, does("Settle a thread about "+what+", or open it again"))
+	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, noteEndpoints[T]{a}.resolveDiscussion, does("Settle a thread about "+what+", or open it again"))
 }
 
 type discussionJSON struct {
@@ -43,16 +43,16 @@ type listDiscussionsParams[T discussed] struct {
 }
 
 // listDiscussions: https://docs.gitlab.com/api/discussions/#list-project-issue-discussion-items
-func (t talk[T]) listDiscussions(c *call, p listDiscussionsParams[T]) (page[discussionJSON], error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) listDiscussions(c *call, p listDiscussionsParams[T]) (page[discussionJSON], error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return page[discussionJSON]{}, err
 	}
-	list, err := t.Plan.Discussions(c, on, p.paging())
+	list, err := t.api.Plan.Discussions(c, on, p.paging())
 	if err != nil {
 		return page[discussionJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(d *plan.Discussion) discussionJSON { return t.toDiscussion(c, d) }), nil
+	return offsetPage(p.pageParams, list, func(d *plan.Discussion) discussionJSON { return t.api.toDiscussion(c, d) }), nil
 }
 
 type createDiscussionParams[T discussed] struct {
@@ -62,18 +62,18 @@ type createDiscussionParams[T discussed] struct {
 }
 
 // createDiscussion: https://docs.gitlab.com/api/discussions/#create-a-new-thread-in-the-merge-request-diff
-func (t talk[T]) createDiscussion(c *call, p createDiscussionParams[T]) (discussionJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) createDiscussion(c *call, p createDiscussionParams[T]) (discussionJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return discussionJSON{}, err
 	}
 	first := p.note()
 	first.Thread, first.Position = true, p.Position.position()
-	n, err := t.Plan.CreateNote(c, c.actor, on, first)
+	n, err := t.api.Plan.CreateNote(c, c.actor, on, first)
 	if err != nil {
 		return discussionJSON{}, err
 	}
-	return t.toDiscussion(c, &plan.Discussion{ID: n.Discussion, Notes: []*plan.Note{n}}), nil
+	return t.api.toDiscussion(c, &plan.Discussion{ID: n.Discussion, Notes: []*plan.Note{n}}), nil
 }
 
 type discussionParams[T discussed] struct {
@@ -82,13 +82,13 @@ type discussionParams[T discussed] struct {
 }
 
 // getDiscussion: https://docs.gitlab.com/api/discussions/#get-single-issue-discussion-item
-func (t talk[T]) getDiscussion(c *call, p discussionParams[T]) (discussionJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) getDiscussion(c *call, p discussionParams[T]) (discussionJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return discussionJSON{}, err
 	}
-	d, err := t.Plan.Discussion(c, on, p.Discussion)
-	return t.presentDiscussion(c, d, err)
+	d, err := t.api.Plan.Discussion(c, on, p.Discussion)
+	return t.api.presentDiscussion(c, d, err)
 }
 
 type resolveDiscussionParams[T discussed] struct {
@@ -97,13 +97,13 @@ type resolveDiscussionParams[T discussed] struct {
 }
 
 // resolveDiscussion: https://docs.gitlab.com/api/discussions/#resolve-a-merge-request-thread
-func (t talk[T]) resolveDiscussion(c *call, p resolveDiscussionParams[T]) (discussionJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) resolveDiscussion(c *call, p resolveDiscussionParams[T]) (discussionJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return discussionJSON{}, err
 	}
-	d, err := t.Plan.Resolve(c, c.actor, on, p.Discussion, p.Resolved)
-	return t.presentDiscussion(c, d, err)
+	d, err := t.api.Plan.Resolve(c, c.actor, on, p.Discussion, p.Resolved)
+	return t.api.presentDiscussion(c, d, err)
 }
 
 type replyParams[T discussed] struct {
@@ -112,15 +112,15 @@ type replyParams[T discussed] struct {
 }
 
 // reply: https://docs.gitlab.com/api/discussions/#add-note-to-existing-issue-thread
-func (t talk[T]) reply(c *call, p replyParams[T]) (noteJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) reply(c *call, p replyParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return noteJSON{}, err
 	}
 	reply := p.note()
 	reply.Discussion = p.Discussion
-	n, err := t.Plan.CreateNote(c, c.actor, on, reply)
-	return t.presentNote(c, n, err)
+	n, err := t.api.Plan.CreateNote(c, c.actor, on, reply)
+	return t.api.presentNote(c, n, err)
 }
 
 type discussedParams[T discussed] struct {
@@ -139,21 +139,21 @@ func (p *updateDiscussedParams[T]) paramRules() []rule {
 }
 
 // updateDiscussed: https://docs.gitlab.com/api/discussions/#modify-an-existing-merge-request-thread-note
-func (t talk[T]) updateDiscussed(c *call, p updateDiscussedParams[T]) (noteJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) updateDiscussed(c *call, p updateDiscussedParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return noteJSON{}, err
 	}
 	var n *plan.Note
 	if p.Resolved != nil {
-		n, err = t.Plan.ResolveNote(c, c.actor, on, p.Note, *p.Resolved)
+		n, err = t.api.Plan.ResolveNote(c, c.actor, on, p.Note, *p.Resolved)
 	} else {
-		n, err = t.Plan.UpdateNote(c, c.actor, on, p.Note, *p.Body)
+		n, err = t.api.Plan.UpdateNote(c, c.actor, on, p.Note, *p.Body)
 	}
-	return t.presentNote(c, n, err)
+	return t.api.presentNote(c, n, err)
 }
 
 // deleteDiscussed: https://docs.gitlab.com/api/discussions/#delete-an-issue-thread-note
-func (t talk[T]) deleteDiscussed(c *call, p discussedParams[T]) (none, error) {
+func (t noteEndpoints[T]) deleteDiscussed(c *call, p discussedParams[T]) (none, error) {
 	return t.deleteNote(c, p.noteParams)
 }

@@ -12,10 +12,10 @@ func (a *API) issueRoutes() {
 	handle(a, "GET /issues", readAPI.orNobody(), a.listIssues, does("List issues"))
 	handle(a, "GET /issues/{issue_id}", readAPI, a.getIssueByID, does("Get an issue by its id"))
 	handle(a, "GET /issues_statistics", readAPI.orNobody(), a.countIssues, does("Count issues"))
-	handle(a, "GET /groups/{id}/issues", readAPI.orNobody(), memberDoor{a, true}.listIssues, does("List the issues of a group"))
-	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orNobody(), memberDoor{a, true}.countIssues, does("Count the issues of a group"))
-	handle(a, "GET "+at, readAPI.orNobody(), memberDoor{a, false}.listIssues, does("List the issues of a project"))
-	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orNobody(), memberDoor{a, false}.countIssues, does("Count the issues of a project"))
+	handle(a, "GET /groups/{id}/issues", readAPI.orNobody(), parentEndpoints{a, true}.listIssues, does("List the issues of a group"))
+	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, true}.countIssues, does("Count the issues of a group"))
+	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listIssues, does("List the issues of a project"))
+	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, false}.countIssues, does("Count the issues of a project"))
 	handle(a, "POST "+at, writeAPI, a.createIssue, does("Create an issue"))
 	handle(a, "GET "+at+"/{issue_iid}", readAPI.orNobody(), a.getIssue, does("Get an issue"))
 	handle(a, "PUT "+at+"/{issue_iid}", writeAPI, a.updateIssue, does("Change an issue"))
@@ -130,11 +130,11 @@ type placeIssuesParams struct {
 }
 
 // listIssues: https://docs.gitlab.com/api/issues/#list-project-issues
-func (m memberDoor) listIssues(c *call, p placeIssuesParams) (page[issueJSON], error) {
+func (m parentEndpoints) listIssues(c *call, p placeIssuesParams) (page[issueJSON], error) {
 	f := p.filter("")
 	f.Live = m.group && (p.NonArchived == nil || *p.NonArchived)
-	list, err := m.Plan.PlaceIssues(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
-	return m.presentIssues(c, p.pageParams, list, p.WithDetails, err)
+	list, err := m.api.Plan.PlaceIssues(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
+	return m.api.presentIssues(c, p.pageParams, list, p.WithDetails, err)
 }
 
 type issueCountsJSON struct {
@@ -165,9 +165,9 @@ type placeIssueCountsParams struct {
 }
 
 // countIssues: https://docs.gitlab.com/api/issues_statistics/#get-project-issues-statistics
-func (m memberDoor) countIssues(c *call, p placeIssueCountsParams) (issueCountsJSON, error) {
+func (m parentEndpoints) countIssues(c *call, p placeIssueCountsParams) (issueCountsJSON, error) {
 	at := m.at(p.Ref)
-	return toIssueCounts(m.Plan.CountIssues(c, c.actor, &at, p.filter("")))
+	return toIssueCounts(m.api.Plan.CountIssues(c, c.actor, &at, p.filter("")))
 }
 
 type issueIDParams struct {

@@ -11,7 +11,7 @@ func (a *API) labelRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/labels", readAPI.orNobody(), m.listLabels, does("List the labels of "+in.name))
 		handle(a, "POST "+in.path+"/labels", writeAPI, m.createLabel, does("Create a label of "+in.name))
 		handle(a, "PUT "+in.path+"/labels", writeAPI, m.updateNamedLabel, does("Change a label of "+in.name+" that the body names"))
@@ -67,9 +67,9 @@ type listLabelsParams struct {
 }
 
 // listLabels: https://docs.gitlab.com/api/labels/#list-labels
-func (m memberDoor) listLabels(c *call, p listLabelsParams) (page[labelJSON], error) {
+func (m parentEndpoints) listLabels(c *call, p listLabelsParams) (page[labelJSON], error) {
 	f := plan.LabelFilter{Search: p.Search, Ancestors: p.Ancestors == nil || *p.Ancestors, Descendants: p.Descendants, Counts: p.WithCounts}
-	list, err := m.Plan.Labels(c, c.actor, m.at(p.Ref), f, p.paging())
+	list, err := m.api.Plan.Labels(c, c.actor, m.at(p.Ref), f, p.paging())
 	if err != nil {
 		return page[labelJSON]{}, err
 	}
@@ -82,8 +82,8 @@ type labelParams struct {
 }
 
 // getLabel: https://docs.gitlab.com/api/labels/#get-a-single-project-label
-func (m memberDoor) getLabel(c *call, p labelParams) (labelJSON, error) {
-	return presentLabel(m.Plan.Label(c, c.actor, m.at(p.Ref), p.Label))
+func (m parentEndpoints) getLabel(c *call, p labelParams) (labelJSON, error) {
+	return presentLabel(m.api.Plan.Label(c, c.actor, m.at(p.Ref), p.Label))
 }
 
 type labelFieldParams struct {
@@ -107,8 +107,8 @@ type createLabelParams struct {
 }
 
 // createLabel: https://docs.gitlab.com/api/labels/#create-a-new-label
-func (m memberDoor) createLabel(c *call, p createLabelParams) (labelJSON, error) {
-	return presentLabel(m.Plan.CreateLabel(c, c.actor, m.at(p.Ref), p.fields(&p.Name, &p.Color)))
+func (m parentEndpoints) createLabel(c *call, p createLabelParams) (labelJSON, error) {
+	return presentLabel(m.api.Plan.CreateLabel(c, c.actor, m.at(p.Ref), p.fields(&p.Name, &p.Color)))
 }
 
 type labelChangeParams struct {
@@ -127,8 +127,8 @@ type updateLabelParams struct {
 }
 
 // updateLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label
-func (m memberDoor) updateLabel(c *call, p updateLabelParams) (labelJSON, error) {
-	return presentLabel(m.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.Label, p.fields(p.NewName, p.Color)))
+func (m parentEndpoints) updateLabel(c *call, p updateLabelParams) (labelJSON, error) {
+	return presentLabel(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.Label, p.fields(p.NewName, p.Color)))
 }
 
 // namedLabelParams name a label outside of the path, as older clients do.
@@ -157,32 +157,32 @@ func (p updateNamedLabelParams) paramRules() []rule {
 }
 
 // updateNamedLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label
-func (m memberDoor) updateNamedLabel(c *call, p updateNamedLabelParams) (labelJSON, error) {
-	return presentLabel(m.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.label(), p.fields(p.NewName, p.Color)))
+func (m parentEndpoints) updateNamedLabel(c *call, p updateNamedLabelParams) (labelJSON, error) {
+	return presentLabel(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.label(), p.fields(p.NewName, p.Color)))
 }
 
 // deleteLabel: https://docs.gitlab.com/api/labels/#delete-a-label
-func (m memberDoor) deleteLabel(c *call, p labelParams) (none, error) {
-	return none{}, m.Plan.DeleteLabel(c, c.actor, m.at(p.Ref), p.Label, c.unmodifiedSince())
+func (m parentEndpoints) deleteLabel(c *call, p labelParams) (none, error) {
+	return none{}, m.api.Plan.DeleteLabel(c, c.actor, m.at(p.Ref), p.Label, c.unmodifiedSince())
 }
 
 // deleteNamedLabel: https://docs.gitlab.com/api/labels/#delete-a-label
-func (m memberDoor) deleteNamedLabel(c *call, p namedLabelParams) (none, error) {
-	return none{}, m.Plan.DeleteLabel(c, c.actor, m.at(p.Ref), p.label(), c.unmodifiedSince())
+func (m parentEndpoints) deleteNamedLabel(c *call, p namedLabelParams) (none, error) {
+	return none{}, m.api.Plan.DeleteLabel(c, c.actor, m.at(p.Ref), p.label(), c.unmodifiedSince())
 }
 
 // subscribeLabel: https://docs.gitlab.com/api/labels/#subscribe-to-a-label
-func (m memberDoor) subscribeLabel(c *call, p labelParams) (unchanged[labelJSON], error) {
+func (m parentEndpoints) subscribeLabel(c *call, p labelParams) (unchanged[labelJSON], error) {
 	return m.setSubscription(c, p, true)
 }
 
 // unsubscribeLabel: https://docs.gitlab.com/api/labels/#unsubscribe-from-a-label
-func (m memberDoor) unsubscribeLabel(c *call, p labelParams) (unchanged[labelJSON], error) {
+func (m parentEndpoints) unsubscribeLabel(c *call, p labelParams) (unchanged[labelJSON], error) {
 	return m.setSubscription(c, p, false)
 }
 
-func (m memberDoor) setSubscription(c *call, p labelParams, want bool) (unchanged[labelJSON], error) {
-	l, changed, err := m.Plan.SubscribeLabel(c, c.actor, m.at(p.Ref), p.Label, want)
+func (m parentEndpoints) setSubscription(c *call, p labelParams, want bool) (unchanged[labelJSON], error) {
+	l, changed, err := m.api.Plan.SubscribeLabel(c, c.actor, m.at(p.Ref), p.Label, want)
 	form, err := presentLabel(l, err)
 	return unchanged[labelJSON]{form, !changed}, err
 }

@@ -15,7 +15,7 @@ func (a *API) memberRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/members", readAPI, m.list, does("List the direct members of "+in.name))
 		handle(a, "GET "+in.path+"/members/all", readAPI, m.listAll, does("List all members of "+in.name+", by groups above and shares too"))
 		handle(a, "GET "+in.path+"/members/{user_id}", readAPI, m.get, does("Get a direct member of "+in.name))
@@ -30,13 +30,15 @@ func (a *API) memberRoutes() {
 	}
 }
 
-// memberDoor serves the members of projects or those of groups.
-type memberDoor struct {
-	*API
+// parentEndpoints serves what projects and groups both have, of one of the two kinds.
+type parentEndpoints struct {
+	api   *API
 	group bool
 }
 
-func (m memberDoor) at(ref project.Ref) project.Place { return project.Place{Ref: ref, Group: m.group} }
+func (m parentEndpoints) at(ref project.Ref) project.Place {
+	return project.Place{Ref: ref, Group: m.group}
+}
 
 // placeParams name a project or a group.
 type placeParams struct {
@@ -52,22 +54,22 @@ type listMembersParams struct {
 }
 
 // list: https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project
-func (m memberDoor) list(c *call, p listMembersParams) (page[memberJSON], error) {
+func (m parentEndpoints) list(c *call, p listMembersParams) (page[memberJSON], error) {
 	return m.members(c, p, false)
 }
 
 // listAll: https://docs.gitlab.com/api/members/#list-all-members-of-a-group-or-project-including-inherited-and-invited-members
-func (m memberDoor) listAll(c *call, p listMembersParams) (page[memberJSON], error) {
+func (m parentEndpoints) listAll(c *call, p listMembersParams) (page[memberJSON], error) {
 	return m.members(c, p, true)
 }
 
-func (m memberDoor) members(c *call, p listMembersParams, all bool) (page[memberJSON], error) {
+func (m parentEndpoints) members(c *call, p listMembersParams, all bool) (page[memberJSON], error) {
 	f := project.MemberFilter{All: all, Query: p.Query, Users: p.UserIDs, Skip: p.SkipUsers}
-	list, err := m.Projects.Members(c, c.actor, m.at(p.Ref), f, p.paging())
+	list, err := m.api.Projects.Members(c, c.actor, m.at(p.Ref), f, p.paging())
 	if err != nil {
 		return page[memberJSON]{}, err
 	}
-	now := m.Now()
+	now := m.api.Now()
 	return offsetPage(p.pageParams, list, func(one *project.Member) memberJSON { return toMember(c, one, now) }), nil
 }
 
@@ -77,14 +79,14 @@ type memberParams struct {
 }
 
 // get: https://docs.gitlab.com/api/members/#get-a-member-of-a-group-or-project
-func (m memberDoor) get(c *call, p memberParams) (memberJSON, error) {
-	one, err := m.Projects.Member(c, c.actor, m.at(p.Ref), p.UserID, false)
+func (m parentEndpoints) get(c *call, p memberParams) (memberJSON, error) {
+	one, err := m.api.Projects.Member(c, c.actor, m.at(p.Ref), p.UserID, false)
 	return m.present(c, one, err)
 }
 
 // getAny: https://docs.gitlab.com/api/members/#get-a-member-of-a-group-or-project-including-inherited-and-invited-members
-func (m memberDoor) getAny(c *call, p memberParams) (memberJSON, error) {
-	one, err := m.Projects.Member(c, c.actor, m.at(p.Ref), p.UserID, true)
+func (m parentEndpoints) getAny(c *call, p memberParams) (memberJSON, error) {
+	one, err := m.api.Projects.Member(c, c.actor, m.at(p.Ref), p.UserID, true)
 	return m.present(c, one, err)
 }
 
@@ -99,7 +101,7 @@ type addMemberParams struct {
 func (addMemberParams) paramRules() []rule { return []rule{exactlyOne("user_id", "username")} }
 
 // add: https://docs.gitlab.com/api/members/#add-a-member-to-a-group-or-project
-func (m memberDoor) add(c *call, p addMemberParams) (any, error) {
+func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
 	refs := splitList(p.UserID)
 	if p.Username != "" {
 		refs = splitList(p.Username)
@@ -164,13 +166,13 @@ func splitList(text string) []string {
 	return list
 }
 
-func (m memberDoor) addOne(c *call, p addMemberParams, ref string) (*project.Member, error) {
+func (m parentEndpoints) addOne(c *call, p addMemberParams, ref string) (*project.Member, error) {
 	id, err := strconv.ParseInt(ref, 10, 64)
 	if p.Username == "" && err != nil {
 		return nil, &paramError{[]string{"user_id is invalid"}}
 	}
 	if p.Username != "" {
-		u, err := m.Users.Find(c, c.actor, user.Ref(ref))
+		u, err := m.api.Users.Find(c, c.actor, user.Ref(ref))
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +181,7 @@ func (m memberDoor) addOne(c *call, p addMemberParams, ref string) (*project.Mem
 		}
 		id = u.ID
 	}
-	return m.Projects.AddMember(c, c.actor, m.at(p.Ref), project.NewMember{
+	return m.api.Projects.AddMember(c, c.actor, m.at(p.Ref), project.NewMember{
 		UserID: id, Level: project.Level(p.AccessLevel), ExpiresAt: dateText(p.ExpiresAt),
 	})
 }
@@ -191,7 +193,7 @@ type updateMemberParams struct {
 }
 
 // update: https://docs.gitlab.com/api/members/#edit-a-member-of-a-group-or-project
-func (m memberDoor) update(c *call, p updateMemberParams) (memberJSON, error) {
+func (m parentEndpoints) update(c *call, p updateMemberParams) (memberJSON, error) {
 	change := project.MemberChange{Level: (*project.Level)(p.AccessLevel)}
 	if p.ExpiresAt.Set {
 		text := ""
@@ -200,7 +202,7 @@ func (m memberDoor) update(c *call, p updateMemberParams) (memberJSON, error) {
 		}
 		change.ExpiresAt = &text
 	}
-	one, err := m.Projects.UpdateMember(c, c.actor, m.at(p.Ref), p.UserID, change)
+	one, err := m.api.Projects.UpdateMember(c, c.actor, m.at(p.Ref), p.UserID, change)
 	return m.present(c, one, err)
 }
 
@@ -210,8 +212,8 @@ type removeMemberParams struct {
 }
 
 // remove: https://docs.gitlab.com/api/members/#remove-a-member-from-a-group-or-project
-func (m memberDoor) remove(c *call, p removeMemberParams) (none, error) {
-	return none{}, m.Projects.RemoveMember(c, c.actor, m.at(p.Ref), p.UserID, p.SkipSubresources)
+func (m parentEndpoints) remove(c *call, p removeMemberParams) (none, error) {
+	return none{}, m.api.Projects.RemoveMember(c, c.actor, m.at(p.Ref), p.UserID, p.SkipSubresources)
 }
 
 type listRequestsParams struct {
@@ -220,22 +222,22 @@ type listRequestsParams struct {
 }
 
 // listRequests: https://docs.gitlab.com/api/access_requests/#list-access-requests-for-a-group-or-project
-func (m memberDoor) listRequests(c *call, p listRequestsParams) (page[requestJSON], error) {
-	list, err := m.Projects.Requests(c, c.actor, m.at(p.Ref), p.paging())
+func (m parentEndpoints) listRequests(c *call, p listRequestsParams) (page[requestJSON], error) {
+	list, err := m.api.Projects.Requests(c, c.actor, m.at(p.Ref), p.paging())
 	if err != nil {
 		return page[requestJSON]{}, err
 	}
-	now := m.Now()
+	now := m.api.Now()
 	return offsetPage(p.pageParams, list, func(one *project.Member) requestJSON { return toRequest(c, one, now) }), nil
 }
 
 // request: https://docs.gitlab.com/api/access_requests/#request-access-to-a-group-or-project
-func (m memberDoor) request(c *call, p placeParams) (requestJSON, error) {
-	one, err := m.Projects.RequestAccess(c, c.actor, m.at(p.Ref))
+func (m parentEndpoints) request(c *call, p placeParams) (requestJSON, error) {
+	one, err := m.api.Projects.RequestAccess(c, c.actor, m.at(p.Ref))
 	if err != nil {
 		return requestJSON{}, err
 	}
-	return toRequest(c, one, m.Now()), nil
+	return toRequest(c, one, m.api.Now()), nil
 }
 
 type approveParams struct {
@@ -244,14 +246,14 @@ type approveParams struct {
 }
 
 // approve: https://docs.gitlab.com/api/access_requests/#approve-an-access-request
-func (m memberDoor) approve(c *call, p approveParams) (memberJSON, error) {
-	one, err := m.Projects.Approve(c, c.actor, m.at(p.Ref), p.UserID, project.Level(p.AccessLevel))
+func (m parentEndpoints) approve(c *call, p approveParams) (memberJSON, error) {
+	one, err := m.api.Projects.Approve(c, c.actor, m.at(p.Ref), p.UserID, project.Level(p.AccessLevel))
 	return m.present(c, one, err)
 }
 
 // deny: https://docs.gitlab.com/api/access_requests/#deny-an-access-request
-func (m memberDoor) deny(c *call, p memberParams) (none, error) {
-	return none{}, m.Projects.Deny(c, c.actor, m.at(p.Ref), p.UserID)
+func (m parentEndpoints) deny(c *call, p memberParams) (none, error) {
+	return none{}, m.api.Projects.Deny(c, c.actor, m.at(p.Ref), p.UserID)
 }
 
 type memberJSON struct {
@@ -263,11 +265,11 @@ type memberJSON struct {
 	MembershipState string          `json:"membership_state"`
 }
 
-func (m memberDoor) present(c *call, one *project.Member, err error) (memberJSON, error) {
+func (m parentEndpoints) present(c *call, one *project.Member, err error) (memberJSON, error) {
 	if err != nil {
 		return memberJSON{}, err
 	}
-	return toMember(c, one, m.Now()), nil
+	return toMember(c, one, m.api.Now()), nil
 }
 
 func toMember(c *call, m *project.Member, now time.Time) memberJSON {

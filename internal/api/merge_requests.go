@@ -15,8 +15,8 @@ func (a *API) mergeRequestRoutes() {
 	const one = at + "/{merge_request_iid}"
 	list := forms([]mergeRequestJSON{}, []mergeSimpleJSON{})
 	handle(a, "GET /merge_requests", readAPI.orNobody(), a.listMergeRequests, list, does("List merge requests"))
-	handle(a, "GET /groups/{id}/merge_requests", readAPI.orNobody(), memberDoor{a, true}.listMergeRequests, list, does("List the merge requests of a group"))
-	handle(a, "GET "+at, readAPI.orNobody(), memberDoor{a, false}.listMergeRequests, list, does("List the merge requests of a project"))
+	handle(a, "GET /groups/{id}/merge_requests", readAPI.orNobody(), parentEndpoints{a, true}.listMergeRequests, list, does("List the merge requests of a group"))
+	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listMergeRequests, list, does("List the merge requests of a project"))
 	handle(a, "POST "+at, writeAPI, a.createMergeRequest, twin, unfit, does("Create a merge request"))
 	handle(a, "GET "+one, readAPI.orNobody(), a.getMergeRequest, does("Get a merge request"))
 	handle(a, "PUT "+one, writeAPI, a.updateMergeRequest, twin, unfit, does("Change a merge request"))
@@ -144,11 +144,11 @@ type placeMergeParams struct {
 }
 
 // listMergeRequests: https://docs.gitlab.com/api/merge_requests/#list-project-merge-requests
-func (m memberDoor) listMergeRequests(c *call, p placeMergeParams) (any, error) {
+func (m parentEndpoints) listMergeRequests(c *call, p placeMergeParams) (any, error) {
 	f := p.filter("")
 	f.Live = m.group && (p.NonArchived == nil || *p.NonArchived)
-	list, err := m.Merges.PlaceList(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
-	return m.presentMerges(c, &p.listMergeParams, list, err)
+	list, err := m.api.Merges.PlaceList(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
+	return m.api.presentMerges(c, &p.listMergeParams, list, err)
 }
 
 func (a *API) presentMerges(c *call, p *listMergeParams, list db.Page[*merge.MergeRequest], err error) (any, error) {

@@ -13,7 +13,7 @@ func (a *API) milestoneRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/milestones", readAPI.orNobody(), m.listMilestones, does("List the milestones of "+in.name))
 		handle(a, "POST "+in.path+"/milestones", writeAPI, m.createMilestone, does("Create a milestone of "+in.name))
 		handle(a, "GET "+in.path+"/milestones/{milestone_id}", readAPI.orNobody(), m.getMilestone, does("Get a milestone of "+in.name))
@@ -74,18 +74,18 @@ type listMilestonesParams struct {
 }
 
 // listMilestones: https://docs.gitlab.com/api/milestones/#list-project-milestones
-func (m memberDoor) listMilestones(c *call, p listMilestonesParams) (page[milestoneJSON], error) {
+func (m parentEndpoints) listMilestones(c *call, p listMilestonesParams) (page[milestoneJSON], error) {
 	f := plan.MilestoneFilter{
 		IIDs: p.IIDs, Title: p.Title, Search: p.Search, Ancestors: p.Ancestors, Descendants: p.Descendants, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 	}
 	if p.State != "all" {
 		f.State = plan.MilestoneState(p.State)
 	}
-	list, err := m.Plan.Milestones(c, c.actor, m.at(p.Ref), f, p.paging())
+	list, err := m.api.Plan.Milestones(c, c.actor, m.at(p.Ref), f, p.paging())
 	if err != nil {
 		return page[milestoneJSON]{}, err
 	}
-	now := m.Now()
+	now := m.api.Now()
 	return offsetPage(p.pageParams, list, func(one *plan.Milestone) milestoneJSON { return toMilestone(c.site, one, now) }), nil
 }
 
@@ -95,9 +95,9 @@ type milestoneParams struct {
 }
 
 // getMilestone: https://docs.gitlab.com/api/milestones/#get-single-milestone
-func (m memberDoor) getMilestone(c *call, p milestoneParams) (milestoneJSON, error) {
-	found, err := m.Plan.Milestone(c, c.actor, m.at(p.Ref), p.Milestone)
-	return m.presentMilestone(c, found, err)
+func (m parentEndpoints) getMilestone(c *call, p milestoneParams) (milestoneJSON, error) {
+	found, err := m.api.Plan.Milestone(c, c.actor, m.at(p.Ref), p.Milestone)
+	return m.api.presentMilestone(c, found, err)
 }
 
 type milestoneFieldParams struct {
@@ -130,9 +130,9 @@ type createMilestoneParams struct {
 }
 
 // createMilestone: https://docs.gitlab.com/api/milestones/#create-new-milestone
-func (m memberDoor) createMilestone(c *call, p createMilestoneParams) (milestoneJSON, error) {
-	made, err := m.Plan.CreateMilestone(c, c.actor, m.at(p.Ref), p.fields(&p.Title))
-	return m.presentMilestone(c, made, err)
+func (m parentEndpoints) createMilestone(c *call, p createMilestoneParams) (milestoneJSON, error) {
+	made, err := m.api.Plan.CreateMilestone(c, c.actor, m.at(p.Ref), p.fields(&p.Title))
+	return m.api.presentMilestone(c, made, err)
 }
 
 type updateMilestoneParams struct {
@@ -143,16 +143,16 @@ type updateMilestoneParams struct {
 }
 
 // updateMilestone: https://docs.gitlab.com/api/milestones/#edit-milestone
-func (m memberDoor) updateMilestone(c *call, p updateMilestoneParams) (milestoneJSON, error) {
+func (m parentEndpoints) updateMilestone(c *call, p updateMilestoneParams) (milestoneJSON, error) {
 	f := p.fields(p.Title)
 	f.Event = p.Event
-	found, err := m.Plan.UpdateMilestone(c, c.actor, m.at(p.Ref), p.Milestone, f)
-	return m.presentMilestone(c, found, err)
+	found, err := m.api.Plan.UpdateMilestone(c, c.actor, m.at(p.Ref), p.Milestone, f)
+	return m.api.presentMilestone(c, found, err)
 }
 
 // deleteMilestone: https://docs.gitlab.com/api/milestones/#delete-project-milestone
-func (m memberDoor) deleteMilestone(c *call, p milestoneParams) (none, error) {
-	return none{}, m.Plan.DeleteMilestone(c, c.actor, m.at(p.Ref), p.Milestone, c.unmodifiedSince())
+func (m parentEndpoints) deleteMilestone(c *call, p milestoneParams) (none, error) {
+	return none{}, m.api.Plan.DeleteMilestone(c, c.actor, m.at(p.Ref), p.Milestone, c.unmodifiedSince())
 }
 
 // promoteMilestone: https://docs.gitlab.com/api/milestones/#promote-project-milestone-to-a-group-milestone
@@ -167,18 +167,18 @@ type milestoneIssuesParams struct {
 }
 
 // listMilestoneIssues: https://docs.gitlab.com/api/milestones/#get-all-issues-assigned-to-a-single-milestone
-func (m memberDoor) listMilestoneIssues(c *call, p milestoneIssuesParams) (page[issueJSON], error) {
-	list, err := m.Plan.MilestoneIssues(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
-	return m.presentIssues(c, p.pageParams, list, false, err)
+func (m parentEndpoints) listMilestoneIssues(c *call, p milestoneIssuesParams) (page[issueJSON], error) {
+	list, err := m.api.Plan.MilestoneIssues(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
+	return m.api.presentIssues(c, p.pageParams, list, false, err)
 }
 
 // listMilestoneRequests: https://docs.gitlab.com/api/milestones/#get-all-merge-requests-assigned-to-a-single-milestone
-func (m memberDoor) listMilestoneRequests(c *call, p milestoneIssuesParams) (page[mergeRequestJSON], error) {
-	list, err := m.Merges.OfMilestone(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
+func (m parentEndpoints) listMilestoneRequests(c *call, p milestoneIssuesParams) (page[mergeRequestJSON], error) {
+	list, err := m.api.Merges.OfMilestone(c, c.actor, m.at(p.Ref), p.Milestone, p.paging())
 	if err != nil {
 		return page[mergeRequestJSON]{}, err
 	}
-	return m.mergePage(c, p.pageParams, list, false)
+	return m.api.mergePage(c, p.pageParams, list, false)
 }
 
 // presentIssues is a page of issues.

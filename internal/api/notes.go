@@ -37,11 +37,11 @@ func (p projectSnippetParams) on(a *API, c *call) (plan.Noteable, error) {
 	return a.Snippets.OnSnippet(c, c.actor, p.Project, p.Snippet)
 }
 
-// talk serves the notes and discussions of one kind of things.
-type talk[T discussed] struct{ *API }
+// noteEndpoints serves the notes and discussions of one kind of things.
+type noteEndpoints[T discussed] struct{ api *API }
 
 func noteRoutesOf[T discussed](a *API, at, what string) {
-	t := talk[T]{a}
+	t := noteEndpoints[T]{a}
 	handle(a, "GET "+at+"/notes", readAPI.orNobody(), t.listNotes, does("List the notes on "+what))
 	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, does("Say something about "+what))
 	handle(a, "GET "+at+"/notes/{note_id}", readAPI.orNobody(), t.getNote, does("Get a note on "+what))
@@ -107,17 +107,17 @@ type listNotesParams[T discussed] struct {
 }
 
 // listNotes: https://docs.gitlab.com/api/notes/#list-project-issue-notes
-func (t talk[T]) listNotes(c *call, p listNotesParams[T]) (page[noteJSON], error) {
+func (t noteEndpoints[T]) listNotes(c *call, p listNotesParams[T]) (page[noteJSON], error) {
 	f := plan.NoteFilter{Only: p.Filter, Sort: plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}}
-	on, err := p.On.on(t.API, c)
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return page[noteJSON]{}, err
 	}
-	list, err := t.Plan.Notes(c, on, f, p.paging())
+	list, err := t.api.Plan.Notes(c, on, f, p.paging())
 	if err != nil {
 		return page[noteJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(n *plan.Note) noteJSON { return t.toNote(c, n) }), nil
+	return offsetPage(p.pageParams, list, func(n *plan.Note) noteJSON { return t.api.toNote(c, n) }), nil
 }
 
 type newNoteParams struct {
@@ -137,13 +137,13 @@ type createNoteParams[T discussed] struct {
 }
 
 // createNote: https://docs.gitlab.com/api/notes/#create-new-issue-note
-func (t talk[T]) createNote(c *call, p createNoteParams[T]) (noteJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) createNote(c *call, p createNoteParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return noteJSON{}, err
 	}
-	n, err := t.Plan.CreateNote(c, c.actor, on, p.note())
-	return t.presentNote(c, n, err)
+	n, err := t.api.Plan.CreateNote(c, c.actor, on, p.note())
+	return t.api.presentNote(c, n, err)
 }
 
 type noteParams[T discussed] struct {
@@ -152,13 +152,13 @@ type noteParams[T discussed] struct {
 }
 
 // getNote: https://docs.gitlab.com/api/notes/#get-single-issue-note
-func (t talk[T]) getNote(c *call, p noteParams[T]) (noteJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) getNote(c *call, p noteParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return noteJSON{}, err
 	}
-	n, err := t.Plan.Note(c, on, p.Note)
-	return t.presentNote(c, n, err)
+	n, err := t.api.Plan.Note(c, on, p.Note)
+	return t.api.presentNote(c, n, err)
 }
 
 type updateNoteParams[T discussed] struct {
@@ -167,20 +167,20 @@ type updateNoteParams[T discussed] struct {
 }
 
 // updateNote: https://docs.gitlab.com/api/notes/#modify-existing-issue-note
-func (t talk[T]) updateNote(c *call, p updateNoteParams[T]) (noteJSON, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) updateNote(c *call, p updateNoteParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return noteJSON{}, err
 	}
-	n, err := t.Plan.UpdateNote(c, c.actor, on, p.Note, p.Body)
-	return t.presentNote(c, n, err)
+	n, err := t.api.Plan.UpdateNote(c, c.actor, on, p.Note, p.Body)
+	return t.api.presentNote(c, n, err)
 }
 
 // deleteNote: https://docs.gitlab.com/api/notes/#delete-an-issue-note
-func (t talk[T]) deleteNote(c *call, p noteParams[T]) (none, error) {
-	on, err := p.On.on(t.API, c)
+func (t noteEndpoints[T]) deleteNote(c *call, p noteParams[T]) (none, error) {
+	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, t.Plan.DeleteNote(c, c.actor, on, p.Note, c.unmodifiedSince())
+	return none{}, t.api.Plan.DeleteNote(c, c.actor, on, p.Note, c.unmodifiedSince())
 }

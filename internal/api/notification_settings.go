@@ -11,7 +11,7 @@ func (a *API) notificationRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/notification_settings", readAPI, m.getNotifications, does("Get what one is told of in "+in.name))
 		handle(a, "PUT "+in.path+"/notification_settings", writeAPI, m.setNotifications, does("Change what one is told of in "+in.name))
 	}
@@ -135,8 +135,8 @@ func (a *API) setNotifications(c *call, p globalNotificationParams) (globalNotif
 }
 
 // getNotifications: https://docs.gitlab.com/api/notification_settings/#group--project-level-notification-settings
-func (m memberDoor) getNotifications(c *call, p placeParams) (notificationJSON, error) {
-	t, err := m.Notify.At(c, c.actor, m.at(p.Ref))
+func (m parentEndpoints) getNotifications(c *call, p placeParams) (notificationJSON, error) {
+	t, err := m.api.Notify.At(c, c.actor, m.at(p.Ref))
 	return toNotification(c.site, t), err
 }
 
@@ -146,7 +146,7 @@ type placeNotificationParams struct {
 }
 
 // setNotifications: https://docs.gitlab.com/api/notification_settings/#update-groupproject-level-notification-settings
-func (m memberDoor) setNotifications(c *call, p placeNotificationParams) (notificationJSON, error) {
-	t, err := m.Notify.SetAt(c, c.actor, m.at(p.Ref), p.change())
+func (m parentEndpoints) setNotifications(c *call, p placeNotificationParams) (notificationJSON, error) {
+	t, err := m.api.Notify.SetAt(c, c.actor, m.at(p.Ref), p.change())
 	return toNotification(c.site, t), err
 }

@@ -12,7 +12,7 @@ func (a *API) projectTokenRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		d := tokenDoor{a, in.group}
+		d := tokenEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/access_tokens", readAPI, d.list, does("List the access tokens of "+in.name))
 		handle(a, "POST "+in.path+"/access_tokens", writeAPI, d.create, does("Create an access token of "+in.name))
 		handle(a, "GET "+in.path+"/access_tokens/{token_id}", readAPI, d.get, does("Get an access token of "+in.name))
@@ -22,13 +22,15 @@ func (a *API) projectTokenRoutes() {
 	}
 }
 
-// tokenDoor serves the access tokens of projects or those of groups.
-type tokenDoor struct {
-	*API
+// tokenEndpoints serves the access tokens of projects or those of groups.
+type tokenEndpoints struct {
+	api   *API
 	group bool
 }
 
-func (d tokenDoor) at(ref project.Ref) project.Place { return project.Place{Ref: ref, Group: d.group} }
+func (d tokenEndpoints) at(ref project.Ref) project.Place {
+	return project.Place{Ref: ref, Group: d.group}
+}
 
 type listAccessTokensParams struct {
 	placeParams
@@ -37,8 +39,8 @@ type listAccessTokensParams struct {
 }
 
 // list: https://docs.gitlab.com/api/project_access_tokens/#list-all-project-access-tokens
-func (d tokenDoor) list(c *call, p listAccessTokensParams) (page[accessTokenJSON], error) {
-	list, err := d.Projects.AccessTokens(c, c.actor, d.at(p.Ref), p.filter(), p.paging())
+func (d tokenEndpoints) list(c *call, p listAccessTokensParams) (page[accessTokenJSON], error) {
+	list, err := d.api.Projects.AccessTokens(c, c.actor, d.at(p.Ref), p.filter(), p.paging())
 	if err != nil {
 		return page[accessTokenJSON]{}, err
 	}
@@ -55,8 +57,8 @@ type createAccessTokenParams struct {
 }
 
 // create: https://docs.gitlab.com/api/project_access_tokens/#create-a-project-access-token
-func (d tokenDoor) create(c *call, p createAccessTokenParams) (newAccessTokenJSON, error) {
-	t, err := d.Projects.CreateAccessToken(c, c.actor, d.at(p.Ref), project.NewAccessToken{
+func (d tokenEndpoints) create(c *call, p createAccessTokenParams) (newAccessTokenJSON, error) {
+	t, err := d.api.Projects.CreateAccessToken(c, c.actor, d.at(p.Ref), project.NewAccessToken{
 		NewToken: user.NewToken{Name: p.Name, Description: p.Description, Scopes: p.Scopes, ExpiresAt: dayOf(p.ExpiresAt)},
 		Level:    project.Level(p.AccessLevel),
 	})
@@ -69,8 +71,8 @@ type accessTokenParams struct {
 }
 
 // get: https://docs.gitlab.com/api/project_access_tokens/#get-details-on-a-project-access-token
-func (d tokenDoor) get(c *call, p accessTokenParams) (accessTokenJSON, error) {
-	t, err := d.Projects.AccessToken(c, c.actor, d.at(p.Ref), p.TokenID)
+func (d tokenEndpoints) get(c *call, p accessTokenParams) (accessTokenJSON, error) {
+	t, err := d.api.Projects.AccessToken(c, c.actor, d.at(p.Ref), p.TokenID)
 	if err != nil {
 		return accessTokenJSON{}, err
 	}
@@ -78,8 +80,8 @@ func (d tokenDoor) get(c *call, p accessTokenParams) (accessTokenJSON, error) {
 }
 
 // revoke: https://docs.gitlab.com/api/project_access_tokens/#revoke-a-project-access-token
-func (d tokenDoor) revoke(c *call, p accessTokenParams) (none, error) {
-	return none{}, d.Projects.RevokeAccessToken(c, c.actor, d.at(p.Ref), p.TokenID, c.unmodifiedSince())
+func (d tokenEndpoints) revoke(c *call, p accessTokenParams) (none, error) {
+	return none{}, d.api.Projects.RevokeAccessToken(c, c.actor, d.at(p.Ref), p.TokenID, c.unmodifiedSince())
 }
 
 type rotateAccessTokenParams struct {
@@ -88,8 +90,8 @@ type rotateAccessTokenParams struct {
 }
 
 // rotate: https://docs.gitlab.com/api/project_access_tokens/#rotate-a-project-access-token
-func (d tokenDoor) rotate(c *call, p rotateAccessTokenParams) (newAccessTokenJSON, error) {
-	t, err := d.Projects.RotateAccessToken(c, c.actor, d.at(p.Ref), p.TokenID, dayOf(p.ExpiresAt))
+func (d tokenEndpoints) rotate(c *call, p rotateAccessTokenParams) (newAccessTokenJSON, error) {
+	t, err := d.api.Projects.RotateAccessToken(c, c.actor, d.at(p.Ref), p.TokenID, dayOf(p.ExpiresAt))
 	return d.presentNew(t, err)
 }
 
@@ -99,8 +101,8 @@ type rotateSelfAccessTokenParams struct {
 }
 
 // rotateSelf: https://docs.gitlab.com/api/project_access_tokens/#self-rotate
-func (d tokenDoor) rotateSelf(c *call, p rotateSelfAccessTokenParams) (newAccessTokenJSON, error) {
-	t, err := d.Projects.RotateSelfAccessToken(c, c.actor, d.at(p.Ref), dayOf(p.ExpiresAt))
+func (d tokenEndpoints) rotateSelf(c *call, p rotateSelfAccessTokenParams) (newAccessTokenJSON, error) {
+	t, err := d.api.Projects.RotateSelfAccessToken(c, c.actor, d.at(p.Ref), dayOf(p.ExpiresAt))
 	return d.presentNew(t, err)
 }
 
@@ -115,11 +117,11 @@ type newAccessTokenJSON struct {
 	Token string `json:"token"`
 }
 
-func (d tokenDoor) toAccessToken(t *project.AccessToken) accessTokenJSON {
-	return accessTokenJSON{d.toToken(&t.Token), int64(t.Level)}
+func (d tokenEndpoints) toAccessToken(t *project.AccessToken) accessTokenJSON {
+	return accessTokenJSON{d.api.toToken(&t.Token), int64(t.Level)}
 }
 
-func (d tokenDoor) presentNew(t *project.AccessToken, err error) (newAccessTokenJSON, error) {
+func (d tokenEndpoints) presentNew(t *project.AccessToken, err error) (newAccessTokenJSON, error) {
 	if err != nil {
 		return newAccessTokenJSON{}, err
 	}

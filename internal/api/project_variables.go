@@ -10,7 +10,7 @@ func (a *API) placeVariableRoutes() {
 		path, name string
 		group      bool
 	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		several := also(409, "Several variables have the key: the filter tells them apart.", messageJSON{})
 		handle(a, "GET "+in.path+"/variables", readAPI, m.listVariables, does("List the variables of "+in.name))
 		handle(a, "GET "+in.path+"/variables/{key}", readAPI, m.getVariable, several, does("Get a variable of "+in.name))
@@ -26,8 +26,8 @@ type placeVariablesParams struct {
 }
 
 // listVariables: https://docs.gitlab.com/api/project_level_variables/#list-project-variables
-func (m memberDoor) listVariables(c *call, p placeVariablesParams) (page[placeVariableJSON], error) {
-	list, err := m.CI.Variables(c, c.actor, m.at(p.Ref), p.paging())
+func (m parentEndpoints) listVariables(c *call, p placeVariablesParams) (page[placeVariableJSON], error) {
+	list, err := m.api.CI.Variables(c, c.actor, m.at(p.Ref), p.paging())
 	if err != nil {
 		return page[placeVariableJSON]{}, err
 	}
@@ -49,8 +49,8 @@ func (p *placeVariableParams) scope() *string {
 }
 
 // getVariable: https://docs.gitlab.com/api/project_level_variables/#get-a-single-variable
-func (m memberDoor) getVariable(c *call, p placeVariableParams) (placeVariableJSON, error) {
-	return presentPlaceVariable(m.CI.Variable(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
+func (m parentEndpoints) getVariable(c *call, p placeVariableParams) (placeVariableJSON, error) {
+	return presentPlaceVariable(m.api.CI.Variable(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
 }
 
 type placeVariableFieldParams struct {
@@ -75,10 +75,10 @@ type createPlaceVariableParams struct {
 }
 
 // createVariable: https://docs.gitlab.com/api/project_level_variables/#create-a-variable
-func (m memberDoor) createVariable(c *call, p createPlaceVariableParams) (placeVariableJSON, error) {
+func (m parentEndpoints) createVariable(c *call, p createPlaceVariableParams) (placeVariableJSON, error) {
 	change := p.change()
 	change.Value, change.Hidden = &p.Value, &p.Hidden
-	return presentPlaceVariable(m.CI.CreateVariable(c, c.actor, m.at(p.Ref), p.Key, change))
+	return presentPlaceVariable(m.api.CI.CreateVariable(c, c.actor, m.at(p.Ref), p.Key, change))
 }
 
 type updatePlaceVariableParams struct {
@@ -88,15 +88,15 @@ type updatePlaceVariableParams struct {
 }
 
 // updateVariable: https://docs.gitlab.com/api/project_level_variables/#update-a-variable
-func (m memberDoor) updateVariable(c *call, p updatePlaceVariableParams) (placeVariableJSON, error) {
+func (m parentEndpoints) updateVariable(c *call, p updatePlaceVariableParams) (placeVariableJSON, error) {
 	change := p.change()
 	change.Value = p.Value
-	return presentPlaceVariable(m.CI.UpdateVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
+	return presentPlaceVariable(m.api.CI.UpdateVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
 }
 
 // deleteVariable: https://docs.gitlab.com/api/project_level_variables/#delete-a-variable
-func (m memberDoor) deleteVariable(c *call, p placeVariableParams) (none, error) {
-	return none{}, m.CI.DeleteVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), c.unmodifiedSince())
+func (m parentEndpoints) deleteVariable(c *call, p placeVariableParams) (none, error) {
+	return none{}, m.api.CI.DeleteVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), c.unmodifiedSince())
 }
 
 type placeVariableJSON struct {

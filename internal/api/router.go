@@ -234,7 +234,7 @@ type endpoint struct {
 	names   []string                             // of the path's parameters
 	rest    string                               // the parameter that takes all that is left of the path
 	also    []answerNote
-	serve   func(c *call, in *input) (any, error)
+	serve   func(c *call, bind func(into any) error) (any, error)
 }
 
 // hosting says on which installations an endpoint exists.
@@ -287,25 +287,38 @@ func also(status int, text string, body any) option {
 func does(summary string) option { return func(e *endpoint) { e.summary = summary } }
 
 // handle adds an endpoint: "METHOD /path", who may come in, and the handler.
-// A mistake in the table is a fault of the program, so it panics.
+// It is compiled once for each handler, so it holds no more than what needs the
+// handler's types; add does the rest.
 func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, error), opts ...option) {
+	// The file of a resource is its group in the documentation.
+	_, file, _, _ := runtime.Caller(1)
+	a.add(route, &endpoint{
+		access: acc, result: reflect.TypeFor[R](), group: strings.TrimSuffix(filepath.Base(file), ".go"),
+		serve: func(c *call, bind func(into any) error) (any, error) {
+			p := new(P)
+			if err := bind(p); err != nil {
+				return nil, err
+			}
+			return h(c, *p)
+		},
+	}, reflect.TypeFor[P](), opts)
+}
+
+// add puts an endpoint, whose parameters are a struct of the type params, into
+// the routes. A mistake in the table is a fault of the program, so it panics.
+func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option) {
 	method, path, ok := strings.Cut(route, " ")
 	if !ok {
 		panic("route " + route + ": want METHOD /path")
 	}
-	pattern, rest := path, ""
+	pattern := path
 	if at := strings.LastIndex(path, "{"); strings.HasSuffix(path, "*}") { // {name*} takes slashes too
-		rest = path[at+1 : len(path)-2]
-		pattern, path = path[:at]+"*", path[:at]+"{"+rest+"}"
+		e.rest = path[at+1 : len(path)-2]
+		pattern, path = path[:at]+"*", path[:at]+"{"+e.rest+"}"
 	}
-	e := &endpoint{
-		rest: rest, method: method, path: path, access: acc, result: reflect.TypeFor[R](), status: http.StatusOK,
-		names: pathNames(path), limits: limits{Body: maxBody, TempDir: a.TempDir},
-	}
-	// The file of a resource is its group in the documentation.
-	if _, file, _, ok := runtime.Caller(1); ok {
-		e.group = strings.TrimSuffix(filepath.Base(file), ".go")
-	}
+	e.method, e.path, e.names = method, path, pathNames(path)
+	e.status = http.StatusOK
+	e.limits = limits{Body: maxBody, TempDir: a.TempDir}
 	if method == http.MethodPost {
 		e.status = http.StatusCreated
 	}
@@ -313,18 +326,8 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 		o(e)
 	}
 	var err error
-	if e.layout, err = newLayout(reflect.TypeFor[P](), e.names...); err != nil {
+	if e.layout, err = newLayout(params, e.names...); err != nil {
 		panic(fmt.Sprintf("route %s: %v", route, err))
-	}
-	e.serve = func(c *call, in *input) (any, error) {
-		var p P
-		if err := e.layout.bind(in, &p); err != nil {
-			return nil, err
-		}
-		if err := checkParams(&p); err != nil {
-			return nil, err
-		}
-		return h(c, p)
 	}
 	a.endpoints = append(a.endpoints, e)
 	if !a.serves(e) {
@@ -340,15 +343,19 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 	}
 }
 
-// checked is a parameters struct with rules that tags can not say.
-type checked interface{ check() error }
-
-func checkParams(p any) error {
-	if c, ok := p.(checked); ok {
+// bind fills the parameters of an endpoint from a request and checks them.
+func (e *endpoint) bind(in *input, into any) error {
+	if err := e.layout.bind(in, into); err != nil {
+		return err
+	}
+	if c, ok := into.(checked); ok {
 		return c.check()
 	}
 	return nil
 }
+
+// checked is a parameters struct with rules that tags can not say.
+type checked interface{ check() error }
 
 func pathNames(path string) []string {
 	var names []string
@@ -437,7 +444,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 			a.Log.WarnContext(c, "remove uploads", "error", err)
 		}
 	}()
-	result, err := e.serve(c, in)
+	result, err := e.serve(c, func(into any) error { return e.bind(in, into) })
 	if err != nil {
 		a.refuse(c, err)
 		return

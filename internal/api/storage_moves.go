@@ -18,7 +18,7 @@ func (a *API) storageMoveRoutes() {
 		{repo.SnippetMove, "/snippet_repository_storage_moves", "/snippets/{id}/repository_storage_moves", Free},
 		{repo.GroupMove, "/group_repository_storage_moves", "/groups/{id}/repository_storage_moves", Premium},
 	} {
-		m := storageMoves{a, k.kind}
+		m := storageMoveEndpoints{a, k.kind}
 		handle(a, "GET "+k.all, readAPI, m.list, tier(k.tier), onlySelfManaged, does("List the storage moves of "+string(k.kind)+"s"))
 		handle(a, "POST "+k.all, writeAPI, m.moveAll, tier(k.tier), onlySelfManaged, does("Move all "+string(k.kind)+"s of a storage"))
 		handle(a, "GET "+k.all+"/{repository_storage_move_id}", readAPI, m.get, tier(k.tier), onlySelfManaged, does("Get a storage move of a "+string(k.kind)))
@@ -28,9 +28,9 @@ func (a *API) storageMoveRoutes() {
 	}
 }
 
-// storageMoves are those of one kind.
-type storageMoves struct {
-	*API
+// storageMoveEndpoints serves the storage moves of one kind.
+type storageMoveEndpoints struct {
+	api  *API
 	kind repo.MoveKind
 }
 
@@ -54,7 +54,7 @@ type movedGroupJSON struct {
 }
 
 // present shows moves with what they are of.
-func (m storageMoves) present(c *call, list ...*repo.StorageMove) ([]storageMoveJSON, error) {
+func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]storageMoveJSON, error) {
 	var ids []int64
 	for _, mv := range list {
 		ids = append(ids, mv.OwnerID)
@@ -64,12 +64,12 @@ func (m storageMoves) present(c *call, list ...*repo.StorageMove) ([]storageMove
 	switch m.kind {
 	case repo.ProjectMove:
 		var found []*project.Project
-		found, err = m.Projects.Among(c, c.actor, ids)
+		found, err = m.api.Projects.Among(c, c.actor, ids)
 		for _, p := range found {
 			projects[p.ID] = p
 		}
 	case repo.SnippetMove:
-		snippets, err = m.Snippets.ByID(c, c.actor, ids)
+		snippets, err = m.api.Snippets.ByID(c, c.actor, ids)
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (m storageMoves) present(c *call, list ...*repo.StorageMove) ([]storageMove
 			form.Group = &movedGroupJSON{mv.OwnerID, c.site.URL + "/groups/" + mv.Name, mv.Title}
 		}
 		if s := snippets[mv.OwnerID]; s != nil {
-			one := m.toSnippet(c, s)
+			one := m.api.toSnippet(c, s)
 			form.Snippet = &one
 		}
 		forms = append(forms, form)
@@ -95,7 +95,7 @@ func (m storageMoves) present(c *call, list ...*repo.StorageMove) ([]storageMove
 	return forms, nil
 }
 
-func (m storageMoves) presentOne(c *call, mv *repo.StorageMove, err error) (storageMoveJSON, error) {
+func (m storageMoveEndpoints) presentOne(c *call, mv *repo.StorageMove, err error) (storageMoveJSON, error) {
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
@@ -106,7 +106,7 @@ func (m storageMoves) presentOne(c *call, mv *repo.StorageMove, err error) (stor
 	return forms[0], nil
 }
 
-func (m storageMoves) presentPage(c *call, p pageParams, list db.Page[*repo.StorageMove], err error) (page[storageMoveJSON], error) {
+func (m storageMoveEndpoints) presentPage(c *call, p pageParams, list db.Page[*repo.StorageMove], err error) (page[storageMoveJSON], error) {
 	if err != nil {
 		return page[storageMoveJSON]{}, err
 	}
@@ -119,8 +119,8 @@ func (m storageMoves) presentPage(c *call, p pageParams, list db.Page[*repo.Stor
 }
 
 // list: https://docs.gitlab.com/api/project_repository_storage_moves/#retrieve-all-project-repository-storage-moves
-func (m storageMoves) list(c *call, p pageParams) (page[storageMoveJSON], error) {
-	list, err := m.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind}, p.paging())
+func (m storageMoveEndpoints) list(c *call, p pageParams) (page[storageMoveJSON], error) {
+	list, err := m.api.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind}, p.paging())
 	return m.presentPage(c, p, list, err)
 }
 
@@ -130,8 +130,8 @@ type moveAllParams struct {
 }
 
 // moveAll: https://docs.gitlab.com/api/project_repository_storage_moves/#schedule-repository-storage-moves-for-all-projects-on-a-storage-shard
-func (m storageMoves) moveAll(c *call, p moveAllParams) (accepted, error) {
-	return accepted{}, m.Moves.MoveAll(c, c.actor, m.kind, p.Source, p.Destination)
+func (m storageMoveEndpoints) moveAll(c *call, p moveAllParams) (accepted, error) {
+	return accepted{}, m.api.Moves.MoveAll(c, c.actor, m.kind, p.Source, p.Destination)
 }
 
 type storageMoveParams struct {
@@ -139,8 +139,8 @@ type storageMoveParams struct {
 }
 
 // get: https://docs.gitlab.com/api/project_repository_storage_moves/#get-a-single-project-repository-storage-move
-func (m storageMoves) get(c *call, p storageMoveParams) (storageMoveJSON, error) {
-	mv, err := m.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, ID: p.Move})
+func (m storageMoveEndpoints) get(c *call, p storageMoveParams) (storageMoveJSON, error) {
+	mv, err := m.api.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, ID: p.Move})
 	return m.presentOne(c, mv, err)
 }
 
@@ -154,32 +154,32 @@ type moveOwnerListParams struct {
 }
 
 // listOf: https://docs.gitlab.com/api/project_repository_storage_moves/#retrieve-all-repository-storage-moves-for-a-project
-func (m storageMoves) listOf(c *call, p moveOwnerListParams) (page[storageMoveJSON], error) {
+func (m storageMoveEndpoints) listOf(c *call, p moveOwnerListParams) (page[storageMoveJSON], error) {
 	id, err := m.owner(c, p.Owner)
 	if err != nil {
 		return page[storageMoveJSON]{}, err
 	}
-	list, err := m.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id}, p.paging())
+	list, err := m.api.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id}, p.paging())
 	return m.presentPage(c, p.pageParams, list, err)
 }
 
 // owner finds what is moved for an actor who sees it. NotFound.
-func (m storageMoves) owner(c *call, ref project.Ref) (int64, error) {
+func (m storageMoveEndpoints) owner(c *call, ref project.Ref) (int64, error) {
 	switch m.kind {
 	case repo.ProjectMove:
-		p, err := m.Projects.Require(c, c.actor, ref, project.NoAccess)
+		p, err := m.api.Projects.Require(c, c.actor, ref, project.NoAccess)
 		if err != nil {
 			return 0, err
 		}
 		return p.ID, nil
 	case repo.GroupMove:
-		g, err := m.Projects.RequireGroup(c, c.actor, ref, project.NoAccess)
+		g, err := m.api.Projects.RequireGroup(c, c.actor, ref, project.NoAccess)
 		if err != nil {
 			return 0, err
 		}
 		return g.ID, nil
 	}
-	s, err := m.Snippets.Named(c, c.actor, string(ref))
+	s, err := m.api.Snippets.Named(c, c.actor, string(ref))
 	if err != nil {
 		return 0, err
 	}
@@ -192,12 +192,12 @@ type moveParams struct {
 }
 
 // move: https://docs.gitlab.com/api/project_repository_storage_moves/#schedule-a-repository-storage-move-for-a-project
-func (m storageMoves) move(c *call, p moveParams) (storageMoveJSON, error) {
+func (m storageMoveEndpoints) move(c *call, p moveParams) (storageMoveJSON, error) {
 	id, err := m.owner(c, p.Owner)
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
-	mv, err := m.Moves.Move(c, c.actor, m.kind, id, p.Destination)
+	mv, err := m.api.Moves.Move(c, c.actor, m.kind, id, p.Destination)
 	return m.presentOne(c, mv, err)
 }
 
@@ -207,11 +207,11 @@ type moveOfOwnerParams struct {
 }
 
 // getOf: https://docs.gitlab.com/api/project_repository_storage_moves/#get-a-single-repository-storage-move-for-a-project
-func (m storageMoves) getOf(c *call, p moveOfOwnerParams) (storageMoveJSON, error) {
+func (m storageMoveEndpoints) getOf(c *call, p moveOfOwnerParams) (storageMoveJSON, error) {
 	id, err := m.owner(c, p.Owner)
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
-	mv, err := m.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id, ID: p.Move})
+	mv, err := m.api.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id, ID: p.Move})
 	return m.presentOne(c, mv, err)
 }

@@ -14,7 +14,7 @@ func (a *API) wikiRoutes() {
 		group      bool
 		tier       Tier
 	}{{"/projects/{id}", "a project", false, Free}, {"/groups/{id}", "a group", true, Premium}} {
-		m := memberDoor{a, in.group}
+		m := parentEndpoints{a, in.group}
 		one := in.path + "/wikis/{slug}"
 		handle(a, "GET "+in.path+"/wikis", read, m.listWikiPages, tier(in.tier), does("List the wiki pages of "+in.name))
 		handle(a, "POST "+in.path+"/wikis", writeAPI, m.createWikiPage, tier(in.tier), wikiText, does("Create a wiki page of "+in.name))
@@ -69,8 +69,8 @@ type listWikiPagesParams struct {
 }
 
 // listWikiPages: https://docs.gitlab.com/api/wikis/#list-wiki-pages
-func (m memberDoor) listWikiPages(c *call, p listWikiPagesParams) (page[wikiPageJSON], error) {
-	_, list, err := m.Wikis.Pages(c, c.actor, m.at(p.Ref), p.WithContent, p.paging())
+func (m parentEndpoints) listWikiPages(c *call, p listWikiPagesParams) (page[wikiPageJSON], error) {
+	_, list, err := m.api.Wikis.Pages(c, c.actor, m.at(p.Ref), p.WithContent, p.paging())
 	if err != nil {
 		return page[wikiPageJSON]{}, err
 	}
@@ -89,10 +89,10 @@ type getWikiPageParams struct {
 }
 
 // getWikiPage: https://docs.gitlab.com/api/wikis/#get-a-wiki-page
-func (m memberDoor) getWikiPage(c *call, p getWikiPageParams) (wikiPageJSON, error) {
-	w, found, err := m.Wikis.Page(c, c.actor, m.at(p.Ref), p.Slug, p.Version)
+func (m parentEndpoints) getWikiPage(c *call, p getWikiPageParams) (wikiPageJSON, error) {
+	w, found, err := m.api.Wikis.Page(c, c.actor, m.at(p.Ref), p.Slug, p.Version)
 	if err == nil && p.RenderHTML {
-		found.Content, err = m.Wikis.Render(c, c.actor, w, found)
+		found.Content, err = m.api.Wikis.Render(c, c.actor, w, found)
 	}
 	return presentWikiPage(w, found, err)
 }
@@ -106,8 +106,8 @@ type createWikiPageParams struct {
 }
 
 // createWikiPage: https://docs.gitlab.com/api/wikis/#create-a-new-wiki-page
-func (m memberDoor) createWikiPage(c *call, p createWikiPageParams) (wikiPageJSON, error) {
-	return presentWikiPage(m.Wikis.Create(c, c.actor, m.at(p.Ref), wiki.Fields{Title: &p.Title, Content: &p.Content, Format: &p.Format, Message: p.Message}))
+func (m parentEndpoints) createWikiPage(c *call, p createWikiPageParams) (wikiPageJSON, error) {
+	return presentWikiPage(m.api.Wikis.Create(c, c.actor, m.at(p.Ref), wiki.Fields{Title: &p.Title, Content: &p.Content, Format: &p.Format, Message: p.Message}))
 }
 
 type updateWikiPageParams struct {
@@ -124,14 +124,14 @@ func (updateWikiPageParams) paramRules() []rule {
 }
 
 // updateWikiPage: https://docs.gitlab.com/api/wikis/#edit-an-existing-wiki-page
-func (m memberDoor) updateWikiPage(c *call, p updateWikiPageParams) (wikiPageJSON, error) {
+func (m parentEndpoints) updateWikiPage(c *call, p updateWikiPageParams) (wikiPageJSON, error) {
 	f := wiki.Fields{Title: p.Title, Content: p.Content, Format: p.Format, Message: p.Message, Version: p.Version, Since: c.unmodifiedSince()}
-	return presentWikiPage(m.Wikis.Update(c, c.actor, m.at(p.Ref), p.Slug, f))
+	return presentWikiPage(m.api.Wikis.Update(c, c.actor, m.at(p.Ref), p.Slug, f))
 }
 
 // deleteWikiPage: https://docs.gitlab.com/api/wikis/#delete-a-wiki-page
-func (m memberDoor) deleteWikiPage(c *call, p wikiPageParams) (none, error) {
-	return none{}, m.Wikis.Delete(c, c.actor, m.at(p.Ref), p.Slug, wiki.Fields{Since: c.unmodifiedSince()})
+func (m parentEndpoints) deleteWikiPage(c *call, p wikiPageParams) (none, error) {
+	return none{}, m.api.Wikis.Delete(c, c.actor, m.at(p.Ref), p.Slug, wiki.Fields{Since: c.unmodifiedSince()})
 }
 
 type wikiAttachmentParams struct {
@@ -153,8 +153,8 @@ type wikiLinkJSON struct {
 }
 
 // attachToWiki: https://docs.gitlab.com/api/wikis/#upload-an-attachment-to-the-wiki-repository
-func (m memberDoor) attachToWiki(c *call, p wikiAttachmentParams) (wikiAttachmentJSON, error) {
-	f, err := m.Wikis.Attach(c, c.actor, m.at(p.Ref), p.File.Name, p.File.Size, p.File.Open())
+func (m parentEndpoints) attachToWiki(c *call, p wikiAttachmentParams) (wikiAttachmentJSON, error) {
+	f, err := m.api.Wikis.Attach(c, c.actor, m.at(p.Ref), p.File.Name, p.File.Size, p.File.Open())
 	if err != nil {
 		return wikiAttachmentJSON{}, err
 	}
