@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/api-coverage.md anew")
+var update = flag.Bool("update", false, "write docs/user/api-coverage.md anew")
 
-const coveragePath = "../../docs/api-coverage.md"
+const coveragePath = "../../docs/user/api-coverage.md"
 
-// TestCoverage holds docs/api-coverage.md to the specification and the table
+// TestCoverage holds docs/user/api-coverage.md to the specification and the table
 // of routes. What the file says is served must be: a lost route is not
 // written over, even with -update.
 func TestCoverage(t *testing.T) {

@@ -2,6 +2,6 @@
 // package may import which, and what no package may do. There is nothing in
 // it to import.
 //
-// The plan that it enforces is drawn in docs/architecture.md; the lists of
+// The plan that it enforces is drawn in docs/dev/architecture.md; the lists of
 // packages are in rule_test.go.
 package arch

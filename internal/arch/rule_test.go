@@ -118,7 +118,7 @@ func locate(pkg string) place {
 func breaches(pkg string, imports, testImports []string) []string {
 	if locate(pkg).band == unknown {
 		return []string{fmt.Sprintf("%s is in no band: add it to doors, features, platform or clients in internal/arch/rule_test.go, "+
-			"and to the picture in docs/architecture.md", pkg)}
+			"and to the picture in docs/dev/architecture.md", pkg)}
 	}
 	var found []string
 	for _, to := range imports {

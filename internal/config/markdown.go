@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Doc is the page docs/configuration.md, made from the table of settings.
+// Doc is the page docs/admin/configuration.md, made from the table of settings.
 func Doc() string {
 	var b strings.Builder
 	b.WriteString(docHead)

@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/configuration.md anew")
+var update = flag.Bool("update", false, "write docs/admin/configuration.md anew")
 
 func TestDoc(t *testing.T) {
 	t.Parallel()
-	const path = "../../docs/configuration.md"
+	const path = "../../docs/admin/configuration.md"
 	if *update {
 		if err := os.WriteFile(path, []byte(Doc()), 0o644); err != nil {
 			t.Fatal(err)

@@ -109,7 +109,7 @@ func settings() []setting {
 			help:  "hold repositories in these directories, `name=path` with commas between; default is added when it is not named",
 			field: at(func(c *Config) *map[string]string { return &c.Storages }, parseStorages)},
 		{key: "runner", def: off,
-			help:  "run CI jobs inside the server in this `mode`: builtin or off; see docs/runners.md for what jobs can reach",
+			help:  "run CI jobs inside the server in this `mode`: builtin or off; see docs/admin/runners.md for what jobs can reach",
 			field: at(func(c *Config) *string { return &c.Runner }, oneOf("builtin", off))},
 		{key: "runner_projects", defNote: "all", shape: list,
 			help:  "let the built-in runner run only jobs of these projects and groups, `paths` with commas between",

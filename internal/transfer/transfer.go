@@ -1,7 +1,7 @@
 // Package transfer carries groups from one installation to another: it writes a
 // group, with all groups below it, into a file that people can read, and makes a
 // group of such a file. What the file looks like is told in
-// docs/group-export.md.
+// docs/user/group-export.md.
 package transfer
 
 import (

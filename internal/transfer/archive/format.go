@@ -1,6 +1,6 @@
 // Package archive is the file that a group is exported to: it writes one, entry
 // by entry, and reads what anybody sent for one. What the file looks like is told
-// in docs/group-export.md. It knows nothing of groups beyond that.
+// in docs/user/group-export.md. It knows nothing of groups beyond that.
 package archive
 
 import (
@@ -14,7 +14,7 @@ import (
 	"svc/internal/errs"
 )
 
-// What the file is, told to people in docs/group-export.md.
+// What the file is, told to people in docs/user/group-export.md.
 const (
 	formatName   = "group-export"
 	version      = 1
