@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/admin/configuration.md anew")
+var update = flag.Bool("update", false, "rewrite docs/admin/configuration.md")
 
 func TestDoc(t *testing.T) {
 	t.Parallel()
