@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errs"
 	"svc/internal/limit"
@@ -232,8 +233,8 @@ func (a *API) sudo(c *call) error {
 	if !c.actor.Has("sudo") {
 		return scopeError{"sudo"}
 	}
-	if !clean(target) {
-		return &paramError{[]string{"sudo is invalid"}}
+	if !bind.Clean(target) {
+		return bind.Invalid("sudo is invalid")
 	}
 	by, err := a.Users.Become(c, c.actor, user.Ref(target))
 	if err != nil {

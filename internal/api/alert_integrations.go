@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"svc/internal/alert"
+	"svc/internal/bind"
 )
 
 func (a *API) alertIntegrationRoutes() {
@@ -66,9 +67,9 @@ func (a *API) listAlertIntegrations(c *call, p listAlertIntegrationsParams) (pag
 }
 
 type alertIntegrationFields struct {
-	Active   *bool                `param:"active" doc:"Whether it takes payloads."`
-	Example  opt[json.RawMessage] `param:"payload_example" tier:"premium" doc:"A payload as the program sends it: a JSON object, or the text of one."`
-	Mappings opt[json.RawMessage] `param:"payload_attribute_mappings" tier:"premium" doc:"Where in a payload the fields of an alert are: a list of objects with field_name, path (names and positions) and fallback_paths. Each must lead to something in payload_example."`
+	Active   *bool                     `param:"active" doc:"Whether it takes payloads."`
+	Example  bind.Opt[json.RawMessage] `param:"payload_example" tier:"premium" doc:"A payload as the program sends it: a JSON object, or the text of one."`
+	Mappings bind.Opt[json.RawMessage] `param:"payload_attribute_mappings" tier:"premium" doc:"Where in a payload the fields of an alert are: a list of objects with field_name, path (names and positions) and fallback_paths. Each must lead to something in payload_example."`
 }
 
 func (p *alertIntegrationFields) fields() alert.IntegrationFields {
@@ -76,7 +77,7 @@ func (p *alertIntegrationFields) fields() alert.IntegrationFields {
 }
 
 // rawOrNull is nil for what was not sent.
-func rawOrNull(o opt[json.RawMessage]) *json.RawMessage {
+func rawOrNull(o bind.Opt[json.RawMessage]) *json.RawMessage {
 	if !o.Set {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (a *API) resetAlertToken(c *call, p alertIntegrationParams) (alertIntegrati
 
 type testAlertParams struct {
 	alertIntegrationParams
-	Payload opt[json.RawMessage] `param:"payload" doc:"What to send: a JSON object, or the text of one. Without it, payload_example or a small sample."`
+	Payload bind.Opt[json.RawMessage] `param:"payload" doc:"What to send: a JSON object, or the text of one. Without it, payload_example or a small sample."`
 }
 
 // testAlertIntegration: https://docs.gitlab.com/operations/incident_management/integrations/#triggering-test-alerts

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"svc/internal/alert"
+	"svc/internal/bind"
 	"svc/internal/project"
 )
 
@@ -88,9 +89,9 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	}
 	media, _, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";")
 	if media = strings.ToLower(strings.TrimSpace(media)); media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return nil, &inputError{fault: faultMediaType, text: "the body must be sent as application/json"}
+		return nil, &bind.InputError{Fault: bind.FaultMediaType, Text: "the body must be sent as application/json"}
 	}
-	body, err := readWhole(c.r, c.w, alert.MaxPayload)
+	body, err := bind.ReadWhole(c.r, c.w, alert.MaxPayload)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/internal/alert"
+	"svc/internal/bind"
 )
 
 func (a *API) alertRoutes() {
@@ -106,8 +107,8 @@ type listAlertsParams struct {
 	keysetParams
 }
 
-func (p *listAlertsParams) paramRules() []rule {
-	return []rule{exclusive("assignee_id", "assignee_username")}
+func (p *listAlertsParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("assignee_id", "assignee_username")}
 }
 
 func (p *listAlertsParams) filter() (alert.Filter, error) {
@@ -131,7 +132,7 @@ func (p *listAlertsParams) filter() (alert.Filter, error) {
 	default:
 		id, err := strconv.ParseInt(p.AssigneeID, 10, 64)
 		if err != nil {
-			return f, &paramError{[]string{"assignee_id is invalid"}}
+			return f, bind.Invalid("assignee_id is invalid")
 		}
 		f.AssigneeID = id
 	}
@@ -175,14 +176,14 @@ func (a *API) getAlert(c *call, p alertParams) (alertDetailJSON, error) {
 
 type updateAlertParams struct {
 	alertParams
-	Status      *string     `param:"status" enum:"triggered,acknowledged,resolved,ignored"`
-	AssigneeID  opt[int64]  `param:"assignee_id" doc:"Who looks after it; 0 or null for nobody."`
-	AssigneeIDs *[]int64    `param:"assignee_ids,csv" max:"1" doc:"The same, as a list."`
-	Assignee    opt[string] `param:"assignee" doc:"The same, by username or id; empty or null for nobody."`
+	Status      *string          `param:"status" enum:"triggered,acknowledged,resolved,ignored"`
+	AssigneeID  bind.Opt[int64]  `param:"assignee_id" doc:"Who looks after it; 0 or null for nobody."`
+	AssigneeIDs *[]int64         `param:"assignee_ids,csv" max:"1" doc:"The same, as a list."`
+	Assignee    bind.Opt[string] `param:"assignee" doc:"The same, by username or id; empty or null for nobody."`
 }
 
-func (p *updateAlertParams) paramRules() []rule {
-	return []rule{atLeastOne("status", "assignee_id", "assignee_ids", "assignee"), exclusive("assignee_id", "assignee_ids", "assignee")}
+func (p *updateAlertParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("status", "assignee_id", "assignee_ids", "assignee"), bind.Exclusive("assignee_id", "assignee_ids", "assignee")}
 }
 
 // updateAlert: https://docs.gitlab.com/operations/incident_management/alerts/#change-an-alerts-status

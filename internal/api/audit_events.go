@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"svc/internal/audit"
+	"svc/internal/bind"
 )
 
 func (a *API) auditEventRoutes() {
@@ -93,7 +94,7 @@ func (a *API) entityType(name string, id int64) (audit.EntityType, error) {
 	switch name {
 	case "":
 		if id != 0 {
-			return "", &paramError{[]string{"entity_type is missing"}}
+			return "", bind.Invalid("entity_type is missing")
 		}
 		return "", nil
 	case string(audit.UserEntity), string(audit.GroupEntity), string(audit.ProjectEntity):
@@ -101,7 +102,7 @@ func (a *API) entityType(name string, id int64) (audit.EntityType, error) {
 	case a.instanceScope(), "Svc::Audit::InstanceScope", "Gitlab::Audit::InstanceScope":
 		return audit.InstanceEntity, nil
 	}
-	return "", &paramError{[]string{"entity_type does not have a valid value"}}
+	return "", bind.Invalid("entity_type does not have a valid value")
 }
 
 // instanceScope is the entity type of the whole installation.

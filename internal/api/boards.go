@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/plan"
 )
 
@@ -141,13 +142,13 @@ func (m parentEndpoints) createBoard(c *call, p createBoardParams) (boardJSON, e
 
 type updateBoardParams struct {
 	boardParams
-	Name        *string       `param:"name"`
-	HideBacklog *bool         `param:"hide_backlog_list"`
-	HideClosed  *bool         `param:"hide_closed_list"`
-	AssigneeID  opt[int64]    `param:"assignee_id" doc:"Whose issues it shows; empty takes it away."`
-	MilestoneID opt[int64]    `param:"milestone_id" doc:"Whose issues it shows; empty takes it away."`
-	Labels      opt[[]string] `param:"labels,csv" doc:"That the issues have which it shows."`
-	Weight      opt[int64]    `param:"weight"`
+	Name        *string            `param:"name"`
+	HideBacklog *bool              `param:"hide_backlog_list"`
+	HideClosed  *bool              `param:"hide_closed_list"`
+	AssigneeID  bind.Opt[int64]    `param:"assignee_id" doc:"Whose issues it shows; empty takes it away."`
+	MilestoneID bind.Opt[int64]    `param:"milestone_id" doc:"Whose issues it shows; empty takes it away."`
+	Labels      bind.Opt[[]string] `param:"labels,csv" doc:"That the issues have which it shows."`
+	Weight      bind.Opt[int64]    `param:"weight"`
 }
 
 // updateBoard: https://docs.gitlab.com/api/boards/#update-an-issue-board
@@ -191,8 +192,8 @@ type createBoardListParams struct {
 	MilestoneID *int64 `param:"milestone_id"`
 }
 
-func (createBoardListParams) paramRules() []rule {
-	return []rule{exactlyOne("label_id", "assignee_id", "milestone_id")}
+func (createBoardListParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.ExactlyOne("label_id", "assignee_id", "milestone_id")}
 }
 
 // createBoardList: https://docs.gitlab.com/api/boards/#create-a-board-list

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -65,7 +66,7 @@ type branchesParams struct {
 	refPageParams
 }
 
-func (branchesParams) paramRules() []rule { return []rule{exclusive("search", "regex")} }
+func (branchesParams) ParamRules() []bind.Rule { return []bind.Rule{bind.Exclusive("search", "regex")} }
 
 func (p *branchesParams) filter() repo.RefFilter {
 	f := repo.RefFilter{Search: p.Search, Regex: p.Regex, Order: repo.ByName}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/bind"
 	"svc/internal/repo"
 )
 
@@ -55,7 +56,7 @@ type createCommitCommentParams struct {
 
 func (p *createCommitCommentParams) check() error {
 	if p.Path != "" && p.Line == 0 {
-		return &paramError{[]string{"line is missing"}}
+		return bind.Invalid("line is missing")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -163,7 +164,9 @@ type createCommitParams struct {
 	Force    bool                 `param:"force" doc:"Begin at start_branch or start_sha even if the branch exists."`
 }
 
-func (createCommitParams) paramRules() []rule { return []rule{exclusive("start_branch", "start_sha")} }
+func (createCommitParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("start_branch", "start_sha")}
+}
 
 type commitActionParams struct {
 	Action       string  `param:"action,required" enum:"create,delete,move,update,chmod"`
@@ -189,7 +192,7 @@ func (p *createCommitParams) check() error {
 		}
 	}
 	if len(wrong) > 0 {
-		return &paramError{wrong}
+		return bind.Invalid(wrong...)
 	}
 	return nil
 }
@@ -207,7 +210,7 @@ func decodeContent(text, encoding, name string) ([]byte, error) {
 	}, text)
 	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {
-		return nil, &paramError{[]string{name + " is invalid"}}
+		return nil, bind.Invalid(name + " is invalid")
 	}
 	return content, nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -109,7 +110,9 @@ type updateDeployKeyParams struct {
 	CanPush *bool   `param:"can_push"`
 }
 
-func (updateDeployKeyParams) paramRules() []rule { return []rule{atLeastOne("title", "can_push")} }
+func (updateDeployKeyParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("title", "can_push")}
+}
 
 // updateDeployKey: https://docs.gitlab.com/api/deploy_keys/#update-deploy-key
 func (a *API) updateDeployKey(c *call, p updateDeployKeyParams) (projectDeployKeyJSON, error) {

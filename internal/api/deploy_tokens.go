@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/project"
 )
 
@@ -60,10 +61,10 @@ func (d deployTokenEndpoints) list(c *call, p listDeployTokensParams) (page[depl
 
 type createDeployTokenParams struct {
 	placeParams
-	Name      string         `param:"name,required"`
-	Username  string         `param:"username" doc:"Made from the id unless given."`
-	Scopes    []string       `param:"scopes,required,csv" enum:"read_repository,read_registry,write_registry,read_package_registry,write_package_registry,read_virtual_registry,write_virtual_registry"`
-	ExpiresAt opt[time.Time] `param:"expires_at" doc:"Never unless given."`
+	Name      string              `param:"name,required"`
+	Username  string              `param:"username" doc:"Made from the id unless given."`
+	Scopes    []string            `param:"scopes,required,csv" enum:"read_repository,read_registry,write_registry,read_package_registry,write_package_registry,read_virtual_registry,write_virtual_registry"`
+	ExpiresAt bind.Opt[time.Time] `param:"expires_at" doc:"Never unless given."`
 }
 
 // create: https://docs.gitlab.com/api/deploy_tokens/#create-a-project-deploy-token

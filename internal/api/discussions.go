@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/bind"
 	"svc/internal/plan"
 )
 
@@ -134,8 +135,8 @@ type updateDiscussedParams[T discussed] struct {
 	Resolved *bool   `param:"resolved" doc:"Settle the note, or open it again."`
 }
 
-func (p *updateDiscussedParams[T]) paramRules() []rule {
-	return []rule{exactlyOne("body", "resolved")}
+func (p *updateDiscussedParams[T]) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.ExactlyOne("body", "resolved")}
 }
 
 // updateDiscussed: https://docs.gitlab.com/api/discussions/#modify-an-existing-merge-request-thread-note

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+
+	"svc/internal/bind"
 )
 
 // examples makes sample requests and answers.
@@ -47,7 +49,7 @@ func (x *examples) results(e *endpoint) []docsResult {
 	return results
 }
 
-// text is an example of a schema.
+// Text is an example of a schema.
 func (x *examples) text(s *schema) string { return pretty(x.value("", s, nil)) }
 
 // value gives a value that the schema allows. within are the components it
@@ -200,7 +202,7 @@ func (x *examples) curl(op *operation) string {
 	return strings.Join(append(lines, `  "`+address+`"`), " \\\n")
 }
 
-// required are the members of a body that must be sent; of a group of which
+// Required are the members of a body that must be sent; of a group of which
 // some must, the first.
 func (x *examples) required(op *operation) members {
 	s := x.schemas.named[refName(op.Body.Content[0].value.(media).Schema)]
@@ -208,9 +210,9 @@ func (x *examples) required(op *operation) members {
 	for _, name := range s.Required {
 		must[name] = true
 	}
-	for _, r := range op.endpoint.layout.rules {
-		if r.kind == ruleAtLeastOne || r.kind == ruleExactlyOne {
-			must[r.names[0]] = true
+	for _, r := range op.endpoint.layout.Rules {
+		if r.Kind == bind.RuleAtLeastOne || r.Kind == bind.RuleExactlyOne {
+			must[r.Names[0]] = true
 		}
 	}
 	o := members{}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"svc/internal/bind"
 )
 
 // docsData is what the pages of the documentation show.
@@ -179,7 +181,7 @@ func newDocsEndpoint(x *examples, op *operation) docsEndpoint {
 	if d.Title == "" {
 		d.Title = op.ID
 	}
-	for _, text := range ruleTexts(e.layout.rules) {
+	for _, text := range ruleTexts(e.layout.Rules) {
 		d.Rules = append(d.Rules, words(text))
 	}
 	for _, r := range refusals {
@@ -221,11 +223,11 @@ func words(text string) docsText {
 }
 
 func newDocsParams(s *schemas, e *endpoint) []docsParams {
-	titles := map[location]string{inPath: "Path", inQuery: "Query", inBody: "Body"}
+	titles := map[bind.Location]string{bind.InPath: "Path", bind.InQuery: "Query", bind.InBody: "Body"}
 	var lists []docsParams
-	for _, at := range []location{inPath, inQuery, inBody} {
+	for _, at := range []bind.Location{bind.InPath, bind.InQuery, bind.InBody} {
 		list := docsParams{Title: titles[at]}
-		for _, f := range s.fields(&e.layout.object) {
+		for _, f := range s.fields(&e.layout.Object) {
 			if e.where(f) == at {
 				list.Items = append(list.Items, newDocsParam(s, f, at))
 			}
@@ -237,38 +239,38 @@ func newDocsParams(s *schemas, e *endpoint) []docsParams {
 	return lists
 }
 
-func newDocsParam(s *schemas, f *field, at location) docsParam {
+func newDocsParam(s *schemas, f *bind.Field, at bind.Location) docsParam {
 	p := docsParam{
-		Name: f.name, In: string(at), Required: f.required || at == inPath, Enum: f.enum, Default: f.def, Text: words(f.about()), Secret: f.secret,
+		Name: f.Name, In: string(at), Required: f.Required || at == bind.InPath, Enum: f.Enum, Default: f.Default, Text: words(about(f)), Secret: f.Secret,
 	}
 	p.Kind, p.Type = inputWords(s, f)
 	switch {
-	case f.max > 0 && f.shape.kind == kindList:
-		p.Limit = fmt.Sprintf("at most %d items", f.max)
-	case f.max > 0:
-		p.Limit = fmt.Sprintf("at most %d characters", f.max)
+	case f.Max > 0 && f.Shape.Kind == bind.KindList:
+		p.Limit = fmt.Sprintf("at most %d items", f.Max)
+	case f.Max > 0:
+		p.Limit = fmt.Sprintf("at most %d characters", f.Max)
 	}
-	if f.shape.kind == kindList && at == inQuery && !f.csv {
+	if f.Shape.Kind == bind.KindList && at == bind.InQuery && !f.CSV {
 		p.Name += "[]"
 	}
 	return p
 }
 
 // inputWords gives the type of a parameter, for the console and for people.
-func inputWords(s *schemas, f *field) (kind, text string) {
-	if f.shape.kind == kindFile {
+func inputWords(s *schemas, f *bind.Field) (kind, text string) {
+	if f.Shape.Kind == bind.KindFile {
 		return "file", "file"
 	}
 	var names []string
-	list, _ := types(s.input(f, f.shape))
+	list, _ := types(s.input(f, f.Shape))
 	for _, t := range list {
 		names = append(names, t.Text)
 	}
 	text = strings.Join(names, " or ")
-	switch f.shape.kind {
-	case kindList:
+	switch f.Shape.Kind {
+	case bind.KindList:
 		return "list", text
-	case kindHash, kindObject:
+	case bind.KindHash, bind.KindObject:
 		return "object", text
 	}
 	return names[0], text

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/ci"
 )
 
@@ -35,7 +36,9 @@ type environmentsParams struct {
 	pageParams
 }
 
-func (environmentsParams) paramRules() []rule { return []rule{exclusive("name", "search")} }
+func (environmentsParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("name", "search")}
+}
 
 // listEnvironments: https://docs.gitlab.com/api/environments/#list-environments
 func (a *API) listEnvironments(c *call, p environmentsParams) (page[environmentJSON], error) {

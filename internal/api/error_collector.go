@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/errortrack"
 	"svc/internal/errs"
 	"svc/internal/limit"
@@ -51,7 +52,7 @@ func readStored(from io.Reader) (*errortrack.Envelope, error) {
 		return nil, err
 	}
 	if len(text) > errortrack.MaxEvent {
-		return nil, tooLarge(nil)
+		return nil, bind.TooLarge(nil)
 	}
 	return &errortrack.Envelope{Event: text}, nil
 }
@@ -146,12 +147,12 @@ func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit
 
 // readSent reads the body, which is compressed in one of several ways.
 func (a *API) readSent(c *call, read func(io.Reader) (*errortrack.Envelope, error)) (*errortrack.Envelope, error) {
-	body, done, err := unpacked(http.MaxBytesReader(c.w, c.r.Body, maxSent), c.r.Header.Get("Content-Encoding"))
+	body, done, err := bind.Unpack(http.MaxBytesReader(c.w, c.r.Body, maxSent), c.r.Header.Get("Content-Encoding"))
 	if err != nil {
 		return nil, sentError(err)
 	}
 	defer done()
-	sent, err := read(&bounded{from: body, left: maxUnpacked})
+	sent, err := read(&bind.Bounded{From: body, Left: maxUnpacked})
 	if err != nil {
 		return nil, sentError(err)
 	}
@@ -164,10 +165,10 @@ func sentError(err error) error {
 		return err
 	}
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return tooLarge(err)
+		return bind.TooLarge(err)
 	}
-	if _, known := errors.AsType[*inputError](err); known {
+	if _, known := errors.AsType[*bind.InputError](err); known {
 		return err
 	}
-	return &inputError{fault: faultMalformed, text: "the body can not be read", cause: err}
+	return &bind.InputError{Fault: bind.FaultMalformed, Text: "the body can not be read", Cause: err}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/errs"
 	"svc/internal/limit"
 	"svc/internal/project"
@@ -101,11 +102,11 @@ func answer(err error) (int, any) {
 	if e, ok := errs.As(err); ok && e.Kind == errs.KindUnavailable {
 		return answerKind(e) // whatever the input seemed to be after that
 	}
-	if e, ok := errors.AsType[*paramError](err); ok {
+	if e, ok := errors.AsType[*bind.ParamError](err); ok {
 		return http.StatusBadRequest, errorJSON{e.Error()}
 	}
-	if e, ok := errors.AsType[*inputError](err); ok {
-		return inputStatus[e.fault], errorJSON{e.text}
+	if e, ok := errors.AsType[*bind.InputError](err); ok {
+		return inputStatus[e.Fault], errorJSON{e.Text}
 	}
 	if e, ok := errors.AsType[scopeError](err); ok {
 		return http.StatusForbidden, scopeJSON{
@@ -125,11 +126,11 @@ func answer(err error) (int, any) {
 	return http.StatusInternalServerError, messageJSON{"500 Internal Server Error"}
 }
 
-var inputStatus = map[fault]int{
-	faultMalformed:  http.StatusBadRequest,
-	faultIncomplete: http.StatusBadRequest,
-	faultTooLarge:   http.StatusRequestEntityTooLarge,
-	faultMediaType:  http.StatusUnsupportedMediaType,
+var inputStatus = map[bind.Fault]int{
+	bind.FaultMalformed:  http.StatusBadRequest,
+	bind.FaultIncomplete: http.StatusBadRequest,
+	bind.FaultTooLarge:   http.StatusRequestEntityTooLarge,
+	bind.FaultMediaType:  http.StatusUnsupportedMediaType,
 }
 
 func answerKind(e *errs.Error) (int, any) {

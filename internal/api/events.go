@@ -2,6 +2,7 @@ package api
 
 import (
 	"svc/internal/activity"
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/user"
 	"svc/internal/wiki"
@@ -14,11 +15,11 @@ func (a *API) eventRoutes() {
 }
 
 type eventFilterParams struct {
-	Action     string `param:"action" enum:"approved,closed,commented,created,destroyed,expired,joined,left,merged,pushed,reopened,updated"`
-	TargetType string `param:"target_type" enum:"issue,milestone,merge_request,note,project,snippet,user"`
-	Before     *Date  `param:"before" doc:"Only events before this day, in UTC."`
-	After      *Date  `param:"after" doc:"Only events after this day, in UTC."`
-	Sort       string `param:"sort" enum:"asc,desc" default:"desc" doc:"By created_at."`
+	Action     string     `param:"action" enum:"approved,closed,commented,created,destroyed,expired,joined,left,merged,pushed,reopened,updated"`
+	TargetType string     `param:"target_type" enum:"issue,milestone,merge_request,note,project,snippet,user"`
+	Before     *bind.Date `param:"before" doc:"Only events before this day, in UTC."`
+	After      *bind.Date `param:"after" doc:"Only events after this day, in UTC."`
+	Sort       string     `param:"sort" enum:"asc,desc" default:"desc" doc:"By created_at."`
 	pageParams
 }
 

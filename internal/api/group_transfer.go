@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"svc/internal/bind"
 	"svc/internal/transfer"
 )
 
@@ -92,10 +93,10 @@ func (a *API) downloadGroupExport(c *call, p inGroupParams) (streamed, error) {
 }
 
 type importGroupParams struct {
-	Name     string  `param:"name,required" doc:"Of the group to come."`
-	Path     string  `param:"path,required"`
-	ParentID *int64  `param:"parent_id" doc:"The group above; none at the top."`
-	File     *upload `param:"file,required" doc:"What an export gave."`
+	Name     string       `param:"name,required" doc:"Of the group to come."`
+	Path     string       `param:"path,required"`
+	ParentID *int64       `param:"parent_id" doc:"The group above; none at the top."`
+	File     *bind.Upload `param:"file,required" doc:"What an export gave."`
 }
 
 // importGroup: https://docs.gitlab.com/api/group_import_export/#create-a-group-import

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/project"
@@ -191,24 +192,24 @@ func (a *API) adoptProject(c *call, p adoptProjectParams) (groupDetailJSON, erro
 
 // groupFieldParams are the attributes that creation and change share.
 type groupFieldParams struct {
-	Description                      *string             `param:"description"`
-	Visibility                       *project.Visibility `param:"visibility" enum:"private,internal,public"`
-	ProjectCreationLevel             *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
-	SubgroupCreationLevel            *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
-	RequestAccessEnabled             *bool               `param:"request_access_enabled"`
-	RequireTwoFactorAuthentication   *bool               `param:"require_two_factor_authentication"`
-	TwoFactorGracePeriod             *int64              `param:"two_factor_grace_period" doc:"Hours."`
-	ShareWithGroupLock               *bool               `param:"share_with_group_lock"`
-	MembershipLock                   *bool               `param:"membership_lock"`
-	LFSEnabled                       *bool               `param:"lfs_enabled"`
-	EmailsEnabled                    *bool               `param:"emails_enabled"`
-	MentionsDisabled                 *bool               `param:"mentions_disabled"`
-	AutoDevopsEnabled                *bool               `param:"auto_devops_enabled"`
-	DefaultBranch                    *string             `param:"default_branch"`
-	SharedRunnersSetting             *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
-	WikiAccessLevel                  *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
-	OnlyAllowMergeIfPipelineSucceeds *bool               `param:"only_allow_merge_if_pipeline_succeeds"`
-	Avatar                           opt[*upload]        `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Description                      *string                `param:"description"`
+	Visibility                       *project.Visibility    `param:"visibility" enum:"private,internal,public"`
+	ProjectCreationLevel             *string                `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
+	SubgroupCreationLevel            *string                `param:"subgroup_creation_level" enum:"owner,maintainer"`
+	RequestAccessEnabled             *bool                  `param:"request_access_enabled"`
+	RequireTwoFactorAuthentication   *bool                  `param:"require_two_factor_authentication"`
+	TwoFactorGracePeriod             *int64                 `param:"two_factor_grace_period" doc:"Hours."`
+	ShareWithGroupLock               *bool                  `param:"share_with_group_lock"`
+	MembershipLock                   *bool                  `param:"membership_lock"`
+	LFSEnabled                       *bool                  `param:"lfs_enabled"`
+	EmailsEnabled                    *bool                  `param:"emails_enabled"`
+	MentionsDisabled                 *bool                  `param:"mentions_disabled"`
+	AutoDevopsEnabled                *bool                  `param:"auto_devops_enabled"`
+	DefaultBranch                    *string                `param:"default_branch"`
+	SharedRunnersSetting             *string                `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
+	WikiAccessLevel                  *project.Feature       `param:"wiki_access_level" enum:"disabled,private,enabled"`
+	OnlyAllowMergeIfPipelineSucceeds *bool                  `param:"only_allow_merge_if_pipeline_succeeds"`
+	Avatar                           bind.Opt[*bind.Upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
 }
 
 func (p *groupFieldParams) apply(g *project.GroupSettings) {

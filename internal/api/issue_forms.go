@@ -20,7 +20,7 @@ type issueJSON struct {
 	UpdatedAt            stamp            `json:"updated_at"`
 	ClosedAt             *stamp           `json:"closed_at"`
 	ClosedBy             *userPublicJSON  `json:"closed_by"`
-	Labels               any              `json:"labels"` // names, or what is known of them
+	Labels               any              `json:"labels"` // Names, or what is known of them
 	Milestone            *milestoneJSON   `json:"milestone"`
 	Assignees            []userPublicJSON `json:"assignees"`
 	Author               *userPublicJSON  `json:"author"`

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/plan"
 	"svc/internal/user"
 )
@@ -48,8 +49,8 @@ func (p *issueMatchParams) match() plan.IssueMatch {
 	}
 }
 
-func (p *issueMatchParams) paramRules() []rule {
-	return []rule{exclusive("milestone", "milestone_id"), exclusive("author_id", "author_username"), exclusive("assignee_id", "assignee_username")}
+func (p *issueMatchParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("milestone", "milestone_id"), bind.Exclusive("author_id", "author_username"), bind.Exclusive("assignee_id", "assignee_username")}
 }
 
 type issueFilterParams struct {
@@ -193,16 +194,16 @@ func (a *API) getIssue(c *call, p issueParams) (issueDetailJSON, error) {
 
 // issueFieldParams are what creation and change share.
 type issueFieldParams struct {
-	Description  *string       `param:"description"`
-	AssigneeIDs  opt[[]int64]  `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
-	AssigneeID   opt[int64]    `param:"assignee_id" doc:"One alone."`
-	Labels       opt[[]string] `param:"labels,csv" doc:"Names; those that are not there are made."`
-	MilestoneID  opt[int64]    `param:"milestone_id" doc:"0 or empty takes it away."`
-	DueDate      opt[Date]     `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
-	Confidential *bool         `param:"confidential"`
-	Locked       *bool         `param:"discussion_locked"`
-	Weight       opt[int64]    `param:"weight"`
-	IssueType    *string       `param:"issue_type" enum:"issue,incident,test_case,task"`
+	Description  *string             `param:"description"`
+	AssigneeIDs  bind.Opt[[]int64]   `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
+	AssigneeID   bind.Opt[int64]     `param:"assignee_id" doc:"One alone."`
+	Labels       bind.Opt[[]string]  `param:"labels,csv" doc:"Names; those that are not there are made."`
+	MilestoneID  bind.Opt[int64]     `param:"milestone_id" doc:"0 or empty takes it away."`
+	DueDate      bind.Opt[bind.Date] `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	Confidential *bool               `param:"confidential"`
+	Locked       *bool               `param:"discussion_locked"`
+	Weight       bind.Opt[int64]     `param:"weight"`
+	IssueType    *string             `param:"issue_type" enum:"issue,incident,test_case,task"`
 }
 
 func (p *issueFieldParams) fields(title *string) plan.IssueFields {
@@ -248,8 +249,8 @@ type updateIssueParams struct {
 	issueFieldParams
 }
 
-func (updateIssueParams) paramRules() []rule {
-	return []rule{atLeastOne("assignee_id", "assignee_ids", "confidential", "updated_at", "description", "discussion_locked", "due_date", "labels",
+func (updateIssueParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("assignee_id", "assignee_ids", "confidential", "updated_at", "description", "discussion_locked", "due_date", "labels",
 		"add_labels", "remove_labels", "milestone_id", "state_event", "title", "issue_type", "weight")}
 }
 

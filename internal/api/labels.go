@@ -3,6 +3,7 @@ package api
 import (
 	"html"
 
+	"svc/internal/bind"
 	"svc/internal/plan"
 )
 
@@ -87,8 +88,8 @@ func (m parentEndpoints) getLabel(c *call, p labelParams) (labelJSON, error) {
 }
 
 type labelFieldParams struct {
-	Description *string    `param:"description"`
-	Priority    opt[int64] `param:"priority" doc:"Its place in the order of the project; null takes it away."`
+	Description *string         `param:"description"`
+	Priority    bind.Opt[int64] `param:"priority" doc:"Its place in the order of the project; null takes it away."`
 }
 
 func (p *labelFieldParams) fields(name, color *string) plan.LabelFields {
@@ -117,8 +118,8 @@ type labelChangeParams struct {
 	labelFieldParams
 }
 
-func (labelChangeParams) paramRules() []rule {
-	return []rule{atLeastOne("new_name", "color", "description", "priority")}
+func (labelChangeParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("new_name", "color", "description", "priority")}
 }
 
 type updateLabelParams struct {
@@ -138,7 +139,9 @@ type namedLabelParams struct {
 	LabelID string `param:"label_id"`
 }
 
-func (namedLabelParams) paramRules() []rule { return []rule{exactlyOne("label_id", "name")} }
+func (namedLabelParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.ExactlyOne("label_id", "name")}
+}
 
 func (p *namedLabelParams) label() string {
 	if p.LabelID != "" {
@@ -152,8 +155,8 @@ type updateNamedLabelParams struct {
 	labelChangeParams
 }
 
-func (p updateNamedLabelParams) paramRules() []rule {
-	return append(p.namedLabelParams.paramRules(), p.labelChangeParams.paramRules()...)
+func (p updateNamedLabelParams) ParamRules() []bind.Rule {
+	return append(p.namedLabelParams.ParamRules(), p.labelChangeParams.ParamRules()...)
 }
 
 // updateNamedLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label

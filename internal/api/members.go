@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -92,13 +93,15 @@ func (m parentEndpoints) getAny(c *call, p memberParams) (memberJSON, error) {
 
 type addMemberParams struct {
 	placeParams
-	UserID      string `param:"user_id" doc:"An id, or several, separated by commas."`
-	Username    string `param:"username" doc:"A username, or several, separated by commas."`
-	AccessLevel int64  `param:"access_level,required"`
-	ExpiresAt   *Date  `param:"expires_at"`
+	UserID      string     `param:"user_id" doc:"An id, or several, separated by commas."`
+	Username    string     `param:"username" doc:"A username, or several, separated by commas."`
+	AccessLevel int64      `param:"access_level,required"`
+	ExpiresAt   *bind.Date `param:"expires_at"`
 }
 
-func (addMemberParams) paramRules() []rule { return []rule{exactlyOne("user_id", "username")} }
+func (addMemberParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.ExactlyOne("user_id", "username")}
+}
 
 // add: https://docs.gitlab.com/api/members/#add-a-member-to-a-group-or-project
 func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
@@ -107,7 +110,7 @@ func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
 		refs = splitList(p.Username)
 	}
 	if len(refs) > maxPerPage {
-		return nil, &paramError{[]string{"user_id does not have a valid value"}}
+		return nil, bind.Invalid("user_id does not have a valid value")
 	}
 	if len(refs) == 1 {
 		one, err := m.addOne(c, p, refs[0])
@@ -169,7 +172,7 @@ func splitList(text string) []string {
 func (m parentEndpoints) addOne(c *call, p addMemberParams, ref string) (*project.Member, error) {
 	id, err := strconv.ParseInt(ref, 10, 64)
 	if p.Username == "" && err != nil {
-		return nil, &paramError{[]string{"user_id is invalid"}}
+		return nil, bind.Invalid("user_id is invalid")
 	}
 	if p.Username != "" {
 		u, err := m.api.Users.Find(c, c.actor, user.Ref(ref))
@@ -188,8 +191,8 @@ func (m parentEndpoints) addOne(c *call, p addMemberParams, ref string) (*projec
 
 type updateMemberParams struct {
 	memberParams
-	AccessLevel *int64    `param:"access_level"`
-	ExpiresAt   opt[Date] `param:"expires_at" doc:"Empty takes the day away."`
+	AccessLevel *int64              `param:"access_level"`
+	ExpiresAt   bind.Opt[bind.Date] `param:"expires_at" doc:"Empty takes the day away."`
 }
 
 // update: https://docs.gitlab.com/api/members/#edit-a-member-of-a-group-or-project

@@ -51,7 +51,7 @@ type mergeRequestJSON struct {
 	Reviewers                   []userPublicJSON `json:"reviewers"`
 	SourceProjectID             *int64           `json:"source_project_id"`
 	TargetProjectID             int64            `json:"target_project_id"`
-	Labels                      any              `json:"labels"` // names, or what is known of them
+	Labels                      any              `json:"labels"` // Names, or what is known of them
 	Draft                       bool             `json:"draft"`
 	Imported                    bool             `json:"imported"`
 	ImportedFrom                string           `json:"imported_from"`

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/merge"
 	"svc/internal/plan"
@@ -64,8 +65,8 @@ func (p *mergeMatchParams) match() merge.Match {
 	}
 }
 
-func (p *mergeMatchParams) paramRules() []rule {
-	return []rule{exclusive("author_id", "author_username"), exclusive("assignee_id", "assignee_username"), exclusive("reviewer_id", "reviewer_username")}
+func (p *mergeMatchParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("author_id", "author_username"), bind.Exclusive("assignee_id", "assignee_username"), bind.Exclusive("reviewer_id", "reviewer_username")}
 }
 
 type listMergeParams struct {
@@ -201,15 +202,15 @@ func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error
 
 // mergeFieldParams are what creation and change share.
 type mergeFieldParams struct {
-	Description        *string       `param:"description"`
-	AssigneeIDs        opt[[]int64]  `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
-	AssigneeID         opt[int64]    `param:"assignee_id" doc:"One alone."`
-	ReviewerIDs        opt[[]int64]  `param:"reviewer_ids,csv" doc:"Empty, or 0, for nobody."`
-	Labels             opt[[]string] `param:"labels,csv" doc:"Names; those that are not there are made."`
-	MilestoneID        opt[int64]    `param:"milestone_id" doc:"0 or empty takes it away."`
-	RemoveSource       *bool         `param:"remove_source_branch"`
-	AllowCollaboration *bool         `param:"allow_collaboration" aliases:"allow_maintainer_to_push"`
-	Squash             *bool         `param:"squash"`
+	Description        *string            `param:"description"`
+	AssigneeIDs        bind.Opt[[]int64]  `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
+	AssigneeID         bind.Opt[int64]    `param:"assignee_id" doc:"One alone."`
+	ReviewerIDs        bind.Opt[[]int64]  `param:"reviewer_ids,csv" doc:"Empty, or 0, for nobody."`
+	Labels             bind.Opt[[]string] `param:"labels,csv" doc:"Names; those that are not there are made."`
+	MilestoneID        bind.Opt[int64]    `param:"milestone_id" doc:"0 or empty takes it away."`
+	RemoveSource       *bool              `param:"remove_source_branch"`
+	AllowCollaboration *bool              `param:"allow_collaboration" aliases:"allow_maintainer_to_push"`
+	Squash             *bool              `param:"squash"`
 }
 
 func (p *mergeFieldParams) fields(title, target *string) merge.Fields {
@@ -257,8 +258,8 @@ type updateMergeParams struct {
 	mergeFieldParams
 }
 
-func (updateMergeParams) paramRules() []rule {
-	return []rule{atLeastOne("assignee_id", "assignee_ids", "reviewer_ids", "description", "discussion_locked", "labels", "add_labels", "remove_labels", "milestone_id",
+func (updateMergeParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("assignee_id", "assignee_ids", "reviewer_ids", "description", "discussion_locked", "labels", "add_labels", "remove_labels", "milestone_id",
 		"remove_source_branch", "allow_collaboration", "squash", "target_branch", "title", "state_event")}
 }
 

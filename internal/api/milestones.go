@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/plan"
 )
@@ -101,9 +102,9 @@ func (m parentEndpoints) getMilestone(c *call, p milestoneParams) (milestoneJSON
 }
 
 type milestoneFieldParams struct {
-	Description *string   `param:"description"`
-	DueDate     opt[Date] `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
-	StartDate   opt[Date] `param:"start_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	Description *string             `param:"description"`
+	DueDate     bind.Opt[bind.Date] `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	StartDate   bind.Opt[bind.Date] `param:"start_date" doc:"YYYY-MM-DD; empty takes the day away."`
 }
 
 func (p *milestoneFieldParams) fields(title *string) plan.MilestoneFields {
@@ -112,7 +113,7 @@ func (p *milestoneFieldParams) fields(title *string) plan.MilestoneFields {
 
 // dayChange is a day as features take it: nil leaves the present one, empty takes
 // it away.
-func dayChange(o opt[Date]) *string {
+func dayChange(o bind.Opt[bind.Date]) *string {
 	if !o.Set {
 		return nil
 	}

@@ -85,7 +85,7 @@ type notificationEventsJSON struct {
 	SuccessPipeline      bool  `json:"success_pipeline"`
 	MovedProject         bool  `json:"moved_project"`
 	MergeWhenSucceeds    bool  `json:"merge_when_pipeline_succeeds"`
-	NewEpic              *bool `json:"new_epic,omitempty"` // from ultimate on
+	NewEpic              *bool `json:"new_epic,omitempty"` // From ultimate on
 }
 
 func toNotification(site *Site, t notify.Setting) notificationJSON {

@@ -142,7 +142,7 @@ func (op *operation) notes() []string {
 	} else if !e.access.nobody {
 		notes = append(notes, "Any token will do, whatever its scopes.")
 	}
-	notes = append(notes, ruleTexts(e.layout.rules)...)
+	notes = append(notes, ruleTexts(e.layout.Rules)...)
 	if op.Tier != "" {
 		notes = append(notes, "From "+op.Tier+" on.")
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"svc/internal/bind"
 )
 
 // parameter is one that is sent in the path or the query.
@@ -29,11 +31,11 @@ type media struct {
 	Schema *schema `json:"schema"`
 }
 
-// fields gives the parameters that this installation has.
-func (s *schemas) fields(o *object) []*field {
-	var fields []*field
-	for i := range o.fields {
-		if f := &o.fields[i]; tierNamed(f.tier) <= s.site.Tier {
+// Fields gives the parameters that this installation has.
+func (s *schemas) fields(o *bind.Object) []*bind.Field {
+	var fields []*bind.Field
+	for i := range o.Fields {
+		if f := &o.Fields[i]; tierNamed(f.Tier) <= s.site.Tier {
 			fields = append(fields, f)
 		}
 	}
@@ -41,10 +43,10 @@ func (s *schemas) fields(o *object) []*field {
 }
 
 // where says in which part of a request the documentation puts a parameter.
-func (e *endpoint) where(f *field) location {
-	at := f.location(e.method)
-	if at == inBody && e.limits.Raw {
-		return inQuery
+func (e *endpoint) where(f *bind.Field) bind.Location {
+	at := f.Location(e.method)
+	if at == bind.InBody && e.limits.Raw {
+		return bind.InQuery
 	}
 	return at
 }
@@ -53,10 +55,10 @@ func (e *endpoint) where(f *field) location {
 // the body.
 func (s *schemas) parameters(e *endpoint) ([]parameter, *requestBody) {
 	var list []parameter
-	var body []*field
-	for _, f := range s.fields(&e.layout.object) {
+	var body []*bind.Field
+	for _, f := range s.fields(&e.layout.Object) {
 		switch at := e.where(f); at {
-		case inBody:
+		case bind.InBody:
 			body = append(body, f)
 		default:
 			list = append(list, s.parameter(f, at))
@@ -71,18 +73,18 @@ func (s *schemas) parameters(e *endpoint) ([]parameter, *requestBody) {
 	return list, s.body(e, body)
 }
 
-func (s *schemas) parameter(f *field, at location) parameter {
-	p := parameter{Name: f.name, In: string(at), Description: f.about(), Required: f.required || at == inPath, Schema: s.input(f, f.shape)}
-	if at == inPath {
+func (s *schemas) parameter(f *bind.Field, at bind.Location) parameter {
+	p := parameter{Name: f.Name, In: string(at), Description: about(f), Required: f.Required || at == bind.InPath, Schema: s.input(f, f.Shape)}
+	if at == bind.InPath {
 		return p
 	}
 	whole := false
 	switch {
-	case f.csv:
+	case f.CSV:
 		p.Style, p.Explode = "form", &whole
-	case f.shape.kind == kindList:
+	case f.Shape.Kind == bind.KindList:
 		p.Name += "[]"
-	case f.shape.kind == kindHash, f.shape.kind == kindObject:
+	case f.Shape.Kind == bind.KindHash, f.Shape.Kind == bind.KindObject:
 		whole = true
 		p.Style, p.Explode = "deepObject", &whole
 	}
@@ -90,28 +92,28 @@ func (s *schemas) parameter(f *field, at location) parameter {
 }
 
 // about is what is said of a parameter in words.
-func (f *field) about() string {
-	parts := []string{f.doc}
-	if f.csv {
+func about(f *bind.Field) string {
+	parts := []string{f.Doc}
+	if f.CSV {
 		parts = append(parts, "Also taken as one text, separated by commas.")
 	}
-	if f.aliases != nil {
-		parts = append(parts, "Also called "+quoted(f.aliases)+".")
+	if f.Aliases != nil {
+		parts = append(parts, "Also called "+quoted(f.Aliases)+".")
 	}
-	if f.tier != "" {
-		parts = append(parts, "From "+f.tier+" on.")
+	if f.Tier != "" {
+		parts = append(parts, "From "+f.Tier+" on.")
 	}
 	return strings.TrimSpace(strings.Join(parts, " "))
 }
 
 // body writes the parameters of a body. JSON and forms take the same ones;
 // files can only be sent as multipart.
-func (s *schemas) body(e *endpoint, fields []*field) *requestBody {
+func (s *schemas) body(e *endpoint, fields []*bind.Field) *requestBody {
 	all := s.members(fields)
-	b := &requestBody{Required: len(all.Required) > 0 || slices.ContainsFunc(e.layout.rules, func(r rule) bool {
-		return r.kind == ruleAtLeastOne || r.kind == ruleExactlyOne
+	b := &requestBody{Required: len(all.Required) > 0 || slices.ContainsFunc(e.layout.Rules, func(r bind.Rule) bool {
+		return r.Kind == bind.RuleAtLeastOne || r.Kind == bind.RuleExactlyOne
 	})}
-	plain := slices.DeleteFunc(slices.Clone(fields), func(f *field) bool { return f.shape.kind == kindFile })
+	plain := slices.DeleteFunc(slices.Clone(fields), func(f *bind.Field) bool { return f.Shape.Kind == bind.KindFile })
 	name := operationID(e.method, e.path) + "Body"
 	name = strings.ToUpper(name[:1]) + name[1:]
 	if len(plain) > 0 {
@@ -130,63 +132,63 @@ func (s *schemas) body(e *endpoint, fields []*field) *requestBody {
 
 // members is the schema of an object of parameters. It is open: the binder
 // passes over what it does not know.
-func (s *schemas) members(fields []*field) *schema {
+func (s *schemas) members(fields []*bind.Field) *schema {
 	o := &schema{Type: typeNames{"object"}}
 	for _, f := range fields {
-		one := *s.input(f, f.shape)
-		one.Description = strings.TrimSpace(f.about() + " " + one.Description)
-		one.WriteOnly = f.secret
-		o.Properties = append(o.Properties, member{f.name, &one})
-		if f.required {
-			o.Required = append(o.Required, f.name)
+		one := *s.input(f, f.Shape)
+		one.Description = strings.TrimSpace(about(f) + " " + one.Description)
+		one.WriteOnly = f.Secret
+		o.Properties = append(o.Properties, member{f.Name, &one})
+		if f.Required {
+			o.Required = append(o.Required, f.Name)
 		}
 	}
 	return o
 }
 
-// input is the schema of a parameter, or of its elements.
-func (s *schemas) input(f *field, sh *shape) *schema {
+// Input is the schema of a parameter, or of its elements.
+func (s *schemas) input(f *bind.Field, sh *bind.Shape) *schema {
 	one := s.inputShape(f, sh)
-	if sh == f.shape {
-		one.Default = f.defaultValue()
+	if sh == f.Shape {
+		one.Default = f.DefaultValue()
 	}
-	if sh.wrap == wrapOpt && !f.nonblank {
+	if sh.Wrap == bind.WrapOpt && !f.Nonblank {
 		return nullable(one)
 	}
 	return one
 }
 
-func (s *schemas) inputShape(f *field, sh *shape) *schema {
-	switch sh.kind {
-	case kindFile:
+func (s *schemas) inputShape(f *bind.Field, sh *bind.Shape) *schema {
+	switch sh.Kind {
+	case bind.KindFile:
 		return binary()
-	case kindTime:
+	case bind.KindTime:
 		return &schema{Type: typeNames{"string"}, Format: "date-time"}
-	case kindDate:
+	case bind.KindDate:
 		return &schema{Type: typeNames{"string"}, Format: "date"}
-	case kindList:
-		list := arrayOf(s.input(f, sh.elem))
-		list.MaxItems = f.max
-		if f.refusesBlank() {
+	case bind.KindList:
+		list := arrayOf(s.input(f, sh.Elem))
+		list.MaxItems = f.Max
+		if f.RefusesBlank() {
 			list.MinItems = 1
 		}
 		return list
-	case kindHash:
-		return &schema{Type: typeNames{"object"}, AdditionalProperties: s.input(&field{}, sh.elem)}
-	case kindObject:
-		o := s.members(s.fields(sh.object))
-		o.Description = strings.Join(ruleTexts(sh.object.rules), " ")
+	case bind.KindHash:
+		return &schema{Type: typeNames{"object"}, AdditionalProperties: s.input(&bind.Field{}, sh.Elem)}
+	case bind.KindObject:
+		o := s.members(s.fields(sh.Object))
+		o.Description = strings.Join(ruleTexts(sh.Object.Rules), " ")
 		return o
-	case kindJSON:
+	case bind.KindJSON:
 		return &schema{}
-	case kindCustom:
+	case bind.KindCustom:
 		return s.custom(f, sh)
 	}
-	one := scalar(sh.typ)
-	one.Enum = f.enumValues(sh.kind)
-	if sh.kind == kindText && sh == f.shape {
-		one.MaxLength = f.max
-		if f.refusesBlank() {
+	one := scalar(sh.Type)
+	one.Enum = f.EnumValues(sh.Kind)
+	if sh.Kind == bind.KindText && sh == f.Shape {
+		one.MaxLength = f.Max
+		if f.RefusesBlank() {
 			one.MinLength = 1
 		}
 	}
@@ -195,63 +197,34 @@ func (s *schemas) inputShape(f *field, sh *shape) *schema {
 
 // custom is a parameter that reads itself: it looks as it says, or else as
 // the JSON type that it is made of.
-func (s *schemas) custom(f *field, sh *shape) *schema {
+func (s *schemas) custom(f *bind.Field, sh *bind.Shape) *schema {
 	one := &schema{Type: typeNames{"string"}}
-	if d, ok := reflect.Zero(sh.typ).Interface().(described); ok {
+	if d, ok := reflect.Zero(sh.Type).Interface().(described); ok {
 		one = d.describe(s)
-	} else if kind := sh.typ.Kind(); kind == reflect.Bool || kind == reflect.Int64 {
-		one = scalar(sh.typ)
+	} else if kind := sh.Type.Kind(); kind == reflect.Bool || kind == reflect.Int64 {
+		one = scalar(sh.Type)
 	}
-	if f.enum != nil {
-		one.Enum = f.enumValues(sh.kind)
+	if f.Enum != nil {
+		one.Enum = f.EnumValues(sh.Kind)
 	}
 	return one
 }
 
 func binary() *schema { return &schema{Type: typeNames{"string"}, Format: "binary"} }
 
-// enumValues are the values that a parameter of a kind may have, as JSON has
-// them.
-func (f *field) enumValues(k kind) []any {
-	var values []any
-	for i, text := range f.enum {
-		switch k {
-		case kindInt:
-			values = append(values, f.enumInts[i])
-		case kindBool:
-			values = append(values, text == "true")
-		default:
-			values = append(values, text)
-		}
-	}
-	return values
-}
-
-// defaultValue is the default as JSON has it, nil for none.
-func (f *field) defaultValue() any {
-	if !f.defValue.IsValid() {
-		return nil
-	}
-	switch f.shape.kind {
-	case kindTime, kindDate, kindCustom:
-		return f.def
-	}
-	return f.defValue.Interface()
-}
-
 // ruleTexts puts rules about groups of parameters into words.
-func ruleTexts(rules []rule) []string {
+func ruleTexts(rules []bind.Rule) []string {
 	var texts []string
 	for _, r := range rules {
-		names := quoted(r.names)
-		switch r.kind {
-		case ruleExclusive:
+		names := quoted(r.Names)
+		switch r.Kind {
+		case bind.RuleExclusive:
 			texts = append(texts, "At most one of "+names+" may be sent.")
-		case ruleAtLeastOne:
+		case bind.RuleAtLeastOne:
 			texts = append(texts, "At least one of "+names+" must be sent.")
-		case ruleExactlyOne:
+		case bind.RuleExactlyOne:
 			texts = append(texts, "Exactly one of "+names+" must be sent.")
-		case ruleAllOrNone:
+		case bind.RuleAllOrNone:
 			texts = append(texts, "All of "+names+" are sent, or none.")
 		}
 	}

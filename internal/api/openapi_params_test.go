@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"svc/internal/bind"
 )
 
 // documented describes one endpoint, as the whole of an API.
@@ -26,19 +28,19 @@ type itemParams struct {
 	Tags  []string `param:"tags" max:"3"`
 }
 
-func (itemParams) paramRules() []rule { return []rule{exclusive("count", "tags")} }
+func (itemParams) ParamRules() []bind.Rule { return []bind.Rule{bind.Exclusive("count", "tags")} }
 
 type thingParams struct {
 	ID      int64             `param:"id" doc:"Which one."`
 	Name    string            `param:"name,required" doc:"The name." aliases:"title"`
 	Text    string            `param:"text,required,blank"`
 	Secret  *string           `param:"secret" secret:"true"`
-	Limit   opt[int64]        `param:"limit" tier:"premium" doc:"null is none."`
+	Limit   bind.Opt[int64]   `param:"limit" tier:"premium" doc:"null is none."`
 	Flag    bool              `param:"flag" default:"true"`
 	Only    onlyTrue          `param:"only"`
 	Ratio   float64           `param:"ratio"`
 	Since   *time.Time        `param:"since"`
-	Day     Date              `param:"day" default:"2026-03-14"`
+	Day     bind.Date         `param:"day" default:"2026-03-14"`
 	Order   string            `param:"order" enum:"id,name" default:"id"`
 	Level   int               `param:"level" enum:"10,20" default:"10"`
 	Scopes  []string          `param:"scopes,required,csv" enum:"a,b"`
@@ -49,8 +51,8 @@ type thingParams struct {
 	pageParams
 }
 
-func (thingParams) paramRules() []rule {
-	return []rule{atLeastOne("flag", "only"), exactlyOne("since", "day"), allOrNone("order", "level")}
+func (thingParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("flag", "only"), bind.ExactlyOne("since", "day"), bind.AllOrNone("order", "level")}
 }
 
 func TestQueryParameters(t *testing.T) {
@@ -113,11 +115,11 @@ type bodyParams struct {
 
 type fileParams struct {
 	bodyParams
-	Avatar *upload `param:"avatar" doc:"An image."`
+	Avatar *bind.Upload `param:"avatar" doc:"An image."`
 }
 
 type onlyFileParams struct {
-	File *upload `param:"file,required"`
+	File *bind.Upload `param:"file,required"`
 }
 
 func TestBody(t *testing.T) {

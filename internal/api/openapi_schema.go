@@ -220,7 +220,7 @@ func componentName(t reflect.Type) string {
 	return string(name)
 }
 
-// object is the schema of a struct. It is closed: a member that it does not
+// Object is the schema of a struct. It is closed: a member that it does not
 // have is an error.
 func (s *schemas) object(t reflect.Type) *schema {
 	o := &schema{Type: typeNames{"object"}, AdditionalProperties: false}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/errs"
 )
@@ -40,7 +41,7 @@ func (p *pageParams) check() error {
 		wrong = append(wrong, "per_page does not have a valid value")
 	}
 	if len(wrong) > 0 {
-		return &paramError{wrong}
+		return bind.Invalid(wrong...)
 	}
 	p.PerPage = min(p.PerPage, maxPerPage)
 	return nil
@@ -85,7 +86,7 @@ func (p *keysetParams) paging(k keyset) (db.Paging, error) {
 	if p.Cursor != "" {
 		after, err := readCursor(p.Cursor, k.columns)
 		if err != nil {
-			return paging, &paramError{[]string{"cursor is invalid"}}
+			return paging, bind.Invalid("cursor is invalid")
 		}
 		paging.After = after
 	}
@@ -237,7 +238,7 @@ func writeCursor(columns []string, values []any) string {
 		m[name] = values[i]
 	}
 	m["_kd"] = "n"
-	text, _ := json.Marshal(m) // text and integers always encode
+	text, _ := json.Marshal(m) // Text and integers always encode
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
@@ -256,7 +257,7 @@ func readCursor(cursor string, columns []string) ([]any, error) {
 	for i, name := range columns {
 		switch v := m[name].(type) {
 		case string:
-			if !clean(v) {
+			if !bind.Clean(v) {
 				return nil, fmt.Errorf("cursor: %s is not text", name)
 			}
 			values[i] = v

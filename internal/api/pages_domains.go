@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/bind"
 	"svc/internal/pages"
 	"svc/internal/pages/cert"
 )
@@ -10,8 +11,8 @@ func (a *API) pagesDomainRoutes() {
 	handle(a, "GET /pages/domains", readAPI, a.listAllPagesDomains, does("List the Pages domains of all projects"))
 	handle(a, "GET "+at, readAPI, a.listPagesDomains, does("List the Pages domains of a project"))
 	handle(a, "GET "+at+"/{domain}", readAPI, a.getPagesDomain, does("Get a Pages domain of a project"))
-	handle(a, "POST "+at, writeAPI, a.createPagesDomain, files(2*maxFileText), does("Add a Pages domain to a project"))
-	handle(a, "PUT "+at+"/{domain}", writeAPI, a.updatePagesDomain, files(2*maxFileText), does("Change a Pages domain of a project"))
+	handle(a, "POST "+at, writeAPI, a.createPagesDomain, files(2*bind.MaxFileText), does("Add a Pages domain to a project"))
+	handle(a, "PUT "+at+"/{domain}", writeAPI, a.updatePagesDomain, files(2*bind.MaxFileText), does("Change a Pages domain of a project"))
 	handle(a, "DELETE "+at+"/{domain}", writeAPI, a.deletePagesDomain, does("Remove a Pages domain from a project"))
 	handle(a, "PUT "+at+"/{domain}/verify", writeAPI, a.verifyPagesDomain, does("Look now whether the DNS shows the code of a Pages domain"))
 }
@@ -128,11 +129,13 @@ func (a *API) getPagesDomain(c *call, p pagesDomainParams) (pagesDomainJSON, err
 
 // certificateParams are a certificate and its key.
 type certificateParams struct {
-	Certificate opt[fileText] `param:"certificate" doc:"PEM, with the intermediates from the most to the least specific."`
-	Key         opt[fileText] `param:"key" secret:"true" doc:"PEM."`
+	Certificate bind.Opt[bind.FileText] `param:"certificate" doc:"PEM, with the intermediates from the most to the least specific."`
+	Key         bind.Opt[bind.FileText] `param:"key" secret:"true" doc:"PEM."`
 }
 
-func (certificateParams) paramRules() []rule { return []rule{allOrNone("certificate", "key")} }
+func (certificateParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AllOrNone("certificate", "key")}
+}
 
 // pair is nil when nothing was sent.
 func (p *certificateParams) pair() *pages.Certificate {

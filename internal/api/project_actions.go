@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/project"
 )
@@ -103,9 +104,9 @@ func (a *API) listStarrers(c *call, p starrersParams) (page[starrerJSON], error)
 }
 
 type shareParams struct {
-	GroupID     int64 `param:"group_id,required" doc:"The group that is invited."`
-	GroupAccess int64 `param:"group_access,required" doc:"What its members are at most."`
-	ExpiresAt   *Date `param:"expires_at"`
+	GroupID     int64      `param:"group_id,required" doc:"The group that is invited."`
+	GroupAccess int64      `param:"group_access,required" doc:"What its members are at most."`
+	ExpiresAt   *bind.Date `param:"expires_at"`
 }
 
 func (p *shareParams) share() project.NewShare {
@@ -113,7 +114,7 @@ func (p *shareParams) share() project.NewShare {
 }
 
 // dateText is a day as features keep it, empty for none.
-func dateText(d *Date) string {
+func dateText(d *bind.Date) string {
 	if d == nil {
 		return ""
 	}

@@ -10,8 +10,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// upload sends a form with a picture.
-func upload(t *testing.T, s *apptest.Server, as, do string, image []byte, fields ...string) apptest.Answer {
+// Upload sends a form with a picture.
+func Upload(t *testing.T, s *apptest.Server, as, do string, image []byte, fields ...string) apptest.Answer {
 	t.Helper()
 	method, path, _ := strings.Cut(do, " ")
 	body, kind := multipartBody(t, "Our face.png", image, fields...)
@@ -41,13 +41,13 @@ func TestPlaceAvatar(t *testing.T) {
 					ID        int64
 					AvatarURL string `json:"avatar_url"`
 				}
-				if bad := upload(t, s, alice, "POST /"+in.many, []byte("<svg/>"), fields...); bad.Status != 400 || !bytes.Contains(bad.Body, []byte("avatar")) {
+				if bad := Upload(t, s, alice, "POST /"+in.many, []byte("<svg/>"), fields...); bad.Status != 400 || !bytes.Contains(bad.Body, []byte("avatar")) {
 					t.Errorf("no picture: %d %s", bad.Status, bad.Body)
 				}
-				if big := upload(t, s, alice, "POST /"+in.many, append(face, make([]byte, 200<<10)...), fields...); big.Status != 400 {
+				if big := Upload(t, s, alice, "POST /"+in.many, append(face, make([]byte, 200<<10)...), fields...); big.Status != 400 {
 					t.Errorf("too big: %d %s", big.Status, big.Body)
 				}
-				answer := upload(t, s, alice, "POST /"+in.many, face, fields...)
+				answer := Upload(t, s, alice, "POST /"+in.many, face, fields...)
 				if answer.Status != 201 {
 					t.Fatalf("%d %s", answer.Status, answer.Body)
 				}
@@ -67,7 +67,7 @@ func TestPlaceAvatar(t *testing.T) {
 					t.Errorf("by its address: %d %s", got.Status, got.Header)
 				}
 				other := append(bytes.Clone(face), 0)
-				if got := upload(t, s, alice, "PUT "+at, other); got.Status != 200 {
+				if got := Upload(t, s, alice, "PUT "+at, other); got.Status != 200 {
 					t.Fatalf("%d %s", got.Status, got.Body)
 				} else {
 					got.JSON(t, &thing)

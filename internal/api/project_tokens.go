@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"svc/internal/bind"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -49,11 +50,11 @@ func (d tokenEndpoints) list(c *call, p listAccessTokensParams) (page[accessToke
 
 type createAccessTokenParams struct {
 	placeParams
-	Name        string   `param:"name,required"`
-	Description string   `param:"description"`
-	Scopes      []string `param:"scopes,required,csv" enum:"api,read_api,create_runner,manage_runner,k8s_proxy,read_repository,write_repository"`
-	AccessLevel int64    `param:"access_level" enum:"10,15,20,30,40,50" default:"40"`
-	ExpiresAt   *Date    `param:"expires_at" doc:"The day at whose start the token stops to work, YYYY-MM-DD; as late as the settings allow unless given."`
+	Name        string     `param:"name,required"`
+	Description string     `param:"description"`
+	Scopes      []string   `param:"scopes,required,csv" enum:"api,read_api,create_runner,manage_runner,k8s_proxy,read_repository,write_repository"`
+	AccessLevel int64      `param:"access_level" enum:"10,15,20,30,40,50" default:"40"`
+	ExpiresAt   *bind.Date `param:"expires_at" doc:"The day at whose start the token stops to work, YYYY-MM-DD; as late as the settings allow unless given."`
 }
 
 // create: https://docs.gitlab.com/api/project_access_tokens/#create-a-project-access-token

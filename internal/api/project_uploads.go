@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/plan"
 )
 
@@ -48,7 +49,7 @@ func shown(name string) bool {
 
 type createUploadParams struct {
 	projectParams
-	File *upload `param:"file,required"`
+	File *bind.Upload `param:"file,required"`
 }
 
 // createUpload: https://docs.gitlab.com/api/project_markdown_uploads/#upload-a-file

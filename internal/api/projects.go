@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -190,11 +191,11 @@ func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
 
 // projectFieldParams are the attributes that creation and change share.
 type projectFieldParams struct {
-	Description *string             `param:"description"`
-	Visibility  *project.Visibility `param:"visibility" enum:"private,internal,public"`
-	Topics      *[]string           `param:"topics,csv" aliases:"tag_list"`
-	Storage     *string             `param:"repository_storage,nonblank" doc:"Administrators only."`
-	Avatar      opt[*upload]        `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Description *string                `param:"description"`
+	Visibility  *project.Visibility    `param:"visibility" enum:"private,internal,public"`
+	Topics      *[]string              `param:"topics,csv" aliases:"tag_list"`
+	Storage     *string                `param:"repository_storage,nonblank" doc:"Administrators only."`
+	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
 	projectSettingParams
 }
 
@@ -216,7 +217,9 @@ type createProjectParams struct {
 	projectFieldParams
 }
 
-func (createProjectParams) paramRules() []rule { return []rule{atLeastOne("name", "path")} }
+func (createProjectParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("name", "path")}
+}
 
 // createProject: https://docs.gitlab.com/api/projects/#create-a-project
 func (a *API) createProject(c *call, p createProjectParams) (any, error) {

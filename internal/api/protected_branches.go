@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/bind"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -89,8 +90,8 @@ type refAccessParams struct {
 	Destroy     bool   `param:"_destroy"`
 }
 
-func (refAccessParams) paramRules() []rule {
-	return []rule{exclusive("access_level", "user_id", "group_id", "deploy_key_id")}
+func (refAccessParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("access_level", "user_id", "group_id", "deploy_key_id")}
 }
 
 // change is the entry; ok is false for one that names nobody, or whom this

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -66,7 +67,7 @@ func (p *treeParams) place(o *repo.TreeOptions) error {
 		id, isID := git.ParseOID(p.PageToken)
 		key, isKey := readTreeToken(p.PageToken)
 		if !isID && !isKey {
-			return &paramError{[]string{"page_token is invalid"}}
+			return bind.Invalid("page_token is invalid")
 		}
 		o.After, o.AfterID = key, id
 		return nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/git"
 	"svc/internal/repo"
 )
@@ -173,11 +174,11 @@ func (p *blameParams) check() error {
 	case p.Range == nil:
 		return nil
 	case p.Range.Start < 1 || p.Range.Start > 1<<31:
-		return &paramError{[]string{"range[start] does not have a valid value"}}
+		return bind.Invalid("range[start] does not have a valid value")
 	case p.Range.End < 1 || p.Range.End > 1<<31:
-		return &paramError{[]string{"range[end] does not have a valid value"}}
+		return bind.Invalid("range[end] does not have a valid value")
 	case p.Range.Start > p.Range.End:
-		return &paramError{[]string{"range[start] must be less than or equal to range[end]"}}
+		return bind.Invalid("range[start] must be less than or equal to range[end]")
 	}
 	return nil
 }

@@ -438,7 +438,7 @@ func (c *cast) fill(t *testing.T, text string) string {
 	})
 }
 
-// path is one that nothing has.
+// Path is one that nothing has.
 func (c *cast) path() string {
 	c.things++
 	return fmt.Sprintf("thing%d-%d", c.n, c.things)

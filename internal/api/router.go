@@ -20,6 +20,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/alert"
 	"svc/internal/audit"
+	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
 	"svc/internal/limit"
@@ -89,7 +90,7 @@ type Site struct {
 	Revision string
 
 	host string   // in the URL: see New
-	file []string // names of headers: see New
+	file []string // Names of headers: see New
 }
 
 // Host is the name of the machine in the external address.
@@ -223,13 +224,13 @@ type endpoint struct {
 	access  access
 	tier    Tier
 	hosted  hosting
-	layout  *layout
+	layout  *bind.Layout
 	result  reflect.Type
 	forms   []any // the shapes of a result whose type does not tell
 	status  int
 	summary string
 	group   string
-	limits  limits
+	limits  bind.Limits
 	most    func(context.Context) (int64, error) // in place of limits.File, where that is a setting
 	names   []string                             // of the path's parameters
 	rest    string                               // the parameter that takes all that is left of the path
@@ -251,7 +252,7 @@ type option func(*endpoint)
 // status is for endpoints that do not answer as their method usually does.
 func status(code int) option { return func(e *endpoint) { e.status = code } }
 
-// tier is for endpoints that a lower edition does not have.
+// Tier is for endpoints that a lower edition does not have.
 func tier(t Tier) option { return func(e *endpoint) { e.tier = t } }
 
 // onlySelfManaged is for endpoints that a hosted installation does not have.
@@ -318,7 +319,7 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 	}
 	e.method, e.path, e.names = method, path, pathNames(path)
 	e.status = http.StatusOK
-	e.limits = limits{Body: maxBody, TempDir: a.TempDir}
+	e.limits = bind.Limits{Body: maxBody, TempDir: a.TempDir}
 	if method == http.MethodPost {
 		e.status = http.StatusCreated
 	}
@@ -326,7 +327,7 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 		o(e)
 	}
 	var err error
-	if e.layout, err = newLayout(params, e.names...); err != nil {
+	if e.layout, err = bind.NewLayout(params, e.names...); err != nil {
 		panic(fmt.Sprintf("route %s: %v", route, err))
 	}
 	a.endpoints = append(a.endpoints, e)
@@ -343,9 +344,9 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 	}
 }
 
-// bind fills the parameters of an endpoint from a request and checks them.
-func (e *endpoint) bind(in *input, into any) error {
-	if err := e.layout.bind(in, into); err != nil {
+// Bind fills the parameters of an endpoint from a request and checks them.
+func (e *endpoint) bind(in *bind.Input, into any) error {
+	if err := e.layout.Bind(in, into); err != nil {
 		return err
 	}
 	if c, ok := into.(checked); ok {
@@ -434,7 +435,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 			limits.File = most
 		}
 	}
-	in, err := readInput(r, w, c.pathParam, limits)
+	in, err := bind.ReadInput(r, w, c.pathParam, limits)
 	if err != nil {
 		a.refuse(c, err)
 		return

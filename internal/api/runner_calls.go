@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"svc/internal/bind"
 	"svc/internal/ci"
 )
 
@@ -72,7 +73,7 @@ type registerRunnerParams struct {
 // registerRunner: https://docs.gitlab.com/api/runners/#create-a-runner
 func (a *API) registerRunner(c *call, p registerRunnerParams) (runnerTokenJSON, error) {
 	if p.Token == "" && c.r.Header.Get("Runner-Token") == "" {
-		return runnerTokenJSON{}, &paramError{[]string{"token is missing"}}
+		return runnerTokenJSON{}, bind.Invalid("token is missing")
 	}
 	change := p.change()
 	if change.MaintenanceNote == nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errs"
 )
@@ -132,7 +133,7 @@ func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 		}
 	}()
 	if _, err := buf.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, ci.MaxPatch)); err != nil {
-		return streamed{}, bodyError(err)
+		return streamed{}, bind.BodyError(err)
 	}
 	text := buf.Bytes()
 	heard, err := a.CI.AppendLog(c, p.ID, p.token(c), ci.LogPatch{At: at, Text: text, Debug: p.DebugTrace})
@@ -154,13 +155,13 @@ func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 // of the whole behind it.
 func rangeStart(header string) (int64, error) {
 	if header == "" {
-		return -1, &inputError{fault: faultMalformed, text: "400 Missing header Content-Range"}
+		return -1, &bind.InputError{Fault: bind.FaultMalformed, Text: "400 Missing header Content-Range"}
 	}
 	header = strings.TrimSpace(strings.TrimPrefix(header, "bytes "))
 	first, _, ok := strings.Cut(header, "-")
 	at, err := strconv.ParseInt(first, 10, 64)
 	if !ok || err != nil || at < 0 {
-		return -1, &inputError{fault: faultMalformed, text: "400 Invalid header Content-Range"}
+		return -1, &bind.InputError{Fault: bind.FaultMalformed, Text: "400 Invalid header Content-Range"}
 	}
 	return at, nil
 }
@@ -177,7 +178,7 @@ func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) 
 	u := ci.Upload{Kind: ci.ArtifactKind(p.Type), Format: ci.ArtifactFormat(p.Format), ExpireIn: p.ExpireIn}
 	part, noFile := uploadedFile(c)
 	if noFile == nil {
-		u.Content, u.Filename = part, cleanName(part.FileName())
+		u.Content, u.Filename = part, bind.CleanName(part.FileName())
 	}
 	_, job, err := a.CI.AddArtifact(c, p.ID, p.token(c), u)
 	if noFile != nil && errs.Is(err, errs.KindInvalid) {
@@ -188,7 +189,7 @@ func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) 
 	}
 	if err != nil {
 		if c.Err() == nil && errs.KindOf(err) == 0 && errors.Is(err, io.ErrUnexpectedEOF) {
-			err = &inputError{fault: faultIncomplete, text: "the body is cut short", cause: err}
+			err = &bind.InputError{Fault: bind.FaultIncomplete, Text: "the body is cut short", Cause: err}
 		}
 		return streamed{}, err
 	}
@@ -199,19 +200,19 @@ func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) 
 func uploadedFile(c *call) (*multipart.Part, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return nil, &inputError{fault: faultMalformed, text: "file is missing"}
+		return nil, &bind.InputError{Fault: bind.FaultMalformed, Text: "file is missing"}
 	}
 	parts := multipart.NewReader(c.r.Body, params["boundary"])
-	for range maxFiles {
+	for range bind.MaxFiles {
 		part, err := parts.NextPart()
 		if err != nil {
-			return nil, &inputError{fault: faultMalformed, text: "file is missing", cause: err}
+			return nil, &bind.InputError{Fault: bind.FaultMalformed, Text: "file is missing", Cause: err}
 		}
 		if part.FormName() == "file" {
 			return part, nil
 		}
 	}
-	return nil, &inputError{fault: faultMalformed, text: "file is missing"}
+	return nil, &bind.InputError{Fault: bind.FaultMalformed, Text: "file is missing"}
 }
 
 type downloadForJobParams struct {

@@ -131,7 +131,7 @@ func (b *bench) patch(j *assigned, at int, text string, status int) apptest.Answ
 	return a
 }
 
-// upload sends a file as the public runner does.
+// Upload sends a file as the public runner does.
 func (b *bench) upload(j *assigned, query string, content []byte, status int) apptest.Answer {
 	b.t.Helper()
 	var body bytes.Buffer

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -34,18 +35,20 @@ func (a *API) runnerRoutes() {
 
 // runnerFieldParams are the attributes of a runner.
 type runnerFieldParams struct {
-	Description     *string    `param:"description"`
-	Paused          *bool      `param:"paused" doc:"Whether the runner takes no new jobs."`
-	Active          *bool      `param:"active" doc:"Deprecated: use paused."`
-	Locked          *bool      `param:"locked" doc:"Whether the runner stays with its project."`
-	RunUntagged     *bool      `param:"run_untagged" doc:"Whether the runner takes jobs without tags."`
-	TagList         *[]string  `param:"tag_list,csv"`
-	AccessLevel     *string    `param:"access_level" enum:"not_protected,ref_protected"`
-	MaximumTimeout  opt[int64] `param:"maximum_timeout" doc:"Seconds that a job may take."`
-	MaintenanceNote *string    `param:"maintenance_note" doc:"For administrators, at most 1024 characters."`
+	Description     *string         `param:"description"`
+	Paused          *bool           `param:"paused" doc:"Whether the runner takes no new jobs."`
+	Active          *bool           `param:"active" doc:"Deprecated: use paused."`
+	Locked          *bool           `param:"locked" doc:"Whether the runner stays with its project."`
+	RunUntagged     *bool           `param:"run_untagged" doc:"Whether the runner takes jobs without tags."`
+	TagList         *[]string       `param:"tag_list,csv"`
+	AccessLevel     *string         `param:"access_level" enum:"not_protected,ref_protected"`
+	MaximumTimeout  bind.Opt[int64] `param:"maximum_timeout" doc:"Seconds that a job may take."`
+	MaintenanceNote *string         `param:"maintenance_note" doc:"For administrators, at most 1024 characters."`
 }
 
-func (p *runnerFieldParams) paramRules() []rule { return []rule{exclusive("active", "paused")} }
+func (p *runnerFieldParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.Exclusive("active", "paused")}
+}
 
 func (p *runnerFieldParams) change() ci.RunnerChange {
 	c := ci.RunnerChange{
@@ -79,9 +82,9 @@ type createRunnerParams struct {
 func (p *createRunnerParams) check() error {
 	switch {
 	case p.Type == ci.GroupRunner && p.GroupID == nil:
-		return &paramError{[]string{"group_id is missing"}}
+		return bind.Invalid("group_id is missing")
 	case p.Type == ci.ProjectRunner && p.ProjectID == nil:
-		return &paramError{[]string{"project_id is missing"}}
+		return bind.Invalid("project_id is missing")
 	}
 	return nil
 }

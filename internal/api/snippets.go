@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -178,8 +179,8 @@ type newSnippetFileParams struct {
 	Content string `param:"content,required"`
 }
 
-func (newSnippetParams) paramRules() []rule {
-	return []rule{exactlyOne("files", "content"), exclusive("files", "file_name")}
+func (newSnippetParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.ExactlyOne("files", "content"), bind.Exclusive("files", "file_name")}
 }
 
 func (p *newSnippetParams) fields(c *call) snippet.Fields {
@@ -221,8 +222,8 @@ type changeSnippetFileParams struct {
 	Content      *string `param:"content"`
 }
 
-func (changeSnippetParams) paramRules() []rule {
-	return []rule{atLeastOne("title", "description", "visibility", "files", "file_name", "content"), exclusive("files", "file_name"), exclusive("files", "content")}
+func (changeSnippetParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("title", "description", "visibility", "files", "file_name", "content"), bind.Exclusive("files", "file_name"), bind.Exclusive("files", "content")}
 }
 
 func (p *changeSnippetParams) fields() snippet.Fields {
@@ -245,9 +246,9 @@ func (p *changeSnippetParams) check() error {
 	for _, one := range p.Files {
 		switch {
 		case one.Content == nil && (one.Action == "create" || one.Action == "update"):
-			return &paramError{[]string{"files[content] is missing"}}
+			return bind.Invalid("files[content] is missing")
 		case one.PreviousPath == "" && one.Action == "move":
-			return &paramError{[]string{"files[previous_path] is missing"}}
+			return bind.Invalid("files[previous_path] is missing")
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package api
 
-import "svc/internal/project"
+import (
+	"svc/internal/bind"
+	"svc/internal/project"
+)
 
 func (a *API) topicRoutes() {
 	handle(a, "GET /topics", readAPI.orNobody(), a.listTopics, does("List topics"))
@@ -59,8 +62,8 @@ func (a *API) getTopic(c *call, p topicParams) (topicJSON, error) {
 
 // topicFieldParams are what creation and change share.
 type topicFieldParams struct {
-	Description *string      `param:"description"`
-	Avatar      opt[*upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Description *string                `param:"description"`
+	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
 }
 
 func (p *topicFieldParams) fields(name, title *string) project.TopicFields {

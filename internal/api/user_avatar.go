@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/bind"
 	"svc/internal/errs"
 	"svc/internal/user"
 )
@@ -11,7 +12,7 @@ func (a *API) userAvatarRoutes() {
 }
 
 type setAvatarParams struct {
-	Avatar opt[*upload] `param:"avatar,required" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Avatar bind.Opt[*bind.Upload] `param:"avatar,required" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
 }
 
 // setAvatar: https://docs.gitlab.com/api/users/#upload-an-avatar-for-yourself

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/picture"
 	"svc/internal/user"
 )
@@ -135,7 +136,7 @@ func avatarURL(site *Site, u *user.User) *string {
 }
 
 // toAvatarFile passes an upload on, if there is one.
-func toAvatarFile(f *upload) *picture.File {
+func toAvatarFile(f *bind.Upload) *picture.File {
 	if f == nil {
 		return nil
 	}

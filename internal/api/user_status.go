@@ -4,6 +4,7 @@ import (
 	"html"
 	"strconv"
 
+	"svc/internal/bind"
 	"svc/internal/user"
 )
 
@@ -25,10 +26,10 @@ func (a *API) getStatus(c *call, p userRefParams) (statusJSON, error) {
 }
 
 type statusParams struct {
-	Emoji        opt[string]            `param:"emoji" doc:"Name of an emoji; speech_balloon unless given."`
-	Message      opt[string]            `param:"message" doc:"At most 100 characters."`
-	Availability opt[user.Availability] `param:"availability" enum:"not_set,busy"`
-	ClearAfter   opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"When the status ends; null is never."`
+	Emoji        bind.Opt[string]            `param:"emoji" doc:"Name of an emoji; speech_balloon unless given."`
+	Message      bind.Opt[string]            `param:"message" doc:"At most 100 characters."`
+	Availability bind.Opt[user.Availability] `param:"availability" enum:"not_set,busy"`
+	ClearAfter   bind.Opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"When the status ends; null is never."`
 }
 
 // change tells what was sent; null is the empty value.
@@ -42,7 +43,7 @@ func (p *statusParams) change() user.StatusChange {
 }
 
 // sent gives the value of a parameter, or nil when it was not sent.
-func sent[T any](o *opt[T]) *T {
+func sent[T any](o *bind.Opt[T]) *T {
 	if !o.Set {
 		return nil
 	}

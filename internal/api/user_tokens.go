@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/user"
 )
 
@@ -27,17 +28,17 @@ func (a *API) userTokenRoutes() {
 }
 
 type newTokenParams struct {
-	Name        string   `param:"name,required"`
-	Description string   `param:"description"`
-	Scopes      []string `param:"scopes,required,csv" enum:"api,read_api,read_user,create_runner,manage_runner,k8s_proxy,read_repository,write_repository,sudo,admin_mode,openid,profile,email"`
-	ExpiresAt   *Date    `param:"expires_at" doc:"The day at whose start the token stops to work, YYYY-MM-DD."`
+	Name        string     `param:"name,required"`
+	Description string     `param:"description"`
+	Scopes      []string   `param:"scopes,required,csv" enum:"api,read_api,read_user,create_runner,manage_runner,k8s_proxy,read_repository,write_repository,sudo,admin_mode,openid,profile,email"`
+	ExpiresAt   *bind.Date `param:"expires_at" doc:"The day at whose start the token stops to work, YYYY-MM-DD."`
 }
 
 func (p *newTokenParams) token() user.NewToken {
 	return user.NewToken{Name: p.Name, Description: p.Description, Scopes: p.Scopes, ExpiresAt: dayOf(p.ExpiresAt)}
 }
 
-func dayOf(d *Date) string {
+func dayOf(d *bind.Date) string {
 	if d == nil {
 		return ""
 	}
@@ -63,10 +64,10 @@ func (a *API) createToken(c *call, p createTokenParams) (newTokenJSON, error) {
 }
 
 type ownTokenParams struct {
-	Name        string   `param:"name,required"`
-	Description string   `param:"description"`
-	Scopes      []string `param:"scopes,required,csv" enum:"k8s_proxy"`
-	ExpiresAt   *Date    `param:"expires_at" doc:"YYYY-MM-DD; the end of the day unless given."`
+	Name        string     `param:"name,required"`
+	Description string     `param:"description"`
+	Scopes      []string   `param:"scopes,required,csv" enum:"k8s_proxy"`
+	ExpiresAt   *bind.Date `param:"expires_at" doc:"YYYY-MM-DD; the end of the day unless given."`
 }
 
 // createOwnToken: https://docs.gitlab.com/api/user_tokens/#create-a-personal-access-token
@@ -89,8 +90,8 @@ type tokenFilterParams struct {
 	CreatedBefore  *time.Time `param:"created_before"`
 	LastUsedAfter  *time.Time `param:"last_used_after"`
 	LastUsedBefore *time.Time `param:"last_used_before"`
-	ExpiresAfter   *Date      `param:"expires_after"`
-	ExpiresBefore  *Date      `param:"expires_before"`
+	ExpiresAfter   *bind.Date `param:"expires_after"`
+	ExpiresBefore  *bind.Date `param:"expires_before"`
 	Sort           string     `param:"sort" enum:"created_asc,created_desc,expires_asc,expires_desc,last_used_asc,last_used_desc,name_asc,name_desc" default:"created_asc"`
 }
 
@@ -146,7 +147,7 @@ func (a *API) revokeSelfToken(c *call, _ struct{}) (none, error) {
 }
 
 type expiryParams struct {
-	ExpiresAt *Date `param:"expires_at" doc:"YYYY-MM-DD; a week from now unless given."`
+	ExpiresAt *bind.Date `param:"expires_at" doc:"YYYY-MM-DD; a week from now unless given."`
 }
 
 type rotateParams struct {

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"svc/internal/bind"
 	"svc/internal/user"
 )
 
@@ -57,8 +58,8 @@ type onlyTrue bool
 
 // UnmarshalParam reads the flag.
 func (o *onlyTrue) UnmarshalParam(text string) error {
-	if v, ok := parseBool(text); !ok || !v {
-		return &paramError{}
+	if v, ok := bind.ParseBool(text); !ok || !v {
+		return bind.Invalid()
 	}
 	*o = true
 	return nil
@@ -161,34 +162,34 @@ func (a *API) getSelf(c *call, _ struct{}) (any, error) {
 
 // userFieldParams are the attributes that creation and change share.
 type userFieldParams struct {
-	Admin               *bool        `param:"admin"`
-	Auditor             *bool        `param:"auditor" tier:"premium"`
-	Avatar              opt[*upload] `param:"avatar" doc:"An image, at most 200 KiB; empty takes it away."`
-	Bio                 *string      `param:"bio"`
-	CanCreateGroup      *bool        `param:"can_create_group"`
-	ColorSchemeID       *int64       `param:"color_scheme_id"`
-	CommitEmail         *string      `param:"commit_email" doc:"A confirmed address of the user, or _private."`
-	ExternUID           string       `param:"extern_uid"`
-	External            *bool        `param:"external"`
-	ExtraMinutes        opt[int64]   `param:"extra_shared_runners_minutes_limit" tier:"premium"`
-	GroupIDForSAML      *int64       `param:"group_id_for_saml" tier:"premium"`
-	JobTitle            *string      `param:"job_title"`
-	LinkedIn            *string      `param:"linkedin"`
-	Location            *string      `param:"location"`
-	Note                *string      `param:"note"`
-	Organization        *string      `param:"organization"`
-	PrivateProfile      *bool        `param:"private_profile" doc:"null takes the default of the installation."`
-	ProjectsLimit       *int64       `param:"projects_limit"`
-	Pronouns            *string      `param:"pronouns"`
-	Provider            string       `param:"provider"`
-	PublicEmail         *string      `param:"public_email" doc:"A confirmed address of the user."`
-	Minutes             opt[int64]   `param:"shared_runners_minutes_limit" tier:"premium" doc:"null inherits the default, 0 is unlimited."`
-	Skype               *string      `param:"skype"`
-	ThemeID             *int64       `param:"theme_id"`
-	Twitter             *string      `param:"twitter"`
-	Discord             *string      `param:"discord"`
-	ViewDiffsFileByFile *bool        `param:"view_diffs_file_by_file"`
-	WebsiteURL          *string      `param:"website_url"`
+	Admin               *bool                  `param:"admin"`
+	Auditor             *bool                  `param:"auditor" tier:"premium"`
+	Avatar              bind.Opt[*bind.Upload] `param:"avatar" doc:"An image, at most 200 KiB; empty takes it away."`
+	Bio                 *string                `param:"bio"`
+	CanCreateGroup      *bool                  `param:"can_create_group"`
+	ColorSchemeID       *int64                 `param:"color_scheme_id"`
+	CommitEmail         *string                `param:"commit_email" doc:"A confirmed address of the user, or _private."`
+	ExternUID           string                 `param:"extern_uid"`
+	External            *bool                  `param:"external"`
+	ExtraMinutes        bind.Opt[int64]        `param:"extra_shared_runners_minutes_limit" tier:"premium"`
+	GroupIDForSAML      *int64                 `param:"group_id_for_saml" tier:"premium"`
+	JobTitle            *string                `param:"job_title"`
+	LinkedIn            *string                `param:"linkedin"`
+	Location            *string                `param:"location"`
+	Note                *string                `param:"note"`
+	Organization        *string                `param:"organization"`
+	PrivateProfile      *bool                  `param:"private_profile" doc:"null takes the default of the installation."`
+	ProjectsLimit       *int64                 `param:"projects_limit"`
+	Pronouns            *string                `param:"pronouns"`
+	Provider            string                 `param:"provider"`
+	PublicEmail         *string                `param:"public_email" doc:"A confirmed address of the user."`
+	Minutes             bind.Opt[int64]        `param:"shared_runners_minutes_limit" tier:"premium" doc:"null inherits the default, 0 is unlimited."`
+	Skype               *string                `param:"skype"`
+	ThemeID             *int64                 `param:"theme_id"`
+	Twitter             *string                `param:"twitter"`
+	Discord             *string                `param:"discord"`
+	ViewDiffsFileByFile *bool                  `param:"view_diffs_file_by_file"`
+	WebsiteURL          *string                `param:"website_url"`
 }
 
 func (p *userFieldParams) fields(t Tier) user.Fields {
@@ -210,7 +211,7 @@ func (p *userFieldParams) fields(t Tier) user.Fields {
 }
 
 // numberOrNull tells a number, null and nothing apart.
-func numberOrNull(o opt[int64]) **int64 {
+func numberOrNull(o bind.Opt[int64]) **int64 {
 	if !o.Set {
 		return nil
 	}
@@ -232,13 +233,13 @@ type createUserParams struct {
 	userFieldParams
 }
 
-func (createUserParams) paramRules() []rule {
-	return []rule{atLeastOne("password", "reset_password", "force_random_password")}
+func (createUserParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("password", "reset_password", "force_random_password")}
 }
 
 func (p *createUserParams) check() error {
 	if p.Password == "" && !p.ResetPassword && !p.ForceRandomPassword {
-		return &paramError{[]string{"password is missing"}}
+		return bind.Invalid("password is missing")
 	}
 	return nil
 }
@@ -289,7 +290,7 @@ func (a *API) deleteUser(c *call, p deleteUserParams) (none, error) {
 }
 
 type activitiesParams struct {
-	From *Date `param:"from" doc:"First day, YYYY-MM-DD; six months ago unless given."`
+	From *bind.Date `param:"from" doc:"First day, YYYY-MM-DD; six months ago unless given."`
 	pageParams
 }
 

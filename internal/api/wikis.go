@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"svc/internal/bind"
 	"svc/internal/wiki"
 )
 
@@ -119,8 +120,8 @@ type updateWikiPageParams struct {
 	Version string       `param:"last_commit_sha" doc:"The last commit that touched the page, as the caller knows it."`
 }
 
-func (updateWikiPageParams) paramRules() []rule {
-	return []rule{atLeastOne("title", "content", "format")}
+func (updateWikiPageParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("title", "content", "format")}
 }
 
 // updateWikiPage: https://docs.gitlab.com/api/wikis/#edit-an-existing-wiki-page
@@ -136,8 +137,8 @@ func (m parentEndpoints) deleteWikiPage(c *call, p wikiPageParams) (none, error)
 
 type wikiAttachmentParams struct {
 	placeParams
-	File   *upload `param:"file,required"`
-	Branch string  `param:"branch" doc:"Attachments go to the default branch, whatever is named."`
+	File   *bind.Upload `param:"file,required"`
+	Branch string       `param:"branch" doc:"Attachments go to the default branch, whatever is named."`
 }
 
 type wikiAttachmentJSON struct {

@@ -42,7 +42,7 @@ func features() []string {
 
 // platform knows no feature.
 func platform() []string {
-	return []string{"db", "git", "blob", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "markup", "errs", "expand", "waittest"}
+	return []string{"bind", "db", "git", "blob", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "markup", "errs", "expand", "waittest"}
 }
 
 // pure packages do nothing but compute. Clients may import them too.

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"encoding/json"
@@ -111,7 +111,7 @@ func TestBindJSON(t *testing.T) {
 	t.Parallel()
 	type params struct {
 		A json.RawMessage      `param:"a"`
-		O opt[json.RawMessage] `param:"o"`
+		O Opt[json.RawMessage] `param:"o"`
 	}
 	raw := func(text string) params { return params{A: json.RawMessage(text)} }
 	runCases(t, []caseOf[params]{
@@ -120,8 +120,8 @@ func TestBindJSON(t *testing.T) {
 		{name: "number", sent: jsonOf(`{"a":1e400}`), want: raw(`1e400`)},
 		{name: "text of an object", sent: form(`a={"b":+1}`), want: raw(`{"b": 1}`)},
 		{name: "steps of a form", sent: form(`a[b][]=1&a[b][]=2`), want: raw(`{"b":["1","2"]}`)},
-		{name: "null", sent: jsonOf(`{"a":null,"o":null}`), want: params{O: opt[json.RawMessage]{Set: true, Null: true}}},
-		{name: "sent", sent: jsonOf(`{"o":[]}`), want: params{O: opt[json.RawMessage]{Set: true, Value: json.RawMessage(`[]`)}}},
+		{name: "null", sent: jsonOf(`{"a":null,"o":null}`), want: params{O: Opt[json.RawMessage]{Set: true, Null: true}}},
+		{name: "sent", sent: jsonOf(`{"o":[]}`), want: params{O: Opt[json.RawMessage]{Set: true, Value: json.RawMessage(`[]`)}}},
 		{name: "text that is no JSON", sent: jsonOf(`{"a":"{"}`), error: "a is invalid"},
 		{name: "text that is none", sent: query(`a[b]=%ff`), error: "a is invalid"},
 		{name: "no value", sent: query(`a=1&a[]=2`), error: "a is invalid"},

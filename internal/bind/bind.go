@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// bind fills into, a pointer to a zero value of the layout's struct, from a
-// request. It returns a paramError that tells all that is wrong, in the order
+// Bind fills into, a pointer to a zero value of the layout's struct, from a
+// request. It returns a ParamError that tells all that is wrong, in the order
 // of declaration; into is then not to be used.
-func (p *layout) bind(in *input, into any) error {
+func (p *Layout) Bind(in *Input, into any) error {
 	dst := reflect.ValueOf(into)
 	if !dst.IsValid() || dst.Kind() != reflect.Pointer || dst.Type().Elem() != p.typ {
 		return fmt.Errorf("bind %T: the layout is for %v", into, p.typ)
@@ -24,20 +24,20 @@ func (p *layout) bind(in *input, into any) error {
 	if len(p.slots) > len(room) {
 		slots = make([]slot, len(p.slots))
 	}
-	in.sort(&p.object, slots)
+	in.sort(&p.Object, slots)
 	var b binding
-	sent := b.sent(&p.object)
-	for i := range p.fields {
-		f := &p.fields[i]
+	sent := b.sent(&p.Object)
+	for i := range p.Fields {
+		f := &p.Fields[i]
 		name, v := in.find(f, slots)
 		if sent != nil {
 			sent[i] = v.kind != valueNone
 		}
 		b.field(f, name, &v, dst)
 	}
-	b.rules(&p.object, sent)
+	b.rules(&p.Object, sent)
 	if len(b.messages) > 0 {
-		return &paramError{b.messages}
+		return &ParamError{b.messages}
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ type slot struct {
 
 // sort puts what was sent into the slots of the names it was sent under.
 // Names that the endpoint does not know are left out.
-func (in *input) sort(o *object, slots []slot) {
+func (in *Input) sort(o *Object, slots []slot) {
 	for i := range in.pairs {
 		p := &in.pairs[i]
 		n, known := o.slots[p.key[:p.steps]]
@@ -78,30 +78,30 @@ func (in *input) sort(o *object, slots []slot) {
 
 // find gives a parameter's value, of kind valueNone if it was not sent, and
 // the name it was sent under.
-func (in *input) find(f *field, slots []slot) (name string, v value) {
-	if f.path && in.path != nil {
-		if text, ok := in.path(f.name); ok {
-			return f.name, value{kind: valueText, text: text}
+func (in *Input) find(f *Field, slots []slot) (name string, v value) {
+	if f.Path && in.path != nil {
+		if text, ok := in.path(f.Name); ok {
+			return f.Name, value{kind: valueText, text: text}
 		}
 	}
-	for i := range 1 + len(f.aliases) {
-		name := f.name
+	for i := range 1 + len(f.Aliases) {
+		name := f.Name
 		if i > 0 {
-			name = f.aliases[i-1]
+			name = f.Aliases[i-1]
 		}
 		switch s := &slots[f.slot+i]; {
 		case s.json != nil:
 			return name, *s.json
 		case s.head != 0:
-			return name, in.gather(s, f.shape.kind == kindList)
+			return name, in.gather(s, f.Shape.Kind == KindList)
 		}
 	}
-	return f.name, value{}
+	return f.Name, value{}
 }
 
 // gather makes one value of the pairs of a slot. Of plain pairs the last one
 // counts, but a list takes them all.
-func (in *input) gather(s *slot, list bool) value {
+func (in *Input) gather(s *slot, list bool) value {
 	if !s.nested && (!list || s.head == s.tail) {
 		return in.pairs[s.tail-1].value()
 	}
@@ -171,18 +171,18 @@ func (b *binding) full(name string) string {
 }
 
 // sent gives room to note which fields were sent, if a rule will ask.
-func (b *binding) sent(o *object) []bool {
-	if len(o.rules) == 0 {
+func (b *binding) sent(o *Object) []bool {
+	if len(o.Rules) == 0 {
 		return nil
 	}
-	return make([]bool, len(o.fields))
+	return make([]bool, len(o.Fields))
 }
 
-func (b *binding) rules(o *object, sent []bool) {
-	for _, r := range o.rules {
+func (b *binding) rules(o *Object, sent []bool) {
+	for _, r := range o.Rules {
 		var given []string
-		for _, name := range r.names {
-			if sent[slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })] {
+		for _, name := range r.Names {
+			if sent[slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })] {
 				given = append(given, name)
 			}
 		}
@@ -211,34 +211,34 @@ const (
 	troubleMax
 )
 
-// field checks a parameter and sets its field of the struct dst.
-func (b *binding) field(f *field, name string, v *value, dst reflect.Value) {
+// Field checks a parameter and sets its field of the struct dst.
+func (b *binding) field(f *Field, name string, v *value, dst reflect.Value) {
 	for _, i := range f.index {
 		dst = dst.Field(i)
 	}
 	if v.kind == valueNone {
-		if f.required {
+		if f.Required {
 			b.add(name, "is missing")
 		}
 		f.setDefault(dst)
 		return
 	}
-	null := v.kind == valueNull || v.blank() && f.shape.blankIsNull()
-	if null && (f.nonblank || f.required && f.shape.wrap != wrapOpt) {
+	null := v.kind == valueNull || v.blank() && f.Shape.blankIsNull()
+	if null && (f.Nonblank || f.Required && f.Shape.Wrap != WrapOpt) {
 		b.add(name, "is empty")
 		return
 	}
-	switch f.shape.wrap {
-	case wrapOpt:
+	switch f.Shape.Wrap {
+	case WrapOpt:
 		dst.Field(0).SetBool(true)
 		dst.Field(1).SetBool(null)
 		dst = dst.Field(2)
-	case wrapPointer:
+	case WrapPointer:
 		if !null {
-			dst.Set(reflect.New(f.shape.typ))
+			dst.Set(reflect.New(f.Shape.Type))
 			dst = dst.Elem()
 		}
-	case wrapNone:
+	case WrapNone:
 		if null {
 			f.setDefault(dst)
 		}
@@ -247,11 +247,11 @@ func (b *binding) field(f *field, name string, v *value, dst reflect.Value) {
 		return
 	}
 	var t trouble
-	if f.shape.kind.scalar() {
-		t = putScalar(f, f.shape, v, dst)
+	if f.Shape.Kind.scalar() {
+		t = putScalar(f, f.Shape, v, dst)
 	} else {
 		b.trail = append(b.trail, step{name: name})
-		t = b.put(f, f.shape, v, dst)
+		t = b.put(f, f.Shape, v, dst)
 		b.trail = b.trail[:len(b.trail)-1]
 	}
 	if t == troubleNone {
@@ -265,48 +265,48 @@ func (b *binding) field(f *field, name string, v *value, dst reflect.Value) {
 	case troubleEmpty:
 		b.add(name, "is empty")
 	case troubleMax:
-		if f.shape.kind == kindList {
-			b.add(name, "must contain at most "+strconv.Itoa(f.max)+" items")
+		if f.Shape.Kind == KindList {
+			b.add(name, "must contain at most "+strconv.Itoa(f.Max)+" items")
 			return
 		}
-		b.add(name, "must be less than "+strconv.Itoa(f.max)+" characters")
+		b.add(name, "must be less than "+strconv.Itoa(f.Max)+" characters")
 	}
 }
 
-// refusesBlank reports whether empty text or an empty list is an error.
-func (f *field) refusesBlank() bool { return f.nonblank || f.required && !f.blank }
+// RefusesBlank reports whether empty text or an empty list is an error.
+func (f *Field) RefusesBlank() bool { return f.Nonblank || f.Required && !f.Blank }
 
 // blankIsNull tells the shapes for which empty text says "nothing".
-func (s *shape) blankIsNull() bool {
-	return s.kind != kindText && s.kind != kindList && s.kind != kindHash
+func (s *Shape) blankIsNull() bool {
+	return s.Kind != KindText && s.Kind != KindList && s.Kind != KindHash
 }
 
-func (f *field) setDefault(dst reflect.Value) {
+func (f *Field) setDefault(dst reflect.Value) {
 	switch {
 	case !f.defValue.IsValid():
-	case f.shape.kind == kindList:
-		dst.Set(reflect.AppendSlice(f.shape.empty, f.defValue))
+	case f.Shape.Kind == KindList:
+		dst.Set(reflect.AppendSlice(f.Shape.empty, f.defValue))
 	default:
 		dst.Set(f.defValue)
 	}
 }
 
 // inspect checks what was put for emptiness and size.
-func (f *field) inspect(dst reflect.Value) trouble {
-	switch f.shape.kind {
-	case kindText:
+func (f *Field) inspect(dst reflect.Value) trouble {
+	switch f.Shape.Kind {
+	case KindText:
 		text := dst.String()
 		switch {
-		case text == "" && f.refusesBlank(), f.nonblank && strings.TrimSpace(text) == "":
+		case text == "" && f.RefusesBlank(), f.Nonblank && strings.TrimSpace(text) == "":
 			return troubleEmpty
-		case f.max > 0 && len(text) > f.max && utf8.RuneCountInString(text) > f.max:
+		case f.Max > 0 && len(text) > f.Max && utf8.RuneCountInString(text) > f.Max:
 			return troubleMax
 		}
-	case kindList, kindHash:
+	case KindList, KindHash:
 		switch {
-		case dst.Len() == 0 && f.refusesBlank():
+		case dst.Len() == 0 && f.RefusesBlank():
 			return troubleEmpty
-		case f.max > 0 && dst.Len() > f.max:
+		case f.Max > 0 && dst.Len() > f.Max:
 			return troubleMax
 		}
 	}
@@ -314,27 +314,27 @@ func (f *field) inspect(dst reflect.Value) trouble {
 }
 
 // put reads a value that is not null into dst.
-func (b *binding) put(f *field, s *shape, v *value, dst reflect.Value) trouble {
-	switch s.kind {
-	case kindFile:
+func (b *binding) put(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
+	switch s.Kind {
+	case KindFile:
 		if v.kind != valueFile || v.file == nil {
 			return troubleInvalid
 		}
 		dst.Set(reflect.ValueOf(v.file))
 		return troubleNone
-	case kindList:
+	case KindList:
 		return b.putList(f, s, v, dst)
-	case kindHash:
+	case KindHash:
 		return b.putHash(f, s, v, dst)
-	case kindObject:
-		return b.putObject(s.object, v, dst)
-	case kindJSON:
+	case KindObject:
+		return b.putObject(s.Object, v, dst)
+	case KindJSON:
 		return putJSON(v, dst)
 	}
 	return putScalar(f, s, v, dst)
 }
 
-func putScalar(f *field, s *shape, v *value, dst reflect.Value) trouble {
+func putScalar(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
 	text, ok := v.scalar()
 	if s.file && v.kind == valueFile && v.file != nil {
 		text, ok = v.file.text()
@@ -343,33 +343,33 @@ func putScalar(f *field, s *shape, v *value, dst reflect.Value) trouble {
 		return troubleInvalid
 	}
 	listed := true
-	switch s.kind {
-	case kindText:
+	switch s.Kind {
+	case KindText:
 		dst.SetString(text)
 		// An empty text is told as empty where it may not be, else as no value of the list.
-		listed = f.enum == nil || slices.Contains(f.enum, text) || text == "" && f.refusesBlank()
-	case kindBool:
+		listed = f.Enum == nil || slices.Contains(f.Enum, text) || text == "" && f.RefusesBlank()
+	case KindBool:
 		var b bool
-		b, ok = parseBool(text)
+		b, ok = ParseBool(text)
 		dst.SetBool(b)
-		listed = f.enum == nil || slices.Contains(f.enum, strconv.FormatBool(b))
-	case kindInt:
+		listed = f.Enum == nil || slices.Contains(f.Enum, strconv.FormatBool(b))
+	case KindInt:
 		var n int64
 		n, ok = parseInt(v)
 		ok = ok && !dst.OverflowInt(n)
 		dst.SetInt(n)
-		listed = f.enum == nil || slices.Contains(f.enumInts, n)
-	case kindFloat:
+		listed = f.Enum == nil || slices.Contains(f.enumInts, n)
+	case KindFloat:
 		var n float64
 		n, ok = parseFloat(text)
 		dst.SetFloat(n)
-	case kindTime:
+	case KindTime:
 		*dst.Addr().Interface().(*time.Time), ok = parseTime(text)
-	case kindDate:
+	case KindDate:
 		*dst.Addr().Interface().(*Date), ok = parseDate(text)
-	case kindCustom:
-		ok = dst.Addr().Interface().(unmarshaler).UnmarshalParam(text) == nil
-		listed = f.enum == nil || slices.Contains(f.enum, text)
+	case KindCustom:
+		ok = dst.Addr().Interface().(Unmarshaler).UnmarshalParam(text) == nil
+		listed = f.Enum == nil || slices.Contains(f.Enum, text)
 	}
 	switch {
 	case !ok:

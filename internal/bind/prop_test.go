@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"encoding/json"
@@ -15,15 +15,15 @@ import (
 
 // roundParams has what both a form and JSON can say.
 type roundParams struct {
-	S opt[string]       `param:"s"`
+	S Opt[string]       `param:"s"`
 	I int64             `param:"i"`
-	N opt[int64]        `param:"n"`
+	N Opt[int64]        `param:"n"`
 	F float64           `param:"f"`
 	B *bool             `param:"b"`
 	T time.Time         `param:"t"`
 	D Date              `param:"d"`
 	L []string          `param:"l"`
-	C opt[[]int64]      `param:"c,csv"`
+	C Opt[[]int64]      `param:"c,csv"`
 	H map[string]string `param:"h"`
 	O *roundInner       `param:"o"`
 	V []roundInner      `param:"v"`
@@ -56,13 +56,13 @@ func drawParams(t *rapid.T) roundParams {
 	day := time.Unix(rapid.Int64Range(-62135596800, 253402300799).Draw(t, "d"), 0).UTC()
 	p.D = Date{day.Year(), day.Month(), day.Day()}
 	if rapid.Bool().Draw(t, "has s") {
-		p.S = opt[string]{Set: true, Null: rapid.Bool().Draw(t, "null s")}
+		p.S = Opt[string]{Set: true, Null: rapid.Bool().Draw(t, "null s")}
 		if !p.S.Null {
 			p.S.Value = drawText.Draw(t, "s")
 		}
 	}
 	if rapid.Bool().Draw(t, "has n") {
-		p.N = opt[int64]{Set: true, Null: rapid.Bool().Draw(t, "null n")}
+		p.N = Opt[int64]{Set: true, Null: rapid.Bool().Draw(t, "null n")}
 		if !p.N.Null {
 			p.N.Value = rapid.Int64().Draw(t, "n")
 		}
@@ -72,7 +72,7 @@ func drawParams(t *rapid.T) roundParams {
 		p.B = &b
 	}
 	if rapid.Bool().Draw(t, "has c") {
-		p.C = opt[[]int64]{Set: true, Value: rapid.SliceOfN(rapid.Int64(), 0, 4).Draw(t, "c")}
+		p.C = Opt[[]int64]{Set: true, Value: rapid.SliceOfN(rapid.Int64(), 0, 4).Draw(t, "c")}
 	}
 	if rapid.Bool().Draw(t, "has o") {
 		o := drawInner(t)
@@ -180,7 +180,7 @@ func (p roundParams) asJSON(t *rapid.T) string {
 // The same parameters bind to the same struct in whatever form they come.
 func TestBindRoundTrip(t *testing.T) {
 	t.Parallel()
-	layout, err := newLayout(reflect.TypeFor[roundParams]())
+	layout, err := NewLayout(reflect.TypeFor[roundParams]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,12 +192,12 @@ func TestBindRoundTrip(t *testing.T) {
 			"json":    jsonOf(want.asJSON(r)),
 			"over it": {query: drawParams(r).asForm(false) + "&v[]=&c=&o[x]=&s&n&b=0", media: jsonType, body: want.asJSON(r)},
 		} {
-			in, err := m.read(t, limits{Body: 1 << 20})
+			in, err := m.read(t, Limits{Body: 1 << 20})
 			if err != nil {
 				r.Fatalf("%s: %v", name, err)
 			}
 			var got roundParams
-			if err := layout.bind(in, &got); err != nil {
+			if err := layout.Bind(in, &got); err != nil {
 				r.Fatalf("%s %+v: %v", name, m, err)
 			}
 			expected := want

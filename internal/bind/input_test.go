@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"errors"
@@ -10,17 +10,17 @@ import (
 	"testing/iotest"
 )
 
-// faultOf gives the fault and text of an error from readInput.
-func faultOf(t *testing.T, err error) (fault, string) {
+// faultOf gives the fault and text of an error from ReadInput.
+func faultOf(t *testing.T, err error) (Fault, string) {
 	t.Helper()
 	if err == nil {
 		return 0, ""
 	}
-	e, ok := errors.AsType[*inputError](err)
+	e, ok := errors.AsType[*InputError](err)
 	if !ok {
 		t.Fatalf("error of type %T: %v", err, err)
 	}
-	return e.fault, e.text
+	return e.Fault, e.Text
 }
 
 func TestReadInput(t *testing.T) {
@@ -29,7 +29,7 @@ func TestReadInput(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		sent  message
-		fault fault
+		fault Fault
 		text  string
 	}{
 		{name: "nothing"},
@@ -39,29 +39,29 @@ func TestReadInput(t *testing.T) {
 		{name: "json with a charset", sent: message{media: "Application/JSON; charset=utf-8", body: `{}`}},
 		{name: "json of a kind", sent: message{media: "application/merge-patch+json", body: `{}`}},
 		{name: "json after a byte order mark", sent: jsonOf("\ufeff{}")},
-		{name: "no content type is a form", sent: message{body: "a=%zz"}, fault: faultMalformed, text: "the form body has a malformed %-escape"},
-		{name: "escape in the query", sent: query("a=%zz"), fault: faultMalformed, text: "the query string has a malformed %-escape"},
-		{name: "escape cut off", sent: query("a=%4"), fault: faultMalformed, text: "the query string has a malformed %-escape"},
-		{name: "escape cut off, longer", sent: query("%"), fault: faultMalformed, text: "the query string has a malformed %-escape"},
-		{name: "escape in a name", sent: form("%g0=1"), fault: faultMalformed, text: "the form body has a malformed %-escape"},
+		{name: "no content type is a form", sent: message{body: "a=%zz"}, fault: FaultMalformed, text: "the form body has a malformed %-escape"},
+		{name: "escape in the query", sent: query("a=%zz"), fault: FaultMalformed, text: "the query string has a malformed %-escape"},
+		{name: "escape cut off", sent: query("a=%4"), fault: FaultMalformed, text: "the query string has a malformed %-escape"},
+		{name: "escape cut off, longer", sent: query("%"), fault: FaultMalformed, text: "the query string has a malformed %-escape"},
+		{name: "escape in a name", sent: form("%g0=1"), fault: FaultMalformed, text: "the form body has a malformed %-escape"},
 		{name: "as many parameters as may be", sent: form(strings.Repeat("a=1&", maxParams))},
-		{name: "too many parameters", sent: form(strings.Repeat("a=1&", maxParams) + "a=1"), fault: faultMalformed, text: "the request has more than 10000 parameters"},
-		{name: "too many of query and form", sent: message{query: "a=1", media: formType, body: strings.Repeat("a=1&", maxParams)}, fault: faultMalformed, text: "the request has more than 10000 parameters"},
+		{name: "too many parameters", sent: form(strings.Repeat("a=1&", maxParams) + "a=1"), fault: FaultMalformed, text: "the request has more than 10000 parameters"},
+		{name: "too many of query and form", sent: message{query: "a=1", media: formType, body: strings.Repeat("a=1&", maxParams)}, fault: FaultMalformed, text: "the request has more than 10000 parameters"},
 		{name: "as deep as may be", sent: form(deep(maxDepth - 1))},
-		{name: "too deep", sent: form(deep(maxDepth)), fault: faultMalformed, text: "a parameter has more than 32 levels"},
-		{name: "form over the limit", sent: form("a=" + strings.Repeat("x", 1<<20)), fault: faultTooLarge, text: "the body is too large"},
-		{name: "json over the limit", sent: jsonOf(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), fault: faultTooLarge, text: "the body is too large"},
-		{name: "unknown type", sent: message{media: "application/xml", body: "<a/>"}, fault: faultMediaType, text: "the body's content type is not supported"},
-		{name: "other multipart", sent: message{media: "multipart/mixed; boundary=b", body: "--b--"}, fault: faultMediaType, text: "the body's content type is not supported"},
+		{name: "too deep", sent: form(deep(maxDepth)), fault: FaultMalformed, text: "a parameter has more than 32 levels"},
+		{name: "form over the limit", sent: form("a=" + strings.Repeat("x", 1<<20)), fault: FaultTooLarge, text: "the body is too large"},
+		{name: "json over the limit", sent: jsonOf(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), fault: FaultTooLarge, text: "the body is too large"},
+		{name: "unknown type", sent: message{media: "application/xml", body: "<a/>"}, fault: FaultMediaType, text: "the body's content type is not supported"},
+		{name: "other multipart", sent: message{media: "multipart/mixed; boundary=b", body: "--b--"}, fault: FaultMediaType, text: "the body's content type is not supported"},
 		{name: "unknown type without a body", sent: message{method: "POST", media: "application/xml"}},
 		{name: "unknown type of a GET", sent: message{method: "GET", media: "application/xml", body: "<a/>"}},
 		{name: "plain text", sent: message{media: "text/plain; charset=utf-8", body: "a=%zz"}},
-		{name: "multipart without a boundary", sent: message{media: "multipart/form-data", body: "x"}, fault: faultMalformed, text: "the multipart body has no usable boundary"},
-		{name: "bad json in a GET", sent: message{method: "GET", media: jsonType, body: "{"}, fault: faultMalformed, text: "the body is not valid JSON: unexpected end at line 1, column 2"},
+		{name: "multipart without a boundary", sent: message{media: "multipart/form-data", body: "x"}, fault: FaultMalformed, text: "the multipart body has no usable boundary"},
+		{name: "bad json in a GET", sent: message{method: "GET", media: jsonType, body: "{"}, fault: FaultMalformed, text: "the body is not valid JSON: unexpected end at line 1, column 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			in, err := c.sent.read(t, limits{Body: 1 << 20})
+			in, err := c.sent.read(t, Limits{Body: 1 << 20})
 			if fault, text := faultOf(t, err); fault != c.fault || text != c.text {
 				t.Fatalf("fault %d %q, want %d %q", fault, text, c.fault, c.text)
 			}
@@ -96,18 +96,18 @@ func TestReadInputChunked(t *testing.T) {
 	for _, c := range []struct {
 		name, media string
 		body        io.Reader
-		fault       fault
+		fault       Fault
 	}{
 		{"form at the limit", formType, strings.NewReader("a=" + strings.Repeat("x", 98)), 0},
-		{"form over the limit", formType, strings.NewReader("a=" + strings.Repeat("x", 99)), faultTooLarge},
-		{"json over the limit", jsonType, strings.NewReader(`{"a":"` + strings.Repeat("x", 100) + `"}`), faultTooLarge},
-		{"multipart over the limit", multipartType, strings.NewReader(part(`name="a"`, strings.Repeat("x", 101)) + partsEnd), faultTooLarge},
-		{"json cut off", jsonType, io.MultiReader(strings.NewReader(`{"a"`), iotest.ErrReader(io.ErrUnexpectedEOF)), faultIncomplete},
-		{"form cut off", formType, io.MultiReader(strings.NewReader(`a=`), iotest.ErrReader(io.ErrUnexpectedEOF)), faultIncomplete},
-		{"multipart cut off", multipartType, io.MultiReader(strings.NewReader(part(`name="a"`, "x")), iotest.ErrReader(io.ErrUnexpectedEOF)), faultIncomplete},
-		{"unknown type cut off", "application/xml", iotest.ErrReader(io.ErrUnexpectedEOF), faultIncomplete},
+		{"form over the limit", formType, strings.NewReader("a=" + strings.Repeat("x", 99)), FaultTooLarge},
+		{"json over the limit", jsonType, strings.NewReader(`{"a":"` + strings.Repeat("x", 100) + `"}`), FaultTooLarge},
+		{"multipart over the limit", multipartType, strings.NewReader(part(`name="a"`, strings.Repeat("x", 101)) + partsEnd), FaultTooLarge},
+		{"json cut off", jsonType, io.MultiReader(strings.NewReader(`{"a"`), iotest.ErrReader(io.ErrUnexpectedEOF)), FaultIncomplete},
+		{"form cut off", formType, io.MultiReader(strings.NewReader(`a=`), iotest.ErrReader(io.ErrUnexpectedEOF)), FaultIncomplete},
+		{"multipart cut off", multipartType, io.MultiReader(strings.NewReader(part(`name="a"`, "x")), iotest.ErrReader(io.ErrUnexpectedEOF)), FaultIncomplete},
+		{"unknown type cut off", "application/xml", iotest.ErrReader(io.ErrUnexpectedEOF), FaultIncomplete},
 		{"unknown type, empty", "application/xml", strings.NewReader(""), 0},
-		{"unknown type", "application/xml", strings.NewReader("x"), faultMediaType},
+		{"unknown type", "application/xml", strings.NewReader("x"), FaultMediaType},
 		{"json, byte by byte", jsonType, iotest.OneByteReader(strings.NewReader(`{"a":"x"}`)), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestReadInputChunked(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(c.body))
 			r.ContentLength = -1
 			r.Header.Set("Content-Type", c.media)
-			in, err := readInput(r, httptest.NewRecorder(), nil, limits{Body: 100})
+			in, err := ReadInput(r, httptest.NewRecorder(), nil, Limits{Body: 100})
 			if fault, text := faultOf(t, err); fault != c.fault {
 				t.Fatalf("fault %d %q, want %d", fault, text, c.fault)
 			}
@@ -130,7 +130,7 @@ func TestReadInputRaw(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPatch, "/?a=x", strings.NewReader("{not read"))
 	r.Header.Set("Content-Type", jsonType)
-	in, err := readInput(r, httptest.NewRecorder(), nil, limits{Raw: true})
+	in, err := ReadInput(r, httptest.NewRecorder(), nil, Limits{Raw: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,8 @@ func TestReadInputAnnounced(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(iotest.ErrReader(errors.New("the body was read"))))
 		r.ContentLength = 101
 		r.Header.Set("Content-Type", media)
-		_, err := readInput(r, httptest.NewRecorder(), nil, limits{Body: 50, File: 50})
-		if fault, text := faultOf(t, err); fault != faultTooLarge {
+		_, err := ReadInput(r, httptest.NewRecorder(), nil, Limits{Body: 50, File: 50})
+		if fault, text := faultOf(t, err); fault != FaultTooLarge {
 			t.Errorf("%s: fault %d %q, %v", media, fault, text, err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestInputErrorsEchoNothing(t *testing.T) {
 		{media: multipartType, body: "--=_b\r\n" + secret + "\r\n\r\n"},
 		{media: "multipart/form-data; boundary=" + secret, body: secret},
 	} {
-		_, err := m.read(t, limits{Body: 1 << 10})
+		_, err := m.read(t, Limits{Body: 1 << 10})
 		if _, text := faultOf(t, err); text == "" || strings.Contains(text+err.Error(), secret) {
 			t.Errorf("%+v gave %q: %v", m, text, err)
 		}

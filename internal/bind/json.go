@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func parseJSON(body string) (value, error) {
 		return value{}, j.malformed("unexpected text after the end")
 	}
 	if v.kind != valueObject {
-		return value{}, &inputError{fault: faultMalformed, text: "the JSON body must be an object"}
+		return value{}, &InputError{Fault: FaultMalformed, Text: "the JSON body must be an object"}
 	}
 	return v, nil
 }
@@ -44,9 +44,9 @@ func (j *jsonReader) malformed(what string) error {
 	before := j.body[:min(j.at, len(j.body))]
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
-	return &inputError{
-		fault: faultMalformed,
-		text:  fmt.Sprintf("the body is not valid JSON: %s at line %d, column %d", what, line, column),
+	return &InputError{
+		Fault: FaultMalformed,
+		Text:  fmt.Sprintf("the body is not valid JSON: %s at line %d, column %d", what, line, column),
 	}
 }
 
@@ -80,7 +80,7 @@ func (j *jsonReader) take(c byte) bool {
 
 func (j *jsonReader) value(depth int) (value, error) {
 	if j.values++; j.values > maxValues {
-		return value{}, &inputError{fault: faultMalformed, text: fmt.Sprintf("the JSON body has more than %d values", maxValues)}
+		return value{}, &InputError{Fault: FaultMalformed, Text: fmt.Sprintf("the JSON body has more than %d values", maxValues)}
 	}
 	j.skipSpace()
 	if j.at >= len(j.body) {
@@ -206,7 +206,7 @@ func (j *jsonReader) digits() bool {
 	return j.at > start
 }
 
-// text reads a string, from its opening quote.
+// Text reads a string, from its opening quote.
 func (j *jsonReader) text() (string, error) {
 	j.at++
 	start := j.at

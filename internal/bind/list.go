@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 // putList reads a list: a JSON array, a[]=x, a[0]=x, or one value for itself.
 // Elements without characters are dropped, since a[]= is how a form says "an
 // empty list"; null is no element of anything. What was sent is never nil.
-func (b *binding) putList(f *field, s *shape, v *value, dst reflect.Value) trouble {
+func (b *binding) putList(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
 	kids, ok := elements(v)
-	if ok && f.csv && f.shape == s {
+	if ok && f.CSV && f.Shape == s {
 		kids, ok = splitCSV(kids)
 	}
 	// Structs are much larger than the few bytes it takes to send an empty one.
-	if !ok || s.elem.kind == kindObject && len(kids) > maxParams {
+	if !ok || s.Elem.Kind == KindObject && len(kids) > maxParams {
 		return troubleInvalid
 	}
 	dst.Set(s.empty)
@@ -32,7 +32,7 @@ func (b *binding) putList(f *field, s *shape, v *value, dst reflect.Value) troub
 		}
 		dst.SetLen(n + 1)
 		b.trail = append(b.trail, step{index: n})
-		t := b.put(f, s.elem, kid, dst.Index(n))
+		t := b.put(f, s.Elem, kid, dst.Index(n))
 		b.trail = b.trail[:len(b.trail)-1]
 		if t != troubleNone {
 			return t
@@ -101,8 +101,8 @@ func splitCSV(kids []value) ([]value, bool) {
 }
 
 // putHash reads an object whose keys are the client's own: h[k]=v or JSON.
-func (b *binding) putHash(f *field, s *shape, v *value, dst reflect.Value) trouble {
-	dst.Set(reflect.MakeMapWithSize(s.typ, len(v.kids)))
+func (b *binding) putHash(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
+	dst.Set(reflect.MakeMapWithSize(s.Type, len(v.kids)))
 	if v.blank() {
 		return troubleNone
 	}
@@ -111,25 +111,25 @@ func (b *binding) putHash(f *field, s *shape, v *value, dst reflect.Value) troub
 	}
 	for i := range v.kids {
 		kid := &v.kids[i]
-		if !clean(kid.key) {
+		if !Clean(kid.key) {
 			return troubleInvalid
 		}
-		elem := reflect.New(s.elem.typ).Elem()
-		if kid.kind != valueNull && !(kid.blank() && s.elem.blankIsNull()) {
+		elem := reflect.New(s.Elem.Type).Elem()
+		if kid.kind != valueNull && !(kid.blank() && s.Elem.blankIsNull()) {
 			// The key is the client's, so errors name the hash alone.
 			var inner binding
-			if inner.put(f, s.elem, kid, elem) != troubleNone || len(inner.messages) > 0 {
+			if inner.put(f, s.Elem, kid, elem) != troubleNone || len(inner.messages) > 0 {
 				return troubleInvalid
 			}
 		}
-		dst.SetMapIndex(reflect.ValueOf(kid.key).Convert(s.typ.Key()), elem)
+		dst.SetMapIndex(reflect.ValueOf(kid.key).Convert(s.Type.Key()), elem)
 	}
 	return troubleNone
 }
 
 // putObject reads a nested struct. Of a member that JSON repeats the last one
 // counts. What is wrong with the members is noted under their own names.
-func (b *binding) putObject(o *object, v *value, dst reflect.Value) trouble {
+func (b *binding) putObject(o *Object, v *value, dst reflect.Value) trouble {
 	if v.kind != valueObject {
 		return troubleInvalid
 	}
@@ -140,10 +140,10 @@ func (b *binding) putObject(o *object, v *value, dst reflect.Value) trouble {
 		}
 	}
 	sent := b.sent(o)
-	for i := range o.fields {
-		f := &o.fields[i]
-		name, member := f.name, members[f.slot]
-		for n, alias := range f.aliases {
+	for i := range o.Fields {
+		f := &o.Fields[i]
+		name, member := f.Name, members[f.slot]
+		for n, alias := range f.Aliases {
 			if member == nil && members[f.slot+1+n] != nil {
 				name, member = alias, members[f.slot+1+n]
 			}
@@ -165,7 +165,7 @@ func (b *binding) putObject(o *object, v *value, dst reflect.Value) trouble {
 func putJSON(v *value, dst reflect.Value) trouble {
 	text, ok := appendValue(nil, v)
 	if v.kind == valueText {
-		text, ok = []byte(v.text), json.Valid([]byte(v.text)) && clean(v.text)
+		text, ok = []byte(v.text), json.Valid([]byte(v.text)) && Clean(v.text)
 	}
 	if !ok {
 		return troubleInvalid

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"bufio"
@@ -32,8 +32,8 @@ func filePart(disposition, media, content string) string {
 type uploadParams struct {
 	Name   string       `param:"name"`
 	Tags   []string     `param:"tags"`
-	Avatar opt[*upload] `param:"avatar"`
-	Files  []*upload    `param:"files"`
+	Avatar Opt[*Upload] `param:"avatar"`
+	Files  []*Upload    `param:"files"`
 }
 
 func checkEmpty(t *testing.T, dir string) {
@@ -47,7 +47,7 @@ func checkEmpty(t *testing.T, dir string) {
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p, err := newLayout(reflect.TypeFor[uploadParams]())
+	p, err := NewLayout(reflect.TypeFor[uploadParams]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,19 +56,19 @@ func TestUpload(t *testing.T) {
 		filePart(`name="avatar"; filename="C:\pics\x.png"`, "image/png", content) +
 		filePart(`name="files[]"; filename="a.txt"`, "text/plain; charset=utf-8", "A") +
 		part(`name="tags[]"`, "b") + part(`name="files[]"; filename*=UTF-8''%e2%82%ac.txt`, "") + partsEnd,
-	}.read(t, limits{Body: 1 << 10, File: 1 << 20, TempDir: dir})
+	}.read(t, Limits{Body: 1 << 10, File: 1 << 20, TempDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got uploadParams
-	if err := p.bind(in, &got); err != nil {
+	if err := p.Bind(in, &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Name != "José" || strings.Join(got.Tags, "") != "ab" || len(got.Files) != 2 || !got.Avatar.Set || got.Avatar.Null {
 		t.Fatalf("bound %+v", got)
 	}
 	for _, c := range []struct {
-		file                 *upload
+		file                 *Upload
 		name, media, content string
 	}{
 		{got.Avatar.Value, "x.png", "image/png", content},
@@ -115,7 +115,7 @@ func TestUploadForms(t *testing.T) {
 		name  string
 		body  string
 		limit int64
-		fault fault
+		fault Fault
 		error string
 		check func(uploadParams) bool
 	}{
@@ -133,26 +133,26 @@ func TestUploadForms(t *testing.T) {
 			check: func(p uploadParams) bool { return reflect.ValueOf(p).IsZero() }},
 		{name: "at the limit", body: filePart(`name="avatar"; filename="x"`, "text/plain", "123456789") + partsEnd, limit: 9,
 			check: func(p uploadParams) bool { return p.Avatar.Value.Size == 9 }},
-		{name: "over the limit", body: filePart(`name="avatar"; filename="x"`, "text/plain", "1234567890") + partsEnd, limit: 9, fault: faultTooLarge},
-		{name: "together over the limit", limit: 9, fault: faultTooLarge,
+		{name: "over the limit", body: filePart(`name="avatar"; filename="x"`, "text/plain", "1234567890") + partsEnd, limit: 9, fault: FaultTooLarge},
+		{name: "together over the limit", limit: 9, fault: FaultTooLarge,
 			body: filePart(`name="avatar"; filename="x"`, "text/plain", "12345") + filePart(`name="avatar"; filename="x"`, "text/plain", "12345") + partsEnd},
-		{name: "text over the limit", body: part(`name="name"`, strings.Repeat("x", 2001)) + partsEnd, limit: 9000, fault: faultTooLarge},
-		{name: "text together over the limit", body: strings.Repeat(part(`name="name"`, strings.Repeat("x", 500)), 5) + partsEnd, limit: 9000, fault: faultTooLarge},
-		{name: "not multipart", body: "hello", limit: 9, fault: faultMalformed},
-		{name: "no end", body: filePart(`name="avatar"; filename="x"`, "text/plain", "x"), limit: 9, fault: faultMalformed},
-		{name: "no end of the part", body: strings.TrimSuffix(filePart(`name="avatar"; filename="x"`, "text/plain", "x"), "\r\n"), limit: 9, fault: faultMalformed},
-		{name: "bad header", body: "--=_b\r\nContent-Disposition\r\n\r\nx\r\n" + partsEnd, limit: 9, fault: faultMalformed},
-		{name: "too many files left alone", body: strings.Repeat(part(`name="files[]"; filename=""`, ""), maxParams+1) + partsEnd, limit: 1 << 20, fault: faultMalformed},
-		{name: "too many files", body: strings.Repeat(part(`name="files[]"; filename="x"`, ""), maxFiles+1) + partsEnd, limit: 1 << 20, fault: faultMalformed},
+		{name: "text over the limit", body: part(`name="name"`, strings.Repeat("x", 2001)) + partsEnd, limit: 9000, fault: FaultTooLarge},
+		{name: "text together over the limit", body: strings.Repeat(part(`name="name"`, strings.Repeat("x", 500)), 5) + partsEnd, limit: 9000, fault: FaultTooLarge},
+		{name: "not multipart", body: "hello", limit: 9, fault: FaultMalformed},
+		{name: "no end", body: filePart(`name="avatar"; filename="x"`, "text/plain", "x"), limit: 9, fault: FaultMalformed},
+		{name: "no end of the part", body: strings.TrimSuffix(filePart(`name="avatar"; filename="x"`, "text/plain", "x"), "\r\n"), limit: 9, fault: FaultMalformed},
+		{name: "bad header", body: "--=_b\r\nContent-Disposition\r\n\r\nx\r\n" + partsEnd, limit: 9, fault: FaultMalformed},
+		{name: "too many files left alone", body: strings.Repeat(part(`name="files[]"; filename=""`, ""), maxParams+1) + partsEnd, limit: 1 << 20, fault: FaultMalformed},
+		{name: "too many files", body: strings.Repeat(part(`name="files[]"; filename="x"`, ""), MaxFiles+1) + partsEnd, limit: 1 << 20, fault: FaultMalformed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			p, err := newLayout(reflect.TypeFor[uploadParams]())
+			p, err := NewLayout(reflect.TypeFor[uploadParams]())
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := message{media: multipartType, body: c.body}.read(t, limits{Body: 2000, File: c.limit, TempDir: dir})
+			in, err := message{media: multipartType, body: c.body}.read(t, Limits{Body: 2000, File: c.limit, TempDir: dir})
 			defer checkEmpty(t, dir)
 			if fault, text := faultOf(t, err); fault != c.fault {
 				t.Fatalf("fault %d %q, want %d", fault, text, c.fault)
@@ -163,7 +163,7 @@ func TestUploadForms(t *testing.T) {
 			defer in.Close()
 			var got uploadParams
 			text := ""
-			if err := p.bind(in, &got); err != nil {
+			if err := p.Bind(in, &got); err != nil {
 				text = err.Error()
 			}
 			if text != c.error || c.check != nil && !c.check(got) {
@@ -177,11 +177,11 @@ func TestUploadForms(t *testing.T) {
 func TestUploadDiskFault(t *testing.T) {
 	t.Parallel()
 	body := filePart(`name="avatar"; filename="x"`, "text/plain", "x") + partsEnd
-	_, err := message{media: multipartType, body: body}.read(t, limits{Body: 1000, File: 1000, TempDir: t.TempDir() + "/gone"})
+	_, err := message{media: multipartType, body: body}.read(t, Limits{Body: 1000, File: 1000, TempDir: t.TempDir() + "/gone"})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if _, blamed := errors.AsType[*inputError](err); blamed || !strings.Contains(err.Error(), "spool an upload") {
+	if _, blamed := errors.AsType[*InputError](err); blamed || !strings.Contains(err.Error(), "spool an upload") {
 		t.Errorf("error %T %v", err, err)
 	}
 }
@@ -192,7 +192,7 @@ func TestUploadCutOff(t *testing.T) {
 	dir := t.TempDir()
 	errs := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		in, err := readInput(r, w, nil, limits{Body: 1 << 10, File: 1 << 20, TempDir: dir})
+		in, err := ReadInput(r, w, nil, Limits{Body: 1 << 10, File: 1 << 20, TempDir: dir})
 		if err == nil {
 			in.Close()
 		}
@@ -206,8 +206,8 @@ func TestUploadCutOff(t *testing.T) {
 	half := filePart(`name="avatar"; filename="x"`, "text/plain", strings.Repeat("x", 50_000))
 	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", multipartType, len(half)+500_000, half)
 	conn.(*net.TCPConn).CloseWrite()
-	if fault, text := faultOf(t, <-errs); fault != faultIncomplete {
-		t.Errorf("fault %d %q, want %d", fault, text, faultIncomplete)
+	if fault, text := faultOf(t, <-errs); fault != FaultIncomplete {
+		t.Errorf("fault %d %q, want %d", fault, text, FaultIncomplete)
 	}
 	io.Copy(io.Discard, bufio.NewReader(conn))
 	conn.Close()
@@ -234,7 +234,7 @@ func TestCleanName(t *testing.T) {
 		strings.Repeat("x", 255):     strings.Repeat("x", 255),
 		"a" + strings.Repeat("é", 9): "a" + strings.Repeat("é", 9),
 	} {
-		if got := cleanName(name); got != want || !utf8.ValidString(got) {
+		if got := CleanName(name); got != want || !utf8.ValidString(got) {
 			t.Errorf("cleanName(%q) = %q, want %q", name, got, want)
 		}
 	}

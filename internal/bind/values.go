@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"math"
@@ -30,11 +30,11 @@ type value struct {
 	key  string // in an object
 	text string // of a text, number or boolean
 	kids []value
-	file *upload        // of a file; nil when the endpoint takes none
+	file *Upload        // of a file; nil when the endpoint takes none
 	seen map[string]int // position of each key, in an object with many
 }
 
-// blank reports whether the value is text without characters.
+// Blank reports whether the value is text without characters.
 func (v *value) blank() bool { return v.kind == valueText && v.text == "" }
 
 // scalar gives the text of a text, number or boolean that databases and git
@@ -42,12 +42,12 @@ func (v *value) blank() bool { return v.kind == valueText && v.text == "" }
 func (v *value) scalar() (string, bool) {
 	switch v.kind {
 	case valueText, valueNumber, valueBool:
-		return v.text, clean(v.text)
+		return v.text, Clean(v.text)
 	}
 	return "", false
 }
 
-func clean(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
+func Clean(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
 
 // splitKey cuts the key of a form field, a[b][], into the parameter's name, a,
 // and the steps below it, [b][]. A key whose brackets do not pair is a name as
@@ -162,9 +162,9 @@ func (v *value) member(key string) *value {
 	return &v.kids[at]
 }
 
-// parseBool knows the words that the reference takes for a truth value. They
+// ParseBool knows the words that the reference takes for a truth value. They
 // are a fixed list: "tRuE" is not one.
-func parseBool(s string) (b, ok bool) {
+func ParseBool(s string) (b, ok bool) {
 	switch s {
 	case "1", "t", "T", "true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
 		return true, true

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func query(q string) message     { return message{query: q} }
 func form(body string) message   { return message{media: formType, body: body} }
 func jsonOf(body string) message { return message{media: jsonType, body: body} }
 
-func (m message) read(t testing.TB, l limits) (*input, error) {
+func (m message) read(t testing.TB, l Limits) (*Input, error) {
 	t.Helper()
 	method := m.method
 	if method == "" {
@@ -45,7 +45,7 @@ func (m message) read(t testing.TB, l limits) (*input, error) {
 	if m.media != "" {
 		r.Header.Set("Content-Type", m.media)
 	}
-	return readInput(r, httptest.NewRecorder(), func(name string) (string, bool) {
+	return ReadInput(r, httptest.NewRecorder(), func(name string) (string, bool) {
 		text, ok := m.path[name]
 		return text, ok
 	}, l)
@@ -58,21 +58,21 @@ func bindMessage[T any](t testing.TB, m message) (T, string) {
 	for name := range m.path {
 		names = append(names, name)
 	}
-	p, err := newLayout(reflect.TypeFor[T](), names...)
+	p, err := NewLayout(reflect.TypeFor[T](), names...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var into T
-	in, err := m.read(t, limits{Body: 1 << 20})
+	in, err := m.read(t, Limits{Body: 1 << 20})
 	if err != nil {
 		t.Fatalf("read %+v: %v", m, err)
 	}
 	defer in.Close()
-	err = p.bind(in, &into)
+	err = p.Bind(in, &into)
 	if err == nil {
 		return into, ""
 	}
-	if _, ok := errors.AsType[*paramError](err); !ok {
+	if _, ok := errors.AsType[*ParamError](err); !ok {
 		t.Fatalf("bind gave %T: %v", err, err)
 	}
 	return into, err.Error()

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"errors"
@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// upload is a file of a multipart body. It lies in a temporary file until the
+// Upload is a file of a multipart body. It lies in a temporary file until the
 // request is over.
-type upload struct {
+type Upload struct {
 	Name        string // base name, as the client calls it: printable, never a path, never empty
 	Size        int64
 	ContentType string // as the client says
 
 	file *os.File
-	left string // path to remove at the end, on systems that can not do it at the start
+	left string // Path to remove at the end, on systems that can not do it at the start
 }
 
 // uploadReader reads an upload; every one has its own position.
@@ -33,18 +33,18 @@ func (uploadReader) Close() error { return nil }
 
 // Open gives a new reader at the start of the file, good until the input that
 // the upload came with is closed. It can also read at any offset.
-func (u *upload) Open() uploadReader {
+func (u *Upload) Open() uploadReader {
 	return uploadReader{io.NewSectionReader(u.file, 0, u.Size)}
 }
 
-// text gives what is in the file, if that is text and not too long.
-func (u *upload) text() (string, bool) {
-	content, err := io.ReadAll(io.LimitReader(u.Open(), maxFileText+1))
+// Text gives what is in the file, if that is text and not too long.
+func (u *Upload) text() (string, bool) {
+	content, err := io.ReadAll(io.LimitReader(u.Open(), MaxFileText+1))
 	text := string(content)
-	return text, err == nil && len(content) <= maxFileText && clean(text)
+	return text, err == nil && len(content) <= MaxFileText && Clean(text)
 }
 
-func (u *upload) close() error {
+func (u *Upload) close() error {
 	err := u.file.Close()
 	if u.left != "" {
 		err = errors.Join(err, os.Remove(u.left))
@@ -52,9 +52,9 @@ func (u *upload) close() error {
 	return err
 }
 
-// cleanName makes a base name of what a client sent as the file's name; some
+// CleanName makes a base name of what a client sent as the file's name; some
 // send a whole path of their system.
-func cleanName(name string) string {
+func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -91,16 +91,16 @@ type formReader struct {
 }
 
 // readMultipart adds the fields and files of a multipart body.
-func (in *input) readMultipart(r *http.Request, w http.ResponseWriter, l limits) error {
+func (in *Input) readMultipart(r *http.Request, w http.ResponseWriter, l Limits) error {
 	if r.ContentLength > l.Body+l.File {
-		return tooLarge(nil)
+		return TooLarge(nil)
 	}
 	f := formReader{dir: l.TempDir, text: l.Body, files: l.File}
 	f.body = &watchedReader{ReadCloser: http.MaxBytesReader(w, r.Body, l.Body+l.File)}
 	r.Body = f.body
 	var err error
 	if f.parts, err = r.MultipartReader(); err != nil {
-		return &inputError{fault: faultMalformed, text: "the multipart body has no usable boundary"}
+		return &InputError{Fault: FaultMalformed, Text: "the multipart body has no usable boundary"}
 	}
 	for {
 		p, err := f.next(l.File > 0)
@@ -113,8 +113,8 @@ func (in *input) readMultipart(r *http.Request, w http.ResponseWriter, l limits)
 		if p.file != nil {
 			in.files = append(in.files, p.file)
 		}
-		if len(in.files) > maxFiles {
-			return &inputError{fault: faultMalformed, text: fmt.Sprintf("the body has more than %d files", maxFiles)}
+		if len(in.files) > MaxFiles {
+			return &InputError{Fault: FaultMalformed, Text: fmt.Sprintf("the body has more than %d files", MaxFiles)}
 		}
 		if err := in.add(p); err != nil {
 			return err
@@ -156,12 +156,12 @@ func (f *formReader) next(keep bool) (pair, error) {
 }
 
 // spool copies a file to disk.
-func (f *formReader) spool(part *multipart.Part, filename string) (*upload, error) {
+func (f *formReader) spool(part *multipart.Part, filename string) (*Upload, error) {
 	file, err := os.CreateTemp(f.dir, "upload-*")
 	if err != nil {
 		return nil, fmt.Errorf("spool an upload: %w", err)
 	}
-	u := &upload{Name: cleanName(filename), ContentType: contentType(part), file: file}
+	u := &Upload{Name: CleanName(filename), ContentType: contentType(part), file: file}
 	// Without a name the file can not outlive the process, however that ends.
 	if err := os.Remove(file.Name()); err != nil {
 		u.left = file.Name()
@@ -173,7 +173,7 @@ func (f *formReader) spool(part *multipart.Part, filename string) (*upload, erro
 		f.files -= u.Size
 		return u, nil
 	case err == nil:
-		err = tooLarge(nil)
+		err = TooLarge(nil)
 	case src.err != nil:
 		err = f.fault(src.err)
 	default:
@@ -182,17 +182,17 @@ func (f *formReader) spool(part *multipart.Part, filename string) (*upload, erro
 	return nil, errors.Join(err, u.close())
 }
 
-// fault says what an error from reading a part means: if the body itself came
+// Fault says what an error from reading a part means: if the body itself came
 // in whole, its form is wrong. The parser's own words are dropped, as they
 // quote the body.
 func (f *formReader) fault(err error) error {
 	if f.body.err != nil {
-		return bodyError(f.body.err)
+		return BodyError(f.body.err)
 	}
-	if _, known := errors.AsType[*inputError](err); known {
+	if _, known := errors.AsType[*InputError](err); known {
 		return err
 	}
-	return &inputError{fault: faultMalformed, text: "the multipart body is malformed or cut short"}
+	return &InputError{Fault: FaultMalformed, Text: "the multipart body is malformed or cut short"}
 }
 
 // watchedReader remembers its error, to tell a client that went away from a

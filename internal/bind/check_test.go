@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"reflect"
@@ -9,12 +9,12 @@ import (
 func TestBindOptional(t *testing.T) {
 	t.Parallel()
 	type params struct {
-		S opt[string]   `param:"s"`
-		N opt[int64]    `param:"n"`
-		B opt[bool]     `param:"b"`
-		L opt[[]string] `param:"l,csv"`
-		D opt[Date]     `param:"d"`
-		F opt[*upload]  `param:"f"`
+		S Opt[string]   `param:"s"`
+		N Opt[int64]    `param:"n"`
+		B Opt[bool]     `param:"b"`
+		L Opt[[]string] `param:"l,csv"`
+		D Opt[Date]     `param:"d"`
+		F Opt[*Upload]  `param:"f"`
 		P *string       `param:"p"`
 		Q *int          `param:"q"`
 	}
@@ -22,15 +22,15 @@ func TestBindOptional(t *testing.T) {
 	runCases(t, []caseOf[params]{
 		{name: "absent"},
 		{name: "null", sent: jsonOf(`{"s":null,"n":null,"b":null,"l":null,"d":null,"f":null,"p":null,"q":null}`), want: params{
-			S: opt[string]{Set: true, Null: true}, N: opt[int64]{Set: true, Null: true}, B: opt[bool]{Set: true, Null: true},
-			L: opt[[]string]{Set: true, Null: true}, D: opt[Date]{Set: true, Null: true}, F: opt[*upload]{Set: true, Null: true}}},
+			S: Opt[string]{Set: true, Null: true}, N: Opt[int64]{Set: true, Null: true}, B: Opt[bool]{Set: true, Null: true},
+			L: Opt[[]string]{Set: true, Null: true}, D: Opt[Date]{Set: true, Null: true}, F: Opt[*Upload]{Set: true, Null: true}}},
 		{name: "blank", sent: form("s=&n=&b=&l=&d=&f=&p=&q="), want: params{
-			S: opt[string]{Set: true}, N: opt[int64]{Set: true, Null: true}, B: opt[bool]{Set: true, Null: true},
-			L: opt[[]string]{Set: true, Value: []string{}}, D: opt[Date]{Set: true, Null: true}, F: opt[*upload]{Set: true, Null: true},
+			S: Opt[string]{Set: true}, N: Opt[int64]{Set: true, Null: true}, B: Opt[bool]{Set: true, Null: true},
+			L: Opt[[]string]{Set: true, Value: []string{}}, D: Opt[Date]{Set: true, Null: true}, F: Opt[*Upload]{Set: true, Null: true},
 			P: &empty}},
 		{name: "given", sent: jsonOf(`{"s":"x","n":0,"b":false,"l":"a,b","d":"2024-01-02","q":3}`), want: params{
-			S: opt[string]{Set: true, Value: "x"}, N: opt[int64]{Set: true}, B: opt[bool]{Set: true},
-			L: opt[[]string]{Set: true, Value: []string{"a", "b"}}, D: opt[Date]{Set: true, Value: Date{2024, 1, 2}},
+			S: Opt[string]{Set: true, Value: "x"}, N: Opt[int64]{Set: true}, B: Opt[bool]{Set: true},
+			L: Opt[[]string]{Set: true, Value: []string{"a", "b"}}, D: Opt[Date]{Set: true, Value: Date{2024, 1, 2}},
 			Q: &three}},
 		{name: "wrong", sent: form("s[]=x&n=x&b=x&d=x&f=x&q=x"),
 			error: "s is invalid, n is invalid, b is invalid, d is invalid, f is invalid, q is invalid"},
@@ -53,11 +53,11 @@ func TestBindChecks(t *testing.T) {
 		Level  int         `param:"level" enum:"10,20"`
 		Truth  bool        `param:"truth" enum:"true"`
 		Refs   []string    `param:"refs,required" max:"2"`
-		Maybe  opt[string] `param:"maybe,required"`
-		Surely opt[string] `param:"surely,nonblank"`
+		Maybe  Opt[string] `param:"maybe,required"`
+		Surely Opt[string] `param:"surely,nonblank"`
 		Paused bool        `param:"paused" aliases:"active,on"`
 	}
-	base := params{Name: "n", pageParams: pageParams{1, "id"}, Scope: []string{"created", "pending"}, Refs: []string{"r"}, Maybe: opt[string]{Set: true, Value: "m"}}
+	base := params{Name: "n", pageParams: pageParams{1, "id"}, Scope: []string{"created", "pending"}, Refs: []string{"r"}, Maybe: Opt[string]{Set: true, Value: "m"}}
 	with := func(change func(*params)) params { p := base; change(&p); return p }
 	const fine = "name=n&value=&refs=r&maybe=m"
 	runCases(t, []caseOf[params]{
@@ -69,7 +69,7 @@ func TestBindChecks(t *testing.T) {
 				"maybe is invalid, surely is empty, paused is invalid"},
 		{name: "null where a value is required", sent: jsonOf(`{"name":null,"value":null,"refs":null,"maybe":"m"}`), error: "name is empty, value is empty, refs is empty"},
 		{name: "null in an option that is required", sent: message{query: fine, media: jsonType, body: `{"maybe":null}`},
-			want: with(func(p *params) { p.Maybe = opt[string]{Set: true, Null: true} })},
+			want: with(func(p *params) { p.Maybe = Opt[string]{Set: true, Null: true} })},
 		{name: "null in an option that is nonblank", sent: message{query: fine, media: jsonType, body: `{"surely":null}`}, error: "surely is empty"},
 		{name: "white space is enough for required", sent: query(strings.Replace(fine, "name=n", "name=+", 1)), want: with(func(p *params) { p.Name = " " })},
 		{name: "enum", sent: query(fine + "&title=b&level=20&truth=1&scope=pending"),
@@ -95,17 +95,17 @@ func TestBindDefaultIsCopied(t *testing.T) {
 	type params struct {
 		L []string `param:"l" default:"b,a"`
 	}
-	p, err := newLayout(reflect.TypeFor[params]())
+	p, err := NewLayout(reflect.TypeFor[params]())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		in, err := query("").read(t, limits{})
+		in, err := query("").read(t, Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got params
-		if err := p.bind(in, &got); err != nil || got.L[0] != "b" {
+		if err := p.Bind(in, &got); err != nil || got.L[0] != "b" {
 			t.Fatalf("bound %v, %v", got, err)
 		}
 		got.L[0] = "changed"
@@ -126,10 +126,10 @@ type groupInner struct {
 	Y string `param:"y"`
 }
 
-func (*groupInner) paramRules() []rule { return []rule{allOrNone("x", "y")} }
+func (*groupInner) ParamRules() []Rule { return []Rule{AllOrNone("x", "y")} }
 
-func (groupParams) paramRules() []rule {
-	return []rule{exclusive("a", "b", "c"), atLeastOne("a", "b"), exactlyOne("c", "d"), allOrNone("d", "e")}
+func (groupParams) ParamRules() []Rule {
+	return []Rule{Exclusive("a", "b", "c"), AtLeastOne("a", "b"), ExactlyOne("c", "d"), AllOrNone("d", "e")}
 }
 
 func TestBindRules(t *testing.T) {
@@ -177,13 +177,13 @@ func TestBindBoundsItsAnswer(t *testing.T) {
 
 func TestBindWrongStruct(t *testing.T) {
 	t.Parallel()
-	p, err := newLayout(reflect.TypeFor[groupParams]())
+	p, err := NewLayout(reflect.TypeFor[groupParams]())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var other groupInner
 	for _, into := range []any{nil, other, &other, groupParams{}} {
-		if err := p.bind(&input{}, into); err == nil {
+		if err := p.Bind(&Input{}, into); err == nil {
 			t.Errorf("bind into %T gave no error", into)
 		}
 	}

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 // What one request may hold. They bound the work of the binder; the sizes in
 // bytes are each endpoint's own.
 const (
-	maxParams = 10_000  // fields of the query and of a form together
+	maxParams = 10_000  // Fields of the query and of a form together
 	maxValues = 100_000 // values of a JSON body, items of a list
 	maxDepth  = 32      // levels of nesting
-	maxFiles  = 32      // each holds a file descriptor
+	MaxFiles  = 32      // each holds a file descriptor
 )
 
-// limits says how much of a body an endpoint takes.
-type limits struct {
+// Limits says how much of a body an endpoint takes.
+type Limits struct {
 	// Body is the number of bytes of a JSON or form body, and of all text
 	// fields of a multipart body together: what may be held in memory.
 	Body int64
@@ -31,17 +31,17 @@ type limits struct {
 	Raw bool
 }
 
-// input is what a request sent as parameters, not yet checked. It belongs to
+// Input is what a request sent as parameters, not yet checked. It belongs to
 // one goroutine, and its owner closes it when the request is over.
 //
 // Where a parameter is sent in several places, the path wins over the body and
 // the body over the query, as in the reference: a whole parameter wins, nested
 // values are not merged.
-type input struct {
+type Input struct {
 	path  func(name string) (string, bool)
 	json  value  // the JSON body, an object; otherwise none
 	pairs []pair // of the query, then of the form
-	files []*upload
+	files []*Upload
 
 	room [8]pair // for the usual small query, without an allocation of its own
 }
@@ -50,7 +50,7 @@ type input struct {
 type pair struct {
 	key    string
 	text   string
-	file   *upload
+	file   *Upload
 	steps  int32 // where in key the brackets begin; its length without any
 	next   int32 // position, from 1, of the next pair for the same parameter
 	given  bool  // there was a "="; without one the value is null
@@ -65,19 +65,19 @@ const (
 	fromBody
 )
 
-// readInput reads the parameters of a request; path gives the decoded path
+// ReadInput reads the parameters of a request; path gives the decoded path
 // segments by name. It consumes the body, streaming files to disk. It returns
-// an inputError for what the client did wrong. The caller must Close the
+// an InputError for what the client did wrong. The caller must Close the
 // input.
 //
 // The body is read by its content type: JSON (application/json or anything
 // that ends in +json), form, or multipart; with no content type it is taken
 // for a form. A body of text/plain, and any other body of a GET or HEAD, is
-// passed over. Any other non-empty body is refused with faultMediaType, as in
+// passed over. Any other non-empty body is refused with FaultMediaType, as in
 // the reference: a client whose parameters are dropped in silence would look
 // for its mistake in the wrong place.
-func readInput(r *http.Request, w http.ResponseWriter, path func(name string) (string, bool), l limits) (*input, error) {
-	in := &input{path: path}
+func ReadInput(r *http.Request, w http.ResponseWriter, path func(name string) (string, bool), l Limits) (*Input, error) {
+	in := &Input{path: path}
 	in.pairs = in.room[:0]
 	err := in.addForm(r.URL.RawQuery, fromQuery)
 	if err == nil && !l.Raw && r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
@@ -90,7 +90,7 @@ func readInput(r *http.Request, w http.ResponseWriter, path func(name string) (s
 }
 
 // Close removes the files that came with the request.
-func (in *input) Close() error {
+func (in *Input) Close() error {
 	var errs []error
 	for _, u := range in.files {
 		errs = append(errs, u.close())
@@ -99,14 +99,14 @@ func (in *input) Close() error {
 	return errors.Join(errs...)
 }
 
-func (in *input) readBody(r *http.Request, w http.ResponseWriter, l limits) error {
+func (in *Input) readBody(r *http.Request, w http.ResponseWriter, l Limits) error {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
 	case media == "multipart/form-data":
 		return in.readMultipart(r, w, l)
 	case media == "application/json" || strings.HasSuffix(media, "+json"):
-		text, err := readWhole(r, w, l.Body)
+		text, err := ReadWhole(r, w, l.Body)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (in *input) readBody(r *http.Request, w http.ResponseWriter, l limits) erro
 		in.json, err = parseJSON(text)
 		return err
 	case media == "" || media == "application/x-www-form-urlencoded":
-		text, err := readWhole(r, w, l.Body)
+		text, err := ReadWhole(r, w, l.Body)
 		if err != nil {
 			return err
 		}
@@ -129,14 +129,15 @@ func (in *input) readBody(r *http.Request, w http.ResponseWriter, l limits) erro
 		if err == io.EOF {
 			return nil
 		}
-		return bodyError(err)
+		return BodyError(err)
 	}
-	return &inputError{fault: faultMediaType, text: "the body's content type is not supported"}
+	return &InputError{Fault: FaultMediaType, Text: "the body's content type is not supported"}
 }
 
-func readWhole(r *http.Request, w http.ResponseWriter, limit int64) (string, error) {
+// ReadWhole reads a body of at most limit bytes.
+func ReadWhole(r *http.Request, w http.ResponseWriter, limit int64) (string, error) {
 	if r.ContentLength > limit {
-		return "", tooLarge(nil)
+		return "", TooLarge(nil)
 	}
 	buffer := int64(32 << 10)
 	if r.ContentLength > 0 {
@@ -145,7 +146,7 @@ func readWhole(r *http.Request, w http.ResponseWriter, limit int64) (string, err
 	}
 	text, err := readText(http.MaxBytesReader(w, r.Body, limit), limit, buffer)
 	if err != nil {
-		return "", bodyError(err)
+		return "", BodyError(err)
 	}
 	return text, nil
 }
@@ -158,7 +159,7 @@ func readText(from io.Reader, limit, buffer int64) (string, error) {
 	for {
 		n, err := from.Read(buf)
 		if int64(text.Len()+n) > limit {
-			return "", tooLarge(nil)
+			return "", TooLarge(nil)
 		}
 		text.Write(buf[:n])
 		if err == io.EOF {
@@ -170,24 +171,25 @@ func readText(from io.Reader, limit, buffer int64) (string, error) {
 	}
 }
 
-func tooLarge(cause error) error {
-	return &inputError{fault: faultTooLarge, text: "the body is too large", cause: cause}
+// TooLarge is the error of a body over its limit.
+func TooLarge(cause error) error {
+	return &InputError{Fault: FaultTooLarge, Text: "the body is too large", Cause: cause}
 }
 
-// bodyError says what an error from reading the body means.
-func bodyError(err error) error {
-	if _, known := errors.AsType[*inputError](err); known {
+// BodyError says what an error from reading the body means.
+func BodyError(err error) error {
+	if _, known := errors.AsType[*InputError](err); known {
 		return err
 	}
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return tooLarge(err)
+		return TooLarge(err)
 	}
-	return &inputError{fault: faultIncomplete, text: "the body ends too early", cause: err}
+	return &InputError{Fault: FaultIncomplete, Text: "the body ends too early", Cause: err}
 }
 
 // addForm adds the fields of a query string or form body. Only & separates
 // them.
-func (in *input) addForm(raw string, from source) error {
+func (in *Input) addForm(raw string, from source) error {
 	for raw != "" {
 		var field string
 		field, raw, _ = strings.Cut(raw, "&")
@@ -202,7 +204,7 @@ func (in *input) addForm(raw string, from source) error {
 			if from == fromBody {
 				where = "form body"
 			}
-			return &inputError{fault: faultMalformed, text: "the " + where + " has a malformed %-escape"}
+			return &InputError{Fault: FaultMalformed, Text: "the " + where + " has a malformed %-escape"}
 		}
 		if err := in.add(pair{key: key, text: text, given: given, from: from}); err != nil {
 			return err
@@ -211,13 +213,13 @@ func (in *input) addForm(raw string, from source) error {
 	return nil
 }
 
-func (in *input) add(p pair) error {
+func (in *Input) add(p pair) error {
 	name, steps := splitKey(p.key)
 	if strings.Count(steps, "[") >= maxDepth {
-		return &inputError{fault: faultMalformed, text: fmt.Sprintf("a parameter has more than %d levels", maxDepth)}
+		return &InputError{Fault: FaultMalformed, Text: fmt.Sprintf("a parameter has more than %d levels", maxDepth)}
 	}
 	if len(in.pairs) >= maxParams {
-		return &inputError{fault: faultMalformed, text: fmt.Sprintf("the request has more than %d parameters", maxParams)}
+		return &InputError{Fault: FaultMalformed, Text: fmt.Sprintf("the request has more than %d parameters", maxParams)}
 	}
 	p.steps = int32(len(name))
 	in.pairs = append(in.pairs, p)

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"bytes"
@@ -17,26 +17,26 @@ import (
 type everyParams struct {
 	ID     sampleRef         `param:"id,required"`
 	Name   string            `param:"name,required" max:"20"`
-	Title  opt[string]       `param:"title,nonblank"`
+	Title  Opt[string]       `param:"title,nonblank"`
 	Kind   string            `param:"kind" enum:"one,two" default:"one"`
 	Count  int64             `param:"count" enum:"1,2,3"`
 	Small  *int32            `param:"small"`
-	Ratio  opt[float64]      `param:"ratio"`
-	Sure   opt[bool]         `param:"sure"`
+	Ratio  Opt[float64]      `param:"ratio"`
+	Sure   Opt[bool]         `param:"sure"`
 	At     time.Time         `param:"at"`
-	Day    opt[Date]         `param:"day"`
+	Day    Opt[Date]         `param:"day"`
 	Tags   []string          `param:"tags,csv" max:"5"`
-	IDs    opt[[]int64]      `param:"ids" aliases:"numbers"`
+	IDs    Opt[[]int64]      `param:"ids" aliases:"numbers"`
 	Hash   map[string]string `param:"hash"`
 	Counts map[string]int64  `param:"counts"`
 	Owner  *everyOwner       `param:"owner"`
 	List   []everyItem       `param:"list,required"`
-	File   *upload           `param:"file"`
-	Files  []*upload         `param:"files"`
+	File   *Upload           `param:"file"`
+	Files  []*Upload         `param:"files"`
 }
 
-func (everyParams) paramRules() []rule {
-	return []rule{exclusive("tags", "ids"), atLeastOne("ratio", "sure"), exactlyOne("hash", "counts"), allOrNone("at", "day")}
+func (everyParams) ParamRules() []Rule {
+	return []Rule{Exclusive("tags", "ids"), AtLeastOne("ratio", "sure"), ExactlyOne("hash", "counts"), AllOrNone("at", "day")}
 }
 
 type everyOwner struct {
@@ -47,7 +47,7 @@ type everyOwner struct {
 
 type everyItem struct {
 	Key   string            `param:"key,required"`
-	Value opt[string]       `param:"value"`
+	Value Opt[string]       `param:"value"`
 	Hash  map[string]string `param:"hash"`
 }
 
@@ -75,36 +75,36 @@ func FuzzBind(f *testing.F) {
 	f.Add("application/xml", "name=%ff%00", "<a/>")
 	f.Add(multipartType, "", part(`name="name"`, "n")+filePart(`name="file"; filename="../x.png"`, "image/png", "data")+part(`name="list[][key]"`, "k")+partsEnd)
 	f.Add(multipartType, "", filePart(`name="files[]"; filename="a"`, "image/png", "")+part(`name="file"; filename=""`, ""))
-	p, err := newLayout(reflect.TypeFor[everyParams](), "id")
+	p, err := NewLayout(reflect.TypeFor[everyParams](), "id")
 	if err != nil {
 		f.Fatal(err)
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, media, query, body string) {
 		began := time.Now()
-		in, err := message{method: "POST", query: query, media: media, body: body}.read(t, limits{Body: 1 << 16, File: 1 << 12, TempDir: dir})
+		in, err := message{method: "POST", query: query, media: media, body: body}.read(t, Limits{Body: 1 << 16, File: 1 << 12, TempDir: dir})
 		if err != nil {
-			e, ok := errors.AsType[*inputError](err)
-			if !ok || !knownInput.MatchString(e.text) {
+			e, ok := errors.AsType[*InputError](err)
+			if !ok || !knownInput.MatchString(e.Text) {
 				t.Fatalf("read gave %T %v", err, err)
 			}
 			checkEmpty(t, dir)
 			return
 		}
 		var got everyParams
-		err = p.bind(in, &got)
+		err = p.Bind(in, &got)
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("took %v", took)
 		}
-		switch e, ok := errors.AsType[*paramError](err); {
+		switch e, ok := errors.AsType[*ParamError](err); {
 		case err == nil:
 			checkBound(t, got)
 		case !ok:
 			t.Errorf("bind gave %T %v", err, err)
-		case len(e.messages) > maxMessages:
-			t.Errorf("%d messages", len(e.messages))
+		case len(e.Messages) > maxMessages:
+			t.Errorf("%d messages", len(e.Messages))
 		default:
-			for _, text := range e.messages {
+			for _, text := range e.Messages {
 				if !knownMessage.MatchString(text) {
 					t.Errorf("message %q", text)
 				}
@@ -142,7 +142,7 @@ func checkBound(t *testing.T, got everyParams) {
 		if u == nil {
 			continue
 		}
-		if n, err := io.Copy(io.Discard, u.Open()); err != nil || n != u.Size || cleanName(u.Name) != u.Name {
+		if n, err := io.Copy(io.Discard, u.Open()); err != nil || n != u.Size || CleanName(u.Name) != u.Name {
 			t.Errorf("upload %+v reads %d bytes, %v", u, n, err)
 		}
 	}
@@ -232,11 +232,11 @@ func FuzzJSON(f *testing.F) {
 		var want map[string]any
 		valid := json.Valid([]byte(body))
 		if err != nil {
-			e, ok := errors.AsType[*inputError](err)
-			if !ok || !knownInput.MatchString(e.text) {
+			e, ok := errors.AsType[*InputError](err)
+			if !ok || !knownInput.MatchString(e.Text) {
 				t.Fatalf("parse gave %T %v", err, err)
 			}
-			if valid && strings.HasPrefix(strings.TrimLeft(body, " \t\r\n"), "{") && !strings.Contains(e.text, "more than") {
+			if valid && strings.HasPrefix(strings.TrimLeft(body, " \t\r\n"), "{") && !strings.Contains(e.Text, "more than") {
 				t.Fatalf("refused %q: %v", body, err)
 			}
 			return

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"net/http"
@@ -48,7 +48,7 @@ func BenchmarkBind(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			typ := reflect.TypeOf(c.params)
-			p, err := newLayout(typ, c.path...)
+			p, err := NewLayout(typ, c.path...)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -72,11 +72,11 @@ func BenchmarkBind(b *testing.B) {
 					body.Reset(body.text)
 					r.Body, r.ContentLength = body, int64(len(body.text))
 				}
-				in, err := readInput(r, w, path, limits{Body: 1 << 20})
+				in, err := ReadInput(r, w, path, Limits{Body: 1 << 20})
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := p.bind(in, into.Interface()); err != nil {
+				if err := p.Bind(in, into.Interface()); err != nil {
 					b.Fatal(err)
 				}
 				in.Close()
@@ -96,7 +96,7 @@ func (*repeatedBody) Close() error { return nil }
 // The figures above are promised: a list of twenty rows must not pay for its
 // parameters. Allocations can only be counted while no other test runs.
 func TestBindAllocations(t *testing.T) {
-	p, err := newLayout(reflect.TypeFor[benchParams](), "id", "job_id")
+	p, err := NewLayout(reflect.TypeFor[benchParams](), "id", "job_id")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestBindAllocations(t *testing.T) {
 		var into benchParams
 		got := testing.AllocsPerRun(100, func() {
 			into = benchParams{}
-			in, err := readInput(r, nil, path, limits{})
+			in, err := ReadInput(r, nil, path, Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.bind(in, &into); err != nil {
+			if err := p.Bind(in, &into); err != nil {
 				t.Fatal(err)
 			}
 			in.Close()

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"bufio"
@@ -15,10 +15,10 @@ import (
 // maxWindow is how much memory the decoder of a body may take.
 const maxWindow = 8 << 20
 
-// unpacked reads a body that is compressed as the header Content-Encoding says.
-// done gives back what the reader holds. It returns an inputError for a way that
+// Unpack reads a body that is compressed as the header Content-Encoding says.
+// done gives back what the reader holds. It returns an InputError for a way that
 // is not known.
-func unpacked(body io.Reader, encoding string) (from io.Reader, done func(), err error) {
+func Unpack(body io.Reader, encoding string) (from io.Reader, done func(), err error) {
 	done = func() {}
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":
@@ -38,7 +38,7 @@ func unpacked(body io.Reader, encoding string) (from io.Reader, done func(), err
 		}
 		return z, z.Close, nil
 	}
-	return nil, done, &inputError{fault: faultMediaType, text: "the body's content encoding is not supported"}
+	return nil, done, &InputError{Fault: FaultMediaType, Text: "the body's content encoding is not supported"}
 }
 
 // inflate reads what HTTP calls deflate: with the frame of zlib or, as some
@@ -55,23 +55,23 @@ func inflate(body io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// bounded gives so many bytes and then says that it is too much.
-type bounded struct {
-	from io.Reader
-	left int64
+// Bounded gives so many bytes and then says that it is too much.
+type Bounded struct {
+	From io.Reader
+	Left int64
 }
 
 // Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+func (b *Bounded) Read(p []byte) (int, error) {
+	if b.Left <= 0 {
 		// One more byte tells an end from too much.
-		n, err := b.from.Read(make([]byte, 1))
+		n, err := b.From.Read(make([]byte, 1))
 		if n > 0 {
-			return 0, tooLarge(nil)
+			return 0, TooLarge(nil)
 		}
 		return 0, err
 	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.From.Read(p[:min(int64(len(p)), b.Left)])
+	b.Left -= int64(n)
 	return n, err
 }

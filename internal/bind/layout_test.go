@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"reflect"
@@ -21,9 +21,9 @@ func TestLayoutFields(t *testing.T) {
 		Scope  []string          `param:"scope,csv" enum:"a,b" doc:"which ones"`
 		List   []inner           `param:"list" max:"9"`
 		Hash   map[string]string `param:"hash"`
-		Avatar opt[*upload]      `param:"avatar" aliases:"picture"`
+		Avatar Opt[*Upload]      `param:"avatar" aliases:"picture"`
 		Secret *string           `param:"password,nonblank" secret:"true" tier:"premium"`
-		At     opt[time.Time]    `param:"at"`
+		At     Opt[time.Time]    `param:"at"`
 		Day    Date              `param:"day"`
 		Inner  inner             `param:"inner"`
 		Ratio  float64           `param:"ratio"`
@@ -32,7 +32,7 @@ func TestLayoutFields(t *testing.T) {
 		hidden string
 	}
 	_ = params{}.hidden
-	p, err := newLayout(reflect.TypeFor[params](), "id")
+	p, err := NewLayout(reflect.TypeFor[params](), "id")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,49 +40,49 @@ func TestLayoutFields(t *testing.T) {
 		t.Error("the layout does not tell that it takes files")
 	}
 	var got []string
-	for _, f := range p.fields {
-		got = append(got, f.name)
+	for _, f := range p.Fields {
+		got = append(got, f.Name)
 	}
 	if want := "id page scope list hash avatar password at day inner ratio sure"; strings.Join(got, " ") != want {
 		t.Fatalf("fields %q, want %q", got, want)
 	}
-	at := func(name string) *field {
-		for i := range p.fields {
-			if p.fields[i].name == name {
-				return &p.fields[i]
+	at := func(name string) *Field {
+		for i := range p.Fields {
+			if p.Fields[i].Name == name {
+				return &p.Fields[i]
 			}
 		}
 		t.Fatalf("no field %s", name)
 		return nil
 	}
-	for name, want := range map[string]kind{
-		"id": kindCustom, "page": kindInt, "scope": kindList, "list": kindList, "hash": kindHash, "avatar": kindFile,
-		"password": kindText, "at": kindTime, "day": kindDate, "inner": kindObject, "ratio": kindFloat, "sure": kindBool,
+	for name, want := range map[string]Kind{
+		"id": KindCustom, "page": KindInt, "scope": KindList, "list": KindList, "hash": KindHash, "avatar": KindFile,
+		"password": KindText, "at": KindTime, "day": KindDate, "inner": KindObject, "ratio": KindFloat, "sure": KindBool,
 	} {
-		if got := at(name).shape.kind; got != want {
+		if got := at(name).Shape.Kind; got != want {
 			t.Errorf("%s is of kind %d, want %d", name, got, want)
 		}
 	}
-	if f := at("scope"); f.doc != "which ones" || len(f.enum) != 2 || !f.csv || f.shape.elem.kind != kindText {
+	if f := at("scope"); f.Doc != "which ones" || len(f.Enum) != 2 || !f.CSV || f.Shape.Elem.Kind != KindText {
 		t.Errorf("scope is %+v", f)
 	}
-	if f := at("list").shape.elem.object.fields[0]; f.name != "key" || !f.required || f.doc != "the key" || f.shape.typ.Kind() != reflect.String {
+	if f := at("list").Shape.Elem.Object.Fields[0]; f.Name != "key" || !f.Required || f.Doc != "the key" || f.Shape.Type.Kind() != reflect.String {
 		t.Errorf("list has %+v", f)
 	}
-	if f := at("password"); f.tier != "premium" || !f.secret || !f.nonblank || f.shape.wrap != wrapPointer {
+	if f := at("password"); f.Tier != "premium" || !f.Secret || !f.Nonblank || f.Shape.Wrap != WrapPointer {
 		t.Errorf("password is %+v", f)
 	}
-	if f := at("avatar"); f.shape.wrap != wrapOpt || f.aliases[0] != "picture" {
+	if f := at("avatar"); f.Shape.Wrap != WrapOpt || f.Aliases[0] != "picture" {
 		t.Errorf("avatar is %+v", f)
 	}
-	if f := at("page"); f.def != "1" || at("list").max != 9 {
+	if f := at("page"); f.Default != "1" || at("list").Max != 9 {
 		t.Errorf("page is %+v", f)
 	}
 	for _, c := range []struct {
 		name, method string
-		want         location
-	}{{"id", "GET", inPath}, {"id", "POST", inPath}, {"page", "GET", inQuery}, {"page", "DELETE", inQuery}, {"page", "HEAD", inQuery}, {"page", "PUT", inBody}, {"page", "POST", inBody}, {"page", "PATCH", inBody}} {
-		if got := at(c.name).location(c.method); got != c.want {
+		want         Location
+	}{{"id", "GET", InPath}, {"id", "POST", InPath}, {"page", "GET", InQuery}, {"page", "DELETE", InQuery}, {"page", "HEAD", InQuery}, {"page", "PUT", InBody}, {"page", "POST", InBody}, {"page", "PATCH", InBody}} {
+		if got := at(c.name).Location(c.method); got != c.want {
 			t.Errorf("%s of a %s is in %s, want %s", c.name, c.method, got, c.want)
 		}
 	}
@@ -93,27 +93,27 @@ type ruleTypo struct {
 	B string `param:"b"`
 }
 
-func (ruleTypo) paramRules() []rule { return []rule{exclusive("a", "c")} }
+func (ruleTypo) ParamRules() []Rule { return []Rule{Exclusive("a", "c")} }
 
 type ruleOfOne struct {
 	A string `param:"a"`
 }
 
-func (ruleOfOne) paramRules() []rule { return []rule{allOrNone("a")} }
+func (ruleOfOne) ParamRules() []Rule { return []Rule{AllOrNone("a")} }
 
 type rulesLeft struct {
 	A string `param:"a"`
 	B string `param:"b"`
 }
 
-func (rulesLeft) paramRules() []rule { return []rule{exclusive("a", "b")} }
+func (rulesLeft) ParamRules() []Rule { return []Rule{Exclusive("a", "b")} }
 
 type rulesRight struct {
 	C string `param:"c"`
 	D string `param:"d"`
 }
 
-func (rulesRight) paramRules() []rule { return []rule{exclusive("c", "d")} }
+func (rulesRight) ParamRules() []Rule { return []Rule{Exclusive("c", "d")} }
 
 type rulesBoth struct {
 	rulesLeft
@@ -194,13 +194,13 @@ func TestLayoutRefuses(t *testing.T) {
 			A any `param:"a"`
 		}{}, "no parameter can be of type interface"},
 		"upload by value": {struct {
-			A upload `param:"a"`
-		}{}, "no parameter can be of type api.upload"},
+			A Upload `param:"a"`
+		}{}, "no parameter can be of type bind.Upload"},
 		"pointer to pointer": {struct {
 			A **int `param:"a"`
 		}{}, "wrapped twice"},
 		"pointer in opt": {struct {
-			A opt[*int] `param:"a"`
+			A Opt[*int] `param:"a"`
 		}{}, "wrapped twice"},
 		"list of pointers": {struct {
 			A []*int `param:"a"`
@@ -217,26 +217,26 @@ func TestLayoutRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := newLayout(reflect.TypeOf(c.params))
+			_, err := NewLayout(reflect.TypeOf(c.params))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}
-	if _, err := newLayout(nil); err == nil {
+	if _, err := NewLayout(nil); err == nil {
 		t.Error("a layout of nothing")
 	}
-	if _, err := newLayout(reflect.TypeFor[rulesLeft](), "id"); err == nil {
+	if _, err := NewLayout(reflect.TypeFor[rulesLeft](), "id"); err == nil {
 		t.Error("a path parameter without a field")
 	}
-	if _, err := newLayout(reflect.TypeFor[selfFile](), "f"); err == nil {
+	if _, err := NewLayout(reflect.TypeFor[selfFile](), "f"); err == nil {
 		t.Error("a path parameter that is a file")
 	}
-	if p, err := newLayout(reflect.TypeFor[struct{ rulesLeft }]()); err != nil || len(p.rules) != 1 {
+	if p, err := NewLayout(reflect.TypeFor[struct{ rulesLeft }]()); err != nil || len(p.Rules) != 1 {
 		t.Errorf("rules of an embedded struct: %v, %v", p, err)
 	}
 }
 
 type selfFile struct {
-	F *upload `param:"f"`
+	F *Upload `param:"f"`
 }

@@ -1,4 +1,4 @@
-package api
+package bind
 
 import (
 	"errors"
@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// layout is a parameters struct, read once when its endpoint is registered: it
+// Layout is a parameters struct, read once when its endpoint is registered: it
 // binds requests, and the OpenAPI document is made from its fields.
-type layout struct {
-	object
+type Layout struct {
+	Object
 	typ   reflect.Type
 	files bool // some parameter, at any depth, is an uploaded file
 }
 
-// object is a struct whose fields are parameters: the whole set of an
+// Object is a struct whose fields are parameters: the whole set of an
 // endpoint, or the members of one nested parameter.
-type object struct {
-	fields []field // in the order of declaration, embedded structs flattened
-	rules  []rule
+type Object struct {
+	Fields []Field // in the order of declaration, embedded structs flattened
+	Rules  []Rule
 	slots  map[string]int // each name and alias, numbered
 }
 
-// field is one parameter.
+// Field is one parameter.
 //
 // Its tags are `param:"name[,required][,nonblank][,blank][,csv]"`, with
 // required: it must be sent, and not as empty text unless blank is set too;
@@ -35,21 +35,21 @@ type object struct {
 // `enum:"a,b"`, `default:"…"`, `max:"255"` (characters of a text, items of a
 // list), `aliases:"old_name"`, `doc:"…"`, `tier:"premium"` and
 // `secret:"true"`. `param:"-"` leaves a field of the struct alone.
-type field struct {
-	name     string
-	aliases  []string // other names, used when name is not sent
-	doc      string
-	required bool
-	nonblank bool
-	blank    bool
-	csv      bool
-	path     bool // it is a segment of the route
-	secret   bool // never to be logged or shown
-	tier     string
-	enum     []string
-	max      int
-	def      string // the default as written; empty for none
-	shape    *shape
+type Field struct {
+	Name     string
+	Aliases  []string // other names, used when name is not sent
+	Doc      string
+	Required bool
+	Nonblank bool
+	Blank    bool
+	CSV      bool
+	Path     bool // it is a segment of the route
+	Secret   bool // never to be logged or shown
+	Tier     string
+	Enum     []string
+	Max      int
+	Default  string // the default as written; empty for none
+	Shape    *Shape
 
 	index    []int // of the Go field
 	slot     int   // of name; those of the aliases follow
@@ -57,32 +57,32 @@ type field struct {
 	enumInts []int64
 }
 
-// location is the part of a request that documents a parameter. The binder
+// Location is the part of a request that documents a parameter. The binder
 // itself takes every parameter from everywhere.
-type location string
+type Location string
 
 const (
-	inPath  location = "path"
-	inQuery location = "query"
-	inBody  location = "body"
+	InPath  Location = "path"
+	InQuery Location = "query"
+	InBody  Location = "body"
 )
 
-// location says where clients are told to send the parameter.
-func (f *field) location(method string) location {
+// Location says where clients are told to send the parameter.
+func (f *Field) Location(method string) Location {
 	switch {
-	case f.path:
-		return inPath
+	case f.Path:
+		return InPath
 	case method == http.MethodGet, method == http.MethodHead, method == http.MethodDelete:
-		return inQuery
+		return InQuery
 	}
-	return inBody
+	return InBody
 }
 
-// newLayout reads a parameters struct. path names the parameters that are
+// NewLayout reads a parameters struct. path names the parameters that are
 // segments of the endpoint's route; each must have a field. The error is a
 // fault of the program: a tag that says nothing, or a type that can not be
 // bound.
-func newLayout(t reflect.Type, path ...string) (*layout, error) {
+func NewLayout(t reflect.Type, path ...string) (*Layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("parameters %v: not a struct", t)
 	}
@@ -92,16 +92,16 @@ func newLayout(t reflect.Type, path ...string) (*layout, error) {
 		return nil, fmt.Errorf("parameters %v: %w", t, err)
 	}
 	for _, name := range path {
-		i := slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })
+		i := slices.IndexFunc(o.Fields, func(f Field) bool { return f.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("parameters %v: no field for %q of the path", t, name)
 		}
-		if !o.fields[i].shape.kind.scalar() {
+		if !o.Fields[i].Shape.Kind.scalar() {
 			return nil, fmt.Errorf("parameters %v: %s: of a type that no path segment can give", t, name)
 		}
-		o.fields[i].path = true
+		o.Fields[i].Path = true
 	}
-	return &layout{object: *o, typ: t, files: c.files}, nil
+	return &Layout{Object: *o, typ: t, files: c.files}, nil
 }
 
 // compiler reads struct types; open are those it is inside of.
@@ -110,13 +110,13 @@ type compiler struct {
 	files bool
 }
 
-func (c *compiler) object(t reflect.Type) (*object, error) {
+func (c *compiler) object(t reflect.Type) (*Object, error) {
 	if slices.Contains(c.open, t) {
 		return nil, fmt.Errorf("%v contains itself", t)
 	}
 	c.open = append(c.open, t)
 	defer func() { c.open = c.open[:len(c.open)-1] }()
-	o := &object{slots: map[string]int{}}
+	o := &Object{slots: map[string]int{}}
 	if err := c.addFields(o, t, nil); err != nil {
 		return nil, err
 	}
@@ -125,20 +125,20 @@ func (c *compiler) object(t reflect.Type) (*object, error) {
 		return nil, err
 	}
 	for _, r := range rules {
-		for _, name := range r.names {
-			if !slices.ContainsFunc(o.fields, func(f field) bool { return f.name == name }) {
+		for _, name := range r.Names {
+			if !slices.ContainsFunc(o.Fields, func(f Field) bool { return f.Name == name }) {
 				return nil, fmt.Errorf("a rule names %q, which is no parameter", name)
 			}
 		}
-		if len(r.names) < 2 {
+		if len(r.Names) < 2 {
 			return nil, errors.New("a rule about fewer than two parameters")
 		}
 	}
-	o.rules = rules
+	o.Rules = rules
 	return o, nil
 }
 
-func (c *compiler) addFields(o *object, t reflect.Type, index []int) error {
+func (c *compiler) addFields(o *Object, t reflect.Type, index []int) error {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		at := append(slices.Clone(index), i)
@@ -158,17 +158,17 @@ func (c *compiler) addFields(o *object, t reflect.Type, index []int) error {
 		case !sf.IsExported():
 			return fmt.Errorf("field %s is not exported", sf.Name)
 		}
-		f := field{index: at, slot: len(o.slots)}
+		f := Field{index: at, slot: len(o.slots)}
 		if err := c.readField(&f, sf, tag); err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
-		for _, name := range append([]string{f.name}, f.aliases...) {
+		for _, name := range append([]string{f.Name}, f.Aliases...) {
 			if _, taken := o.slots[name]; taken {
 				return fmt.Errorf("field %s: the name %q is taken", sf.Name, name)
 			}
 			o.slots[name] = len(o.slots)
 		}
-		o.fields = append(o.fields, f)
+		o.Fields = append(o.Fields, f)
 	}
 	return nil
 }
@@ -180,43 +180,43 @@ func inlined(sf reflect.StructField) bool {
 	return sf.Type.Kind() == reflect.Struct && (sf.Anonymous && !tagged || tag == "*" && sf.IsExported())
 }
 
-func (c *compiler) readField(f *field, sf reflect.StructField, tag string) error {
+func (c *compiler) readField(f *Field, sf reflect.StructField, tag string) error {
 	options := strings.Split(tag, ",")
-	f.name = options[0]
+	f.Name = options[0]
 	for _, option := range options[1:] {
 		switch option {
 		case "required":
-			f.required = true
+			f.Required = true
 		case "nonblank":
-			f.nonblank = true
+			f.Nonblank = true
 		case "blank":
-			f.blank = true
+			f.Blank = true
 		case "csv":
-			f.csv = true
+			f.CSV = true
 		default:
 			return fmt.Errorf("unknown option %q", option)
 		}
 	}
 	if aliases := sf.Tag.Get("aliases"); aliases != "" {
-		f.aliases = strings.Split(aliases, ",")
+		f.Aliases = strings.Split(aliases, ",")
 	}
-	for _, name := range append([]string{f.name}, f.aliases...) {
+	for _, name := range append([]string{f.Name}, f.Aliases...) {
 		if !goodName(name) {
 			return fmt.Errorf("%q is not a parameter name", name)
 		}
 	}
 	var err error
-	if f.shape, err = c.shape(sf.Type); err != nil {
+	if f.Shape, err = c.shape(sf.Type); err != nil {
 		return err
 	}
-	f.doc, f.tier, f.secret = sf.Tag.Get("doc"), sf.Tag.Get("tier"), sf.Tag.Get("secret") == "true"
+	f.Doc, f.Tier, f.Secret = sf.Tag.Get("doc"), sf.Tag.Get("tier"), sf.Tag.Get("secret") == "true"
 	if text := sf.Tag.Get("max"); text != "" {
-		if f.max, err = strconv.Atoi(text); err != nil || f.max < 1 {
+		if f.Max, err = strconv.Atoi(text); err != nil || f.Max < 1 {
 			return fmt.Errorf("max %q is not a count", text)
 		}
 	}
 	if text := sf.Tag.Get("enum"); text != "" {
-		f.enum = strings.Split(text, ",")
+		f.Enum = strings.Split(text, ",")
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -237,29 +237,29 @@ func goodName(name string) bool {
 }
 
 // check refuses tags that contradict each other or the type.
-func (f *field) check() error {
-	scalar := f.shape
-	if f.shape.kind == kindList {
-		scalar = f.shape.elem
+func (f *Field) check() error {
+	scalar := f.Shape
+	if f.Shape.Kind == KindList {
+		scalar = f.Shape.Elem
 	}
 	switch {
-	case f.blank && (f.nonblank || !f.required):
+	case f.Blank && (f.Nonblank || !f.Required):
 		return errors.New("blank goes with required, and not with nonblank")
-	case f.csv && (f.shape.kind != kindList || !scalar.kind.scalar()):
+	case f.CSV && (f.Shape.Kind != KindList || !scalar.Kind.scalar()):
 		return errors.New("csv is for lists of scalars")
-	case f.max > 0 && f.shape.kind != kindText && f.shape.kind != kindList:
+	case f.Max > 0 && f.Shape.Kind != KindText && f.Shape.Kind != KindList:
 		return errors.New("max is for texts and lists")
-	case f.tier != "" && f.tier != "premium" && f.tier != "ultimate":
-		return fmt.Errorf("unknown tier %q", f.tier)
+	case f.Tier != "" && f.Tier != "premium" && f.Tier != "ultimate":
+		return fmt.Errorf("unknown tier %q", f.Tier)
 	}
-	if f.enum == nil {
+	if f.Enum == nil {
 		return nil
 	}
-	switch scalar.kind {
-	case kindText, kindBool, kindCustom:
+	switch scalar.Kind {
+	case KindText, KindBool, KindCustom:
 		return nil
-	case kindInt:
-		for _, text := range f.enum {
+	case KindInt:
+		for _, text := range f.Enum {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
 				return fmt.Errorf("enum value %q: %w", text, err)
@@ -268,38 +268,38 @@ func (f *field) check() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("enum does not go with %v", f.shape.typ)
+	return fmt.Errorf("enum does not go with %v", f.Shape.Type)
 }
 
 // readDefault binds the default once; a request that needs it gets a copy.
-func (f *field) readDefault(text string) error {
+func (f *Field) readDefault(text string) error {
 	if text == "" {
 		return nil
 	}
-	if f.required || f.shape.wrap != wrapNone {
+	if f.Required || f.Shape.Wrap != WrapNone {
 		return errors.New("a default is for plain parameters that are not required")
 	}
 	v := value{kind: valueText, text: text}
-	if f.shape.kind == kindList {
+	if f.Shape.Kind == KindList {
 		v = value{kind: valueList}
 		for part := range strings.SplitSeq(text, ",") {
 			v.kids = append(v.kids, value{kind: valueText, text: part})
 		}
 	}
 	var b binding
-	dst := reflect.New(f.shape.typ).Elem()
-	if t := b.put(f, f.shape, &v, dst); t != troubleNone || len(b.messages) > 0 {
+	dst := reflect.New(f.Shape.Type).Elem()
+	if t := b.put(f, f.Shape, &v, dst); t != troubleNone || len(b.messages) > 0 {
 		return fmt.Errorf("the default %q is not a value of the parameter", text)
 	}
-	f.def, f.defValue = text, dst
+	f.Default, f.defValue = text, dst
 	return nil
 }
 
 // rulesOf asks a struct for its rules. Go hides the methods of two embedded
 // structs from each other; rules that would be lost so are an error.
-func rulesOf(t reflect.Type) ([]rule, error) {
-	if r, ok := reflect.New(t).Interface().(ruled); ok {
-		return r.paramRules(), nil
+func rulesOf(t reflect.Type) ([]Rule, error) {
+	if r, ok := reflect.New(t).Interface().(Ruled); ok {
+		return r.ParamRules(), nil
 	}
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -315,4 +315,33 @@ func rulesOf(t reflect.Type) ([]rule, error) {
 		}
 	}
 	return nil, nil
+}
+
+// EnumValues are the values that a parameter of a kind may have, as JSON has
+// them.
+func (f *Field) EnumValues(k Kind) []any {
+	var values []any
+	for i, text := range f.Enum {
+		switch k {
+		case KindInt:
+			values = append(values, f.enumInts[i])
+		case KindBool:
+			values = append(values, text == "true")
+		default:
+			values = append(values, text)
+		}
+	}
+	return values
+}
+
+// DefaultValue is the default as JSON has it, nil for none.
+func (f *Field) DefaultValue() any {
+	if !f.defValue.IsValid() {
+		return nil
+	}
+	switch f.Shape.Kind {
+	case KindTime, KindDate, KindCustom:
+		return f.Default
+	}
+	return f.defValue.Interface()
 }
