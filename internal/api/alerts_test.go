@@ -362,6 +362,7 @@ func TestAlertBounds(t *testing.T) {
 		payload := func(name, body string, status int) apptest.Call {
 			return apptest.Call{Name: name, Do: in, Header: bearer(token), JSON: body, Status: status}
 		}
+		s.Clock.Stop()
 		limited := payload("one too many", `{"title":"c"}`, 429)
 		limited.Want = `{"message":{"error":"This endpoint has been requested too many times. Try again later."}}`
 		limited.WantHeader = map[string]string{"Retry-After": "30", "RateLimit-Name": "alerts", "RateLimit-Limit": "2"}

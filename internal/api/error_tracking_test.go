@@ -289,6 +289,7 @@ func (tr *tracked) isLimited(t *testing.T) {
 		tr.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: fmt.Sprintf(`{"error_tracking_events_per_minute":%d}`, n), Status: 200})
 	}
 	rate(2)
+	tr.Clock.Stop()
 	for i, want := range []int{200, 200, 429, 429} {
 		got := tr.post(t, "envelope/", envelope(fmt.Sprintf(aPanic, 3000+i, 1)), tr.auth())
 		if h := got.Header; got.Status != want || want == 429 && (h.Get("Retry-After") != "30" || h.Get("X-Sentry-Rate-Limits") != "30::key") {

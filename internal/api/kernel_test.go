@@ -257,6 +257,7 @@ func TestThrottle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.Clock.Stop()
 		for i := range 3 {
 			s.Check(t, apptest.Call{Do: "GET /user", As: alice, Status: 200, WantHeader: map[string]string{"RateLimit-Limit": "3", "RateLimit-Remaining": fmt.Sprint(2 - i), "Retry-After": "-"}})
 		}

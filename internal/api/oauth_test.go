@@ -365,6 +365,7 @@ func TestOAuthPassword(t *testing.T) {
 
 		// Ten a minute for an address and a login, right or wrong.
 		s.User(t, "hasty")
+		s.Clock.Stop()
 		for i := range 10 {
 			s.Check(t, apptest.Call{Do: "POST //oauth/token", Form: login("hasty", "scope", "all"), Status: 400, WantHeader: map[string]string{"RateLimit-Remaining": strconv.Itoa(9 - i)}})
 		}

@@ -394,6 +394,7 @@ func TestArchiveRate(t *testing.T) {
 		_, alice := s.User(t, "alice")
 		_, bob := s.User(t, "bob")
 		at, _ := newCode(t, s, alice, "code", writeFiles("x", "x\n"))
+		s.Clock.Stop()
 		for _, path := range []string{"archive", "archive.zip", "archive.tar", "archive.tar.gz", "archive?path=x"} {
 			s.Check(t, apptest.Call{Do: "GET " + at + "/repository/" + path, As: bob, Status: 200})
 		}

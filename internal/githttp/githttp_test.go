@@ -251,6 +251,7 @@ func TestGuessing(t *testing.T) {
 		s.User(t, "bob")
 		newProject(t, s, alice, "open", "public")
 		open := refs("alice/open", "git-upload-pack")
+		s.Clock.Stop()
 		for range 10 {
 			ask{login: "oauth2", password: "svcpat-guess", path: open, status: 401}.check(t, s)
 		}

@@ -36,6 +36,7 @@ func TestPasswordGuesses(t *testing.T) {
 			}
 		}
 		const good = "a good password"
+		s.Clock.Stop()
 		for network, address := range map[string]func(int) string{
 			"IPv4": func(int) string { return "203.0.113.7" },
 			"IPv6": func(i int) string { return fmt.Sprintf("2001:db8:1:2:%x::%x", i, i) },

@@ -255,15 +255,20 @@ func (s *Server) Log() string { return s.log.String() }
 
 // Clock is the server's time: the real one, moved by the test.
 type Clock struct {
-	mu    sync.Mutex
-	moved time.Duration
+	mu      sync.Mutex
+	moved   time.Duration
+	stopped time.Time // zero while the clock runs
 }
 
 // Now is the time of the server.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Add(c.moved).UTC()
+	now := c.stopped
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return now.Add(c.moved).UTC()
 }
 
 // Move lets time pass.
@@ -271,6 +276,14 @@ func (c *Clock) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.moved += d
+}
+
+// Stop keeps the clock at this moment; only Move advances it. Tests of rate
+// limits stop it, so that a slow machine does not give requests back.
+func (c *Clock) Stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = time.Now()
 }
 
 // logBuffer keeps the log for a test that fails, or that looks for secrets.
