@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
@@ -40,12 +41,85 @@ func (es *encoders) appendBoxed(b []byte, v reflect.Value) ([]byte, error) {
 	return es.of(v.Type())(b, at.UnsafePointer())
 }
 
+// list is a body that is written item by item.
+type list struct {
+	items reflect.Value // a slice
+	item  encoder
+	at    int // the next item
+}
+
+// list gives the items of a body that is a list, or nil for any other body.
+func (es *encoders) list(body any) *list {
+	v := reflect.ValueOf(body)
+	if !v.IsValid() || v.Kind() != reflect.Slice || v.IsNil() {
+		return nil
+	}
+	e, known := es.lists.Load(v.Type())
+	if !known {
+		var item encoder
+		if !marshals(v.Type()) && v.Type().Elem().Kind() != reflect.Uint8 {
+			item = es.of(v.Type().Elem())
+		}
+		e, _ = es.lists.LoadOrStore(v.Type(), item)
+	}
+	if item := e.(encoder); item != nil {
+		return &list{items: v, item: item}
+	}
+	return nil
+}
+
+// append writes items until all are written or b has more than most bytes.
+func (l *list) append(b []byte, most int) ([]byte, error) {
+	size := l.items.Type().Elem().Size()
+	first := l.items.UnsafePointer()
+	if l.at == 0 {
+		b = append(b, '[')
+	}
+	var err error
+	for n := l.items.Len(); l.at < n; l.at++ {
+		if len(b) > most {
+			return b, nil
+		}
+		if l.at > 0 {
+			b = append(b, ',')
+		}
+		if b, err = l.item(b, unsafe.Add(first, uintptr(l.at)*size)); err != nil {
+			return b, err
+		}
+	}
+	l.at++ // the end is written
+	return append(b, ']'), nil
+}
+
+// whole reports whether all is written.
+func (l *list) whole() bool { return l.at > l.items.Len() }
+
+// writeTo writes b, and then what is left of the list. It forgets the items that
+// it has written, so that their memory is free however long the others take.
+func (l *list) writeTo(out io.Writer, b []byte) (err error) {
+	gone := 0
+	for {
+		for ; gone < min(l.at, l.items.Len()); gone++ {
+			l.items.Index(gone).SetZero()
+		}
+		if _, err := out.Write(b); err != nil || l.whole() {
+			return err
+		}
+		if b, err = l.append(b[:0], 64<<10); err != nil {
+			return err
+		}
+	}
+}
+
 // encoder writes the value of one type that lies at an address.
 type encoder func(b []byte, at unsafe.Pointer) ([]byte, error)
 
 // encoders write JSON; they remember the types that they have looked through.
 // Types never change.
-type encoders struct{ known sync.Map } // of reflect.Type to encoder
+type encoders struct {
+	known sync.Map // of reflect.Type to encoder
+	lists sync.Map // of reflect.Type of a slice to the encoder of its items
+}
 
 func (es *encoders) of(t reflect.Type) encoder {
 	if e, ok := es.known.Load(t); ok {

@@ -110,7 +110,14 @@ func (p page[T]) page(c *call) any {
 
 // offsetPage makes a page of a list that is paged by offset only.
 func offsetPage[F, T any](p pageParams, list db.Page[F], to func(F) T) page[T] {
-	return page[T]{items: mapped(list.Items, to), head: func(c *call) { writeOffset(c, p, list.More, list.Over, list.Total) }}
+	return page[T]{items: mapped(list.Items, to), head: offsetHead(p, list)}
+}
+
+// offsetHead writes the headers of a page. It does not hold the items, whose
+// memory is given back while they are written.
+func offsetHead[F any](p pageParams, list db.Page[F]) func(c *call) {
+	more, over, total := list.More, list.Over, list.Total
+	return func(c *call) { writeOffset(c, p, more, over, total) }
 }
 
 // keysetPage makes a page of a list that may be paged by keyset.
@@ -118,10 +125,11 @@ func keysetPage[F, T any](p keysetParams, k keyset, list db.Page[F], to func(F) 
 	if p.Pagination != "keyset" {
 		return offsetPage(p.pageParams, list, to)
 	}
+	more, last := list.More, list.Last
 	return page[T]{items: mapped(list.Items, to), head: func(c *call) {
-		if list.More {
+		if more {
 			query := c.pageQuery()
-			query.Set("cursor", writeCursor(k.columns, list.Last))
+			query.Set("cursor", writeCursor(k.columns, last))
 			query.Set("per_page", strconv.FormatInt(p.PerPage, 10))
 			c.w.Header().Set("Link", "<"+c.pageURL(query)+`>; rel="next"`)
 		}
@@ -135,7 +143,7 @@ func offsetPageWhile[F, T any](ctx context.Context, p pageParams, list db.Page[F
 	if err != nil {
 		return page[T]{}, err
 	}
-	return page[T]{items: items, head: func(c *call) { writeOffset(c, p, list.More, list.Over, list.Total) }}, nil
+	return page[T]{items: items, head: offsetHead(p, list)}, nil
 }
 
 // mappedWhile is mapped for items that take time to convert: it stops when ctx

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -101,7 +103,7 @@ func (a *API) present(c *call, e *endpoint, result any) {
 	case pager:
 		result = r.page(c)
 	}
-	a.writeJSON(c.w, c.r, e.status, result)
+	a.writeBody(c.w, c.r, e.status, result, c.release)
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -109,27 +111,59 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // encoded is a body that is JSON already.
 type encoded []byte
 
-// writeJSON writes a body whole, with an ETag on reads.
+// writeJSON writes a body, with an ETag on reads.
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, code int, body any) {
+	a.writeBody(w, r, code, body, nil)
+}
+
+// maxWhole is how many bytes of a body are held in memory while the client takes
+// it. What is larger goes through the spool.
+const maxWhole = 1 << 20
+
+// writeBody is writeJSON for a body that may be large: a list that is larger
+// than maxWhole is encoded item by item, and has no ETag and no length. It calls
+// done, if that is not nil, when the body is no longer in memory.
+func (a *API) writeBody(w http.ResponseWriter, r *http.Request, code int, body any, done func()) {
 	if text, ok := body.(encoded); ok {
-		writeEncoded(w, r, code, text)
+		a.writeEncoded(w, r, code, text, done)
 		return
 	}
 	buf := buffers.Get().(*[]byte)
-	text, err := a.forms.appendJSON((*buf)[:0], body)
-	defer func() {
-		if *buf = text[:0]; cap(text) <= 1<<20 { // one large list must not stay for ever
-			buffers.Put(buf)
-		}
-	}()
+	var text []byte
+	var err error
+	items := a.forms.list(body)
+	if items == nil {
+		text, err = a.forms.appendJSON((*buf)[:0], body)
+	} else {
+		text, err = items.append((*buf)[:0], maxWhole)
+	}
 	if err != nil {
 		code = http.StatusInternalServerError
 		text = append(text[:0], `{"message":"500 Internal Server Error"}`...)
+	} else if items != nil && !items.whole() {
+		a.writeList(w, r, code, items, text, done)
+		return
 	}
-	writeEncoded(w, r, code, text)
+	a.writeEncoded(w, r, code, text, done)
+	if cap(text) <= maxWhole { // a larger one belongs to the spool
+		*buf = text[:0]
+		buffers.Put(buf)
+	}
 }
 
-func writeEncoded(w http.ResponseWriter, r *http.Request, code int, text []byte) {
+// writeList writes a list of which some items are encoded.
+func (a *API) writeList(w http.ResponseWriter, r *http.Request, code int, items *list, begun []byte, done func()) {
+	h := w.Header()
+	h["Content-Type"] = jsonHeader
+	h["Cache-Control"] = noCache
+	if r.Method == http.MethodHead {
+		w.WriteHeader(code)
+		return
+	}
+	a.spool(w, r, code, done, func(out io.Writer) error { return items.writeTo(out, begun) })
+}
+
+func (a *API) writeEncoded(w http.ResponseWriter, r *http.Request, code int, text []byte, done func()) {
 	h := w.Header()
 	h["Content-Type"] = jsonHeader
 	if code == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -145,8 +179,54 @@ func writeEncoded(w http.ResponseWriter, r *http.Request, code int, text []byte)
 		h["Cache-Control"] = noCache
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	if len(text) > maxWhole && r.Method != http.MethodHead {
+		a.spool(w, r, code, done, func(out io.Writer) error {
+			_, err := out.Write(text)
+			return err
+		})
+		return
+	}
 	w.WriteHeader(code)
 	_, _ = w.Write(text) // a reader that has gone is not our fault
+}
+
+// spool writes what write gives through the spool: its memory, and the slot that
+// done gives back, are free when write has ended, however slowly the client
+// reads.
+func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(), write func(io.Writer) error) {
+	out := &lateWriter{ResponseWriter: w, code: code}
+	err := a.Spool(r.Context(), out, func(_ context.Context, out io.Writer) error {
+		if done != nil {
+			defer done()
+		}
+		return write(out)
+	})
+	switch {
+	case err == nil:
+	case out.begun || r.Context().Err() != nil: // half a body must not look like a whole one
+		panic(http.ErrAbortHandler)
+	default:
+		a.Log.ErrorContext(r.Context(), "write answer", "method", r.Method, "path", r.URL.Path, "error", err)
+		w.Header().Del("Content-Length")
+		w.Header().Del("Etag")
+		a.writeJSON(w, r, http.StatusInternalServerError, messageJSON{"500 Internal Server Error"})
+	}
+}
+
+// lateWriter sends the status with the first byte: before that the answer can
+// still be another.
+type lateWriter struct {
+	http.ResponseWriter
+	code  int
+	begun bool
+}
+
+func (l *lateWriter) Write(p []byte) (int, error) {
+	if !l.begun {
+		l.begun = true
+		l.WriteHeader(l.code)
+	}
+	return l.ResponseWriter.Write(p)
 }
 
 // Header values that never change are not built anew for each answer.

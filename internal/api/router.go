@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -71,7 +72,11 @@ type Deps struct {
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
 
-	Limits  *limit.Limiter
+	Limits *limit.Limiter
+	// Answers bounds the answers that are in memory.
+	Answers *limit.Answers
+	// Spool writes to w what produce writes, which does not wait for w.
+	Spool   func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
 	Site    Site
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -445,12 +450,22 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 			a.Log.WarnContext(c, "remove uploads", "error", err)
 		}
 	}()
-	result, err := e.serve(c, func(into any) error { return e.bind(in, into) })
+	answer := func(release func()) error {
+		c.release = release
+		result, err := e.serve(c, func(into any) error { return e.bind(in, into) })
+		if err == nil {
+			a.present(c, e, result)
+		}
+		return err
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		err = a.Answers.Read(c, answer)
+	} else {
+		err = answer(nil)
+	}
 	if err != nil {
 		a.refuse(c, err)
-		return
 	}
-	a.present(c, e, result)
 }
 
 // call is one request: its context, its actor and, for the few endpoints
@@ -463,6 +478,8 @@ type call struct {
 	rest  string // the name that takes all that is left of the path
 	r     *http.Request
 	w     http.ResponseWriter
+	// release gives back the slot of a large answer; nil for a write.
+	release func()
 }
 
 // pathParam gives a segment of the path, decoded. A segment that can not be

@@ -89,6 +89,9 @@ type App struct {
 	Transfer *transfer.Service
 	Instance *instance.Service
 
+	// Answers bounds the answers that requests have in memory.
+	Answers *limit.Answers
+
 	now   func() time.Time
 	pace  Pace
 	claim *os.File // locks the data directory
@@ -111,6 +114,8 @@ type Options struct {
 	Git git.Limits
 	// Pace bounds how slow clients of HTTP may be.
 	Pace Pace
+	// AnswerWait is how long a large answer waits for a slot; 0 is the usual time.
+	AnswerWait time.Duration
 }
 
 // collectAt is by how much the heap grows before it is collected, in percent:
@@ -124,6 +129,14 @@ func tuneCollector() {
 		debug.SetGCPercent(was)
 	}
 }
+
+// An answer for which requests read more than smallAnswer bytes from the database
+// needs one of few slots; none is larger than largestAnswer. A page of 100 texts
+// of the largest size fits.
+const (
+	smallAnswer   = 4 << 20
+	largestAnswer = 128 << 20
+)
 
 // Open opens the database and the stores and makes the features. It changes
 // no schema: see Migrate. Close gives everything back.
@@ -199,6 +212,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.Moves = repo.NewMover(repo.MoverDeps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, MoveOptions: o.Moves})
 	a.Markup = markup.New(markup.Deps{Log: a.Log})
+	a.Answers = limit.NewAnswers(smallAnswer, largestAnswer, limit.ShareLimits{
+		Total: 4, Reserve: 2, PerUser: 2, PerAddress: 1, Queue: 16, Wait: cmp.Or(o.AnswerWait, 5*time.Second),
+	})
 	a.Plan = plan.New(plan.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos,
 		Notify: a.Notify, Markup: a.Markup, Now: a.now,
@@ -299,7 +315,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
 		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
-		Limits: limit.New(limit.Deps{Now: a.now}),
+		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
 			Backend: a.Config.ErrorBackendName, SSHPort: a.sshPort(),
@@ -311,7 +327,7 @@ func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
 		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
-		Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
+		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),
 		},

@@ -62,7 +62,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(limit.WithAddress(withRequestID(r.Context(), id), addr))
 	r.RemoteAddr = addr
 	out, end := f.server.pace.paced(w, r)
-	rec := &recorder{ResponseWriter: out, start: start, status: http.StatusOK, route: "none"}
+	rec := &recorder{ResponseWriter: out, ctx: r.Context(), start: start, status: http.StatusOK, route: "none"}
 	h := w.Header()
 	h["X-Request-Id"] = []string{id}
 	h["X-Content-Type-Options"] = nosniff
@@ -147,6 +147,7 @@ func (f *front) trusted(addr netip.Addr) bool {
 // only then.
 type recorder struct {
 	http.ResponseWriter
+	ctx    context.Context // of the request
 	start  time.Time
 	status int
 	bytes  int64
@@ -165,6 +166,7 @@ func (r *recorder) SetUser(username string) { r.user = username }
 func (r *recorder) WriteHeader(status int) {
 	if !r.wrote && status >= 200 {
 		r.wrote, r.status = true, status
+		limit.EndReads(r.ctx)
 		r.Header()["X-Runtime"] = []string{strconv.FormatFloat(time.Since(r.start).Seconds(), 'f', 6, 64)}
 	}
 	r.ResponseWriter.WriteHeader(status)

@@ -175,7 +175,7 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 	if err != nil {
 		return nil, err
 	}
-	return &Rows{rows: found, writes: writes}, nil
+	return &Rows{rows: found, writes: writes, reads: limit.ReadsOf(ctx)}, nil
 }
 
 // writeRows runs a statement on SQLite that writes and gives rows. It is
@@ -200,6 +200,7 @@ type Rows struct {
 	rows   rows
 	tx     *Tx  // the transaction that reads them, if any
 	writes bool // the statement writes outside of a transaction
+	reads  *limit.Reads
 }
 
 // rows is what database/sql and our reader have in common.
@@ -219,8 +220,50 @@ func (r *Rows) Next() bool {
 	return false
 }
 
-// Scan reads the row, as in database/sql.
-func (r *Rows) Scan(dest ...any) error { return r.rows.Scan(dest...) }
+// Scan reads the row, as in database/sql. It returns limit.ErrLargeAnswer when
+// the request has read too much.
+func (r *Rows) Scan(dest ...any) error {
+	if err := r.rows.Scan(dest...); err != nil || r.reads == nil {
+		return err
+	}
+	return r.reads.Add(textSize(dest))
+}
+
+// textSize is how many bytes the texts of a row have: what a row can be large
+// by. Long ones count as JSON writes them, in which a control character has six
+// bytes.
+func textSize(dest []any) int {
+	n := 0
+	for _, d := range dest {
+		switch d := d.(type) {
+		case *string:
+			n += escapedSize(*d)
+		case *[]byte:
+			n += len(*d)
+		case **string:
+			if *d != nil {
+				n += escapedSize(**d)
+			}
+		}
+	}
+	return n
+}
+
+func escapedSize(text string) int {
+	n := len(text)
+	if n < 4<<10 {
+		return n
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\n', c == '\t', c == '\r', c == '"', c == '\\':
+			n++
+		case c < ' ':
+			n += 5
+		}
+	}
+	return n
+}
 
 // Err gives the error that ended the iteration, if any.
 func (r *Rows) Err() error { return mapError(r.rows.Err()) }

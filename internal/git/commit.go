@@ -3,6 +3,8 @@ package git
 import (
 	"context"
 	"fmt"
+
+	"svc/internal/limit"
 )
 
 // Commit reads the commit that a revision leads to; tags are followed. The
@@ -24,8 +26,21 @@ func (r Repo) commit(ctx context.Context, id OID) (*Commit, error) {
 	return list[0], nil
 }
 
-// Commits reads many commits by their ids, in that order.
-func (r Repo) Commits(ctx context.Context, ids []OID) ([]*Commit, error) { return r.commits(ctx, ids) }
+// Commits reads many commits by their ids, in that order. Their messages count
+// as what the request of ctx reads: see limit.Answers.
+func (r Repo) Commits(ctx context.Context, ids []OID) ([]*Commit, error) {
+	list, err := r.commits(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	reads := limit.ReadsOf(ctx)
+	for _, c := range list {
+		if err := reads.Add(len(c.Message)); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
 
 // CommitsThere is Commits for ids of which some may not be there, or be those
 // of something else: for them it gives nil.

@@ -53,7 +53,7 @@ func (r Repo) Log(ctx context.Context, o LogOptions) ([]*Commit, error) {
 	}
 	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
 	if v, ok := r.engine.cache.get(key); ok && fixed {
-		return r.commits(ctx, v.([]OID))
+		return r.Commits(ctx, v.([]OID))
 	}
 	var ids []OID
 	err = r.run(ctx, command{args: args}, func(out io.Reader) error {
@@ -68,7 +68,7 @@ func (r Repo) Log(ctx context.Context, o LogOptions) ([]*Commit, error) {
 	if fixed && len(ids) <= maxLogCached {
 		r.engine.cache.put(key, ids, 60*len(ids))
 	}
-	return r.commits(ctx, ids)
+	return r.Commits(ctx, ids)
 }
 
 // Walk is Log for more commits than memory should hold. The process runs

@@ -88,6 +88,12 @@ func newSpool(dir string, budget int64, age time.Duration) (*spool, error) {
 	return &spool{dir: dir, budget: budget, age: age, stall: time.Minute, items: map[string]*spooled{}}, nil
 }
 
+// Spool writes to w what produce writes, through the spool: produce does not wait
+// for w as long as the spool has room.
+func (e *Engine) Spool(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error {
+	return e.spool.serve(ctx, "", "", w, produce)
+}
+
 // serve writes to w what produce writes, which is called once for all who ask
 // for the same key at a time; an empty key is shared with nobody. When the spool has no room, produce writes to w
 // alone. Where w fails or ctx ends, the others are served on; produce ends with

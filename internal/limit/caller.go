@@ -21,6 +21,7 @@ func (c Caller) Anonymous() bool { return c.User == 0 && c.Address != "" }
 type account struct {
 	user    atomic.Int64
 	address string
+	reads   Reads
 }
 
 type accountKey struct{}

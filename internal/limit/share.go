@@ -195,3 +195,10 @@ func (s *Share) Held() int {
 	defer s.mu.Unlock()
 	return s.total
 }
+
+// Waiting is how many calls wait for a slot.
+func (s *Share) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}

@@ -41,12 +41,19 @@ type Options struct {
 	// Task draws the nth box of the lists of tasks, counted from 0; nil draws
 	// boxes that can only be looked at. What it gives is not cleaned.
 	Task func(n int, done bool) string
+	// Whole is the address of the text as it was written, for a page that shows
+	// only a part of it; empty when there is none.
+	Whole string
 }
 
 // Markdown renders Markdown of the usual kind, with tables, lists of tasks,
 // footnotes and plain addresses. A text that costs too much to render is given as
-// Plain does.
+// Plain does, and one that is too long for a page for people in part.
 func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (string, error) {
+	page := pageOf(ctx)
+	if most := page.part(len(source), o.Whole != ""); most > 0 && most < len(source) {
+		return cut(source, most, o.Whole), nil
+	}
 	// What depends on the reader is added afterwards, so that all readers share
 	// the rendering.
 	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil))
@@ -65,6 +72,7 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 		return "", fmt.Errorf("render: %w", err)
 	}
 	if !found.ok {
+		page.html.Add(int64(len(source)))
 		return Plain(source), nil
 	}
 	safe := found.html
@@ -76,7 +84,20 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 	if o.Task != nil {
 		safe = (&marks{secret: r.secret}).fill(safe, o.Task)
 	}
+	if total := page.html.Add(int64(len(safe))); page.bounded && total > pageHTML {
+		return cut(source, restSource, o.Whole), nil
+	}
 	return safe, nil
+}
+
+// cut gives the beginning of a text as it was written, and says so.
+func cut(source string, most int, whole string) string {
+	link := ""
+	if whole != "" {
+		link = ` <a href="` + html.EscapeString(whole) + `">Read the whole text</a>`
+	}
+	start := strings.ToValidUTF8(source[:min(most, len(source))], "")
+	return fmt.Sprintf("<p><em>This text has %d KiB. Only its beginning is shown, as plain text.</em>%s</p>\n%s", (len(source)+1023)>>10, link, Plain(start))
 }
 
 // markdown renders a text within a budget, up to what depends on its reader.

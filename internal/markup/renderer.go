@@ -86,10 +86,43 @@ func (r *Renderer) Stats() Stats {
 // together: when it is used up, no further one is started for the page.
 const pageCPU = 3 * time.Second
 
+// The texts of a page for people are shown whole up to these bounds. What is
+// longer is shown in part, as plain text: see cut.
+const (
+	pageSource = 2 << 20   // bytes of Markdown of all texts
+	pageHTML   = 8 << 20   // bytes of HTML of all texts
+	longSource = 256 << 10 // bytes of Markdown of a text that can be read elsewhere
+	partSource = 16 << 10  // what is shown of a long text
+	restSource = 500       // what is shown of a text when the page is full
+)
+
 // page is the account of the renderings of one request.
 type page struct {
 	spent atomic.Int64 // nanoseconds
 	busy  atomic.Bool  // a rendering was turned away, so that the next ones are not tried
+
+	bounded      bool // it is a page for people
+	source, html atomic.Int64
+}
+
+// part is how much of a text of n bytes the page shows as plain text, and 0 when
+// it is shown whole. A long text is one that can be read elsewhere, if that is
+// known.
+func (p *page) part(n int, elsewhere bool) int {
+	if !p.bounded {
+		return 0
+	}
+	long := elsewhere && n > longSource
+	if long {
+		n = partSource
+	}
+	if p.source.Add(int64(n)) > pageSource || p.html.Load() > pageHTML {
+		return restSource
+	}
+	if long {
+		return partSource
+	}
+	return 0
 }
 
 type pageKey struct{}
@@ -101,6 +134,12 @@ func WithPage(ctx context.Context) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, pageKey{}, &page{})
+}
+
+// WithShownPage is WithPage for a page that people look at: its texts are cut
+// when they are too long for one.
+func WithShownPage(ctx context.Context) context.Context {
+	return context.WithValue(ctx, pageKey{}, &page{bounded: true})
 }
 
 func pageOf(ctx context.Context) *page {
@@ -115,7 +154,10 @@ func (p *page) over() bool { return p.busy.Load() || p.spent.Load() > int64(page
 // Degraded reports whether a text of the page of ctx may have been shown plain
 // because the page is over its limits or the server is busy: what was drawn with
 // it is not to be kept.
-func Degraded(ctx context.Context) bool { return pageOf(ctx).over() }
+func Degraded(ctx context.Context) bool {
+	p := pageOf(ctx)
+	return p.over() || p.source.Load() > pageSource || p.html.Load() > pageHTML
+}
 
 // sum names a rendering by all that it depends on.
 type sum [sha256.Size]byte

@@ -42,6 +42,7 @@ type Text struct {
 	Task    func(n int, done bool) string
 	Link    func(to string, image bool) string
 	LinkKey string
+	Whole   string // the address of the text as it was written: see markup.Options
 }
 
 // RenderAll is Render for the texts of a page: what they refer to is looked for
@@ -67,7 +68,7 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 			key += " " + t.LinkKey
 		}
 		var err error
-		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Task: t.Task}); err != nil {
+		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Task: t.Task, Whole: t.Whole}); err != nil {
 			return nil, fmt.Errorf("render text: %w", err)
 		}
 	}

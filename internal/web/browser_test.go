@@ -117,6 +117,15 @@ func (p answer) token() string {
 	return m[1]
 }
 
+// under checks that the page has fewer bytes.
+func (p answer) under(bytes int) answer {
+	p.t.Helper()
+	if len(p.body) > bytes {
+		p.t.Errorf("the page has %d bytes, want at most %d", len(p.body), bytes)
+	}
+	return p
+}
+
 func (p answer) want(status int, texts ...string) answer {
 	p.t.Helper()
 	if p.status != status {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 
 	"svc/internal/errs"
@@ -87,10 +88,34 @@ func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, id 
 
 // shown makes a name or line of somebody harmless to look at: what can not be
 // seen, or turns the direction of what stands around it, is spelled out.
-func shown(text string) string { return spell(text, '\t') }
+// A line is shown up to its first maxLine bytes.
+func shown(text string) string {
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
+	}
+	return spell(text, '\t')
+}
 
 // shownText is shown for a text of several lines.
 func shownText(text string) string { return spell(text, '\n') }
+
+const (
+	maxLine        = 4 << 10   // bytes of a name or a title that are shown
+	maxMessage     = 256 << 10 // bytes of the message of a commit on its page
+	maxMessagePart = 16 << 10  // and in a list
+)
+
+// shownMessage is shownText for the message of a commit or a tag, and
+// shownMessagePart is that in a list. What is too long is cut, and says so.
+func shownMessage(text string) string     { return cutMessage(text, maxMessage) }
+func shownMessagePart(text string) string { return cutMessage(text, maxMessagePart) }
+
+func cutMessage(text string, most int) string {
+	if len(text) <= most {
+		return shownText(text)
+	}
+	return fmt.Sprintf("%s…\n\nThe message has %d KiB. Only its beginning is shown.", shownText(strings.ToValidUTF8(text[:most], "")), (len(text)+1023)>>10)
+}
 
 func spell(text string, also rune) string {
 	plain := func(r rune) bool { return r >= 0x20 && r < 0x7f || r == '\t' || r == also }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"strconv"
@@ -40,21 +41,48 @@ func packs(r *http.Request) bool {
 //
 // Tokens of forms are masked, so that the length of a page does not tell them
 // to somebody who has others load it with guesses of his (BREACH).
-func (v *visit) answer(status int, text []byte) {
+//
+// It takes over the buffer. A long answer is written through the spool, so that
+// no client holds memory by reading slowly.
+func (v *visit) answer(status int, b *bytes.Buffer) {
 	h := v.w.Header()
-	if len(text) >= minPacked && packs(v.r) {
-		b := buffers.Get().(*bytes.Buffer)
-		defer buffers.Put(b)
-		b.Reset()
+	if b.Len() >= minPacked && packs(v.r) {
+		packed := buffers.Get().(*bytes.Buffer)
+		packed.Reset()
 		z := packers.Get().(*gzip.Writer)
-		defer packers.Put(z)
-		z.Reset(b)
-		_, _ = z.Write(text) // memory takes everything
+		z.Reset(packed)
+		_, _ = z.Write(b.Bytes()) // memory takes everything
 		_ = z.Close()
+		packers.Put(z)
+		recycle(b)
 		h.Set("Content-Encoding", "gzip")
-		text = b.Bytes()
+		b = packed
 	}
-	h.Set("Content-Length", strconv.Itoa(len(text)))
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	if v.release != nil {
+		v.release() // what was read for the page is no longer needed
+	}
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(text)
+	if b.Len() <= maxWhole {
+		_, _ = v.w.Write(b.Bytes())
+		recycle(b)
+		return
+	}
+	err := v.web.Spool(v, v.w, func(_ context.Context, out io.Writer) error {
+		_, err := b.WriteTo(out)
+		return err
+	})
+	if err != nil { // half a page must not look like a whole one
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// maxWhole is the largest buffer that is kept, and the longest answer that is in
+// memory while the client takes it.
+const maxWhole = 1 << 20
+
+func recycle(b *bytes.Buffer) {
+	if b.Cap() <= maxWhole {
+		buffers.Put(b)
+	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -149,7 +150,7 @@ func (v *visit) json(value any) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
-	v.answer(http.StatusOK, text)
+	v.answer(http.StatusOK, bytes.NewBuffer(text))
 	return nil
 }
 

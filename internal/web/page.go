@@ -62,12 +62,13 @@ type visit struct {
 	token   string        // of the forms of this page, once there is one
 	flash   *flash        // to be shown on this page
 	file    io.Reader     // of an uploader; nil when none was chosen
+	release func()        // gives back the slot of a large page; nil for a write
 }
 
 // handler is what every page has in common.
 func (w *Web) handler(name string, who access, do func(*visit) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: markup.WithPage(r.Context()), web: w, w: rw, r: r}
+		v := &visit{Context: markup.WithShownPage(r.Context()), web: w, w: rw, r: r}
 		w.headers(rw.Header())
 		if to, ok := rw.(interface{ SetRoute(string) }); ok {
 			to.SetRoute(name)
@@ -114,7 +115,13 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	case v.session != nil && v.session.User.MustChangePassword && v.session.Behind == nil && who != unfinished:
 		return v.redirect("/-/user_settings/password/edit")
 	}
-	return do(v)
+	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
+		return do(v)
+	}
+	return v.web.Answers.Read(v, func(release func()) error {
+		v.release = release
+		return do(v)
+	})
 }
 
 // clean says that something is text: no database keeps what is not, and some

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -60,6 +61,8 @@ type thread struct {
 	Together bool       // a thread
 	Where    string     // in a diff; empty for one that is about the whole
 	There    string     // address of that
+	Left     int        // notes that the page has no room for
+	Whole    string     // address of all notes, when some are left
 }
 
 // noteView is a note as it is shown.
@@ -69,8 +72,12 @@ type noteView struct {
 	May  bool // change it
 }
 
-// perTalk is how many discussions a page shows.
-const perTalk = 50
+// perTalk is how many discussions a page shows, and maxNotes how many notes they
+// have together.
+const (
+	perTalk  = 50
+	maxNotes = 1000
+)
 
 // talk reads a page of what was said. The first texts are those of the page
 // itself; they are given back as HTML.
@@ -94,9 +101,17 @@ func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (ta
 // address, and renders the texts along with them.
 func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discussion, texts ...plan.Text) ([]thread, []template.HTML, error) {
 	shown := len(texts)
-	for _, d := range list {
-		for _, n := range d.Notes {
-			texts = append(texts, plan.Text{Source: n.Body})
+	_, thing, _ := strings.Cut(at, "/-/")
+	whole := fmt.Sprintf("/api/v4/projects/%d/%s", on.In.ID, thing)
+	for i := range texts {
+		texts[i].Whole = whole
+	}
+	counts := make([]int, len(list)) // of the notes that are shown
+	for i, d := range list {
+		room := maxNotes - (len(texts) - shown) - (len(list) - i - 1) // one for each that follows
+		counts[i] = min(len(d.Notes), max(room, 1))
+		for _, n := range d.Notes[:counts[i]] {
+			texts = append(texts, plan.Text{Source: n.Body, Whole: fmt.Sprintf("%s/notes/%d", whole, n.ID)})
 		}
 	}
 	ref := project.RefTo(on.In.ID)
@@ -110,11 +125,14 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 	}
 	next := shown
 	var threads []thread
-	for _, d := range list {
+	for i, d := range list {
 		one := thread{ID: d.ID}
-		for _, n := range d.Notes {
+		for _, n := range d.Notes[:counts[i]] {
 			one.Notes = append(one.Notes, noteView{Note: n, Text: safe[next], May: on.CanEdit(v.actor, n)})
 			next++
+		}
+		if one.Left = len(d.Notes) - counts[i]; one.Left > 0 {
+			one.Whole = fmt.Sprintf("%s/discussions/%s", whole, d.ID)
 		}
 		if len(d.Notes) > 0 {
 			first := d.Notes[0]

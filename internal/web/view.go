@@ -139,7 +139,6 @@ func (v *visit) render(status int, c content) error {
 		f.Theme = theme
 	}
 	b := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(b)
 	b.Reset()
 	if err := t.ExecuteTemplate(b, "layout", f); err != nil {
 		return fmt.Errorf("render %s: %w", c.view(), err)
@@ -148,7 +147,7 @@ func (v *visit) render(status int, c content) error {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	// A page shows what this person may see, and tokens of forms.
 	h.Set("Cache-Control", "no-store")
-	v.answer(status, b.Bytes())
+	v.answer(status, b)
 	return nil
 }
 
@@ -209,7 +208,8 @@ func (w *Web) funcs() template.FuncMap {
 		"bytes":     byteSize,
 		"link":      pathTo,
 		"shown":     shown,
-		"showntext": shownText,
+		"message":   shownMessage,
+		"brief":     shownMessagePart,
 		"archives":  archiveForms,
 		"refof":     func(p *project.Project, name string) refOf { return refOf{p, name} },
 		"jump":      func(before, ref, path string, names []string) jump { return jump{before, pathTo(path), ref, names} },

@@ -6,6 +6,8 @@
 package web
 
 import (
+	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -62,9 +64,13 @@ type Deps struct {
 	Mail     *mail.Sender
 	Keys     *secret.Keyring
 	Limits   *limit.Limiter
+	Answers  *limit.Answers
 	Log      *slog.Logger
 	Now      func() time.Time
 	Site     Site
+
+	// Spool writes to w what produce writes, which does not wait for w.
+	Spool func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
 
 	// Health gives the latest looks at this node, the oldest first; nil where
 	// nobody looks.
