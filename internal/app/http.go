@@ -71,6 +71,9 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		abort := f.recovered(rec, r, recover())
 		end()
+		if r.Context().Err() != nil && (!rec.wrote || rec.status >= http.StatusInternalServerError) {
+			rec.status, abort = statusClientLeft, true
+		}
 		took := time.Since(start)
 		f.metrics.request(r.Method, rec.route, rec.status, took)
 		f.server.sampler.answered(rec.route, h.Get("Content-Type"), took)
@@ -84,6 +87,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	f.route(r).ServeHTTP(rec, r)
 }
+
+// statusClientLeft is the status in the log and the metrics of a request whose
+// client left before it was answered. It is not an error of the server.
+const statusClientLeft = 499
 
 // Header values that never change are not built anew for each answer.
 var (

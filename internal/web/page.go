@@ -202,6 +202,9 @@ func (v *visit) pageNumber() int {
 
 // fail answers for an error. Here and nowhere else errors become statuses.
 func (v *visit) fail(err error) {
+	if v.Err() != nil {
+		return // the client has left: nobody reads an answer, and nothing is wrong
+	}
 	if moved, ok := errors.AsType[*project.Moved](err); ok && v.r.Method == http.MethodGet {
 		http.Redirect(v.w, v.r, movedTo(v.r, moved), http.StatusMovedPermanently)
 		return
