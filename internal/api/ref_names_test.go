@@ -44,3 +44,27 @@ func TestAmbiguousRefNames(t *testing.T) {
 		}
 	})
 }
+
+// TestGroupDefaultBranchNames: a group does not get a default branch that its
+// projects could not have.
+func TestGroupDefaultBranchNames(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "olga")
+		var group struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /groups", As: token, JSON: `{"name":"g","path":"g"}`, Status: 201}).JSON(t, &group)
+		at := fmt.Sprintf("PUT /groups/%d", group.ID)
+		for _, name := range []string{"HEAD", "@", "refs/heads/x", "refs/x", "a b", "a..b", "-x", "x.lock", "a~1", "/x", strings.Repeat("a1", 20)} {
+			want := `{"message":{"default_branch":["is not a valid name of a branch"]}}`
+			s.Check(t, apptest.Call{Name: name, Do: at, As: token, JSON: fmt.Sprintf(`{"default_branch":%q}`, name), Status: 400, Want: want})
+			s.Check(t, apptest.Call{Name: name, Do: "POST /groups", As: token, JSON: fmt.Sprintf(`{"name":"h","path":"h","default_branch":%q}`, name), Status: 400, Want: want})
+			s.Check(t, apptest.Call{Name: name, Do: "POST /projects", As: token, JSON: fmt.Sprintf(`{"name":"p","default_branch":%q}`, name), Status: 400, Want: want})
+		}
+		s.Check(t, apptest.Call{Do: at, As: token, JSON: `{"default_branch":"trunk"}`, Status: 200, Want: `{"default_branch":"trunk"}`})
+		// A name that is older than the rule does not stand in the way of other changes.
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE namespaces SET settings = REPLACE(settings, 'trunk', 'refs/heads/x') WHERE id = ?`, group.ID); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: at, As: token, JSON: `{"description":"new"}`, Status: 200})
+	})
+}

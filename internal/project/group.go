@@ -299,6 +299,9 @@ func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 	checkName(wrong, n.Name)
 	checkDescription(wrong, n.Description, 500)
 	n.Settings.check(wrong)
+	if n.Settings.DefaultBranch == was.Settings.DefaultBranch { // it may be older than the rule
+		delete(wrong, "default_branch")
+	}
 	n.Visibility.check(wrong)
 	if n.Visibility.width() < was.Visibility.width() {
 		wider, err := widerBelow(ctx, tx, n)

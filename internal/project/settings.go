@@ -154,7 +154,7 @@ func (g *GroupSettings) check(wrong map[string][]string) {
 			wrong[name] = []string{"is not included in the list"}
 		}
 	}
-	if g.DefaultBranch != "" && git.CheckRef(git.Heads+g.DefaultBranch) != nil {
+	if g.DefaultBranch != "" && git.CheckBranch(g.DefaultBranch) != nil {
 		wrong["default_branch"] = []string{"is not a valid name of a branch"}
 	}
 	if g.TwoFactorGracePeriod < 0 {

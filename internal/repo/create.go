@@ -16,11 +16,8 @@ import (
 // branch that can not be.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProject, readme bool) (*project.Project, error) {
 	if n.Branch != "" {
-		if err := git.CheckRef(git.Heads + n.Branch); err != nil {
+		if err := git.CheckBranch(n.Branch); err != nil {
 			return nil, errs.InvalidField("default_branch", "is not a valid name of a branch").Because(err)
-		}
-		if ambiguous(n.Branch) {
-			return nil, errs.InvalidField("default_branch", "is not a valid name of a branch")
 		}
 	}
 	p, err := s.Projects.Create(ctx, by, n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -58,9 +57,6 @@ func (s *Service) pushLimits(ctx context.Context) (push, object int64, err error
 	return int64(settings.MaxPushMegabytes) << 20, int64(settings.MaxObjectMegabytes) << 20, err
 }
 
-// likeAnID finds names that could be taken for the id of a commit.
-var likeAnID = regexp.MustCompile(`^[0-9a-fA-F]{40}(-/|/|$)`)
-
 // refuseRef has the rules that are the same for everybody.
 func refuseRef(p *project.Project, c *git.RefChange) string {
 	branch, isBranch := strings.CutPrefix(c.Ref, git.Heads)
@@ -75,22 +71,16 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 		return "Only branches and tags can be pushed."
 	case isBranch && gone && p.DefaultBranch != "" && branch == p.DefaultBranch:
 		return "The default branch of a project cannot be deleted."
-	case made && ambiguous(name):
+	case made && git.Ambiguous(name):
 		return fmt.Sprintf("You cannot use the name '%s': git reads it as another ref.", name)
-	case isBranch && made && likeAnID.MatchString(branch):
+	case isBranch && made && git.LikeID(branch):
 		return "You cannot create a branch with a 40-character hexadecimal branch name."
 	case isTag && made && tag == p.DefaultBranch:
 		return "You cannot use default branch name to create a tag"
-	case isTag && made && likeAnID.MatchString(tag):
+	case isTag && made && git.LikeID(tag):
 		return "You cannot create a tag with a SHA-1 or SHA-256 tag name."
 	}
 	return ""
-}
-
-// ambiguous reports whether git takes the short name of a branch or tag for
-// HEAD or for the full name of a ref.
-func ambiguous(name string) bool {
-	return name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/")
 }
 
 // refuse asks the protected refs.
