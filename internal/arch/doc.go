@@ -1,7 +1,7 @@
-// Package arch holds the tests that keep the house in its shape: which
-// package may import which, and what no package may do. There is nothing in
-// it to import.
+// Package arch contains tests of the source tree: which package may import
+// which, what no package may do, and which words are not used. It has nothing to
+// import.
 //
-// The plan that it enforces is drawn in docs/dev/architecture.md; the lists of
-// packages are in rule_test.go.
+// The rules are described in docs/dev/architecture.md; the lists of packages are
+// in rule_test.go, the retired words in docs/glossary.md.
 package arch

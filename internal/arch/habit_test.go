@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// mayExec lists the packages that start other programs. Tests and their
-// helpers may as well.
+// mayExec lists the packages that may start programs. Tests and helpers may too.
 func mayExec() []string {
 	return []string{
 		"git",    // the engine is the git binary
@@ -20,8 +19,8 @@ func mayExec() []string {
 	}
 }
 
-// habits gives a sentence for each line of a file that does what code here
-// does not do. pkg is the path of its package below the module.
+// habits returns a sentence for each line of a file that breaks a rule of the
+// code base. pkg is the path of its package below the module.
 func habits(pkg string, fset *token.FileSet, f *ast.File) []string {
 	var found []string
 	at := func(n ast.Node, format string, args ...any) {
@@ -40,26 +39,25 @@ func habits(pkg string, fset *token.FileSet, f *ast.File) []string {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
 			if d.Name.Name == "init" && d.Recv == nil {
-				at(d, "no init functions: what a package needs is passed to it")
+				at(d, "no init functions: pass dependencies as arguments")
 			}
 		case *ast.GenDecl:
 			for _, name := range variables(d) {
-				at(name, "%s is a variable of the package that is made to be changed; state belongs to a value that is passed", name.Name)
+				at(name, "%s is a mutable package variable; keep state in a value that is passed", name.Name)
 			}
 		}
 	}
 	if where.band == feature {
 		for _, call := range clockCalls(f) {
-			at(call, "the time comes from outside: call the Now of Deps")
+			at(call, "use Now of Deps instead of the clock")
 		}
 	}
 	return found
 }
 
-// variables gives the names in a declaration at package level that can only
-// be meant as mutable state. Tables, sentinels and compiled patterns are
-// variables by need alone and pass; so do embedded files and pools, whose
-// content nobody can tell from fresh.
+// variables returns the names in a package-level declaration that are mutable
+// state. Tables, sentinel errors, compiled patterns, embedded files and pools are
+// allowed.
 func variables(d *ast.GenDecl) []*ast.Ident {
 	if d.Tok != token.VAR {
 		return nil
@@ -85,8 +83,8 @@ func embedded(doc *ast.CommentGroup) bool {
 	})
 }
 
-// changing reports whether a value is of no use until it is changed: made by
-// make or new, or a lock or counter.
+// changing reports whether a value is meant to be changed: made by make or new,
+// or a lock or counter.
 func changing(value ast.Expr) bool {
 	switch v := value.(type) {
 	case *ast.CallExpr:
@@ -105,8 +103,8 @@ func changing(value ast.Expr) bool {
 	return false
 }
 
-// clockCalls finds calls that read the clock. To hand time.Now on as a value
-// is no call.
+// clockCalls returns the calls that read the clock. time.Now as a value is not
+// a call.
 func clockCalls(f *ast.File) []*ast.CallExpr {
 	if !slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return importPath(s) == "time" && s.Name == nil }) {
 		return nil
@@ -153,19 +151,19 @@ func TestHabits(t *testing.T) {
 		{name: "a method called init", pkg: "internal/db", src: `type s struct{}; func (s) init() {}`},
 
 		{name: "clock in a feature", pkg: "internal/user", src: `import "time"; var day = 1; func f() { _ = time.Now(); _ = time.Since(time.Time{}) }`,
-			want: []string{"the time comes from outside", "the time comes from outside"}},
-		{name: "clock in a subpackage of a feature", pkg: "internal/ci/config", src: `import "time"; var x = time.Now()`, want: []string{"the time comes from outside"}},
-		{name: "clock handed on", pkg: "internal/user", src: `import "time"; func f() any { return time.Now }`},
+			want: []string{"use Now of Deps", "use Now of Deps"}},
+		{name: "clock in a subpackage of a feature", pkg: "internal/ci/config", src: `import "time"; var x = time.Now()`, want: []string{"use Now of Deps"}},
+		{name: "clock as a value", pkg: "internal/user", src: `import "time"; func f() any { return time.Now }`},
 		{name: "another Now", pkg: "internal/user", src: `import "time"; type s struct{ Now func() time.Time }; func (s s) f() { s.Now() }`},
-		{name: "clock in a door", pkg: "internal/api", src: `import "time"; func f() { time.Now() }`},
+		{name: "clock in an interface", pkg: "internal/api", src: `import "time"; func f() { time.Now() }`},
 
-		{name: "no value", pkg: "internal/api", src: `var cache map[string]string`, want: []string{"cache is a variable of the package"}},
+		{name: "no value", pkg: "internal/api", src: `var cache map[string]string`, want: []string{"cache is a mutable package variable"}},
 		{name: "no value in a group", pkg: "internal/api", src: "import \"sync\"\nvar (\n\ta = 1\n\tmu sync.Mutex\n)", want: []string{"x.go:5:2: mu is"}},
 		{name: "make", pkg: "internal/api", src: `var cache = make(map[string]string)`, want: []string{"cache is"}},
 		{name: "new", pkg: "internal/api", src: `var a, b = 1, new(int)`, want: []string{"b is"}},
 		{name: "pointer to a lock", pkg: "internal/api", src: `import "sync"; var mu = &sync.Mutex{}`, want: []string{"mu is"}},
 		{name: "counter", pkg: "internal/api", src: `import "sync/atomic"; var n = atomic.Int64{}`, want: []string{"n is"}},
-		{name: "what may stand", pkg: "internal/api", src: "import (\"embed\"; \"errors\"; \"io\"; \"regexp\"; \"sync\")\n" +
+		{name: "allowed", pkg: "internal/api", src: "import (\"embed\"; \"errors\"; \"io\"; \"regexp\"; \"sync\")\n" +
 			"//go:embed x\nvar files embed.FS\n" +
 			"var (\n\terrX = errors.New(\"x\")\n\tnext = map[string][]string{\"a\": {\"b\"}}\n\tpat = regexp.MustCompile(`x`)\n" +
 			"\tpool = sync.Pool{New: func() any { return nil }}\n\t_ io.Reader = (*int)(nil)\n)\nfunc f() { var n int; _ = n }"},

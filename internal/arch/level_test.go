@@ -10,18 +10,17 @@ import (
 	"testing"
 )
 
-// levels are the constants of project.Level.
+// levels lists the constants of project.Level.
 func levels() []string {
 	return []string{"NoAccess", "Minimal", "Guest", "Planner", "Reporter", "Developer", "Maintainer", "Owner"}
 }
 
-// decisions gives a sentence for each place of an interface where it decides by
-// itself what somebody may do. The rule: an interface neither compares the level
-// of somebody, nor takes .Archived as a condition, nor asks a project about a
-// level that it names. To show levels and .Archived, to list levels, and to pass
-// one to an operation is allowed.
+// decisions returns a sentence for each permission check of an interface. An
+// interface must not compare access levels, use .Archived as a condition, or ask
+// a project about a level. It may show levels and .Archived, list levels, and
+// pass a level to an operation.
 func decisions(pkg string, fset *token.FileSet, f *ast.File) []string {
-	if where := locate(pkg); where.helper || !slices.Contains(doors(), where.unit) {
+	if where := locate(pkg); where.helper || !slices.Contains(interfaces(), where.unit) {
 		return nil
 	}
 	var found []string

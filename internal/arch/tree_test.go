@@ -24,7 +24,7 @@ type source struct {
 	file *ast.File
 }
 
-// TestTree holds every package of the module to the rules.
+// TestTree checks every package of the module against the rules.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
@@ -51,7 +51,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestWaits holds the tests of every module to waiting for conditions.
+// TestWaits checks that the tests of every module wait for conditions.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
@@ -71,10 +71,10 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// readTree parses the files below the root, by directory, but for directories
-// that skip returns true for. It reads the files itself rather than ask go list:
-// so it sees those of every platform, and go test knows to run it anew when one
-// has changed.
+// readTree parses the Go files below the root, by directory, except for
+// directories for which skip returns true. It reads the files itself instead of
+// running go list: so it sees the files of every platform, and go test knows that
+// its result depends on them.
 func readTree(t *testing.T, fset *token.FileSet, skip func(path, name string) bool) map[string][]source {
 	t.Helper()
 	tree := make(map[string][]source)
@@ -109,14 +109,14 @@ func readTree(t *testing.T, fset *token.FileSet, skip func(path, name string) bo
 	return tree
 }
 
-// skipped names the directories that are no part of the module: those that
-// the go command skips, other modules, and what running the server leaves.
+// skipped reports directories that are not a part of the module: those that the
+// go command skips, other modules, and the data of a server.
 func skipped(path, name string) bool {
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
 	return err == nil || hidden(path, name)
 }
 
-// hidden is skipped for a reader of all modules.
+// hidden is skipped for all modules of the tree.
 func hidden(path, name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
 		return true
@@ -124,7 +124,7 @@ func hidden(path, name string) bool {
 	return filepath.Dir(path) == root && (name == "bin" || name == "data") || name == "node_modules"
 }
 
-// ownImports gives the imports of packages of this module, once each.
+// ownImports returns the imported packages of this module, once each.
 func ownImports(files []source) (imports, testImports []string) {
 	for _, s := range files {
 		for _, spec := range s.file.Imports {
@@ -143,8 +143,8 @@ func ownImports(files []source) (imports, testImports []string) {
 	return slices.Compact(imports), slices.Compact(testImports)
 }
 
-// commentFault says what is wrong with the package comment. A package that
-// has only tests carries it on one of them.
+// commentFault returns what is wrong with the package comment. A package that
+// has only tests has it in one of them.
 func commentFault(files []source) string {
 	onlyTests := !slices.ContainsFunc(files, func(s source) bool { return !s.test })
 	for _, s := range files {
