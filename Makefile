@@ -1,16 +1,16 @@
-# Two commands do all: "make run" and "make test". What takes more than a line
-# is in scripts/.
+# The main targets are "make run" and "make test". Recipes longer than a line are
+# in scripts/.
 
-# The clone may belong to another user, as it does in some containers. The go
-# command would refuse to stamp the version then, so it is done here.
+# The clone may belong to another user, as in some containers. The go command
+# would refuse to stamp the version then, so it is done here.
 GIT      := git -c safe.directory='$(CURDIR)'
 VERSION  ?= $(shell $(GIT) describe --tags --dirty 2>/dev/null || echo devel)
 REVISION ?= $(shell $(GIT) rev-parse --short=11 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X svc/internal/config.version=$(VERSION) -X svc/internal/config.revision=$(REVISION)
 FUZZTIME ?= 20s
 
-# One way to compile for all but the race detector, which needs cgo: what the
-# build compiled, the checks and tests need not compile again.
+# The same compiler settings for everything except the race detector, which needs
+# cgo, so that checks and tests reuse the build cache.
 export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath
 
@@ -23,22 +23,22 @@ help: ## list the targets
 build: ## build bin/svc, one static binary
 	go build -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/svc ./cmd/svc
 
-# For a first look; what the environment says wins.
+# Defaults for trying svc out; the environment overrides them.
 run: export SVC_RUNNER ?= builtin
 run: export SVC_EXAMPLE ?= true
-run: build ## build and start the server with its own runner and an example; the first start prints root's password and token
+run: build ## build and start the server with the built-in runner and an example project
 	bin/svc serve
 
-check: bin/tools/staticcheck ## check format, vet, staticcheck and the import rule
+check: bin/tools/staticcheck ## gofmt, vet, staticcheck and the rules of internal/arch
 	scripts/check
 
-test: setup build tools ## install what is missing and run all tests, on SQLite with -race and on PostgreSQL
+test: setup build tools ## install missing programs and run all tests, on SQLite with -race and on PostgreSQL
 	scripts/with-postgres scripts/test
 
 test-short: ## run the quick tests on SQLite only
 	go test -short ./...
 
-screenshots: build ## take pictures of the main pages, light and dark, for desktop and phone, into bin/screenshots
+screenshots: build ## take screenshots of the main pages, light and dark, for desktop and phone, into bin/screenshots
 	cd test/browser && SVC_SCREENSHOTS='$(CURDIR)/bin/screenshots' go test -count=1 -run 'Screens|APIPage' ./...
 
 fuzz: ## run each fuzz test for FUZZTIME (20s)
@@ -50,7 +50,7 @@ bench: build ## run the benchmarks
 bench-large: build ## run the benchmarks with a repository and an artifact of 1 GiB
 	go test -run '^$$' -bench Large -benchtime 1x -timeout 60m ./bench/...
 
-clean: ## remove what was built
+clean: ## remove build results
 	rm -rf bin
 
 setup: ## install the programs that the tests need

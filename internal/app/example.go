@@ -45,7 +45,7 @@ func (s *Server) seedExample(ctx context.Context, out io.Writer) {
 		return
 	}
 	if made {
-		fmt.Fprintf(out, "There is a project to look at, example/hello, and its pipeline begins: %s/example/hello/-/pipelines\n\n",
+		fmt.Fprintf(out, "Example project: %s/example/hello/-/pipelines\n\n",
 			s.Config.ExternalURL)
 	}
 }

@@ -184,7 +184,7 @@ func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	if err != nil || root == nil || *root == (user.Root{}) {
 		return err
 	}
-	fmt.Fprintf(out, "\nThis is the first start. The administrator is root; note these down, they are not shown again:\n")
+	fmt.Fprintf(out, "\nCreated the administrator root. These credentials are shown only once:\n")
 	if root.Password != "" {
 		fmt.Fprintf(out, "  password: %s\n", root.Password)
 	}

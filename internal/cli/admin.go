@@ -21,10 +21,10 @@ import (
 func (c *command) admin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admin",
-		Short: "Look after accounts and keys from the machine itself",
-		Long: `Look after accounts and keys from the machine itself, without a token: whoever
-may read the data directory may do this. The server may be running. Every
-change is recorded as an audit event of the system.`,
+		Short: "Manage accounts and keys on the machine",
+		Long: `Manage accounts and keys on the machine, without a token. Every user who can
+read the data directory can use it. The server may be running. Changes are
+recorded as audit events of the system.`,
 	}
 	cmd.AddCommand(c.listUsers(), c.createUser(), c.resetPassword(), c.createToken(), c.block(), c.unblock(),
 		c.enrollTwoFactor(), c.disableTwoFactor(), c.rotateKey())
@@ -67,7 +67,7 @@ func (c *command) listUsers() *cobra.Command {
 			}
 		}),
 	}
-	cmd.Flags().StringVar(&search, "search", "", "only accounts with this text in name or username, or with this address")
+	cmd.Flags().StringVar(&search, "search", "", "only accounts with this text in the name or username, or with this email address")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (c *command) createUser() *cobra.Command {
 		Use:   "create-user USERNAME --email ADDRESS",
 		Short: "Create an account",
 		Long: `Create an account. Its password is read from standard input with
---password-stdin; without that a random one is made and printed.`,
+--password-stdin; otherwise a random one is generated and printed.`,
 		Example: "  svc admin create-user alice --email alice@example.org --name 'Alice Doe'",
 		Args:    cobra.ExactArgs(1),
 		RunE: c.ready(func(cmd *cobra.Command, a *app.App, args []string) error {
@@ -100,9 +100,9 @@ func (c *command) createUser() *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&n.Email, "email", "", "address of the account (required)")
-	cmd.Flags().StringVar(&n.Name, "name", "", "full name; the username unless given")
-	cmd.Flags().BoolVar(&admin, "admin", false, "make an administrator")
+	cmd.Flags().StringVar(&n.Email, "email", "", "email address (required)")
+	cmd.Flags().StringVar(&n.Name, "name", "", "full name (default: the username)")
+	cmd.Flags().BoolVar(&admin, "admin", false, "create an administrator")
 	cmd.Flags().BoolVar(&stdin, "password-stdin", false, "read the password from standard input")
 	_ = cmd.MarkFlagRequired("email")
 	return cmd
@@ -112,10 +112,10 @@ func (c *command) resetPassword() *cobra.Command {
 	var stdin bool
 	cmd := &cobra.Command{
 		Use:   "reset-password USERNAME",
-		Short: "Give an account a new password",
-		Long: `Give an account a new password, which its user must change at the next
-sign-in. It is read from standard input with --password-stdin; without that a
-random one is made and printed. All sessions of the account end.`,
+		Short: "Reset the password of an account",
+		Long: `Reset the password of an account. The user must change it at the next sign-in.
+It is read from standard input with --password-stdin; otherwise a random one is
+generated and printed. All sessions of the account end.`,
 		Args: cobra.ExactArgs(1),
 		RunE: c.ready(func(cmd *cobra.Command, a *app.App, args []string) error {
 			password, made, err := c.password(stdin)
@@ -157,9 +157,9 @@ func (c *command) createToken() *cobra.Command {
 	n := user.NewToken{Name: "svc admin", Scopes: []string{"api"}}
 	cmd := &cobra.Command{
 		Use:   "create-token USERNAME",
-		Short: "Make a personal access token and print it",
-		Long: `Make a personal access token and print it. Nothing else is printed to standard
-output, so that a script can take it.
+		Short: "Create a personal access token and print it",
+		Long: `Create a personal access token and print it. Nothing else is printed to standard
+output, so a script can use it.
 
 Scopes: ` + strings.Join(user.Scopes(), ", ") + ".",
 		Example: "  TOKEN=$(svc admin create-token root --scopes api,sudo --name deploy)",
@@ -178,26 +178,26 @@ Scopes: ` + strings.Join(user.Scopes(), ", ") + ".",
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&n.Name, "name", n.Name, "what the token is for")
-	cmd.Flags().StringSliceVar(&n.Scopes, "scopes", n.Scopes, "what the token may do")
-	cmd.Flags().StringVar(&n.ExpiresAt, "expires-at", "", "day at whose start it stops to work, "+time.DateOnly+"; as late as allowed unless given")
+	cmd.Flags().StringVar(&n.Name, "name", n.Name, "name of the token")
+	cmd.Flags().StringSliceVar(&n.Scopes, "scopes", n.Scopes, "scopes of the token")
+	cmd.Flags().StringVar(&n.ExpiresAt, "expires-at", "", "expiration date, "+time.DateOnly+" (default: the latest that is allowed)")
 	return cmd
 }
 
 func (c *command) block() *cobra.Command {
-	return c.onUser("block-user", "Keep an account out", "%s is blocked.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
+	return c.onUser("block-user", "Block an account", "%s is blocked.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
 		return a.Users.Block(cmd.Context(), actor.System(), u.ID)
 	})
 }
 
 func (c *command) unblock() *cobra.Command {
-	return c.onUser("unblock-user", "Let a blocked account in again", "%s may sign in again.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
+	return c.onUser("unblock-user", "Unblock an account", "%s may sign in again.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
 		return a.Users.Unblock(cmd.Context(), actor.System(), u.ID)
 	})
 }
 
 func (c *command) enrollTwoFactor() *cobra.Command {
-	return c.onUser("enroll-two-factor", "Turn two-factor authentication on and print its secret", "", func(cmd *cobra.Command, a *app.App, u *user.User) error {
+	return c.onUser("enroll-two-factor", "Enable two-factor authentication and print the secret", "", func(cmd *cobra.Command, a *app.App, u *user.User) error {
 		e, err := a.Users.EnrollTwoFactor(cmd.Context(), actor.System(), u.ID, issuer(a))
 		if err != nil {
 			return err
@@ -220,7 +220,7 @@ func issuer(a *app.App) string {
 }
 
 func (c *command) disableTwoFactor() *cobra.Command {
-	return c.onUser("disable-two-factor", "Turn two-factor authentication off", "Two-factor authentication is off for %s.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
+	return c.onUser("disable-two-factor", "Disable two-factor authentication", "Two-factor authentication is off for %s.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
 		return a.Users.DisableTwoFactor(cmd.Context(), actor.System(), u.ID)
 	})
 }
@@ -250,11 +250,11 @@ func (c *command) onUser(use, short, done string, run func(cmd *cobra.Command, a
 func (c *command) rotateKey() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rotate-key",
-		Short: "Make a new instance key and seal all stored secrets under it",
-		Long: `Make a new instance key and seal all stored secrets under it. The old key stays
-in the key file, so that a backup can still be read, and running nodes learn of
-the new one by themselves. Copy the key file to every node that has one of its
-own before you run this on several nodes.`,
+		Short: "Create a new instance key and encrypt all stored secrets with it",
+		Long: `Create a new instance key and encrypt all stored secrets with it. The old key
+stays in the key file, so that backups stay readable. Running servers reload the
+key file. If nodes have separate copies of the key file, copy it to all of them
+afterwards, before you rotate again.`,
 		Args: cobra.NoArgs,
 		RunE: c.ready(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			n, err := a.RotateKey(cmd.Context())

@@ -22,23 +22,21 @@ func (c *command) backup() *cobra.Command {
 	var withoutKey, verify bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write all that the installation holds into one file",
-		Long: `Write all that the installation holds into one new file, or with "-" to
-standard output: the database, the repositories, the object store (also one in
-S3), the instance key, the host keys of SSH, CI templates and the logs of running
-jobs. The configuration is not in it. Give the command the same settings as the
-server, and run it as the same user.
+		Short: "Back up the instance into one file",
+		Long: `Back up the instance into one new file, or with "-" to standard output: the
+database, the repositories, the object storage (also S3), the instance key, the
+SSH host keys, CI/CD templates and the logs of running jobs. The configuration is
+not included. Give the command the same options as the server, and run it as the
+same user.
 
-The server may be running, and people may push meanwhile. The database is
-written as it is at one moment, and all that it names is there. The file has its
-name when it is whole; until then the name ends in ".partial".
+The server may be running. The backup contains the database as of one moment and
+everything it refers to. While the file is written its name ends in ".partial".
 
-It is a tar file that can be looked at by hand: tables are lines of JSON,
-repositories are bundles that "git clone" reads. It is readable by its owner
-only. Whoever has it has all secrets: keep it as safe as the server, or leave
-the instance key out with --without-key and keep that elsewhere.
+It is a tar file: tables are lines of JSON, repositories are bundles that "git
+clone" reads. It is readable by its owner only and contains all secrets: keep it
+as safe as the server, or use --without-key and keep the instance key elsewhere.
 
-With --verify nothing is written: a file that is there is read and checked.`,
+With --verify nothing is written: an existing file is checked.`,
 		Example: `  svc backup /backup/svc-2030-05-01.tar
   svc backup - | zstd | ssh backup.example.org 'cat > svc.tar.zst'
   svc backup --verify /backup/svc-2030-05-01.tar`,
@@ -59,8 +57,8 @@ With --verify nothing is written: a file that is there is read and checked.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().BoolVar(&withoutKey, "without-key", false, "leave the instance key out")
-	cmd.Flags().BoolVar(&verify, "verify", false, "check a backup that is there")
+	cmd.Flags().BoolVar(&withoutKey, "without-key", false, "do not include the instance key")
+	cmd.Flags().BoolVar(&verify, "verify", false, "check an existing backup")
 	return cmd
 }
 
@@ -157,18 +155,16 @@ func (c *command) verifyBackup(name string) error {
 func (c *command) restore() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Fill an empty installation from a backup",
-		Long: `Fill an empty installation from a file of "svc backup". The data directory, all
-storages, the database and the object store must be empty; no server may be
-running on them. Run it as the user of the server. The whole file is checked
-before anything is written. When something goes wrong, what was restored so far
-is removed again.
+		Short: "Restore a backup into an empty instance",
+		Long: `Restore a backup into an empty instance. The data directory, all storages, the
+database and the object storage must be empty, and no server may be running on
+them. Run it as the user of the server. The whole file is checked before anything
+is written. If the restore fails, everything that was restored is removed again.
 
-The installation may be another one than that of the backup: it may use
-PostgreSQL in place of SQLite or the other way round, S3 in place of files, and
-other directories for the storages, of which all that the backup has must be
-named. A backup of an older release is brought up to date, one of a newer
-release is refused.`,
+The target can differ from the source: PostgreSQL instead of SQLite or the
+reverse, S3 instead of files, other directories for the storages. All storages
+of the backup must be configured. A backup of an older release is migrated, one
+of a newer release is refused.`,
 		Example: `  SVC_DATA_DIR=/var/lib/svc svc restore /backup/svc-2030-05-01.tar
   SVC_DATABASE_URL=postgres://svc@db.example.org/svc svc restore svc.tar`,
 		Args: cobra.ExactArgs(1),

@@ -1,5 +1,5 @@
-// Package cli is the command line: it reads flags, calls the app and prints
-// what came of it.
+// Package cli is the command line: it parses flags, calls the app and prints the
+// result.
 package cli
 
 import (
@@ -18,8 +18,8 @@ import (
 	"svc/internal/config"
 )
 
-// Main runs the command that args name and gives the exit code of the
-// program: 0, 1 when the command failed, 2 when it was called wrongly.
+// Main runs the command in args and returns the exit code of the program: 0, 1 if
+// the command failed, 2 for wrong usage.
 func Main(args, environ []string, in io.Reader, out, errOut io.Writer) int {
 	return mainWith(app.Options{}, args, environ, in, out, errOut)
 }
@@ -44,10 +44,10 @@ func mainWith(o app.Options, args, environ []string, in io.Reader, out, errOut i
 	return 1
 }
 
-// usageError is a command that was called wrongly.
+// usageError is the error of a command with invalid arguments or options.
 type usageError struct{ error }
 
-// command is what all commands share.
+// command has the state that all commands share.
 type command struct {
 	options     app.Options
 	environ     []string
@@ -58,12 +58,13 @@ type command struct {
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "svc",
-		Short: "A self-hosted home for source code and its CI/CD",
-		Long: `svc hosts source code and its CI/CD and speaks the v4 REST API.
+		Short: "A self-hosted Git forge with CI/CD",
+		Long: `svc is a self-hosted Git forge with CI/CD, compatible with the GitLab v4 REST
+API, CI YAML and runner protocol.
 
 It needs no other service: "svc serve" starts on an embedded database in the
-data directory. Every setting can be given as a flag, as an environment
-variable (SVC_DATA_DIR for --data-dir) and as a key of a configuration file.`,
+data directory. Every option can be given as a flag, as an environment variable
+(SVC_DATA_DIR for --data-dir) and as a key of a configuration file.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -79,11 +80,11 @@ func (c *command) serve() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: `Run the server until it is told to stop (SIGTERM or Ctrl-C); requests that
-are running then are finished first.
+		Long: `Run the server until it receives SIGTERM or Ctrl-C. Running requests are
+finished first.
 
-The first start makes an administrator, root, and prints his password and a
-token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN give them.`,
+On first start it creates the administrator root and prints the password and a
+token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN are set.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			s, err := a.Listen(cmd.Context(), c.out)
@@ -110,9 +111,9 @@ token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN give them.`,
 func (c *command) migrate() *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database schema up to date",
-		Long: `Bring the database schema up to date. "svc serve" does this too; run it on its
-own to see a migration end before nodes of a new release start.`,
+		Short: "Migrate the database schema",
+		Long: `Migrate the database schema to the version of this release. "svc serve" does
+this too; run it separately to watch a long migration before nodes start.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			before, _, err := a.DB.Version(cmd.Context())
@@ -158,7 +159,7 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 		forget()
 		log := app.NewLog(cfg, c.errOut)
 		if cmd.Name() != "serve" {
-			// Commands speak for themselves; only trouble goes to the log.
+			// Commands print their results; only warnings and errors are logged.
 			log = app.NewLog(quiet(cfg), c.errOut)
 		}
 		a, err := app.Open(cmd.Context(), cfg, log, c.options)
@@ -169,11 +170,11 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 	}
 }
 
-// forget removes the settings, which were read, from the environment of the
-// process: no program that it starts inherits the secrets among them.
+// forget removes the options from the environment of the process, so that child
+// processes do not inherit secrets.
 func forget() {
 	for _, name := range config.EnvNames() {
-		_ = os.Unsetenv(name) // it fails for names that cannot be, only
+		_ = os.Unsetenv(name) // fails only for invalid names
 	}
 }
 

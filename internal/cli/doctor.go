@@ -13,15 +13,15 @@ func (c *command) doctor() *cobra.Command {
 	repositories := false
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that everything the server needs is there and whole",
-		Long: `Check that everything the server needs is there and whole: directories, free
-disk space, database and its schema, instance key and the secrets sealed under
-it, object store, git. It changes nothing, and exits with status 1 if any check
-fails. It also warns of a Pages host that shares a domain with the instance;
-warnings don't change the exit status.
+		Short: "Check the data and the dependencies of the server",
+		Long: `Check the data and the dependencies of the server: directories, free disk space,
+database and schema, instance key and stored secrets, object storage, git. It
+changes nothing, and exits with status 1 if any check fails. It also warns of a
+Pages host that shares a domain with the instance; warnings don't change the exit
+status.
 
-With --repositories git reads every object of every repository as well, which
-may take hours; the server may be running meanwhile.`,
+With --repositories it also runs git fsck on every repository, which can take
+hours. The server may be running.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			failed := 0
@@ -50,11 +50,11 @@ may take hours; the server may be running meanwhile.`,
 			return cmd.Context().Err()
 		}),
 	}
-	cmd.Flags().BoolVar(&repositories, "repositories", false, "also have git check every repository")
+	cmd.Flags().BoolVar(&repositories, "repositories", false, "also run git fsck on every repository")
 	return cmd
 }
 
-// progress says now and then how far something has come.
+// progress prints the progress every few seconds.
 func (c *command) progress() func(done int, path string) {
 	last := time.Now()
 	return func(done int, path string) {

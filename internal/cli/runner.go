@@ -11,26 +11,25 @@ import (
 	"svc/internal/runner"
 )
 
-// runnerGrace is how long jobs may go on when the runner is told to stop. A
-// service manager should wait longer than that before it kills.
+// runnerGrace is how long running jobs may take to finish when the runner stops.
+// A service manager should wait longer than that before it kills.
 const runnerGrace = 60 * time.Second
 
 func (c *command) runner() *cobra.Command {
 	return &cobra.Command{
 		Use:   "runner --runner-url URL --runner-token TOKEN",
-		Short: "Run CI jobs of a server on this machine",
-		Long: `Run CI jobs of a server on this machine until it is told to stop (SIGTERM or
-Ctrl-C): then no more jobs are taken, those that run get a minute to end, and
-what is left fails as a failure of the runner.
+		Short: "Run CI/CD jobs of a server on this machine",
+		Long: `Run CI/CD jobs of a server on this machine until SIGTERM or Ctrl-C. Then no more
+jobs are accepted, running jobs have a minute to finish, and the rest fail with
+runner_system_failure.
 
-The token comes from POST /user/runners. Everyone on the machine can read the
-flags of a process, so give it as SVC_RUNNER_TOKEN or in the configuration
-file. Scripts run as the user who starts this command, in a shell and in a
-directory that is removed afterwards: they can reach whatever that user can.
+The token comes from POST /user/runners. All users of the machine can read the
+flags of a process, so set it as SVC_RUNNER_TOKEN or in the configuration file.
+Scripts run as the user that starts this command, in a shell and in a directory
+that is removed afterwards, without isolation.
 
-Builds and caches are kept in the runner's own directory (--runner-dir), which
-two runners can not share. A runner that was killed tells the server so when
-it is started again.`,
+Builds and caches are kept in --runner-dir, which two runners cannot share. After
+a crash the next start reports the interrupted jobs to the server.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(cmd.Flags(), c.environ)
@@ -38,7 +37,7 @@ it is started again.`,
 				return usageError{err}
 			}
 			if cfg.RunnerToken == "" {
-				return usageError{errors.New("the runner needs a token: SVC_RUNNER_TOKEN, as POST /user/runners gives it")}
+				return usageError{errors.New("the runner needs a token: set SVC_RUNNER_TOKEN to a token from POST /user/runners")}
 			}
 			if cfg.RunnerURL == "" {
 				cfg.RunnerURL = config.DefaultExternalURL(cfg.Addr)
