@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-// maySleep lists the packages and files whose tests may let time pass.
+// maySleep lists the packages and files whose tests may sleep.
 func maySleep() []string {
 	return []string{
 		"internal/waittest",         // the helper for all others
-		"test/compat/wait_test.go",  // the same helper: a module of its own
-		"test/browser/wait_test.go", // the same helper: a module of its own
-		"bench",                     // figures are taken over a span of time
+		"test/compat/wait_test.go",  // the same helper, in another module
+		"test/browser/wait_test.go", // the same helper, in another module
+		"bench",                     // measures over a period of time
 	}
 }
 
-// sleeps gives a sentence for each line of a test that lets time pass instead
-// of waiting for a condition. In a bubble of testing/synctest time passes at
-// once and goroutines come to rest first, so that sleeping is exact there.
+// sleeps returns a sentence for each line of a test that sleeps instead of
+// waiting for a condition. In a testing/synctest bubble the clock is fake and
+// sleeping is exact, so it is allowed there.
 func sleeps(pkg, file string, fset *token.FileSet, f *ast.File) []string {
 	if slices.Contains(maySleep(), pkg) || slices.Contains(maySleep(), pkg+"/"+file) {
 		return nil
