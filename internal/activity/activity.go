@@ -138,7 +138,7 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	d.Users.OnDelete(leaveUser)
 	d.Projects.OnAct(s.recordAct)
-	d.Queue.Every("activity_retention", 6*time.Hour, s.purge)
+	d.Queue.Every("activity_retention", 6*time.Hour, s.Purge)
 	return s
 }
 
@@ -228,8 +228,8 @@ const (
 	purgeBatch = 1000
 )
 
-// purge removes events that have been kept long enough.
-func (s *Service) purge(ctx context.Context) error {
+// Purge removes events that have been kept long enough.
+func (s *Service) Purge(ctx context.Context) error {
 	before := s.Now().AddDate(-keepYears, 0, 0)
 	for {
 		n, err := deleteOld(ctx, s.DB, before, purgeBatch)

@@ -95,9 +95,9 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 	return err
 }
 
-// maxLanes is up to how many projects a page is put together from the newest
+// MaxLanes is up to how many projects a page is put together from the newest
 // events of each. Who is in more of them finds many among the newest of all.
-const maxLanes = 100
+const MaxLanes = 100
 
 // search is a list of events.
 type search struct {
@@ -121,7 +121,7 @@ func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Even
 	all := s.where(s.lanes)
 	// Which events the page has is found in the indexes; only those are read.
 	find, args := `SELECT e.id FROM activity_events e`+all.SQL(), all.Args()
-	if n := len(s.lanes); n > 1 && n <= maxLanes {
+	if n := len(s.lanes); n > 1 && n <= MaxLanes {
 		var parts []string
 		args = nil
 		// As a number in the text the planner of PostgreSQL knows it once and for

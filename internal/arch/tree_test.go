@@ -40,6 +40,9 @@ func TestTree(t *testing.T) {
 		if fault := commentFault(files); fault != "" {
 			t.Errorf("%s: %s", pkg, fault)
 		}
+		if recompiles(pkg, files) {
+			t.Errorf("%s: tests of unexported code and tests with a server compile the API again: move the latter to %s/servertest", pkg, pkg)
+		}
 		for _, s := range files {
 			if s.test {
 				continue

@@ -55,16 +55,16 @@ func (r Reason) because() string {
 	return "of your notification settings for the project"
 }
 
-// addressing is the work of finding out who is told of an act.
-type addressing struct {
+// Addressing is the work of finding out who is told of an act.
+type Addressing struct {
 	ActID int64 `json:"act_id"`
 }
 
 // Kind implements queue.Work.
-func (addressing) Kind() string { return "notify.address" }
+func (Addressing) Kind() string { return "notify.address" }
 
-// address finds out who is told of an act, and puts it into a letter to each.
-func (s *Service) address(ctx context.Context, w addressing) error {
+// Address finds out who is told of an act, and puts it into a letter to each.
+func (s *Service) Address(ctx context.Context, w Addressing) error {
 	a, err := findAct(ctx, s.DB, w.ActID)
 	if err != nil {
 		return fmt.Errorf("find act %d: %w", w.ActID, err)
@@ -97,7 +97,7 @@ func (s *Service) put(ctx context.Context, tx *db.Tx, a *Act, userID int64, r Re
 	if err := insertItem(ctx, tx, a.ID, userID, id, r); err != nil || !made {
 		return err
 	}
-	return s.Queue.Add(ctx, tx, delivery{LetterID: id}, queue.In(mail.Lane), queue.Tries(tries), queue.Delay(s.Pause))
+	return s.Queue.Add(ctx, tx, Delivery{LetterID: id}, queue.In(mail.Lane), queue.Tries(tries), queue.Delay(s.Pause))
 }
 
 // tries makes a letter wait about a day for a mail server that is away.

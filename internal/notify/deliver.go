@@ -15,18 +15,18 @@ import (
 	"svc/internal/user"
 )
 
-// delivery is the work of sending one letter.
-type delivery struct {
+// Delivery is the work of sending one letter.
+type Delivery struct {
 	LetterID int64 `json:"letter_id"`
 }
 
 // Kind implements queue.Work.
-func (delivery) Kind() string { return "notify.deliver" }
+func (Delivery) Kind() string { return "notify.deliver" }
 
-// deliver sends a letter. It may run again after a crash: the state of the
+// Deliver sends a letter. It may run again after a crash: the state of the
 // letter says how far it came. A letter whose sending had begun is not sent
 // again, for it may have been taken.
-func (s *Service) deliver(ctx context.Context, w delivery) error {
+func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 	l, err := s.close(ctx, w.LetterID)
 	if err != nil || l == nil {
 		return err

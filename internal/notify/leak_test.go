@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/db"
 	"svc/internal/mail/mailtest"
+	"svc/internal/notify"
 )
 
 // hold stops the queue: the test does its work by hand, after something else has
@@ -23,12 +25,25 @@ func (st *stage) hold() {
 	}
 }
 
-// work gives what the sending of each letter came to.
+// work does what is in the queue, in the usual order: it finds the recipients
+// of the new acts, then sends the emails. It returns the result of each sending.
 func (st *stage) work() (came []error) {
 	st.t.Helper()
-	var err error
-	if st.last, came, err = st.Notify.Work(st.t.Context(), st.last); err != nil {
-		st.t.Fatal(err)
+	ids := func(query string, args ...any) []int64 {
+		list, err := db.All(st.t.Context(), st.DB, db.Value[int64], query, args...)
+		if err != nil {
+			st.t.Fatal(err)
+		}
+		return list
+	}
+	for _, id := range ids(`SELECT id FROM notification_acts WHERE id > ? ORDER BY id`, st.last) {
+		if err := st.Notify.Address(st.t.Context(), notify.Addressing{ActID: id}); err != nil {
+			st.t.Fatal(err)
+		}
+		st.last = id
+	}
+	for _, id := range ids(`SELECT id FROM notification_letters WHERE state IN ('waiting', 'closed', 'sending') ORDER BY id`) {
+		came = append(came, st.Notify.Deliver(st.t.Context(), notify.Delivery{LetterID: id}))
 	}
 	return came
 }

@@ -146,8 +146,8 @@ type Service struct {
 // that move.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, sources: map[string]Source{}}
-	queue.Handle(d.Queue, s.address)
-	queue.Handle(d.Queue, s.deliver, queue.Timeout(time.Minute))
+	queue.Handle(d.Queue, s.Address)
+	queue.Handle(d.Queue, s.Deliver, queue.Timeout(time.Minute))
 	d.Queue.Every("notification_retention", 6*time.Hour, s.purge)
 	d.Projects.OnAct(s.projectActed)
 	s.Register(projectKind, projects{s})
@@ -180,7 +180,7 @@ func (s *Service) Tell(ctx context.Context, tx *db.Tx, a Act) error {
 	if id == 0 {
 		return nil // it has been told
 	}
-	return s.Queue.Add(ctx, tx, addressing{ActID: id})
+	return s.Queue.Add(ctx, tx, Addressing{ActID: id})
 }
 
 // HasTold tells whether an event of a thing has been told of before.
@@ -204,7 +204,7 @@ const (
 	purgeBatch = 1000
 )
 
-// purge forgets what was told long ago.
+// Purge forgets what was told long ago.
 func (s *Service) purge(ctx context.Context) error {
 	before := s.Now().Add(-keep)
 	for _, table := range []string{"notification_acts", "notification_letters"} {

@@ -23,7 +23,7 @@ func BenchmarkLarge(b *testing.B) {
 		var file []byte
 		b.ReportMetric(held(func() { file = st.export(project.RefTo(top.ID)) }), "export-MiB")
 		i := st.begin(file, "copy"+time.Now().Format("150405.000000")[7:])
-		b.ReportMetric(held(func() { must(0, s.Transfer.RunImport(b.Context(), i.ID))(b) }), "import-MiB")
+		b.ReportMetric(held(func() { must(0, s.Transfer.RunImport(b.Context(), transfer.ImportWork{ImportID: i.ID}))(b) }), "import-MiB")
 		if i = st.look(i); i.State != transfer.Finished || i.Report.Imported.Labels != 100_000 {
 			b.Fatalf("%+v", i)
 		}

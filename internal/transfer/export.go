@@ -47,13 +47,13 @@ func (e *Export) key() string { return fmt.Sprintf("transfer/exports/%d.tar.gz",
 // keepExport is how long a file can be downloaded.
 const keepExport = 7 * 24 * time.Hour
 
-// exportWork is an export in the background.
-type exportWork struct {
+// ExportWork is an export in the background.
+type ExportWork struct {
 	ExportID int64 `json:"export_id"`
 }
 
 // Kind names the work in the queue.
-func (exportWork) Kind() string { return "transfer_export" }
+func (ExportWork) Kind() string { return "transfer_export" }
 
 // StartExport has a group with all groups below it written into a file, in the
 // background. Owners only; NotFound, Forbidden. While one is going on it gives
@@ -89,7 +89,7 @@ func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.R
 		if err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, exportWork{e.ID}, queue.In(lane), queue.Tries(maxTries+1))
+		return s.Queue.Add(ctx, tx, ExportWork{e.ID}, queue.In(lane), queue.Tries(maxTries+1))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("export group %d: %w", g.ID, err)
@@ -162,8 +162,8 @@ func (e *Exports) FileName() string {
 	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), e.Group.Path)
 }
 
-// runExport does an export.
-func (s *Service) runExport(ctx context.Context, w exportWork) error {
+// RunExport does an export.
+func (s *Service) RunExport(ctx context.Context, w ExportWork) error {
 	e, err := findExport(ctx, s.DB, w.ExportID)
 	if err != nil || e == nil || !e.Going() {
 		return err

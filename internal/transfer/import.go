@@ -49,13 +49,13 @@ func (i *Import) Going() bool { return i.State == Uploading || i.State == Queued
 // keepImport is how long what is known of an import is kept after its end.
 const keepImport = 90 * 24 * time.Hour
 
-// importWork is an import in the background.
-type importWork struct {
+// ImportWork is an import in the background.
+type ImportWork struct {
 	ImportID int64 `json:"import_id"`
 }
 
 // Kind names the work in the queue.
-func (importWork) Kind() string { return "transfer_import" }
+func (ImportWork) Kind() string { return "transfer_import" }
 
 // NewImport is what an import is made of.
 type NewImport struct {
@@ -119,7 +119,7 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 		if err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, importWork{i.ID}, queue.In(lane), queue.Tries(maxTries+1))
+		return s.Queue.Add(ctx, tx, ImportWork{i.ID}, queue.In(lane), queue.Tries(maxTries+1))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("import group: %w", err)
@@ -157,8 +157,8 @@ func (s *Service) Imports(ctx context.Context, by actor.Actor, p db.Paging) (db.
 	return page, nil
 }
 
-// runImport does an import.
-func (s *Service) runImport(ctx context.Context, w importWork) error {
+// RunImport does an import.
+func (s *Service) RunImport(ctx context.Context, w ImportWork) error {
 	i, err := findImport(ctx, s.DB, w.ImportID)
 	if err != nil || i == nil || !i.Going() {
 		return err

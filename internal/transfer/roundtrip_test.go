@@ -191,7 +191,7 @@ func (st *stage) export(ref project.Ref) []byte {
 	t, ctx := st.t, st.t.Context()
 	t.Helper()
 	e := must(st.Transfer.StartExport(ctx, st.by, ref))(t)
-	must(0, st.Transfer.RunExport(ctx, e.ID))(t)
+	must(0, st.Transfer.RunExport(ctx, transfer.ExportWork{ExportID: e.ID}))(t)
 	_, file, err := st.Transfer.OpenExport(ctx, st.by, ref)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestRoundTrip(t *testing.T) {
 			top := st.build(fmt.Sprint("top", seed), draw.Example(seed))
 			first := st.export(project.RefTo(top.ID))
 			i := st.begin(first, fmt.Sprint("copy", seed))
-			must(0, st.Transfer.RunImport(t.Context(), i.ID))(t)
+			must(0, st.Transfer.RunImport(t.Context(), transfer.ImportWork{ImportID: i.ID}))(t)
 			if i = st.look(i); i.State != transfer.Finished || len(i.Report.Missing) > 0 {
 				t.Fatalf("seed %d: the import is %s: %s %v", seed, i.State, i.Error, i.Report.Missing)
 			}
@@ -322,7 +322,7 @@ func TestBrokenOff(t *testing.T) {
 		whole := st.begin(file, "whole")
 		for _, part := range []int64{10, 40, 70, 95} {
 			store.after = []int64{size, size * part / 100} // the first reading looks only
-			if err := s.Transfer.RunImport(ctx, whole.ID); !errors.Is(err, errBroken) {
+			if err := s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: whole.ID}); !errors.Is(err, errBroken) {
 				t.Fatalf("broken off at %d %%: %v", part, err)
 			}
 			if _, err := s.Projects.Group(ctx, st.by, "whole"); err == nil {
@@ -335,16 +335,16 @@ func TestBrokenOff(t *testing.T) {
 		if made, _ := count(); made < groups+2 {
 			t.Fatalf("%d groups, %d before: the import broke off before it made any", made, groups)
 		}
-		must(0, s.Transfer.RunImport(ctx, whole.ID))(t)
+		must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: whole.ID}))(t)
 		if now := st.look(whole); now.State != transfer.Finished || now.GroupID == nil {
 			t.Errorf("in the end it is %+v", now)
 		}
-		must(0, s.Transfer.RunImport(ctx, whole.ID))(t) // its end was not written down
+		must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: whole.ID}))(t) // its end was not written down
 
 		never := st.begin(file, "never")
 		for range 5 {
 			store.after = []int64{size, size / 2}
-			if err := s.Transfer.RunImport(ctx, never.ID); !errors.Is(err, errBroken) {
+			if err := s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: never.ID}); !errors.Is(err, errBroken) {
 				t.Fatal(err)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 // uploadAge is how long a file may be on the way.
 const uploadAge = 24 * time.Hour
 
-// sweep removes files and rows whose time is over.
-func (s *Service) sweep(ctx context.Context) error {
+// Sweep removes files and rows whose time is over.
+func (s *Service) Sweep(ctx context.Context) error {
 	for {
 		list, err := pastExports(ctx, s.DB, s.Now())
 		if err != nil {

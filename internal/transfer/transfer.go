@@ -55,9 +55,9 @@ const maxTries = 5
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Queue.Lane(lane, 2)
-	queue.Handle(d.Queue, s.runExport, queue.Timeout(12*time.Hour))
-	queue.Handle(d.Queue, s.runImport, queue.Timeout(12*time.Hour))
-	d.Queue.Every("transfer_sweep", time.Hour, s.sweep)
+	queue.Handle(d.Queue, s.RunExport, queue.Timeout(12*time.Hour))
+	queue.Handle(d.Queue, s.RunImport, queue.Timeout(12*time.Hour))
+	d.Queue.Every("transfer_sweep", time.Hour, s.Sweep)
 	return s
 }
 

@@ -1,4 +1,4 @@
-package repo_test
+package servertest
 
 import (
 	"encoding/json"
