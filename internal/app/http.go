@@ -23,8 +23,7 @@ func (s *Server) handler(metrics *metrics) http.Handler {
 	rest, pages := s.doors(s.sampler.list)
 	s.SecretRoutes = secretRoutes(rest.Router(), pages.Router())
 	if l, ok := s.Log.Handler().(requestLog); ok {
-		mask := newPathMask(s.SecretRoutes)
-		l.mask.Store(&mask)
+		l.mask.Store(newPathMask(s.Config.ServiceName, s.SecretRoutes))
 	}
 	repositories := s.newGitHTTP(metrics)
 	health := s.health(metrics)

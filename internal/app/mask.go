@@ -14,10 +14,13 @@ import (
 // knows them. Routes must use them for such parameters.
 var secretParams = []string{"{token}", "{secret}"}
 
-// pathMask hides secrets in the paths of log lines. It knows them by the
-// patterns of the routes, not by their looks. A path is masked also when the
-// rest of it, or the method, fits no route.
-type pathMask []*regexp.Regexp
+// pathMask hides secrets in the paths of log lines: what stands where a route
+// has a secret, and in every path, whether a route matches it or not, what has
+// the name or the shape of one (hideValues).
+type pathMask struct {
+	routes []*regexp.Regexp
+	known  *regexp.Regexp // tokens with a prefix
+}
 
 // masked stands for a secret and all that follows it.
 const masked = "[secret]"
@@ -37,9 +40,10 @@ func secretRoutes(routers ...chi.Routes) []string {
 }
 
 // newPathMask makes a mask of route patterns. Parameters before the secret may
-// hold slashes, because log lines have paths decoded.
-func newPathMask(patterns []string) pathMask {
-	var m pathMask
+// hold slashes, because log lines have paths decoded. service starts the tokens
+// of the installation: svcpat-….
+func newPathMask(service string, patterns []string) *pathMask {
+	m := &pathMask{known: regexp.MustCompile(`(?i)\b((?:gl|` + regexp.QuoteMeta(service) + `)[a-z]{1,5}[-_])[\w-]{16,}`)}
 	param := regexp.MustCompile(`\\\{[^}]*\\\}`)
 	for _, pattern := range patterns {
 		at := len(pattern)
@@ -49,37 +53,107 @@ func newPathMask(patterns []string) pathMask {
 			}
 		}
 		before := param.ReplaceAllString(regexp.QuoteMeta(pattern[:at]), `.+?`)
-		if !slices.ContainsFunc(m, func(r *regexp.Regexp) bool { return r.String() == "^"+before }) {
-			m = append(m, regexp.MustCompile("^"+before))
+		if !slices.ContainsFunc(m.routes, func(r *regexp.Regexp) bool { return r.String() == "^"+before }) {
+			m.routes = append(m.routes, regexp.MustCompile("^"+before))
 		}
 	}
 	return m
 }
 
 // hide gives a path without its secrets.
-func (m pathMask) hide(path string) string {
-	for _, r := range m {
+func (m *pathMask) hide(path string) string {
+	for _, r := range m.routes {
 		if at := r.FindStringIndex(path); at != nil && at[1] < len(path) {
-			return path[:at[1]] + masked
+			return hideValues(path[:at[1]]) + masked
 		}
 	}
-	return path
+	if strings.ContainsAny(path, "-_") {
+		path = m.known.ReplaceAllString(path, "${1}"+masked)
+	}
+	return hideValues(path)
+}
+
+// namedValue is a parameter whose name says that its value is a secret. A query
+// is a part of the path if the client escaped the question mark.
+var namedValue = regexp.MustCompile(`(?i)((?:token|secret|password|passwd|key|code|state|signature|credential)s?(?:=|%3d))[^&;/]+`)
+
+// userInfo is the user and password of a URL within a path.
+var userInfo = regexp.MustCompile(`(:/{1,2})[^/@]+@`)
+
+// hideValues masks what looks like a secret, wherever it stands.
+func hideValues(path string) string {
+	if strings.Contains(path, "=") || strings.Contains(path, "%3") {
+		path = namedValue.ReplaceAllString(path, "${1}"+masked)
+	}
+	if strings.Contains(path, "@") {
+		path = userInfo.ReplaceAllString(path, "${1}"+masked+"@")
+	}
+	var out strings.Builder
+	done := 0
+	for at := 0; at < len(path); {
+		if !alphanumeric(path[at]) {
+			at++
+			continue
+		}
+		end := at
+		for end < len(path) && alphanumeric(path[end]) {
+			end++
+		}
+		if looksSecret(path[at:end]) {
+			out.WriteString(path[done:at] + masked)
+			done = end
+		}
+		at = end
+	}
+	if done == 0 {
+		return path
+	}
+	return out.String() + path[done:]
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// looksSecret reports whether a word of letters and digits has the shape of a
+// token: 20 characters or more, with a digit or in capital letters alone. Git
+// object ids have 40 or 64 lower-case hexadecimal digits, which no token has.
+func looksSecret(word string) bool {
+	if len(word) < 20 {
+		return false
+	}
+	hex, digits, capitals := true, false, true
+	for _, c := range []byte(word) {
+		digit := c >= '0' && c <= '9'
+		digits = digits || digit
+		hex = hex && (digit || c >= 'a' && c <= 'f')
+		capitals = capitals && (digit || c >= 'A' && c <= 'Z')
+	}
+	if hex && (len(word) == 40 || len(word) == 64) {
+		return false
+	}
+	return digits || capitals
 }
 
 // hideIn masks the path of a log line.
-func (m pathMask) hideIn(line slog.Record) slog.Record {
-	found := false
+func (m *pathMask) hideIn(line slog.Record) slog.Record {
+	var hidden string
 	line.Attrs(func(a slog.Attr) bool {
-		found = a.Key == "path" && m.hide(a.Value.String()) != a.Value.String()
-		return !found
+		if a.Key != "path" {
+			return true
+		}
+		if path := a.Value.String(); m.hide(path) != path {
+			hidden = m.hide(path)
+		}
+		return false
 	})
-	if !found {
+	if hidden == "" {
 		return line
 	}
 	clean := slog.NewRecord(line.Time, line.Level, line.Message, line.PC)
 	line.Attrs(func(a slog.Attr) bool {
 		if a.Key == "path" {
-			a.Value = slog.StringValue(m.hide(a.Value.String()))
+			a.Value = slog.StringValue(hidden)
 		}
 		clean.AddAttrs(a)
 		return true

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // TestSecretsInLog sends secrets in paths, by every route that takes one, and in
-// queries: the log has none of them.
+// queries, and in paths that no route matches: the log has none of them.
 func TestSecretsInLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -41,12 +42,39 @@ func TestSecretsInLog(t *testing.T) {
 		} {
 			s.Send(t, apptest.Call{Do: "GET /" + path + secret})
 		}
+		// Addresses that no route matches, or another one than was meant.
+		secrets := []string{secret, "svcpat-ABCDEFGHIJKLMNOPQRSTUVWXYZ", "glpat-x_9-aB3dE_fGh-1jKl2M", "Z2345672345672345672345672", "svcptt-0123456789abcdef0123456789abcdef01234567"}
+		for _, one := range secrets {
+			for _, path := range []string{
+				"/uploads/%s/a.png", "/group/project/uploads/%s/a.png", "/api/v4/projects/1/upload/%s", "/api/v4/projects/1/trigger/pipeline/%s",
+				"/api/v4/projects/1/trigger/pipeline/extra%%3Ftoken=%s", "/api/v4/projects/1/trigger/pipeline/extra%%253Ftoken%%253D%s",
+				"/api/v4/error_tracking/collector/%s/envelope", "/error_tracking/collector/1/envelope/sentry_key=%s", "/dashboard.atom/feed_token/%s",
+				"/api/v4/jobs/%s/trace", "/group/project.git/%s/info/refs", "/http:/user:%s@127.0.0.1/group/project", "/-/sent_notification/%s", "/%s",
+			} {
+				s.Send(t, apptest.Call{Do: "GET /" + fmt.Sprintf(path, one)})
+			}
+		}
+		s.Send(t, apptest.Call{Do: "GET //x%3Fpassword=correct-horse&x=1"})
+		for _, kept := range []string{
+			"/group/project/-/commit/a1b2c3d4e5f60718293a4b5c6d7e8f9001122334", "/group/project/-/tree/a-branch-with-a-long-name-2026",
+			"/group/internationalization-of-documents", "/group/project.git/info/lfs/objects/" + secret + secret,
+		} {
+			s.Send(t, apptest.Call{Do: "GET /" + kept})
+			if !strings.Contains(s.Log(), `"path":"`+kept+`"`) {
+				t.Errorf("the log has no path %s", kept)
+			}
+		}
+		if strings.Contains(s.Log(), "correct-horse") {
+			t.Error("the log has the value of a parameter named password")
+		}
 		if !strings.Contains(s.Log(), `"path":"/-/sent_notifications/[secret]"`) {
 			t.Error("the log has no masked path")
 		}
 		for line := range strings.Lines(s.Log()) {
-			if strings.Contains(line, secret) {
-				t.Errorf("the log has a secret: %s", line)
+			for _, one := range secrets {
+				if strings.Contains(strings.ReplaceAll(line, secret+secret, ""), one) {
+					t.Errorf("the log has a secret: %s", line)
+				}
 			}
 		}
 	})
