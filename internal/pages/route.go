@@ -63,18 +63,28 @@ type routeRow struct {
 
 // host is all that is shown on a host.
 type host struct {
-	routes map[string]*Route // by base, in lower case
-	deep   int               // the most segments that a base has
+	routes  map[string]*Route // by base, in lower case
+	deep    int               // the most segments that a base has
+	private bool              // a route is not open
 }
 
-// Resolve gives the site that a host, in lower case and without its port, shows
-// under a path. It asks nobody who he is: see Admit. NotFound.
-func (s *Service) Resolve(ctx context.Context, name, path string) (*Route, error) {
+// Match is what a host shows under a path.
+type Match struct {
+	// Routes holds the sites that the path lies in, the one with the longest base
+	// first.
+	Routes []*Route
+	// Private reports whether some site of the host is not open to everybody.
+	Private bool
+}
+
+// Resolve gives the sites that a host, in lower case and without its port, has
+// for a path. It does not check the visitor: see Admit.
+func (s *Service) Resolve(ctx context.Context, name, path string) (Match, error) {
 	h, err := s.host(ctx, name)
 	if err != nil {
-		return nil, err
+		return Match{}, err
 	}
-	// The deepest base comes first: the site of a namespace itself is at the
+	// The longest base comes first: the site of a namespace itself is at the
 	// root of the host.
 	rest := lower(path)
 	ends := make([]int, 1, 8)
@@ -83,12 +93,13 @@ func (s *Service) Resolve(ctx context.Context, name, path string) (*Route, error
 			ends = append(ends, i)
 		}
 	}
+	m := Match{Private: h.private}
 	for i := len(ends) - 1; i >= 0; i-- {
 		if r := h.routes[rest[:ends[i]]]; r != nil {
-			return r, nil
+			m.Routes = append(m.Routes, r)
 		}
 	}
-	return nil, errs.NotFound("")
+	return m, nil
 }
 
 // lower makes the letters small that paths of projects have. Others stay, so
@@ -200,6 +211,7 @@ func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, n
 		r.Elsewhere = s.Place.Below(first.settings.label)
 	}
 	h.routes[strings.ToLower(base)] = r
+	h.private = h.private || !r.Open()
 	h.deep = max(h.deep, strings.Count(base, "/"))
 }
 

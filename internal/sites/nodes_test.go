@@ -63,7 +63,7 @@ func TestNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
-			return res.StatusCode == http.StatusNotFound
+			return res.StatusCode == http.StatusFound
 		})
 	})
 }

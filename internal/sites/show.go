@@ -16,11 +16,11 @@ import (
 func (v *visit) show() error {
 	path, ok := plain(v.r)
 	if !ok {
-		return errs.NotFound("")
+		return v.missing()
 	}
 	version, prefix, rest := v.route.Pick(path[len(v.route.Base):])
 	if version == nil {
-		return errs.NotFound("")
+		return v.missing()
 	}
 	c, err := v.d.Pages.Open(v.r.Context(), version)
 	if err != nil {
@@ -84,10 +84,11 @@ func (s *site) answer(path, rest string) error {
 			return s.file(f, http.StatusOK)
 		}
 	}
-	if f := s.content.Find("404.html"); f != nil {
+	err := s.missing()
+	if f := s.content.Find("404.html"); f != nil && errs.Is(err, errs.KindNotFound) {
 		return s.file(f, http.StatusNotFound)
 	}
-	return errs.NotFound("")
+	return err
 }
 
 // find gives the file of a path; slash says that the path is one of a directory

@@ -95,6 +95,8 @@ type visit struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	host  string // without its port
+	below bool   // the host is below the one of all sites
+	match pages.Match
 	route *pages.Route
 }
 
@@ -110,36 +112,72 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) error {
 	if name == d.Pages.Place.AuthHost() {
 		return d.shared(w, r)
 	}
-	route, err := d.Pages.Resolve(r.Context(), name, r.URL.Path)
+	match, err := d.Pages.Resolve(r.Context(), name, r.URL.Path)
 	if err != nil {
-		if r.URL.Path == authPath && errs.Is(err, errs.KindNotFound) {
-			return d.finish(w, r, name)
-		}
 		return err
 	}
-	v := &visit{d, w, r, name, route}
-	switch {
-	case route.HTTPS && !d.Secure(r):
+	v := &visit{d: d, w: w, r: r, host: name, below: strings.HasSuffix(name, "."+d.Pages.Place.Host()), match: match}
+	// That a custom domain shows a site is no secret, and the sign-in there may
+	// need TLS.
+	if !v.below && len(match.Routes) > 0 && match.Routes[0].HTTPS && !d.Secure(r) {
 		return v.toHTTPS()
-	case r.URL.Path == authPath:
+	}
+	if r.URL.Path == authPath {
 		return d.finish(w, r, name)
-	case route.Elsewhere != "":
-		rest := strings.TrimPrefix(escapedBelow(r, route.Base), "/")
-		return v.leave(route.Elsewhere+"/"+rest+query(r), http.StatusPermanentRedirect)
 	}
-	if !route.Open() {
-		by, err := d.visitor(r, name)
-		if err != nil {
-			return err
+	return v.answer()
+}
+
+// answer shows the first of the sites that the visitor may see. Below the host
+// of all sites nothing tells whether there is a private site: visitors sign in
+// for what does not exist as well, and what they may not see then is not there.
+func (v *visit) answer() error {
+	for _, route := range v.match.Routes {
+		v.route = route
+		if !route.Open() && (v.below || route.Elsewhere == "") {
+			by, err := v.d.visitor(v.r, v.host)
+			if err != nil {
+				return err
+			}
+			if by.Anonymous() {
+				return v.d.begin(v.w, v.r, v.host)
+			}
+			err = v.d.Pages.Admit(v.r.Context(), by, route)
+			if errs.Is(err, errs.KindNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if by.Anonymous() {
-			return d.begin(w, r, name)
+		switch {
+		case route.HTTPS && !v.d.Secure(v.r):
+			return v.toHTTPS()
+		case route.Elsewhere != "":
+			rest := strings.TrimPrefix(escapedBelow(v.r, route.Base), "/")
+			return v.leave(route.Elsewhere+"/"+rest+query(v.r), http.StatusPermanentRedirect)
 		}
-		if err := d.Pages.Admit(r.Context(), by, route); err != nil {
-			return err
-		}
+		return v.show()
 	}
-	return v.show()
+	return v.missing()
+}
+
+// missing answers for a path where there is nothing. It could be that of a
+// private site, so that anonymous visitors sign in first. NotFound for others, on
+// custom domains, and on a host whose sites are all open and hold the path.
+func (v *visit) missing() error {
+	open := len(v.match.Routes) > 0 && !v.match.Private
+	if !v.below || open || v.route != nil && v.route.Base != "" {
+		return errs.NotFound("")
+	}
+	by, err := v.d.visitor(v.r, v.host)
+	if err != nil {
+		return err
+	}
+	if by.Anonymous() {
+		return v.d.begin(v.w, v.r, v.host)
+	}
+	return errs.NotFound("")
 }
 
 // toHTTPS sends a visitor to the same address over TLS.

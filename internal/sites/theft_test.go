@@ -5,8 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -206,6 +209,90 @@ func TestPagesSignInTheft(t *testing.T) {
 		// After all of that the visitor still gets in.
 		if got, last := follow(t, victim, site); last != site || !strings.Contains(got, "Members only") {
 			t.Errorf("bob ends at %s: %s", last, got)
+		}
+	}, apptest.Pages)
+}
+
+// TestPrivateSiteOracle asks whether private sites exist: the answers are the
+// same as for sites that do not.
+func TestPrivateSiteOracle(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		s.User(t, "carl")
+		publish := func(token, settings string, files map[string]string) int64 {
+			id := newProject(t, s, token, settings)
+			s.Publish(t, id, files)
+			return id
+		}
+		publish(alice, `{"path":"secret","visibility":"private","pages_access_level":"private"}`, map[string]string{"public/index.html": "Secret"})
+		unique := publish(alice, `{"path":"unique","visibility":"private","pages_access_level":"private"}`, map[string]string{"public/index.html": "Unique"})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PATCH /projects/%d/pages", unique), As: alice, JSON: `{"pages_unique_domain_enabled":true,"pages_https_only":true}`, Status: 200})
+		// The site of bob's namespace is open and has a page for missing files.
+		publish(bob, `{"path":"bob.pages.test","visibility":"public","pages_access_level":"public"}`,
+			map[string]string{"public/index.html": "Open", "public/404.html": "Bob has no such page", "public/a.html": "A"})
+		publish(bob, `{"path":"secret","visibility":"private","pages_access_level":"private"}`, map[string]string{"public/index.html": "Secret", "public/404.html": "Secret"})
+
+		look := func(t *testing.T, c *http.Client, at string) string {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+at, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := c.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, _, _ := strings.Cut(res.Header.Get("Location"), "?")
+			if to != "" {
+				body = nil // a link with a sealed value
+			}
+			names := slices.Sorted(maps.Keys(res.Header))
+			return fmt.Sprintf("%d %s %v %s", res.StatusCode, to, names, body)
+		}
+		carl := s.Browser(t)
+		signIn(t, s, carl, "carl")
+		for _, host := range []string{"alice.pages.test", "bob.pages.test", "nobody.pages.test"} {
+			follow(t, carl, "http://"+host+"/missing/") // a session on the host
+		}
+		for name, c := range map[string]*http.Client{"anonymous": nil, "a user who is not a member": carl} {
+			t.Run(name, func(t *testing.T) {
+				for host, sites := range map[string][]string{"alice.pages.test": {"secret", "unique"}, "bob.pages.test": {"secret"}} {
+					for _, site := range sites {
+						for _, rest := range []string{"", "/", "/x", "/x/y.html", "//", "/index.html"} {
+							one, two := c, c
+							if c == nil {
+								one, two = s.Browser(t), s.Browser(t)
+							}
+							got, want := look(t, one, host+"/"+site+rest), look(t, two, host+"/nothing"+rest)
+							if got != want {
+								t.Errorf("%s/%s%s: a private site answers %s, no site %s", host, site, rest, got, want)
+							}
+						}
+					}
+				}
+			})
+		}
+		// Nor is it said whether a namespace has any site.
+		if got, want := look(t, s.Browser(t), "alice.pages.test/secret/"), look(t, s.Browser(t), "nobody.pages.test/secret/"); got != want {
+			t.Errorf("a private site answers %s, a host without any %s", got, want)
+		}
+		visit{name: "an open page beside a private site", at: "bob.pages.test/a", status: 200, want: "A"}.do(t, s.Browser(t))
+		visit{name: "a missing page of an open site", at: "bob.pages.test/secrets", status: 302}.do(t, s.Browser(t))
+		visit{name: "a missing page of an open site, signed in", at: "bob.pages.test/secrets", status: 404, want: "Bob has no such page"}.do(t, carl)
+		member := s.Browser(t)
+		signIn(t, s, member, "alice")
+		if got, last := follow(t, member, "http://alice.pages.test/unique/"); !strings.Contains(got, "Unique") {
+			t.Errorf("a member ends at %s: %s", last, got)
+		}
+		if got, last := follow(t, member, "http://nobody.pages.test/x"); !strings.Contains(got, "404") {
+			t.Errorf("the visit of a site that does not exist ends at %s: %s", last, got)
 		}
 	}, apptest.Pages)
 }
