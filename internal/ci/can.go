@@ -20,6 +20,7 @@ func CanRun(by actor.Actor, p *project.Project) bool {
 // JobCan is what an actor may do with a job.
 type JobCan struct {
 	Run             bool // retry, cancel and play it, as its state allows
+	SetVariables    bool // play it with variables
 	Keep            bool // its artifacts
 	DeleteArtifacts bool
 	Erase           bool
@@ -30,7 +31,7 @@ type JobCan struct {
 func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project, j *Job) (JobCan, error) {
 	run, err := s.mayRunOn(ctx, by, p, j.Ref, j.Tag)
 	return JobCan{
-		Run: run, Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
+		Run: run, SetVariables: run && MaySetVariables(by, p), Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
 		Erase: run && j.erasable() && ownOrMaintain(by, p, j.UserID) == nil,
 	}, err
 }

@@ -24,7 +24,7 @@ type PipelineForm struct {
 // and its inputs. For those who may start one; Invalid when the ref is not
 // there.
 func (s *Service) PipelineForm(ctx context.Context, by actor.Actor, in project.Ref, ref string) (*PipelineForm, error) {
-	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}

@@ -20,23 +20,23 @@ type Can struct {
 // Can says what an actor, who was given the merge request by Get, may do with it
 // in its project.
 func (m *MergeRequest) Can(by actor.Actor, in *project.Project) Can {
-	edit, change := m.editable(by, in) == nil, changeable(by, in) == nil
+	edit, change := m.CheckEdit(by, in) == nil, changeable(by, in) == nil
 	return Can{
 		Edit: edit, Plan: edit && plans(by, in), Delete: deletable(by, in) == nil, Merge: change && m.CanMerge, Rebase: change && m.CanRebase,
 		CancelAuto: change && m.cancels(by, m.CanMerge),
 	}
 }
 
-// editable refuses an actor who may change nothing of a merge request that they
+// CheckEdit refuses an actor who may change nothing of a merge request that they
 // see: Developers and above may, its author and its assignees.
-func (m *MergeRequest) editable(by actor.Actor, in *project.Project) error {
+func (m *MergeRequest) CheckEdit(by actor.Actor, in *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
 	if in.Enough(by, project.Developer) != nil && !m.of(by) {
 		return errs.Forbidden("")
 	}
-	return in.Changeable()
+	return in.Change(by, project.MergePart, project.NoAccess)
 }
 
 // plans reports whether one who may edit a merge request may plan it too.
@@ -78,6 +78,12 @@ func CheckSource(by actor.Actor, source *project.Project) error {
 // project that was given to them.
 func CheckTarget(by actor.Actor, target *project.Project) error {
 	return target.Change(by, project.MergePart, project.NoAccess)
+}
+
+// CanCreate reports whether an actor may create merge requests from the branches
+// of a project that was given to them into the same project.
+func CanCreate(by actor.Actor, in *project.Project) bool {
+	return CheckSource(by, in) == nil && CheckTarget(by, in) == nil
 }
 
 // Chooses reports whether an actor may plan the merge request that they make:

@@ -23,7 +23,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if err != nil {
 		return nil, err
 	}
-	if err := m.editable(by, in); err != nil {
+	if err := m.CheckEdit(by, in); err != nil {
 		return nil, err
 	}
 	if !plans(by, in) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"svc/internal/actor"
+	"svc/internal/errs"
 )
 
 // Can is what an actor may do in a project, for interfaces that offer it. Each
@@ -28,9 +29,11 @@ func (p *Project) Can(by actor.Actor) Can {
 
 // Setup is what an actor may do on the settings pages of a project or group.
 type Setup struct {
-	Owner bool // change what only Owners change
-	by    actor.Actor
-	in    source
+	Owner         bool // change what only Owners change
+	ChangeMembers bool // add, change and remove them; approve access requests
+	Share         bool // invite groups
+	by            actor.Actor
+	in            source
 }
 
 // Setup gives the settings of a project to its Maintainers and those of a group
@@ -40,7 +43,26 @@ func (s *Service) Setup(ctx context.Context, by actor.Actor, at Place) (Setup, e
 	if err != nil {
 		return Setup{}, err
 	}
-	return Setup{Owner: enough(by, in.have, Owner) == nil, by: by, in: in}, nil
+	u := Setup{Owner: enough(by, in.have, Owner) == nil, by: by, in: in}
+	locked := s.membersLocked(ctx, s.DB, by, in)
+	if u.ChangeMembers = locked == nil; !u.ChangeMembers && !errs.IsRefusal(locked) {
+		return u, locked
+	}
+	refused := s.mayShare(ctx, by, in)
+	if u.Share = refused == nil; !u.Share && !errs.IsRefusal(refused) {
+		return u, refused
+	}
+	return u, nil
+}
+
+// OverrideRoles are the values of ci_pipeline_variables_minimum_override_role
+// that the actor may save in the project, the present one among them.
+func (u Setup) OverrideRoles() []string {
+	return slices.DeleteFunc(slices.Clone(overrideRoles), func(role string) bool {
+		next := u.in.project.Settings
+		next.CIPipelineVariablesMinimumOverrideRole = role
+		return !u.Owner && u.in.project.Settings.overrideRoleForOwners(&next)
+	})
 }
 
 // Levels are those that the actor may grant to a member, lowest first. Minimal

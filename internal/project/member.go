@@ -131,16 +131,23 @@ func (s *Service) keep(ctx context.Context, q db.Q, by actor.Actor, place Place)
 	if err != nil {
 		return in, err
 	}
-	if in.project != nil && !by.Admin && in.project.Namespace.Kind == GroupNamespace {
-		n, err := findNamespace(ctx, q, in.project.NamespaceID)
-		if err != nil {
-			return in, err
-		}
-		if n.Settings.MembershipLock {
-			return in, errs.Forbidden("")
-		}
+	return in, s.membersLocked(ctx, q, by, in)
+}
+
+// membersLocked refuses changes of the members of a project whose group locks
+// them: Forbidden, except for administrators.
+func (s *Service) membersLocked(ctx context.Context, q db.Q, by actor.Actor, in source) error {
+	if in.project == nil || by.Admin || in.project.Namespace.Kind != GroupNamespace {
+		return nil
 	}
-	return in, nil
+	n, err := findNamespace(ctx, q, in.project.NamespaceID)
+	if err != nil {
+		return err
+	}
+	if n.Settings.MembershipLock {
+		return errs.Forbidden("")
+	}
+	return nil
 }
 
 // mayGive refuses to give, or to touch, more than one has.

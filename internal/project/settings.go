@@ -96,6 +96,9 @@ func defaultSettings() Settings {
 	}
 }
 
+// overrideRoles are the values of ci_pipeline_variables_minimum_override_role.
+var overrideRoles = []string{"developer", "maintainer", "owner", "no_one_allowed"}
+
 // overrideRoleForOwners reports whether the change to the next settings moves the
 // role that overrides variables of pipelines to or from a value above Maintainer.
 func (s *Settings) overrideRoleForOwners(next *Settings) bool {
@@ -110,13 +113,12 @@ func (s *Settings) check(wrong map[string][]string) {
 		value string
 		among []string
 	}{
-		"merge_method":                  {s.MergeMethod, []string{"merge", "rebase_merge", "ff"}},
-		"squash_option":                 {s.SquashOption, []string{"never", "always", "default_on", "default_off"}},
-		"build_git_strategy":            {s.BuildGitStrategy, []string{"fetch", "clone"}},
-		"auto_cancel_pending_pipelines": {s.AutoCancelPendingPipelines, []string{"enabled", "disabled"}},
-		"auto_devops_deploy_strategy":   {s.AutoDevopsDeployStrategy, []string{"continuous", "manual", "timed_incremental"}},
-		"ci_pipeline_variables_minimum_override_role": {s.CIPipelineVariablesMinimumOverrideRole,
-			[]string{"developer", "maintainer", "owner", "no_one_allowed"}},
+		"merge_method":                                {s.MergeMethod, []string{"merge", "rebase_merge", "ff"}},
+		"squash_option":                               {s.SquashOption, []string{"never", "always", "default_on", "default_off"}},
+		"build_git_strategy":                          {s.BuildGitStrategy, []string{"fetch", "clone"}},
+		"auto_cancel_pending_pipelines":               {s.AutoCancelPendingPipelines, []string{"enabled", "disabled"}},
+		"auto_devops_deploy_strategy":                 {s.AutoDevopsDeployStrategy, []string{"continuous", "manual", "timed_incremental"}},
+		"ci_pipeline_variables_minimum_override_role": {s.CIPipelineVariablesMinimumOverrideRole, overrideRoles},
 	} {
 		if !slices.Contains(c.among, c.value) {
 			wrong[name] = []string{"is not included in the list"}

@@ -74,6 +74,7 @@ type jobPage struct {
 	Archive   *ci.Artifact
 	Reports   []*ci.Artifact
 	MayRun    bool
+	SetsVars  bool // the visitor may start it with variables
 	MayErase  bool
 	MayKeep   bool
 	MayDelete bool // its artifacts
@@ -150,6 +151,7 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 
 func (w *Web) mayOnJob(v *visit, p *jobPage) error {
 	can, err := w.CI.JobCan(v, v.actor, p.head.Project, p.Job) // that of the job is without the access
+	p.SetsVars = can.SetVariables
 	p.MayRun, p.MayKeep, p.MayDelete, p.MayErase = can.Run, can.Keep, can.DeleteArtifacts, can.Erase
 	return err
 }

@@ -257,10 +257,8 @@ func (w *Web) createMerge(v *visit, ref project.Ref) error {
 // changedMerge finds the merge request of a form, for those who may change it.
 func (w *Web) changedMerge(v *visit, ref project.Ref) (mergePage, error) {
 	p, err := w.mergeRequest(v, ref)
-	if err == nil && !p.Edits {
-		if err = p.P.Project.Changeable(); err == nil {
-			err = errs.Forbidden("")
-		}
+	if err == nil {
+		err = p.CheckEdit(v.actor, p.P.Project)
 	}
 	return p, err
 }

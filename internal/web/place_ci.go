@@ -43,7 +43,10 @@ func (w *Web) showCISettings(v *visit, in project.Place, f form) error {
 	f.only("build_timeout", "ci_config_path", "ci_default_git_depth", "build_git_strategy", "ci_pipeline_variables_minimum_override_role", "target")
 	p := ciSettingsPage{setup: s, Form: f,
 		Strategies: []option{{"fetch", "Fetch what is new"}, {"clone", "Clone each time"}},
-		Roles:      []option{{"developer", "Developers and above"}, {"maintainer", "Maintainers and above"}, {"owner", "Owners"}, {"no_one_allowed", "Nobody"}},
+	}
+	names := map[string]string{"developer": "Developers and above", "maintainer": "Maintainers and above", "owner": "Owners", "no_one_allowed": "Nobody"}
+	for _, role := range s.may.OverrideRoles() {
+		p.Roles = append(p.Roles, option{role, names[role]})
 	}
 	scope, err := w.CI.JobTokenScope(v, v.actor, in.Ref)
 	if err != nil {

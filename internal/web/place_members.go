@@ -27,6 +27,8 @@ type membersPage struct {
 	Members  []memberRow
 	Requests []*project.Member
 	Shares   []project.Share
+	Changes  bool // the visitor may add members and approve requests
+	Invites  bool // and groups
 	Pager    pager
 }
 
@@ -51,7 +53,7 @@ func (w *Web) showMembers(v *visit, in project.Place, f form) error {
 	}
 	f.move("user", "username")
 	f.only("username", "access_level", "expires_at", "group", "group_access")
-	p := membersPage{setup: s, Form: f, Search: v.param("search")}
+	p := membersPage{setup: s, Form: f, Search: v.param("search"), Changes: s.may.ChangeMembers, Invites: s.may.Share}
 	if p.Form.Values == nil {
 		p.Form.Values = filled("access_level", "30", "group_access", "30").Values
 	}
@@ -100,7 +102,7 @@ func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow
 	}
 	rows := make([]memberRow, len(list))
 	for i, m := range list {
-		rows[i] = memberRow{Member: m, Inherited: !here[m.UserID], Self: v.actor.Is(m.UserID), Change: here[m.UserID] && s.may.Grants(m.Level)}
+		rows[i] = memberRow{Member: m, Inherited: !here[m.UserID], Self: v.actor.Is(m.UserID), Change: here[m.UserID] && s.may.ChangeMembers && s.may.Grants(m.Level)}
 	}
 	return rows, nil
 }

@@ -60,7 +60,7 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 	may := plan.CanIn(v.actor, h.Project)
 	p.Plans, p.Adds = may.Plan, may.Create
 	if part == "merges" {
-		p.Adds = h.MayPush && h.Project.DefaultBranch != ""
+		p.Adds = h.Proposes && h.Project.DefaultBranch != ""
 	}
 	return p, nil
 }

@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -43,6 +44,7 @@ type head struct {
 	Pending  string // how many of those are open
 	Watches  bool   // he sees the errors
 	MayPush  bool
+	Proposes bool // the visitor may create merge requests from its branches
 	Alarmed  bool // he sees the alerts
 	MaySet   bool // the visitor may change its settings
 	HTTP     string
@@ -63,6 +65,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
 		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
+		Proposes: v.session != nil && merge.CanCreate(v.actor, p),
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
 		n, over, err := w.Plan.CountOpen(v, v.actor, p)
@@ -95,10 +98,6 @@ func sshAddress(site Site, path string) string {
 	u := url.URL{Scheme: "ssh", User: url.User("git"), Host: net.JoinHostPort(site.SSHHost, site.SSHPort), Path: "/" + path + ".git"}
 	return u.String()
 }
-
-// Proposes tells whether the visitor can ask for branches of the project to be
-// merged.
-func (h head) Proposes() bool { return h.User && h.MayPush && h.Merges }
 
 // treePage is a directory of a repository; the root of the default branch is
 // the overview of the project.

@@ -69,6 +69,7 @@ type schedulePage struct {
 	Form     form
 	Branches []string
 	Tags     []string
+	SetsVars bool // the visitor may set variables
 	Rows     []ci.PipelineVariable
 }
 
@@ -104,7 +105,7 @@ func (w *Web) showSchedule(v *visit, ref project.Ref, id int64, f form, rows []c
 		return errs.Forbidden("")
 	}
 	f.only("description", "cron", "cron_timezone", "ref")
-	p := schedulePage{ciHead: h, ID: id, Form: f, Rows: append(slices.Clone(rows), ci.PipelineVariable{})}
+	p := schedulePage{ciHead: h, ID: id, Form: f, SetsVars: ci.MaySetVariables(v.actor, h.Project), Rows: append(slices.Clone(rows), ci.PipelineVariable{})}
 	if p.Branches, p.Tags, err = w.refNames(v, h.in()); err != nil {
 		return err
 	}
@@ -136,8 +137,12 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 // scheduleChange is what the form says.
 func (v *visit) scheduleChange() ci.ScheduleChange {
 	description, ref, cron, zone, active := v.text("description"), v.text("ref"), v.text("cron"), v.text("cron_timezone"), v.text("active") == "1"
-	variables := v.pairs()
-	return ci.ScheduleChange{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active, Variables: &variables}
+	c := ci.ScheduleChange{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}
+	if v.r.PostForm.Has("variable_key") { // the form has them for those who may set them
+		variables := v.pairs()
+		c.Variables = &variables
+	}
+	return c
 }
 
 func (w *Web) createSchedule(v *visit, ref project.Ref) error {
