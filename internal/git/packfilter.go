@@ -71,14 +71,9 @@ type packFilter struct {
 	inflated int64 // bytes of data so far
 }
 
-// copyPack passes on one pack and stops behind it. It calls large, if that is
-// not nil, before it passes on the entry with which the pack is over packLarge.
-// It returns errObjectSize, errPackTotal, errPack, and the errors of large and
-// of both sides.
-func copyPack(out io.Writer, in *bufio.Reader, maxObject int64, large func() error) error {
-	return (&packFilter{in: in, out: out, maxObject: maxObject, large: large}).run()
-}
-
+// run passes on one pack and stops behind it. It calls large, if that is not nil,
+// before it passes on the entry with which the pack is over packLarge. It returns
+// errObjectSize, errPackTotal, errPack, and the errors of large and of both sides.
 func (f *packFilter) run() error {
 	var head [12]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {

@@ -201,3 +201,7 @@ func FuzzPackFilter(f *testing.F) {
 		}
 	})
 }
+
+func copyPack(out io.Writer, in *bufio.Reader, maxObject int64, large func() error) error {
+	return (&packFilter{in: in, out: out, maxObject: maxObject, large: large}).run()
+}

@@ -47,6 +47,9 @@ type PushOptions struct {
 	// MaxObject is the most bytes of one object; 0 is no limit. It is checked
 	// before git sees the object.
 	MaxObject int64
+	// Unseen holds the prefixes of refs that the client does not see. What only
+	// they lead to cannot become a part of a branch, unless the client sends it.
+	Unseen []string
 	// Check is asked before anything becomes visible. It sets Refused in the
 	// changes that may not be; an error refuses all of them and is returned
 	// by ReceivePack, its text is not shown.

@@ -53,6 +53,7 @@ type receiver struct {
 	request *request
 	out     *lockedWriter
 	push    *Push
+	unseen  *unseen      // nil when no ref is hidden from the client
 	large   *limit.Share // slots of large packs; nil for an import, which has its place already
 }
 
@@ -70,6 +71,10 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	}
 	defer q.discard()
 	p.push.Repo = q.view()
+	if err := p.lookUnseen(ctx); err != nil {
+		p.refuseAll("internal error")
+		return p.push, errors.Join(err, p.report("the repository cannot take it now"))
+	}
 	if p.request.sendsPack() {
 		if err := p.unpack(ctx, q, in); err != nil {
 			if p.o.Stateless && errors.Is(err, ErrBusy) {
@@ -117,6 +122,10 @@ func (p *receiver) checkChanges() {
 // decide checks that the new history is whole and asks the feature.
 func (p *receiver) decide(ctx context.Context, q *quarantine) error {
 	if err := p.connected(ctx, q); err != nil {
+		p.refuseAll(reason(err, "internal error"))
+		return err
+	}
+	if err := p.checkSeen(ctx, q); err != nil {
 		p.refuseAll(reason(err, "internal error"))
 		return err
 	}

@@ -35,7 +35,8 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		p.o.Flows()
 	}
 	args := []string{"unpack-objects", "-q", "--strict=" + leniency}
-	if binary.BigEndian.Uint32(head[8:]) >= unpackLimit {
+	// The index of a pack says which of its objects the client sent.
+	if count := binary.BigEndian.Uint32(head[8:]); count >= unpackLimit || count > 0 && p.unseen != nil {
 		args = []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + leniency}
 	}
 	if p.o.MaxSize > 0 {
@@ -56,8 +57,8 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		err = refused
 	}
 	end()
-	if p.o.Stateless {
-		select { // the client reads the answer when it has sent all
+	if p.o.Stateless || p.unseen != nil {
+		select { // the client reads the answer when it has sent all, whose length is known then
 		case <-f.ended:
 		case <-ctx.Done():
 		}
@@ -70,7 +71,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 // the transfers by then; nothing that holds the slot of a large pack waits for
 // one of those.
 func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
-	if p.o.MaxObject <= 0 {
+	if p.o.MaxObject <= 0 && p.unseen == nil {
 		return newFeed(in)
 	}
 	large := func() error {
@@ -83,7 +84,7 @@ func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
 		}
 		return err
 	}
-	return newFilteredFeed(in, func(out io.Writer) error { return copyPack(out, in, p.o.MaxObject, large) })
+	return newFilteredFeed(in, func(out io.Writer) error { return p.copyPack(out, in, large) })
 }
 
 // unpackFailure says in a line why a pack was not taken, and shows what git

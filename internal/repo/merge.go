@@ -33,7 +33,7 @@ func (s *Service) Tip(ctx context.Context, p *project.Project, branch string) (g
 
 // MergeRef is the ref under which a project keeps a commit of a merge request.
 func MergeRef(iid int64, name string) string {
-	return mergeRefs + strconv.FormatInt(iid, 10) + "/" + name
+	return MergeRefs + strconv.FormatInt(iid, 10) + "/" + name
 }
 
 // Adopt takes the head of a merge request into the project of the target, and
@@ -222,7 +222,7 @@ func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Projec
 }
 
 func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Project, branch string, a RefAction) (bool, error) {
-	if p.ReadOnly || p.Archived {
+	if p.Writable() != nil {
 		return false, nil
 	}
 	if !s.mayWrite(by, p) {

@@ -88,13 +88,13 @@ func viewOf(by actor.Actor, p *project.Project) git.View {
 	if by.Deploy == nil && p.MayRead(by, project.MergePart) {
 		return git.View{Internal: []string{internalRefs}}
 	}
-	return git.View{Hide: []string{internalRefs, mergeRefs}}
+	return git.View{Hide: []string{internalRefs, MergeRefs}}
 }
 
 // The prefixes of refs that are not branches or tags. Users do not move them.
 const (
 	internalRefs = "refs/svc/" // the program's own, which no client sees
-	mergeRefs    = "refs/merge-requests/"
+	MergeRefs    = "refs/merge-requests/"
 )
 
 // write gives the repository of a project to an actor who may push to it, and

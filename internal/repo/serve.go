@@ -78,7 +78,8 @@ func (f *Fetching) UploadArchive(ctx context.Context, in io.Reader, out io.Write
 type Pushing struct {
 	repo    git.Repo
 	to      target
-	name    string // for the log
+	unseen  []string // prefixes of refs that the actor does not see
+	name    string   // for the log
 	service *Service
 }
 
@@ -99,11 +100,11 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 	if err != nil {
 		return nil, err
 	}
-	return &Pushing{repo: r, to: projectTarget{s, p, r, by}, name: fmt.Sprintf("project %d", p.ID), service: s}, nil
+	return &Pushing{repo: r, to: projectTarget{s, p, r, by}, unseen: viewOf(by, p).Hide, name: fmt.Sprintf("project %d", p.ID), service: s}, nil
 }
 
 // unmovable are the prefixes of refs that nobody pushes to.
-func unmovable() []string { return []string{internalRefs, mergeRefs} }
+func unmovable() []string { return []string{internalRefs, MergeRefs} }
 
 // Advertise tells a client over HTTP what there is to push to.
 func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
@@ -128,6 +129,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 		ServeOptions: o,
 		MaxSize:      most,
 		MaxObject:    object,
+		Unseen:       p.unseen,
 		Check: func(ctx context.Context, push *git.Push) error {
 			if err := p.to.check(ctx, push); err != nil || len(changesOf(push)) == 0 {
 				return refuseNow(push, err)

@@ -1,0 +1,184 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The history of a push may hold objects that the client did not send, because
+// they are in the repository. Git asks only that they are there. The receiver
+// asks as well that the client may read them: whoever knows an id could otherwise
+// make a branch of what only hidden refs lead to.
+
+const (
+	// maxSent is how many objects a push can have whose client does not see all
+	// refs. Their ids are held in memory.
+	maxSent = 2_000_000
+	// maxUnsent is how many objects of its history such a push may leave out that
+	// no visible branch begins with.
+	maxUnsent = 20_000
+)
+
+// unseen is what the check of a push by a client who does not see all refs needs:
+// it is known before the pack comes, so that the pack is kept whole.
+type unseen struct {
+	visible *tips
+	end     int64 // the length of the pack as it was sent, without its checksum
+}
+
+// lookUnseen finds out whether refs are hidden from the client.
+func (p *receiver) lookUnseen(ctx context.Context) error {
+	if len(p.o.Unseen) == 0 {
+		return nil
+	}
+	some := false
+	visible, err := p.repo.tips(ctx, func(ref string) bool {
+		hidden := below(ref, p.o.Unseen)
+		some = some || hidden
+		return hidden
+	})
+	if err != nil {
+		return err
+	}
+	if some {
+		p.unseen = &unseen{visible: visible}
+	}
+	return nil
+}
+
+// checkSeen refuses a push that leads to objects which the client neither sent
+// nor can read. For a client who sees all refs there is nothing to check.
+func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
+	if p.unseen == nil {
+		return nil
+	}
+	unsent, err := p.unsent(ctx, q, p.accepted())
+	if errors.Is(err, ErrTooLarge) {
+		p.refuseAll("too many objects to check; push fewer commits at a time")
+		return nil
+	}
+	if err != nil || len(unsent) == 0 {
+		return err
+	}
+	objects := make([]Info, len(unsent))
+	for i, id := range unsent {
+		if objects[i], err = p.repo.Info(ctx, id); err != nil {
+			return fmt.Errorf("look at what a push leads to: %w", err)
+		}
+	}
+	lost, err := p.repo.unreachable(ctx, objects, p.unseen.visible)
+	if err == nil && len(lost) > 0 {
+		p.refuseAll("the history has objects that were not sent and that you cannot read")
+	}
+	return err
+}
+
+// unsent gives the objects that a push leads to, or that its pack builds on, and
+// that were not sent.
+func (p *receiver) unsent(ctx context.Context, q *quarantine, changes []*RefChange) ([]OID, error) {
+	sent := map[OID]struct{}{}
+	var list []OID
+	add := func(id OID) error {
+		if len(list) == maxUnsent {
+			return fmt.Errorf("a push leads to more than %d objects that were not sent: %w", maxUnsent, ErrTooLarge)
+		}
+		list = append(list, id)
+		return nil
+	}
+	err := q.index(ctx, func(id OID, offset int64) error {
+		if offset >= p.unseen.end { // the base of a delta, which git added
+			return add(id)
+		}
+		if len(sent) == maxSent {
+			return fmt.Errorf("a push has more than %d objects: %w", maxSent, ErrTooLarge)
+		}
+		sent[id] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var in strings.Builder
+	for _, c := range changes {
+		if c.New != ZeroOID {
+			in.WriteString(string(c.New) + "\n")
+		}
+	}
+	if in.Len() == 0 {
+		return list, nil
+	}
+	for _, id := range p.unseen.visible.sorted() {
+		in.WriteString("^" + string(id) + "\n")
+	}
+	c := command{work: writing, env: q.env(), in: strings.NewReader(in.String()), args: []string{"rev-list", "--objects", "--no-object-names", "--stdin"}}
+	err = p.repo.run(ctx, c, func(out io.Reader) error {
+		return eachID(out, func(id OID) error {
+			if _, ok := sent[id]; ok {
+				return nil
+			}
+			return add(id)
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at what a push leads to: %w", err)
+	}
+	return list, nil
+}
+
+// copyPack passes the pack on and notes its length. Where objects are hidden from
+// the client the pack is read by its entries, whatever the limit of one is.
+func (p *receiver) copyPack(out io.Writer, in *bufio.Reader, large func() error) error {
+	most := p.o.MaxObject
+	if most <= 0 {
+		most = math.MaxInt64 >> 2
+	}
+	f := &packFilter{in: in, out: out, maxObject: most, large: large}
+	err := f.run()
+	if p.unseen != nil {
+		p.unseen.end = f.received - 20
+	}
+	return err
+}
+
+// index calls do for each object of the packs in the quarantine.
+func (q *quarantine) index(ctx context.Context, do func(id OID, offset int64) error) error {
+	names, err := filepath.Glob(filepath.Join(q.dir, "pack", "*.idx"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = q.repo.run(ctx, command{work: writing, args: []string{"show-index"}, in: f}, func(out io.Reader) error {
+			lines := bufio.NewScanner(out)
+			for lines.Scan() {
+				offset, rest, _ := strings.Cut(lines.Text(), " ")
+				hex, _, _ := strings.Cut(rest, " ")
+				id, ok := ParseOID(hex)
+				at, err := strconv.ParseInt(offset, 10, 64)
+				if !ok || err != nil {
+					return fmt.Errorf("git gave %.100q for an entry of an index", lines.Text())
+				}
+				if err := do(id, at); err != nil {
+					return err
+				}
+			}
+			return lines.Err()
+		})
+		_ = f.Close() // it was only read
+		if err != nil {
+			return fmt.Errorf("read index of pack: %w", err)
+		}
+	}
+	return nil
+}
