@@ -356,6 +356,9 @@ func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	if err := p.View(by, project.BuildsPart); err != nil {
 		return err
 	}
+	if !sees(by, p, j.Ref) {
+		return errs.NotFound("")
+	}
 	return s.readArtifacts(by, p, j)
 }
 
@@ -402,6 +405,9 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	at, tag, err := s.refName(ctx, p.ID, at)
 	if err != nil {
 		return nil, err
+	}
+	if !sees(as, p, at) {
+		return nil, errs.NotFound("")
 	}
 	j, err := latestArchived(ctx, s.DB, p.ID, at, tag, name)
 	if err != nil {

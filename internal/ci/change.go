@@ -122,16 +122,15 @@ func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Re
 		if err != nil {
 			return nil, err
 		}
-		return s.seePipelines(ctx, by, in)
+		proj, err := s.seePipelines(ctx, by, in)
+		if err == nil && pipelineID != 0 {
+			_, err = s.visiblePipeline(ctx, by, proj, pipelineID)
+		}
+		return proj, err
 	}
 	proj, err := see()
 	if err != nil {
 		return err
-	}
-	if pipelineID != 0 {
-		if _, err := findPipeline(ctx, s.DB, proj.ID, pipelineID); err != nil {
-			return err
-		}
 	}
 	f, stop := s.changes.follow(proj.ID, pipelineID)
 	defer stop()

@@ -68,7 +68,7 @@ func (s *Service) Statuses(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, db.Page[*CommitStatus]{}, err
 	}
-	all, err := findStatuses(ctx, s.DB, src.Project.ID, string(c.ID), f, src.Project.MayRead(by, project.BuildsPart))
+	all, err := findStatuses(ctx, s.DB, by, src.Project, string(c.ID), f)
 	if err != nil {
 		return nil, db.Page[*CommitStatus]{}, fmt.Errorf("list statuses of %s: %w", c.ID, err)
 	}
@@ -274,11 +274,11 @@ func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *projec
 	if !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
 	}
-	p, err := findStatusPipeline(ctx, s.DB, in.ID, sha, "", 0)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
+	list, err := findNewestOf(ctx, s.DB, by, in, []string{sha})
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
-	return p, err
+	return list[0], nil
 }
 
 // CommitPipelines is CommitPipeline for many commits at once, by their ids.
@@ -286,7 +286,7 @@ func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *proje
 	if len(ids) == 0 || !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
 	}
-	list, err := findNewestOf(ctx, s.DB, in.ID, ids)
+	list, err := findNewestOf(ctx, s.DB, by, in, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find pipelines of commits: %w", err)
 	}

@@ -87,7 +87,7 @@ func (s *Service) Deployments(ctx context.Context, by actor.Actor, in project.Re
 	if err != nil {
 		return nil, db.Page[*Deployment]{}, err
 	}
-	page, err := listDeployments(ctx, s.DB, proj.ID, f, p)
+	page, err := listDeployments(ctx, s.DB, by, proj, f, p)
 	if err != nil {
 		return nil, page, fmt.Errorf("list deployments: %w", err)
 	}
@@ -101,6 +101,9 @@ func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref
 		return nil, nil, err
 	}
 	d, err := findDeployment(ctx, s.DB, proj.ID, id)
+	if err == nil && !sees(by, proj, d.Ref) {
+		err = errs.NotFound("Deployment")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

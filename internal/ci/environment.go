@@ -92,7 +92,7 @@ func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Re
 	if err != nil {
 		return nil, nil, fmt.Errorf("last deployment: %w", err)
 	}
-	if last != nil {
+	if last != nil && sees(by, proj, last.Ref) {
 		last.Environment = e
 		if err := s.fillDeployments(ctx, by, []*Deployment{last}); err != nil {
 			return nil, nil, err

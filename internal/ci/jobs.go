@@ -28,7 +28,7 @@ func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scop
 	if err != nil {
 		return db.Page[*Job]{}, err
 	}
-	page, err := listProjectJobs(ctx, s.DB, proj.ID, scope, p)
+	page, err := listProjectJobs(ctx, s.DB, by, proj, scope, p)
 	if err != nil {
 		return page, fmt.Errorf("list jobs: %w", err)
 	}
@@ -49,7 +49,7 @@ func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return db.Page[*Job]{}, err
 	}
-	if _, err := findPipeline(ctx, s.DB, proj.ID, pipelineID); err != nil {
+	if _, err := s.visiblePipeline(ctx, by, proj, pipelineID); err != nil {
 		return db.Page[*Job]{}, err
 	}
 	page, err := listPipelineJobs(ctx, s.DB, pipelineID, f, p)
@@ -65,7 +65,7 @@ func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id in
 	if err != nil {
 		return nil, err
 	}
-	j, err := findJob(ctx, s.DB, proj.ID, id)
+	j, err := s.visibleJob(ctx, by, proj, id)
 	if err != nil {
 		return nil, err
 	}
@@ -212,10 +212,11 @@ func (s *Service) fillCommits(ctx context.Context, projectID int64, list []*Job)
 
 // listProjectJobs walks the index of each state by itself and merges them: the
 // cost is that of the page, however many jobs there are.
-func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
+func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
 	if len(scope) <= 1 {
 		var where db.Where
-		where.And("j.project_id = ?", projectID)
+		where.And("j.project_id = ?", in.ID)
+		leaveOut(&where, by, in, "j")
 		where.And("j.bridge = FALSE")
 		if len(scope) == 1 {
 			where.And("j.status = ?", string(scope[0]))
@@ -231,6 +232,10 @@ func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flo
 			return page, errs.Invalid("cursor is invalid")
 		}
 	}
+	only := ""
+	if !in.MayReadMergeRefs(by) {
+		only = " AND " + notOfRequests("j")
+	}
 	var parts []string
 	var args, last []any
 	// PostgreSQL makes a plan anew for each page, which takes longer than to
@@ -242,13 +247,13 @@ func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flo
 		most, whole, last = `LIMIT ?`, `LIMIT ? OFFSET ?`, []any{p.Limit + 1, p.Offset}
 	}
 	for _, status := range scope {
-		part := `SELECT id FROM jobs WHERE project_id = ? AND bridge = FALSE AND status = ?`
-		args = append(args, projectID, string(status))
+		part := `SELECT j.id FROM jobs j WHERE j.project_id = ? AND j.bridge = FALSE AND j.status = ?` + only
+		args = append(args, in.ID, string(status))
 		if p.Keyset && p.After != nil {
-			part += ` AND id < ?`
+			part += ` AND j.id < ?`
 			args = append(args, p.After[0])
 		}
-		parts = append(parts, `SELECT id FROM (`+part+` ORDER BY id DESC `+most+`) AS s`)
+		parts = append(parts, `SELECT id FROM (`+part+` ORDER BY j.id DESC `+most+`) AS s`)
 		if p.Offset > 0 {
 			args = append(args, limit)
 		}
@@ -275,11 +280,11 @@ func listProjectJobs(ctx context.Context, d *db.DB, projectID int64, scope []flo
 		page.Over = page.Total > db.CountLimit
 		return page, nil
 	}
-	counted := []any{projectID}
+	counted := []any{in.ID}
 	for _, status := range scope {
 		counted = append(counted, string(status))
 	}
-	page.Total, page.Over, err = d.Total(ctx, `jobs WHERE project_id = ? AND bridge = FALSE AND status IN `+db.In(len(scope)), counted...)
+	page.Total, page.Over, err = d.Total(ctx, `jobs j WHERE j.project_id = ? AND j.bridge = FALSE AND j.status IN `+db.In(len(scope))+only, counted...)
 	return page, err
 }
 

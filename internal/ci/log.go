@@ -88,7 +88,7 @@ func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := findJob(ctx, s.DB, p.ID, jobID)
+	j, err := s.visibleJob(ctx, by, p, jobID)
 	if err != nil {
 		return nil, nil, err
 	}

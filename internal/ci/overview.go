@@ -3,6 +3,7 @@ package ci
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -154,14 +155,21 @@ func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline
 	if err != nil {
 		return nil, "", ignoreRefusal(err)
 	}
+	if !sees(by, proj, p.Ref) {
+		return nil, "", nil
+	}
 	return p, proj.FullPath, nil
 }
 
 // Attempts gives the jobs of the name of one in its pipeline, the newest
 // first, to those who see it: what was tried, and tried again.
 func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, j *Job) ([]*Job, error) {
-	if _, err := s.seePipelines(ctx, by, in); err != nil {
+	proj, err := s.seePipelines(ctx, by, in)
+	if err != nil {
 		return nil, err
+	}
+	if !sees(by, proj, j.Ref) {
+		return nil, errs.NotFound("Job")
 	}
 	return findAttempts(ctx, s.DB, j.PipelineID, j.Name)
 }
@@ -188,7 +196,7 @@ func (s *Service) PipelineStats(ctx context.Context, by actor.Actor, in project.
 	for i := range list {
 		list[i].Day = today.AddDate(0, 0, i-days+1)
 	}
-	counts, err := countDays(ctx, s.DB, proj.ID, list[0].Day)
+	counts, err := countDays(ctx, s.DB, by, proj, list[0].Day)
 	if err != nil {
 		return nil, fmt.Errorf("pipelines by day: %w", err)
 	}
@@ -250,10 +258,15 @@ func (s *Service) EnvironmentRows(ctx context.Context, by actor.Actor, in projec
 	if err != nil {
 		return page, err
 	}
+	proj, err := s.seeDeployments(ctx, by, in)
+	if err != nil {
+		return page, err
+	}
 	last, err := findLastDeployments(ctx, s.DB, page.Items)
 	if err != nil {
 		return page, fmt.Errorf("last deployments: %w", err)
 	}
+	last = slices.DeleteFunc(last, func(d *Deployment) bool { return !sees(by, proj, d.Ref) })
 	for _, d := range last {
 		d.Environment.Last = d
 	}

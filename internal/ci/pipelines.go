@@ -49,7 +49,7 @@ func (s *Service) Pipelines(ctx context.Context, by actor.Actor, in project.Ref,
 			return nil, db.Page[*Pipeline]{}, err
 		}
 	}
-	page, err := listPipelines(ctx, s.DB, proj.ID, f, author, p)
+	page, err := listPipelines(ctx, s.DB, by, proj, f, author, p)
 	if err != nil {
 		return nil, page, fmt.Errorf("list pipelines: %w", err)
 	}
@@ -62,7 +62,7 @@ func (s *Service) Pipeline(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := findPipeline(ctx, s.DB, proj.ID, id)
+	p, err := s.visiblePipeline(ctx, by, proj, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 		return nil, nil, err
 	}
 	head, err := src.Find(ctx, ref)
-	if errs.Is(err, errs.KindNotFound) {
+	if errs.Is(err, errs.KindNotFound) || err == nil && !sees(by, proj, head.Name) {
 		return nil, nil, errs.NotFound("Pipeline")
 	}
 	if err != nil {
@@ -228,9 +228,10 @@ func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 	return nil
 }
 
-func listPipelines(ctx context.Context, d *db.DB, projectID int64, f PipelineFilter, author *user.User, pg db.Paging) (db.Page[*Pipeline], error) {
+func listPipelines(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f PipelineFilter, author *user.User, pg db.Paging) (db.Page[*Pipeline], error) {
 	var where db.Where
-	where.And("p.project_id = ?", projectID)
+	where.And("p.project_id = ?", in.ID)
+	leaveOut(&where, by, in, "p")
 	if f.Source == FromParent {
 		where.And("p.child")
 	} else {
@@ -244,9 +245,9 @@ func listPipelines(ctx context.Context, d *db.DB, projectID int64, f PipelineFil
 	case "finished":
 		where.And("p.status IN ('success', 'failed', 'canceled')")
 	case "branches":
-		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND NOT b.tag AND NOT b.child GROUP BY b.ref)", projectID)
+		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND NOT b.tag AND NOT b.child GROUP BY b.ref)", in.ID)
 	case "tags":
-		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND b.tag AND NOT b.child GROUP BY b.ref)", projectID)
+		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND b.tag AND NOT b.child GROUP BY b.ref)", in.ID)
 	}
 	for _, c := range []struct{ column, value string }{
 		{"p.status", string(f.Status)}, {"p.source", string(f.Source)}, {"p.ref", f.Ref}, {"p.sha", f.SHA}, {"p.name", f.Name},

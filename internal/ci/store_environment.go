@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 
+	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project"
 )
 
 const environmentColumns = `e.id, e.project_id, e.name, e.slug, e.external_url, e.description, e.tier, e.state, e.on_stop, e.auto_stop_at, e.created_at, e.updated_at`
@@ -118,10 +120,11 @@ func lastDeployment(ctx context.Context, q db.Q, environmentID int64) (*Deployme
 	return d, err
 }
 
-func listDeployments(ctx context.Context, d *db.DB, projectID int64, f DeploymentFilter, p db.Paging) (db.Page[*Deployment], error) {
+func listDeployments(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f DeploymentFilter, p db.Paging) (db.Page[*Deployment], error) {
 	from := "deployments d"
 	var where db.Where
-	where.And("d.project_id = ?", projectID)
+	where.And("d.project_id = ?", in.ID)
+	leaveOut(&where, by, in, "d")
 	if f.Environment != "" {
 		from += " JOIN environments e ON e.id = d.environment_id"
 		where.And("e.name = ?", f.Environment)

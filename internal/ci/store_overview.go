@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
+	"svc/internal/project"
 )
 
 // findStages gives the stages of pipelines, by pipeline. Jobs that are alike
@@ -77,7 +79,10 @@ type dayCount struct {
 
 // countDays counts the pipelines of a project since a day. What began since
 // then was changed since then, and for that there is an index.
-func countDays(ctx context.Context, q db.Q, projectID int64, since time.Time) ([]dayCount, error) {
+func countDays(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, since time.Time) ([]dayCount, error) {
+	var w db.Where
+	w.And("p.project_id = ? AND p.updated_at >= ? AND p.created_at >= ? AND NOT p.child", in.ID, since, since)
+	leaveOut(&w, by, in, "p")
 	return db.All(ctx, q, func(s db.Scanner) (dayCount, error) {
 		var c dayCount
 		var day, took int64
@@ -85,8 +90,7 @@ func countDays(ctx context.Context, q db.Q, projectID int64, since time.Time) ([
 		c.day, c.took = time.Unix(day*86400, 0).UTC(), time.Duration(took)*time.Microsecond
 		return c, err
 	}, `SELECT created_at / 86400000000, status, count(*), count(finished_at - started_at), CAST(COALESCE(sum(finished_at - started_at), 0) AS BIGINT)
-		FROM pipelines WHERE project_id = ? AND updated_at >= ? AND created_at >= ? AND NOT child
-		GROUP BY created_at / 86400000000, status`, projectID, since, since)
+		FROM pipelines p`+w.SQL()+` GROUP BY created_at / 86400000000, status`, w.Args()...)
 }
 
 // findLastDeployments gives the last deployment that succeeded of each

@@ -5,8 +5,10 @@ import (
 	"math"
 	"time"
 
+	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
+	"svc/internal/project"
 )
 
 const statusColumns = `t.id, FALSE, t.pipeline_id, t.sha, t.ref, 'external', t.name, t.status, t.target_url, t.description, t.coverage, t.allow_failure,
@@ -23,12 +25,14 @@ func scanStatus(s db.Scanner) (*CommitStatus, error) {
 	return &t, err
 }
 
-// findStatuses reads the statuses of a commit, those of jobs when they are
-// asked for: each kind up to as many as a list counts.
-func findStatuses(ctx context.Context, q db.Q, projectID int64, sha string, f StatusFilter, jobs bool) ([]*CommitStatus, error) {
+// findStatuses reads the statuses of a commit that the actor sees, those of jobs
+// if they see pipelines: each kind up to as many as a list counts.
+func findStatuses(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, sha string, f StatusFilter) ([]*CommitStatus, error) {
 	var outside, inside db.Where
-	outside.And("t.project_id = ? AND t.sha = ?", projectID, sha)
-	inside.And("p.project_id = ? AND p.sha = ?", projectID, sha)
+	outside.And("t.project_id = ? AND t.sha = ?", in.ID, sha)
+	inside.And("p.project_id = ? AND p.sha = ?", in.ID, sha)
+	leaveOut(&outside, by, in, "t")
+	leaveOut(&inside, by, in, "j")
 	if !f.All {
 		outside.And("t.latest")
 		inside.And("NOT j.retried")
@@ -57,7 +61,7 @@ func findStatuses(ctx context.Context, q db.Q, projectID int64, sha string, f St
 		}
 		all = found
 	}
-	if !jobs {
+	if !in.MayRead(by, project.BuildsPart) {
 		return all, nil
 	}
 	found, err := db.All(ctx, q, scanStatus, `
@@ -79,11 +83,15 @@ func findStatusPipeline(ctx context.Context, q db.Q, projectID int64, sha, ref s
 	return scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p`+w.SQL()+` ORDER BY p.id DESC LIMIT 1`, w.Args()...))
 }
 
-// findNewestOf is findStatusPipeline for each of the commits that has one.
-func findNewestOf(ctx context.Context, q db.Q, projectID int64, shas []string) ([]*Pipeline, error) {
+// findNewestOf gives the newest pipeline of each of the commits that the actor
+// sees and that is no child of another.
+func findNewestOf(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, shas []string) ([]*Pipeline, error) {
+	var w db.Where
+	w.And("l.project_id = ? AND NOT l.child", in.ID)
+	w.And("l.sha IN "+db.In(len(shas)), db.Any(shas)...)
+	leaveOut(&w, by, in, "l")
 	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
-		SELECT MAX(id) FROM pipelines WHERE project_id = ? AND sha IN `+db.In(len(shas))+` AND NOT child GROUP BY sha)`,
-		append([]any{projectID}, db.Any(shas)...)...)
+		SELECT MAX(l.id) FROM pipelines l`+w.SQL()+` GROUP BY l.sha)`, w.Args()...)
 }
 
 func findLatestStatus(ctx context.Context, q db.Q, pipelineID int64, name string) (*CommitStatus, error) {

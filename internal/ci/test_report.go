@@ -58,7 +58,7 @@ func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := findPipeline(ctx, s.DB, p.ID, pipelineID)
+	pipeline, err := s.visiblePipeline(ctx, by, p, pipelineID)
 	if err != nil {
 		return nil, err
 	}

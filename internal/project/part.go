@@ -26,6 +26,7 @@ const (
 	AlertPart
 	ErrorPart    // errors that programs report
 	SettingsPart // what Maintainers set up: variables, runners, triggers, agents, tokens
+	WholePart    // what belongs to no part alone, like labels and uploads: all read it who see the project
 )
 
 // MayRead tells whether an actor, to whom the project was given, may read a
@@ -35,6 +36,8 @@ const (
 func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	level := p.levelOf(by)
 	switch part {
+	case WholePart:
+		return true
 	case CodePart, BuildsPart, EnvironmentPart, AlertPart, SettingsPart:
 		return p.View(by, part) == nil
 	case IssuePart:
@@ -58,9 +61,17 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	return false
 }
 
-// Changeable refuses what would change something in a project that is
+// MayReadMergeRefs reports whether an actor, to whom the project was given, sees
+// what was made of the refs of merge requests, like pipelines: who may read the
+// merge requests, and Reporters and above also where merge requests are switched
+// off. A fork has the pipelines of merge requests of another project.
+func (p *Project) MayReadMergeRefs(by actor.Actor) bool {
+	return p.MayRead(by, MergePart) || p.levelOf(by) >= Reporter
+}
+
+// changeable refuses what would change something in a project that is
 // archived.
-func (p *Project) Changeable() error {
+func (p *Project) changeable() error {
 	if p.Archived {
 		return errs.Forbidden("The project is archived: nothing in it can be changed.")
 	}
