@@ -127,8 +127,8 @@ func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 		if len(found) == 0 {
 			continue
 		}
-		in, err := s.Projects.RequireView(ctx, by, project.RefTo(found[0].ProjectID), project.IssuePart)
-		if errs.IsRefusal(err) || err == nil && in.Changeable() != nil {
+		in, err := s.Projects.RequireChange(ctx, by, project.RefTo(found[0].ProjectID), project.IssuePart, project.NoAccess)
+		if errs.IsRefusal(err) {
 			continue // the project is gone, archived, or has no issues
 		}
 		if err == nil {

@@ -78,7 +78,7 @@ func (s *Service) Admit(ctx context.Context, k Knock) (*Door, error) {
 	if !i.Active {
 		return nil, errs.Forbidden("The integration is not active.")
 	}
-	return &Door{in: in, integration: i, metrics: k.Metrics}, in.Changeable()
+	return &Door{in: in, integration: i, metrics: k.Metrics}, in.Change(actor.System(), project.WholePart, project.NoAccess)
 }
 
 // Take makes alerts of a payload that came to an open integration: all that it

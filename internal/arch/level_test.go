@@ -15,12 +15,22 @@ func levels() []string {
 	return []string{"NoAccess", "Minimal", "Guest", "Planner", "Reporter", "Developer", "Maintainer", "Owner"}
 }
 
+// gated returns the features that leave it to project.Change or project.Writable
+// whether a project is archived. ci is left out, because pipelines are archived
+// too.
+func gated() []string {
+	return []string{"plan", "repo", "wiki", "snippet", "merge", "pages", "alert", "errortrack"}
+}
+
 // decisions returns a sentence for each permission check of an interface. An
 // interface must not compare access levels, use .Archived as a condition, or ask
 // a project about a level. It may show levels and .Archived, list levels, and
-// pass a level to an operation.
+// pass a level to an operation. A gated feature must not use .Archived as a
+// condition.
 func decisions(pkg string, fset *token.FileSet, f *ast.File) []string {
-	if where := locate(pkg); where.helper || !slices.Contains(interfaces(), where.unit) {
+	where := locate(pkg)
+	iface := slices.Contains(interfaces(), where.unit)
+	if where.helper || !iface && !slices.Contains(gated(), where.unit) {
 		return nil
 	}
 	var found []string
@@ -36,6 +46,9 @@ func decisions(pkg string, fset *token.FileSet, f *ast.File) []string {
 		}
 	}
 	level := func(list ...ast.Expr) {
+		if !iface {
+			return
+		}
 		if i := slices.IndexFunc(list, isLevel); i >= 0 {
 			at(list[i], "levels are compared")
 		}
@@ -54,7 +67,7 @@ func decisions(pkg string, fset *token.FileSet, f *ast.File) []string {
 					archived(n.X, n.Y)
 				}
 			case token.LSS, token.LEQ, token.GTR, token.GEQ:
-				if isLevel(n.X) || isLevel(n.Y) || isNamedLevel(n.X) || isNamedLevel(n.Y) {
+				if iface && (isLevel(n.X) || isLevel(n.Y) || isNamedLevel(n.X) || isNamedLevel(n.Y)) {
 					at(n, "levels are compared")
 				}
 			}
@@ -77,7 +90,7 @@ func decisions(pkg string, fset *token.FileSet, f *ast.File) []string {
 			archived(n.List...)
 			level(n.List...)
 		case *ast.CallExpr:
-			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Enough", "Change", "MayChange"}, sel.Sel.Name) && slices.ContainsFunc(n.Args, isLevel) {
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && iface && slices.Contains([]string{"Enough", "Change", "MayChange"}, sel.Sel.Name) && slices.ContainsFunc(n.Args, isLevel) {
 				at(n, "a project is asked about a level")
 			}
 		}
@@ -135,6 +148,7 @@ func TestDecisions(t *testing.T) {
 		{name: "archived and", src: `var a = p.Archived && b || p.Archived`, want: []string{".Archived is a condition", ".Archived is a condition"}},
 		{name: "archived compared", src: `var a = p.Archived == false`, want: []string{".Archived is a condition"}},
 		{name: "archived in a case", src: `func f() { switch { case p.Archived: } }`, want: []string{".Archived is a condition"}},
+		{name: "a feature", pkg: "internal/plan", src: `func f() { if p.Archived {} }`, want: []string{".Archived is a condition"}},
 		{name: "githttp", pkg: "internal/githttp", src: `func f() { if p.Archived {} }`, want: []string{".Archived is a condition"}},
 
 		{name: "levels shown", src: `var a = x{Level: int64(p.Access.Level()), Archived: p.Archived}; var b = []project.Level{project.Guest, project.Owner}`},
@@ -142,7 +156,7 @@ func TestDecisions(t *testing.T) {
 		{name: "what a feature answers", src: `var a = e.MayChange(by, p) && p.Can(by).Push`},
 		{name: "a filter", src: `func f() { if p.Archived != "" { only := p.Archived == "only"; g.Archived = &only } }`},
 		{name: "other constants", src: `var a = p.Issues != project.Disabled && l == notify.Level`},
-		{name: "a feature", pkg: "internal/plan", src: `var a = p.Archived && p.Access.Level() >= project.Guest`},
+		{name: "a feature", pkg: "internal/plan", src: `var a = p.MayChange(by, project.IssuePart, project.Guest) && p.Access.Level() >= project.Guest`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,17 +17,17 @@ type Can struct {
 // CanIn says what an actor may do in a project that was given to them.
 func CanIn(by actor.Actor, in *project.Project) Can {
 	return Can{
-		Create: in.View(by, project.IssuePart) == nil && creates(by, in) == nil, Choose: chooses(by, in), Plan: changes(by, in, project.Planner) == nil,
+		Create: CheckCreate(by, in) == nil, Choose: chooses(by, in), Plan: changes(by, in, project.Planner) == nil,
 	}
 }
 
-// creates refuses an actor, who reads the issues of a project, who may not write
-// one.
-func creates(by actor.Actor, in *project.Project) error {
+// CheckCreate refuses an actor who may not write issues in a project that was
+// given to them.
+func CheckCreate(by actor.Actor, in *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	return in.Changeable()
+	return in.Change(by, project.IssuePart, project.NoAccess)
 }
 
 // chooses reports whether an actor may plan the issue that they write: members
@@ -40,10 +40,7 @@ func chooses(by actor.Actor, in *project.Project) bool {
 // project is archived. Labels are for merge requests as well, so this does not
 // ask whether the actor reads issues.
 func changes(by actor.Actor, in *project.Project, level project.Level) error {
-	if err := in.Enough(by, level); err != nil {
-		return err
-	}
-	return in.Changeable()
+	return in.Change(by, project.WholePart, level)
 }
 
 // IssueCan is what an actor may do with an issue.
@@ -70,7 +67,7 @@ func (i *Issue) editable(by actor.Actor, in *project.Project) error {
 	if !planner(by, in) && !i.of(by) {
 		return errs.Forbidden("")
 	}
-	return in.Changeable()
+	return in.Change(by, project.WholePart, project.NoAccess)
 }
 
 // deletable refuses an actor who may not delete an issue that they see: Owners
@@ -81,7 +78,7 @@ func (i *Issue) deletable(by actor.Actor, in *project.Project) error {
 			return err
 		}
 	}
-	return in.Changeable()
+	return in.Change(by, project.WholePart, project.NoAccess)
 }
 
 // CanComment reports whether an actor, who sees the thing, may comment on it.
@@ -96,7 +93,7 @@ func (on Noteable) CanEdit(by actor.Actor, n *Note) bool { return on.editable(by
 // editable refuses an actor who may not change a note: its author may, and
 // Maintainers and above. What the program says stays.
 func (on Noteable) editable(by actor.Actor, n *Note) error {
-	if err := on.In.Changeable(); err != nil {
+	if err := on.In.Change(by, project.WholePart, project.NoAccess); err != nil {
 		return err
 	}
 	if n.System != "" {

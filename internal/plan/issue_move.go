@@ -37,7 +37,7 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := in.Enough(by, project.Planner); err != nil {
 		return nil, err
 	}
-	if err := in.Changeable(); c.move && err != nil {
+	if err := in.Change(by, project.IssuePart, project.Planner); c.move && err != nil {
 		return nil, err
 	}
 	to, err := s.Projects.RequireView(ctx, by, project.RefTo(toProject), project.IssuePart)

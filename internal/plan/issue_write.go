@@ -101,7 +101,7 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return nil, err
 	}
-	if err := creates(by, in); err != nil {
+	if err := CheckCreate(by, in); err != nil {
 		return nil, err
 	}
 	now := s.Now()

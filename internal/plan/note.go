@@ -208,7 +208,7 @@ func (on Noteable) mayTalk(by actor.Actor) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if err := on.In.Changeable(); err != nil {
+	if err := on.In.Change(by, project.WholePart, project.NoAccess); err != nil {
 		return err
 	}
 	if on.Locked {

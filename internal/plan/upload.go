@@ -52,7 +52,7 @@ func (s *Service) AddUpload(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	if err := in.Changeable(); err != nil {
+	if err := in.Change(by, project.WholePart, project.NoAccess); err != nil {
 		return nil, err
 	}
 	if size > MaxUpload {
@@ -109,11 +109,8 @@ func (s *Service) OpenUpload(ctx context.Context, by actor.Actor, ref project.Re
 // DeleteUpload removes a file by its id, or by its secret; Maintainers only.
 // NotFound.
 func (s *Service) DeleteUpload(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) error {
-	in, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+	in, err := s.Projects.RequireChange(ctx, by, ref, project.WholePart, project.Maintainer)
 	if err != nil {
-		return err
-	}
-	if err := in.Changeable(); err != nil {
 		return err
 	}
 	u, err := findUpload(ctx, s.DB, in.ID, id, secret)

@@ -85,7 +85,7 @@ func (p *Project) Writable() error {
 	if p.ReadOnly && !p.Archived {
 		return errs.Forbidden(BeingMoved).Because(ErrMoving)
 	}
-	return p.Changeable()
+	return p.changeable()
 }
 
 // opening is what a deploy token or key opens.

@@ -44,6 +44,8 @@ func admitted(p *Project, refusal error) (*Project, error) {
 // were not there: NotFound.
 func (p *Project) View(by actor.Actor, part Part) error {
 	switch part {
+	case WholePart:
+		return nil
 	case CodePart:
 		return p.readable(by)
 	case BuildsPart:
@@ -77,7 +79,7 @@ func (p *Project) Change(by actor.Actor, part Part, level Level) error {
 	if err := enough(by, p.Access.Level(), level); err != nil {
 		return err
 	}
-	return p.Changeable()
+	return p.changeable()
 }
 
 // MayChange is Change as a question.

@@ -80,7 +80,7 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	if err := p.Changeable(); err != nil {
+	if err := p.Change(by, project.CodePart, project.NoAccess); err != nil {
 		return nil, err
 	}
 	if len(n.Note) > maxNote {

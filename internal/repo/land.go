@@ -38,8 +38,8 @@ type Landed struct {
 // Forbidden in the words of the rule that keeps the actor from it.
 func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, l Landing) (Landed, error) {
 	var made Landed
-	if p.ReadOnly && !p.Archived {
-		return made, p.Writable()
+	if err := p.Writable(); err != nil {
+		return made, err
 	}
 	may, err := s.MayMerge(ctx, by, p, l.Branch)
 	if err != nil {
@@ -50,9 +50,6 @@ func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, 
 	}
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
-		return made, err
-	}
-	if err := p.Changeable(); err != nil {
 		return made, err
 	}
 	o := git.MergeOptions{Ours: string(l.Old), Theirs: string(l.Head), Author: s.signature(by), Committer: s.signature(by)}

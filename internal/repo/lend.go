@@ -30,7 +30,7 @@ func (s *Service) writeSome(ctx context.Context, by actor.Actor, ref project.Ref
 	if p, r, err = s.read(ctx, by, ref); err != nil {
 		return nil, git.Repo{}, err
 	}
-	if !s.borrows(by, p) || p.Archived || p.ReadOnly {
+	if !s.borrows(by, p) || p.Writable() != nil {
 		return nil, git.Repo{}, refused
 	}
 	branches, err := s.lent(ctx, by, p)

@@ -104,7 +104,7 @@ func (s *Snippet) editable(by actor.Actor) error {
 		return errs.Forbidden("")
 	}
 	if s.In != nil {
-		return s.In.Changeable()
+		return s.In.Change(by, project.WholePart, project.NoAccess)
 	}
 	return nil
 }

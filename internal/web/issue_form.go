@@ -67,11 +67,8 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 	if err != nil {
 		return err
 	}
-	if !h.Adds {
-		if err := h.P.Project.Changeable(); err != nil {
-			return err
-		}
-		return errs.Forbidden("")
+	if err := plan.CheckCreate(v.actor, h.P.Project); err != nil {
+		return err
 	}
 	p := issueForm{planHead: h, Form: f, Chooses: h.Plans, Hides: h.Plans}
 	if i == nil {

@@ -85,8 +85,8 @@ func (s *Service) Wiki(ctx context.Context, by actor.Actor, at project.Place) (*
 		return nil, err
 	}
 	w.MayWrite = by.Admin || level >= project.Developer
-	if w.Project != nil && w.Project.Archived {
-		w.MayWrite = false
+	if w.Project != nil {
+		w.MayWrite = w.Project.MayChange(by, project.WikiPart, project.Developer)
 	}
 	projectID, namespaceID := w.owner()
 	w.annex, err = s.Repos.WikiOf(ctx, projectID, namespaceID)
