@@ -53,6 +53,9 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	if err := hideProcess(); err != nil {
 		s.Log.Warn("jobs of the built-in runner can read the environment of the server", "error", err)
 	}
+	if os.Geteuid() == 0 { // nothing is hidden from root
+		s.Log.Warn("the server runs as root: jobs of the built-in runner are root, too, and can read the environment with which the server was started")
+	}
 	at := loopback(s.listener.Addr())
 	r, err := runner.New(runner.Deps{
 		URL: at, CloneURL: at, Token: token, Dir: s.Config.RunnerDir, Concurrency: s.Config.RunnerConcurrency, Environ: os.Environ(),
