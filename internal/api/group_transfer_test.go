@@ -396,6 +396,39 @@ func TestGroupImport(t *testing.T) {
 	})
 }
 
+// TestImportOfHostileFiles sends files whose rows have long names, or far more
+// values than bytes. The report of an import stays small, and rows that would take
+// much memory are refused.
+func TestImportOfHostileFiles(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, mallory := s.User(t, "mallory")
+		const top = `{"path":"","settings":{"project_creation_level":"owner","subgroup_creation_level":"owner","shared_runners_setting":"enabled","wiki_access_level":"enabled"}}` + "\n"
+		file := func(part, rows string) []byte {
+			return exportFile(t, "groups/1/group.ndjson", top, "groups/1/"+part+".ndjson", rows)
+		}
+		long := strings.Repeat("x", 1<<20)
+		id := imported(t, s, mallory, file("members", strings.Repeat(`{"username":"`+long+`","access_level":30}`+"\n", 20)), "name", "Long", "path", "long")
+		report := s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /group_imports/%d", id), As: mallory, Status: 200, Want: `{"status":"finished","unmapped_total":{"member":20}}`})
+		if len(report.Body) > 100_000 {
+			t.Errorf("the report has %d bytes", len(report.Body))
+		}
+		for part, row := range map[string]struct{ text, want string }{
+			"boards":     {`{"name":"B","lists":[` + strings.Repeat(`{},`, 100_000) + `{}]}`, "it has more than 50000 values"},
+			"labels":     {`{"name":"x",` + strings.Repeat(`"a":0,`, 100_000) + `"b":0}`, "twice"},
+			"badges":     {`{"name":` + strings.Repeat(`[`, 100_000) + `}`, "nested too deeply"},
+			"milestones": {`{"title":"` + strings.Repeat("x", 9<<20) + `"}`, "it has more than 8388608 bytes"},
+		} {
+			id := imported(t, s, mallory, file(part, row.text+"\n"), "name", part, "path", "of-"+part)
+			var got struct{ Status, Error string }
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /group_imports/%d", id), As: mallory, Status: 200}).JSON(t, &got)
+			if got.Status != "failed" || !strings.Contains(got.Error, row.want) {
+				t.Errorf("%s: %s, %q, want %q", part, got.Status, got.Error, row.want)
+			}
+		}
+	})
+}
+
 // aliceDigest is the SHA-256 of alice@example.org.
 const aliceDigest = "7a64adf28737ea90719cbdf0b1a87a5effff3753b79c91d717f4f4153ead0498"
 

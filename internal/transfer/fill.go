@@ -28,18 +28,29 @@ type filling struct {
 	paths  map[string]*project.Draft
 	branch string // of the wiki of the present group
 
+	pathBytes int // of all groups
+
 	// Rows of the present part that wait to be written together.
 	labels     []*plan.Label
 	milestones []*plan.Milestone
 	boards     []*archive.BoardRow
 	badges     []*plan.Badge
 	members    []*project.Member
-	waiting    int
+	waiting    int            // how many they are
+	size       int            // how many bytes they have
 	there      map[int64]bool // the members of the present group
 }
 
 // batch is how many rows are written in one transaction: others write meanwhile.
-const batch = 500
+// Fewer are, when they have batchBytes.
+const (
+	batch      = 500
+	batchBytes = 4 << 20
+)
+
+// maxPaths is how many bytes the paths of all groups of a file may have: they
+// stay in memory.
+const maxPaths = 64 << 20
 
 func (f *filling) Begin(*archive.Manifest) error {
 	f.paths = map[string]*project.Draft{}
@@ -49,7 +60,7 @@ func (f *filling) Begin(*archive.Manifest) error {
 // group is the one whose parts are coming.
 func (f *filling) group() *project.Draft { return f.drafts[len(f.drafts)-1] }
 
-func (f *filling) Row(ctx context.Context, _ archive.Part, row any) error {
+func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) error {
 	switch row := row.(type) {
 	case *archive.GroupRow:
 		return f.addGroup(ctx, row)
@@ -70,7 +81,8 @@ func (f *filling) Row(ctx context.Context, _ archive.Part, row any) error {
 			return err
 		}
 	}
-	if f.waiting++; f.waiting >= batch {
+	f.waiting++
+	if f.size += size; f.waiting >= batch || f.size >= batchBytes {
 		return f.flush(ctx)
 	}
 	return nil
@@ -93,9 +105,9 @@ func (f *filling) flush(ctx context.Context) error {
 		return nil
 	}
 	d := f.group()
-	var lost []Missing
+	var lost Report
 	err := f.DB.Tx(ctx, func(tx *db.Tx) error {
-		lost = nil // it may run twice
+		lost = Report{} // it may run twice
 		if err := f.Plan.PutLabels(ctx, tx, d, f.labels); err != nil {
 			return err
 		}
@@ -108,11 +120,10 @@ func (f *filling) flush(ctx context.Context) error {
 			return err
 		}
 		for _, row := range f.boards {
-			b, missing, err := f.board(ctx, tx, d, row)
+			b, err := f.board(ctx, tx, d, row, &lost)
 			if err != nil {
 				return err
 			}
-			lost = append(lost, missing...)
 			if err := f.Plan.PutBoard(ctx, tx, d, b); err != nil {
 				return err
 			}
@@ -125,10 +136,8 @@ func (f *filling) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range lost {
-		f.i.Report.add(m)
-	}
-	f.labels, f.milestones, f.boards, f.badges, f.members, f.waiting = nil, nil, nil, nil, nil, 0
+	f.i.Report.addAll(&lost)
+	f.labels, f.milestones, f.boards, f.badges, f.members, f.waiting, f.size = nil, nil, nil, nil, nil, 0, 0
 	return nil
 }
 
@@ -139,6 +148,9 @@ func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 	top := len(f.drafts) == 0
 	if top != (row.Path == "") {
 		return errs.Invalid("the first group, and it alone, has no path")
+	}
+	if f.pathBytes += len(row.Path); f.pathBytes > maxPaths {
+		return errs.Invalid("the paths of the groups have more than %d MiB", maxPaths>>20)
 	}
 	var d *project.Draft
 	err := f.DB.Tx(ctx, func(tx *db.Tx) (err error) {
@@ -249,7 +261,7 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 		why = twice
 	}
 	if why != "" {
-		f.i.Report.add(Missing{memberThing, f.group().Path, row.Username, why})
+		f.i.Report.add(Missing{memberThing, f.group().Path, cutName(row.Username), why})
 		return nil
 	}
 	f.there[id] = true
@@ -259,12 +271,12 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 	return nil
 }
 
-// board makes a board of a row, without what does not find its place here.
-func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *archive.BoardRow) (*plan.Board, []Missing, error) {
+// board makes a board of a row, without what does not find its place here, which
+// it adds to lost.
+func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *archive.BoardRow, lost *Report) (*plan.Board, error) {
 	b := &plan.Board{
 		Name: row.Name, HideBacklog: row.HideBacklog, HideClosed: row.HideClosed, Weight: row.Weight, LabelNames: row.Labels, CreatedAt: f.past(row.CreatedAt),
 	}
-	var lost []Missing
 	// resolve finds one of the three that a list, or the board itself, is about.
 	resolve := func(what string, label, milestone *archive.Reference, person *archive.PersonRow) (*plan.BoardList, error) {
 		l := &plan.BoardList{}
@@ -286,37 +298,37 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *a
 			}
 		}
 		if err == nil && l.LabelID == nil && l.MilestoneID == nil && l.AssigneeID == nil {
-			lost = append(lost, Missing{boardThing, d.Path, fmt.Sprintf("%s, %s %s", row.Name, what, name), why})
+			lost.add(Missing{boardThing, d.Path, fmt.Sprintf("%s, %s %s", cutName(row.Name), what, cutName(name)), why})
 		}
 		return l, err
 	}
 	if row.Milestone != nil {
 		l, err := resolve("its", nil, row.Milestone, nil)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		b.MilestoneID = l.MilestoneID
 	}
 	if row.Assignee != nil {
 		l, err := resolve("its", nil, nil, row.Assignee)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		b.AssigneeID = l.AssigneeID
 	}
 	for _, list := range row.Lists {
 		if things(&list) != 1 {
-			return nil, nil, errs.Invalid("a list of the board %.100q is not of one label, milestone or assignee", row.Name)
+			return nil, errs.Invalid("a list of the board %.100q is not of one label, milestone or assignee", row.Name)
 		}
 		l, err := resolve("the list of", list.Label, list.Milestone, list.Assignee)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if l.LabelID != nil || l.MilestoneID != nil || l.AssigneeID != nil {
 			b.Lists = append(b.Lists, l)
 		}
 	}
-	return b, lost, nil
+	return b, nil
 }
 
 // things counts what a list is of.

@@ -1,6 +1,10 @@
 package transfer
 
-import "svc/internal/transfer/archive"
+import (
+	"strings"
+
+	"svc/internal/transfer/archive"
+)
 
 // Report tells what came of an import.
 type Report struct {
@@ -34,6 +38,26 @@ func (r *Report) add(m Missing) {
 	if len(r.Missing) < maxMissing {
 		r.Missing = append(r.Missing, m)
 	}
+}
+
+// addAll adds what another report has.
+func (r *Report) addAll(other *Report) {
+	for thing, n := range other.Lost {
+		if r.Lost == nil {
+			r.Lost = map[string]int64{}
+		}
+		r.Lost[thing] += n
+	}
+	r.Missing = append(r.Missing, other.Missing[:min(len(other.Missing), maxMissing-len(r.Missing))]...)
+}
+
+// cutName bounds a name from a file, which may have any length.
+func cutName(name string) string {
+	const most = 255
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // More is how much the report does not list.

@@ -58,7 +58,7 @@ type limits struct {
 
 func usualLimits() limits {
 	return limits{
-		line: 16 << 20, groups: 100_000, rows: 10_000_000, people: 500_000, text: 4 << 30, whole: 1 << 40, small: 1 << 20, free: 64 << 20, growth: 250,
+		line: 8 << 20, groups: 100_000, rows: 10_000_000, people: 500_000, text: 4 << 30, whole: 1 << 40, small: 1 << 20, free: 64 << 20, growth: 250,
 	}
 }
 
@@ -261,12 +261,15 @@ func plainly(err error) string {
 
 // checkNames reads a JSON object as far as its names go.
 func checkNames(text []byte) error {
-	const deepest = 8
+	const deepest, values = 8, 50_000
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var open []map[string]bool // the names of each object that is open; nil for a list
 	name := false              // the next token is a name
-	for {
+	for n := 0; ; n++ {
+		if n > values { // each can take far more memory than it has bytes
+			return errs.Invalid("it has more than %d values", values)
+		}
 		token, err := d.Token()
 		if err == io.EOF {
 			return errs.Invalid("it is no JSON object")

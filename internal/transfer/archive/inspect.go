@@ -32,7 +32,7 @@ func (*inspection) File(context.Context, Part, string, io.Reader) error { return
 
 func (*inspection) End(context.Context, Part) error { return nil }
 
-func (i *inspection) Row(_ context.Context, _ Part, row any) error {
+func (i *inspection) Row(_ context.Context, _ Part, row any, _ int) error {
 	switch row := row.(type) {
 	case *MemberRow:
 		return i.note(&row.PersonRow)

@@ -24,8 +24,9 @@ import (
 type Taker interface {
 	// Begin is told what the file is.
 	Begin(m *Manifest) error
-	// Row is given a row; a *GroupRow begins the next group.
-	Row(ctx context.Context, p Part, row any) error
+	// Row is given a row, and how many bytes it has in the file; a *GroupRow
+	// begins the next group.
+	Row(ctx context.Context, p Part, row any, size int) error
 	// File is given a file of the present group.
 	File(ctx context.Context, p Part, name string, r io.Reader) error
 	// End is told that a part of the present group is over.
@@ -297,7 +298,7 @@ func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
 				if *count++; r.count.rows() > r.most.rows {
 					return errs.Invalid("the file holds more than %d rows", r.most.rows)
 				}
-				err = r.to.Row(ctx, p, row)
+				err = r.to.Row(ctx, p, row, len(line))
 			}
 		}
 		if err != nil {
