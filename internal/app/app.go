@@ -92,9 +92,10 @@ type App struct {
 	// Answers bounds the answers that requests have in memory.
 	Answers *limit.Answers
 
-	now   func() time.Time
-	pace  Pace
-	claim *os.File // locks the data directory
+	now        func() time.Time
+	pace       Pace
+	sshSilence time.Duration
+	claim      *os.File // locks the data directory
 }
 
 // Options replace parts of the outside world, for tests.
@@ -114,6 +115,8 @@ type Options struct {
 	Git git.Limits
 	// Pace bounds how slow clients of HTTP may be.
 	Pace Pace
+	// SSHSilence is how long git waits for a client of a fetch; 0 is the usual time.
+	SSHSilence time.Duration
 	// AnswerWait is how long a large answer waits for a slot; 0 is the usual time.
 	AnswerWait time.Duration
 }
@@ -141,7 +144,7 @@ const (
 // Open opens the database and the stores and makes the features. It changes
 // no schema: see Migrate. Close gives everything back.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*App, error) {
-	a := &App{Config: cfg, Log: log, now: o.Now, pace: o.Pace.filled()}
+	a := &App{Config: cfg, Log: log, now: o.Now, pace: o.Pace.filled(), sshSilence: o.SSHSilence}
 	tuneCollector()
 	if a.now == nil {
 		a.now = time.Now

@@ -53,8 +53,9 @@ func (s *Server) newSSH(m *metrics) error {
 	}
 	s.ssh = sshd.New(sshd.Deps{
 		Users: s.Users, Projects: s.Projects, Repos: s.Repos, HostKeys: keys, Name: s.Config.ServiceName, Log: s.Log,
-		Trace: func(ctx context.Context) context.Context { return withRequestID(ctx, requestID("")) },
-		Count: func(service, outcome string) { m.git.WithLabelValues("ssh", service, outcome).Inc() },
+		Limits: sshd.Limits{Silence: s.sshSilence},
+		Trace:  func(ctx context.Context) context.Context { return withRequestID(ctx, requestID("")) },
+		Count:  func(service, outcome string) { m.git.WithLabelValues("ssh", service, outcome).Inc() },
 	})
 	return nil
 }

@@ -58,6 +58,40 @@ func TestBusy(t *testing.T) {
 	}, apptest.SSH)
 }
 
+// TestSilentFetch has a client that starts a fetch and sends nothing, or stops
+// halfway. Its slot is free after a while, with the connection still open.
+func TestSilentFetch(t *testing.T) {
+	t.Parallel()
+	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 1, Wait: 5 * time.Minute}, SSHSilence: 50 * time.Millisecond}, func(t *testing.T, s *apptest.Server) {
+		_, token, signer := userWithKey(t, s, "olga")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, JSON: `{"name":"p","initialize_with_readme":true}`})
+		c := connect(t, s, signer)
+		for _, begun := range []string{"", "0032want 1111"} {
+			session, err := c.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			in, err := session.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			session.Stderr = &said
+			if err := session.Start("git-upload-pack '/olga/p.git'"); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(in, begun) // it may be over
+			if err := session.Wait(); err == nil || said.String() != "ERROR: The client sent nothing for too long.\n" {
+				t.Errorf("%q: %v, %q", begun, err, said.String())
+			}
+		}
+		if _, said, err := run(t, connect(t, s, signer), "git-upload-archive '/olga/p.git'"); err == nil || strings.Contains(said, "busy") {
+			t.Errorf("%v, %q", err, said)
+		}
+	}, apptest.SSH)
+}
+
 // TestPushAllocatesMemory pushes a delta of some bytes that declares a result of
 // 2 GiB.
 func TestPushAllocatesMemory(t *testing.T) {

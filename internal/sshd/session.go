@@ -148,7 +148,17 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 		x.tell(ctx, err, c.service)
 		return err
 	}
-	err = talk(ctx, x.channel, pacedWriter{x}, git.ServeOptions{Protocol: x.protocol})
+	options := git.ServeOptions{Protocol: x.protocol}
+	if c.service == uploadPack {
+		err = x.fetch(ctx, func(ctx context.Context, in io.Reader, out io.Writer) error { return talk(ctx, in, out, options) })
+	} else {
+		err = talk(ctx, x.channel, pacedWriter{x}, options)
+	}
+	if errors.Is(err, errSilent) {
+		err = errs.Invalid("The client sent nothing for too long.").Because(err)
+		x.tell(ctx, err, c.service)
+		return err
+	}
 	if errs.Is(err, errs.KindUnavailable) { // git had no slot, so it has told nothing
 		x.tell(ctx, err, c.service)
 	}

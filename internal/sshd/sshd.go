@@ -33,6 +33,7 @@ type Limits struct {
 	SignIn      time.Duration // time to sign in: 1 min
 	Idle        time.Duration // how long a connection may be silent: 10 min
 	Stall       time.Duration // how long a client may take nothing of what it asked for: 2 min
+	Silence     time.Duration // how long git may wait for the wants and haves of a fetch: 1 min
 }
 
 func (l Limits) filled() Limits {
@@ -45,6 +46,7 @@ func (l Limits) filled() Limits {
 		SignIn:      cmp.Or(l.SignIn, time.Minute),
 		Idle:        cmp.Or(l.Idle, 10*time.Minute),
 		Stall:       cmp.Or(l.Stall, 2*time.Minute),
+		Silence:     cmp.Or(l.Silence, time.Minute),
 	}
 }
 
