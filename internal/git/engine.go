@@ -137,6 +137,9 @@ func newLargeShare(total int, wait time.Duration) *limit.Share {
 	})
 }
 
+// LargePushes gives the slots of pushes with a large pack, for tests.
+func (e *Engine) LargePushes() *limit.Share { return e.large }
+
 // Close ends the processes that wait for work. Calls that are under way end
 // as their contexts do.
 func (e *Engine) Close() {

@@ -28,10 +28,10 @@ const maxPackObjects = 50_000_000
 // was received. An object counts with what it declares, a delta with the largest
 // of its base, its result and its own data.
 //
-// Deflate alone reaches 1030 bytes for one. Histories of source code have 50 to
-// 150; a file of a megabyte that a program changes by a line in each commit has
-// some thousands. What is over that can be pushed in parts, each of which has
-// packBase.
+// Deflate alone reaches 1030 bytes for one. Four histories of source code with 450
+// to 3,400 commits have 4 to 14; 200 versions of a file of 1 MB that differ in one
+// line have 164, and the more versions there are the more it is. What is over the
+// limit can be pushed in parts, each of which has packBase.
 const (
 	packBase  = 1 << 30
 	packRatio = 4096
