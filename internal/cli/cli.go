@@ -156,8 +156,8 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 		if err != nil {
 			return usageError{err}
 		}
-		forget()
 		log := app.NewLog(cfg, c.errOut)
+		forget(log)
 		if cmd.Name() != "serve" {
 			// Commands print their results; only warnings and errors are logged.
 			log = app.NewLog(quiet(cfg), c.errOut)
@@ -170,10 +170,14 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 	}
 }
 
-// forget removes the options from the environment of the process, so that child
-// processes do not inherit secrets.
-func forget() {
-	for _, name := range config.EnvNames() {
+// forget removes the options from the environment of the process, so that jobs
+// and other child processes neither inherit secrets nor read them in /proc.
+func forget(log *slog.Logger) {
+	names := config.EnvNames()
+	if err := wipe(names); err != nil {
+		log.Warn("Options stay readable in the environment of this process.", "error", err)
+	}
+	for _, name := range names {
 		_ = os.Unsetenv(name) // fails only for invalid names
 	}
 }

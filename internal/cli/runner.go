@@ -42,8 +42,8 @@ a crash the next start reports the interrupted jobs to the server.`,
 			if cfg.RunnerURL == "" {
 				cfg.RunnerURL = config.DefaultExternalURL(cfg.Addr)
 			}
-			forget()
 			log := app.NewLog(cfg, c.errOut)
+			forget(log)
 			r, err := runner.New(runner.Deps{
 				URL: cfg.RunnerURL, Token: string(cfg.RunnerToken), Dir: cfg.RunnerDir, Concurrency: cfg.RunnerConcurrency, Environ: c.environ,
 				Version: runner.Version{Version: config.Version(), Revision: config.Revision()}, Log: log, Now: time.Now,
