@@ -63,7 +63,7 @@ func (a *App) examineData(context.Context) (string, error) {
 	dir := a.Config.DataDir
 	probe := filepath.Join(dir, ".doctor")
 	if err := os.WriteFile(probe, []byte("probe"), 0o600); err != nil {
-		return "", fmt.Errorf("%s can not be written: %w", dir, err)
+		return "", fmt.Errorf("%s cannot be written: %w", dir, err)
 	}
 	if err := os.Remove(probe); err != nil {
 		return "", err
@@ -113,14 +113,14 @@ func (a *App) examineKey(ctx context.Context) (string, error) {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s opens all %d stored secrets", a.KeyFile(), n), nil
+	return fmt.Sprintf("%s decrypts all %d stored secrets", a.KeyFile(), n), nil
 }
 
 func (a *App) examineBlobs(ctx context.Context) (string, error) {
 	if err := a.Blobs.Ping(ctx); err != nil {
 		return "", err
 	}
-	return "the object store answers", nil
+	return "the object storage is reachable", nil
 }
 
 func examineGit(ctx context.Context) (string, error) {

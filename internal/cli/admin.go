@@ -95,7 +95,7 @@ func (c *command) createUser() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out, "Created %s with id %d.\n", u.Username, u.ID)
+			fmt.Fprintf(c.out, "Created %s with ID %d.\n", u.Username, u.ID)
 			c.tell(made, password)
 			return nil
 		}),
@@ -149,7 +149,7 @@ func (c *command) password(stdin bool) (password string, made bool, err error) {
 
 func (c *command) tell(made bool, password string) {
 	if made {
-		fmt.Fprintf(c.out, "Its password, shown only now: %s\n", password)
+		fmt.Fprintf(c.out, "The password, shown only once: %s\n", password)
 	}
 }
 
@@ -173,7 +173,7 @@ Scopes: ` + strings.Join(user.Scopes(), ", ") + ".",
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.errOut, "Token %d of %s, shown only now; it works until %s.\n", t.ID, u.Username, t.ExpiresAt)
+			fmt.Fprintf(c.errOut, "Token %d of %s, shown only once; it expires on %s.\n", t.ID, u.Username, t.ExpiresAt)
 			fmt.Fprintln(c.out, t.Secret)
 			return nil
 		}),
@@ -191,7 +191,7 @@ func (c *command) block() *cobra.Command {
 }
 
 func (c *command) unblock() *cobra.Command {
-	return c.onUser("unblock-user", "Unblock an account", "%s may sign in again.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
+	return c.onUser("unblock-user", "Unblock an account", "%s is unblocked.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
 		return a.Users.Unblock(cmd.Context(), actor.System(), u.ID)
 	})
 }
@@ -202,7 +202,7 @@ func (c *command) enrollTwoFactor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "Two-factor authentication is on for %s. This is shown only now.\n\n  secret: %s\n  URL:    %s\n\nRecovery codes, each works once:\n",
+		fmt.Fprintf(c.out, "Two-factor authentication is on for %s. This is shown only once.\n\n  secret: %s\n  URL:    %s\n\nRecovery codes, each works once:\n",
 			u.Username, e.Secret, e.URL)
 		for _, code := range e.Codes {
 			fmt.Fprintf(c.out, "  %s\n", code)
@@ -261,7 +261,7 @@ afterwards, before you rotate again.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out, "New key made; %d stored secrets were sealed again.\n", n)
+			fmt.Fprintf(c.out, "Created a new key and encrypted %d stored secrets with it.\n", n)
 			return nil
 		}),
 	}

@@ -82,14 +82,14 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 	m, err := a.Backup(cmd.Context(), o)
 	p.end()
 	if err != nil {
-		return interrupted(cmd, err, "backup: interrupted; nothing is left of it")
+		return interrupted(cmd, err, "backup: interrupted; the file was removed")
 	}
 	if file != nil {
 		if err := file.Commit(); err != nil {
 			return fmt.Errorf("backup: %w", err)
 		}
 	}
-	fmt.Fprintf(say, "%s holds the installation as it was at %s:\n", nameOf(name), moment(m.CreatedAt))
+	fmt.Fprintf(say, "%s contains the instance as of %s:\n", nameOf(name), moment(m.CreatedAt))
 	c.tellParts(say, m)
 	took := time.Since(begun)
 	fmt.Fprintf(say, "%s in %s.\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))
@@ -126,7 +126,7 @@ func (c *command) tellParts(say io.Writer, m *backup.Manifest) {
 	}
 	_ = w.Flush() // it goes to the same place as all that is said
 	for _, what := range m.Missing {
-		fmt.Fprintf(say, "  not in it, as it was not there any more: %s\n", what)
+		fmt.Fprintf(say, "  not included, because it was deleted meanwhile: %s\n", what)
 	}
 	if m.MissingMore > 0 {
 		fmt.Fprintf(say, "  and %d more\n", m.MissingMore)
@@ -143,11 +143,11 @@ func (c *command) verifyBackup(name string) error {
 		return err
 	}
 	m := in.Manifest
-	fmt.Fprintf(c.out, "%s is whole. It holds an installation as it was at %s (%s, schema version %d, svc %s):\n",
+	fmt.Fprintf(c.out, "%s is complete. It contains an instance as of %s (%s, schema version %d, svc %s):\n",
 		name, moment(m.CreatedAt), m.Database, m.Schema, m.Program)
 	c.tellParts(c.out, &m)
 	if !m.Key {
-		fmt.Fprintln(c.out, "The instance key is not in it.")
+		fmt.Fprintln(c.out, "The instance key is not included.")
 	}
 	return in.Close()
 }
@@ -178,9 +178,9 @@ of a newer release is refused.`,
 			m, err := app.Restore(cmd.Context(), cfg, args[0], p.tell)
 			p.end()
 			if err != nil {
-				return interrupted(cmd, err, "restore: interrupted; what was restored so far is removed again")
+				return interrupted(cmd, err, "restore: interrupted; everything that was restored was removed again")
 			}
-			fmt.Fprintf(c.out, "Restored the installation as it was at %s:\n", moment(m.CreatedAt))
+			fmt.Fprintf(c.out, "Restored the instance as of %s:\n", moment(m.CreatedAt))
 			c.tellParts(c.out, m)
 			took := time.Since(begun)
 			fmt.Fprintf(c.out, "%s in %s. Start it with \"svc serve\".\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))

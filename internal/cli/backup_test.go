@@ -66,7 +66,7 @@ func TestBackup(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "backup.tar")
 		stop := f.busy(t)
 		out := ok(t, from.env(), "", "backup", file)
-		for _, want := range []string{file + " holds the installation as it was at ", "  repositories  ", "  database  "} {
+		for _, want := range []string{file + " contains the instance as of ", "  repositories  ", "  database  "} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}
@@ -77,7 +77,7 @@ func TestBackup(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Error(info, err)
 		}
-		if out := ok(t, nil, "", "backup", "--verify", file); !strings.Contains(out, "is whole") {
+		if out := ok(t, nil, "", "backup", "--verify", file); !strings.Contains(out, "is complete") {
 			t.Error(out)
 		}
 		if code, _, errOut := run(t, from.env(), "", "backup", file); code != 1 || !strings.Contains(errOut, "is there already") {
@@ -89,7 +89,7 @@ func TestBackup(t *testing.T) {
 		}
 		dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
 			to := place{filepath.Join(t.TempDir(), "data"), src.URL, bucket(t, src), t.TempDir(), s.URL}
-			if out := ok(t, to.env(), "", "restore", file); !strings.Contains(out, "Restored the installation as it was at ") {
+			if out := ok(t, to.env(), "", "restore", file); !strings.Contains(out, "Restored the instance as of ") {
 				t.Error(out)
 			}
 			if code, _, errOut := run(t, to.env(), "", "restore", file); code != 1 || !strings.Contains(errOut, "is not empty") {
@@ -359,7 +359,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 	ok(t, env, "", "doctor")
 	// To standard output goes the backup alone.
 	code, out, errOut := run(t, env, "", "backup", "-")
-	if code != 0 || !strings.HasPrefix(out, "svc-backup") || !strings.Contains(errOut, "The backup holds") {
+	if code != 0 || !strings.HasPrefix(out, "svc-backup") || !strings.Contains(errOut, "The backup contains") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 }
