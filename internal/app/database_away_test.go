@@ -169,7 +169,7 @@ func awayAsks(t *testing.T, s *apptest.Server, token, runner string) []awayAsk {
 		{"GET", s.URL + "/explore", "", nil, 200, false},
 		{"GET", s.URL + "/carol/p.git/info/refs?service=git-upload-pack", "", nil, 200, false},
 		{"GET", s.URL + "/carol/p.git/info/refs?service=git-receive-pack", "", as("carol", token), 200, false},
-		{"GET", "http://carol." + apptest.PagesHost + "/p/", "", nil, 404, false},
+		{"GET", "http://carol." + apptest.PagesHost + "/p/", "", nil, 302, false},
 	}
 }
 

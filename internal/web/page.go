@@ -202,14 +202,14 @@ func (v *visit) pageNumber() int {
 
 // fail answers for an error. Here and nowhere else errors become statuses.
 func (v *visit) fail(err error) {
-	if v.Err() != nil {
-		return // the client has left: nobody reads an answer, and nothing is wrong
+	e, _ := errs.As(err)
+	if v.Err() != nil && (e == nil || e.Kind == errs.KindUnavailable) {
+		return // the client has left, or is too slow: nothing is wrong with the server
 	}
 	if moved, ok := errors.AsType[*project.Moved](err); ok && v.r.Method == http.MethodGet {
 		http.Redirect(v.w, v.r, movedTo(v.r, moved), http.StatusMovedPermanently)
 		return
 	}
-	e, _ := errs.As(err)
 	refused, tooMany := errors.AsType[limit.Refused](err)
 	switch {
 	case tooMany:
