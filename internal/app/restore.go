@@ -17,6 +17,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/config"
 	"svc/internal/db"
+	"svc/internal/durable"
 	"svc/internal/git"
 )
 
@@ -104,7 +105,7 @@ func (r *restore) claim(context.Context) error {
 		return err // another was faster: nothing of it is ours to remove
 	}
 	r.places = places
-	return errors.Join(f.Sync(), f.Close(), git.SyncDir(r.cfg.DataDir))
+	return errors.Join(f.Sync(), f.Close(), durable.SyncDir(r.cfg.DataDir))
 }
 
 func storageDirs(cfg config.Config) []string {
@@ -187,18 +188,10 @@ func writeFile(name string, in io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := durable.WriteNew(name, 0o600, in); err != nil {
 		return err
 	}
-	_, err = io.Copy(f, in)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(git.SyncDir(filepath.Dir(name)), git.SyncDir(filepath.Dir(filepath.Dir(name))))
+	return errors.Join(durable.SyncDir(filepath.Dir(name)), durable.SyncDir(filepath.Dir(filepath.Dir(name))))
 }
 
 func (r *restore) objects(ctx context.Context) error {
@@ -265,7 +258,7 @@ func (r *restore) done(ctx context.Context) error {
 	if err := os.Remove(filepath.Join(r.cfg.DataDir, restoring)); err != nil {
 		return err
 	}
-	return git.SyncDir(r.cfg.DataDir)
+	return durable.SyncDir(r.cfg.DataDir)
 }
 
 // close closes what is open.

@@ -15,6 +15,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci"
 	"svc/internal/config"
+	"svc/internal/durable"
 	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/runner"
@@ -121,7 +122,7 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 		return "", err
 	}
 	s.limitRunner(r)
-	return r.Secret, runner.WriteFile(path, []byte(r.Secret+"\n"))
+	return r.Secret, durable.Replace(path, []byte(r.Secret+"\n"))
 }
 
 // runnerTags is the change that gives the runner the tags of the configuration.

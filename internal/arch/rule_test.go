@@ -44,11 +44,12 @@ func features() []string {
 
 // platform lists the packages that import no feature.
 func platform() []string {
-	return []string{"bind", "db", "git", "blob", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "markup", "errs", "expand", "waittest"}
+	return []string{"bind", "db", "durable", "git", "blob", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "markup", "errs", "expand", "waittest"}
 }
 
-// pure lists the packages that only compute. Clients may import them too.
-func pure() []string { return []string{"expand"} }
+// pure lists the packages that depend on no configuration, database or service.
+// Clients may import them too.
+func pure() []string { return []string{"durable", "expand"} }
 
 // clients lists the packages that talk to a server over the network, even to
 // the one that they are a part of. They import no other package of the module

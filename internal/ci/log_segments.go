@@ -14,7 +14,7 @@ import (
 	"slices"
 	"sync"
 
-	"svc/internal/git"
+	"svc/internal/durable"
 )
 
 // logSegments keeps live logs in files that many jobs share. A job costs no
@@ -322,7 +322,7 @@ func (s *segment) sync(l *logSegments, end int64) error {
 		return err
 	}
 	if first {
-		if err := git.SyncDir(l.dir); err != nil {
+		if err := durable.SyncDir(l.dir); err != nil {
 			return err
 		}
 	}

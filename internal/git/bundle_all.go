@@ -8,6 +8,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"svc/internal/durable"
 )
 
 // maxBundleRefs bounds the refs of a bundle that is read.
@@ -71,7 +73,7 @@ func (e *Engine) unbundle(ctx context.Context, draft string, in io.Reader) error
 	if err != nil {
 		return err
 	}
-	if err := SyncDir(filepath.Join(draft, "objects", "pack")); err != nil {
+	if err := durable.SyncDir(filepath.Join(draft, "objects", "pack")); err != nil {
 		return err
 	}
 	for i := range refs {
@@ -79,7 +81,7 @@ func (e *Engine) unbundle(ctx context.Context, draft string, in io.Reader) error
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, refs[i].Name, err)
 		}
 	}
-	return writeSynced(filepath.Join(draft, "packed-refs"), formatPacked(refs))
+	return durable.WriteNew(filepath.Join(draft, "packed-refs"), 0o640, strings.NewReader(formatPacked(refs)))
 }
 
 // readBundleHead reads all before the pack. The refs must be sorted and be

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"svc/internal/durable"
 )
 
 // Copy makes a repository in path that is the same as another: all refs, the
@@ -89,7 +91,7 @@ func copyTree(ctx context.Context, from, to string) error {
 			return err
 		}
 	}
-	return SyncDir(to)
+	return durable.SyncDir(to)
 }
 
 // Differs says in words what is different in the refs of another repository

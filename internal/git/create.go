@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"svc/internal/durable"
 )
 
 // Init makes an empty bare repository in path whose HEAD is the branch, which
@@ -33,7 +36,7 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 		return r, err
 	}
 	parent := filepath.Dir(r.path)
-	if err := makeDirs(parent); err != nil {
+	if err := durable.MakeDirs(parent, 0o750); err != nil {
 		return r, err
 	}
 	draft, err := os.MkdirTemp(parent, ".init-*")
@@ -47,7 +50,7 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 	if err := fill(draft); err != nil {
 		return r, err
 	}
-	if err := SyncDir(draft); err != nil {
+	if err := durable.SyncDir(draft); err != nil {
 		return r, err
 	}
 	if err := os.Rename(draft, r.path); err != nil {
@@ -56,7 +59,7 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 		}
 		return r, err
 	}
-	return r, SyncDir(parent)
+	return r, durable.SyncDir(parent)
 }
 
 // lay writes the files of an empty repository, as gitrepository-layout(5)
@@ -75,50 +78,14 @@ func lay(dir, branch string) error {
 		"HEAD":   "ref: refs/heads/" + branch + "\n",
 		"config": config(),
 	} {
-		if err := writeSynced(filepath.Join(dir, name), content); err != nil {
+		if err := durable.WriteNew(filepath.Join(dir, name), 0o640, strings.NewReader(content)); err != nil {
 			return err
 		}
 	}
 	for _, d := range append(dirs, ".") {
-		if err := SyncDir(filepath.Join(dir, d)); err != nil {
+		if err := durable.SyncDir(filepath.Join(dir, d)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func writeSynced(path, content string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// makeDirs is os.MkdirAll whose new directories survive a crash.
-func makeDirs(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	parent := filepath.Dir(dir)
-	if err := makeDirs(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return SyncDir(parent)
-}
-
-// SyncDir makes the names in a directory survive a crash.
-func SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

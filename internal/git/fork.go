@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"svc/internal/durable"
 )
 
 // Fork makes a repository in path with the branches, tags and default branch
@@ -57,7 +58,7 @@ func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref, whole bool
 	if err := r.engine.Repo(draft).holds(ctx, refs); err != nil {
 		return err
 	}
-	return writeSynced(filepath.Join(draft, "packed-refs"), formatPacked(refs))
+	return durable.WriteNew(filepath.Join(draft, "packed-refs"), 0o640, strings.NewReader(formatPacked(refs)))
 }
 
 // formatPacked writes refs, which are sorted, as parsePacked reads them.
@@ -127,7 +128,7 @@ func copyFiles(ctx context.Context, from, to string) error {
 	if err := copyDir(ctx, filepath.Join(from, "pack"), filepath.Join(to, "pack"), 0); err != nil {
 		return err
 	}
-	return SyncDir(to)
+	return durable.SyncDir(to)
 }
 
 // copyDir copies the loose objects, whose names have the length, or the packs
@@ -151,7 +152,7 @@ func copyDir(ctx context.Context, from, to string, length int) error {
 			return err
 		}
 	}
-	return SyncDir(to)
+	return durable.SyncDir(to)
 }
 
 func partOfPack(name string) bool {
@@ -181,15 +182,7 @@ func copySynced(from, to string, mode fs.FileMode) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, out.Close())
+	return durable.WriteNew(to, mode, in)
 }
 
 // packInto writes a pack of all that the refs lead to.
@@ -206,5 +199,5 @@ func (r Repo) packInto(ctx context.Context, base string, refs []Ref) error {
 	if err != nil {
 		return err
 	}
-	return SyncDir(filepath.Dir(base))
+	return durable.SyncDir(filepath.Dir(base))
 }

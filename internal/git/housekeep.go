@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"svc/internal/durable"
 )
 
 // HousekeepOptions says how housekeeping is done.
@@ -86,7 +88,7 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 		done.Did = append(done.Did, c.name())
 	}
 	if needs.objects() || o.Full {
-		if err := SyncDir(filepath.Join(r.path, "objects", "pack")); err != nil {
+		if err := durable.SyncDir(filepath.Join(r.path, "objects", "pack")); err != nil {
 			return err
 		}
 		// Readers at rest would find the new packs, but keep the old files

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"svc/internal/durable"
 )
 
 // write stores an object as git does when it has few of them: as a file of its
@@ -44,7 +46,7 @@ func (q *quarantine) write(kind Type, content []byte) (OID, error) {
 	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("write object: %w", err)
 	}
-	if err := writeSynced(path, packed.String()); err != nil {
+	if err := durable.WriteNew(path, 0o640, strings.NewReader(packed.String())); err != nil {
 		return "", fmt.Errorf("write object: %w", err)
 	}
 	return OID(id), os.Chmod(path, 0o440)

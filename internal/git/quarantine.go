@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"svc/internal/durable"
 )
 
 // quarantine is a directory of new objects that nobody else sees yet. They
@@ -75,7 +77,7 @@ func (q *quarantine) migrate() error {
 			return fmt.Errorf("take over new objects: %w", err)
 		}
 	}
-	return SyncDir(objects)
+	return durable.SyncDir(objects)
 }
 
 // moveAll moves the files of a directory, those of a pack in an order in which
@@ -94,7 +96,7 @@ func moveAll(from, to string) error {
 			return err
 		}
 	}
-	err = SyncDir(to)
+	err = durable.SyncDir(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // housekeeping has packed all of it, and synced the pack
 	}

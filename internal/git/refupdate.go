@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"svc/internal/durable"
 )
 
 // Update moves one ref.
@@ -120,7 +122,7 @@ func (r Repo) syncRefs(updates []Update) error {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		err := SyncDir(filepath.Join(r.path, dir))
+		err := durable.SyncDir(filepath.Join(r.path, dir))
 		if err != nil && !notAFile(err) { // git removes directories that are empty
 			return fmt.Errorf("sync refs: %w", err)
 		}
@@ -142,10 +144,10 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 	}
 	// The lock is the one that git takes. Git itself would not sync the file.
 	head := filepath.Join(r.path, "HEAD")
-	err := writeSynced(head+".lock", "ref: "+Heads+branch+"\n")
+	err := durable.WriteNew(head+".lock", 0o640, strings.NewReader("ref: "+Heads+branch+"\n"))
 	if errors.Is(err, fs.ErrExist) {
 		if broken, _ := r.breakLocks(nil); broken {
-			err = writeSynced(head+".lock", "ref: "+Heads+branch+"\n")
+			err = durable.WriteNew(head+".lock", 0o640, strings.NewReader("ref: "+Heads+branch+"\n"))
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -158,7 +160,7 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 		_ = os.Remove(head + ".lock")
 		return fmt.Errorf("default branch: %w", err)
 	}
-	return SyncDir(r.path)
+	return durable.SyncDir(r.path)
 }
 
 // AdoptBranch sets the default branch after a push into a repository whose

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"svc/internal/durable"
 )
 
 // SystemID is the name by which the server tells this machine from others with
@@ -26,31 +28,10 @@ func SystemID(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("name of the machine: %w", err)
 	}
-	if err := WriteFile(path, []byte(id+"\n")); err != nil {
+	if err := durable.Replace(path, []byte(id+"\n")); err != nil {
 		return "", fmt.Errorf("name of the machine: %w", err)
 	}
 	return id, nil
-}
-
-// WriteFile writes a file that only its owner may read, whole or not at all.
-func WriteFile(path string, text []byte) error {
-	temp := path + ".new-" + random(4)
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return nil
 }
 
 func random(bytes int) string {

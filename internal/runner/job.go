@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"svc/internal/durable"
 )
 
 // job is one job on its way.
@@ -117,7 +119,7 @@ func (r *Runner) newJob(a *assignment, slot int) (*job, error) {
 	j.dir = filepath.Join(root, "project", path)
 	text, err := json.Marshal(record{ID: a.ID, Token: a.Token, Mark: j.mark})
 	if err == nil {
-		err = WriteFile(filepath.Join(root, recordFile), text)
+		err = durable.Replace(filepath.Join(root, recordFile), text)
 	}
 	for _, dir := range []string{j.dir, j.tempDir()} {
 		err = errors.Join(err, os.MkdirAll(dir, 0o700))

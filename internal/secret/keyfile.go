@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
+
+	"svc/internal/durable"
 )
 
 const (
@@ -127,41 +128,13 @@ func parseKey(line string) (key, error) {
 
 // writeKeys replaces the key file in one step: after a crash there is the old
 // one or the new one, whole.
-func writeKeys(path string, keys []key) (err error) {
+func writeKeys(path string, keys []key) error {
 	var text bytes.Buffer
 	text.WriteString(keyFileHead)
 	for _, k := range keys {
 		fmt.Fprintf(&text, "%s %s\n", k.id, base64.StdEncoding.EncodeToString(k.raw))
 	}
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text.Bytes())
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return durable.Replace(path, text.Bytes())
 }
 
 // locked runs fn while no other process changes the key file. The lock is on
