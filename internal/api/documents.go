@@ -3,9 +3,6 @@ package api
 import (
 	"bytes"
 	"compress/gzip"
-	"embed"
-	"fmt"
-	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,38 +10,27 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-chi/chi/v5"
+
+	"svc/internal/openapi"
 )
 
-//go:embed docs
-var docs embed.FS
-
-// documentRoutes adds the description of the API for machines and for people.
-// It is the same for everybody, so nobody is asked who he is, and no rate
-// applies. Each is made when it is asked for first: all routes are then known.
+// documentRoutes adds the OpenAPI document and its pages. They are public and the
+// same for all callers, so these endpoints neither authenticate nor count
+// requests. Each is made on its first request: all routes are known then.
 func (a *API) documentRoutes() {
-	description := sync.OnceValue(a.document)
-	a.asset("/openapi.json", func() *asset { return newAsset("application/json", description().bytes()) })
-	a.docsRoutes(sync.OnceValue(func() *docsData { return newDocs(&a.Site, description()) }))
+	document := sync.OnceValue(a.document)
+	a.asset("/openapi.json", func() *asset { return newAsset("application/json", document().JSON()) })
+	a.docsRoutes(sync.OnceValue(func() *openapi.Pages { return openapi.NewPages(document()) }))
 	for name, media := range map[string]string{
 		"page.css": "text/css; charset=utf-8",
 		"page.js":  "text/javascript; charset=utf-8",
 		"icon.svg": "image/svg+xml",
 	} {
-		a.asset("/docs/"+name, func() *asset { return newAsset(media, docsFile(name)) })
+		a.asset("/docs/"+name, func() *asset { return newAsset(media, openapi.File(name)) })
 	}
 }
 
-// docsFile gives an embedded file; one that is missing is a fault of the
-// program.
-func docsFile(name string) []byte {
-	text, err := docs.ReadFile("docs/" + name)
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
-// asset serves something that is made once.
+// asset adds a route to a file that is made on the first request.
 func (a *API) asset(path string, build func() *asset) {
 	once := sync.OnceValue(build)
 	serve := func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +43,7 @@ func (a *API) asset(path string, build func() *asset) {
 	a.mux.Head(prefix+path, serve)
 }
 
-// asset is a file that is held whole, in both encodings that it is sent in.
+// asset is a file in memory, plain and compressed.
 type asset struct {
 	media  string
 	plain  []byte
@@ -71,19 +57,20 @@ func newAsset(media string, text []byte) *asset {
 	if err != nil {
 		panic(err) // the level is a constant
 	}
-	_, _ = z.Write(text) // a buffer takes everything
+	_, _ = z.Write(text) // writes to a buffer do not fail
 	_ = z.Close()
 	return &asset{media: media, plain: text, packed: packed.Bytes(), tag: `W/"` + strconv.FormatUint(xxhash.Sum64(text), 16) + `"`}
 }
 
-// docsPolicy lets the page load what this server serves, and nothing else.
+// docsPolicy is the Content-Security-Policy of the pages: they load files of this
+// server only.
 const docsPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func (f *asset) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", f.media)
-	h.Set("Cache-Control", "no-cache") // keep it, but ask whether it is still good
+	h.Set("Cache-Control", "no-cache") // store, but revalidate
 	h.Set("Etag", f.tag)
 	h.Add("Vary", "Accept-Encoding")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -100,7 +87,7 @@ func (f *asset) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(text) // a reader that has gone is not our fault
+	_, _ = w.Write(text) // the client may have disconnected
 }
 
 func takesGzip(header string) bool {
@@ -113,15 +100,14 @@ func takesGzip(header string) bool {
 	return false
 }
 
-// docsRoutes serves the pages for people: one that leads to all others, and one
-// for each group of endpoints. All in one would be megabytes.
-func (a *API) docsRoutes(data func() *docsData) {
+// docsRoutes adds the HTML pages: the index, and one for each group of endpoints.
+func (a *API) docsRoutes(docs func() *openapi.Pages) {
 	const media = "text/html; charset=utf-8"
-	a.asset("/docs", func() *asset { return newAsset(media, data().page(nil)) })
+	a.asset("/docs", func() *asset { return newAsset(media, docs().Index()) })
 	pages := sync.OnceValue(func() map[string]func() *asset {
 		list := map[string]func() *asset{}
-		for _, g := range data().Groups {
-			list[g.Slug] = sync.OnceValue(func() *asset { return newAsset(media, data().page(g)) })
+		for _, g := range docs().Groups {
+			list[g.Slug] = sync.OnceValue(func() *asset { return newAsset(media, docs().Page(g)) })
 		}
 		return list
 	})
@@ -138,22 +124,4 @@ func (a *API) docsRoutes(data func() *docsData) {
 	}
 	a.mux.Get(prefix+"/docs/{group}", serve)
 	a.mux.Head(prefix+"/docs/{group}", serve)
-}
-
-// docsTemplate is part of the program, so a mistake in it is a fault.
-var docsTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page.html").Parse(string(docsFile("page.html"))))
-})
-
-// page renders the page of a group, or that which leads to them.
-func (d docsData) page(of *docsGroup) []byte {
-	d.Group = of
-	if of != nil {
-		d.Up = "../"
-	}
-	var out bytes.Buffer
-	if err := docsTemplate().Execute(&out, d); err != nil {
-		panic(fmt.Sprintf("the page of the documentation: %v", err))
-	}
-	return out.Bytes()
 }

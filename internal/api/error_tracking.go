@@ -2,6 +2,7 @@ package api
 
 import (
 	"svc/internal/errortrack"
+	"svc/internal/openapi"
 )
 
 func (a *API) errorTrackingRoutes() {
@@ -23,18 +24,23 @@ type errorSetupJSON struct {
 // MarshalJSON writes the members in the order of the docs.
 func (j errorSetupJSON) MarshalJSON() ([]byte, error) {
 	s := j.setup
-	return members{
-		{"active", s.Active}, {"project_name", textOrNull(s.External.ProjectName)}, {j.backend + "_external_url", textOrNull(s.External.URL)},
-		{"api_url", textOrNull(s.External.APIURL)}, {"integrated", s.Integrated},
+	return openapi.Object{
+		openapi.Field("active", s.Active), openapi.Field("project_name", textOrNull(s.External.ProjectName)),
+		openapi.Field(j.backend+"_external_url", textOrNull(s.External.URL)), openapi.Field("api_url", textOrNull(s.External.APIURL)),
+		openapi.Field("integrated", s.Integrated),
 	}.MarshalJSON()
 }
 
-func (errorSetupJSON) describe(s *schemas) *schema {
-	flag, text := &schema{Type: typeNames{"boolean"}}, &schema{Type: typeNames{"string", "null"}}
-	external := s.site.Backend + "_external_url"
-	return &schema{
-		Type: typeNames{"object"}, AdditionalProperties: false, Required: []string{"active", "project_name", external, "api_url", "integrated"},
-		Properties: members{{"active", flag}, {"project_name", text}, {external, text}, {"api_url", text}, {"integrated", flag}},
+// DescribeSchema describes the members, one of which is named after the backend.
+func (errorSetupJSON) DescribeSchema(s *openapi.Schemas) *openapi.Schema {
+	flag, text := &openapi.Schema{Type: openapi.Types{"boolean"}}, &openapi.Schema{Type: openapi.Types{"string", "null"}}
+	external := s.Server.Backend + "_external_url"
+	return &openapi.Schema{
+		Type: openapi.Types{"object"}, AdditionalProperties: false, Required: []string{"active", "project_name", external, "api_url", "integrated"},
+		Properties: openapi.Object{
+			openapi.Field("active", flag), openapi.Field("project_name", text), openapi.Field(external, text), openapi.Field("api_url", text),
+			openapi.Field("integrated", flag),
+		},
 	}
 }
 
@@ -85,16 +91,20 @@ type clientKeyJSON struct {
 
 // MarshalJSON writes the members in the order of the docs.
 func (j clientKeyJSON) MarshalJSON() ([]byte, error) {
-	return members{{"id", j.key.ID}, {"active", j.key.Active}, {"public_key", j.key.Public}, {j.backend + "_dsn", j.dsn}}.MarshalJSON()
+	return openapi.Object{
+		openapi.Field("id", j.key.ID), openapi.Field("active", j.key.Active), openapi.Field("public_key", j.key.Public), openapi.Field(j.backend+"_dsn", j.dsn),
+	}.MarshalJSON()
 }
 
-func (clientKeyJSON) describe(s *schemas) *schema {
-	text := &schema{Type: typeNames{"string"}}
-	return &schema{
-		Type: typeNames{"object"}, AdditionalProperties: false, Required: []string{"id", "active", "public_key", s.site.Backend + "_dsn"},
-		Properties: members{
-			{"id", &schema{Type: typeNames{"integer"}, Format: "int64"}}, {"active", &schema{Type: typeNames{"boolean"}}},
-			{"public_key", text}, {s.site.Backend + "_dsn", text},
+// DescribeSchema describes the members, one of which is named after the backend.
+func (clientKeyJSON) DescribeSchema(s *openapi.Schemas) *openapi.Schema {
+	text, dsn := &openapi.Schema{Type: openapi.Types{"string"}}, s.Server.Backend+"_dsn"
+	return &openapi.Schema{
+		Type: openapi.Types{"object"}, AdditionalProperties: false, Required: []string{"id", "active", "public_key", dsn},
+		Properties: openapi.Object{
+			openapi.Field("id", &openapi.Schema{Type: openapi.Types{"integer"}, Format: "int64"}),
+			openapi.Field("active", &openapi.Schema{Type: openapi.Types{"boolean"}}),
+			openapi.Field("public_key", text), openapi.Field(dsn, text),
 		},
 	}
 }

@@ -1,6 +1,9 @@
 package api
 
-import "svc/internal/git"
+import (
+	"svc/internal/git"
+	"svc/internal/openapi"
+)
 
 func (a *API) languageRoutes() {
 	handle(a, "GET /projects/{id}/languages", readAPI.orNobody(), a.getLanguages, does("Get the languages of a repository with their shares in percent"))
@@ -16,18 +19,19 @@ func (a *API) getLanguages(c *call, p projectParams) (languagesJSON, error) {
 // first.
 type languagesJSON []git.Language
 
-// MarshalJSON keeps the order, which a map would not.
+// MarshalJSON encodes the languages in their order.
 func (l languagesJSON) MarshalJSON() ([]byte, error) {
-	var list members
+	var list openapi.Object
 	for _, one := range l {
-		list = append(list, member{one.Name, one.Share})
+		list = append(list, openapi.Field(one.Name, one.Share))
 	}
 	return list.MarshalJSON()
 }
 
-func (languagesJSON) describe(*schemas) *schema {
-	return &schema{
-		Description: "The share of each language in percent.", Type: typeNames{"object"},
-		AdditionalProperties: &schema{Type: typeNames{"number"}},
+// DescribeSchema describes an object with any members.
+func (languagesJSON) DescribeSchema(*openapi.Schemas) *openapi.Schema {
+	return &openapi.Schema{
+		Description: "Percentage of each language.", Type: openapi.Types{"object"},
+		AdditionalProperties: &openapi.Schema{Type: openapi.Types{"number"}},
 	}
 }

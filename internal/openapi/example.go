@@ -1,47 +1,38 @@
-package api
+package openapi
 
 import (
 	"net/http"
 	"net/url"
-	"reflect"
 	"strings"
 
 	"svc/internal/bind"
 )
 
-// examples makes sample requests and answers.
-type examples struct {
-	schemas *schemas
-	site    *Site
-}
+// examples makes sample requests and responses.
+type examples struct{ schemas *Schemas }
 
-// results are the answers of success, one for each shape that the result may
-// have.
-func (x *examples) results(e *endpoint) []docsResult {
-	switch e.result {
-	case reflect.TypeFor[none]():
+// results returns the successful responses, one for each type of the result.
+func (x *examples) results(e *Endpoint) []docsResult {
+	switch e.Result {
+	case Empty:
 		return []docsResult{{Status: http.StatusNoContent, Text: "No content"}}
-	case reflect.TypeFor[accepted]():
+	case Accepted:
 		return []docsResult{{Status: http.StatusAccepted, Text: "Goes on in the background", JSON: pretty(acceptedJSON{"202 Accepted"})}}
-	case reflect.TypeFor[streamed]():
-		return []docsResult{{Status: e.status, Text: "The content"}}
+	case Stream:
+		return []docsResult{{Status: e.Status, Text: "The content"}}
 	}
-	result, list := x.schemas.result(e)
-	shapes, outer := []*schema{result}, ""
-	if list {
-		shapes, outer = []*schema{result.Items}, "list of "
-	}
-	if shapes[0].AnyOf != nil {
-		shapes = shapes[0].AnyOf
+	schemas := []*Schema{x.schemas.oneOf(e.Types)}
+	if schemas[0].AnyOf != nil {
+		schemas = schemas[0].AnyOf
 	}
 	var results []docsResult
-	for _, one := range shapes {
-		r := docsResult{Status: e.status}
+	for _, one := range schemas {
+		r := docsResult{Status: e.Status}
 		names, _ := types(one)
 		r.Shape = names[0]
-		r.Shape.Text = outer + r.Shape.Text
-		if list {
-			one = arrayOf(one)
+		if e.Result == List {
+			r.Shape.Text = "list of " + r.Shape.Text
+			one = ArrayOf(one)
 		}
 		r.JSON = x.text(one)
 		results = append(results, r)
@@ -49,18 +40,18 @@ func (x *examples) results(e *endpoint) []docsResult {
 	return results
 }
 
-// Text is an example of a schema.
-func (x *examples) text(s *schema) string { return pretty(x.value("", s, nil)) }
+// text returns an example of a schema as JSON.
+func (x *examples) text(s *Schema) string { return pretty(x.value("", s, nil)) }
 
-// value gives a value that the schema allows. within are the components it
-// stands inside of: one that leads back to itself ends there.
-func (x *examples) value(name string, s *schema, within []string) any {
+// value returns a value that the schema allows. within are the enclosing
+// components: recursion ends at the first repetition.
+func (x *examples) value(name string, s *Schema, within []string) any {
 	switch {
 	case s.Ref != "":
 		component := refName(s)
 		for _, outer := range within {
 			if outer == component {
-				return members{}
+				return Object{}
 			}
 		}
 		return x.value(name, x.schemas.named[component], append(within, component))
@@ -75,12 +66,12 @@ func (x *examples) value(name string, s *schema, within []string) any {
 	}
 	switch s.Type[0] {
 	case "object":
-		o := members{}
+		o := Object{}
 		for _, m := range s.Properties {
-			o = append(o, member{m.name, x.value(m.name, m.value.(*schema), within)})
+			o = append(o, Member{m.Name, x.value(m.Name, m.Value.(*Schema), within)})
 		}
-		if inner, ok := s.AdditionalProperties.(*schema); ok {
-			o = append(o, member{"key", x.value("value", inner, within)})
+		if inner, ok := s.AdditionalProperties.(*Schema); ok {
+			o = append(o, Member{"key", x.value("value", inner, within)})
 		}
 		return o
 	case "array":
@@ -105,7 +96,7 @@ func sampleNumber(name string) int {
 	return 1
 }
 
-// sampleText gives a text that looks like what the field of a name holds.
+// sampleText returns a plausible value of a field with the name.
 func (x *examples) sampleText(name, format string) string {
 	switch format {
 	case "date-time":
@@ -117,14 +108,14 @@ func (x *examples) sampleText(name, format string) string {
 	}
 	for _, sample := range samples {
 		if name == sample.name || strings.HasPrefix(sample.name, "_") && strings.HasSuffix(name, sample.name) {
-			return strings.NewReplacer("{url}", x.site.URL, "{version}", x.site.Version, "{name}", x.site.Name).Replace(sample.text)
+			return strings.NewReplacer("{url}", x.schemas.Server.URL, "{version}", x.schemas.Server.Version, "{name}", x.schemas.Server.Name).Replace(sample.text)
 		}
 	}
 	return "text"
 }
 
-// samples by the names of fields; one that begins with _ is for all that end
-// so. The first that fits is taken.
+// samples are values by field name. A name that starts with _ is a suffix. The
+// first match is used.
 var samples = []struct{ name, text string }{
 	{"username", "ada"},
 	{"name", "Ada Lovelace"},
@@ -168,10 +159,10 @@ var samples = []struct{ name, text string }{
 	{"event_type", "user_created"},
 }
 
-// curl is a request for the shell: with what must be sent, and no more.
+// curl returns a shell command for a request with the required parameters.
 func (x *examples) curl(op *operation) string {
 	e := op.endpoint
-	path, query := e.path, url.Values{}
+	path, query := e.Path, url.Values{}
 	for _, p := range op.Parameters {
 		switch value := x.word(p); {
 		case p.In == "path":
@@ -181,10 +172,10 @@ func (x *examples) curl(op *operation) string {
 		}
 	}
 	lines := []string{"curl"}
-	if e.method != http.MethodGet {
-		lines[0] += " --request " + e.method
+	if e.Method != http.MethodGet {
+		lines[0] += " --request " + e.Method
 	}
-	if !e.access.nobody {
+	if !e.Public {
 		lines[0] += ` --header "PRIVATE-TOKEN: $TOKEN"`
 	}
 	if op.Body != nil && op.Body.Content[0].name == "application/json" {
@@ -192,7 +183,7 @@ func (x *examples) curl(op *operation) string {
 			lines = append(lines, `  --header "Content-Type: application/json"`, "  --data '"+strings.ReplaceAll(pretty(o), "'", `'\''`)+"'")
 		}
 	}
-	address := x.site.URL + prefix + path
+	address := x.schemas.Server.URL + x.schemas.Server.Prefix + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
@@ -202,29 +193,29 @@ func (x *examples) curl(op *operation) string {
 	return strings.Join(append(lines, `  "`+address+`"`), " \\\n")
 }
 
-// Required are the members of a body that must be sent; of a group of which
-// some must, the first.
-func (x *examples) required(op *operation) members {
-	s := x.schemas.named[refName(op.Body.Content[0].value.(media).Schema)]
+// required returns the required members of a body, and the first parameter of
+// each rule that requires one of several.
+func (x *examples) required(op *operation) Object {
+	s := x.schemas.named[refName(op.Body.Content[0].Value.(media).Schema)]
 	must := map[string]bool{}
 	for _, name := range s.Required {
 		must[name] = true
 	}
-	for _, r := range op.endpoint.layout.Rules {
+	for _, r := range op.endpoint.Params.Rules {
 		if r.Kind == bind.RuleAtLeastOne || r.Kind == bind.RuleExactlyOne {
 			must[r.Names[0]] = true
 		}
 	}
-	o := members{}
+	o := Object{}
 	for _, m := range s.Properties {
-		if must[m.name] {
-			o = append(o, member{m.name, x.value(m.name, m.value.(*schema), nil)})
+		if must[m.Name] {
+			o = append(o, Member{m.Name, x.value(m.Name, m.Value.(*Schema), nil)})
 		}
 	}
 	return o
 }
 
-// word is an example of a parameter in the path or the query.
+// word returns an example of a path or query parameter.
 func (x *examples) word(p parameter) string {
 	switch v := x.value(strings.TrimSuffix(p.Name, "[]"), p.Schema, nil).(type) {
 	case string:

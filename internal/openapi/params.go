@@ -1,4 +1,4 @@
-package api
+package openapi
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 	"svc/internal/bind"
 )
 
-// parameter is one that is sent in the path or the query.
+// parameter is a path or query parameter.
 type parameter struct {
 	Name        string  `json:"name"`
 	In          string  `json:"in"`
@@ -17,46 +17,45 @@ type parameter struct {
 	Required    bool    `json:"required,omitempty"`
 	Style       string  `json:"style,omitempty"`
 	Explode     *bool   `json:"explode,omitempty"`
-	Schema      *schema `json:"schema"`
+	Schema      *Schema `json:"schema"`
 }
 
-// requestBody is the other parameters.
+// requestBody contains the parameters that are sent in the body.
 type requestBody struct {
-	Required bool    `json:"required,omitempty"`
-	Content  members `json:"content"`
+	Required bool   `json:"required,omitempty"`
+	Content  Object `json:"content"`
 }
 
-// media is a body of one content type.
+// media is a body of one media type.
 type media struct {
-	Schema *schema `json:"schema"`
+	Schema *Schema `json:"schema"`
 }
 
-// Fields gives the parameters that this installation has.
-func (s *schemas) fields(o *bind.Object) []*bind.Field {
+// fields returns the parameters of the served tiers.
+func (s *Schemas) fields(o *bind.Object) []*bind.Field {
 	var fields []*bind.Field
 	for i := range o.Fields {
-		if f := &o.Fields[i]; tierNamed(f.Tier) <= s.site.Tier {
+		if f := &o.Fields[i]; f.Tier == "" || slices.Contains(s.Server.Tiers, f.Tier) {
 			fields = append(fields, f)
 		}
 	}
 	return fields
 }
 
-// where says in which part of a request the documentation puts a parameter.
-func (e *endpoint) where(f *bind.Field) bind.Location {
-	at := f.Location(e.method)
-	if at == bind.InBody && e.limits.Raw {
+// where returns the part of a request that a parameter is documented in.
+func (e *Endpoint) where(f *bind.Field) bind.Location {
+	at := f.Location(e.Method)
+	if at == bind.InBody && e.Raw {
 		return bind.InQuery
 	}
 	return at
 }
 
-// parameters splits the parameters into those with a place of their own and
-// the body.
-func (s *schemas) parameters(e *endpoint) ([]parameter, *requestBody) {
+// parameters returns the path and query parameters, and the body.
+func (s *Schemas) parameters(e *Endpoint) ([]parameter, *requestBody) {
 	var list []parameter
 	var body []*bind.Field
-	for _, f := range s.fields(&e.layout.Object) {
+	for _, f := range s.fields(&e.Params.Object) {
 		switch at := e.where(f); at {
 		case bind.InBody:
 			body = append(body, f)
@@ -65,15 +64,15 @@ func (s *schemas) parameters(e *endpoint) ([]parameter, *requestBody) {
 		}
 	}
 	switch {
-	case e.limits.Raw && e.method != http.MethodGet:
-		return list, &requestBody{Content: members{{"application/octet-stream", media{binary()}}}}
+	case e.Raw && e.Method != http.MethodGet:
+		return list, &requestBody{Content: Object{{"application/octet-stream", media{binary()}}}}
 	case body == nil:
 		return list, nil
 	}
 	return list, s.body(e, body)
 }
 
-func (s *schemas) parameter(f *bind.Field, at bind.Location) parameter {
+func (s *Schemas) parameter(f *bind.Field, at bind.Location) parameter {
 	p := parameter{Name: f.Name, In: string(at), Description: about(f), Required: f.Required || at == bind.InPath, Schema: s.input(f, f.Shape)}
 	if at == bind.InPath {
 		return p
@@ -91,7 +90,7 @@ func (s *schemas) parameter(f *bind.Field, at bind.Location) parameter {
 	return p
 }
 
-// about is what is said of a parameter in words.
+// about returns the description of a parameter.
 func about(f *bind.Field) string {
 	parts := []string{f.Doc}
 	if f.CSV {
@@ -106,39 +105,39 @@ func about(f *bind.Field) string {
 	return strings.TrimSpace(strings.Join(parts, " "))
 }
 
-// body writes the parameters of a body. JSON and forms take the same ones;
-// files can only be sent as multipart.
-func (s *schemas) body(e *endpoint, fields []*bind.Field) *requestBody {
-	all := s.members(fields)
-	b := &requestBody{Required: len(all.Required) > 0 || slices.ContainsFunc(e.layout.Rules, func(r bind.Rule) bool {
+// body returns the body with the parameters. JSON and form bodies have the same
+// parameters; files require multipart.
+func (s *Schemas) body(e *Endpoint, fields []*bind.Field) *requestBody {
+	all := s.inputs(fields)
+	b := &requestBody{Required: len(all.Required) > 0 || slices.ContainsFunc(e.Params.Rules, func(r bind.Rule) bool {
 		return r.Kind == bind.RuleAtLeastOne || r.Kind == bind.RuleExactlyOne
 	})}
 	plain := slices.DeleteFunc(slices.Clone(fields), func(f *bind.Field) bool { return f.Shape.Kind == bind.KindFile })
-	name := operationID(e.method, e.path) + "Body"
+	name := operationID(e.Method, e.Path) + "Body"
 	name = strings.ToUpper(name[:1]) + name[1:]
 	if len(plain) > 0 {
-		s.named[name] = s.members(plain)
-		b.Content = members{{"application/json", media{refTo(name)}}, {"application/x-www-form-urlencoded", media{refTo(name)}}}
+		s.named[name] = s.inputs(plain)
+		b.Content = Object{{"application/json", media{refTo(name)}}, {"application/x-www-form-urlencoded", media{refTo(name)}}}
 	}
 	if len(plain) < len(fields) {
 		s.named[name+"Files"] = all
 		name += "Files"
-		b.Content = append(b.Content, member{"multipart/form-data", media{refTo(name)}})
+		b.Content = append(b.Content, Member{"multipart/form-data", media{refTo(name)}})
 		return b
 	}
-	b.Content = append(b.Content, member{"multipart/form-data", media{refTo(name)}})
+	b.Content = append(b.Content, Member{"multipart/form-data", media{refTo(name)}})
 	return b
 }
 
-// members is the schema of an object of parameters. It is open: the binder
-// passes over what it does not know.
-func (s *schemas) members(fields []*bind.Field) *schema {
-	o := &schema{Type: typeNames{"object"}}
+// inputs returns the schema of an object of parameters. It allows other members:
+// the binder ignores them.
+func (s *Schemas) inputs(fields []*bind.Field) *Schema {
+	o := &Schema{Type: Types{"object"}}
 	for _, f := range fields {
 		one := *s.input(f, f.Shape)
 		one.Description = strings.TrimSpace(about(f) + " " + one.Description)
 		one.WriteOnly = f.Secret
-		o.Properties = append(o.Properties, member{f.Name, &one})
+		o.Properties = append(o.Properties, Member{f.Name, &one})
 		if f.Required {
 			o.Required = append(o.Required, f.Name)
 		}
@@ -146,8 +145,8 @@ func (s *schemas) members(fields []*bind.Field) *schema {
 	return o
 }
 
-// Input is the schema of a parameter, or of its elements.
-func (s *schemas) input(f *bind.Field, sh *bind.Shape) *schema {
+// input returns the schema of a parameter, or of its elements.
+func (s *Schemas) input(f *bind.Field, sh *bind.Shape) *Schema {
 	one := s.inputShape(f, sh)
 	if sh == f.Shape {
 		one.Default = f.DefaultValue()
@@ -158,29 +157,29 @@ func (s *schemas) input(f *bind.Field, sh *bind.Shape) *schema {
 	return one
 }
 
-func (s *schemas) inputShape(f *bind.Field, sh *bind.Shape) *schema {
+func (s *Schemas) inputShape(f *bind.Field, sh *bind.Shape) *Schema {
 	switch sh.Kind {
 	case bind.KindFile:
 		return binary()
 	case bind.KindTime:
-		return &schema{Type: typeNames{"string"}, Format: "date-time"}
+		return &Schema{Type: Types{"string"}, Format: "date-time"}
 	case bind.KindDate:
-		return &schema{Type: typeNames{"string"}, Format: "date"}
+		return &Schema{Type: Types{"string"}, Format: "date"}
 	case bind.KindList:
-		list := arrayOf(s.input(f, sh.Elem))
+		list := ArrayOf(s.input(f, sh.Elem))
 		list.MaxItems = f.Max
 		if f.RefusesBlank() {
 			list.MinItems = 1
 		}
 		return list
 	case bind.KindHash:
-		return &schema{Type: typeNames{"object"}, AdditionalProperties: s.input(&bind.Field{}, sh.Elem)}
+		return &Schema{Type: Types{"object"}, AdditionalProperties: s.input(&bind.Field{}, sh.Elem)}
 	case bind.KindObject:
-		o := s.members(s.fields(sh.Object))
+		o := s.inputs(s.fields(sh.Object))
 		o.Description = strings.Join(ruleTexts(sh.Object.Rules), " ")
 		return o
 	case bind.KindJSON:
-		return &schema{}
+		return &Schema{}
 	case bind.KindCustom:
 		return s.custom(f, sh)
 	}
@@ -195,12 +194,12 @@ func (s *schemas) inputShape(f *bind.Field, sh *bind.Shape) *schema {
 	return one
 }
 
-// custom is a parameter that reads itself: it looks as it says, or else as
-// the JSON type that it is made of.
-func (s *schemas) custom(f *bind.Field, sh *bind.Shape) *schema {
-	one := &schema{Type: typeNames{"string"}}
-	if d, ok := reflect.Zero(sh.Type).Interface().(described); ok {
-		one = d.describe(s)
+// custom returns the schema of a parameter type that parses itself: its own
+// schema, or that of its underlying type.
+func (s *Schemas) custom(f *bind.Field, sh *bind.Shape) *Schema {
+	one := &Schema{Type: Types{"string"}}
+	if d, ok := reflect.Zero(sh.Type).Interface().(Describer); ok {
+		one = d.DescribeSchema(s)
 	} else if kind := sh.Type.Kind(); kind == reflect.Bool || kind == reflect.Int64 {
 		one = scalar(sh.Type)
 	}
@@ -210,9 +209,9 @@ func (s *schemas) custom(f *bind.Field, sh *bind.Shape) *schema {
 	return one
 }
 
-func binary() *schema { return &schema{Type: typeNames{"string"}, Format: "binary"} }
+func binary() *Schema { return &Schema{Type: Types{"string"}, Format: "binary"} }
 
-// ruleTexts puts rules about groups of parameters into words.
+// ruleTexts returns sentences for rules on several parameters.
 func ruleTexts(rules []bind.Rule) []string {
 	var texts []string
 	for _, r := range rules {
@@ -232,23 +231,3 @@ func ruleTexts(rules []bind.Rule) []string {
 }
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
-
-func tierNamed(name string) Tier {
-	switch name {
-	case "premium":
-		return Premium
-	case "ultimate":
-		return Ultimate
-	}
-	return Free
-}
-
-func (t Tier) String() string {
-	switch t {
-	case Premium:
-		return "premium"
-	case Ultimate:
-		return "ultimate"
-	}
-	return "free"
-}

@@ -1,32 +1,71 @@
-package api
+package openapi
 
 import (
 	"bytes"
+	"embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"svc/internal/bind"
 )
 
-// docsData is what the pages of the documentation show.
-type docsData struct {
-	Site     *Site
-	Base     string // the address of the API
-	Groups   []*docsGroup
-	Refusals []docsRefusal
+//go:embed docs
+var docs embed.FS
 
-	Group *docsGroup // whose page it is; nil for the first page
-	Up    string     // leads from the page to Base
+// File returns a static file of the pages: page.css, page.js or icon.svg.
+func File(name string) []byte {
+	text, err := docs.ReadFile("docs/" + name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return text
 }
 
-type docsGroup struct {
-	Slug      string // in the address of its page
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page.html").Parse(string(File("page.html"))))
+})
+
+// Pages are the HTML pages of a document: an index, and one for each group of
+// endpoints. A single page would have megabytes.
+type Pages struct {
+	Server Server
+	Base   string // the URL of the API
+	Groups []*Group
+	Errors []docsError
+}
+
+// pageData is the data of one page.
+type pageData struct {
+	*Pages
+	Group *Group // nil for the index
+	Up    string // relative path from the page to Base
+}
+
+// Index renders the first page.
+func (p *Pages) Index() []byte { return render(pageData{Pages: p}) }
+
+// Page renders the page of a group.
+func (p *Pages) Page(g *Group) []byte { return render(pageData{Pages: p, Group: g, Up: "../"}) }
+
+func render(data pageData) []byte {
+	var out bytes.Buffer
+	if err := pageTemplate().Execute(&out, data); err != nil {
+		panic(fmt.Sprintf("render a page of the API documentation: %v", err))
+	}
+	return out.Bytes()
+}
+
+// Group is a tag with its endpoints. It has a page.
+type Group struct {
+	Slug      string // in the URL of its page
 	Title     string
 	Endpoints []docsEndpoint
-	Shapes    []docsShape // of what they answer
+	Shapes    []docsShape // of the responses
 }
 
 type docsEndpoint struct {
@@ -34,23 +73,23 @@ type docsEndpoint struct {
 	Method  string
 	Path    []docsPart
 	Title   string
-	Open    bool // to those who have not signed in
+	Open    bool // to anonymous callers
 	Scopes  []string
 	Tier    string
 	Rules   []docsText
 	Params  []docsParams
 	Curl    string
 	Results []docsResult
-	Errors  []docsRefusal
+	Errors  []docsError
 }
 
-// docsPart is a piece of a path; parameters stand out.
+// docsPart is a part of a path: a parameter or a text.
 type docsPart struct {
 	Text  string
 	Param bool
 }
 
-// docsText is words with names of the API among them.
+// docsText is a text with code spans.
 type docsText []docsWord
 
 type docsWord struct {
@@ -58,7 +97,7 @@ type docsWord struct {
 	Code bool
 }
 
-// docsParams are the parameters that are sent in one place.
+// docsParams are the parameters in one part of a request.
 type docsParams struct {
 	Title string
 	Items []docsParam
@@ -67,7 +106,7 @@ type docsParams struct {
 type docsParam struct {
 	Name     string
 	In       string
-	Kind     string // for the console: which input it gets
+	Kind     string // kind of the input in the console
 	Type     string
 	Required bool
 	Enum     []string
@@ -77,7 +116,7 @@ type docsParam struct {
 	Secret   bool
 }
 
-// docsResult is an answer of success.
+// docsResult is a successful response.
 type docsResult struct {
 	Status int
 	Text   string
@@ -85,13 +124,13 @@ type docsResult struct {
 	JSON   string // an example
 }
 
-// docsType is a type in words, with a link if the page tells of it.
+// docsType is a type as text, with a link if the page describes it.
 type docsType struct {
 	Text string
 	Link string // the name of a shape
 }
 
-type docsRefusal struct {
+type docsError struct {
 	Status int
 	Title  string
 	Text   string
@@ -111,27 +150,29 @@ type docsField struct {
 	Text     docsText
 }
 
-func newDocs(site *Site, d *document) *docsData {
-	p := &docsData{Site: site, Base: site.URL + prefix}
-	x := &examples{schemas: d.schemas, site: site}
+// NewPages makes the pages of a document.
+func NewPages(d *Document) *Pages {
+	server := d.schemas.Server
+	p := &Pages{Server: server, Base: server.URL + server.Prefix}
+	x := &examples{schemas: d.schemas}
 	for _, op := range d.operations {
 		title := op.Tags[0]
-		i := slices.IndexFunc(p.Groups, func(g *docsGroup) bool { return g.Title == title })
+		i := slices.IndexFunc(p.Groups, func(g *Group) bool { return g.Title == title })
 		if i < 0 {
 			i = len(p.Groups)
-			p.Groups = append(p.Groups, &docsGroup{Slug: strings.ReplaceAll(strings.ToLower(title), " ", "-"), Title: title})
+			p.Groups = append(p.Groups, &Group{Slug: strings.ReplaceAll(strings.ToLower(title), " ", "-"), Title: title})
 		}
-		p.Groups[i].Endpoints = append(p.Groups[i].Endpoints, newDocsEndpoint(x, op))
+		p.Groups[i].Endpoints = append(p.Groups[i].Endpoints, newDocsEndpoint(x, d, op))
 	}
-	for _, r := range refusals {
-		p.Refusals = append(p.Refusals, newDocsRefusal(r))
+	for _, one := range d.errors {
+		p.Errors = append(p.Errors, newDocsError(one))
 	}
 	var shapes []docsShape
-	for _, m := range d.Components[0].value.(members) {
-		if strings.HasSuffix(m.name, "Body") || strings.HasSuffix(m.name, "BodyFiles") {
-			continue // told with its endpoint
+	for _, m := range d.Components[0].Value.(Object) {
+		if strings.HasSuffix(m.Name, "Body") || strings.HasSuffix(m.Name, "BodyFiles") {
+			continue // shown with its endpoint
 		}
-		shapes = append(shapes, newDocsShape(x, m.name, m.value.(*schema)))
+		shapes = append(shapes, newDocsShape(x, m.Name, m.Value.(*Schema)))
 	}
 	for _, g := range p.Groups {
 		g.Shapes = g.within(shapes)
@@ -139,9 +180,9 @@ func newDocs(site *Site, d *document) *docsData {
 	return p
 }
 
-// within chooses the shapes that the endpoints of a group answer in, and those
-// inside of them.
-func (g *docsGroup) within(all []docsShape) []docsShape {
+// within returns the shapes of the responses of a group, and the shapes that
+// these contain.
+func (g *Group) within(all []docsShape) []docsShape {
 	named := map[string]bool{}
 	for _, e := range g.Endpoints {
 		for _, r := range e.Results {
@@ -171,32 +212,30 @@ func (g *docsGroup) within(all []docsShape) []docsShape {
 	return list
 }
 
-func newDocsEndpoint(x *examples, op *operation) docsEndpoint {
+func newDocsEndpoint(x *examples, of *Document, op *operation) docsEndpoint {
 	e := op.endpoint
 	d := docsEndpoint{
-		ID: op.ID, Method: e.method, Title: e.summary, Path: pathParts(e.path),
-		Open: e.access.nobody, Scopes: e.access.scopes, Tier: op.Tier,
+		ID: op.ID, Method: e.Method, Title: e.Summary, Path: pathParts(e.Path),
+		Open: e.Public, Scopes: e.Scopes, Tier: op.Tier,
 		Params: newDocsParams(x.schemas, e), Curl: x.curl(op), Results: x.results(e),
 	}
 	if d.Title == "" {
 		d.Title = op.ID
 	}
-	for _, text := range ruleTexts(e.layout.Rules) {
+	for _, text := range ruleTexts(e.Params.Rules) {
 		d.Rules = append(d.Rules, words(text))
 	}
-	for _, r := range refusals {
-		if r.of == nil || r.of(e) {
-			d.Errors = append(d.Errors, newDocsRefusal(r))
-		}
+	for _, one := range of.errorsOf(e) {
+		d.Errors = append(d.Errors, newDocsError(one))
 	}
 	return d
 }
 
-func newDocsRefusal(r refusal) docsRefusal {
-	return docsRefusal{Status: r.status, Title: http.StatusText(r.status), Text: r.text}
+func newDocsError(e Error) docsError {
+	return docsError{Status: e.Status, Title: http.StatusText(e.Status), Text: e.Text}
 }
 
-// pathParts cuts a path so that its parameters can be set off.
+// pathParts splits a path at its parameters.
 func pathParts(path string) []docsPart {
 	var parts []docsPart
 	for path != "" {
@@ -211,7 +250,7 @@ func pathParts(path string) []docsPart {
 	return parts
 }
 
-// words sets what stands in backquotes apart.
+// words splits a text at code in backquotes.
 func words(text string) docsText {
 	var list docsText
 	for i, part := range strings.Split(text, "`") {
@@ -222,12 +261,12 @@ func words(text string) docsText {
 	return list
 }
 
-func newDocsParams(s *schemas, e *endpoint) []docsParams {
+func newDocsParams(s *Schemas, e *Endpoint) []docsParams {
 	titles := map[bind.Location]string{bind.InPath: "Path", bind.InQuery: "Query", bind.InBody: "Body"}
 	var lists []docsParams
 	for _, at := range []bind.Location{bind.InPath, bind.InQuery, bind.InBody} {
 		list := docsParams{Title: titles[at]}
-		for _, f := range s.fields(&e.layout.Object) {
+		for _, f := range s.fields(&e.Params.Object) {
 			if e.where(f) == at {
 				list.Items = append(list.Items, newDocsParam(s, f, at))
 			}
@@ -239,7 +278,7 @@ func newDocsParams(s *schemas, e *endpoint) []docsParams {
 	return lists
 }
 
-func newDocsParam(s *schemas, f *bind.Field, at bind.Location) docsParam {
+func newDocsParam(s *Schemas, f *bind.Field, at bind.Location) docsParam {
 	p := docsParam{
 		Name: f.Name, In: string(at), Required: f.Required || at == bind.InPath, Enum: f.Enum, Default: f.Default, Text: words(about(f)), Secret: f.Secret,
 	}
@@ -256,8 +295,9 @@ func newDocsParam(s *schemas, f *bind.Field, at bind.Location) docsParam {
 	return p
 }
 
-// inputWords gives the type of a parameter, for the console and for people.
-func inputWords(s *schemas, f *bind.Field) (kind, text string) {
+// inputWords returns the type of a parameter: the kind of its input in the
+// console, and a text.
+func inputWords(s *Schemas, f *bind.Field) (kind, text string) {
 	if f.Shape.Kind == bind.KindFile {
 		return "file", "file"
 	}
@@ -276,19 +316,19 @@ func inputWords(s *schemas, f *bind.Field) (kind, text string) {
 	return names[0], text
 }
 
-func newDocsShape(x *examples, name string, s *schema) docsShape {
+func newDocsShape(x *examples, name string, s *Schema) docsShape {
 	d := docsShape{Name: name, JSON: x.text(s)}
 	for _, m := range s.Properties {
-		one := m.value.(*schema)
-		f := docsField{Name: m.name, Optional: !slices.Contains(s.Required, m.name), Text: words(one.Description)}
+		one := m.Value.(*Schema)
+		f := docsField{Name: m.Name, Optional: !slices.Contains(s.Required, m.Name), Text: words(one.Description)}
 		f.Types, f.Nullable = types(one)
 		d.Fields = append(d.Fields, f)
 	}
 	return d
 }
 
-// types names the types that a schema allows, null apart.
-func types(s *schema) (list []docsType, null bool) {
+// types returns the types that a schema allows, and whether it allows null.
+func types(s *Schema) (list []docsType, null bool) {
 	if s.AnyOf != nil {
 		for _, one := range s.AnyOf {
 			inner, n := types(one)
@@ -310,7 +350,7 @@ func types(s *schema) (list []docsType, null bool) {
 		case name == "array":
 			list = append(list, within("list of ", s.Items)...)
 		case name == "object" && s.AdditionalProperties != nil && s.AdditionalProperties != false:
-			list = append(list, within("map of ", s.AdditionalProperties.(*schema))...)
+			list = append(list, within("map of ", s.AdditionalProperties.(*Schema))...)
 		case s.Format == "date-time", s.Format == "date":
 			list = append(list, docsType{Text: s.Format})
 		default:
@@ -320,7 +360,7 @@ func types(s *schema) (list []docsType, null bool) {
 	return list, null
 }
 
-func within(outer string, s *schema) []docsType {
+func within(outer string, s *Schema) []docsType {
 	list, _ := types(s)
 	for i := range list {
 		list[i].Text = outer + list[i].Text
@@ -328,15 +368,15 @@ func within(outer string, s *schema) []docsType {
 	return list
 }
 
-func refName(s *schema) string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
+func refName(s *Schema) string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
 
-// pretty writes an example with two spaces a level.
+// pretty returns an example as indented JSON.
 func pretty(v any) string {
 	text, err := encode(v)
 	if err != nil {
-		panic(fmt.Sprintf("an example of the documentation: %v", err))
+		panic(fmt.Sprintf("encode an example: %v", err))
 	}
 	var out bytes.Buffer
-	_ = json.Indent(&out, text, "", "  ") // it has just been written
+	_ = json.Indent(&out, text, "", "  ") // it is valid: encode wrote it
 	return out.String()
 }

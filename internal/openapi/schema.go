@@ -1,4 +1,4 @@
-package api
+package openapi
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 	"unicode"
 )
 
-// schema is a JSON Schema, draft 2020-12, as far as the document needs it.
-// The zero schema allows anything.
-type schema struct {
+// Schema is a JSON Schema, draft 2020-12, with the keywords that the document
+// needs. The zero Schema allows anything.
+type Schema struct {
 	Ref                  string    `json:"$ref,omitempty"`
 	Description          string    `json:"description,omitempty"`
-	Type                 typeNames `json:"type,omitempty"`
+	Type                 Types     `json:"type,omitempty"`
 	Format               string    `json:"format,omitempty"`
 	ContentEncoding      string    `json:"contentEncoding,omitempty"`
 	Enum                 []any     `json:"enum,omitempty"`
@@ -26,49 +26,53 @@ type schema struct {
 	MaxLength            int       `json:"maxLength,omitempty"`
 	MinItems             int       `json:"minItems,omitempty"`
 	MaxItems             int       `json:"maxItems,omitempty"`
-	Items                *schema   `json:"items,omitempty"`
-	Properties           members   `json:"properties,omitempty"`
+	Items                *Schema   `json:"items,omitempty"`
+	Properties           Object    `json:"properties,omitempty"`
 	Required             []string  `json:"required,omitempty"`
 	AdditionalProperties any       `json:"additionalProperties,omitempty"` // false, or a schema
-	AnyOf                []*schema `json:"anyOf,omitempty"`
+	AnyOf                []*Schema `json:"anyOf,omitempty"`
 	WriteOnly            bool      `json:"writeOnly,omitempty"`
 }
 
-// typeNames are the JSON types of a value. A single one is written as text,
-// which older tools expect.
-type typeNames []string
+// Types are the JSON types of a value. A single one is encoded as a string, which
+// older tools expect.
+type Types []string
 
-// MarshalJSON writes the names.
-func (t typeNames) MarshalJSON() ([]byte, error) {
+// MarshalJSON encodes the names.
+func (t Types) MarshalJSON() ([]byte, error) {
 	if len(t) == 1 {
 		return encode(t[0])
 	}
 	return encode([]string(t))
 }
 
-// members are the parts of a JSON object whose order people will read.
-type members []member
+// Object is a JSON object with ordered members.
+type Object []Member
 
-type member struct {
-	name  string
-	value any
+// Member is a member of an Object.
+type Member struct {
+	Name  string
+	Value any
 }
 
-// MarshalJSON writes the members in their order.
-func (m members) MarshalJSON() ([]byte, error) {
+// Field returns a Member.
+func Field(name string, value any) Member { return Member{name, value} }
+
+// MarshalJSON encodes the members in their order.
+func (o Object) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')
-	for i, one := range m {
+	for i, one := range o {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		name, err := encode(one.name)
+		name, err := encode(one.Name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := encode(one.value)
+		value, err := encode(one.Value)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", one.name, err)
+			return nil, fmt.Errorf("%s: %w", one.Name, err)
 		}
 		out.Write(name)
 		out.WriteByte(':')
@@ -78,7 +82,7 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encode is json.Marshal that leaves < and > as they are.
+// encode is json.Marshal without escapes of < and >.
 func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -87,96 +91,102 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// described is a type that says itself how it looks in JSON: one that writes
-// itself, or whose members are named after the installation. It is asked on
-// its zero value.
-type described interface{ describe(*schemas) *schema }
-
-// schemas makes the schemas of Go types. A named struct becomes a component
-// of the document, and other schemas refer to it.
-type schemas struct {
-	site  *Site
-	names map[reflect.Type]string
-	named map[string]*schema
+// Describer is a type with its own schema: a type that encodes itself, or whose
+// members are named after the server. The method is called on the zero value.
+type Describer interface {
+	DescribeSchema(s *Schemas) *Schema
 }
 
-func newSchemas(site *Site) *schemas {
-	return &schemas{site: site, names: map[reflect.Type]string{}, named: map[string]*schema{}}
+// Schemas makes schemas of Go types. A named struct becomes a component of the
+// document, and other schemas refer to it.
+type Schemas struct {
+	Server Server
+	names  map[reflect.Type]string
+	named  map[string]*Schema
 }
 
-// of gives the schema of what encoding/json writes for a type. A type that
-// it can not know is a fault of the program, so it panics.
-func (s *schemas) of(t reflect.Type) *schema {
+func newSchemas(server Server) *Schemas {
+	return &Schemas{Server: server, names: map[reflect.Type]string{}, named: map[string]*Schema{}}
+}
+
+// Define adds a component and returns a reference to it.
+func (s *Schemas) Define(name string, component *Schema) *Schema {
+	s.named[name] = component
+	return refTo(name)
+}
+
+// of returns the schema of what encoding/json writes for a type. A type without
+// a schema is a bug, so it panics.
+func (s *Schemas) of(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
 		return nullable(s.of(t.Elem()))
 	}
-	if d, ok := reflect.Zero(t).Interface().(described); ok {
-		return d.describe(s)
+	if d, ok := reflect.Zero(t).Interface().(Describer); ok {
+		return d.DescribeSchema(s)
 	}
 	switch t {
-	case reflect.TypeFor[stamp](), reflect.TypeFor[time.Time]():
-		return &schema{Type: typeNames{"string"}, Format: "date-time"}
-	case reflect.TypeFor[day]():
-		return &schema{Type: typeNames{"string"}, Format: "date"}
+	case reflect.TypeFor[time.Time]():
+		return &Schema{Type: Types{"string"}, Format: "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
-		return &schema{}
+		return &Schema{}
 	}
 	if t.Kind() != reflect.Interface && (t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())) {
-		panic(fmt.Sprintf("schema of %v: it writes itself, so it needs a method describe", t))
+		panic(fmt.Sprintf("schema of %v: a type that encodes itself must be a Describer", t))
 	}
 	switch t.Kind() {
 	case reflect.Interface:
-		return &schema{}
+		return &Schema{}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice {
-			return &schema{Type: typeNames{"string"}, ContentEncoding: "base64"}
+			return &Schema{Type: Types{"string"}, ContentEncoding: "base64"}
 		}
-		return arrayOf(s.of(t.Elem()))
+		return ArrayOf(s.of(t.Elem()))
 	case reflect.Map:
-		return &schema{Type: typeNames{"object"}, AdditionalProperties: s.of(t.Elem())}
+		return &Schema{Type: Types{"object"}, AdditionalProperties: s.of(t.Elem())}
 	case reflect.Struct:
 		return s.component(t)
 	}
 	return scalar(t)
 }
 
-// scalar is the schema of a type that is neither list nor object.
-func scalar(t reflect.Type) *schema {
+// scalar returns the schema of a type that is neither an array nor an object.
+func scalar(t reflect.Type) *Schema {
 	switch t.Kind() {
 	case reflect.Bool:
-		return &schema{Type: typeNames{"boolean"}}
+		return &Schema{Type: Types{"boolean"}}
 	case reflect.String:
-		return &schema{Type: typeNames{"string"}}
+		return &Schema{Type: Types{"string"}}
 	case reflect.Int64:
-		return &schema{Type: typeNames{"integer"}, Format: "int64"}
+		return &Schema{Type: Types{"integer"}, Format: "int64"}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &schema{Type: typeNames{"integer"}}
+		return &Schema{Type: Types{"integer"}}
 	case reflect.Float32, reflect.Float64:
-		return &schema{Type: typeNames{"number"}}
+		return &Schema{Type: Types{"number"}}
 	}
-	panic(fmt.Sprintf("schema of %v: no JSON is written for it", t))
+	panic(fmt.Sprintf("schema of %v: the type has no JSON", t))
 }
 
-func arrayOf(items *schema) *schema { return &schema{Type: typeNames{"array"}, Items: items} }
+// ArrayOf returns the schema of an array.
+func ArrayOf(items *Schema) *Schema { return &Schema{Type: Types{"array"}, Items: items} }
 
-func refTo(name string) *schema { return &schema{Ref: "#/components/schemas/" + name} }
+func refTo(name string) *Schema { return &Schema{Ref: "#/components/schemas/" + name} }
 
-// anyOf is a value in one of several shapes.
-func anyOf(shapes ...*schema) *schema {
-	if len(shapes) == 1 {
-		return shapes[0]
+// AnyOf returns a schema of values that match one of the schemas.
+func AnyOf(list ...*Schema) *Schema {
+	if len(list) == 1 {
+		return list[0]
 	}
-	return &schema{AnyOf: shapes}
+	return &Schema{AnyOf: list}
 }
 
-// nullable allows null beside what the schema allows.
-func nullable(s *schema) *schema {
-	null := &schema{Type: typeNames{"null"}}
+// nullable returns a schema that also allows null.
+func nullable(s *Schema) *Schema {
+	null := &Schema{Type: Types{"null"}}
 	switch {
 	case s.Ref != "":
-		return anyOf(s, null)
+		return AnyOf(s, null)
 	case s.AnyOf != nil:
-		return anyOf(append(slices.Clone(s.AnyOf), null)...)
+		return AnyOf(append(slices.Clone(s.AnyOf), null)...)
 	case s.Type == nil:
 		return s // anything, so null as well
 	}
@@ -188,9 +198,9 @@ func nullable(s *schema) *schema {
 	return &wider
 }
 
-// component gives a reference to the schema of a struct, which is made when
-// it is asked for first. A struct without a name is written where it stands.
-func (s *schemas) component(t reflect.Type) *schema {
+// component returns a reference to the schema of a struct, which is made on first
+// use. The schema of an unnamed struct is inline.
+func (s *Schemas) component(t reflect.Type) *Schema {
 	if t.Name() == "" {
 		return s.object(t)
 	}
@@ -200,15 +210,16 @@ func (s *schemas) component(t reflect.Type) *schema {
 	}
 	name = componentName(t)
 	if _, taken := s.named[name]; taken {
-		panic(fmt.Sprintf("schema of %v: there is another type for the name %s", t, name))
+		panic(fmt.Sprintf("schema of %v: the name %s is taken by another type", t, name))
 	}
-	// The name is taken before the fields are read: they may lead back here.
+	// The name is taken before the fields are read: types may be recursive.
 	s.names[t], s.named[name] = name, nil
 	s.named[name] = s.object(t)
 	return refTo(name)
 }
 
-// componentName makes userAdminJSON to UserAdmin.
+// componentName returns the name of a type in the document: UserAdmin for
+// userAdminJSON.
 func componentName(t reflect.Type) string {
 	name := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -220,12 +231,11 @@ func componentName(t reflect.Type) string {
 	return string(name)
 }
 
-// Object is the schema of a struct. It is closed: a member that it does not
-// have is an error.
-func (s *schemas) object(t reflect.Type) *schema {
-	o := &schema{Type: typeNames{"object"}, AdditionalProperties: false}
+// object returns the schema of a struct. It allows no other members.
+func (s *Schemas) object(t reflect.Type) *Schema {
+	o := &Schema{Type: Types{"object"}, AdditionalProperties: false}
 	for _, f := range jsonFields(t) {
-		o.Properties = append(o.Properties, member{f.name, s.field(f)})
+		o.Properties = append(o.Properties, Member{f.name, s.field(f)})
 		if !f.optional {
 			o.Required = append(o.Required, f.name)
 		}
@@ -233,29 +243,29 @@ func (s *schemas) object(t reflect.Type) *schema {
 	return o
 }
 
-func (s *schemas) field(f jsonField) *schema {
+func (s *Schemas) field(f jsonField) *Schema {
 	typ := f.typ
 	if f.omitted && typ.Kind() == reflect.Pointer {
-		typ = typ.Elem() // a nil is left out, so null is never written
+		typ = typ.Elem() // nil is omitted, so null is never written
 	}
 	one := s.of(typ)
 	if f.quoted {
-		one = &schema{Type: typeNames{"string"}}
+		one = &Schema{Type: Types{"string"}}
 	}
 	if f.doc == "" && f.enum == "" {
 		return one
 	}
-	told := *one // what is said of the field is not said of its type
-	told.Description = f.doc
+	described := *one // a copy: the description is that of the field, not of its type
+	described.Description = f.doc
 	if f.enum != "" {
 		for name := range strings.SplitSeq(f.enum, ",") {
-			told.Enum = append(told.Enum, name)
+			described.Enum = append(described.Enum, name)
 		}
-		if slices.Contains(told.Type, "null") {
-			told.Enum = append(told.Enum, nil)
+		if slices.Contains(described.Type, "null") {
+			described.Enum = append(described.Enum, nil)
 		}
 	}
-	return &told
+	return &described
 }
 
 // jsonField is a member that encoding/json writes for a struct. Its tags are
@@ -264,16 +274,16 @@ type jsonField struct {
 	name     string
 	typ      reflect.Type
 	omitted  bool // without a value
-	optional bool // omitted, or inside of an embedded struct that may be nil
-	quoted   bool // written as text
+	optional bool // omitted, or a field of an embedded pointer
+	quoted   bool // encoded as a string
 	doc      string
 	enum     string
 	depth    int
 }
 
-// jsonFields gives the members of a struct, those of embedded structs among
-// them. Of several with one name the shallowest counts, and none if there is
-// more than one of those: this is how encoding/json has it.
+// jsonFields returns the members of a struct, including those of embedded
+// structs. Names are resolved as in encoding/json: the shallowest field wins, and
+// two fields at the same depth hide each other.
 func jsonFields(t reflect.Type) []jsonField {
 	all := embeddedFields(nil, t, 0, false)
 	var fields []jsonField

@@ -1,4 +1,4 @@
-package api
+package openapi
 
 import (
 	"fmt"
@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// document is the OpenAPI description, version 3.1, of what this
-// installation serves. It is made from the table of routes alone.
-type document struct {
+// Document is an OpenAPI 3.1 document.
+type Document struct {
 	OpenAPI    string                `json:"openapi"`
 	Info       documentInfo          `json:"info"`
 	Servers    []documentHost        `json:"servers"`
 	Security   []map[string][]string `json:"security"`
 	Tags       []documentTag         `json:"tags"`
-	Paths      members               `json:"paths"`
-	Components members               `json:"components"`
+	Paths      Object                `json:"paths"`
+	Components Object                `json:"components"`
 
 	operations []*operation
-	schemas    *schemas
+	schemas    *Schemas
+	errors     []Error
 }
 
 type documentInfo struct {
@@ -42,115 +42,108 @@ type operation struct {
 	Tags        []string              `json:"tags"`
 	Summary     string                `json:"summary,omitempty"`
 	Description string                `json:"description,omitempty"`
-	Security    []map[string][]string `json:"security,omitempty"`       // unless that of the document
-	Scopes      []string              `json:"x-token-scopes,omitempty"` // one of them is enough
+	Security    []map[string][]string `json:"security,omitempty"`       // if not that of the document
+	Scopes      []string              `json:"x-token-scopes,omitempty"` // one of them is sufficient
 	Tier        string                `json:"x-tier,omitempty"`
 	Parameters  []parameter           `json:"parameters,omitempty"`
 	Body        *requestBody          `json:"requestBody,omitempty"`
-	Responses   members               `json:"responses"`
+	Responses   Object                `json:"responses"`
 
-	endpoint *endpoint
+	endpoint *Endpoint
 }
 
-func (a *API) document() *document {
-	s := newSchemas(&a.Site)
-	d := &document{
+// New makes the document of a server from its endpoints and the errors that
+// they share.
+func New(server Server, errors []Error, endpoints []Endpoint) *Document {
+	s := newSchemas(server)
+	d := &Document{
 		OpenAPI: "3.1.0",
 		Info: documentInfo{
-			Title: a.Site.Name + " API", Version: a.Site.Version,
+			Title: server.Name + " API", Version: server.Version,
 			Description: "The REST API, version 4. Parameters may be sent in the query, as a form or as JSON alike; those that an endpoint does not know are passed over.",
 		},
-		Servers:  []documentHost{{a.Site.URL + prefix}},
-		Security: waysIn(),
-		Paths:    members{},
+		Servers:  []documentHost{{server.URL + server.Prefix}},
+		Security: credentials(),
+		Paths:    Object{},
 		schemas:  s,
+		errors:   errors,
 	}
-	for _, e := range a.endpoints {
-		if !a.serves(e) {
-			continue
-		}
-		op := s.operation(e)
+	for i := range endpoints {
+		e := &endpoints[i]
+		op := d.operation(e)
 		d.operations = append(d.operations, op)
 		d.addPath(e, op)
-		if tag := (documentTag{op.Tags[0]}); !slices.Contains(d.Tags, tag) {
+		if tag := (documentTag{e.Tag}); !slices.Contains(d.Tags, tag) {
 			d.Tags = append(d.Tags, tag)
 		}
 	}
-	shared := s.sharedResponses()
-	var named members
+	shared := d.sharedResponses()
+	var named Object
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
-		named = append(named, member{name, s.named[name]})
+		named = append(named, Member{name, s.named[name]})
 	}
-	d.Components = members{
-		{"schemas", named}, {"responses", shared}, {"headers", sharedHeaders()}, {"securitySchemes", securitySchemes(a.Site.Name)},
+	d.Components = Object{
+		{"schemas", named}, {"responses", shared}, {"headers", headers()}, {"securitySchemes", securitySchemes(server.Name)},
 	}
 	return d
 }
 
-// bytes writes the document. What can not be written is a fault of the
-// program.
-func (d *document) bytes() []byte {
+// JSON returns the encoded document. A document that cannot be encoded is a bug,
+// so it panics.
+func (d *Document) JSON() []byte {
 	text, err := encode(d)
 	if err != nil {
-		panic(fmt.Sprintf("the OpenAPI document: %v", err))
+		panic(fmt.Sprintf("encode the OpenAPI document: %v", err))
 	}
 	return text
 }
 
-// serves tells whether an endpoint of the table is there on this
-// installation.
-func (a *API) serves(e *endpoint) bool {
-	return e.tier <= a.Site.Tier && !(e.hosted == selfManaged && a.Site.Hosted)
-}
-
-func (d *document) addPath(e *endpoint, op *operation) {
-	method := strings.ToLower(e.method)
-	i := slices.IndexFunc(d.Paths, func(m member) bool { return m.name == e.path })
+func (d *Document) addPath(e *Endpoint, op *operation) {
+	method := strings.ToLower(e.Method)
+	i := slices.IndexFunc(d.Paths, func(m Member) bool { return m.Name == e.Path })
 	if i < 0 {
-		d.Paths = append(d.Paths, member{e.path, members{{method, op}}})
+		d.Paths = append(d.Paths, Member{e.Path, Object{{method, op}}})
 		return
 	}
-	d.Paths[i].value = append(d.Paths[i].value.(members), member{method, op})
+	d.Paths[i].Value = append(d.Paths[i].Value.(Object), Member{method, op})
 }
 
-func (s *schemas) operation(e *endpoint) *operation {
+func (d *Document) operation(e *Endpoint) *operation {
 	op := &operation{
-		ID: operationID(e.method, e.path), Tags: []string{groupTitle(e.group)}, Summary: e.summary,
-		Scopes: e.access.scopes, endpoint: e,
+		ID: operationID(e.Method, e.Path), Tags: []string{e.Tag}, Summary: e.Summary,
+		Scopes: e.Scopes, Tier: e.Tier, endpoint: e,
 	}
-	if e.access.nobody {
-		op.Security = append([]map[string][]string{{}}, waysIn()...)
-	}
-	if e.tier > Free {
-		op.Tier = e.tier.String()
+	if e.Public {
+		op.Security = append([]map[string][]string{{}}, credentials()...)
 	}
 	op.Description = strings.Join(op.notes(), " ")
-	op.Parameters, op.Body = s.parameters(e)
-	op.Responses = s.responses(e)
+	op.Parameters, op.Body = d.schemas.parameters(e)
+	op.Responses = d.responses(e)
 	return op
 }
 
-// notes is what there is to know of an endpoint beside its parameters.
+// notes returns the sentences of the description: access, rules on parameters,
+// tier.
 func (op *operation) notes() []string {
 	e := op.endpoint
 	var notes []string
-	if e.access.nobody {
+	if e.Public {
 		notes = append(notes, "Needs no sign-in.")
 	}
-	if len(e.access.scopes) > 0 {
-		notes = append(notes, "A token needs one of the scopes "+quoted(e.access.scopes)+".")
-	} else if !e.access.nobody {
+	if len(e.Scopes) > 0 {
+		notes = append(notes, "A token needs one of the scopes "+quoted(e.Scopes)+".")
+	} else if !e.Public {
 		notes = append(notes, "Any token will do, whatever its scopes.")
 	}
-	notes = append(notes, ruleTexts(e.layout.Rules)...)
+	notes = append(notes, ruleTexts(e.Params.Rules)...)
 	if op.Tier != "" {
 		notes = append(notes, "From "+op.Tier+" on.")
 	}
 	return notes
 }
 
-// operationID names an operation after its method and path, the only names
-// that never change: GET /users/{id}/keys is getUsersByIdKeys.
+// operationID derives the ID of an operation from its method and path, which
+// never change: getUsersByIdKeys for GET /users/{id}/keys.
 func operationID(method, path string) string {
 	id := []byte(strings.ToLower(method))
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
@@ -173,28 +166,10 @@ func operationID(method, path string) string {
 	return string(id)
 }
 
-// groupTitle makes the name of a resource's file readable.
-func groupTitle(group string) string {
-	words := strings.Split(group, "_")
-	for i, word := range words {
-		switch word {
-		case "ci", "ssh", "gpg", "api":
-			words[i] = strings.ToUpper(word)
-		case "oauth":
-			words[i] = "OAuth"
-		default:
-			if i == 0 {
-				words[i] = strings.ToUpper(word[:1]) + word[1:]
-			}
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// waysIn lists the ways in, one of which is enough, in the order in which
-// they win. OpenAPI can only say that all scopes of a list are needed, so the
-// scopes of tokens, of which one is enough, stand apart.
-func waysIn() []map[string][]string {
+// credentials returns the security requirements, in order of precedence; one is
+// sufficient. OpenAPI can only express that all scopes of a list are required, so
+// the scopes of tokens, of which one is sufficient, are in x-token-scopes.
+func credentials() []map[string][]string {
 	return []map[string][]string{{"privateToken": {}}, {"bearer": {}}, {"privateTokenQuery": {}}, {"accessTokenQuery": {}}, {"session": {}}}
 }
 
@@ -206,8 +181,8 @@ type securityScheme struct {
 	Scheme      string `json:"scheme,omitempty"`
 }
 
-func securitySchemes(service string) members {
-	return members{
+func securitySchemes(service string) Object {
+	return Object{
 		{"privateToken", securityScheme{Type: "apiKey", In: "header", Name: "PRIVATE-TOKEN", Description: "A personal, project, group or impersonation access token."}},
 		{"bearer", securityScheme{Type: "http", Scheme: "bearer", Description: "Any access token."}},
 		{"privateTokenQuery", securityScheme{Type: "apiKey", In: "query", Name: "private_token", Description: "As the header PRIVATE-TOKEN. Addresses are kept in logs and histories: a header is safer."}},
