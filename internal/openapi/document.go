@@ -60,7 +60,7 @@ func New(server Server, errors []Error, endpoints []Endpoint) *Document {
 		OpenAPI: "3.1.0",
 		Info: documentInfo{
 			Title: server.Name + " API", Version: server.Version,
-			Description: "The REST API, version 4. Parameters may be sent in the query, as a form or as JSON alike; those that an endpoint does not know are passed over.",
+			Description: "The REST API, version 4. Parameters can be sent in the query string, as a form or as JSON. Unknown parameters are ignored.",
 		},
 		Servers:  []documentHost{{server.URL + server.Prefix}},
 		Security: credentials(),
@@ -128,16 +128,16 @@ func (op *operation) notes() []string {
 	e := op.endpoint
 	var notes []string
 	if e.Public {
-		notes = append(notes, "Needs no sign-in.")
+		notes = append(notes, "Authentication is not required.")
 	}
 	if len(e.Scopes) > 0 {
-		notes = append(notes, "A token needs one of the scopes "+quoted(e.Scopes)+".")
+		notes = append(notes, "Requires a token with one of the scopes "+quoted(e.Scopes)+".")
 	} else if !e.Public {
-		notes = append(notes, "Any token will do, whatever its scopes.")
+		notes = append(notes, "Requires a token with any scope.")
 	}
 	notes = append(notes, ruleTexts(e.Params.Rules)...)
 	if op.Tier != "" {
-		notes = append(notes, "From "+op.Tier+" on.")
+		notes = append(notes, tierText(op.Tier))
 	}
 	return notes
 }
@@ -185,8 +185,8 @@ func securitySchemes(service string) Object {
 	return Object{
 		{"privateToken", securityScheme{Type: "apiKey", In: "header", Name: "PRIVATE-TOKEN", Description: "A personal, project, group or impersonation access token."}},
 		{"bearer", securityScheme{Type: "http", Scheme: "bearer", Description: "Any access token."}},
-		{"privateTokenQuery", securityScheme{Type: "apiKey", In: "query", Name: "private_token", Description: "As the header PRIVATE-TOKEN. Addresses are kept in logs and histories: a header is safer."}},
-		{"accessTokenQuery", securityScheme{Type: "apiKey", In: "query", Name: "access_token", Description: "An access token of an application. A header is safer."}},
-		{"session", securityScheme{Type: "apiKey", In: "cookie", Name: "_" + service + "_session", Description: "The session of the web application. Writes need the header X-CSRF-Token too."}},
+		{"privateTokenQuery", securityScheme{Type: "apiKey", In: "query", Name: "private_token", Description: "The same as the PRIVATE-TOKEN header. Prefer the header: URLs are stored in logs and browser histories."}},
+		{"accessTokenQuery", securityScheme{Type: "apiKey", In: "query", Name: "access_token", Description: "An OAuth access token. Prefer the header."}},
+		{"session", securityScheme{Type: "apiKey", In: "cookie", Name: "_" + service + "_session", Description: "The session cookie of the web interface. Writes also require the X-CSRF-Token header."}},
 	}
 }

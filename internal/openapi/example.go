@@ -17,7 +17,7 @@ func (x *examples) results(e *Endpoint) []docsResult {
 	case Empty:
 		return []docsResult{{Status: http.StatusNoContent, Text: "No content"}}
 	case Accepted:
-		return []docsResult{{Status: http.StatusAccepted, Text: "Goes on in the background", JSON: pretty(acceptedJSON{"202 Accepted"})}}
+		return []docsResult{{Status: http.StatusAccepted, Text: "Accepted", JSON: pretty(acceptedJSON{"202 Accepted"})}}
 	case Stream:
 		return []docsResult{{Status: e.Status, Text: "The content"}}
 	}

@@ -341,7 +341,7 @@ func types(s *Schema) (list []docsType, null bool) {
 		return []docsType{{name, name}}, false
 	}
 	if s.Type == nil {
-		return []docsType{{Text: "anything"}}, false
+		return []docsType{{Text: "any"}}, false
 	}
 	for _, name := range s.Type {
 		switch {

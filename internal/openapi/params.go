@@ -94,13 +94,13 @@ func (s *Schemas) parameter(f *bind.Field, at bind.Location) parameter {
 func about(f *bind.Field) string {
 	parts := []string{f.Doc}
 	if f.CSV {
-		parts = append(parts, "Also taken as one text, separated by commas.")
+		parts = append(parts, "Also accepted as one string, separated by commas.")
 	}
 	if f.Aliases != nil {
-		parts = append(parts, "Also called "+quoted(f.Aliases)+".")
+		parts = append(parts, "Alias: "+quoted(f.Aliases)+".")
 	}
 	if f.Tier != "" {
-		parts = append(parts, "From "+f.Tier+" on.")
+		parts = append(parts, tierText(f.Tier))
 	}
 	return strings.TrimSpace(strings.Join(parts, " "))
 }
@@ -218,16 +218,19 @@ func ruleTexts(rules []bind.Rule) []string {
 		names := quoted(r.Names)
 		switch r.Kind {
 		case bind.RuleExclusive:
-			texts = append(texts, "At most one of "+names+" may be sent.")
+			texts = append(texts, "At most one of "+names+" is allowed.")
 		case bind.RuleAtLeastOne:
-			texts = append(texts, "At least one of "+names+" must be sent.")
+			texts = append(texts, "At least one of "+names+" is required.")
 		case bind.RuleExactlyOne:
-			texts = append(texts, "Exactly one of "+names+" must be sent.")
+			texts = append(texts, "Exactly one of "+names+" is required.")
 		case bind.RuleAllOrNone:
-			texts = append(texts, "All of "+names+" are sent, or none.")
+			texts = append(texts, "All or none of "+names+" are required.")
 		}
 	}
 	return texts
 }
+
+// tierText is the note on what requires a tier.
+func tierText(tier string) string { return "Requires the " + tier + " tier or higher." }
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }

@@ -22,18 +22,18 @@ func (d *Document) responses(e *Endpoint) Object {
 	read := e.Method == http.MethodGet
 	switch e.Result {
 	case Empty:
-		add(http.StatusNoContent, response{Description: "Done."})
+		add(http.StatusNoContent, response{Description: "Success, without content."})
 	case Accepted:
-		add(http.StatusAccepted, response{Description: "The work goes on in the background.", Content: jsonContent(d.schemas.of(reflect.TypeFor[acceptedJSON]()))})
+		add(http.StatusAccepted, response{Description: "Accepted; processing continues in the background.", Content: jsonContent(d.schemas.of(reflect.TypeFor[acceptedJSON]()))})
 	case Stream:
 		add(e.Status, response{Description: "The content.", Content: anyContent()})
 		if read {
-			add(http.StatusPartialContent, response{Description: "The part of the content that was asked for.", Content: anyContent()})
+			add(http.StatusPartialContent, response{Description: "The requested range of the content.", Content: anyContent()})
 		}
 	case List:
 		add(e.Status, response{Description: "One page of the list.", Headers: pageHeaders(), Content: jsonContent(d.schemas.result(e))})
 	case Value:
-		add(e.Status, response{Description: "Done.", Content: jsonContent(d.schemas.result(e))})
+		add(e.Status, response{Description: "Success.", Content: jsonContent(d.schemas.result(e))})
 	}
 	if read || e.Unchanged {
 		add(http.StatusNotModified, reference("NotModified"))
@@ -101,7 +101,7 @@ func reference(name string) response {
 }
 
 func (d *Document) sharedResponses() Object {
-	list := Object{{"NotModified", response{Description: "Nothing has changed."}}}
+	list := Object{{"NotModified", response{Description: "Not modified."}}}
 	for _, one := range d.errors {
 		r := response{Description: one.Text, Headers: headerRefs(one.Headers...)}
 		if one.Types != nil {
@@ -134,20 +134,20 @@ func headerRefs(names ...string) Object {
 func headers() Object {
 	text, number := &Schema{Type: Types{"string"}}, &Schema{Type: Types{"integer"}}
 	return Object{
-		{"Link", header{Description: "The addresses of other pages, by rel: prev, next, first, last. A keyset page has next alone, the last one none.", Schema: text}},
-		{"X-Page", header{Description: "The number of this page.", Schema: number}},
+		{"Link", header{Description: "URLs of other pages by rel: prev, next, first, last. Keyset pages have only next; the last page has none.", Schema: text}},
+		{"X-Page", header{Description: "The page number.", Schema: number}},
 		{"X-Per-Page", header{Description: "Items per page.", Schema: number}},
-		{"X-Next-Page", header{Description: "The number of the next page; empty on the last.", Schema: text}},
-		{"X-Prev-Page", header{Description: "The number of the page before; empty on the first.", Schema: text}},
-		{"X-Total", header{Description: "Items in all; left out above 10,000.", Schema: number}},
-		{"X-Total-Pages", header{Description: "Pages in all; left out above 10,000 items.", Schema: number}},
-		{"Location", header{Description: "The address to use instead.", Schema: text}},
-		{"Allow", header{Description: "The methods that the address has.", Schema: text}},
-		{"WWW-Authenticate", header{Description: "How to sign in.", Schema: text}},
-		{"Retry-After", header{Description: "Seconds to wait.", Schema: number}},
+		{"X-Next-Page", header{Description: "The number of the next page; empty on the last page.", Schema: text}},
+		{"X-Prev-Page", header{Description: "The number of the previous page; empty on the first page.", Schema: text}},
+		{"X-Total", header{Description: "The total number of items; omitted above 10,000.", Schema: number}},
+		{"X-Total-Pages", header{Description: "The total number of pages; omitted above 10,000 items.", Schema: number}},
+		{"Location", header{Description: "The URL to use instead.", Schema: text}},
+		{"Allow", header{Description: "The allowed methods.", Schema: text}},
+		{"WWW-Authenticate", header{Description: "The authentication scheme.", Schema: text}},
+		{"Retry-After", header{Description: "Seconds to wait before the next request.", Schema: number}},
 		{"RateLimit-Limit", header{Description: "Requests allowed per minute.", Schema: number}},
-		{"RateLimit-Observed", header{Description: "Requests counted so far.", Schema: number}},
-		{"RateLimit-Remaining", header{Description: "Requests left.", Schema: number}},
-		{"RateLimit-Reset", header{Description: "When the count starts anew, in Unix seconds.", Schema: number}},
+		{"RateLimit-Observed", header{Description: "Requests counted in the current period.", Schema: number}},
+		{"RateLimit-Remaining", header{Description: "Requests remaining in the current period.", Schema: number}},
+		{"RateLimit-Reset", header{Description: "Start of the next period, in Unix seconds.", Schema: number}},
 	}
 }

@@ -1,13 +1,13 @@
-// The page works without this script; it adds the filter, copying and the
-// console that sends requests. Nothing here writes HTML from text: what a
-// server answers is always shown as text.
+// Progressive enhancement of the API documentation: the filter, copy buttons and
+// the console that sends requests. Responses are only inserted as text, never as
+// HTML.
 'use strict';
 
 (() => {
   const root = document.documentElement;
   root.classList.add('js');
 
-  // ---- the theme: as chosen on the other pages, or by the system
+  // ---- theme: as selected on the other pages, or by the system
 
   const chosen = document.cookie.match(/(?:^|; )theme=(dark|light)(?:;|$)/)?.[1];
   if (chosen) root.dataset.theme = chosen;
@@ -30,7 +30,7 @@
     return node;
   }
 
-  // ---- the token lives in this tab only
+  // ---- token: stored for this tab only
 
   const token = document.getElementById('token');
   const stored = 'api-token';
@@ -40,7 +40,7 @@
     else sessionStorage.removeItem(stored);
   });
 
-  // ---- colours for JSON
+  // ---- syntax highlighting of JSON
 
   const piece = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null)\b/g;
 
@@ -58,8 +58,8 @@
     code.replaceChildren(...parts, text.slice(at));
   }
 
-  // indent lays JSON out without reading its values, so that large numbers
-  // are shown as they came.
+  // indent formats JSON without parsing its values, so that large numbers keep
+  // their digits.
   function indent(text) {
     try { JSON.parse(text); } catch { return text; }
     let out = '', depth = 0;
@@ -90,7 +90,7 @@
   }, { rootMargin: '600px' });
   for (const code of all('code.json')) painter.observe(code);
 
-  // ---- copying
+  // ---- copy buttons
 
   document.addEventListener('click', async (event) => {
     const button = event.target.closest('.copy');
@@ -100,12 +100,12 @@
       await navigator.clipboard.writeText(text);
       button.textContent = 'Copied';
     } catch {
-      button.textContent = 'Not allowed';
+      button.textContent = 'Copy failed';
     }
     setTimeout(() => { button.textContent = 'Copy'; }, 1500);
   });
 
-  // ---- the menu of small screens
+  // ---- menu on small screens
 
   const side = document.getElementById('side');
   const menu = document.querySelector('.menu');
@@ -122,7 +122,7 @@
     menu.focus();
   });
 
-  // ---- the filter
+  // ---- filter
 
   const filter = document.getElementById('filter');
   const found = document.getElementById('found');
@@ -179,8 +179,8 @@
     filter.focus();
   });
 
-  // A link may lead to what the filter hides, into a closed list, or from the
-  // first page to what is on another one.
+  // A link target may be hidden by the filter, in a closed list, or on another
+  // page than the index.
   function reveal() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = document.getElementById(name);
@@ -193,10 +193,10 @@
     target.scrollIntoView({ behavior: 'instant' });
   }
   window.addEventListener('hashchange', reveal);
-  // What this script shows has moved the target away from where it was.
+  // Elements that this script shows have moved the target.
   window.addEventListener('load', () => requestAnimationFrame(reveal));
 
-  // ---- where the reader is
+  // ---- current section
 
   const links = new Map(all('.side nav a').map((link) => [link.hash.slice(1), link]));
   const seen = new Set();
@@ -213,7 +213,7 @@
   }, { rootMargin: '-10% 0px -70% 0px' });
   for (const node of all('.endpoint, #shapes, .guide-grid > section')) spy.observe(node);
 
-  // ---- the console
+  // ---- console
 
   document.addEventListener('click', (event) => {
     const button = event.target.closest('.try');
@@ -282,7 +282,7 @@
     return form;
   }
 
-  // newParam makes the input of a parameter from its row in the text.
+  // newParam makes the input of a parameter from its row in the list.
   function newParam(article, row) {
     const { name, in: place, kind, enum: values, default: preset } = row.dataset;
     const id = `in-${article.id}-${place}-${name}`;
@@ -314,8 +314,8 @@
     return { name: name.replace(/\[\]$/, ''), in: place, kind, required, input, box };
   }
 
-  // given is what was typed for a parameter, as JSON has it; undefined for
-  // nothing.
+  // given returns the input of a parameter as a JSON value; undefined if it is
+  // empty.
   function given(p) {
     if (p.kind === 'file') return p.input.files[0];
     const text = p.input.value;
@@ -325,12 +325,12 @@
       case 'integer': case 'number': return text.trim() !== '' && Number.isSafeInteger(Number(text)) ? Number(text) : text;
       case 'list': return text.split('\n').map((line) => line.trim()).filter(Boolean).map(itemOf);
       case 'object':
-        try { return JSON.parse(text); } catch { throw new Error(`${p.name}: this is not JSON.`); }
+        try { return JSON.parse(text); } catch { throw new Error(`${p.name}: invalid JSON.`); }
     }
     return text;
   }
 
-  // itemOf reads a line of a list; objects are written as JSON.
+  // itemOf parses a line of a list: JSON for objects, otherwise a string.
   function itemOf(line) {
     if (!line.startsWith('{')) return line;
     try { return JSON.parse(line); } catch { return line; }
@@ -387,7 +387,7 @@
     const start = performance.now();
     let reply;
     try {
-      // With a token the cookie stays at home: the answer is the token's.
+      // With a token the cookie is not sent, so that the token is used.
       reply = await fetch(address(article, params), { method, headers, body, signal, cache: 'no-store', credentials: secret ? 'omit' : 'same-origin' });
     } catch (problem) {
       if (problem.name === 'AbortError') throw problem;
@@ -414,14 +414,14 @@
       code.textContent = text;
       if (/json/.test(type)) paint(code);
       caption.append(make('button', { type: 'button', className: 'copy', textContent: 'Copy', attrs: { 'data-copy': whole } }));
-      figure.append(make('pre', { tabIndex: 0, attrs: { 'aria-label': 'Body of the answer' } }, code));
+      figure.append(make('pre', { tabIndex: 0, attrs: { 'aria-label': 'Response body' } }, code));
     } else if (content.size) {
-      const link = make('a', { href: URL.createObjectURL(content), download: 'answer', textContent: 'Download' });
+      const link = make('a', { href: URL.createObjectURL(content), download: 'response', textContent: 'Download' });
       caption.append(make('span', { textContent: type }), link);
     }
     const names = [...reply.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
     const headers = make('details', { className: 'sample' }, make('summary', { textContent: 'Headers' }),
-      make('pre', { tabIndex: 0, attrs: { 'aria-label': 'Headers of the answer' } }, make('code', { textContent: names })));
+      make('pre', { tabIndex: 0, attrs: { 'aria-label': 'Response headers' } }, make('code', { textContent: names })));
     return [figure, headers];
   }
 
