@@ -9,15 +9,15 @@ import (
 
 func (a *API) alertIntegrationRoutes() {
 	const at = "/projects/{id}/alert_management"
-	handle(a, "GET "+at+"/http_integrations", readAPI, a.listAlertIntegrations, does("List the alert integrations of a project"))
-	handle(a, "POST "+at+"/http_integrations", writeAPI, a.createAlertIntegration, does("Create an alert integration"))
-	handle(a, "GET "+at+"/http_integrations/{integration_id}", readAPI, a.getAlertIntegration, does("Get an alert integration"))
-	handle(a, "PUT "+at+"/http_integrations/{integration_id}", writeAPI, a.updateAlertIntegration, does("Change an alert integration"))
-	handle(a, "DELETE "+at+"/http_integrations/{integration_id}", writeAPI, a.deleteAlertIntegration, does("Delete an alert integration"))
-	handle(a, "POST "+at+"/http_integrations/{integration_id}/reset_token", writeAPI, a.resetAlertToken, does("Give an alert integration another token"))
-	handle(a, "POST "+at+"/http_integrations/{integration_id}/test", writeAPI, a.testAlertIntegration, does("Send a test alert to an integration"), status(200))
-	handle(a, "GET "+at+"/settings", readAPI, a.getAlertSettings, does("Get what becomes of the alerts of a project"))
-	handle(a, "PUT "+at+"/settings", writeAPI, a.updateAlertSettings, does("Change what becomes of the alerts of a project"))
+	handle(a, "GET "+at+"/http_integrations", readAPI, a.listAlertIntegrations, summary("List alert integrations"))
+	handle(a, "POST "+at+"/http_integrations", writeAPI, a.createAlertIntegration, summary("Create an alert integration"))
+	handle(a, "GET "+at+"/http_integrations/{integration_id}", readAPI, a.getAlertIntegration, summary("Get an alert integration"))
+	handle(a, "PUT "+at+"/http_integrations/{integration_id}", writeAPI, a.updateAlertIntegration, summary("Update an alert integration"))
+	handle(a, "DELETE "+at+"/http_integrations/{integration_id}", writeAPI, a.deleteAlertIntegration, summary("Delete an alert integration"))
+	handle(a, "POST "+at+"/http_integrations/{integration_id}/reset_token", writeAPI, a.resetAlertToken, summary("Reset the token of an alert integration"))
+	handle(a, "POST "+at+"/http_integrations/{integration_id}/test", writeAPI, a.testAlertIntegration, summary("Test an alert integration"), status(200))
+	handle(a, "GET "+at+"/settings", readAPI, a.getAlertSettings, summary("Get alert settings"))
+	handle(a, "PUT "+at+"/settings", writeAPI, a.updateAlertSettings, summary("Update alert settings"))
 }
 
 type alertIntegrationJSON struct {
@@ -67,9 +67,9 @@ func (a *API) listAlertIntegrations(c *call, p listAlertIntegrationsParams) (pag
 }
 
 type alertIntegrationFields struct {
-	Active   *bool                     `param:"active" doc:"Whether it takes payloads."`
-	Example  bind.Opt[json.RawMessage] `param:"payload_example" tier:"premium" doc:"A payload as the program sends it: a JSON object, or the text of one."`
-	Mappings bind.Opt[json.RawMessage] `param:"payload_attribute_mappings" tier:"premium" doc:"Where in a payload the fields of an alert are: a list of objects with field_name, path (names and positions) and fallback_paths. Each must lead to something in payload_example."`
+	Active   *bool                     `param:"active" doc:"Whether the integration accepts payloads."`
+	Example  bind.Opt[json.RawMessage] `param:"payload_example" tier:"premium" doc:"Example payload: a JSON object, or a string that contains one."`
+	Mappings bind.Opt[json.RawMessage] `param:"payload_attribute_mappings" tier:"premium" doc:"Mapping of alert fields to payload attributes: a list of objects with field_name, path (names and indexes) and fallback_paths. Each path must exist in payload_example."`
 }
 
 func (p *alertIntegrationFields) fields() alert.IntegrationFields {
@@ -90,7 +90,7 @@ func rawOrNull(o bind.Opt[json.RawMessage]) *json.RawMessage {
 type createAlertIntegrationParams struct {
 	projectParams
 	Name string `param:"name,required"`
-	Type string `param:"type" enum:"http,prometheus" default:"http" doc:"What sends to it."`
+	Type string `param:"type" enum:"http,prometheus" default:"http" doc:"Type of the integration."`
 	alertIntegrationFields
 }
 
@@ -115,7 +115,7 @@ func (a *API) getAlertIntegration(c *call, p alertIntegrationParams) (alertInteg
 type updateAlertIntegrationParams struct {
 	alertIntegrationParams
 	Name *string `param:"name,nonblank"`
-	Type *string `param:"type" enum:"http,prometheus" doc:"The one that it has: it can not be changed."`
+	Type *string `param:"type" enum:"http,prometheus" doc:"Current type of the integration; it cannot be changed."`
 	alertIntegrationFields
 }
 
@@ -138,7 +138,7 @@ func (a *API) resetAlertToken(c *call, p alertIntegrationParams) (alertIntegrati
 
 type testAlertParams struct {
 	alertIntegrationParams
-	Payload bind.Opt[json.RawMessage] `param:"payload" doc:"What to send: a JSON object, or the text of one. Without it, payload_example or a small sample."`
+	Payload bind.Opt[json.RawMessage] `param:"payload" doc:"Payload to send: a JSON object, or a string that contains one. Default is payload_example, or a minimal sample."`
 }
 
 // testAlertIntegration: https://docs.gitlab.com/operations/incident_management/integrations/#triggering-test-alerts
@@ -164,9 +164,9 @@ func (a *API) getAlertSettings(c *call, p projectParams) (alertSettingsJSON, err
 
 type updateAlertSettingsParams struct {
 	projectParams
-	CreateIssue *bool `param:"create_issue" doc:"Open an incident for each new alert."`
-	AutoClose   *bool `param:"auto_close_incident" doc:"Close it when the alert is resolved by its sender."`
-	SendEmail   *bool `param:"send_email" doc:"Tell Maintainers and Owners of new alerts by letter."`
+	CreateIssue *bool `param:"create_issue" doc:"Create an incident for each new alert."`
+	AutoClose   *bool `param:"auto_close_incident" doc:"Close the incident when the alert is resolved by a recovery payload."`
+	SendEmail   *bool `param:"send_email" doc:"Send an email about new alerts to Maintainers and Owners."`
 }
 
 // updateAlertSettings: https://docs.gitlab.com/operations/incident_management/incidents/

@@ -12,9 +12,9 @@ import (
 
 func (a *API) alertRoutes() {
 	const at = "/projects/{id}/alert_management_alerts"
-	handle(a, "GET "+at, readAPI, a.listAlerts, does("List the alerts of a project"))
-	handle(a, "GET "+at+"/{alert_iid}", readAPI, a.getAlert, does("Get an alert"))
-	handle(a, "PUT "+at+"/{alert_iid}", writeAPI, a.updateAlert, does("Change an alert"))
+	handle(a, "GET "+at, readAPI, a.listAlerts, summary("List project alerts"))
+	handle(a, "GET "+at+"/{alert_iid}", readAPI, a.getAlert, summary("Get an alert"))
+	handle(a, "PUT "+at+"/{alert_iid}", writeAPI, a.updateAlert, summary("Update an alert"))
 }
 
 type alertJSON struct {
@@ -93,11 +93,11 @@ func (a *API) presentAlert(c *call) func(*alert.Alert, error) (alertDetailJSON, 
 type listAlertsParams struct {
 	projectParams
 	IIDs             []int64    `param:"iids,csv"`
-	Statuses         []string   `param:"status,csv" enum:"triggered,acknowledged,resolved,ignored" doc:"One or several."`
-	Severities       []string   `param:"severity,csv" enum:"critical,high,medium,low,info,unknown" doc:"One or several."`
-	AssigneeID       string     `param:"assignee_id" doc:"An id, None or Any."`
+	Statuses         []string   `param:"status,csv" enum:"triggered,acknowledged,resolved,ignored" doc:"One or more values."`
+	Severities       []string   `param:"severity,csv" enum:"critical,high,medium,low,info,unknown" doc:"One or more values."`
+	AssigneeID       string     `param:"assignee_id" doc:"User ID, None or Any."`
 	AssigneeUsername string     `param:"assignee_username"`
-	Search           string     `param:"search" doc:"In title, description, service and monitoring tool."`
+	Search           string     `param:"search" doc:"Text in the title, description, service or monitoring tool."`
 	Tool             string     `param:"monitoring_tool"`
 	Environment      string     `param:"environment"`
 	StartedAfter     *time.Time `param:"started_after"`
@@ -177,9 +177,9 @@ func (a *API) getAlert(c *call, p alertParams) (alertDetailJSON, error) {
 type updateAlertParams struct {
 	alertParams
 	Status      *string          `param:"status" enum:"triggered,acknowledged,resolved,ignored"`
-	AssigneeID  bind.Opt[int64]  `param:"assignee_id" doc:"Who looks after it; 0 or null for nobody."`
-	AssigneeIDs *[]int64         `param:"assignee_ids,csv" max:"1" doc:"The same, as a list."`
-	Assignee    bind.Opt[string] `param:"assignee" doc:"The same, by username or id; empty or null for nobody."`
+	AssigneeID  bind.Opt[int64]  `param:"assignee_id" doc:"ID of the assignee; 0 or null to unassign."`
+	AssigneeIDs *[]int64         `param:"assignee_ids,csv" max:"1" doc:"ID of the assignee, as a list."`
+	Assignee    bind.Opt[string] `param:"assignee" doc:"Username or ID of the assignee; empty or null to unassign."`
 }
 
 func (p *updateAlertParams) ParamRules() []bind.Rule {

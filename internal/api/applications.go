@@ -7,18 +7,18 @@ import (
 )
 
 func (a *API) applicationRoutes() {
-	handle(a, "POST /applications", writeAPI, a.createApplication, does("Create an application that users can let act for them"))
-	handle(a, "GET /applications", readAPI, a.listApplications, does("List the applications of the installation"))
-	handle(a, "DELETE /applications/{id}", writeAPI, a.deleteApplication, does("Delete an application"))
-	handle(a, "POST /applications/{id}/renew-secret", writeAPI, a.renewApplicationSecret, does("Give an application another secret"))
+	handle(a, "POST /applications", writeAPI, a.createApplication, summary("Create an application"))
+	handle(a, "GET /applications", readAPI, a.listApplications, summary("List applications"))
+	handle(a, "DELETE /applications/{id}", writeAPI, a.deleteApplication, summary("Delete an application"))
+	handle(a, "POST /applications/{id}/renew-secret", writeAPI, a.renewApplicationSecret, summary("Renew an application secret"))
 }
 
 type createApplicationParams struct {
 	Name         string `param:"name,required"`
-	RedirectURI  string `param:"redirect_uri,required" doc:"Several are separated by line breaks."`
-	Scopes       string `param:"scopes,required" doc:"Separated by spaces."`
-	Confidential bool   `param:"confidential" default:"true" doc:"The application can keep a secret."`
-	Trusted      bool   `param:"trusted" doc:"Users are not asked whether they want it."`
+	RedirectURI  string `param:"redirect_uri,required" doc:"Redirect URIs, one per line."`
+	Scopes       string `param:"scopes,required" doc:"Scopes, separated by spaces."`
+	Confidential bool   `param:"confidential" default:"true" doc:"Whether the application can keep its secret confidential."`
+	Trusted      bool   `param:"trusted" doc:"Skip the authorization page for users."`
 }
 
 // createApplication: https://docs.gitlab.com/api/applications/#create-an-application

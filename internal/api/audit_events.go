@@ -9,15 +9,15 @@ import (
 )
 
 func (a *API) auditEventRoutes() {
-	handle(a, "GET /audit_events", readAPI, a.listAuditEvents, tier(Premium), onlySelfManaged, does("List audit events of the installation"))
-	handle(a, "GET /audit_events/{id}", readAPI, a.getAuditEvent, tier(Premium), onlySelfManaged, does("Get an audit event"))
+	handle(a, "GET /audit_events", readAPI, a.listAuditEvents, tier(Premium), onlySelfManaged, summary("List instance audit events"))
+	handle(a, "GET /audit_events/{id}", readAPI, a.getAuditEvent, tier(Premium), onlySelfManaged, summary("Get an instance audit event"))
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/audit_events", readAPI, m.listAuditEvents, tier(Premium), does("List audit events of "+in.name))
-		handle(a, "GET "+in.path+"/audit_events/{audit_event_id}", readAPI, m.getAuditEvent, tier(Premium), does("Get an audit event of "+in.name))
+		handle(a, "GET "+in.path+"/audit_events", readAPI, m.listAuditEvents, tier(Premium), summary("List "+in.kind+" audit events"))
+		handle(a, "GET "+in.path+"/audit_events/{audit_event_id}", readAPI, m.getAuditEvent, tier(Premium), summary("Get a "+in.kind+" audit event"))
 	}
 }
 
@@ -25,8 +25,8 @@ type placeAuditEventsParams struct {
 	placeParams
 	CreatedAfter  *time.Time `param:"created_after"`
 	CreatedBefore *time.Time `param:"created_before"`
-	OrderBy       string     `param:"order_by" default:"id" doc:"Keyset: id."`
-	Sort          string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Keyset: desc."`
+	OrderBy       string     `param:"order_by" default:"id" doc:"Must be id for keyset pagination."`
+	Sort          string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Must be desc for keyset pagination."`
 	keysetParams
 }
 
@@ -62,10 +62,10 @@ func (m parentEndpoints) getAuditEvent(c *call, p placeAuditEventParams) (auditE
 type listAuditEventsParams struct {
 	CreatedAfter  *time.Time `param:"created_after"`
 	CreatedBefore *time.Time `param:"created_before"`
-	EntityType    string     `param:"entity_type" doc:"User, Group, Project or the scope of the instance."`
-	EntityID      int64      `param:"entity_id" doc:"Needs entity_type."`
-	OrderBy       string     `param:"order_by" default:"id" doc:"Keyset: id."`
-	Sort          string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Keyset: desc."`
+	EntityType    string     `param:"entity_type" doc:"User, Group, Project or the instance scope."`
+	EntityID      int64      `param:"entity_id" doc:"ID of the entity. Requires entity_type."`
+	OrderBy       string     `param:"order_by" default:"id" doc:"Must be id for keyset pagination."`
+	Sort          string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Must be desc for keyset pagination."`
 	keysetParams
 }
 

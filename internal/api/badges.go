@@ -4,16 +4,16 @@ import "svc/internal/plan"
 
 func (a *API) badgeRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/badges", readAPI.orNobody(), m.listBadges, does("List the badges of "+in.name))
-		handle(a, "POST "+in.path+"/badges", writeAPI, m.createBadge, does("Create a badge of "+in.name))
-		handle(a, "GET "+in.path+"/badges/render", readAPI, m.previewBadge, does("Show how a badge of "+in.name+" would look"))
-		handle(a, "GET "+in.path+"/badges/{badge_id}", readAPI.orNobody(), m.getBadge, does("Get a badge of "+in.name))
-		handle(a, "PUT "+in.path+"/badges/{badge_id}", writeAPI, m.updateBadge, does("Change a badge of "+in.name))
-		handle(a, "DELETE "+in.path+"/badges/{badge_id}", writeAPI, m.deleteBadge, does("Delete a badge of "+in.name))
+		handle(a, "GET "+in.path+"/badges", readAPI.orNobody(), m.listBadges, summary("List "+in.kind+" badges"))
+		handle(a, "POST "+in.path+"/badges", writeAPI, m.createBadge, summary("Add a badge to a "+in.kind))
+		handle(a, "GET "+in.path+"/badges/render", readAPI, m.previewBadge, summary("Preview a "+in.kind+" badge"))
+		handle(a, "GET "+in.path+"/badges/{badge_id}", readAPI.orNobody(), m.getBadge, summary("Get a "+in.kind+" badge"))
+		handle(a, "PUT "+in.path+"/badges/{badge_id}", writeAPI, m.updateBadge, summary("Update a "+in.kind+" badge"))
+		handle(a, "DELETE "+in.path+"/badges/{badge_id}", writeAPI, m.deleteBadge, summary("Remove a badge from a "+in.kind))
 	}
 }
 

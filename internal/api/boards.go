@@ -9,20 +9,20 @@ import (
 
 func (a *API) boardRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m, one := parentEndpoints{a, in.group}, in.path+"/boards/{board_id}"
-		handle(a, "GET "+in.path+"/boards", readAPI.orNobody(), m.listBoards, does("List the boards of "+in.name))
-		handle(a, "POST "+in.path+"/boards", writeAPI, m.createBoard, does("Create a board of "+in.name))
-		handle(a, "GET "+one, readAPI.orNobody(), m.getBoard, does("Get a board of "+in.name))
-		handle(a, "PUT "+one, writeAPI, m.updateBoard, does("Change a board of "+in.name))
-		handle(a, "DELETE "+one, writeAPI, m.deleteBoard, does("Delete a board of "+in.name))
-		handle(a, "GET "+one+"/lists", readAPI.orNobody(), m.listBoardLists, does("List the lists of a board of "+in.name))
-		handle(a, "POST "+one+"/lists", writeAPI, m.createBoardList, does("Add a list to a board of "+in.name))
-		handle(a, "GET "+one+"/lists/{list_id}", readAPI.orNobody(), m.getBoardList, does("Get a list of a board of "+in.name))
-		handle(a, "PUT "+one+"/lists/{list_id}", writeAPI, m.moveBoardList, does("Move a list of a board of "+in.name))
-		handle(a, "DELETE "+one+"/lists/{list_id}", writeAPI, m.deleteBoardList, does("Delete a list of a board of "+in.name))
+		handle(a, "GET "+in.path+"/boards", readAPI.orNobody(), m.listBoards, summary("List "+in.kind+" issue boards"))
+		handle(a, "POST "+in.path+"/boards", writeAPI, m.createBoard, summary("Create a "+in.kind+" issue board"))
+		handle(a, "GET "+one, readAPI.orNobody(), m.getBoard, summary("Get a "+in.kind+" issue board"))
+		handle(a, "PUT "+one, writeAPI, m.updateBoard, summary("Update a "+in.kind+" issue board"))
+		handle(a, "DELETE "+one, writeAPI, m.deleteBoard, summary("Delete a "+in.kind+" issue board"))
+		handle(a, "GET "+one+"/lists", readAPI.orNobody(), m.listBoardLists, summary("List board lists in a "+in.kind+" issue board"))
+		handle(a, "POST "+one+"/lists", writeAPI, m.createBoardList, summary("Create a "+in.kind+" issue board list"))
+		handle(a, "GET "+one+"/lists/{list_id}", readAPI.orNobody(), m.getBoardList, summary("Get a "+in.kind+" issue board list"))
+		handle(a, "PUT "+one+"/lists/{list_id}", writeAPI, m.moveBoardList, summary("Reorder a list in a "+in.kind+" issue board"))
+		handle(a, "DELETE "+one+"/lists/{list_id}", writeAPI, m.deleteBoardList, summary("Delete a list from a "+in.kind+" issue board"))
 	}
 }
 
@@ -145,9 +145,9 @@ type updateBoardParams struct {
 	Name        *string            `param:"name"`
 	HideBacklog *bool              `param:"hide_backlog_list"`
 	HideClosed  *bool              `param:"hide_closed_list"`
-	AssigneeID  bind.Opt[int64]    `param:"assignee_id" doc:"Whose issues it shows; empty takes it away."`
-	MilestoneID bind.Opt[int64]    `param:"milestone_id" doc:"Whose issues it shows; empty takes it away."`
-	Labels      bind.Opt[[]string] `param:"labels,csv" doc:"That the issues have which it shows."`
+	AssigneeID  bind.Opt[int64]    `param:"assignee_id" doc:"Assignee that the board is scoped to; empty to remove."`
+	MilestoneID bind.Opt[int64]    `param:"milestone_id" doc:"Milestone that the board is scoped to; empty to remove."`
+	Labels      bind.Opt[[]string] `param:"labels,csv" doc:"Labels that the board is scoped to."`
 	Weight      bind.Opt[int64]    `param:"weight"`
 }
 
@@ -215,7 +215,7 @@ func (m parentEndpoints) getBoardList(c *call, p boardListParams) (boardListJSON
 
 type moveBoardListParams struct {
 	boardListParams
-	Position int64 `param:"position,required" doc:"From 0."`
+	Position int64 `param:"position,required" doc:"Position of the list, starting at 0."`
 }
 
 // moveBoardList: https://docs.gitlab.com/api/boards/#reorder-a-list-in-a-board

@@ -13,18 +13,18 @@ import (
 
 func (a *API) branchRoutes() {
 	read := readAPI.orNobody()
-	handle(a, "GET /projects/{id}/repository/branches", read, a.listBranches, does("List the branches of a repository"))
-	handle(a, "GET /projects/{id}/repository/branches/{branch}", read, a.getBranch, does("Get a branch"))
-	handle(a, "POST /projects/{id}/repository/branches", writeAPI, a.createBranch, does("Create a branch"))
-	handle(a, "DELETE /projects/{id}/repository/branches/{branch}", writeAPI, a.deleteBranch, does("Delete a branch"))
-	handle(a, "DELETE /projects/{id}/repository/merged_branches", writeAPI, a.deleteMergedBranches, does("Delete all merged branches that are not protected"))
+	handle(a, "GET /projects/{id}/repository/branches", read, a.listBranches, summary("List repository branches"))
+	handle(a, "GET /projects/{id}/repository/branches/{branch}", read, a.getBranch, summary("Get a repository branch"))
+	handle(a, "POST /projects/{id}/repository/branches", writeAPI, a.createBranch, summary("Create a repository branch"))
+	handle(a, "DELETE /projects/{id}/repository/branches/{branch}", writeAPI, a.deleteBranch, summary("Delete a repository branch"))
+	handle(a, "DELETE /projects/{id}/repository/merged_branches", writeAPI, a.deleteMergedBranches, summary("Delete merged branches"))
 }
 
 // refPageParams are the pages of branches and tags.
 type refPageParams struct {
 	pageParams
-	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for pages that go on after a name."`
-	PageToken  string `param:"page_token" doc:"The name after which a keyset page begins; taken from the Link header."`
+	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for keyset pagination by name."`
+	PageToken  string `param:"page_token" doc:"Name after which a keyset page starts, from the Link header."`
 }
 
 func (p *refPageParams) keyset() bool { return p.Pagination == "keyset" || p.PageToken != "" }
@@ -60,8 +60,8 @@ func refPage[F, T any](p refPageParams, list db.Page[F], to func(F) T) page[T] {
 
 type branchesParams struct {
 	projectParams
-	Search string `param:"search" max:"1024" doc:"Text in the name; ^ before it asks for the beginning, $ behind it for the end."`
-	Regex  string `param:"regex" max:"1024" doc:"An RE2 pattern that the name matches."`
+	Search string `param:"search" max:"1024" doc:"Text in the name. Use ^term for names that start with term, and term$ for names that end with it."`
+	Regex  string `param:"regex" max:"1024" doc:"RE2 regular expression that the name must match."`
 	Sort   string `param:"sort" enum:"name_asc,updated_asc,updated_desc" default:"name_asc"`
 	refPageParams
 }
@@ -116,7 +116,7 @@ func (a *API) listBranches(c *call, p branchesParams) (page[branchJSON], error) 
 
 type branchParams struct {
 	projectParams
-	Branch string `param:"branch" doc:"The name of the branch."`
+	Branch string `param:"branch" doc:"Name of the branch."`
 }
 
 func presentBranch(c *call, in *project.Project, b *repo.Branch, err error) (branchJSON, error) {
@@ -134,8 +134,8 @@ func (a *API) getBranch(c *call, p branchParams) (branchJSON, error) {
 
 type createBranchParams struct {
 	projectParams
-	Branch string `param:"branch,required" doc:"The name of the branch."`
-	Ref    string `param:"ref,required" doc:"A branch, tag or commit to begin with."`
+	Branch string `param:"branch,required" doc:"Name of the branch."`
+	Ref    string `param:"ref,required" doc:"Branch, tag or commit to create the branch from."`
 }
 
 // createBranch: https://docs.gitlab.com/api/branches/#create-a-repository-branch

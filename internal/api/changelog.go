@@ -8,8 +8,8 @@ import (
 )
 
 func (a *API) changelogRoutes() {
-	handle(a, "GET /projects/{id}/repository/changelog", readAPI.orNobody(), a.getChangelog, does("Write the section of a version for a changelog"))
-	handle(a, "POST /projects/{id}/repository/changelog", writeAPI, a.commitChangelog, status(200), does("Add the section of a version to a changelog file"))
+	handle(a, "GET /projects/{id}/repository/changelog", readAPI.orNobody(), a.getChangelog, summary("Generate changelog data"))
+	handle(a, "POST /projects/{id}/repository/changelog", writeAPI, a.commitChangelog, status(200), summary("Add changelog data to a changelog file"))
 }
 
 // releaseVersion is a semantic version.
@@ -26,13 +26,13 @@ func (v *releaseVersion) UnmarshalParam(text string) error {
 
 type changelogParams struct {
 	projectParams
-	Version    releaseVersion `param:"version,required" doc:"A semantic version."`
-	From       string         `param:"from" doc:"Where the range of commits begins, itself left out; the tag of the last release before the version unless given."`
-	To         string         `param:"to" doc:"Where it ends; the branch unless given."`
-	Date       *time.Time     `param:"date" doc:"Of the release; now unless given."`
-	Trailer    string         `param:"trailer,nonblank" default:"Changelog" doc:"What commits must have at the end of their messages; the value is their category."`
-	ConfigFile string         `param:"config_file" doc:"The path of the configuration in the repository."`
-	ConfigRef  string         `param:"config_file_ref" doc:"Where the configuration is; the default branch unless given."`
+	Version    releaseVersion `param:"version,required" doc:"Semantic version of the release."`
+	From       string         `param:"from" doc:"Start of the commit range, exclusive. Default is the tag of the previous release."`
+	To         string         `param:"to" doc:"End of the commit range, inclusive. Default is the branch."`
+	Date       *time.Time     `param:"date" doc:"Date and time of the release. Default is the current time."`
+	Trailer    string         `param:"trailer,nonblank" default:"Changelog" doc:"Git trailer that selects commits; its value is the category."`
+	ConfigFile string         `param:"config_file" doc:"Path of the changelog configuration file in the repository."`
+	ConfigRef  string         `param:"config_file_ref" doc:"Git reference of the configuration file. Default is the default branch."`
 }
 
 func (p *changelogParams) options(c *call) repo.ChangelogOptions {
@@ -61,9 +61,9 @@ func (a *API) getChangelog(c *call, p changelogParams) (changelogJSON, error) {
 
 type commitChangelogParams struct {
 	changelogParams
-	Branch  string `param:"branch" doc:"The default branch unless given."`
+	Branch  string `param:"branch" doc:"Branch to commit to. Default is the default branch."`
 	File    string `param:"file,nonblank" default:"CHANGELOG.md"`
-	Message string `param:"message" doc:"Of the commit; says for which version it is unless given."`
+	Message string `param:"message" doc:"Commit message. Default names the version."`
 }
 
 // doneJSON is success with nothing to tell.

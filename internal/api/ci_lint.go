@@ -6,15 +6,15 @@ import (
 )
 
 func (a *API) ciLintRoutes() {
-	handle(a, "GET /projects/{id}/ci/lint", readAPI.orNobody(), a.lintFile, does("Check the CI file of a project"))
-	handle(a, "POST /projects/{id}/ci/lint", writeAPI, a.lintContent, status(200), does("Check a CI configuration as if a project had it"))
+	handle(a, "GET /projects/{id}/ci/lint", readAPI.orNobody(), a.lintFile, summary("Validate the CI/CD configuration of a project"))
+	handle(a, "POST /projects/{id}/ci/lint", writeAPI, a.lintContent, status(200), summary("Validate sample CI/CD configuration"))
 }
 
 type lintFileParams struct {
 	projectParams
-	ContentRef  string `param:"content_ref" aliases:"sha" doc:"The commit, branch or tag whose file is checked."`
-	DryRun      bool   `param:"dry_run" doc:"Make a pipeline of it, without keeping that."`
-	DryRunRef   string `param:"dry_run_ref" aliases:"ref" doc:"The branch or tag for which it would be made."`
+	ContentRef  string `param:"content_ref" aliases:"sha" doc:"Commit, branch or tag that contains the configuration file."`
+	DryRun      bool   `param:"dry_run" doc:"Simulate the creation of a pipeline."`
+	DryRunRef   string `param:"dry_run_ref" aliases:"ref" doc:"Branch or tag for the simulated pipeline."`
 	IncludeJobs bool   `param:"include_jobs"`
 }
 
@@ -26,9 +26,9 @@ func (a *API) lintFile(c *call, p lintFileParams) (lintJSON, error) {
 
 type lintContentParams struct {
 	projectParams
-	Content     string `param:"content,required,blank" doc:"The configuration."`
-	DryRun      bool   `param:"dry_run" doc:"Make a pipeline of it, without keeping that."`
-	Ref         string `param:"ref" doc:"The branch or tag for which it would be made."`
+	Content     string `param:"content,required,blank" doc:"CI/CD configuration."`
+	DryRun      bool   `param:"dry_run" doc:"Simulate the creation of a pipeline."`
+	Ref         string `param:"ref" doc:"Branch or tag for the simulated pipeline."`
 	IncludeJobs bool   `param:"include_jobs"`
 }
 

@@ -3,8 +3,8 @@ package api
 import "svc/internal/ci"
 
 func (a *API) ciTemplateRoutes() {
-	handle(a, "GET /templates/gitlab_ci_ymls", readAPI.orNobody(), a.listCITemplates, does("List the templates of CI files"))
-	handle(a, "GET /templates/gitlab_ci_ymls/{key}", readAPI.orNobody(), a.getCITemplate, does("Get a template of a CI file"))
+	handle(a, "GET /templates/gitlab_ci_ymls", readAPI.orNobody(), a.listCITemplates, summary("List GitLab CI YAML templates"))
+	handle(a, "GET /templates/gitlab_ci_ymls/{key}", readAPI.orNobody(), a.getCITemplate, summary("Get a GitLab CI YAML template"))
 }
 
 type templateKeyJSON struct {

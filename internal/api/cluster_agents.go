@@ -5,11 +5,11 @@ import (
 )
 
 func (a *API) clusterAgentRoutes() {
-	handle(a, "GET /projects/{id}/cluster_agents", readAPI, a.listAgents, does("List the agents of a project"))
-	handle(a, "GET /projects/{id}/cluster_agents/{agent_id}", readAPI, a.getAgent, does("Get an agent"))
-	handle(a, "POST /projects/{id}/cluster_agents", writeAPI, a.createAgent, does("Register an agent"))
-	handle(a, "DELETE /projects/{id}/cluster_agents/{agent_id}", writeAPI, a.deleteAgent, does("Delete an agent"))
-	handle(a, "GET /job/allowed_agents", readAPI.orJob(), a.allowedAgents, tier(Premium), does("List the agents that a job may use"))
+	handle(a, "GET /projects/{id}/cluster_agents", readAPI, a.listAgents, summary("List project agents"))
+	handle(a, "GET /projects/{id}/cluster_agents/{agent_id}", readAPI, a.getAgent, summary("Get an agent"))
+	handle(a, "POST /projects/{id}/cluster_agents", writeAPI, a.createAgent, summary("Register an agent"))
+	handle(a, "DELETE /projects/{id}/cluster_agents/{agent_id}", writeAPI, a.deleteAgent, summary("Delete an agent"))
+	handle(a, "GET /job/allowed_agents", readAPI.orJob(), a.allowedAgents, tier(Premium), summary("List the agents that a job can use"))
 }
 
 type agentsParams struct {

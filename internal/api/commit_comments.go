@@ -7,8 +7,8 @@ import (
 
 func (a *API) commitCommentRoutes() {
 	const at = "/projects/{id}/repository/commits/{sha}/comments"
-	handle(a, "GET "+at, readAPI.orNobody(), a.listCommitComments, does("List the comments on a commit"))
-	handle(a, "POST "+at, writeAPI, a.createCommitComment, does("Comment on a commit"))
+	handle(a, "GET "+at, readAPI.orNobody(), a.listCommitComments, summary("List commit comments"))
+	handle(a, "POST "+at, writeAPI, a.createCommitComment, summary("Post a comment to a commit"))
 }
 
 type commitCommentJSON struct {
@@ -49,7 +49,7 @@ func (a *API) listCommitComments(c *call, p commitCommentsParams) (page[commitCo
 type createCommitCommentParams struct {
 	commitParams
 	Note     string `param:"note,required,nonblank"`
-	Path     string `param:"path" doc:"The file, if it is about a line."`
+	Path     string `param:"path" doc:"Path of the file, for a comment on a line."`
 	Line     int64  `param:"line"`
 	LineType string `param:"line_type" enum:"new,old" default:"new"`
 }

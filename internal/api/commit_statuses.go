@@ -8,8 +8,8 @@ import (
 )
 
 func (a *API) commitStatusRoutes() {
-	handle(a, "GET /projects/{id}/repository/commits/{sha}/statuses", readAPI.orNobody(), a.listCommitStatuses, does("List the statuses of a commit"))
-	handle(a, "POST /projects/{id}/statuses/{sha}", writeAPI, a.setCommitStatus, does("Set a status of a commit"))
+	handle(a, "GET /projects/{id}/repository/commits/{sha}/statuses", readAPI.orNobody(), a.listCommitStatuses, summary("List commit statuses"))
+	handle(a, "POST /projects/{id}/statuses/{sha}", writeAPI, a.setCommitStatus, summary("Set the pipeline status of a commit"))
 }
 
 type commitStatusJSON struct {
@@ -48,11 +48,11 @@ func (a *API) toCommitStatus(c *call, path string, of *ci.CommitStatus) commitSt
 
 type commitStatusesParams struct {
 	commitParams
-	Ref     string `param:"ref" doc:"Only those of this branch or tag."`
-	Name    string `param:"name" doc:"Only those of this name."`
-	Stage   string `param:"stage" doc:"Only those of this stage; external is that of programs from outside."`
-	All     bool   `param:"all" doc:"Also those that were replaced."`
-	Of      int64  `param:"pipeline_id" doc:"Only those of this pipeline."`
+	Ref     string `param:"ref" doc:"Branch or tag to filter by."`
+	Name    string `param:"name" doc:"Job name to filter by."`
+	Stage   string `param:"stage" doc:"Stage to filter by; external for statuses that external services set."`
+	All     bool   `param:"all" doc:"Include statuses that were replaced by newer ones."`
+	Of      int64  `param:"pipeline_id" doc:"Pipeline ID to filter by."`
 	OrderBy string `param:"order_by" enum:"id,pipeline_id" default:"id"`
 	Sort    string `param:"sort" enum:"asc,desc" default:"asc"`
 	pageParams
@@ -73,12 +73,12 @@ func (a *API) listCommitStatuses(c *call, p commitStatusesParams) (page[commitSt
 type setCommitStatusParams struct {
 	commitParams
 	State       string   `param:"state,required" enum:"pending,running,success,failed,canceled,skipped"`
-	Ref         string   `param:"ref" max:"255" doc:"The branch or tag that it is about; the first branch that has the commit unless given."`
-	Name        string   `param:"name" aliases:"context" max:"255" doc:"What tells it from others; default unless given."`
+	Ref         string   `param:"ref" max:"255" doc:"Branch or tag of the status. Default is the first branch that contains the commit."`
+	Name        string   `param:"name" aliases:"context" max:"255" doc:"Name that distinguishes this status from others. Default is default."`
 	TargetURL   *string  `param:"target_url" max:"255"`
 	Description *string  `param:"description" max:"255"`
 	Coverage    *float64 `param:"coverage"`
-	Pipeline    int64    `param:"pipeline_id" doc:"The pipeline that it belongs to; the newest of the commit unless given."`
+	Pipeline    int64    `param:"pipeline_id" doc:"ID of the pipeline. Default is the latest pipeline of the commit."`
 }
 
 // setCommitStatus: https://docs.gitlab.com/api/commits/#set-commit-pipeline-status

@@ -16,21 +16,21 @@ import (
 func (a *API) commitRoutes() {
 	read := readAPI.orNobody()
 	const one = "/projects/{id}/repository/commits/{sha}"
-	handle(a, "GET /projects/{id}/repository/commits", read, a.listCommits, does("List the commits of a repository"))
-	handle(a, "POST /projects/{id}/repository/commits", writeAPI, a.createCommit, large, does("Commit changes to files"))
-	handle(a, "GET "+one, read, a.getCommit, does("Get a commit"))
-	handle(a, "GET "+one+"/diff", read, a.listCommitDiff, does("List what a commit changed"))
-	handle(a, "GET "+one+"/refs", read, a.listCommitRefs, does("List the branches and tags that have a commit"))
-	handle(a, "GET "+one+"/sequence", read, a.getCommitSequence, does("Count the commits up to a commit"))
-	handle(a, "GET "+one+"/signature", read, a.getCommitSignature, signatures, does("Get the checked signature of a commit"))
-	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, forms(commitJSON{}), tried, unpicked, does("Put the change of a commit on a branch"))
-	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}), tried, unpicked, does("Undo the change of a commit on a branch"))
+	handle(a, "GET /projects/{id}/repository/commits", read, a.listCommits, summary("List repository commits"))
+	handle(a, "POST /projects/{id}/repository/commits", writeAPI, a.createCommit, large, summary("Create a commit"))
+	handle(a, "GET "+one, read, a.getCommit, summary("Get a commit"))
+	handle(a, "GET "+one+"/diff", read, a.listCommitDiff, summary("Get the diff of a commit"))
+	handle(a, "GET "+one+"/refs", read, a.listCommitRefs, summary("List references a commit is pushed to"))
+	handle(a, "GET "+one+"/sequence", read, a.getCommitSequence, summary("Get the sequence of a commit"))
+	handle(a, "GET "+one+"/signature", read, a.getCommitSignature, signatures, summary("Get the signature of a commit"))
+	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, forms(commitJSON{}), tried, unpicked, summary("Cherry-pick a commit"))
+	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}), tried, unpicked, summary("Revert a commit"))
 }
 
 // What the endpoints that put a change on a branch answer beside the rest.
 var (
-	tried    = also(http.StatusOK, "It can be done; nothing has changed.", dryRunJSON{})
-	unpicked = also(http.StatusBadRequest, "It can not be done: error_code says whether lines clash (conflict) or there is nothing to change (empty).", pickFaultJSON{})
+	tried    = also(http.StatusOK, "The change applies without conflicts. Nothing was committed.", dryRunJSON{})
+	unpicked = also(http.StatusBadRequest, "The change cannot be applied. error_code is conflict, or empty if there is nothing to change.", pickFaultJSON{})
 )
 
 // pickFaultJSON is any refusal of these endpoints.
@@ -107,17 +107,17 @@ func (a *API) presentCommit(c *call, in *project.Project, d *repo.CommitDetail, 
 
 type commitsParams struct {
 	projectParams
-	RefName     string     `param:"ref_name" doc:"A branch, tag or commit, or two with .. between them; the default branch unless given."`
-	Since       *time.Time `param:"since" doc:"Only commits from this time on."`
-	Until       *time.Time `param:"until" doc:"Only commits up to this time."`
-	Path        string     `param:"path" doc:"Only commits that touched this path."`
-	Follow      bool       `param:"follow" doc:"Follow the path beyond renames."`
-	Author      string     `param:"author" max:"1024" doc:"Text in the author's name or address."`
-	All         bool       `param:"all" doc:"The commits of all refs."`
+	RefName     string     `param:"ref_name" doc:"Branch, tag, commit, or range with two dots. Default is the default branch."`
+	Since       *time.Time `param:"since" doc:"Only commits on or after this time."`
+	Until       *time.Time `param:"until" doc:"Only commits on or before this time."`
+	Path        string     `param:"path" doc:"Only commits that change this path."`
+	Follow      bool       `param:"follow" doc:"Follow renames of the path."`
+	Author      string     `param:"author" max:"1024" doc:"Text in the author's name or email."`
+	All         bool       `param:"all" doc:"List the commits of all references."`
 	WithStats   bool       `param:"with_stats"`
-	FirstParent bool       `param:"first_parent" doc:"Of merges follow the first parent alone."`
+	FirstParent bool       `param:"first_parent" doc:"Follow only the first parent of merge commits."`
 	Order       string     `param:"order" enum:"default,topo" default:"default"`
-	Trailers    bool       `param:"trailers" doc:"Fill trailers and extended_trailers."`
+	Trailers    bool       `param:"trailers" doc:"Include Git trailers in the response."`
 	pageParams
 }
 
@@ -147,21 +147,21 @@ func (a *API) listCommits(c *call, p commitsParams) (page[commitJSON], error) {
 
 // startParams say where a branch begins that does not exist.
 type startParams struct {
-	StartBranch  string       `param:"start_branch" doc:"The branch to begin with, if the branch is to be made."`
-	StartProject *project.Ref `param:"start_project" doc:"The project that has it, if it is another one of the fork network."`
+	StartBranch  string       `param:"start_branch" doc:"Branch to create the new branch from."`
+	StartProject *project.Ref `param:"start_project" doc:"Project that contains start_branch or start_sha, if it is another project of the fork network."`
 	AuthorName   string       `param:"author_name"`
 	AuthorEmail  string       `param:"author_email"`
 }
 
 type createCommitParams struct {
 	projectParams
-	Branch  string `param:"branch,required" doc:"The branch that gets the commit."`
+	Branch  string `param:"branch,required" doc:"Branch to commit to."`
 	Message string `param:"commit_message,required,nonblank"`
 	startParams
-	StartSHA string               `param:"start_sha" doc:"The commit to begin with, if the branch is to be made."`
-	Actions  []commitActionParams `param:"actions,required" doc:"What is done, one after the other."`
+	StartSHA string               `param:"start_sha" doc:"Commit to create the new branch from."`
+	Actions  []commitActionParams `param:"actions,required" doc:"Actions of the commit, applied in order."`
 	Stats    bool                 `param:"stats" default:"true"`
-	Force    bool                 `param:"force" doc:"Begin at start_branch or start_sha even if the branch exists."`
+	Force    bool                 `param:"force" doc:"Overwrite the branch with a new commit based on start_branch or start_sha."`
 }
 
 func (createCommitParams) ParamRules() []bind.Rule {
@@ -171,10 +171,10 @@ func (createCommitParams) ParamRules() []bind.Rule {
 type commitActionParams struct {
 	Action       string  `param:"action,required" enum:"create,delete,move,update,chmod"`
 	FilePath     string  `param:"file_path,required"`
-	PreviousPath string  `param:"previous_path" doc:"Where a file is moved from."`
+	PreviousPath string  `param:"previous_path" doc:"Original path of a moved file."`
 	Content      *string `param:"content"`
 	Encoding     string  `param:"encoding" enum:"text,base64" default:"text"`
-	LastCommit   string  `param:"last_commit_id" doc:"The last commit that touched the file, as the caller knows it."`
+	LastCommit   string  `param:"last_commit_id" doc:"Last known commit ID of the file."`
 	Executable   *bool   `param:"execute_filemode"`
 }
 
@@ -246,7 +246,7 @@ func (a *API) createCommit(c *call, p createCommitParams) (commitDetailJSON, err
 
 type commitParams struct {
 	projectParams
-	SHA string `param:"sha" doc:"A commit, branch or tag."`
+	SHA string `param:"sha" doc:"Commit, branch or tag."`
 }
 
 type getCommitParams struct {
@@ -262,7 +262,7 @@ func (a *API) getCommit(c *call, p getCommitParams) (commitDetailJSON, error) {
 
 type commitDiffParams struct {
 	commitParams
-	Unidiff bool `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+	Unidiff bool `param:"unidiff" doc:"Return diffs in the unified diff format, with file headers."`
 	pageParams
 }
 
@@ -310,7 +310,7 @@ func (a *API) listCommitRefs(c *call, p commitRefsParams) (page[commitRefJSON], 
 
 type commitSequenceParams struct {
 	commitParams
-	FirstParent bool `param:"first_parent" doc:"Of merges follow the first parent alone."`
+	FirstParent bool `param:"first_parent" doc:"Follow only the first parent of merge commits."`
 }
 
 type commitSequenceJSON struct {
@@ -330,13 +330,13 @@ func (a *API) getCommitSignature(c *call, p commitParams) (any, error) {
 
 type pickParams struct {
 	commitParams
-	Branch string `param:"branch,required" doc:"The branch that gets the commit."`
-	DryRun bool   `param:"dry_run" doc:"Only find out whether it can be done."`
+	Branch string `param:"branch,required" doc:"Branch to commit to."`
+	DryRun bool   `param:"dry_run" doc:"Check for conflicts without creating a commit."`
 }
 
 type cherryPickParams struct {
 	pickParams
-	Message string `param:"message" doc:"In place of the message of the commit."`
+	Message string `param:"message" doc:"Commit message. Default is derived from the original message."`
 }
 
 // dryRunJSON says that what was asked for can be done.

@@ -9,19 +9,19 @@ import (
 )
 
 func (a *API) deployKeyRoutes() {
-	handle(a, "GET /deploy_keys", readAPI, a.listAllDeployKeys, does("List the deploy keys of the installation"))
-	handle(a, "POST /deploy_keys", writeAPI, a.createDeployKey, does("Create a deploy key that everybody may enable in his projects"))
-	handle(a, "GET /users/{user_id}/project_deploy_keys", readAPI, a.listUserDeployKeys, does("List the deploy keys of projects that one keeps together with a user"))
-	handle(a, "GET /projects/{id}/deploy_keys", readAPI, a.listDeployKeys, does("List the deploy keys of a project"))
-	handle(a, "POST /projects/{id}/deploy_keys", writeAPI, a.addDeployKey, does("Add a deploy key to a project"))
-	handle(a, "GET /projects/{id}/deploy_keys/{key_id}", readAPI, a.getDeployKey, does("Get a deploy key of a project"))
-	handle(a, "PUT /projects/{id}/deploy_keys/{key_id}", writeAPI, a.updateDeployKey, does("Change a deploy key of a project"))
-	handle(a, "DELETE /projects/{id}/deploy_keys/{key_id}", writeAPI, a.removeDeployKey, does("Remove a deploy key from a project"))
-	handle(a, "POST /projects/{id}/deploy_keys/{key_id}/enable", writeAPI, a.enableDeployKey, does("Enable a deploy key of another project in a project"))
+	handle(a, "GET /deploy_keys", readAPI, a.listAllDeployKeys, summary("List all deploy keys"))
+	handle(a, "POST /deploy_keys", writeAPI, a.createDeployKey, summary("Add an instance deploy key"))
+	handle(a, "GET /users/{user_id}/project_deploy_keys", readAPI, a.listUserDeployKeys, summary("List project deploy keys for a user"))
+	handle(a, "GET /projects/{id}/deploy_keys", readAPI, a.listDeployKeys, summary("List deploy keys for a project"))
+	handle(a, "POST /projects/{id}/deploy_keys", writeAPI, a.addDeployKey, summary("Add a deploy key to a project"))
+	handle(a, "GET /projects/{id}/deploy_keys/{key_id}", readAPI, a.getDeployKey, summary("Get a deploy key"))
+	handle(a, "PUT /projects/{id}/deploy_keys/{key_id}", writeAPI, a.updateDeployKey, summary("Update a deploy key"))
+	handle(a, "DELETE /projects/{id}/deploy_keys/{key_id}", writeAPI, a.removeDeployKey, summary("Delete a deploy key"))
+	handle(a, "POST /projects/{id}/deploy_keys/{key_id}/enable", writeAPI, a.enableDeployKey, summary("Enable a deploy key"))
 }
 
 type allDeployKeysParams struct {
-	Public bool `param:"public" doc:"Only those that everybody may enable in his projects."`
+	Public bool `param:"public" doc:"Return only public deploy keys."`
 	pageParams
 }
 
@@ -36,7 +36,7 @@ func (a *API) listAllDeployKeys(c *call, p allDeployKeysParams) (page[instanceDe
 
 type newDeployKeyParams struct {
 	Title     string     `param:"title,required"`
-	Key       string     `param:"key,required" doc:"One line as in authorized_keys."`
+	Key       string     `param:"key,required" doc:"Public key in the authorized_keys format."`
 	ExpiresAt *time.Time `param:"expires_at"`
 }
 

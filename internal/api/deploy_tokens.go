@@ -8,16 +8,16 @@ import (
 )
 
 func (a *API) deployTokenRoutes() {
-	handle(a, "GET /deploy_tokens", readAPI, a.listAllDeployTokens, does("List the deploy tokens of the installation"))
+	handle(a, "GET /deploy_tokens", readAPI, a.listAllDeployTokens, summary("List all deploy tokens"))
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		d := deployTokenEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/deploy_tokens", readAPI, d.list, does("List the deploy tokens of "+in.name))
-		handle(a, "POST "+in.path+"/deploy_tokens", writeAPI, d.create, does("Create a deploy token of "+in.name))
-		handle(a, "GET "+in.path+"/deploy_tokens/{token_id}", readAPI, d.get, does("Get a deploy token of "+in.name))
-		handle(a, "DELETE "+in.path+"/deploy_tokens/{token_id}", writeAPI, d.delete, does("Delete a deploy token of "+in.name))
+		handle(a, "GET "+in.path+"/deploy_tokens", readAPI, d.list, summary("List "+in.kind+" deploy tokens"))
+		handle(a, "POST "+in.path+"/deploy_tokens", writeAPI, d.create, summary("Create a "+in.kind+" deploy token"))
+		handle(a, "GET "+in.path+"/deploy_tokens/{token_id}", readAPI, d.get, summary("Get a "+in.kind+" deploy token"))
+		handle(a, "DELETE "+in.path+"/deploy_tokens/{token_id}", writeAPI, d.delete, summary("Delete a "+in.kind+" deploy token"))
 	}
 }
 
@@ -32,7 +32,7 @@ func (d deployTokenEndpoints) at(ref project.Ref) project.Place {
 }
 
 type allDeployTokensParams struct {
-	Active *bool `param:"active" doc:"Those that work, or those that do not; all unless given."`
+	Active *bool `param:"active" doc:"Limit by active status."`
 	pageParams
 }
 
@@ -62,9 +62,9 @@ func (d deployTokenEndpoints) list(c *call, p listDeployTokensParams) (page[depl
 type createDeployTokenParams struct {
 	placeParams
 	Name      string              `param:"name,required"`
-	Username  string              `param:"username" doc:"Made from the id unless given."`
+	Username  string              `param:"username" doc:"Username. Default is derived from the ID."`
 	Scopes    []string            `param:"scopes,required,csv" enum:"read_repository,read_registry,write_registry,read_package_registry,write_package_registry,read_virtual_registry,write_virtual_registry"`
-	ExpiresAt bind.Opt[time.Time] `param:"expires_at" doc:"Never unless given."`
+	ExpiresAt bind.Opt[time.Time] `param:"expires_at" doc:"Expiration date. Default is never."`
 }
 
 // create: https://docs.gitlab.com/api/deploy_tokens/#create-a-project-deploy-token

@@ -9,16 +9,16 @@ import (
 
 func (a *API) deploymentRoutes() {
 	const all, one = "/projects/{id}/deployments", "/projects/{id}/deployments/{deployment_id}"
-	handle(a, "GET "+all, readAPI.orNobody(), a.listDeployments, does("List the deployments of a project"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getDeployment, does("Get a deployment"))
-	handle(a, "POST "+all, writeAPI, a.createDeployment, does("Tell of a deployment"))
-	handle(a, "PUT "+one, writeAPI, a.updateDeployment, does("Set the state of a deployment"))
-	handle(a, "DELETE "+one, writeAPI, a.deleteDeployment, does("Delete a deployment"))
+	handle(a, "GET "+all, readAPI.orNobody(), a.listDeployments, summary("List project deployments"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getDeployment, summary("Get a deployment"))
+	handle(a, "POST "+all, writeAPI, a.createDeployment, summary("Create a deployment"))
+	handle(a, "PUT "+one, writeAPI, a.updateDeployment, summary("Update a deployment"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteDeployment, summary("Delete a deployment"))
 }
 
 type deploymentsParams struct {
 	projectParams
-	Environment    string     `param:"environment" doc:"Only those of the environment with this name."`
+	Environment    string     `param:"environment" doc:"Name of the environment to filter by."`
 	Status         string     `param:"status" enum:"created,running,success,failed,canceled,skipped,blocked"`
 	UpdatedAfter   *time.Time `param:"updated_after"`
 	UpdatedBefore  *time.Time `param:"updated_before"`
@@ -54,10 +54,10 @@ func (a *API) getDeployment(c *call, p deploymentParams) (deploymentJSON, error)
 
 type createDeploymentParams struct {
 	projectParams
-	Environment string `param:"environment,required" doc:"The name of the environment, which is made if it is not there."`
-	SHA         string `param:"sha,required" doc:"The commit that was deployed."`
-	Ref         string `param:"ref,required" doc:"Its branch or tag."`
-	Tag         bool   `param:"tag,required" doc:"Whether ref is a tag."`
+	Environment string `param:"environment,required" doc:"Name of the environment. It is created if it does not exist."`
+	SHA         string `param:"sha,required" doc:"SHA of the deployed commit."`
+	Ref         string `param:"ref,required" doc:"Branch or tag of the deployment."`
+	Tag         bool   `param:"tag,required" doc:"Whether the ref is a tag."`
 	Status      string `param:"status,required" enum:"running,success,failed,canceled"`
 }
 

@@ -8,17 +8,17 @@ import (
 func discussionRoutesOf[T discussed](a *API, at, what string) {
 	t := noteEndpoints[T]{a}
 	const one = "/discussions/{discussion_id}"
-	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, does("List the discussions of "+what))
-	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, does("Begin a thread about "+what))
-	handle(a, "GET "+at+one, readAPI.orNobody(), t.getDiscussion, does("Get a discussion of "+what))
-	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, does("Reply in a discussion of "+what))
-	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, does("Change or settle a note of a discussion of "+what))
-	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, does("Delete a note of a discussion of "+what))
+	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, summary("List discussion items of "+what))
+	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, summary("Create a thread on "+what))
+	handle(a, "GET "+at+one, readAPI.orNobody(), t.getDiscussion, summary("Get a discussion item of "+what))
+	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, summary("Add a note to a thread on "+what))
+	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, summary("Update or resolve a thread note on "+what))
+	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, summary("Delete a thread note on "+what))
 }
 
 // resolveRouteOf is for things whose threads can be settled.
 func resolveRouteOf[T discussed](a *API, at, what string) {
-	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, noteEndpoints[T]{a}.resolveDiscussion, does("Settle a thread about "+what+", or open it again"))
+	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, noteEndpoints[T]{a}.resolveDiscussion, summary("Resolve or reopen a thread on "+what))
 }
 
 type discussionJSON struct {
@@ -58,8 +58,8 @@ func (t noteEndpoints[T]) listDiscussions(c *call, p listDiscussionsParams[T]) (
 
 type createDiscussionParams[T discussed] struct {
 	createNoteParams[T]
-	Position *positionParams `param:"position" doc:"Where in the diff, of a merge request."`
-	CommitID string          `param:"commit_id" doc:"Has no effect: a position says which commits it is about."`
+	Position *positionParams `param:"position" doc:"Position in the diff of a merge request."`
+	CommitID string          `param:"commit_id" doc:"No effect: the position contains the commits."`
 }
 
 // createDiscussion: https://docs.gitlab.com/api/discussions/#create-a-new-thread-in-the-merge-request-diff
@@ -126,13 +126,13 @@ func (t noteEndpoints[T]) reply(c *call, p replyParams[T]) (noteJSON, error) {
 
 type discussedParams[T discussed] struct {
 	noteParams[T]
-	Discussion string `param:"discussion_id" doc:"The note alone decides."`
+	Discussion string `param:"discussion_id" doc:"No effect: the note ID is sufficient."`
 }
 
 type updateDiscussedParams[T discussed] struct {
 	discussedParams[T]
 	Body     *string `param:"body,nonblank"`
-	Resolved *bool   `param:"resolved" doc:"Settle the note, or open it again."`
+	Resolved *bool   `param:"resolved" doc:"Resolve or reopen the note."`
 }
 
 func (p *updateDiscussedParams[T]) ParamRules() []bind.Rule {

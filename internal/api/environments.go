@@ -9,18 +9,18 @@ import (
 
 func (a *API) environmentRoutes() {
 	const all, one = "/projects/{id}/environments", "/projects/{id}/environments/{environment_id}"
-	handle(a, "GET "+all, readAPI.orNobody(), a.listEnvironments, does("List the environments of a project"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getEnvironment, does("Get an environment"))
-	handle(a, "POST "+all, writeAPI, a.createEnvironment, does("Create an environment"))
-	handle(a, "PUT "+one, writeAPI, a.updateEnvironment, does("Change an environment"))
-	handle(a, "DELETE "+one, writeAPI, a.deleteEnvironment, does("Delete an environment that is stopped"))
-	handle(a, "POST "+all+"/stop_stale", writeAPI, a.stopStaleEnvironments, status(200), does("Stop the environments that nobody uses any more"))
-	handle(a, "POST "+one+"/stop", writeAPI, a.stopEnvironment, status(200), does("Stop an environment"))
+	handle(a, "GET "+all, readAPI.orNobody(), a.listEnvironments, summary("List project environments"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getEnvironment, summary("Get an environment"))
+	handle(a, "POST "+all, writeAPI, a.createEnvironment, summary("Create an environment"))
+	handle(a, "PUT "+one, writeAPI, a.updateEnvironment, summary("Update an environment"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteEnvironment, summary("Delete a stopped environment"))
+	handle(a, "POST "+all+"/stop_stale", writeAPI, a.stopStaleEnvironments, status(200), summary("Stop stale environments"))
+	handle(a, "POST "+one+"/stop", writeAPI, a.stopEnvironment, status(200), summary("Stop an environment"))
 }
 
 type stopStaleParams struct {
 	projectParams
-	Before time.Time `param:"before,required" doc:"Since when nothing happened: between ten years and a week ago."`
+	Before time.Time `param:"before,required" doc:"Stop environments that were last changed before this date, between ten years and one week ago."`
 }
 
 // stopStaleEnvironments: https://docs.gitlab.com/api/environments/#stop-stale-environments
@@ -31,7 +31,7 @@ func (a *API) stopStaleEnvironments(c *call, p stopStaleParams) (successJSON, er
 type environmentsParams struct {
 	projectParams
 	Name   string   `param:"name"`
-	Search string   `param:"search" doc:"A part of the name, at least 3 characters."`
+	Search string   `param:"search" doc:"Text in the name, at least 3 characters."`
 	States []string `param:"states" enum:"available,stopping,stopped"`
 	pageParams
 }
@@ -110,7 +110,7 @@ func (a *API) deleteEnvironment(c *call, p environmentParams) (none, error) {
 
 type stopEnvironmentParams struct {
 	environmentParams
-	Force bool `param:"force" doc:"Do not run the job that stops it."`
+	Force bool `param:"force" doc:"Stop the environment without running its on_stop job."`
 }
 
 // stopEnvironment: https://docs.gitlab.com/api/environments/#stop-an-environment

@@ -19,13 +19,13 @@ import (
 func (a *API) errorCollectorRoutes() {
 	const at = "/error_tracking/collector/api/{id}"
 	for _, one := range []struct {
-		path, what string
-		read       func(io.Reader) (*errortrack.Envelope, error)
+		path, summary string
+		read          func(io.Reader) (*errortrack.Envelope, error)
 	}{
-		{at + "/envelope/", "Take an envelope of an SDK", errortrack.ReadEnvelope},
-		{at + "/store/", "Take an event of an old SDK", readStored},
+		{at + "/envelope/", "Send an envelope", errortrack.ReadEnvelope},
+		{at + "/store/", "Send an event (deprecated)", readStored},
 	} {
-		handle(a, "POST "+one.path, sdkCall, a.collector(one.read), raw, status(http.StatusOK), does(one.what))
+		handle(a, "POST "+one.path, sdkCall, a.collector(one.read), raw, status(http.StatusOK), summary(one.summary))
 	}
 }
 
@@ -38,11 +38,11 @@ const (
 
 type collectParams struct {
 	Project int64  `param:"id"`
-	Key     string `param:"sentry_key" secret:"true" doc:"The client key, unless a header has it."`
+	Key     string `param:"sentry_key" secret:"true" doc:"Client key, if it is not in a header."`
 }
 
 type collectedJSON struct {
-	ID string `json:"id,omitempty" doc:"Of the event, if there was one."`
+	ID string `json:"id,omitempty" doc:"ID of the event, if the request contained one."`
 }
 
 // readStored reads the body of the old endpoint: an event and nothing else.

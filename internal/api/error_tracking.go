@@ -7,12 +7,12 @@ import (
 
 func (a *API) errorTrackingRoutes() {
 	const settings, keys = "/projects/{id}/error_tracking/settings", "/projects/{id}/error_tracking/client_keys"
-	handle(a, "GET "+settings, readAPI, a.getErrorSetup, does("Get the settings of error tracking"))
-	handle(a, "PUT "+settings, writeAPI, a.putErrorSetup, does("Set up error tracking"))
-	handle(a, "PATCH "+settings, writeAPI, a.patchErrorSetup, does("Turn error tracking on or off"))
-	handle(a, "GET "+keys, readAPI, a.listClientKeys, does("List the client keys of a project"))
-	handle(a, "POST "+keys, writeAPI, a.createClientKey, does("Create a client key"))
-	handle(a, "DELETE "+keys+"/{key_id}", writeAPI, a.deleteClientKey, does("Delete a client key"))
+	handle(a, "GET "+settings, readAPI, a.getErrorSetup, summary("Get error tracking settings"))
+	handle(a, "PUT "+settings, writeAPI, a.putErrorSetup, summary("Create error tracking settings"))
+	handle(a, "PATCH "+settings, writeAPI, a.patchErrorSetup, summary("Enable or disable error tracking"))
+	handle(a, "GET "+keys, readAPI, a.listClientKeys, summary("List project client keys"))
+	handle(a, "POST "+keys, writeAPI, a.createClientKey, summary("Create a client key"))
+	handle(a, "DELETE "+keys+"/{key_id}", writeAPI, a.deleteClientKey, summary("Delete a client key"))
 }
 
 // errorSetupJSON is the settings. A member is called after the external service.
@@ -59,8 +59,8 @@ func (a *API) getErrorSetup(c *call, p projectParams) (errorSetupJSON, error) {
 
 type putErrorSetupParams struct {
 	projectParams
-	Active     bool `param:"active,required" doc:"Whether errors are gathered."`
-	Integrated bool `param:"integrated,required" doc:"Gather them here, and not in an external service."`
+	Active     bool `param:"active,required" doc:"Whether error tracking is enabled."`
+	Integrated bool `param:"integrated,required" doc:"Use the integrated backend instead of an external service."`
 }
 
 // putErrorSetup: https://docs.gitlab.com/api/error_tracking/#create-error-tracking-settings
@@ -71,8 +71,8 @@ func (a *API) putErrorSetup(c *call, p putErrorSetupParams) (errorSetupJSON, err
 
 type patchErrorSetupParams struct {
 	projectParams
-	Active     bool  `param:"active,required" doc:"Whether errors are gathered."`
-	Integrated *bool `param:"integrated" doc:"Gather them here, and not in an external service."`
+	Active     bool  `param:"active,required" doc:"Whether error tracking is enabled."`
+	Integrated *bool `param:"integrated" doc:"Use the integrated backend instead of an external service."`
 }
 
 // patchErrorSetup: https://docs.gitlab.com/api/error_tracking/#enable-or-disable-the-error-tracking-project-settings

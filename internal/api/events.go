@@ -9,17 +9,17 @@ import (
 )
 
 func (a *API) eventRoutes() {
-	handle(a, "GET /events", readUser, a.listOwnEvents, does("List what one did oneself, or what happened in one's projects"))
-	handle(a, "GET /users/{id}/events", readUser, a.listUserEvents, does("List what a user did"))
-	handle(a, "GET /projects/{id}/events", readAPI.orNobody(), a.listProjectEvents, does("List what was done in a project"))
+	handle(a, "GET /events", readUser, a.listOwnEvents, summary("List the events of the current user"))
+	handle(a, "GET /users/{id}/events", readUser, a.listUserEvents, summary("List user contribution events"))
+	handle(a, "GET /projects/{id}/events", readAPI.orNobody(), a.listProjectEvents, summary("List visible events of a project"))
 }
 
 type eventFilterParams struct {
 	Action     string     `param:"action" enum:"approved,closed,commented,created,destroyed,expired,joined,left,merged,pushed,reopened,updated"`
 	TargetType string     `param:"target_type" enum:"issue,milestone,merge_request,note,project,snippet,user"`
-	Before     *bind.Date `param:"before" doc:"Only events before this day, in UTC."`
-	After      *bind.Date `param:"after" doc:"Only events after this day, in UTC."`
-	Sort       string     `param:"sort" enum:"asc,desc" default:"desc" doc:"By created_at."`
+	Before     *bind.Date `param:"before" doc:"Only events before this date, in UTC."`
+	After      *bind.Date `param:"after" doc:"Only events after this date, in UTC."`
+	Sort       string     `param:"sort" enum:"asc,desc" default:"desc" doc:"Sort direction by created_at."`
 	pageParams
 }
 
@@ -58,7 +58,7 @@ func (p *eventFilterParams) filter() activity.Filter {
 }
 
 type ownEventsParams struct {
-	Scope string `param:"scope" enum:"all" doc:"all: of everybody, in the projects that one is a member of."`
+	Scope string `param:"scope" enum:"all" doc:"all includes events of all users in the projects of the current user."`
 	eventFilterParams
 }
 
@@ -73,7 +73,7 @@ func (a *API) listOwnEvents(c *call, p ownEventsParams) (page[eventJSON], error)
 }
 
 type userEventsParams struct {
-	User user.Ref `param:"id" doc:"The id of the user, or his username."`
+	User user.Ref `param:"id" doc:"User ID or username."`
 	eventFilterParams
 }
 

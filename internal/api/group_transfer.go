@@ -9,12 +9,12 @@ import (
 )
 
 func (a *API) groupTransferRoutes() {
-	handle(a, "POST /groups/{id}/export", writeAPI, a.startGroupExport, does("Export a group in the background"))
-	handle(a, "GET /groups/{id}/export", readAPI, a.getGroupExport, does("Get the state of the export of a group"))
-	handle(a, "GET /groups/{id}/export/download", readAPI, a.downloadGroupExport, does("Download the export of a group"))
-	handle(a, "POST /groups/import", writeAPI, a.importGroup, filesWithin(a.Transfer.Limit), does("Import a group in the background"))
-	handle(a, "GET /group_imports", readAPI, a.listGroupImports, does("List the caller's imports of groups"))
-	handle(a, "GET /group_imports/{import_id}", readAPI, a.getGroupImport, does("Get the state and the report of an import of a group"))
+	handle(a, "POST /groups/{id}/export", writeAPI, a.startGroupExport, summary("Schedule a group export"))
+	handle(a, "GET /groups/{id}/export", readAPI, a.getGroupExport, summary("Get the status of a group export"))
+	handle(a, "GET /groups/{id}/export/download", readAPI, a.downloadGroupExport, summary("Download a group export"))
+	handle(a, "POST /groups/import", writeAPI, a.importGroup, filesWithin(a.Transfer.Limit), summary("Import a group"))
+	handle(a, "GET /group_imports", readAPI, a.listGroupImports, summary("List group imports of the current user"))
+	handle(a, "GET /group_imports/{import_id}", readAPI, a.getGroupImport, summary("Get the status of a group import"))
 }
 
 // startGroupExport: https://docs.gitlab.com/api/group_import_export/#create-a-group-export
@@ -93,10 +93,10 @@ func (a *API) downloadGroupExport(c *call, p inGroupParams) (streamed, error) {
 }
 
 type importGroupParams struct {
-	Name     string       `param:"name,required" doc:"Of the group to come."`
+	Name     string       `param:"name,required" doc:"Name of the new group."`
 	Path     string       `param:"path,required"`
-	ParentID *int64       `param:"parent_id" doc:"The group above; none at the top."`
-	File     *bind.Upload `param:"file,required" doc:"What an export gave."`
+	ParentID *int64       `param:"parent_id" doc:"ID of the parent group; none for a top-level group."`
+	File     *bind.Upload `param:"file,required" doc:"Export archive of the group."`
 }
 
 // importGroup: https://docs.gitlab.com/api/group_import_export/#create-a-group-import

@@ -11,35 +11,35 @@ import (
 
 func (a *API) groupRoutes() {
 	shapes := forms(projectBasicJSON{}, projectJSON{})
-	handle(a, "GET /groups", readAPI.orNobody(), a.listGroups, does("List groups"))
-	handle(a, "GET /groups/{id}", readAPI.orNobody(), a.getGroup, forms(groupDetailJSON{}, groupWithProjectsJSON{}, groupWithBasicJSON{}), does("Get a group"))
-	handle(a, "POST /groups", writeAPI, a.createGroup, files(maxAvatarUpload), does("Create a group"))
-	handle(a, "PUT /groups/{id}", writeAPI, a.updateGroup, files(maxAvatarUpload), does("Change a group"))
-	handle(a, "DELETE /groups/{id}", writeAPI, a.deleteGroup, does("Delete a group with all that is in it"))
-	handle(a, "GET /groups/{id}/subgroups", readAPI.orNobody(), a.listSubgroups, does("List the groups directly below a group"))
-	handle(a, "GET /groups/{id}/descendant_groups", readAPI.orNobody(), a.listDescendantGroups, does("List all groups below a group"))
-	handle(a, "GET /groups/{id}/projects", readAPI.orNobody(), a.listGroupProjects, shapes, does("List the projects of a group"))
-	handle(a, "GET /groups/{id}/projects/shared", readAPI.orNobody(), a.listSharedProjects, shapes, does("List the projects that are shared with a group"))
-	handle(a, "POST /groups/{id}/projects/{project_id}", writeAPI, a.adoptProject, does("Move a project into a group"))
-	handle(a, "POST /groups/{id}/transfer", writeAPI, a.transferGroup, does("Move a group below another one, or to the top"))
+	handle(a, "GET /groups", readAPI.orNobody(), a.listGroups, summary("List groups"))
+	handle(a, "GET /groups/{id}", readAPI.orNobody(), a.getGroup, forms(groupDetailJSON{}, groupWithProjectsJSON{}, groupWithBasicJSON{}), summary("Get a group"))
+	handle(a, "POST /groups", writeAPI, a.createGroup, files(maxAvatarUpload), summary("Create a group"))
+	handle(a, "PUT /groups/{id}", writeAPI, a.updateGroup, files(maxAvatarUpload), summary("Update group attributes"))
+	handle(a, "DELETE /groups/{id}", writeAPI, a.deleteGroup, summary("Delete a group"))
+	handle(a, "GET /groups/{id}/subgroups", readAPI.orNobody(), a.listSubgroups, summary("List subgroups"))
+	handle(a, "GET /groups/{id}/descendant_groups", readAPI.orNobody(), a.listDescendantGroups, summary("List descendant groups"))
+	handle(a, "GET /groups/{id}/projects", readAPI.orNobody(), a.listGroupProjects, shapes, summary("List projects in a group"))
+	handle(a, "GET /groups/{id}/projects/shared", readAPI.orNobody(), a.listSharedProjects, shapes, summary("List shared projects in a group"))
+	handle(a, "POST /groups/{id}/projects/{project_id}", writeAPI, a.adoptProject, summary("Transfer a project to a group"))
+	handle(a, "POST /groups/{id}/transfer", writeAPI, a.transferGroup, summary("Transfer a group"))
 }
 
 // inGroupParams name a group.
 type inGroupParams struct {
-	Group project.Ref `param:"id" doc:"The id of the group, or its full path."`
+	Group project.Ref `param:"id" doc:"Group ID or full path."`
 }
 
 type groupFilterParams struct {
-	Search         string             `param:"search" doc:"Text in name or path."`
+	Search         string             `param:"search" doc:"Text in the name or path."`
 	SkipGroups     []int64            `param:"skip_groups,csv"`
-	Owned          bool               `param:"owned" doc:"Only groups that the caller owns."`
+	Owned          bool               `param:"owned" doc:"Only groups that the current user owns."`
 	MinAccessLevel int64              `param:"min_access_level" enum:"5,10,15,20,30,40,50"`
-	AllAvailable   *bool              `param:"all_available" doc:"All that the caller sees, not only those that he is a member of; administrators: true unless given."`
+	AllAvailable   *bool              `param:"all_available" doc:"All accessible groups, not only those of the current user. Default is true for administrators."`
 	TopLevelOnly   bool               `param:"top_level_only"`
 	Visibility     project.Visibility `param:"visibility" enum:"private,internal,public"`
-	OrderBy        string             `param:"order_by" enum:"name,path,id" default:"name" doc:"Keyset: name."`
-	Sort           string             `param:"sort" enum:"asc,desc" default:"asc" doc:"Keyset: asc."`
-	Statistics     bool               `param:"statistics" doc:"Administrators: add sizes."`
+	OrderBy        string             `param:"order_by" enum:"name,path,id" default:"name" doc:"Must be name for keyset pagination."`
+	Sort           string             `param:"sort" enum:"asc,desc" default:"asc" doc:"Must be asc for keyset pagination."`
+	Statistics     bool               `param:"statistics" doc:"Include statistics (administrators only)."`
 	keysetParams
 }
 
@@ -122,7 +122,7 @@ func (a *API) listDescendantGroups(c *call, p subgroupsParams) (page[groupJSON],
 type groupProjectsParams struct {
 	inGroupParams
 	IncludeSubgroups bool `param:"include_subgroups"`
-	WithShared       bool `param:"with_shared" default:"true" doc:"Also projects that are shared with the group."`
+	WithShared       bool `param:"with_shared" default:"true" doc:"Include projects shared with the group."`
 	projectFilterParams
 }
 
@@ -147,7 +147,7 @@ func (a *API) listSharedProjects(c *call, p sharedProjectsParams) (page[any], er
 
 type getGroupParams struct {
 	inGroupParams
-	WithProjects bool `param:"with_projects" default:"true" doc:"Show its projects too, up to 100."`
+	WithProjects bool `param:"with_projects" default:"true" doc:"Include up to 100 projects of the group."`
 }
 
 // getGroup: https://docs.gitlab.com/api/groups/#retrieve-a-group
@@ -181,7 +181,7 @@ func (a *API) groupRunnersToken(c *call, n *project.Namespace) (*string, error) 
 
 type adoptProjectParams struct {
 	inGroupParams
-	Project project.Ref `param:"project_id" doc:"The id of the project, or its full path."`
+	Project project.Ref `param:"project_id" doc:"Project ID or full path."`
 }
 
 // adoptProject: https://docs.gitlab.com/api/groups/#transfer-a-project-to-a-group
@@ -198,7 +198,7 @@ type groupFieldParams struct {
 	SubgroupCreationLevel            *string                `param:"subgroup_creation_level" enum:"owner,maintainer"`
 	RequestAccessEnabled             *bool                  `param:"request_access_enabled"`
 	RequireTwoFactorAuthentication   *bool                  `param:"require_two_factor_authentication"`
-	TwoFactorGracePeriod             *int64                 `param:"two_factor_grace_period" doc:"Hours."`
+	TwoFactorGracePeriod             *int64                 `param:"two_factor_grace_period" doc:"Grace period in hours."`
 	ShareWithGroupLock               *bool                  `param:"share_with_group_lock"`
 	MembershipLock                   *bool                  `param:"membership_lock"`
 	LFSEnabled                       *bool                  `param:"lfs_enabled"`
@@ -209,7 +209,7 @@ type groupFieldParams struct {
 	SharedRunnersSetting             *string                `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
 	WikiAccessLevel                  *project.Feature       `param:"wiki_access_level" enum:"disabled,private,enabled"`
 	OnlyAllowMergeIfPipelineSucceeds *bool                  `param:"only_allow_merge_if_pipeline_succeeds"`
-	Avatar                           bind.Opt[*bind.Upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Avatar                           bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
 }
 
 func (p *groupFieldParams) apply(g *project.GroupSettings) {
@@ -233,7 +233,7 @@ func (p *groupFieldParams) apply(g *project.GroupSettings) {
 type createGroupParams struct {
 	Name     string `param:"name,required"`
 	Path     string `param:"path,required"`
-	ParentID *int64 `param:"parent_id" doc:"The group above; none at the top."`
+	ParentID *int64 `param:"parent_id" doc:"ID of the parent group; none for a top-level group."`
 	groupFieldParams
 }
 
@@ -248,7 +248,7 @@ func (a *API) createGroup(c *call, p createGroupParams) (groupDetailJSON, error)
 type updateGroupParams struct {
 	inGroupParams
 	Name *string `param:"name,nonblank"`
-	Path *string `param:"path,nonblank" doc:"Old paths lead to the new ones."`
+	Path *string `param:"path,nonblank" doc:"New path. Old paths redirect to the new ones."`
 	groupFieldParams
 }
 
@@ -268,7 +268,7 @@ func (a *API) deleteGroup(c *call, p inGroupParams) (accepted, error) {
 
 type transferGroupParams struct {
 	inGroupParams
-	GroupID *int64 `param:"group_id" doc:"The new group above; the group goes to the top unless given."`
+	GroupID *int64 `param:"group_id" doc:"ID of the new parent group. Omit to make the group a top-level group."`
 }
 
 // transferGroup: https://docs.gitlab.com/api/groups/#transfer-a-group

@@ -3,11 +3,11 @@ package api
 import "svc/internal/ci"
 
 func (a *API) instanceVariableRoutes() {
-	handle(a, "GET /admin/ci/variables", readAPI, a.listInstanceVariables, onlySelfManaged, does("List instance variables"))
-	handle(a, "GET /admin/ci/variables/{key}", readAPI, a.getInstanceVariable, onlySelfManaged, does("Get an instance variable"))
-	handle(a, "POST /admin/ci/variables", writeAPI, a.createInstanceVariable, onlySelfManaged, does("Create an instance variable"))
-	handle(a, "PUT /admin/ci/variables/{key}", writeAPI, a.updateInstanceVariable, onlySelfManaged, does("Change an instance variable"))
-	handle(a, "DELETE /admin/ci/variables/{key}", writeAPI, a.deleteInstanceVariable, onlySelfManaged, does("Delete an instance variable"))
+	handle(a, "GET /admin/ci/variables", readAPI, a.listInstanceVariables, onlySelfManaged, summary("List instance variables"))
+	handle(a, "GET /admin/ci/variables/{key}", readAPI, a.getInstanceVariable, onlySelfManaged, summary("Get an instance variable"))
+	handle(a, "POST /admin/ci/variables", writeAPI, a.createInstanceVariable, onlySelfManaged, summary("Create an instance variable"))
+	handle(a, "PUT /admin/ci/variables/{key}", writeAPI, a.updateInstanceVariable, onlySelfManaged, summary("Update an instance variable"))
+	handle(a, "DELETE /admin/ci/variables/{key}", writeAPI, a.deleteInstanceVariable, onlySelfManaged, summary("Delete an instance variable"))
 }
 
 // listInstanceVariables: https://docs.gitlab.com/api/instance_level_ci_variables/#list-all-instance-variables
@@ -29,12 +29,12 @@ func (a *API) getInstanceVariable(c *call, p variableParams) (variableJSON, erro
 }
 
 type variableFieldParams struct {
-	Value       string           `param:"value,required,blank" secret:"true" doc:"At most 10,000 characters."`
+	Value       string           `param:"value,required,blank" secret:"true" doc:"Value of the variable, at most 10,000 characters."`
 	Description *string          `param:"description"`
 	Type        *ci.VariableType `param:"variable_type" enum:"env_var,file"`
 	Protected   *bool            `param:"protected"`
 	Masked      *bool            `param:"masked"`
-	Raw         *bool            `param:"raw" doc:"True: the value is not expanded."`
+	Raw         *bool            `param:"raw" doc:"Whether the value is treated as a raw string and not expanded."`
 }
 
 func (p *variableFieldParams) change() ci.VariableChange {
@@ -42,7 +42,7 @@ func (p *variableFieldParams) change() ci.VariableChange {
 }
 
 type createVariableParams struct {
-	Key string `param:"key,required" doc:"At most 255 letters, digits and underscores."`
+	Key string `param:"key,required" doc:"Key of the variable: at most 255 letters, digits and underscores."`
 	variableFieldParams
 }
 

@@ -7,10 +7,10 @@ import (
 
 func (a *API) issueLinkRoutes() {
 	const at = "/projects/{id}/issues/{issue_iid}/links"
-	handle(a, "GET "+at, readAPI.orNobody(), a.listIssueLinks, does("List the issues that are linked to an issue"))
-	handle(a, "POST "+at, writeAPI, a.createIssueLink, does("Link two issues"))
-	handle(a, "GET "+at+"/{issue_link_id}", readAPI.orNobody(), a.getIssueLink, does("Get a link between issues"))
-	handle(a, "DELETE "+at+"/{issue_link_id}", writeAPI, a.deleteIssueLink, does("Unlink two issues"))
+	handle(a, "GET "+at, readAPI.orNobody(), a.listIssueLinks, summary("List issue relations"))
+	handle(a, "POST "+at, writeAPI, a.createIssueLink, summary("Create an issue link"))
+	handle(a, "GET "+at+"/{issue_link_id}", readAPI.orNobody(), a.getIssueLink, summary("Get an issue link"))
+	handle(a, "DELETE "+at+"/{issue_link_id}", writeAPI, a.deleteIssueLink, summary("Delete an issue link"))
 }
 
 // linkedIssueJSON is an issue as another one sees it that is linked to it.
@@ -51,7 +51,7 @@ func (a *API) presentIssueLink(c *call, l *plan.Link, err error) (issueLinkJSON,
 
 type createIssueLinkParams struct {
 	issueParams
-	TargetProject project.Ref `param:"target_project_id,required" doc:"The id of the project, or its full path."`
+	TargetProject project.Ref `param:"target_project_id,required" doc:"Project ID or full path."`
 	TargetIssue   int64       `param:"target_issue_iid,required"`
 	LinkType      string      `param:"link_type" enum:"relates_to,blocks,is_blocked_by" default:"relates_to"`
 }

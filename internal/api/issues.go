@@ -10,36 +10,36 @@ import (
 
 func (a *API) issueRoutes() {
 	const at = "/projects/{id}/issues"
-	handle(a, "GET /issues", readAPI.orNobody(), a.listIssues, does("List issues"))
-	handle(a, "GET /issues/{issue_id}", readAPI, a.getIssueByID, does("Get an issue by its id"))
-	handle(a, "GET /issues_statistics", readAPI.orNobody(), a.countIssues, does("Count issues"))
-	handle(a, "GET /groups/{id}/issues", readAPI.orNobody(), parentEndpoints{a, true}.listIssues, does("List the issues of a group"))
-	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, true}.countIssues, does("Count the issues of a group"))
-	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listIssues, does("List the issues of a project"))
-	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, false}.countIssues, does("Count the issues of a project"))
-	handle(a, "POST "+at, writeAPI, a.createIssue, does("Create an issue"))
-	handle(a, "GET "+at+"/{issue_iid}", readAPI.orNobody(), a.getIssue, does("Get an issue"))
-	handle(a, "PUT "+at+"/{issue_iid}", writeAPI, a.updateIssue, does("Change an issue"))
-	handle(a, "DELETE "+at+"/{issue_iid}", writeAPI, a.deleteIssue, does("Delete an issue"))
-	handle(a, "PUT "+at+"/{issue_iid}/reorder", writeAPI, a.reorderIssue, does("Put an issue between others"))
-	handle(a, "POST "+at+"/{issue_iid}/move", writeAPI, a.moveIssue, does("Move an issue into another project"))
-	handle(a, "POST "+at+"/{issue_iid}/clone", writeAPI, a.cloneIssue, does("Copy an issue into a project"))
-	handle(a, "POST "+at+"/{issue_iid}/subscribe", writeAPI, a.subscribeIssue, does("Subscribe to an issue"))
-	handle(a, "POST "+at+"/{issue_iid}/unsubscribe", writeAPI, a.unsubscribeIssue, does("Unsubscribe from an issue"))
-	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orNobody(), a.listIssueParticipants, does("List who took part in an issue"))
+	handle(a, "GET /issues", readAPI.orNobody(), a.listIssues, summary("List issues"))
+	handle(a, "GET /issues/{issue_id}", readAPI, a.getIssueByID, summary("Get an issue by ID"))
+	handle(a, "GET /issues_statistics", readAPI.orNobody(), a.countIssues, summary("Get issue statistics"))
+	handle(a, "GET /groups/{id}/issues", readAPI.orNobody(), parentEndpoints{a, true}.listIssues, summary("List group issues"))
+	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, true}.countIssues, summary("Get group issue statistics"))
+	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listIssues, summary("List project issues"))
+	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, false}.countIssues, summary("Get project issue statistics"))
+	handle(a, "POST "+at, writeAPI, a.createIssue, summary("Create an issue"))
+	handle(a, "GET "+at+"/{issue_iid}", readAPI.orNobody(), a.getIssue, summary("Get a project issue"))
+	handle(a, "PUT "+at+"/{issue_iid}", writeAPI, a.updateIssue, summary("Update an issue"))
+	handle(a, "DELETE "+at+"/{issue_iid}", writeAPI, a.deleteIssue, summary("Delete an issue"))
+	handle(a, "PUT "+at+"/{issue_iid}/reorder", writeAPI, a.reorderIssue, summary("Reorder an issue"))
+	handle(a, "POST "+at+"/{issue_iid}/move", writeAPI, a.moveIssue, summary("Move an issue"))
+	handle(a, "POST "+at+"/{issue_iid}/clone", writeAPI, a.cloneIssue, summary("Clone an issue"))
+	handle(a, "POST "+at+"/{issue_iid}/subscribe", writeAPI, a.subscribeIssue, summary("Subscribe to an issue"))
+	handle(a, "POST "+at+"/{issue_iid}/unsubscribe", writeAPI, a.unsubscribeIssue, summary("Unsubscribe from an issue"))
+	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orNobody(), a.listIssueParticipants, summary("List participants in an issue"))
 }
 
 // issueMatchParams are what issues have, or under not do not have.
 type issueMatchParams struct {
 	IIDs              []int64  `param:"iids,csv"`
-	Labels            []string `param:"labels,csv" doc:"All of these; None or Any."`
-	Milestone         string   `param:"milestone" doc:"A title, None, Any, Upcoming or Started."`
-	MilestoneID       string   `param:"milestone_id" doc:"An id, None, Any, Upcoming or Started."`
+	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
+	Milestone         string   `param:"milestone" doc:"Milestone title, None, Any, Upcoming or Started."`
+	MilestoneID       string   `param:"milestone_id" doc:"Milestone ID, None, Any, Upcoming or Started."`
 	AuthorID          int64    `param:"author_id"`
 	AuthorUsername    string   `param:"author_username"`
-	AssigneeID        string   `param:"assignee_id" doc:"An id, None or Any."`
+	AssigneeID        string   `param:"assignee_id" doc:"User ID, None or Any."`
 	AssigneeUsernames []string `param:"assignee_username,csv"`
-	Weight            string   `param:"weight" doc:"A number, None or Any."`
+	Weight            string   `param:"weight" doc:"Weight, None or Any."`
 }
 
 func (p *issueMatchParams) match() plan.IssueMatch {
@@ -58,7 +58,7 @@ type issueFilterParams struct {
 	State         string           `param:"state" enum:"opened,closed,all"`
 	Scope         string           `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,all"`
 	Search        string           `param:"search"`
-	In            []string         `param:"in,csv" enum:"title,description" doc:"Where search looks."`
+	In            []string         `param:"in,csv" enum:"title,description" doc:"Scope of the search parameter."`
 	Confidential  *bool            `param:"confidential"`
 	IssueType     string           `param:"issue_type" enum:"issue,incident,test_case,task"`
 	DueDate       string           `param:"due_date" enum:"0,any,today,tomorrow,overdue,week,month,next_month_and_previous_two_weeks"`
@@ -66,8 +66,8 @@ type issueFilterParams struct {
 	CreatedBefore *time.Time       `param:"created_before"`
 	UpdatedAfter  *time.Time       `param:"updated_after"`
 	UpdatedBefore *time.Time       `param:"updated_before"`
-	NonArchived   *bool            `param:"non_archived" doc:"Of a group: only those of projects that are not archived; true unless given."`
-	Not           issueMatchParams `param:"not" doc:"What the issues do not have."`
+	NonArchived   *bool            `param:"non_archived" doc:"For groups: only items of projects that are not archived. Default is true."`
+	Not           issueMatchParams `param:"not" doc:"Return issues that do not match these parameters."`
 }
 
 func (p *issueFilterParams) filter(scope string) plan.IssueFilter {
@@ -183,7 +183,7 @@ func (a *API) getIssueByID(c *call, p issueIDParams) (issueDetailJSON, error) {
 
 type issueParams struct {
 	projectParams
-	Issue int64 `param:"issue_iid" doc:"The number of the issue in the project."`
+	Issue int64 `param:"issue_iid" doc:"IID of the issue: its number in the project."`
 }
 
 // getIssue: https://docs.gitlab.com/api/issues/#single-project-issue
@@ -195,11 +195,11 @@ func (a *API) getIssue(c *call, p issueParams) (issueDetailJSON, error) {
 // issueFieldParams are what creation and change share.
 type issueFieldParams struct {
 	Description  *string             `param:"description"`
-	AssigneeIDs  bind.Opt[[]int64]   `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
-	AssigneeID   bind.Opt[int64]     `param:"assignee_id" doc:"One alone."`
-	Labels       bind.Opt[[]string]  `param:"labels,csv" doc:"Names; those that are not there are made."`
-	MilestoneID  bind.Opt[int64]     `param:"milestone_id" doc:"0 or empty takes it away."`
-	DueDate      bind.Opt[bind.Date] `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	AssigneeIDs  bind.Opt[[]int64]   `param:"assignee_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
+	AssigneeID   bind.Opt[int64]     `param:"assignee_id" doc:"ID of a single assignee."`
+	Labels       bind.Opt[[]string]  `param:"labels,csv" doc:"Label names. Labels that do not exist are created."`
+	MilestoneID  bind.Opt[int64]     `param:"milestone_id" doc:"ID of the milestone; 0 or empty to unassign."`
+	DueDate      bind.Opt[bind.Date] `param:"due_date" doc:"Date in the format YYYY-MM-DD; empty to remove."`
 	Confidential *bool               `param:"confidential"`
 	Locked       *bool               `param:"discussion_locked"`
 	Weight       bind.Opt[int64]     `param:"weight"`
@@ -228,8 +228,8 @@ func (p *issueFieldParams) fields(title *string) plan.IssueFields {
 type createIssueParams struct {
 	projectParams
 	Title     string     `param:"title,required"`
-	IID       *int64     `param:"iid" doc:"For administrators and Owners."`
-	CreatedAt *time.Time `param:"created_at" doc:"For administrators and Owners."`
+	IID       *int64     `param:"iid" doc:"Requires administrator access or the Owner role."`
+	CreatedAt *time.Time `param:"created_at" doc:"Requires administrator access or the Owner role."`
 	issueFieldParams
 }
 
@@ -245,7 +245,7 @@ type updateIssueParams struct {
 	StateEvent   string     `param:"state_event" enum:"close,reopen"`
 	AddLabels    []string   `param:"add_labels,csv"`
 	RemoveLabels []string   `param:"remove_labels,csv"`
-	UpdatedAt    *time.Time `param:"updated_at" doc:"For administrators and Owners."`
+	UpdatedAt    *time.Time `param:"updated_at" doc:"Requires administrator access or the Owner role."`
 	issueFieldParams
 }
 
@@ -269,8 +269,8 @@ func (a *API) deleteIssue(c *call, p issueParams) (none, error) {
 
 type reorderIssueParams struct {
 	issueParams
-	After  *int64 `param:"move_after_id" doc:"The id of the issue before it."`
-	Before *int64 `param:"move_before_id" doc:"The id of the issue behind it."`
+	After  *int64 `param:"move_after_id" doc:"ID of the issue to place this issue after."`
+	Before *int64 `param:"move_before_id" doc:"ID of the issue to place this issue before."`
 }
 
 // reorderIssue: https://docs.gitlab.com/api/issues/#reorder-an-issue

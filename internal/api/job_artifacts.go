@@ -12,12 +12,12 @@ import (
 
 func (a *API) jobArtifactRoutes() {
 	open := readAPI.orNobody().orJob()
-	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts", open, a.downloadArtifacts, noSuchPart, does("Download the artifacts of a job"))
-	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path*}", open, a.downloadArtifactFile, does("Download one file of the artifacts of a job"))
-	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/download", open, a.downloadArtifactsAt, noSuchPart, does("Download the artifacts of a branch or tag"))
-	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/raw/{artifact_path*}", open, a.downloadArtifactFileAt, does("Download one file of the artifacts of a branch or tag"))
-	handle(a, "DELETE /projects/{id}/jobs/{job_id}/artifacts", writeAPI, a.deleteArtifacts, does("Delete the artifacts of a job"))
-	handle(a, "DELETE /projects/{id}/artifacts", writeAPI, a.deleteAllArtifacts, does("Delete the artifacts of a project"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts", open, a.downloadArtifacts, noSuchPart, summary("Download job artifacts by job ID"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path*}", open, a.downloadArtifactFile, summary("Download a single artifact file by job ID"))
+	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/download", open, a.downloadArtifactsAt, noSuchPart, summary("Download job artifacts by reference name"))
+	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/raw/{artifact_path*}", open, a.downloadArtifactFileAt, summary("Download a single artifact file by reference name"))
+	handle(a, "DELETE /projects/{id}/jobs/{job_id}/artifacts", writeAPI, a.deleteArtifacts, summary("Delete job artifacts"))
+	handle(a, "DELETE /projects/{id}/artifacts", writeAPI, a.deleteAllArtifacts, summary("Delete all job artifacts in a project"))
 }
 
 // sendFile sends a file of the store, or the part of it that is asked for.
@@ -39,7 +39,7 @@ type downloadArtifactsParams struct {
 
 // jobTokenParam documents that the token of a job may come in the query.
 type jobTokenParam struct {
-	JobToken string `param:"job_token" secret:"true" doc:"The token of a CI job."`
+	JobToken string `param:"job_token" secret:"true" doc:"CI/CD job token."`
 }
 
 // downloadArtifacts: https://docs.gitlab.com/api/job_artifacts/#get-job-artifacts
@@ -53,7 +53,7 @@ func (a *API) downloadArtifacts(c *call, p downloadArtifactsParams) (streamed, e
 
 type artifactFileParams struct {
 	jobOfParams
-	Path string `param:"artifact_path" doc:"The path of the file in the archive."`
+	Path string `param:"artifact_path" doc:"Path of the file in the artifacts archive."`
 	jobTokenParam
 }
 
@@ -102,9 +102,9 @@ func knownMedia(media string) bool {
 }
 
 type artifactsAtParams struct {
-	Project project.Ref `param:"id" doc:"The id or full path of the project."`
-	Ref     string      `param:"ref_name" doc:"A branch or tag."`
-	Job     string      `param:"job,required" doc:"The name of the job."`
+	Project project.Ref `param:"id" doc:"Project ID or full path."`
+	Ref     string      `param:"ref_name" doc:"Branch or tag."`
+	Job     string      `param:"job,required" doc:"Name of the job."`
 	jobTokenParam
 }
 
@@ -119,7 +119,7 @@ func (a *API) downloadArtifactsAt(c *call, p artifactsAtParams) (streamed, error
 
 type artifactFileAtParams struct {
 	artifactsAtParams
-	Path string `param:"artifact_path" doc:"The path of the file in the archive."`
+	Path string `param:"artifact_path" doc:"Path of the file in the artifacts archive."`
 }
 
 // downloadArtifactFileAt: https://docs.gitlab.com/api/job_artifacts/#download-a-single-artifact-file-from-specific-tag-or-branch

@@ -16,15 +16,15 @@ import (
 )
 
 func (a *API) jobLogRoutes() {
-	handle(a, "GET /projects/{id}/jobs/{job_id}/trace", readAPI.orNobody(), a.getTrace, noSuchPart, does("Get the log of a job"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}/trace", readAPI.orNobody(), a.getTrace, noSuchPart, summary("Get a job log"))
 }
 
 // noSuchPart is the answer to a range that the content does not have.
-var noSuchPart = also(http.StatusRequestedRangeNotSatisfiable, "The content has no such part.", streamed{})
+var noSuchPart = also(http.StatusRequestedRangeNotSatisfiable, "The requested range is outside the content.", streamed{})
 
 // jobOfParams name a job of a project.
 type jobOfParams struct {
-	Project project.Ref `param:"id" doc:"The id or full path of the project."`
+	Project project.Ref `param:"id" doc:"Project ID or full path."`
 	JobID   int64       `param:"job_id"`
 }
 

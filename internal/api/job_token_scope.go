@@ -7,14 +7,14 @@ import (
 
 func (a *API) jobTokenScopeRoutes() {
 	const at = "/projects/{id}/job_token_scope"
-	handle(a, "GET "+at, readAPI, a.getTokenScope, does("Tell whose job tokens open a project"))
-	handle(a, "PATCH "+at, writeAPI, a.updateTokenScope, does("Say whether all job tokens open a project"))
-	handle(a, "GET "+at+"/allowlist", readAPI, a.listAllowedProjects, does("List the projects whose job tokens open a project"))
-	handle(a, "POST "+at+"/allowlist", writeAPI, a.allowProject, does("Let in the job tokens of a project"))
-	handle(a, "DELETE "+at+"/allowlist/{target_project_id}", writeAPI, a.disallowProject, does("Keep out the job tokens of a project"))
-	handle(a, "GET "+at+"/groups_allowlist", readAPI, a.listAllowedGroups, does("List the groups whose job tokens open a project"))
-	handle(a, "POST "+at+"/groups_allowlist", writeAPI, a.allowGroup, does("Let in the job tokens of a group"))
-	handle(a, "DELETE "+at+"/groups_allowlist/{target_group_id}", writeAPI, a.disallowGroup, does("Keep out the job tokens of a group"))
+	handle(a, "GET "+at, readAPI, a.getTokenScope, summary("Get the CI/CD job token access settings of a project"))
+	handle(a, "PATCH "+at, writeAPI, a.updateTokenScope, summary("Update the CI/CD job token access settings of a project"))
+	handle(a, "GET "+at+"/allowlist", readAPI, a.listAllowedProjects, summary("List the CI/CD job token allowlist of a project"))
+	handle(a, "POST "+at+"/allowlist", writeAPI, a.allowProject, summary("Add a project to a CI/CD job token allowlist"))
+	handle(a, "DELETE "+at+"/allowlist/{target_project_id}", writeAPI, a.disallowProject, summary("Remove a project from a CI/CD job token allowlist"))
+	handle(a, "GET "+at+"/groups_allowlist", readAPI, a.listAllowedGroups, summary("List the CI/CD job token allowlist of groups"))
+	handle(a, "POST "+at+"/groups_allowlist", writeAPI, a.allowGroup, summary("Add a group to a CI/CD job token allowlist"))
+	handle(a, "DELETE "+at+"/groups_allowlist/{target_group_id}", writeAPI, a.disallowGroup, summary("Remove a group from a CI/CD job token allowlist"))
 }
 
 type tokenScopeJSON struct {
@@ -30,7 +30,7 @@ func (a *API) getTokenScope(c *call, p projectParams) (tokenScopeJSON, error) {
 
 type tokenScopeParams struct {
 	projectParams
-	Enabled bool `param:"enabled,required" doc:"Whether only listed projects come in."`
+	Enabled bool `param:"enabled,required" doc:"Whether access is limited to the projects and groups on the allowlist."`
 }
 
 // updateTokenScope: https://docs.gitlab.com/api/project_job_token_scopes/#patch-a-projects-cicd-job-token-access-settings

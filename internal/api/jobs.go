@@ -11,17 +11,17 @@ import (
 )
 
 func (a *API) jobRoutes() {
-	handle(a, "GET /projects/{id}/jobs", readAPI.orNobody(), a.listJobs, does("List the jobs of a project"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/jobs", readAPI.orNobody(), a.listPipelineJobs, does("List the jobs of a pipeline"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/bridges", readAPI.orNobody(), a.listBridges, does("List the trigger jobs of a pipeline"))
-	handle(a, "GET /projects/{id}/jobs/{job_id}", readAPI.orNobody(), a.getJob, does("Get a job"))
-	handle(a, "POST /projects/{id}/jobs/{job_id}/cancel", writeAPI, a.cancelJob, does("Cancel a job"))
-	handle(a, "POST /projects/{id}/jobs/{job_id}/retry", writeAPI, a.retryJob, does("Run a job once more"))
-	handle(a, "POST /projects/{id}/jobs/{job_id}/erase", writeAPI, a.eraseJob, does("Remove the log and the artifacts of a job"))
-	handle(a, "POST /projects/{id}/jobs/{job_id}/play", writeAPI, a.playJob, status(200), does("Start a job that waits for somebody to start it"))
-	handle(a, "POST /projects/{id}/jobs/{job_id}/unschedule", writeAPI, a.unscheduleJob, does("Make a delayed job wait for somebody to start it"))
-	handle(a, "POST /projects/{id}/jobs/{job_id}/artifacts/keep", writeAPI, a.keepArtifacts, status(200), does("Keep the artifacts of a job"))
-	handle(a, "GET /job", readAPI.orJob(), a.getOwnJob, does("Get the job of a job token"))
+	handle(a, "GET /projects/{id}/jobs", readAPI.orNobody(), a.listJobs, summary("List project jobs"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/jobs", readAPI.orNobody(), a.listPipelineJobs, summary("List pipeline jobs"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/bridges", readAPI.orNobody(), a.listBridges, summary("List pipeline trigger jobs"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}", readAPI.orNobody(), a.getJob, summary("Get a job"))
+	handle(a, "POST /projects/{id}/jobs/{job_id}/cancel", writeAPI, a.cancelJob, summary("Cancel a job"))
+	handle(a, "POST /projects/{id}/jobs/{job_id}/retry", writeAPI, a.retryJob, summary("Retry a job"))
+	handle(a, "POST /projects/{id}/jobs/{job_id}/erase", writeAPI, a.eraseJob, summary("Erase a job"))
+	handle(a, "POST /projects/{id}/jobs/{job_id}/play", writeAPI, a.playJob, status(200), summary("Run a job"))
+	handle(a, "POST /projects/{id}/jobs/{job_id}/unschedule", writeAPI, a.unscheduleJob, summary("Unschedule a delayed job"))
+	handle(a, "POST /projects/{id}/jobs/{job_id}/artifacts/keep", writeAPI, a.keepArtifacts, status(200), summary("Keep job artifacts"))
+	handle(a, "GET /job", readAPI.orJob(), a.getOwnJob, summary("Get the job of a job token"))
 }
 
 // jobScopeParams choose jobs by their states.
@@ -42,8 +42,8 @@ func (p *jobScopeParams) states() []flow.Status {
 type listJobsParams struct {
 	projectParams
 	jobScopeParams
-	OrderBy string `param:"order_by" default:"id" doc:"Keyset: id."`
-	Sort    string `param:"sort" enum:"asc,desc" default:"desc" doc:"Keyset: desc."`
+	OrderBy string `param:"order_by" default:"id" doc:"Must be id for keyset pagination."`
+	Sort    string `param:"sort" enum:"asc,desc" default:"desc" doc:"Must be desc for keyset pagination."`
 	keysetParams
 }
 
@@ -64,7 +64,7 @@ func (a *API) listJobs(c *call, p listJobsParams) (page[jobJSON], error) {
 type pipelineJobsParams struct {
 	pipelineParams
 	jobScopeParams
-	Retried bool `param:"include_retried" doc:"Also those that were tried again."`
+	Retried bool `param:"include_retried" doc:"Include retried jobs."`
 	pageParams
 }
 
@@ -106,7 +106,7 @@ func (a *API) getOwnJob(c *call, _ struct{}) (jobJSON, error) {
 
 type cancelJobParams struct {
 	jobOfParams
-	Force bool `param:"force" doc:"Do not wait until the runner has finished in its own way."`
+	Force bool `param:"force" doc:"Cancel the job without waiting for the runner."`
 }
 
 // cancelJob: https://docs.gitlab.com/api/jobs/#cancel-a-job
@@ -126,7 +126,7 @@ func (a *API) eraseJob(c *call, p jobOfParams) (jobJSON, error) {
 
 type playJobParams struct {
 	jobOfParams
-	Variables []givenVariableParams `param:"job_variables_attributes" doc:"Variables for this one job."`
+	Variables []givenVariableParams `param:"job_variables_attributes" doc:"Variables for this run of the job."`
 }
 
 type givenVariableParams struct {

@@ -9,21 +9,21 @@ import (
 
 func (a *API) labelRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/labels", readAPI.orNobody(), m.listLabels, does("List the labels of "+in.name))
-		handle(a, "POST "+in.path+"/labels", writeAPI, m.createLabel, does("Create a label of "+in.name))
-		handle(a, "PUT "+in.path+"/labels", writeAPI, m.updateNamedLabel, does("Change a label of "+in.name+" that the body names"))
-		handle(a, "DELETE "+in.path+"/labels", writeAPI, m.deleteNamedLabel, does("Delete a label of "+in.name+" that the query names"))
-		handle(a, "GET "+in.path+"/labels/{name}", readAPI.orNobody(), m.getLabel, does("Get a label of "+in.name))
-		handle(a, "PUT "+in.path+"/labels/{name}", writeAPI, m.updateLabel, does("Change a label of "+in.name))
-		handle(a, "DELETE "+in.path+"/labels/{name}", writeAPI, m.deleteLabel, does("Delete a label of "+in.name))
-		handle(a, "POST "+in.path+"/labels/{name}/subscribe", writeAPI, m.subscribeLabel, does("Subscribe to a label of "+in.name))
-		handle(a, "POST "+in.path+"/labels/{name}/unsubscribe", writeAPI, m.unsubscribeLabel, does("Unsubscribe from a label of "+in.name))
+		handle(a, "GET "+in.path+"/labels", readAPI.orNobody(), m.listLabels, summary("List "+in.kind+" labels"))
+		handle(a, "POST "+in.path+"/labels", writeAPI, m.createLabel, summary("Create a "+in.kind+" label"))
+		handle(a, "PUT "+in.path+"/labels", writeAPI, m.updateNamedLabel, summary("Update a "+in.kind+" label (deprecated)"))
+		handle(a, "DELETE "+in.path+"/labels", writeAPI, m.deleteNamedLabel, summary("Delete a "+in.kind+" label (deprecated)"))
+		handle(a, "GET "+in.path+"/labels/{name}", readAPI.orNobody(), m.getLabel, summary("Get a "+in.kind+" label"))
+		handle(a, "PUT "+in.path+"/labels/{name}", writeAPI, m.updateLabel, summary("Update a "+in.kind+" label"))
+		handle(a, "DELETE "+in.path+"/labels/{name}", writeAPI, m.deleteLabel, summary("Delete a "+in.kind+" label"))
+		handle(a, "POST "+in.path+"/labels/{name}/subscribe", writeAPI, m.subscribeLabel, summary("Subscribe to a "+in.kind+" label"))
+		handle(a, "POST "+in.path+"/labels/{name}/unsubscribe", writeAPI, m.unsubscribeLabel, summary("Unsubscribe from a "+in.kind+" label"))
 	}
-	handle(a, "PUT /projects/{id}/labels/{name}/promote", writeAPI, a.promoteLabel, does("Make a label of a project one of its group"))
+	handle(a, "PUT /projects/{id}/labels/{name}/promote", writeAPI, a.promoteLabel, summary("Promote a project label to a group label"))
 }
 
 type labelJSON struct {
@@ -59,11 +59,11 @@ func presentLabel(l *plan.Label, err error) (labelJSON, error) {
 type listLabelsParams struct {
 	placeParams
 	WithCounts  bool   `param:"with_counts"`
-	Ancestors   *bool  `param:"include_ancestor_groups" doc:"Also those of the groups above; true unless given."`
-	Descendants bool   `param:"include_descendant_groups" doc:"Of a group: also those of the groups below."`
-	OnlyGroup   *bool  `param:"only_group_labels" doc:"Of a group: those of groups alone, as is always."`
+	Ancestors   *bool  `param:"include_ancestor_groups" doc:"Include labels of ancestor groups. Default is true."`
+	Descendants bool   `param:"include_descendant_groups" doc:"For groups: include labels of descendant groups."`
+	OnlyGroup   *bool  `param:"only_group_labels" doc:"For groups: only group labels. Always in effect."`
 	Search      string `param:"search"`
-	Archived    *bool  `param:"archived" doc:"No label is."`
+	Archived    *bool  `param:"archived" doc:"No effect: labels cannot be archived."`
 	pageParams
 }
 
@@ -79,7 +79,7 @@ func (m parentEndpoints) listLabels(c *call, p listLabelsParams) (page[labelJSON
 
 type labelParams struct {
 	placeParams
-	Label string `param:"name" doc:"The id of the label, or its name."`
+	Label string `param:"name" doc:"Label ID or name."`
 }
 
 // getLabel: https://docs.gitlab.com/api/labels/#get-a-single-project-label
@@ -89,7 +89,7 @@ func (m parentEndpoints) getLabel(c *call, p labelParams) (labelJSON, error) {
 
 type labelFieldParams struct {
 	Description *string         `param:"description"`
-	Priority    bind.Opt[int64] `param:"priority" doc:"Its place in the order of the project; null takes it away."`
+	Priority    bind.Opt[int64] `param:"priority" doc:"Priority of the label; null to remove."`
 }
 
 func (p *labelFieldParams) fields(name, color *string) plan.LabelFields {
@@ -103,7 +103,7 @@ func (p *labelFieldParams) fields(name, color *string) plan.LabelFields {
 type createLabelParams struct {
 	placeParams
 	Name  string `param:"name,required,nonblank"`
-	Color string `param:"color,required" doc:"#rrggbb, #rgb or the name of a colour."`
+	Color string `param:"color,required" doc:"Color: #rrggbb, #rgb or a CSS color name."`
 	labelFieldParams
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 func (a *API) languageRoutes() {
-	handle(a, "GET /projects/{id}/languages", readAPI.orNobody(), a.getLanguages, does("Get the languages of a repository with their shares in percent"))
+	handle(a, "GET /projects/{id}/languages", readAPI.orNobody(), a.getLanguages, summary("List programming languages used"))
 }
 
 // getLanguages: https://docs.gitlab.com/api/projects/#list-programming-languages-used

@@ -8,13 +8,13 @@ import (
 )
 
 func (a *API) markdownRoutes() {
-	handle(a, "POST /markdown", writeAPI, a.renderMarkdown, does("Make HTML of a text in Markdown"))
+	handle(a, "POST /markdown", writeAPI, a.renderMarkdown, summary("Render Markdown text as HTML"))
 }
 
 type markdownParams struct {
 	Text    string       `param:"text,required,blank"`
-	GFM     *bool        `param:"gfm" doc:"false shows the text as it was written; true unless given."`
-	Project *project.Ref `param:"project" doc:"The project whose issues, labels and commits the text names."`
+	GFM     *bool        `param:"gfm" doc:"Whether to render GitLab Flavored Markdown. Default is true; false returns the escaped text."`
+	Project *project.Ref `param:"project" doc:"Project used to resolve references to issues, labels and commits."`
 }
 
 type markdownJSON struct {

@@ -13,21 +13,21 @@ import (
 
 func (a *API) memberRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/members", readAPI, m.list, does("List the direct members of "+in.name))
-		handle(a, "GET "+in.path+"/members/all", readAPI, m.listAll, does("List all members of "+in.name+", by groups above and shares too"))
-		handle(a, "GET "+in.path+"/members/{user_id}", readAPI, m.get, does("Get a direct member of "+in.name))
-		handle(a, "GET "+in.path+"/members/all/{user_id}", readAPI, m.getAny, does("Get a member of "+in.name))
-		handle(a, "POST "+in.path+"/members", writeAPI, m.add, forms(memberJSON{}, addedJSON{}), does("Add members to "+in.name))
-		handle(a, "PUT "+in.path+"/members/{user_id}", writeAPI, m.update, does("Change a member of "+in.name))
-		handle(a, "DELETE "+in.path+"/members/{user_id}", writeAPI, m.remove, does("Remove a member from "+in.name))
-		handle(a, "GET "+in.path+"/access_requests", readAPI, m.listRequests, does("List who asks for access to "+in.name))
-		handle(a, "POST "+in.path+"/access_requests", writeAPI, m.request, does("Ask for access to "+in.name))
-		handle(a, "PUT "+in.path+"/access_requests/{user_id}/approve", writeAPI, m.approve, status(201), does("Let somebody in who asks for access to "+in.name))
-		handle(a, "DELETE "+in.path+"/access_requests/{user_id}", writeAPI, m.deny, does("Deny access to "+in.name))
+		handle(a, "GET "+in.path+"/members", readAPI, m.list, summary("List direct members of a "+in.kind))
+		handle(a, "GET "+in.path+"/members/all", readAPI, m.listAll, summary("List all members of a "+in.kind+", including inherited and invited members"))
+		handle(a, "GET "+in.path+"/members/{user_id}", readAPI, m.get, summary("Get a direct member of a "+in.kind))
+		handle(a, "GET "+in.path+"/members/all/{user_id}", readAPI, m.getAny, summary("Get a member of a "+in.kind+", including inherited and invited members"))
+		handle(a, "POST "+in.path+"/members", writeAPI, m.add, forms(memberJSON{}, addedJSON{}), summary("Add a member to a "+in.kind))
+		handle(a, "PUT "+in.path+"/members/{user_id}", writeAPI, m.update, summary("Update a member of a "+in.kind))
+		handle(a, "DELETE "+in.path+"/members/{user_id}", writeAPI, m.remove, summary("Remove a member from a "+in.kind))
+		handle(a, "GET "+in.path+"/access_requests", readAPI, m.listRequests, summary("List access requests for a "+in.kind))
+		handle(a, "POST "+in.path+"/access_requests", writeAPI, m.request, summary("Request access to a "+in.kind))
+		handle(a, "PUT "+in.path+"/access_requests/{user_id}/approve", writeAPI, m.approve, status(201), summary("Approve an access request for a "+in.kind))
+		handle(a, "DELETE "+in.path+"/access_requests/{user_id}", writeAPI, m.deny, summary("Deny an access request for a "+in.kind))
 	}
 }
 
@@ -43,12 +43,12 @@ func (m parentEndpoints) at(ref project.Ref) project.Place {
 
 // placeParams name a project or a group.
 type placeParams struct {
-	Ref project.Ref `param:"id" doc:"An id, or a full path."`
+	Ref project.Ref `param:"id" doc:"ID or full path."`
 }
 
 type listMembersParams struct {
 	placeParams
-	Query     string  `param:"query" doc:"Text in name or username."`
+	Query     string  `param:"query" doc:"Text in the name or username."`
 	UserIDs   []int64 `param:"user_ids,csv"`
 	SkipUsers []int64 `param:"skip_users,csv"`
 	pageParams
@@ -93,8 +93,8 @@ func (m parentEndpoints) getAny(c *call, p memberParams) (memberJSON, error) {
 
 type addMemberParams struct {
 	placeParams
-	UserID      string     `param:"user_id" doc:"An id, or several, separated by commas."`
-	Username    string     `param:"username" doc:"A username, or several, separated by commas."`
+	UserID      string     `param:"user_id" doc:"User IDs, separated by commas."`
+	Username    string     `param:"username" doc:"Usernames, separated by commas."`
 	AccessLevel int64      `param:"access_level,required"`
 	ExpiresAt   *bind.Date `param:"expires_at"`
 }
@@ -192,7 +192,7 @@ func (m parentEndpoints) addOne(c *call, p addMemberParams, ref string) (*projec
 type updateMemberParams struct {
 	memberParams
 	AccessLevel *int64              `param:"access_level"`
-	ExpiresAt   bind.Opt[bind.Date] `param:"expires_at" doc:"Empty takes the day away."`
+	ExpiresAt   bind.Opt[bind.Date] `param:"expires_at" doc:"Expiration date; empty to remove."`
 }
 
 // update: https://docs.gitlab.com/api/members/#edit-a-member-of-a-group-or-project
@@ -211,7 +211,7 @@ func (m parentEndpoints) update(c *call, p updateMemberParams) (memberJSON, erro
 
 type removeMemberParams struct {
 	memberParams
-	SkipSubresources bool `param:"skip_subresources" doc:"Leave memberships in subgroups and projects."`
+	SkipSubresources bool `param:"skip_subresources" doc:"Keep memberships in subgroups and projects."`
 }
 
 // remove: https://docs.gitlab.com/api/members/#remove-a-member-from-a-group-or-project

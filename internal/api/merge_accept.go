@@ -9,25 +9,25 @@ import (
 
 func (a *API) mergeAcceptRoutes() {
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
-	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, unready, does("Merge a merge request"))
-	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, unready, does("Do not merge a merge request when its pipeline succeeds"))
-	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), unready, does("Rebase the source branch of a merge request"))
-	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listMergePipelines, does("List the pipelines of a merge request"))
-	handle(a, "POST "+one+"/pipelines", writeAPI, a.createMergePipeline, does("Create a pipeline of a merge request"))
-	handle(a, "GET "+one+"/merge_ref", readAPI.orNobody(), a.getMergeRef, does("Merge a merge request into a ref of its own"))
+	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, unready, summary("Merge a merge request"))
+	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, unready, summary("Cancel auto-merge of a merge request"))
+	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), unready, summary("Rebase a merge request"))
+	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listMergePipelines, summary("List merge request pipelines"))
+	handle(a, "POST "+one+"/pipelines", writeAPI, a.createMergePipeline, summary("Create a merge request pipeline"))
+	handle(a, "GET "+one+"/merge_ref", readAPI.orNobody(), a.getMergeRef, summary("Merge to the default merge ref path"))
 }
 
 // unready is what the endpoints answer that need an open request.
-var unready = also(http.StatusMethodNotAllowed, "The merge request is in no state for this.", sayingsJSON{})
+var unready = also(http.StatusMethodNotAllowed, "The state of the merge request does not allow this.", sayingsJSON{})
 
 type acceptMergeParams struct {
 	mergeParams
 	MergeMessage  string `param:"merge_commit_message"`
 	SquashMessage string `param:"squash_commit_message"`
 	RemoveSource  *bool  `param:"should_remove_source_branch"`
-	WhenSucceeds  bool   `param:"merge_when_pipeline_succeeds" doc:"Deprecated: auto_merge."`
-	Auto          bool   `param:"auto_merge" doc:"Merge when the pipeline has succeeded."`
-	SHA           string `param:"sha" doc:"Which the head of the source must be."`
+	WhenSucceeds  bool   `param:"merge_when_pipeline_succeeds" doc:"Deprecated: use auto_merge."`
+	Auto          bool   `param:"auto_merge" doc:"Merge when the pipeline succeeds."`
+	SHA           string `param:"sha" doc:"Required HEAD SHA of the source branch; the merge fails if it differs."`
 	Squash        *bool  `param:"squash"`
 }
 
@@ -47,7 +47,7 @@ func (a *API) cancelAutoMerge(c *call, p mergeParams) (mergeDetailJSON, error) {
 
 type rebaseMergeParams struct {
 	mergeParams
-	SkipCI bool `param:"skip_ci" doc:"Make no pipeline of what is pushed."`
+	SkipCI bool `param:"skip_ci" doc:"Skip the creation of a pipeline."`
 }
 
 type rebaseJSON struct {

@@ -13,12 +13,12 @@ import (
 func (a *API) mergeChangeRoutes() {
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
 	read := readAPI.orNobody()
-	handle(a, "GET "+one+"/commits", read, a.listMergeCommits, does("List the commits of a merge request"))
-	handle(a, "GET "+one+"/changes", read, a.getMergeChanges, does("Get a merge request with what it changes"))
-	handle(a, "GET "+one+"/diffs", read, a.listMergeDiffs, does("List what a merge request changes"))
-	handle(a, "GET "+one+"/raw_diffs", read, a.getMergeRawDiffs, does("Get what a merge request changes as text"))
-	handle(a, "GET "+one+"/versions", read, a.listMergeVersions, does("List the versions of a merge request"))
-	handle(a, "GET "+one+"/versions/{version_id}", read, a.getMergeVersion, does("Get a version of a merge request"))
+	handle(a, "GET "+one+"/commits", read, a.listMergeCommits, summary("List merge request commits"))
+	handle(a, "GET "+one+"/changes", read, a.getMergeChanges, summary("Get merge request changes (deprecated)"))
+	handle(a, "GET "+one+"/diffs", read, a.listMergeDiffs, summary("List merge request diffs"))
+	handle(a, "GET "+one+"/raw_diffs", read, a.getMergeRawDiffs, summary("Get merge request raw diffs"))
+	handle(a, "GET "+one+"/versions", read, a.listMergeVersions, summary("List merge request diff versions"))
+	handle(a, "GET "+one+"/versions/{version_id}", read, a.getMergeVersion, summary("Get a merge request diff version"))
 }
 
 // listMergeCommits: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-commits
@@ -50,8 +50,8 @@ type mergeChangesJSON struct {
 
 type mergeChangesParams struct {
 	mergeParams
-	Raw     bool `param:"access_raw_diffs" doc:"Has no effect: they are never kept elsewhere."`
-	Unidiff bool `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+	Raw     bool `param:"access_raw_diffs" doc:"No effect: diffs are always read from Git."`
+	Unidiff bool `param:"unidiff" doc:"Return diffs in the unified diff format, with file headers."`
 }
 
 // getMergeChanges: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-changes
@@ -70,7 +70,7 @@ func (a *API) getMergeChanges(c *call, p mergeChangesParams) (mergeChangesJSON, 
 
 type mergeDiffsParams struct {
 	mergePageParams
-	Unidiff bool `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+	Unidiff bool `param:"unidiff" doc:"Return diffs in the unified diff format, with file headers."`
 }
 
 // listMergeDiffs: https://docs.gitlab.com/api/merge_requests/#list-merge-request-diffs
@@ -158,7 +158,7 @@ func (a *API) listMergeVersions(c *call, p mergePageParams) (page[mergeVersionJS
 type mergeVersionParams struct {
 	mergeParams
 	Version int64 `param:"version_id"`
-	Unidiff bool  `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+	Unidiff bool  `param:"unidiff" doc:"Return diffs in the unified diff format, with file headers."`
 }
 
 type mergeVersionDetailJSON struct {

@@ -15,28 +15,28 @@ func (a *API) mergeRequestRoutes() {
 	const at = "/projects/{id}/merge_requests"
 	const one = at + "/{merge_request_iid}"
 	list := forms([]mergeRequestJSON{}, []mergeSimpleJSON{})
-	handle(a, "GET /merge_requests", readAPI.orNobody(), a.listMergeRequests, list, does("List merge requests"))
-	handle(a, "GET /groups/{id}/merge_requests", readAPI.orNobody(), parentEndpoints{a, true}.listMergeRequests, list, does("List the merge requests of a group"))
-	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listMergeRequests, list, does("List the merge requests of a project"))
-	handle(a, "POST "+at, writeAPI, a.createMergeRequest, twin, unfit, does("Create a merge request"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getMergeRequest, does("Get a merge request"))
-	handle(a, "PUT "+one, writeAPI, a.updateMergeRequest, twin, unfit, does("Change a merge request"))
-	handle(a, "DELETE "+one, writeAPI, a.deleteMergeRequest, does("Delete a merge request"))
-	handle(a, "POST "+one+"/subscribe", writeAPI, a.subscribeMergeRequest, does("Subscribe to a merge request"))
-	handle(a, "POST "+one+"/unsubscribe", writeAPI, a.unsubscribeMergeRequest, does("Unsubscribe from a merge request"))
-	handle(a, "GET "+one+"/participants", readAPI.orNobody(), a.listMergeParticipants, does("List who took part in a merge request"))
-	handle(a, "GET "+one+"/reviewers", readAPI.orNobody(), a.listMergeReviewers, does("List who was asked to look at a merge request"))
-	handle(a, "GET "+one+"/closes_issues", readAPI.orNobody(), a.listClosesIssues, does("List the issues that a merge request closes"))
-	handle(a, "GET "+one+"/related_issues", readAPI.orNobody(), a.listRelatedIssues, does("List the issues that a merge request names"))
-	handle(a, "GET /projects/{id}/issues/{issue_iid}/related_merge_requests", readAPI.orNobody(), a.listRelatedRequests, does("List the merge requests that name an issue"))
-	handle(a, "GET /projects/{id}/issues/{issue_iid}/closed_by", readAPI.orNobody(), a.listClosingRequests, does("List the merge requests that close an issue"))
-	handle(a, "GET /projects/{id}/repository/commits/{sha}/merge_requests", readAPI.orNobody(), a.listCommitRequests, does("List the merge requests of a commit"))
+	handle(a, "GET /merge_requests", readAPI.orNobody(), a.listMergeRequests, list, summary("List merge requests"))
+	handle(a, "GET /groups/{id}/merge_requests", readAPI.orNobody(), parentEndpoints{a, true}.listMergeRequests, list, summary("List group merge requests"))
+	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listMergeRequests, list, summary("List project merge requests"))
+	handle(a, "POST "+at, writeAPI, a.createMergeRequest, twin, unfit, summary("Create a merge request"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getMergeRequest, summary("Get a merge request"))
+	handle(a, "PUT "+one, writeAPI, a.updateMergeRequest, twin, unfit, summary("Update a merge request"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteMergeRequest, summary("Delete a merge request"))
+	handle(a, "POST "+one+"/subscribe", writeAPI, a.subscribeMergeRequest, summary("Subscribe to a merge request"))
+	handle(a, "POST "+one+"/unsubscribe", writeAPI, a.unsubscribeMergeRequest, summary("Unsubscribe from a merge request"))
+	handle(a, "GET "+one+"/participants", readAPI.orNobody(), a.listMergeParticipants, summary("List merge request participants"))
+	handle(a, "GET "+one+"/reviewers", readAPI.orNobody(), a.listMergeReviewers, summary("List merge request reviewers"))
+	handle(a, "GET "+one+"/closes_issues", readAPI.orNobody(), a.listClosesIssues, summary("List issues that close on merge"))
+	handle(a, "GET "+one+"/related_issues", readAPI.orNobody(), a.listRelatedIssues, summary("List issues related to a merge request"))
+	handle(a, "GET /projects/{id}/issues/{issue_iid}/related_merge_requests", readAPI.orNobody(), a.listRelatedRequests, summary("List merge requests related to an issue"))
+	handle(a, "GET /projects/{id}/issues/{issue_iid}/closed_by", readAPI.orNobody(), a.listClosingRequests, summary("List merge requests that close an issue on merge"))
+	handle(a, "GET /projects/{id}/repository/commits/{sha}/merge_requests", readAPI.orNobody(), a.listCommitRequests, summary("List merge requests associated with a commit"))
 }
 
 // What the endpoints that name branches answer beside the rest.
 var (
-	twin  = also(http.StatusConflict, "There is an open merge request for these branches, or it can not be opened again.", sayingsJSON{})
-	unfit = also(http.StatusUnprocessableEntity, "The branches do not go together.", sayingsJSON{})
+	twin  = also(http.StatusConflict, "Another open merge request exists for these branches, or the merge request cannot be reopened.", sayingsJSON{})
+	unfit = also(http.StatusUnprocessableEntity, "The source and target branch cannot be merged.", sayingsJSON{})
 )
 
 // sayingsJSON is a refusal in a sentence, or in a list of them.
@@ -46,13 +46,13 @@ type sayingsJSON struct {
 
 // mergeMatchParams are what merge requests have, or under not do not have.
 type mergeMatchParams struct {
-	Labels            []string `param:"labels,csv" doc:"All of these; None or Any."`
-	Milestone         string   `param:"milestone" doc:"A title, None, Any, Upcoming or Started."`
+	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
+	Milestone         string   `param:"milestone" doc:"Milestone title, None, Any, Upcoming or Started."`
 	AuthorID          int64    `param:"author_id"`
 	AuthorUsername    string   `param:"author_username"`
-	AssigneeID        string   `param:"assignee_id" doc:"An id, None or Any."`
+	AssigneeID        string   `param:"assignee_id" doc:"User ID, None or Any."`
 	AssigneeUsernames []string `param:"assignee_username,csv"`
-	ReviewerID        string   `param:"reviewer_id" doc:"An id, None or Any."`
+	ReviewerID        string   `param:"reviewer_id" doc:"User ID, None or Any."`
 	ReviewerUsernames []string `param:"reviewer_username,csv"`
 }
 
@@ -75,8 +75,8 @@ type listMergeParams struct {
 	State           string           `param:"state" enum:"opened,closed,locked,merged,all"`
 	Scope           string           `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,reviews_for_me,all"`
 	Search          string           `param:"search"`
-	In              []string         `param:"in,csv" enum:"title,description" doc:"Where search looks."`
-	WIP             string           `param:"wip" enum:"yes,no" doc:"Whether they are drafts."`
+	In              []string         `param:"in,csv" enum:"title,description" doc:"Scope of the search parameter."`
+	WIP             string           `param:"wip" enum:"yes,no" doc:"Filter by draft status."`
 	Draft           *bool            `param:"draft"`
 	SourceBranch    string           `param:"source_branch"`
 	TargetBranch    string           `param:"target_branch"`
@@ -87,13 +87,13 @@ type listMergeParams struct {
 	CreatedBefore   *time.Time       `param:"created_before"`
 	UpdatedAfter    *time.Time       `param:"updated_after"`
 	UpdatedBefore   *time.Time       `param:"updated_before"`
-	NonArchived     *bool            `param:"non_archived" doc:"Of a group: only those of projects that are not archived; true unless given."`
-	Not             mergeMatchParams `param:"not" doc:"What the merge requests do not have."`
+	NonArchived     *bool            `param:"non_archived" doc:"For groups: only items of projects that are not archived. Default is true."`
+	Not             mergeMatchParams `param:"not" doc:"Return merge requests that do not match these parameters."`
 	OrderBy         string           `param:"order_by" enum:"created_at,updated_at,merged_at,title,priority,label_priority,milestone_due,popularity" default:"created_at"`
 	Sort            string           `param:"sort" enum:"asc,desc" default:"desc"`
 	WithDetails     bool             `param:"with_labels_details"`
-	Recheck         bool             `param:"with_merge_status_recheck" doc:"Has what is not known found out; the answer does not wait for it."`
-	View            string           `param:"view" enum:"simple" doc:"With simple, little of each."`
+	Recheck         bool             `param:"with_merge_status_recheck" doc:"Recalculate unknown merge statuses in the background."`
+	View            string           `param:"view" enum:"simple" doc:"simple returns only basic fields."`
 	pageParams
 }
 
@@ -169,14 +169,14 @@ func (a *API) mergePage(c *call, p pageParams, list db.Page[*merge.MergeRequest]
 
 type mergeParams struct {
 	projectParams
-	Request int64 `param:"merge_request_iid" doc:"The number of the merge request in the project."`
+	Request int64 `param:"merge_request_iid" doc:"IID of the merge request: its number in the project."`
 }
 
 type getMergeParams struct {
 	mergeParams
 	Diverged bool `param:"include_diverged_commits_count"`
 	Rebase   bool `param:"include_rebase_in_progress"`
-	HTML     bool `param:"render_html" doc:"Has no effect."`
+	HTML     bool `param:"render_html" doc:"No effect."`
 }
 
 // getMergeRequest: https://docs.gitlab.com/api/merge_requests/#get-single-mr
@@ -203,11 +203,11 @@ func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error
 // mergeFieldParams are what creation and change share.
 type mergeFieldParams struct {
 	Description        *string            `param:"description"`
-	AssigneeIDs        bind.Opt[[]int64]  `param:"assignee_ids,csv" doc:"Empty, or 0, for nobody."`
-	AssigneeID         bind.Opt[int64]    `param:"assignee_id" doc:"One alone."`
-	ReviewerIDs        bind.Opt[[]int64]  `param:"reviewer_ids,csv" doc:"Empty, or 0, for nobody."`
-	Labels             bind.Opt[[]string] `param:"labels,csv" doc:"Names; those that are not there are made."`
-	MilestoneID        bind.Opt[int64]    `param:"milestone_id" doc:"0 or empty takes it away."`
+	AssigneeIDs        bind.Opt[[]int64]  `param:"assignee_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
+	AssigneeID         bind.Opt[int64]    `param:"assignee_id" doc:"ID of a single assignee."`
+	ReviewerIDs        bind.Opt[[]int64]  `param:"reviewer_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
+	Labels             bind.Opt[[]string] `param:"labels,csv" doc:"Label names. Labels that do not exist are created."`
+	MilestoneID        bind.Opt[int64]    `param:"milestone_id" doc:"ID of the milestone; 0 or empty to unassign."`
 	RemoveSource       *bool              `param:"remove_source_branch"`
 	AllowCollaboration *bool              `param:"allow_collaboration" aliases:"allow_maintainer_to_push"`
 	Squash             *bool              `param:"squash"`
@@ -237,7 +237,7 @@ type createMergeParams struct {
 	SourceBranch string `param:"source_branch,required"`
 	TargetBranch string `param:"target_branch,required"`
 	Title        string `param:"title,required"`
-	Target       *int64 `param:"target_project_id" doc:"The project of the target, if it is another one of the fork network."`
+	Target       *int64 `param:"target_project_id" doc:"Target project, if it is another project of the fork network."`
 	mergeFieldParams
 }
 
@@ -370,8 +370,8 @@ func (a *API) listClosingRequests(c *call, p issuePageParams) (page[mergeRequest
 
 type commitRequestsParams struct {
 	projectParams
-	SHA   string `param:"sha" doc:"A branch, tag or commit."`
-	State string `param:"state" enum:"opened,closed,locked,merged,all" doc:"Has no effect."`
+	SHA   string `param:"sha" doc:"Branch, tag or commit."`
+	State string `param:"state" enum:"opened,closed,locked,merged,all" doc:"No effect."`
 	pageParams
 }
 

@@ -1,8 +1,8 @@
 package api
 
 func (a *API) metadataRoutes() {
-	handle(a, "GET /version", access{scopes: readUser.scopes}, a.getVersion, does("Get the version"))
-	handle(a, "GET /metadata", access{scopes: readUser.scopes}, a.getMetadata, does("Get what is known of the installation"))
+	handle(a, "GET /version", access{scopes: readUser.scopes}, a.getVersion, summary("Get version information"))
+	handle(a, "GET /metadata", access{scopes: readUser.scopes}, a.getMetadata, summary("Get instance metadata"))
 }
 
 type versionJSON struct {

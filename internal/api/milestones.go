@@ -11,19 +11,19 @@ import (
 
 func (a *API) milestoneRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/milestones", readAPI.orNobody(), m.listMilestones, does("List the milestones of "+in.name))
-		handle(a, "POST "+in.path+"/milestones", writeAPI, m.createMilestone, does("Create a milestone of "+in.name))
-		handle(a, "GET "+in.path+"/milestones/{milestone_id}", readAPI.orNobody(), m.getMilestone, does("Get a milestone of "+in.name))
-		handle(a, "PUT "+in.path+"/milestones/{milestone_id}", writeAPI, m.updateMilestone, does("Change a milestone of "+in.name))
-		handle(a, "DELETE "+in.path+"/milestones/{milestone_id}", writeAPI, m.deleteMilestone, does("Delete a milestone of "+in.name))
-		handle(a, "GET "+in.path+"/milestones/{milestone_id}/issues", readAPI.orNobody(), m.listMilestoneIssues, does("List the issues of a milestone of "+in.name))
-		handle(a, "GET "+in.path+"/milestones/{milestone_id}/merge_requests", readAPI.orNobody(), m.listMilestoneRequests, does("List the merge requests of a milestone of "+in.name))
+		handle(a, "GET "+in.path+"/milestones", readAPI.orNobody(), m.listMilestones, summary("List "+in.kind+" milestones"))
+		handle(a, "POST "+in.path+"/milestones", writeAPI, m.createMilestone, summary("Create a "+in.kind+" milestone"))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}", readAPI.orNobody(), m.getMilestone, summary("Get a "+in.kind+" milestone"))
+		handle(a, "PUT "+in.path+"/milestones/{milestone_id}", writeAPI, m.updateMilestone, summary("Update a "+in.kind+" milestone"))
+		handle(a, "DELETE "+in.path+"/milestones/{milestone_id}", writeAPI, m.deleteMilestone, summary("Delete a "+in.kind+" milestone"))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}/issues", readAPI.orNobody(), m.listMilestoneIssues, summary("List issues assigned to a "+in.kind+" milestone"))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}/merge_requests", readAPI.orNobody(), m.listMilestoneRequests, summary("List merge requests assigned to a "+in.kind+" milestone"))
 	}
-	handle(a, "POST /projects/{id}/milestones/{milestone_id}/promote", writeAPI, a.promoteMilestone, status(200), does("Make a milestone of a project one of its group"))
+	handle(a, "POST /projects/{id}/milestones/{milestone_id}/promote", writeAPI, a.promoteMilestone, status(200), summary("Promote a project milestone to a group milestone"))
 }
 
 type milestoneJSON struct {
@@ -68,7 +68,7 @@ type listMilestonesParams struct {
 	Title         string     `param:"title"`
 	Search        string     `param:"search"`
 	Ancestors     bool       `param:"include_ancestors" aliases:"include_parent_milestones"`
-	Descendants   bool       `param:"include_descendants" doc:"Of a group: also those of the groups and projects below."`
+	Descendants   bool       `param:"include_descendants" doc:"For groups: include milestones of descendant groups and projects."`
 	UpdatedBefore *time.Time `param:"updated_before"`
 	UpdatedAfter  *time.Time `param:"updated_after"`
 	pageParams
@@ -103,8 +103,8 @@ func (m parentEndpoints) getMilestone(c *call, p milestoneParams) (milestoneJSON
 
 type milestoneFieldParams struct {
 	Description *string             `param:"description"`
-	DueDate     bind.Opt[bind.Date] `param:"due_date" doc:"YYYY-MM-DD; empty takes the day away."`
-	StartDate   bind.Opt[bind.Date] `param:"start_date" doc:"YYYY-MM-DD; empty takes the day away."`
+	DueDate     bind.Opt[bind.Date] `param:"due_date" doc:"Date in the format YYYY-MM-DD; empty to remove."`
+	StartDate   bind.Opt[bind.Date] `param:"start_date" doc:"Date in the format YYYY-MM-DD; empty to remove."`
 }
 
 func (p *milestoneFieldParams) fields(title *string) plan.MilestoneFields {

@@ -7,14 +7,14 @@ import (
 )
 
 func (a *API) namespaceRoutes() {
-	handle(a, "GET /namespaces", readAPI, a.listNamespaces, does("List the namespaces of the caller; administrators: all"))
-	handle(a, "GET /namespaces/{id}", readAPI, a.getNamespace, does("Get a namespace"))
-	handle(a, "GET /namespaces/{id}/exists", readAPI, a.namespaceExists, does("Tell whether a path is taken"))
-	handle(a, "GET /users/{id}/memberships", readAPI, a.listMemberships, does("List the direct memberships of a user"))
+	handle(a, "GET /namespaces", readAPI, a.listNamespaces, summary("List namespaces"))
+	handle(a, "GET /namespaces/{id}", readAPI, a.getNamespace, summary("Get a namespace"))
+	handle(a, "GET /namespaces/{id}/exists", readAPI, a.namespaceExists, summary("Verify namespace availability"))
+	handle(a, "GET /users/{id}/memberships", readAPI, a.listMemberships, summary("List memberships of a user"))
 }
 
 type listNamespacesParams struct {
-	Search       string `param:"search" doc:"Text in name or path."`
+	Search       string `param:"search" doc:"Text in the name or path."`
 	OwnedOnly    bool   `param:"owned_only"`
 	TopLevelOnly bool   `param:"top_level_only"`
 	pageParams
@@ -31,7 +31,7 @@ func (a *API) listNamespaces(c *call, p listNamespacesParams) (page[namespaceJSO
 }
 
 type namespaceParams struct {
-	Namespace project.Ref `param:"id" doc:"The id of the namespace, or its full path."`
+	Namespace project.Ref `param:"id" doc:"Namespace ID or full path."`
 }
 
 // getNamespace: https://docs.gitlab.com/api/namespaces/#get-details-on-a-namespace
@@ -44,8 +44,8 @@ func (a *API) getNamespace(c *call, p namespaceParams) (namespaceJSON, error) {
 }
 
 type namespaceExistsParams struct {
-	Path     string `param:"id" doc:"The path that is asked for."`
-	ParentID *int64 `param:"parent_id" doc:"The group in which it is looked for; the top unless given."`
+	Path     string `param:"id" doc:"Path of the namespace."`
+	ParentID *int64 `param:"parent_id" doc:"ID of the parent group. Default is the top level."`
 }
 
 type namespaceExistsJSON struct {

@@ -42,11 +42,11 @@ type noteEndpoints[T discussed] struct{ api *API }
 
 func noteRoutesOf[T discussed](a *API, at, what string) {
 	t := noteEndpoints[T]{a}
-	handle(a, "GET "+at+"/notes", readAPI.orNobody(), t.listNotes, does("List the notes on "+what))
-	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, does("Say something about "+what))
-	handle(a, "GET "+at+"/notes/{note_id}", readAPI.orNobody(), t.getNote, does("Get a note on "+what))
-	handle(a, "PUT "+at+"/notes/{note_id}", writeAPI, t.updateNote, does("Change a note on "+what))
-	handle(a, "DELETE "+at+"/notes/{note_id}", writeAPI, t.deleteNote, does("Delete a note on "+what))
+	handle(a, "GET "+at+"/notes", readAPI.orNobody(), t.listNotes, summary("List notes on "+what))
+	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, summary("Create a note on "+what))
+	handle(a, "GET "+at+"/notes/{note_id}", readAPI.orNobody(), t.getNote, summary("Get a note on "+what))
+	handle(a, "PUT "+at+"/notes/{note_id}", writeAPI, t.updateNote, summary("Update a note on "+what))
+	handle(a, "DELETE "+at+"/notes/{note_id}", writeAPI, t.deleteNote, summary("Delete a note on "+what))
 }
 
 type noteJSON struct {
@@ -122,9 +122,9 @@ func (t noteEndpoints[T]) listNotes(c *call, p listNotesParams[T]) (page[noteJSO
 
 type newNoteParams struct {
 	Body         string     `param:"body,required,nonblank"`
-	Internal     bool       `param:"internal" aliases:"confidential" doc:"For those alone who read what is confidential."`
-	CreatedAt    *time.Time `param:"created_at" doc:"For administrators and Owners."`
-	MergeHeadSHA string     `param:"merge_request_diff_head_sha" doc:"Of merge requests: for commands, which have no meaning here."`
+	Internal     bool       `param:"internal" aliases:"confidential" doc:"Whether the note is internal."`
+	CreatedAt    *time.Time `param:"created_at" doc:"Requires administrator access or the Owner role."`
+	MergeHeadSHA string     `param:"merge_request_diff_head_sha" doc:"No effect: only used by quick actions that are not supported."`
 }
 
 func (p *newNoteParams) note() plan.NewNote {

@@ -5,22 +5,22 @@ import (
 )
 
 func (a *API) notificationRoutes() {
-	handle(a, "GET /notification_settings", readAPI, a.getNotifications, does("Get what one is told of, and where letters go"))
-	handle(a, "PUT /notification_settings", writeAPI, a.setNotifications, does("Change what one is told of, and where letters go"))
+	handle(a, "GET /notification_settings", readAPI, a.getNotifications, summary("Get global notification settings"))
+	handle(a, "PUT /notification_settings", writeAPI, a.setNotifications, summary("Update global notification settings"))
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/notification_settings", readAPI, m.getNotifications, does("Get what one is told of in "+in.name))
-		handle(a, "PUT "+in.path+"/notification_settings", writeAPI, m.setNotifications, does("Change what one is told of in "+in.name))
+		handle(a, "GET "+in.path+"/notification_settings", readAPI, m.getNotifications, summary("Get "+in.kind+" notification settings"))
+		handle(a, "PUT "+in.path+"/notification_settings", writeAPI, m.setNotifications, summary("Update "+in.kind+" notification settings"))
 	}
 }
 
 // notificationParams are a level and the events, which count with the level
 // custom and are kept with any.
 type notificationParams struct {
-	Level                *string `param:"level" doc:"disabled, participating, watch, global, mention or custom."`
+	Level                *string `param:"level" doc:"Notification level: disabled, participating, watch, global, mention or custom."`
 	NewNote              *bool   `param:"new_note"`
 	NewIssue             *bool   `param:"new_issue"`
 	ReopenIssue          *bool   `param:"reopen_issue"`
@@ -39,8 +39,8 @@ type notificationParams struct {
 	SuccessPipeline      *bool   `param:"success_pipeline"`
 	MovedProject         *bool   `param:"moved_project"`
 	MergeWhenSucceeds    *bool   `param:"merge_when_pipeline_succeeds"`
-	NewEpic              *bool   `param:"new_epic" doc:"Kept: there are no epics."`
-	NewRelease           *bool   `param:"new_release" doc:"Kept: there are no releases."`
+	NewEpic              *bool   `param:"new_epic" doc:"Stored without effect: epics are not supported."`
+	NewRelease           *bool   `param:"new_release" doc:"Stored without effect: releases are not supported."`
 }
 
 func (p *notificationParams) change() notify.Change {
@@ -123,7 +123,7 @@ func (a *API) getNotifications(c *call, _ struct{}) (globalNotificationJSON, err
 
 type globalNotificationParams struct {
 	notificationParams
-	Email *string `param:"notification_email" doc:"A confirmed address of one's own."`
+	Email *string `param:"notification_email" doc:"Confirmed email address of the current user."`
 }
 
 // setNotifications: https://docs.gitlab.com/api/notification_settings/#update-global-notification-settings

@@ -58,8 +58,8 @@ func (p *pageParams) paging() db.Paging {
 // keysetParams are embedded by the lists that offer keyset pagination too.
 type keysetParams struct {
 	pageParams
-	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for pages that cost the same at any depth."`
-	Cursor     string `param:"cursor" doc:"Where a keyset page begins; taken from the Link header."`
+	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for keyset pagination."`
+	Cursor     string `param:"cursor" doc:"Cursor of a keyset page, from the Link header."`
 }
 
 // keyset describes the keyset pagination of a list, for one request.

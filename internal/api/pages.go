@@ -4,10 +4,10 @@ import "svc/internal/pages"
 
 func (a *API) pagesRoutes() {
 	const at = "/projects/{id}/pages"
-	handle(a, "GET "+at, readAPI, a.getPages, does("Get how a project shows its Pages, and what is published"))
-	handle(a, "PATCH "+at, writeAPI, a.updatePages, does("Change how a project shows its Pages"))
-	handle(a, "DELETE "+at, writeAPI, a.deletePages, does("Unpublish the Pages of a project"))
-	handle(a, "GET /projects/{id}/pages_access", readAPI.orNobody(), a.getPagesAccess, does("Ask whether the caller may see the Pages of a project"))
+	handle(a, "GET "+at, readAPI, a.getPages, summary("Get Pages settings of a project"))
+	handle(a, "PATCH "+at, writeAPI, a.updatePages, summary("Update Pages settings of a project"))
+	handle(a, "DELETE "+at, writeAPI, a.deletePages, summary("Unpublish Pages"))
+	handle(a, "GET /projects/{id}/pages_access", readAPI.orNobody(), a.getPagesAccess, summary("Check access to the Pages of a project"))
 }
 
 type pagesJSON struct {
@@ -45,9 +45,9 @@ func (a *API) getPages(c *call, p projectParams) (pagesJSON, error) {
 
 type updatePagesParams struct {
 	projectParams
-	UniqueDomain  *bool   `param:"pages_unique_domain_enabled" doc:"Whether the project has a host of its own."`
-	HTTPSOnly     *bool   `param:"pages_https_only" doc:"Whether visitors are sent to HTTPS where there is a certificate."`
-	PrimaryDomain *string `param:"pages_primary_domain" doc:"The domain of the project that all others lead to; empty for none."`
+	UniqueDomain  *bool   `param:"pages_unique_domain_enabled" doc:"Whether the site uses a unique domain."`
+	HTTPSOnly     *bool   `param:"pages_https_only" doc:"Whether requests are redirected to HTTPS if there is a certificate."`
+	PrimaryDomain *string `param:"pages_primary_domain" doc:"Domain that all other domains of the project redirect to; empty for none."`
 }
 
 // updatePages: https://docs.gitlab.com/api/pages/#update-pages-settings-for-a-project

@@ -8,13 +8,13 @@ import (
 
 func (a *API) pagesDomainRoutes() {
 	const at = "/projects/{id}/pages/domains"
-	handle(a, "GET /pages/domains", readAPI, a.listAllPagesDomains, does("List the Pages domains of all projects"))
-	handle(a, "GET "+at, readAPI, a.listPagesDomains, does("List the Pages domains of a project"))
-	handle(a, "GET "+at+"/{domain}", readAPI, a.getPagesDomain, does("Get a Pages domain of a project"))
-	handle(a, "POST "+at, writeAPI, a.createPagesDomain, files(2*bind.MaxFileText), does("Add a Pages domain to a project"))
-	handle(a, "PUT "+at+"/{domain}", writeAPI, a.updatePagesDomain, files(2*bind.MaxFileText), does("Change a Pages domain of a project"))
-	handle(a, "DELETE "+at+"/{domain}", writeAPI, a.deletePagesDomain, does("Remove a Pages domain from a project"))
-	handle(a, "PUT "+at+"/{domain}/verify", writeAPI, a.verifyPagesDomain, does("Look now whether the DNS shows the code of a Pages domain"))
+	handle(a, "GET /pages/domains", readAPI, a.listAllPagesDomains, summary("List all Pages domains"))
+	handle(a, "GET "+at, readAPI, a.listPagesDomains, summary("List Pages domains of a project"))
+	handle(a, "GET "+at+"/{domain}", readAPI, a.getPagesDomain, summary("Get a Pages domain"))
+	handle(a, "POST "+at, writeAPI, a.createPagesDomain, files(2*bind.MaxFileText), summary("Create a Pages domain"))
+	handle(a, "PUT "+at+"/{domain}", writeAPI, a.updatePagesDomain, files(2*bind.MaxFileText), summary("Update a Pages domain"))
+	handle(a, "DELETE "+at+"/{domain}", writeAPI, a.deletePagesDomain, summary("Delete a Pages domain"))
+	handle(a, "PUT "+at+"/{domain}/verify", writeAPI, a.verifyPagesDomain, summary("Verify a Pages domain"))
 }
 
 // verificationJSON is what is shown while domains have to be verified.
@@ -129,8 +129,8 @@ func (a *API) getPagesDomain(c *call, p pagesDomainParams) (pagesDomainJSON, err
 
 // certificateParams are a certificate and its key.
 type certificateParams struct {
-	Certificate bind.Opt[bind.FileText] `param:"certificate" doc:"PEM, with the intermediates from the most to the least specific."`
-	Key         bind.Opt[bind.FileText] `param:"key" secret:"true" doc:"PEM."`
+	Certificate bind.Opt[bind.FileText] `param:"certificate" doc:"Certificate in PEM format, followed by its intermediates from the most to the least specific."`
+	Key         bind.Opt[bind.FileText] `param:"key" secret:"true" doc:"Certificate key in PEM format."`
 }
 
 func (certificateParams) ParamRules() []bind.Rule {
@@ -148,7 +148,7 @@ func (p *certificateParams) pair() *pages.Certificate {
 type newPagesDomainParams struct {
 	projectParams
 	Domain  string `param:"domain,required"`
-	AutoSSL bool   `param:"auto_ssl_enabled" doc:"Have a certificate issued, and renewed, for the domain."`
+	AutoSSL bool   `param:"auto_ssl_enabled" doc:"Obtain and renew a certificate automatically."`
 	certificateParams
 }
 
@@ -159,7 +159,7 @@ func (a *API) createPagesDomain(c *call, p newPagesDomainParams) (pagesDomainJSO
 
 type updatePagesDomainParams struct {
 	pagesDomainParams
-	AutoSSL *bool `param:"auto_ssl_enabled" doc:"Have a certificate issued, and renewed, for the domain."`
+	AutoSSL *bool `param:"auto_ssl_enabled" doc:"Obtain and renew a certificate automatically."`
 	certificateParams
 }
 

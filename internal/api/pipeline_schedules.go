@@ -4,17 +4,17 @@ import "svc/internal/ci"
 
 func (a *API) pipelineScheduleRoutes() {
 	const all, one = "/projects/{id}/pipeline_schedules", "/projects/{id}/pipeline_schedules/{pipeline_schedule_id}"
-	handle(a, "GET "+all, readAPI.orNobody(), a.listSchedules, does("List the pipeline schedules of a project"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getSchedule, does("Get a pipeline schedule"))
-	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listSchedulePipelines, does("List the pipelines of a schedule"))
-	handle(a, "POST "+all, writeAPI, a.createSchedule, does("Create a pipeline schedule"))
-	handle(a, "PUT "+one, writeAPI, a.updateSchedule, does("Change a pipeline schedule"))
-	handle(a, "POST "+one+"/take_ownership", writeAPI, a.takeSchedule, does("Become the owner of a pipeline schedule"))
-	handle(a, "DELETE "+one, writeAPI, a.deleteSchedule, does("Delete a pipeline schedule"))
-	handle(a, "POST "+one+"/play", writeAPI, a.playSchedule, does("Run a pipeline schedule now"))
-	handle(a, "POST "+one+"/variables", writeAPI, a.createScheduleVariable, does("Create a variable of a pipeline schedule"))
-	handle(a, "PUT "+one+"/variables/{key}", writeAPI, a.updateScheduleVariable, does("Change a variable of a pipeline schedule"))
-	handle(a, "DELETE "+one+"/variables/{key}", writeAPI, a.deleteScheduleVariable, status(202), does("Delete a variable of a pipeline schedule"))
+	handle(a, "GET "+all, readAPI.orNobody(), a.listSchedules, summary("List pipeline schedules"))
+	handle(a, "GET "+one, readAPI.orNobody(), a.getSchedule, summary("Get a pipeline schedule"))
+	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listSchedulePipelines, summary("List pipelines triggered by a pipeline schedule"))
+	handle(a, "POST "+all, writeAPI, a.createSchedule, summary("Create a pipeline schedule"))
+	handle(a, "PUT "+one, writeAPI, a.updateSchedule, summary("Update a pipeline schedule"))
+	handle(a, "POST "+one+"/take_ownership", writeAPI, a.takeSchedule, summary("Take ownership of a pipeline schedule"))
+	handle(a, "DELETE "+one, writeAPI, a.deleteSchedule, summary("Delete a pipeline schedule"))
+	handle(a, "POST "+one+"/play", writeAPI, a.playSchedule, summary("Run a scheduled pipeline immediately"))
+	handle(a, "POST "+one+"/variables", writeAPI, a.createScheduleVariable, summary("Create a pipeline schedule variable"))
+	handle(a, "PUT "+one+"/variables/{key}", writeAPI, a.updateScheduleVariable, summary("Update a pipeline schedule variable"))
+	handle(a, "DELETE "+one+"/variables/{key}", writeAPI, a.deleteScheduleVariable, status(202), summary("Delete a pipeline schedule variable"))
 }
 
 type schedulesParams struct {
@@ -64,9 +64,9 @@ func (a *API) listSchedulePipelines(c *call, p schedulePipelinesParams) (page[pi
 type createScheduleParams struct {
 	projectParams
 	Description string  `param:"description,required"`
-	Ref         string  `param:"ref,required" doc:"A branch or tag."`
-	Cron        string  `param:"cron,required" doc:"The rule for its times, such as 0 1 * * *."`
-	Timezone    *string `param:"cron_timezone" doc:"Such as Europe/Berlin; UTC unless given."`
+	Ref         string  `param:"ref,required" doc:"Branch or tag."`
+	Cron        string  `param:"cron,required" doc:"Cron schedule, for example 0 1 * * *."`
+	Timezone    *string `param:"cron_timezone" doc:"Time zone, for example Europe/Berlin. Default is UTC."`
 	Active      *bool   `param:"active"`
 }
 
@@ -80,9 +80,9 @@ func (a *API) createSchedule(c *call, p createScheduleParams) (scheduleDetailJSO
 type updateScheduleParams struct {
 	scheduleParams
 	Description *string `param:"description"`
-	Ref         *string `param:"ref" doc:"A branch or tag."`
-	Cron        *string `param:"cron" doc:"The rule for its times, such as 0 1 * * *."`
-	Timezone    *string `param:"cron_timezone" doc:"Such as Europe/Berlin."`
+	Ref         *string `param:"ref" doc:"Branch or tag."`
+	Cron        *string `param:"cron" doc:"Cron schedule, for example 0 1 * * *."`
+	Timezone    *string `param:"cron_timezone" doc:"Time zone, for example Europe/Berlin."`
 	Active      *bool   `param:"active"`
 }
 

@@ -11,15 +11,15 @@ import (
 )
 
 func (a *API) pipelineRoutes() {
-	handle(a, "GET /projects/{id}/pipelines", readAPI.orNobody(), a.listPipelines, does("List the pipelines of a project"))
-	handle(a, "GET /projects/{id}/pipelines/latest", readAPI.orNobody(), a.getLatestPipeline, does("Get the newest pipeline of a ref"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}", readAPI.orNobody(), a.getPipeline, does("Get a pipeline"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/variables", readAPI, a.listPipelineVariables, does("List the variables of a pipeline"))
-	handle(a, "POST /projects/{id}/pipeline", writeAPI, a.createPipeline, does("Create a pipeline"))
-	handle(a, "POST /projects/{id}/pipelines/{pipeline_id}/retry", writeAPI, a.retryPipeline, does("Run the failed jobs of a pipeline once more"))
-	handle(a, "POST /projects/{id}/pipelines/{pipeline_id}/cancel", writeAPI, a.cancelPipeline, status(200), does("Cancel the jobs of a pipeline"))
-	handle(a, "PUT /projects/{id}/pipelines/{pipeline_id}/metadata", writeAPI, a.renamePipeline, does("Rename a pipeline"))
-	handle(a, "DELETE /projects/{id}/pipelines/{pipeline_id}", writeAPI, a.deletePipeline, does("Delete a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines", readAPI.orNobody(), a.listPipelines, summary("List project pipelines"))
+	handle(a, "GET /projects/{id}/pipelines/latest", readAPI.orNobody(), a.getLatestPipeline, summary("Get the latest pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}", readAPI.orNobody(), a.getPipeline, summary("Get a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/variables", readAPI, a.listPipelineVariables, summary("List variables of a pipeline"))
+	handle(a, "POST /projects/{id}/pipeline", writeAPI, a.createPipeline, summary("Create a pipeline"))
+	handle(a, "POST /projects/{id}/pipelines/{pipeline_id}/retry", writeAPI, a.retryPipeline, summary("Retry jobs in a pipeline"))
+	handle(a, "POST /projects/{id}/pipelines/{pipeline_id}/cancel", writeAPI, a.cancelPipeline, status(200), summary("Cancel all jobs of a pipeline"))
+	handle(a, "PUT /projects/{id}/pipelines/{pipeline_id}/metadata", writeAPI, a.renamePipeline, summary("Update pipeline metadata"))
+	handle(a, "DELETE /projects/{id}/pipelines/{pipeline_id}", writeAPI, a.deletePipeline, summary("Delete a pipeline"))
 }
 
 type pipelineParams struct {
@@ -35,7 +35,7 @@ type listPipelinesParams struct {
 	Ref           string     `param:"ref"`
 	SHA           string     `param:"sha"`
 	Name          string     `param:"name"`
-	Username      string     `param:"username" doc:"Only those that this user started."`
+	Username      string     `param:"username" doc:"Username of the user who triggered the pipelines."`
 	YAMLErrors    *bool      `param:"yaml_errors"`
 	CreatedAfter  *time.Time `param:"created_after"`
 	CreatedBefore *time.Time `param:"created_before"`
@@ -61,7 +61,7 @@ func (a *API) listPipelines(c *call, p listPipelinesParams) (page[pipelineJSON],
 
 type latestPipelineParams struct {
 	projectParams
-	Ref string `param:"ref" doc:"A branch or tag; the default branch unless given."`
+	Ref string `param:"ref" doc:"Branch or tag. Default is the default branch."`
 }
 
 // getLatestPipeline: https://docs.gitlab.com/api/pipelines/#get-the-latest-pipeline
@@ -102,9 +102,9 @@ func (a *API) listPipelineVariables(c *call, p pipelineParams) ([]pipelineVariab
 
 type createPipelineParams struct {
 	projectParams
-	Ref       string                `param:"ref,required" doc:"A branch or tag."`
+	Ref       string                `param:"ref,required" doc:"Branch or tag."`
 	Variables []givenVariableParams `param:"variables"`
-	Inputs    map[string][]string   `param:"inputs" doc:"Values for spec:inputs of the CI file; several for an array."`
+	Inputs    map[string][]string   `param:"inputs" doc:"Values for the inputs in spec:inputs. Repeat a name for an array."`
 }
 
 func toInputs(given map[string][]string) map[string]any {

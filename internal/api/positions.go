@@ -54,15 +54,15 @@ func toLinePoint(p plan.LinePoint) linePointJSON {
 }
 
 type positionParams struct {
-	BaseSHA  string           `param:"base_sha,required" doc:"The commit that the diff begins at, as a version of the merge request has it."`
+	BaseSHA  string           `param:"base_sha,required" doc:"Base commit SHA of the diff version."`
 	StartSHA string           `param:"start_sha,required"`
 	HeadSHA  string           `param:"head_sha,required"`
 	Type     string           `param:"position_type,required" enum:"text,image,file"`
 	NewPath  string           `param:"new_path"`
 	OldPath  string           `param:"old_path"`
-	NewLine  *int64           `param:"new_line" doc:"Of a line that was added, and with old_line of one that did not change."`
-	OldLine  *int64           `param:"old_line" doc:"Of a line that was removed, and with new_line of one that did not change."`
-	Range    *lineRangeParams `param:"line_range" doc:"More than one line."`
+	NewLine  *int64           `param:"new_line" doc:"Line number after the change, for added lines. Set both for unchanged lines."`
+	OldLine  *int64           `param:"old_line" doc:"Line number before the change, for removed lines. Set both for unchanged lines."`
+	Range    *lineRangeParams `param:"line_range" doc:"Line range of a multi-line comment."`
 	Width    int64            `param:"width"`
 	Height   int64            `param:"height"`
 	X        float64          `param:"x"`
@@ -75,7 +75,7 @@ type lineRangeParams struct {
 }
 
 type linePointParams struct {
-	Code    string `param:"line_code" doc:"The SHA-1 of the path and the lines on both sides, with _ between."`
+	Code    string `param:"line_code" doc:"Line code: SHA-1 of the path, old line and new line, separated by underscores."`
 	Type    string `param:"type" enum:"new,old,expanded"`
 	OldLine *int64 `param:"old_line"`
 	NewLine *int64 `param:"new_line"`

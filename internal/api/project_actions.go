@@ -10,16 +10,16 @@ import (
 
 func (a *API) projectActionRoutes() {
 	shape := forms(projectJSON{})
-	handle(a, "POST /projects/{id}/archive", writeAPI, a.archiveProject, shape, does("Archive a project"))
-	handle(a, "POST /projects/{id}/unarchive", writeAPI, a.unarchiveProject, shape, does("Bring a project back from the archive"))
-	handle(a, "PUT /projects/{id}/transfer", writeAPI, a.transferProject, shape, does("Move a project into another namespace"))
-	handle(a, "POST /projects/{id}/star", writeAPI, a.starProject, shape, does("Star a project"))
-	handle(a, "POST /projects/{id}/unstar", writeAPI, a.unstarProject, shape, does("Take the star from a project"))
-	handle(a, "GET /projects/{id}/starrers", readAPI.orNobody(), a.listStarrers, does("List who has starred a project"))
-	handle(a, "POST /projects/{id}/share", writeAPI, a.shareProject, does("Share a project with a group"))
-	handle(a, "DELETE /projects/{id}/share/{group_id}", writeAPI, a.unshareProject, does("Stop to share a project with a group"))
-	handle(a, "POST /groups/{id}/share", writeAPI, a.shareGroup, does("Share a group with another one"))
-	handle(a, "DELETE /groups/{id}/share/{group_id}", writeAPI, a.unshareGroup, does("Stop to share a group with another one"))
+	handle(a, "POST /projects/{id}/archive", writeAPI, a.archiveProject, shape, summary("Archive a project"))
+	handle(a, "POST /projects/{id}/unarchive", writeAPI, a.unarchiveProject, shape, summary("Unarchive a project"))
+	handle(a, "PUT /projects/{id}/transfer", writeAPI, a.transferProject, shape, summary("Transfer a project"))
+	handle(a, "POST /projects/{id}/star", writeAPI, a.starProject, shape, summary("Star a project"))
+	handle(a, "POST /projects/{id}/unstar", writeAPI, a.unstarProject, shape, summary("Unstar a project"))
+	handle(a, "GET /projects/{id}/starrers", readAPI.orNobody(), a.listStarrers, summary("List users who starred a project"))
+	handle(a, "POST /projects/{id}/share", writeAPI, a.shareProject, summary("Share a project with a group"))
+	handle(a, "DELETE /projects/{id}/share/{group_id}", writeAPI, a.unshareProject, summary("Delete a shared project link in a group"))
+	handle(a, "POST /groups/{id}/share", writeAPI, a.shareGroup, summary("Invite a group to a group"))
+	handle(a, "DELETE /groups/{id}/share/{group_id}", writeAPI, a.unshareGroup, summary("Delete a group share"))
 }
 
 // presentProject is the form of a project after an action.
@@ -57,7 +57,7 @@ func (a *API) unarchiveProject(c *call, p projectParams) (any, error) {
 
 type transferProjectParams struct {
 	projectParams
-	Namespace project.Ref `param:"namespace,required" doc:"The id or path of the namespace."`
+	Namespace project.Ref `param:"namespace,required" doc:"Namespace ID or path."`
 }
 
 // transferProject: https://docs.gitlab.com/api/projects/#transfer-a-project-to-a-new-namespace
@@ -104,8 +104,8 @@ func (a *API) listStarrers(c *call, p starrersParams) (page[starrerJSON], error)
 }
 
 type shareParams struct {
-	GroupID     int64      `param:"group_id,required" doc:"The group that is invited."`
-	GroupAccess int64      `param:"group_access,required" doc:"What its members are at most."`
+	GroupID     int64      `param:"group_id,required" doc:"ID of the invited group."`
+	GroupAccess int64      `param:"group_access,required" doc:"Maximum role of the members of the invited group."`
 	ExpiresAt   *bind.Date `param:"expires_at"`
 }
 

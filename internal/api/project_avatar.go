@@ -10,8 +10,8 @@ import (
 )
 
 func (a *API) projectAvatarRoutes() {
-	handle(a, "GET /projects/{id}/avatar", readAPI.orNobody(), a.getProjectAvatar, does("Download the picture of a project"))
-	handle(a, "GET /groups/{id}/avatar", readAPI.orNobody(), a.getGroupAvatar, does("Download the picture of a group"))
+	handle(a, "GET /projects/{id}/avatar", readAPI.orNobody(), a.getProjectAvatar, summary("Download a project avatar"))
+	handle(a, "GET /groups/{id}/avatar", readAPI.orNobody(), a.getGroupAvatar, summary("Download a group avatar"))
 }
 
 // getProjectAvatar: https://docs.gitlab.com/api/projects/#download-a-project-avatar

@@ -7,21 +7,21 @@ import (
 
 func (a *API) projectForkRoutes() {
 	shape := forms(projectJSON{})
-	handle(a, "POST /projects/{id}/fork", writeAPI, a.forkProject, shape, does("Fork a project"))
-	handle(a, "POST /projects/{id}/fork/{forked_from_id}", writeAPI, a.relateFork, shape, does("Make a project a fork of another"))
-	handle(a, "DELETE /projects/{id}/fork", writeAPI, a.unrelateFork, does("Make a fork a project of its own"))
+	handle(a, "POST /projects/{id}/fork", writeAPI, a.forkProject, shape, summary("Fork a project"))
+	handle(a, "POST /projects/{id}/fork/{forked_from_id}", writeAPI, a.relateFork, shape, summary("Create a fork relationship"))
+	handle(a, "DELETE /projects/{id}/fork", writeAPI, a.unrelateFork, summary("Delete a fork relationship"))
 }
 
 type forkProjectParams struct {
 	projectParams
-	Name          string              `param:"name" doc:"That of the original unless given."`
-	Path          string              `param:"path" doc:"That of the original unless given."`
+	Name          string              `param:"name" doc:"Default is the value of the forked project."`
+	Path          string              `param:"path" doc:"Default is the value of the forked project."`
 	Description   *string             `param:"description"`
-	Namespace     project.Ref         `param:"namespace" doc:"The id or path of the namespace; one's own unless given."`
+	Namespace     project.Ref         `param:"namespace" doc:"Namespace ID or path. Default is the namespace of the current user."`
 	NamespaceID   int64               `param:"namespace_id"`
 	NamespacePath project.Ref         `param:"namespace_path"`
 	Visibility    *project.Visibility `param:"visibility" enum:"private,internal,public"`
-	Branches      string              `param:"branches" doc:"The default branch alone is copied if it is named here; all unless given."`
+	Branches      string              `param:"branches" doc:"Branches to fork: the name of the default branch, or empty for all."`
 }
 
 // forkProject: https://docs.gitlab.com/api/project_forks/#fork-a-project

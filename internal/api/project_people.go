@@ -5,15 +5,15 @@ import (
 )
 
 func (a *API) projectPeopleRoutes() {
-	handle(a, "GET /projects/{id}/users", readAPI, a.listProjectUsers, does("List the users of a project, by groups and shares too"))
-	handle(a, "GET /projects/{id}/groups", readAPI.orNobody(), a.listProjectGroups, does("List the groups above a project"))
-	handle(a, "GET /projects/{id}/invited_groups", readAPI.orNobody(), a.listProjectInvited, does("List the groups that a project is shared with"))
-	handle(a, "GET /groups/{id}/invited_groups", readAPI.orNobody(), a.listGroupInvited, does("List the groups that a group is shared with"))
+	handle(a, "GET /projects/{id}/users", readAPI, a.listProjectUsers, summary("List users of a project"))
+	handle(a, "GET /projects/{id}/groups", readAPI.orNobody(), a.listProjectGroups, summary("List groups of a project"))
+	handle(a, "GET /projects/{id}/invited_groups", readAPI.orNobody(), a.listProjectInvited, summary("List invited groups of a project"))
+	handle(a, "GET /groups/{id}/invited_groups", readAPI.orNobody(), a.listGroupInvited, summary("List invited groups of a group"))
 }
 
 type projectUsersParams struct {
 	projectParams
-	Search    string  `param:"search" doc:"Text in name or username."`
+	Search    string  `param:"search" doc:"Text in the name or username."`
 	SkipUsers []int64 `param:"skip_users,csv"`
 	pageParams
 }
@@ -31,9 +31,9 @@ func (a *API) listProjectUsers(c *call, p projectUsersParams) (page[userPublicJS
 
 type projectGroupsParams struct {
 	projectParams
-	Search    string  `param:"search" doc:"Text in name or path."`
+	Search    string  `param:"search" doc:"Text in the name or path."`
 	Skip      []int64 `param:"skip_groups,csv"`
-	Shared    bool    `param:"with_shared" doc:"Also groups that the project is shared with."`
+	Shared    bool    `param:"with_shared" doc:"Include groups the project is shared with."`
 	SharedMin int64   `param:"shared_min_access_level" enum:"5,10,15,20,30,40,50"`
 	pageParams
 }
@@ -49,7 +49,7 @@ func (a *API) listProjectGroups(c *call, p projectGroupsParams) (page[groupNameJ
 }
 
 type invitedFilterParams struct {
-	Search   string   `param:"search" doc:"Text in name or path."`
+	Search   string   `param:"search" doc:"Text in the name or path."`
 	MinLevel int64    `param:"min_access_level" enum:"5,10,15,20,30,40,50"`
 	Relation []string `param:"relation,csv" enum:"direct,inherited"`
 	pageParams

@@ -5,14 +5,14 @@ import "svc/internal/project"
 func (a *API) projectSnippetRoutes() {
 	read := readAPI.orNobody()
 	const list, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
-	handle(a, "GET "+list, read, a.listProjectSnippets, does("List the snippets of a project"))
-	handle(a, "POST "+list, writeAPI, a.createProjectSnippet, large, does("Create a snippet of a project"))
-	handle(a, "GET "+one, read, getSnippet[projectSnippetParams](a), does("Get a snippet of a project"))
-	handle(a, "PUT "+one, writeAPI, a.updateProjectSnippet, large, does("Change a snippet of a project"))
-	handle(a, "DELETE "+one, writeAPI, deleteSnippet[projectSnippetParams](a), does("Delete a snippet of a project"))
-	handle(a, "GET "+one+"/raw", read, getRawSnippet[projectSnippetParams](a), does("Get the bytes of the first file of a project's snippet"))
-	handle(a, "GET "+one+"/files/{ref}/{file_path}/raw", read, getSnippetFile[projectSnippetFileParams](a), does("Get the bytes of a file of a project's snippet"))
-	handle(a, "GET "+one+"/user_agent_detail", readAPI, getSnippetAgent[projectSnippetParams](a), does("Get what a project's snippet was made with, and from where"))
+	handle(a, "GET "+list, read, a.listProjectSnippets, summary("List project snippets"))
+	handle(a, "POST "+list, writeAPI, a.createProjectSnippet, large, summary("Create a project snippet"))
+	handle(a, "GET "+one, read, getSnippet[projectSnippetParams](a), summary("Get a project snippet"))
+	handle(a, "PUT "+one, writeAPI, a.updateProjectSnippet, large, summary("Update a project snippet"))
+	handle(a, "DELETE "+one, writeAPI, deleteSnippet[projectSnippetParams](a), summary("Delete a project snippet"))
+	handle(a, "GET "+one+"/raw", read, getRawSnippet[projectSnippetParams](a), summary("Get project snippet content"))
+	handle(a, "GET "+one+"/files/{ref}/{file_path}/raw", read, getSnippetFile[projectSnippetFileParams](a), summary("Get project snippet file content"))
+	handle(a, "GET "+one+"/user_agent_detail", readAPI, getSnippetAgent[projectSnippetParams](a), summary("Get user agent details of a project snippet"))
 }
 
 type projectSnippetParams struct {

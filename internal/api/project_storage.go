@@ -1,13 +1,13 @@
 package api
 
 func (a *API) projectStorageRoutes() {
-	handle(a, "POST /projects/{id}/housekeeping", writeAPI, a.housekeepProject, does("Have a repository tidied"))
-	handle(a, "GET /projects/{id}/storage", readAPI, a.getProjectStorage, does("Tell where a repository lies"))
+	handle(a, "POST /projects/{id}/housekeeping", writeAPI, a.housekeepProject, summary("Start the housekeeping task of a project"))
+	handle(a, "GET /projects/{id}/storage", readAPI, a.getProjectStorage, summary("Get the path to repository storage"))
 }
 
 type housekeepParams struct {
 	projectParams
-	Task string `param:"task" enum:"eager,prune" default:"eager" doc:"Both tidy all that there is."`
+	Task string `param:"task" enum:"eager,prune" default:"eager" doc:"Housekeeping task. Both values run all steps."`
 }
 
 // housekeepProject: https://docs.gitlab.com/api/projects/#start-the-housekeeping-task-for-a-project

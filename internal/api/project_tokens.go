@@ -10,16 +10,16 @@ import (
 
 func (a *API) projectTokenRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		d := tokenEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/access_tokens", readAPI, d.list, does("List the access tokens of "+in.name))
-		handle(a, "POST "+in.path+"/access_tokens", writeAPI, d.create, does("Create an access token of "+in.name))
-		handle(a, "GET "+in.path+"/access_tokens/{token_id}", readAPI, d.get, does("Get an access token of "+in.name))
-		handle(a, "DELETE "+in.path+"/access_tokens/{token_id}", writeAPI, d.revoke, does("Revoke an access token of "+in.name))
-		handle(a, "POST "+in.path+"/access_tokens/{token_id}/rotate", writeAPI, d.rotate, status(http.StatusOK), does("Rotate an access token of "+in.name))
-		handle(a, "POST "+in.path+"/access_tokens/self/rotate", writeAPI, d.rotateSelf, status(http.StatusOK), does("Rotate the access token of "+in.name+" that is in use"))
+		handle(a, "GET "+in.path+"/access_tokens", readAPI, d.list, summary("List "+in.kind+" access tokens"))
+		handle(a, "POST "+in.path+"/access_tokens", writeAPI, d.create, summary("Create a "+in.kind+" access token"))
+		handle(a, "GET "+in.path+"/access_tokens/{token_id}", readAPI, d.get, summary("Get a "+in.kind+" access token"))
+		handle(a, "DELETE "+in.path+"/access_tokens/{token_id}", writeAPI, d.revoke, summary("Revoke a "+in.kind+" access token"))
+		handle(a, "POST "+in.path+"/access_tokens/{token_id}/rotate", writeAPI, d.rotate, status(http.StatusOK), summary("Rotate a "+in.kind+" access token"))
+		handle(a, "POST "+in.path+"/access_tokens/self/rotate", writeAPI, d.rotateSelf, status(http.StatusOK), summary("Self-rotate a "+in.kind+" access token"))
 	}
 }
 
@@ -54,7 +54,7 @@ type createAccessTokenParams struct {
 	Description string     `param:"description"`
 	Scopes      []string   `param:"scopes,required,csv" enum:"api,read_api,create_runner,manage_runner,k8s_proxy,read_repository,write_repository"`
 	AccessLevel int64      `param:"access_level" enum:"10,15,20,30,40,50" default:"40"`
-	ExpiresAt   *bind.Date `param:"expires_at" doc:"The day at whose start the token stops to work, YYYY-MM-DD; as late as the settings allow unless given."`
+	ExpiresAt   *bind.Date `param:"expires_at" doc:"Expiration date in the format YYYY-MM-DD, at midnight UTC. Default is the maximum lifetime."`
 }
 
 // create: https://docs.gitlab.com/api/project_access_tokens/#create-a-project-access-token

@@ -11,12 +11,12 @@ import (
 
 func (a *API) projectUploadRoutes() {
 	const at = "/projects/{id}/uploads"
-	handle(a, "POST "+at, writeAPI, a.createUpload, files(plan.MaxUpload), does("Upload a file for the texts of a project"))
-	handle(a, "GET "+at, readAPI, a.listUploads, does("List the uploaded files of a project"))
-	handle(a, "GET "+at+"/{upload_id}", readAPI, a.downloadUpload, does("Download an uploaded file by its id"))
-	handle(a, "GET "+at+"/{secret}/{filename}", readAPI.orNobody(), a.downloadSecretUpload, does("Download an uploaded file by its secret"))
-	handle(a, "DELETE "+at+"/{upload_id}", writeAPI, a.deleteUpload, does("Delete an uploaded file by its id"))
-	handle(a, "DELETE "+at+"/{secret}/{filename}", writeAPI, a.deleteSecretUpload, does("Delete an uploaded file by its secret"))
+	handle(a, "POST "+at, writeAPI, a.createUpload, files(plan.MaxUpload), summary("Upload a file to a project"))
+	handle(a, "GET "+at, readAPI, a.listUploads, summary("List uploads of a project"))
+	handle(a, "GET "+at+"/{upload_id}", readAPI, a.downloadUpload, summary("Download an uploaded file by ID"))
+	handle(a, "GET "+at+"/{secret}/{filename}", readAPI.orNobody(), a.downloadSecretUpload, summary("Download an uploaded file by secret and filename"))
+	handle(a, "DELETE "+at+"/{upload_id}", writeAPI, a.deleteUpload, summary("Delete an uploaded file by ID"))
+	handle(a, "DELETE "+at+"/{secret}/{filename}", writeAPI, a.deleteSecretUpload, summary("Delete an uploaded file by secret and filename"))
 }
 
 type uploadedJSON struct {
@@ -93,7 +93,7 @@ type uploadedParams struct {
 type secretUploadParams struct {
 	projectParams
 	Secret string `param:"secret"`
-	Name   string `param:"filename" doc:"The secret alone decides."`
+	Name   string `param:"filename" doc:"No effect: the secret identifies the upload."`
 }
 
 // downloadUpload: https://docs.gitlab.com/api/project_markdown_uploads/#download-an-uploaded-file-by-id

@@ -7,16 +7,16 @@ import (
 // placeVariableRoutes are those of projects and of groups, which are alike.
 func (a *API) placeVariableRoutes() {
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
-	}{{"/projects/{id}", "a project", false}, {"/groups/{id}", "a group", true}} {
+	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		several := also(409, "Several variables have the key: the filter tells them apart.", messageJSON{})
-		handle(a, "GET "+in.path+"/variables", readAPI, m.listVariables, does("List the variables of "+in.name))
-		handle(a, "GET "+in.path+"/variables/{key}", readAPI, m.getVariable, several, does("Get a variable of "+in.name))
-		handle(a, "POST "+in.path+"/variables", writeAPI, m.createVariable, does("Create a variable of "+in.name))
-		handle(a, "PUT "+in.path+"/variables/{key}", writeAPI, m.updateVariable, several, does("Change a variable of "+in.name))
-		handle(a, "DELETE "+in.path+"/variables/{key}", writeAPI, m.deleteVariable, several, does("Delete a variable of "+in.name))
+		several := also(409, "Several variables have this key. Use filter[environment_scope].", messageJSON{})
+		handle(a, "GET "+in.path+"/variables", readAPI, m.listVariables, summary("List "+in.kind+" variables"))
+		handle(a, "GET "+in.path+"/variables/{key}", readAPI, m.getVariable, several, summary("Get a "+in.kind+" variable"))
+		handle(a, "POST "+in.path+"/variables", writeAPI, m.createVariable, summary("Create a "+in.kind+" variable"))
+		handle(a, "PUT "+in.path+"/variables/{key}", writeAPI, m.updateVariable, several, summary("Update a "+in.kind+" variable"))
+		handle(a, "DELETE "+in.path+"/variables/{key}", writeAPI, m.deleteVariable, several, summary("Delete a "+in.kind+" variable"))
 	}
 }
 
@@ -37,7 +37,7 @@ func (m parentEndpoints) listVariables(c *call, p placeVariablesParams) (page[pl
 type placeVariableParams struct {
 	placeParams
 	Key    string            `param:"key"`
-	Filter map[string]string `param:"filter" doc:"filter[environment_scope] tells apart variables of one key."`
+	Filter map[string]string `param:"filter" doc:"Use filter[environment_scope] to select one of several variables with the same key."`
 }
 
 // scope is the environment scope of the variable that is meant.
@@ -56,10 +56,10 @@ func (m parentEndpoints) getVariable(c *call, p placeVariableParams) (placeVaria
 type placeVariableFieldParams struct {
 	Description *string          `param:"description"`
 	Type        *ci.VariableType `param:"variable_type" enum:"env_var,file"`
-	Protected   *bool            `param:"protected" doc:"Only for jobs of protected branches and tags."`
-	Masked      *bool            `param:"masked" doc:"The value is not shown in logs."`
-	Raw         *bool            `param:"raw" doc:"True: the value is not expanded."`
-	Scope       *string          `param:"environment_scope" doc:"The environments for whose jobs it is; * stands for any text."`
+	Protected   *bool            `param:"protected" doc:"Whether the variable is protected: only passed to jobs of protected branches and tags."`
+	Masked      *bool            `param:"masked" doc:"Whether the value is masked in job logs."`
+	Raw         *bool            `param:"raw" doc:"Whether the value is treated as a raw string and not expanded."`
+	Scope       *string          `param:"environment_scope" doc:"Environment scope of the variable; * is a wildcard."`
 }
 
 func (p *placeVariableFieldParams) change() ci.VariableChange {
@@ -68,9 +68,9 @@ func (p *placeVariableFieldParams) change() ci.VariableChange {
 
 type createPlaceVariableParams struct {
 	placeParams
-	Key    string `param:"key,required" doc:"At most 255 letters, digits and underscores."`
-	Value  string `param:"value,required,blank" secret:"true" doc:"At most 10,000 characters."`
-	Hidden bool   `param:"masked_and_hidden" doc:"The value is not shown in logs, and never again here."`
+	Key    string `param:"key,required" doc:"Key of the variable: at most 255 letters, digits and underscores."`
+	Value  string `param:"value,required,blank" secret:"true" doc:"Value of the variable, at most 10,000 characters."`
+	Hidden bool   `param:"masked_and_hidden" doc:"Whether the value is masked in job logs and hidden in the API and the settings."`
 	placeVariableFieldParams
 }
 
@@ -83,7 +83,7 @@ func (m parentEndpoints) createVariable(c *call, p createPlaceVariableParams) (p
 
 type updatePlaceVariableParams struct {
 	placeVariableParams
-	Value *string `param:"value" secret:"true" doc:"At most 10,000 characters."`
+	Value *string `param:"value" secret:"true" doc:"Value of the variable, at most 10,000 characters."`
 	placeVariableFieldParams
 }
 

@@ -13,43 +13,43 @@ import (
 
 func (a *API) projectRoutes() {
 	shapes := forms(projectBasicJSON{}, projectJSON{})
-	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, does("List projects"))
-	handle(a, "GET /projects/{id}", readAPI.orNobody().orJob(), a.getProject, shapes, does("Get a project"))
-	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), files(maxAvatarUpload), does("Create a project"))
-	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, forms(projectJSON{}), files(maxAvatarUpload), does("Create a project for a user"))
-	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), files(maxAvatarUpload), does("Change a project"))
-	handle(a, "DELETE /projects/{id}", writeAPI, a.deleteProject, does("Delete a project"))
-	handle(a, "GET /projects/{id}/forks", readAPI.orNobody(), a.listForks, shapes, does("List the forks of a project"))
-	handle(a, "GET /users/{user_id}/projects", readAPI.orNobody(), a.listUserProjects, shapes, does("List the projects of a user"))
-	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orNobody(), a.listStarredProjects, shapes, does("List the projects that a user has starred"))
-	handle(a, "GET /users/{user_id}/contributed_projects", readAPI.orNobody(), a.listContributedProjects, shapes, does("List the projects that a user has contributed to"))
+	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, summary("List projects"))
+	handle(a, "GET /projects/{id}", readAPI.orNobody().orJob(), a.getProject, shapes, summary("Get a project"))
+	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), files(maxAvatarUpload), summary("Create a project"))
+	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, forms(projectJSON{}), files(maxAvatarUpload), summary("Create a project for a user"))
+	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), files(maxAvatarUpload), summary("Update a project"))
+	handle(a, "DELETE /projects/{id}", writeAPI, a.deleteProject, summary("Delete a project"))
+	handle(a, "GET /projects/{id}/forks", readAPI.orNobody(), a.listForks, shapes, summary("List forks of a project"))
+	handle(a, "GET /users/{user_id}/projects", readAPI.orNobody(), a.listUserProjects, shapes, summary("List projects of a user"))
+	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orNobody(), a.listStarredProjects, shapes, summary("List projects starred by a user"))
+	handle(a, "GET /users/{user_id}/contributed_projects", readAPI.orNobody(), a.listContributedProjects, shapes, summary("List projects a user has contributed to"))
 }
 
 // projectParams name a project.
 type projectParams struct {
-	Project project.Ref `param:"id" doc:"The id of the project, or its full path."`
+	Project project.Ref `param:"id" doc:"Project ID or full path."`
 }
 
 // projectFilterParams are what all lists of projects can be narrowed by.
 type projectFilterParams struct {
 	Archived           *bool              `param:"archived"`
 	Visibility         project.Visibility `param:"visibility" enum:"private,internal,public"`
-	Search             string             `param:"search" doc:"Text in name or path."`
-	SearchNamespaces   bool               `param:"search_namespaces" doc:"Look into the paths of namespaces too."`
-	Membership         bool               `param:"membership" doc:"Only projects that the caller is a member of."`
-	Owned              bool               `param:"owned" doc:"Only projects that the caller owns."`
-	Starred            bool               `param:"starred" doc:"Only projects that the caller has starred."`
+	Search             string             `param:"search" doc:"Text in the name or path."`
+	SearchNamespaces   bool               `param:"search_namespaces" doc:"Include ancestor namespaces in the search."`
+	Membership         bool               `param:"membership" doc:"Only projects that the current user is a member of."`
+	Owned              bool               `param:"owned" doc:"Only projects that the current user owns."`
+	Starred            bool               `param:"starred" doc:"Only projects that the current user starred."`
 	MinAccessLevel     int64              `param:"min_access_level" enum:"10,15,20,30,40,50"`
 	Topic              []string           `param:"topic,csv" doc:"Only projects with all of these topics."`
-	TopicID            int64              `param:"topic_id" doc:"Only projects with the topic of this id."`
-	Language           string             `param:"with_programming_language" doc:"Only projects that have this language in their default branch."`
+	TopicID            int64              `param:"topic_id" doc:"Only projects with the topic of this ID."`
+	Language           string             `param:"with_programming_language" doc:"Only projects that use this programming language in the default branch."`
 	LastActivityAfter  *time.Time         `param:"last_activity_after"`
 	LastActivityBefore *time.Time         `param:"last_activity_before"`
 	UpdatedAfter       *time.Time         `param:"updated_after"`
 	UpdatedBefore      *time.Time         `param:"updated_before"`
 	WithIssues         bool               `param:"with_issues_enabled"`
 	WithMergeRequests  bool               `param:"with_merge_requests_enabled"`
-	Storage            string             `param:"repository_storage" doc:"Administrators: only projects on this storage."`
+	Storage            string             `param:"repository_storage" doc:"Only projects on this repository storage (administrators only)."`
 	IDAfter            int64              `param:"id_after"`
 	IDBefore           int64              `param:"id_before"`
 	OrderBy            string             `param:"order_by" enum:"id,name,path,created_at,updated_at,last_activity_at,star_count" default:"created_at"`
@@ -117,7 +117,7 @@ func (a *API) listProjects(c *call, p projectFilterParams) (page[any], error) {
 }
 
 type userProjectsParams struct {
-	User user.Ref `param:"user_id" doc:"The id of the user, or the username."`
+	User user.Ref `param:"user_id" doc:"User ID or username."`
 	projectFilterParams
 }
 
@@ -156,7 +156,7 @@ func (a *API) listForks(c *call, p forksParams) (page[any], error) {
 
 type getProjectParams struct {
 	projectParams
-	Statistics bool `param:"statistics" doc:"Reporters and above: add counts."`
+	Statistics bool `param:"statistics" doc:"Include statistics. Requires the Reporter role or higher."`
 }
 
 // getProject: https://docs.gitlab.com/api/projects/#retrieve-a-project
@@ -195,7 +195,7 @@ type projectFieldParams struct {
 	Visibility  *project.Visibility    `param:"visibility" enum:"private,internal,public"`
 	Topics      *[]string              `param:"topics,csv" aliases:"tag_list"`
 	Storage     *string                `param:"repository_storage,nonblank" doc:"Administrators only."`
-	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
 	projectSettingParams
 }
 
@@ -209,11 +209,11 @@ func (p *projectFieldParams) fields() project.Fields {
 }
 
 type createProjectParams struct {
-	Name        string `param:"name" doc:"Made from the path unless given."`
-	Path        string `param:"path" doc:"Made from the name unless given."`
-	NamespaceID *int64 `param:"namespace_id" doc:"The group or user; one's own namespace unless given."`
-	Readme      bool   `param:"initialize_with_readme" doc:"Begin with a commit that holds a README."`
-	Branch      string `param:"default_branch" doc:"The branch that it begins with; what its groups chose, or main, unless given."`
+	Name        string `param:"name" doc:"Name of the project. Default is derived from the path."`
+	Path        string `param:"path" doc:"Path of the project. Default is derived from the name."`
+	NamespaceID *int64 `param:"namespace_id" doc:"Namespace ID. Default is the namespace of the current user."`
+	Readme      bool   `param:"initialize_with_readme" doc:"Create the first commit, with a README file."`
+	Branch      string `param:"default_branch" doc:"Name of the default branch. Default is the setting of the group, or main."`
 	projectFieldParams
 }
 
@@ -247,7 +247,7 @@ func (a *API) createProjectFor(c *call, p createProjectForParams) (any, error) {
 type updateProjectParams struct {
 	projectParams
 	Name          *string `param:"name,nonblank"`
-	Path          *string `param:"path,nonblank" doc:"The old path leads to the new one."`
+	Path          *string `param:"path,nonblank" doc:"New path. The old path redirects to it."`
 	DefaultBranch *string `param:"default_branch,nonblank"`
 	projectFieldParams
 }

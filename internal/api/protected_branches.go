@@ -7,11 +7,11 @@ import (
 )
 
 func (a *API) protectedBranchRoutes() {
-	handle(a, "GET /projects/{id}/protected_branches", readAPI, a.listProtectedBranches, does("List the protected branches of a project"))
-	handle(a, "POST /projects/{id}/protected_branches", writeAPI, a.protectBranch, does("Protect branches by name or pattern"))
-	handle(a, "GET /projects/{id}/protected_branches/{name}", readAPI, a.getProtectedBranch, does("Get a protected branch"))
-	handle(a, "PATCH /projects/{id}/protected_branches/{name}", writeAPI, a.changeProtectedBranch, does("Change a protected branch"))
-	handle(a, "DELETE /projects/{id}/protected_branches/{name}", writeAPI, a.unprotectBranch, does("Stop to protect branches"))
+	handle(a, "GET /projects/{id}/protected_branches", readAPI, a.listProtectedBranches, summary("List protected branches"))
+	handle(a, "POST /projects/{id}/protected_branches", writeAPI, a.protectBranch, summary("Protect repository branches"))
+	handle(a, "GET /projects/{id}/protected_branches/{name}", readAPI, a.getProtectedBranch, summary("Get a protected branch or wildcard protected branch"))
+	handle(a, "PATCH /projects/{id}/protected_branches/{name}", writeAPI, a.changeProtectedBranch, summary("Update a protected branch"))
+	handle(a, "DELETE /projects/{id}/protected_branches/{name}", writeAPI, a.unprotectBranch, summary("Unprotect repository branches"))
 }
 
 type protectedBranchJSON struct {
@@ -71,7 +71,7 @@ func (a *API) listProtectedBranches(c *call, p protectedRefsParams) (page[protec
 
 type protectedRefParams struct {
 	projectParams
-	Name string `param:"name" doc:"The name or pattern."`
+	Name string `param:"name" doc:"Name of the branch or wildcard."`
 }
 
 // getProtectedBranch: https://docs.gitlab.com/api/protected_branches/#get-a-single-protected-branch-or-wildcard-protected-branch
@@ -134,9 +134,9 @@ func (p *allowedParams) changes(site *Site) []repo.AccessChange {
 
 type protectBranchParams struct {
 	projectParams
-	Name              string `param:"name,required" doc:"The name, or a pattern in which * stands for any text."`
-	PushLevel         *int64 `param:"push_access_level" enum:"0,30,40,60" doc:"Who may push; Maintainers unless somebody is named."`
-	MergeLevel        *int64 `param:"merge_access_level" enum:"0,30,40,60" doc:"Who may merge; Maintainers unless somebody is named."`
+	Name              string `param:"name,required" doc:"Name, or a wildcard with *."`
+	PushLevel         *int64 `param:"push_access_level" enum:"0,30,40,60" doc:"Access level allowed to push. Default is Maintainer."`
+	MergeLevel        *int64 `param:"merge_access_level" enum:"0,30,40,60" doc:"Access level allowed to merge. Default is Maintainer."`
 	UnprotectLevel    *int64 `param:"unprotect_access_level" enum:"30,40,60" tier:"premium"`
 	AllowForcePush    bool   `param:"allow_force_push"`
 	CodeOwnerApproval bool   `param:"code_owner_approval_required" tier:"premium"`

@@ -6,10 +6,10 @@ import (
 )
 
 func (a *API) protectedTagRoutes() {
-	handle(a, "GET /projects/{id}/protected_tags", readAPI, a.listProtectedTags, does("List the protected tags of a project"))
-	handle(a, "POST /projects/{id}/protected_tags", writeAPI, a.protectTag, does("Protect tags by name or pattern"))
-	handle(a, "GET /projects/{id}/protected_tags/{name}", readAPI, a.getProtectedTag, does("Get a protected tag"))
-	handle(a, "DELETE /projects/{id}/protected_tags/{name}", writeAPI, a.unprotectTag, does("Stop to protect tags"))
+	handle(a, "GET /projects/{id}/protected_tags", readAPI, a.listProtectedTags, summary("List protected tags"))
+	handle(a, "POST /projects/{id}/protected_tags", writeAPI, a.protectTag, summary("Protect repository tags"))
+	handle(a, "GET /projects/{id}/protected_tags/{name}", readAPI, a.getProtectedTag, summary("Get a protected tag or wildcard protected tag"))
+	handle(a, "DELETE /projects/{id}/protected_tags/{name}", writeAPI, a.unprotectTag, summary("Unprotect repository tags"))
 }
 
 type protectedTagJSON struct {
@@ -44,8 +44,8 @@ func (a *API) getProtectedTag(c *call, p protectedRefParams) (protectedTagJSON, 
 
 type protectTagParams struct {
 	projectParams
-	Name            string            `param:"name,required" doc:"The name, or a pattern in which * stands for any text."`
-	CreateLevel     *int64            `param:"create_access_level" enum:"0,30,40,60" doc:"Who may create them; Maintainers unless somebody is named."`
+	Name            string            `param:"name,required" doc:"Name, or a wildcard with *."`
+	CreateLevel     *int64            `param:"create_access_level" enum:"0,30,40,60" doc:"Access level allowed to create. Default is Maintainer."`
 	AllowedToCreate []refAccessParams `param:"allowed_to_create" max:"100"`
 }
 

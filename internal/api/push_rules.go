@@ -5,10 +5,10 @@ import (
 )
 
 func (a *API) pushRuleRoutes() {
-	handle(a, "GET /projects/{id}/push_rule", readAPI, a.getPushRule, tier(Premium), does("Get the push rules of a project"))
-	handle(a, "POST /projects/{id}/push_rule", writeAPI, a.createPushRule, tier(Premium), does("Add push rules to a project"))
-	handle(a, "PUT /projects/{id}/push_rule", writeAPI, a.changePushRule, tier(Premium), does("Change the push rules of a project"))
-	handle(a, "DELETE /projects/{id}/push_rule", writeAPI, a.deletePushRule, tier(Premium), does("Remove the push rules of a project"))
+	handle(a, "GET /projects/{id}/push_rule", readAPI, a.getPushRule, tier(Premium), summary("Get project push rules"))
+	handle(a, "POST /projects/{id}/push_rule", writeAPI, a.createPushRule, tier(Premium), summary("Add a push rule to a project"))
+	handle(a, "PUT /projects/{id}/push_rule", writeAPI, a.changePushRule, tier(Premium), summary("Update a project push rule"))
+	handle(a, "DELETE /projects/{id}/push_rule", writeAPI, a.deletePushRule, tier(Premium), summary("Delete a project push rule"))
 }
 
 type pushRuleJSON struct {
@@ -44,19 +44,19 @@ func presentPushRule(r *repo.PushRule, err error) (pushRuleJSON, error) {
 
 type pushRuleParams struct {
 	projectParams
-	CommitMessage         *string `param:"commit_message_regex" doc:"Every commit message must match it (RE2)."`
-	CommitMessageNegative *string `param:"commit_message_negative_regex" doc:"No commit message may match it."`
-	BranchName            *string `param:"branch_name_regex" doc:"The names of new branches must match it."`
-	AuthorEmail           *string `param:"author_email_regex" doc:"The addresses of authors and committers must match it."`
-	FileName              *string `param:"file_name_regex" doc:"No new file may match it."`
-	MaxFileSize           *int64  `param:"max_file_size" doc:"The most MiB of a file; 0 is no limit."`
+	CommitMessage         *string `param:"commit_message_regex" doc:"RE2 regular expression that commit messages must match."`
+	CommitMessageNegative *string `param:"commit_message_negative_regex" doc:"RE2 regular expression that commit messages must not match."`
+	BranchName            *string `param:"branch_name_regex" doc:"RE2 regular expression that names of new branches must match."`
+	AuthorEmail           *string `param:"author_email_regex" doc:"RE2 regular expression that commit author and committer emails must match."`
+	FileName              *string `param:"file_name_regex" doc:"RE2 regular expression that names of new files must not match."`
+	MaxFileSize           *int64  `param:"max_file_size" doc:"Maximum file size in MiB; 0 means no limit."`
 	DenyDeleteTag         *bool   `param:"deny_delete_tag"`
-	MemberCheck           *bool   `param:"member_check" doc:"Authors and committers must have an account."`
-	PreventSecrets        *bool   `param:"prevent_secrets" doc:"Refuse files that usually hold secrets."`
-	CommitterCheck        *bool   `param:"commit_committer_check" doc:"The committer's address must be a confirmed one of who pushes."`
-	CommitterNameCheck    *bool   `param:"commit_committer_name_check" doc:"The author's name must be that of who pushes."`
-	RejectUnsigned        *bool   `param:"reject_unsigned_commits" doc:"Every commit must carry a signature."`
-	RejectNonDCO          *bool   `param:"reject_non_dco_commits" doc:"Every commit message must be signed off."`
+	MemberCheck           *bool   `param:"member_check" doc:"Restrict commits to existing users."`
+	PreventSecrets        *bool   `param:"prevent_secrets" doc:"Reject files that are likely to contain secrets."`
+	CommitterCheck        *bool   `param:"commit_committer_check" doc:"Committer email must be a verified email of the user who pushes."`
+	CommitterNameCheck    *bool   `param:"commit_committer_name_check" doc:"Author name must match the name of the user who pushes."`
+	RejectUnsigned        *bool   `param:"reject_unsigned_commits" doc:"Reject unsigned commits."`
+	RejectNonDCO          *bool   `param:"reject_non_dco_commits" doc:"Reject commits without a DCO sign-off."`
 }
 
 func (p *pushRuleParams) change() repo.PushRuleChange {

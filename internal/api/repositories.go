@@ -19,23 +19,23 @@ import (
 
 func (a *API) repositoryRoutes() {
 	read := readAPI.orNobody()
-	handle(a, "GET /projects/{id}/repository/tree", read, a.listTree, does("List the files and directories of a repository"))
-	handle(a, "GET /projects/{id}/repository/blobs/{sha}", read, a.getBlob, forms(blobJSON{}), does("Get a blob with its content in Base64"))
-	handle(a, "GET /projects/{id}/repository/blobs/{sha}/raw", read, a.getRawBlob, does("Get the bytes of a blob"))
-	handle(a, "GET /projects/{id}/repository/archive", read, a.getArchive, does("Get an archive of a repository"))
-	handle(a, "GET /projects/{id}/repository/archive.{format}", read, a.getArchive, does("Get an archive of a repository in a format"))
-	handle(a, "GET /projects/{id}/repository/compare", read, a.compare, forms(comparisonJSON{}), does("Compare branches, tags or commits"))
-	handle(a, "GET /projects/{id}/repository/contributors", read, a.listContributors, does("List who wrote the commits of a repository"))
-	handle(a, "GET /projects/{id}/repository/merge_base", read, a.getMergeBase, does("Get the common ancestor of commits"))
+	handle(a, "GET /projects/{id}/repository/tree", read, a.listTree, summary("List repository tree"))
+	handle(a, "GET /projects/{id}/repository/blobs/{sha}", read, a.getBlob, forms(blobJSON{}), summary("Get a blob from a repository"))
+	handle(a, "GET /projects/{id}/repository/blobs/{sha}/raw", read, a.getRawBlob, summary("Get raw blob content"))
+	handle(a, "GET /projects/{id}/repository/archive", read, a.getArchive, summary("Get a file archive"))
+	handle(a, "GET /projects/{id}/repository/archive.{format}", read, a.getArchive, summary("Get a file archive in a format"))
+	handle(a, "GET /projects/{id}/repository/compare", read, a.compare, forms(comparisonJSON{}), summary("Compare branches, tags or commits"))
+	handle(a, "GET /projects/{id}/repository/contributors", read, a.listContributors, summary("List repository contributors"))
+	handle(a, "GET /projects/{id}/repository/merge_base", read, a.getMergeBase, summary("Get the merge base of commits"))
 }
 
 type treeParams struct {
 	projectParams
-	Path       string `param:"path" doc:"A directory; the root unless given."`
-	Ref        string `param:"ref" doc:"A branch, tag or commit; the default branch unless given."`
-	Recursive  bool   `param:"recursive" doc:"Also what is in the directories below."`
-	Pagination string `param:"pagination" enum:"keyset,legacy,offset" doc:"Pages are keyset pages in any case; this leaves out the headers with numbers."`
-	PageToken  string `param:"page_token" doc:"Where a page begins: taken from the Link header, or the id of the last entry of the page before."`
+	Path       string `param:"path" doc:"Path of a directory. Default is the root."`
+	Ref        string `param:"ref" doc:"Branch, tag or commit. Default is the default branch."`
+	Recursive  bool   `param:"recursive" doc:"List recursively."`
+	Pagination string `param:"pagination" enum:"keyset,legacy,offset" doc:"keyset omits the headers with page numbers. Keyset pagination is used in any case."`
+	PageToken  string `param:"page_token" doc:"Start of the page, from the Link header, or the ID of the last entry of the previous page."`
 	pageParams
 }
 
@@ -129,7 +129,7 @@ func toTreeEntry(e git.Entry) treeEntryJSON {
 
 type blobParams struct {
 	projectParams
-	SHA string `param:"sha" doc:"The id of the blob."`
+	SHA string `param:"sha" doc:"SHA of the blob."`
 }
 
 type blobJSON struct {
@@ -199,9 +199,9 @@ func attachment(name string) string {
 
 type archiveParams struct {
 	projectParams
-	Format string `param:"format" default:"tar.gz" doc:"bz2, tar, tar.bz2, tar.gz, tb2, tbz, tbz2 or zip."`
-	SHA    string `param:"sha" doc:"A commit, tag or branch; the default branch unless given."`
-	Path   string `param:"path" doc:"Only this file or directory."`
+	Format string `param:"format" default:"tar.gz" doc:"Archive format: bz2, tar, tar.bz2, tar.gz, tb2, tbz, tbz2 or zip."`
+	SHA    string `param:"sha" doc:"Commit, tag or branch. Default is the default branch."`
+	Path   string `param:"path" doc:"Path of a file or directory to include."`
 }
 
 // archiveFormats are the formats by the names that they go by.
@@ -253,7 +253,7 @@ func (c *call) rateKey() string {
 
 type contributorsParams struct {
 	projectParams
-	Ref     string `param:"ref" doc:"A branch, tag or commit; the default branch unless given."`
+	Ref     string `param:"ref" doc:"Branch, tag or commit. Default is the default branch."`
 	OrderBy string `param:"order_by" enum:"name,email,commits" default:"commits"`
 	Sort    string `param:"sort" enum:"asc,desc" default:"asc"`
 	pageParams

@@ -17,11 +17,11 @@ import (
 
 type compareParams struct {
 	projectParams
-	From        string `param:"from,required" doc:"A branch, tag or commit."`
-	To          string `param:"to,required" doc:"A branch, tag or commit."`
-	FromProject *int64 `param:"from_project_id" doc:"The project that from is in, if it is another one of the fork network."`
-	Straight    bool   `param:"straight" doc:"Compare the two as they are, not with their merge base."`
-	Unidiff     bool   `param:"unidiff" doc:"Leave the lines with the names of both files in the diffs."`
+	From        string `param:"from,required" doc:"Branch, tag or commit."`
+	To          string `param:"to,required" doc:"Branch, tag or commit."`
+	FromProject *int64 `param:"from_project_id" doc:"Project that contains from, if it is another project of the fork network."`
+	Straight    bool   `param:"straight" doc:"true compares directly (from..to), false from the merge base (from...to)."`
+	Unidiff     bool   `param:"unidiff" doc:"Return diffs in the unified diff format, with file headers."`
 }
 
 // comparisonJSON is a comparison. It is never held whole: see writeComparison,

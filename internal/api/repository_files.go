@@ -17,22 +17,22 @@ import (
 func (a *API) repositoryFileRoutes() {
 	read := readAPI.orNobody()
 	const at = "/projects/{id}/repository/files/{file_path}"
-	handle(a, "GET "+at, read, a.getFile, forms(fileJSON{}), does("Get a file with its content in Base64"))
-	handle(a, "GET "+at+"/raw", read, a.getRawFile, does("Get the bytes of a file"))
-	handle(a, "GET "+at+"/blame", read, a.getBlame, does("Get for the lines of a file the commits they come from"))
-	handle(a, "POST "+at, writeAPI, a.createFile, large, does("Create a file"))
-	handle(a, "PUT "+at, writeAPI, a.updateFile, large, does("Change a file"))
-	handle(a, "DELETE "+at, writeAPI, a.deleteFile, does("Delete a file"))
+	handle(a, "GET "+at, read, a.getFile, forms(fileJSON{}), summary("Get a file from a repository"))
+	handle(a, "GET "+at+"/raw", read, a.getRawFile, summary("Get a raw file from a repository"))
+	handle(a, "GET "+at+"/blame", read, a.getBlame, summary("Get file blame from a repository"))
+	handle(a, "POST "+at, writeAPI, a.createFile, large, summary("Create a file in a repository"))
+	handle(a, "PUT "+at, writeAPI, a.updateFile, large, summary("Update a file in a repository"))
+	handle(a, "DELETE "+at, writeAPI, a.deleteFile, summary("Delete a file in a repository"))
 }
 
 type filePathParams struct {
 	projectParams
-	FilePath string `param:"file_path" doc:"The path of the file."`
+	FilePath string `param:"file_path" doc:"Path of the file."`
 }
 
 type getFileParams struct {
 	filePathParams
-	Ref string `param:"ref,required" doc:"A branch, tag or commit, or HEAD."`
+	Ref string `param:"ref,required" doc:"Branch, tag, commit or HEAD."`
 }
 
 // fileJSON is a file. It is never held whole: see getFile, which writes the
@@ -136,8 +136,8 @@ func withFile(c *call, f *repo.File, do func(io.Reader) error) error {
 
 type rawFileParams struct {
 	filePathParams
-	Ref string `param:"ref" doc:"A branch, tag or commit; HEAD unless given."`
-	LFS bool   `param:"lfs" doc:"Large files are stored as they are, so this changes nothing."`
+	Ref string `param:"ref" doc:"Branch, tag or commit. Default is HEAD."`
+	LFS bool   `param:"lfs" doc:"No effect: large files are stored in Git."`
 }
 
 // getRawFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-raw-file-from-a-repository
@@ -161,12 +161,12 @@ func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
 
 type blameParams struct {
 	getFileParams
-	Range *blameRangeParams `param:"range" doc:"The lines that are wanted; all unless given."`
+	Range *blameRangeParams `param:"range" doc:"Line range. Default is all lines."`
 }
 
 type blameRangeParams struct {
-	Start int64 `param:"start,required" doc:"The first line, from 1."`
-	End   int64 `param:"end,required" doc:"The last line."`
+	Start int64 `param:"start,required" doc:"First line, starting at 1."`
+	End   int64 `param:"end,required" doc:"Last line."`
 }
 
 func (p *blameParams) check() error {
@@ -232,10 +232,10 @@ func (a *API) getBlame(c *call, p blameParams) ([]blameJSON, error) {
 
 type changeFileParams struct {
 	filePathParams
-	Branch  string `param:"branch,required" doc:"The branch that gets the commit."`
+	Branch  string `param:"branch,required" doc:"Branch to commit to."`
 	Message string `param:"commit_message,required,nonblank"`
 	startParams
-	LastCommit string `param:"last_commit_id" doc:"The last commit that touched the file, as the caller knows it."`
+	LastCommit string `param:"last_commit_id" doc:"Last known commit ID of the file."`
 }
 
 type writeFileParams struct {

@@ -3,11 +3,11 @@ package api
 import "svc/internal/ci"
 
 func (a *API) resourceGroupRoutes() {
-	handle(a, "GET /projects/{id}/resource_groups", readAPI, a.listResourceGroups, does("List the resource groups of a project"))
-	handle(a, "GET /projects/{id}/resource_groups/{key}", readAPI, a.getResourceGroup, does("Get a resource group"))
-	handle(a, "GET /projects/{id}/resource_groups/{key}/upcoming_jobs", readAPI, a.listUpcomingJobs, does("List the jobs that wait for their turn in a resource group"))
-	handle(a, "GET /projects/{id}/resource_groups/{key}/current_job", readAPI, a.getCurrentJob, does("Get the job that has its turn in a resource group"))
-	handle(a, "PUT /projects/{id}/resource_groups/{key}", writeAPI, a.updateResourceGroup, does("Change a resource group"))
+	handle(a, "GET /projects/{id}/resource_groups", readAPI, a.listResourceGroups, summary("List resource groups"))
+	handle(a, "GET /projects/{id}/resource_groups/{key}", readAPI, a.getResourceGroup, summary("Get a resource group"))
+	handle(a, "GET /projects/{id}/resource_groups/{key}/upcoming_jobs", readAPI, a.listUpcomingJobs, summary("List upcoming jobs of a resource group"))
+	handle(a, "GET /projects/{id}/resource_groups/{key}/current_job", readAPI, a.getCurrentJob, summary("Get the current job of a resource group"))
+	handle(a, "PUT /projects/{id}/resource_groups/{key}", writeAPI, a.updateResourceGroup, summary("Update a resource group"))
 }
 
 type resourceGroupsParams struct {

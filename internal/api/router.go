@@ -289,8 +289,9 @@ func also(status int, text string, body any) option {
 	return func(e *endpoint) { e.also = append(e.also, answerNote{status, text, body}) }
 }
 
-// does says in some words what the endpoint does, for the documentation.
-func does(summary string) option { return func(e *endpoint) { e.summary = summary } }
+// summary is the title of an endpoint in the documentation: the imperative of the
+// public docs, such as "Retry a job".
+func summary(text string) option { return func(e *endpoint) { e.summary = text } }
 
 // handle adds an endpoint: "METHOD /path", who may come in, and the handler.
 // It is compiled once for each handler, so it holds no more than what needs the

@@ -9,19 +9,19 @@ import (
 
 func (a *API) runnerCallRoutes() {
 	gone := also(http.StatusGone, "Registration tokens are not allowed.", messageJSON{})
-	handle(a, "POST /runners", runnerCall, a.registerRunner, gone, does("Register a runner by a registration token"))
-	handle(a, "POST /runners/verify", runnerCall, a.verifyRunner, status(http.StatusOK), does("Tell a runner whether its token is good"))
-	handle(a, "DELETE /runners", runnerCall, a.unregisterRunner, does("Remove the runner of a token"))
-	handle(a, "DELETE /runners/managers", runnerCall, a.unregisterManager, does("Forget one machine of a runner"))
-	handle(a, "POST /runners/reset_authentication_token", runnerCall, a.resetOwnRunnerToken, does("Take a new token in place of the runner's own"))
+	handle(a, "POST /runners", runnerCall, a.registerRunner, gone, summary("Register a runner"))
+	handle(a, "POST /runners/verify", runnerCall, a.verifyRunner, status(http.StatusOK), summary("Verify authentication of a registered runner"))
+	handle(a, "DELETE /runners", runnerCall, a.unregisterRunner, summary("Delete a runner by authentication token"))
+	handle(a, "DELETE /runners/managers", runnerCall, a.unregisterManager, summary("Delete a runner manager"))
+	handle(a, "POST /runners/reset_authentication_token", runnerCall, a.resetOwnRunnerToken, summary("Reset the authentication token of a runner by using the current token"))
 	handle(a, "GET /runners/router/discovery", runnerCall, a.discoverRouter,
-		also(http.StatusNotImplemented, "There is no job router.", messageJSON{}), does("Find the job router"))
+		also(http.StatusNotImplemented, "There is no job router.", messageJSON{}), summary("Discover the job router"))
 }
 
 // contactParams are what a runner says of itself.
 type contactParams struct {
 	Token    string           `param:"token" secret:"true"`
-	SystemID string           `param:"system_id" doc:"Tells the machines of one runner apart."`
+	SystemID string           `param:"system_id" doc:"System ID of the runner manager."`
 	Info     *runnerInfoParam `param:"info"`
 }
 

@@ -17,21 +17,21 @@ import (
 )
 
 func (a *API) runnerJobRoutes() {
-	handle(a, "POST /jobs/request", runnerCall, a.requestJob, forms(assignmentJSON{}), also(http.StatusNoContent, "There is no job.", nil),
-		also(http.StatusUnprocessableEntity, "The runner can not be served.", messageJSON{}), does("Give a runner a job"))
+	handle(a, "POST /jobs/request", runnerCall, a.requestJob, forms(assignmentJSON{}), also(http.StatusNoContent, "No job is available.", nil),
+		also(http.StatusUnprocessableEntity, "The runner is not supported.", messageJSON{}), summary("Request a job"))
 	handle(a, "PUT /jobs/{id}", runnerCall, a.updateRunnerJob,
-		also(http.StatusPreconditionFailed, "The log is not what the runner sent; it is to send it again.", messageJSON{}),
-		does("Take what a runner says of its job"))
+		also(http.StatusPreconditionFailed, "The checksum of the log does not match. The runner sends it again.", messageJSON{}),
+		summary("Update a job"))
 	handle(a, "PATCH /jobs/{id}/trace", runnerCall, a.appendTrace, raw, status(http.StatusAccepted),
-		also(http.StatusRequestedRangeNotSatisfiable, "The log has another size, which the header Range tells.", streamed{}),
-		does("Add to the log of a job"))
-	handle(a, "POST /jobs/{id}/artifacts", runnerCall, a.uploadArtifact, raw, does("Upload a file of a job"))
-	handle(a, "GET /jobs/{id}/artifacts", runnerCall, a.downloadForJob, noSuchPart, does("Download the artifacts of a job, for a job"))
+		also(http.StatusRequestedRangeNotSatisfiable, "The log has a different size. The Range header contains it.", streamed{}),
+		summary("Append to a job log"))
+	handle(a, "POST /jobs/{id}/artifacts", runnerCall, a.uploadArtifact, raw, summary("Upload job artifacts"))
+	handle(a, "GET /jobs/{id}/artifacts", runnerCall, a.downloadForJob, noSuchPart, summary("Download artifacts for a job"))
 }
 
 type requestJobParams struct {
 	contactParams
-	LastUpdate string `param:"last_update" doc:"The header X-GitLab-Last-Update of the last answer; with it the request may be held."`
+	LastUpdate string `param:"last_update" doc:"Value of the X-GitLab-Last-Update header of the previous response. It enables long polling."`
 }
 
 // requestJob is the request for a job of the public runner:
@@ -53,7 +53,7 @@ func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
 
 type runnerJobParams struct {
 	ID    int64  `param:"id"`
-	Token string `param:"token" secret:"true" doc:"Of the job."`
+	Token string `param:"token" secret:"true" doc:"Token of the job."`
 }
 
 // token reads the token of the job, which may come as a header.
@@ -80,11 +80,11 @@ type updateJobParams struct {
 	ExitCode      *int64          `param:"exit_code"`
 	Checksum      string          `param:"checksum" doc:"Deprecated: use output."`
 	Output        *jobOutputParam `param:"output"`
-	Trace         *string         `param:"trace" doc:"Not used any more."`
+	Trace         *string         `param:"trace" doc:"No longer used."`
 }
 
 type jobOutputParam struct {
-	Checksum string `param:"checksum" doc:"crc32: and the checksum of the whole log."`
+	Checksum string `param:"checksum" doc:"Checksum of the whole log, as crc32:<hex>."`
 	Bytesize int64  `param:"bytesize"`
 }
 
@@ -117,7 +117,7 @@ func plainStatus(c *call, code int) (streamed, error) {
 
 type appendTraceParams struct {
 	runnerJobParams
-	DebugTrace bool `param:"debug_trace" doc:"The job shows every step, with the values of variables: only Developers may read the log then."`
+	DebugTrace bool `param:"debug_trace" doc:"Whether the log has debug output with variable values. Reading it requires the Developer role."`
 }
 
 // pieceKept is the largest piece of a log for which the memory is used again.
@@ -217,7 +217,7 @@ func uploadedFile(c *call) (*multipart.Part, error) {
 
 type downloadForJobParams struct {
 	runnerJobParams
-	DirectDownload *bool `param:"direct_download" doc:"The runner follows redirects; we send the content."`
+	DirectDownload *bool `param:"direct_download" doc:"No effect: the content is always sent in the response."`
 }
 
 // downloadForJob gives a job the artifacts that it depends on.

@@ -15,35 +15,35 @@ var (
 )
 
 func (a *API) runnerRoutes() {
-	handle(a, "POST /user/runners", createRunners, a.createRunner, does("Create a runner"))
-	handle(a, "GET /runners", readRunners, a.listOwnRunners, does("List the runners that you keep"))
-	handle(a, "GET /runners/all", readRunners, a.listAllRunners, does("List all runners"))
-	handle(a, "GET /runners/{id}", readRunners, a.getRunner, does("Get a runner"))
-	handle(a, "PUT /runners/{id}", manageRunners, a.updateRunner, does("Change a runner"))
-	handle(a, "DELETE /runners/{id}", manageRunners, a.deleteRunner, does("Delete a runner"))
-	handle(a, "GET /runners/{id}/jobs", readRunners, a.listRunnerJobs, does("List the jobs of a runner"))
-	handle(a, "GET /runners/{id}/managers", readRunners, a.listManagers, does("List the machines of a runner"))
-	handle(a, "POST /runners/{id}/reset_authentication_token", manageRunners, a.resetRunnerToken, does("Give a runner a new token"))
-	handle(a, "POST /runners/reset_registration_token", writeAPI, a.resetInstanceRegistration, does("Make a new registration token of the instance"))
-	handle(a, "GET /projects/{id}/runners", readRunners, a.listProjectRunners, does("List the runners that may take jobs of a project"))
-	handle(a, "POST /projects/{id}/runners", manageRunners, a.enableRunner, does("Let a runner take jobs of a project"))
-	handle(a, "DELETE /projects/{id}/runners/{runner_id}", manageRunners, a.disableRunner, does("Take a runner away from a project"))
-	handle(a, "POST /projects/{id}/runners/reset_registration_token", writeAPI, a.resetProjectRegistration, does("Make a new registration token of a project"))
-	handle(a, "GET /groups/{id}/runners", readRunners, a.listGroupRunners, does("List the runners of a group"))
-	handle(a, "POST /groups/{id}/runners/reset_registration_token", writeAPI, a.resetGroupRegistration, does("Make a new registration token of a group"))
+	handle(a, "POST /user/runners", createRunners, a.createRunner, summary("Create a runner"))
+	handle(a, "GET /runners", readRunners, a.listOwnRunners, summary("List available runners"))
+	handle(a, "GET /runners/all", readRunners, a.listAllRunners, summary("List all runners"))
+	handle(a, "GET /runners/{id}", readRunners, a.getRunner, summary("Get a runner"))
+	handle(a, "PUT /runners/{id}", manageRunners, a.updateRunner, summary("Update a runner"))
+	handle(a, "DELETE /runners/{id}", manageRunners, a.deleteRunner, summary("Delete a runner"))
+	handle(a, "GET /runners/{id}/jobs", readRunners, a.listRunnerJobs, summary("List jobs processed by a runner"))
+	handle(a, "GET /runners/{id}/managers", readRunners, a.listManagers, summary("List managers of a runner"))
+	handle(a, "POST /runners/{id}/reset_authentication_token", manageRunners, a.resetRunnerToken, summary("Reset the authentication token of a runner"))
+	handle(a, "POST /runners/reset_registration_token", writeAPI, a.resetInstanceRegistration, summary("Reset the runner registration token of the instance"))
+	handle(a, "GET /projects/{id}/runners", readRunners, a.listProjectRunners, summary("List runners of a project"))
+	handle(a, "POST /projects/{id}/runners", manageRunners, a.enableRunner, summary("Assign a runner to a project"))
+	handle(a, "DELETE /projects/{id}/runners/{runner_id}", manageRunners, a.disableRunner, summary("Unassign a runner from a project"))
+	handle(a, "POST /projects/{id}/runners/reset_registration_token", writeAPI, a.resetProjectRegistration, summary("Reset the runner registration token of a project"))
+	handle(a, "GET /groups/{id}/runners", readRunners, a.listGroupRunners, summary("List runners of a group"))
+	handle(a, "POST /groups/{id}/runners/reset_registration_token", writeAPI, a.resetGroupRegistration, summary("Reset the runner registration token of a group"))
 }
 
 // runnerFieldParams are the attributes of a runner.
 type runnerFieldParams struct {
 	Description     *string         `param:"description"`
-	Paused          *bool           `param:"paused" doc:"Whether the runner takes no new jobs."`
+	Paused          *bool           `param:"paused" doc:"Whether the runner ignores new jobs."`
 	Active          *bool           `param:"active" doc:"Deprecated: use paused."`
-	Locked          *bool           `param:"locked" doc:"Whether the runner stays with its project."`
-	RunUntagged     *bool           `param:"run_untagged" doc:"Whether the runner takes jobs without tags."`
+	Locked          *bool           `param:"locked" doc:"Whether the runner is locked to its project."`
+	RunUntagged     *bool           `param:"run_untagged" doc:"Whether the runner executes untagged jobs."`
 	TagList         *[]string       `param:"tag_list,csv"`
 	AccessLevel     *string         `param:"access_level" enum:"not_protected,ref_protected"`
-	MaximumTimeout  bind.Opt[int64] `param:"maximum_timeout" doc:"Seconds that a job may take."`
-	MaintenanceNote *string         `param:"maintenance_note" doc:"For administrators, at most 1024 characters."`
+	MaximumTimeout  bind.Opt[int64] `param:"maximum_timeout" doc:"Maximum job timeout in seconds."`
+	MaintenanceNote *string         `param:"maintenance_note" doc:"Maintenance note for administrators, at most 1024 characters."`
 }
 
 func (p *runnerFieldParams) ParamRules() []bind.Rule {
@@ -74,8 +74,8 @@ func (p *runnerFieldParams) change() ci.RunnerChange {
 
 type createRunnerParams struct {
 	Type      ci.RunnerKind `param:"runner_type,required" enum:"instance_type,group_type,project_type"`
-	GroupID   *int64        `param:"group_id" doc:"Of a group's runner."`
-	ProjectID *int64        `param:"project_id" doc:"Of a project's runner."`
+	GroupID   *int64        `param:"group_id" doc:"ID of the group. Required for group runners."`
+	ProjectID *int64        `param:"project_id" doc:"ID of the project. Required for project runners."`
 	runnerFieldParams
 }
 

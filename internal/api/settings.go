@@ -3,8 +3,8 @@ package api
 import "svc/internal/setting"
 
 func (a *API) settingRoutes() {
-	handle(a, "GET /application/settings", readAPI, a.getSettings, does("Get the settings of the installation"))
-	handle(a, "PUT /application/settings", writeAPI, a.updateSettings, does("Change settings of the installation"))
+	handle(a, "GET /application/settings", readAPI, a.getSettings, summary("Get application settings"))
+	handle(a, "PUT /application/settings", writeAPI, a.updateSettings, summary("Update application settings"))
 }
 
 // getSettings: https://docs.gitlab.com/api/settings/#get-details-on-current-application-settings
@@ -24,36 +24,36 @@ type settingsParams struct {
 	MinimumPasswordLength   *int                  `param:"minimum_password_length"`
 	MaxLoginAttempts        *int                  `param:"max_login_attempts"`
 	UnlockMinutes           *int                  `param:"failed_login_attempts_unlock_period_in_minutes"`
-	SessionMinutes          *int                  `param:"session_expire_delay" doc:"Minutes."`
-	SignInsPerMinute        *int                  `param:"sign_in_attempts_per_minute" doc:"Attempts to sign in with one login from one address in a minute; 0 is no limit."`
-	FailedPasswords         *int                  `param:"failed_passwords_per_minute" doc:"Wrong passwords and one-time codes from one address in a minute; 0 is no limit."`
-	FailedTokens            *int                  `param:"failed_tokens_per_minute" doc:"Invalid tokens from one address in a minute; 0 is no limit."`
-	FailedLoginDays         *int                  `param:"failed_sign_in_retention_days" doc:"Days that audit events of failed sign-ins are kept; 0 is for ever."`
-	SignUpEnabled           *bool                 `param:"signup_enabled" doc:"Whether people may make an account for themselves."`
-	SignUpApproval          *bool                 `param:"require_admin_approval_after_user_signup" doc:"Whether such an account waits for an administrator."`
-	Confirmation            *setting.Confirmation `param:"email_confirmation_setting" enum:"off,soft,hard" doc:"Whether passwords open accounts whose address is not confirmed: off, they do; soft, for three days; hard, they do not."`
-	MaxTokenLifetimeDays    *int                  `param:"max_personal_access_token_lifetime" doc:"Days."`
-	ImpersonationEnabled    *bool                 `param:"impersonation_enabled" doc:"Whether impersonation tokens work."`
+	SessionMinutes          *int                  `param:"session_expire_delay" doc:"Session duration in minutes."`
+	SignInsPerMinute        *int                  `param:"sign_in_attempts_per_minute" doc:"Maximum sign-in attempts per login and IP address per minute; 0 means no limit."`
+	FailedPasswords         *int                  `param:"failed_passwords_per_minute" doc:"Maximum failed passwords and one-time codes per IP address per minute; 0 means no limit."`
+	FailedTokens            *int                  `param:"failed_tokens_per_minute" doc:"Maximum invalid tokens per IP address per minute; 0 means no limit."`
+	FailedLoginDays         *int                  `param:"failed_sign_in_retention_days" doc:"Retention of audit events of failed sign-ins in days; 0 means forever."`
+	SignUpEnabled           *bool                 `param:"signup_enabled" doc:"Whether sign-up is enabled."`
+	SignUpApproval          *bool                 `param:"require_admin_approval_after_user_signup" doc:"Whether new sign-ups require administrator approval."`
+	Confirmation            *setting.Confirmation `param:"email_confirmation_setting" enum:"off,soft,hard" doc:"Whether users must confirm their email before they sign in: off, never; soft, after three days; hard, always."`
+	MaxTokenLifetimeDays    *int                  `param:"max_personal_access_token_lifetime" doc:"Maximum lifetime in days."`
+	ImpersonationEnabled    *bool                 `param:"impersonation_enabled" doc:"Whether impersonation is enabled."`
 	MaxInstanceVariables    *int                  `param:"max_instance_variables"`
-	AllowRegistrationTokens *bool                 `param:"allow_runner_registration_token" doc:"Whether runners may register by a registration token."`
-	MaxLogMegabytes         *int                  `param:"ci_max_log_megabytes" doc:"Megabytes of the log of one job."`
-	MaxArtifactMegabytes    *int                  `param:"max_artifacts_size" doc:"Megabytes of one artifact."`
-	ArtifactDays            *int                  `param:"ci_default_artifact_days" doc:"Days that artifacts are kept unless the job says otherwise; 0 is for ever."`
-	LogDays                 *int                  `param:"ci_log_retention_days" doc:"Days that logs of finished jobs are kept; 0 is for ever."`
-	PipelineDays            *int                  `param:"ci_pipeline_retention_days" doc:"Days that finished pipelines are kept; 0 is for ever."`
-	RemoteIncludes          *bool                 `param:"ci_remote_includes_enabled" doc:"Whether CI files may include files of other sites."`
-	MaxPagesMegabytes       *int                  `param:"max_pages_size" doc:"Megabytes of one Pages site; 0 is no limit."`
-	PagesVerification       *bool                 `param:"pages_domain_verification_enabled" doc:"Whether who brings a domain has to show in the DNS that it is his."`
-	AllowLocalRequests      *bool                 `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether what users name may be fetched from loopback and private addresses."`
-	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Megabytes of one push; 0 is no limit."`
+	AllowRegistrationTokens *bool                 `param:"allow_runner_registration_token" doc:"Whether runners can register with a registration token."`
+	MaxLogMegabytes         *int                  `param:"ci_max_log_megabytes" doc:"Maximum job log size in megabytes."`
+	MaxArtifactMegabytes    *int                  `param:"max_artifacts_size" doc:"Maximum artifact size in megabytes."`
+	ArtifactDays            *int                  `param:"ci_default_artifact_days" doc:"Default artifact expiration in days; 0 means never."`
+	LogDays                 *int                  `param:"ci_log_retention_days" doc:"Retention of job logs in days; 0 means forever."`
+	PipelineDays            *int                  `param:"ci_pipeline_retention_days" doc:"Retention of finished pipelines in days; 0 means forever."`
+	RemoteIncludes          *bool                 `param:"ci_remote_includes_enabled" doc:"Whether CI/CD configurations can include remote files."`
+	MaxPagesMegabytes       *int                  `param:"max_pages_size" doc:"Maximum size of a Pages site in megabytes; 0 means no limit."`
+	PagesVerification       *bool                 `param:"pages_domain_verification_enabled" doc:"Whether custom Pages domains require verification by a DNS record."`
+	AllowLocalRequests      *bool                 `param:"allow_local_requests_from_web_hooks_and_services" doc:"Whether requests to the local network are allowed."`
+	MaxPushMegabytes        *int                  `param:"receive_max_input_size" doc:"Maximum push size in megabytes; 0 means no limit."`
 	MaxObjectMegabytes      *int                  `param:"receive_max_object_size" doc:"Maximum size in megabytes of one Git object in a push or an import; 0 means no limit."`
-	MaxImportMegabytes      *int                  `param:"max_import_size" doc:"Megabytes of the file of an import; 0 is no limit."`
+	MaxImportMegabytes      *int                  `param:"max_import_size" doc:"Maximum import file size in megabytes; 0 means no limit."`
 	DiffMaxFiles            *int                  `param:"diff_max_files"`
 	DiffMaxLines            *int                  `param:"diff_max_lines"`
-	ErrorDays               *int                  `param:"error_tracking_retention_days" doc:"Days that errors are kept that come no more; 0 is for ever."`
-	ErrorEventsPerMinute    *int                  `param:"error_tracking_events_per_minute" doc:"Events that one client key may send in a minute; 0 is no limit."`
-	AlertDays               *int                  `param:"alert_retention_days" doc:"Days that alerts are kept that are over; 0 is for ever."`
-	AlertPayloadsPerMinute  *int                  `param:"alert_payloads_per_minute" doc:"Payloads that may be sent to one alert integration in a minute; 0 is no limit."`
+	ErrorDays               *int                  `param:"error_tracking_retention_days" doc:"Retention of errors without new events in days; 0 means forever."`
+	ErrorEventsPerMinute    *int                  `param:"error_tracking_events_per_minute" doc:"Maximum events per client key per minute; 0 means no limit."`
+	AlertDays               *int                  `param:"alert_retention_days" doc:"Retention of ended alerts in days; 0 means forever."`
+	AlertPayloadsPerMinute  *int                  `param:"alert_payloads_per_minute" doc:"Maximum payloads per alert integration per minute; 0 means no limit."`
 	AuthEnabled             *bool                 `param:"throttle_authenticated_api_enabled"`
 	AuthRequests            *int                  `param:"throttle_authenticated_api_requests_per_period"`
 	AuthSeconds             *int                  `param:"throttle_authenticated_api_period_in_seconds"`

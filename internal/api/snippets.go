@@ -17,16 +17,16 @@ import (
 func (a *API) snippetRoutes() {
 	read := readAPI.orNobody()
 	const one = "/snippets/{id}"
-	handle(a, "GET /snippets", readAPI, a.listOwnSnippets, does("List one's own snippets"))
-	handle(a, "POST /snippets", writeAPI, a.createSnippet, large, does("Create a snippet of one's own"))
-	handle(a, "GET /snippets/public", readAPI, a.listPublicSnippets, does("List the snippets of users that are for everybody"))
-	handle(a, "GET /snippets/all", readAPI, a.listAllSnippets, does("List all snippets that one sees"))
-	handle(a, "GET "+one, read, getSnippet[snippetParams](a), does("Get a snippet"))
-	handle(a, "PUT "+one, writeAPI, a.updateSnippet, large, does("Change a snippet"))
-	handle(a, "DELETE "+one, writeAPI, deleteSnippet[snippetParams](a), does("Delete a snippet"))
-	handle(a, "GET "+one+"/raw", read, getRawSnippet[snippetParams](a), does("Get the bytes of the first file of a snippet"))
-	handle(a, "GET "+one+"/files/{ref}/{file_path}/raw", read, getSnippetFile[snippetFileParams](a), does("Get the bytes of a file of a snippet"))
-	handle(a, "GET "+one+"/user_agent_detail", readAPI, getSnippetAgent[snippetParams](a), does("Get what a snippet was made with, and from where"))
+	handle(a, "GET /snippets", readAPI, a.listOwnSnippets, summary("List snippets of the current user"))
+	handle(a, "POST /snippets", writeAPI, a.createSnippet, large, summary("Create a snippet"))
+	handle(a, "GET /snippets/public", readAPI, a.listPublicSnippets, summary("List public snippets"))
+	handle(a, "GET /snippets/all", readAPI, a.listAllSnippets, summary("List all snippets"))
+	handle(a, "GET "+one, read, getSnippet[snippetParams](a), summary("Get a snippet"))
+	handle(a, "PUT "+one, writeAPI, a.updateSnippet, large, summary("Update a snippet"))
+	handle(a, "DELETE "+one, writeAPI, deleteSnippet[snippetParams](a), summary("Delete a snippet"))
+	handle(a, "GET "+one+"/raw", read, getRawSnippet[snippetParams](a), summary("Get snippet content"))
+	handle(a, "GET "+one+"/files/{ref}/{file_path}/raw", read, getSnippetFile[snippetFileParams](a), summary("Get snippet file content"))
+	handle(a, "GET "+one+"/user_agent_detail", readAPI, getSnippetAgent[snippetParams](a), summary("Get user agent details of a snippet"))
 	a.projectSnippetRoutes()
 }
 
@@ -48,8 +48,8 @@ type snippetFileAt interface {
 }
 
 type snippetVersionParams struct {
-	Ref  string `param:"ref" doc:"A branch or commit."`
-	Path string `param:"file_path" doc:"The path of the file."`
+	Ref  string `param:"ref" doc:"Branch or commit."`
+	Path string `param:"file_path" doc:"Path of the file."`
 }
 
 func (p snippetVersionParams) file() (ref, path string) { return p.Ref, p.Path }
@@ -144,7 +144,7 @@ func (a *API) listPublicSnippets(c *call, p snippetsParams) (page[snippetJSON], 
 
 type allSnippetsParams struct {
 	snippetsParams
-	Storage string `param:"repository_storage" doc:"Administrators: only those on this storage."`
+	Storage string `param:"repository_storage" doc:"Only snippets on this repository storage (administrators only)."`
 }
 
 // listAllSnippets: https://docs.gitlab.com/api/snippets/#list-all-snippets
@@ -169,9 +169,9 @@ type newSnippetParams struct {
 	Title       string                 `param:"title,required,nonblank"`
 	Description string                 `param:"description"`
 	Visibility  string                 `param:"visibility" enum:"private,internal,public" default:"private"`
-	Files       []newSnippetFileParams `param:"files" doc:"The files of the snippet."`
-	FileName    *string                `param:"file_name" doc:"Deprecated: the name of the one file."`
-	Content     *string                `param:"content,nonblank" doc:"Deprecated: the content of the one file."`
+	Files       []newSnippetFileParams `param:"files" doc:"Files of the snippet."`
+	FileName    *string                `param:"file_name" doc:"Deprecated: use files. Name of the file."`
+	Content     *string                `param:"content,nonblank" doc:"Deprecated: use files. Content of the file."`
 }
 
 type newSnippetFileParams struct {
@@ -210,15 +210,15 @@ type changeSnippetParams struct {
 	Title       *string                   `param:"title,nonblank"`
 	Description *string                   `param:"description"`
 	Visibility  *string                   `param:"visibility" enum:"private,internal,public"`
-	Files       []changeSnippetFileParams `param:"files" doc:"What is done to the files, one after the other."`
-	FileName    *string                   `param:"file_name,nonblank" doc:"Deprecated: the new name of the one file."`
-	Content     *string                   `param:"content,nonblank" doc:"Deprecated: the new content of the one file."`
+	Files       []changeSnippetFileParams `param:"files" doc:"Actions on files, applied in order."`
+	FileName    *string                   `param:"file_name,nonblank" doc:"Deprecated: use files. New name of the file."`
+	Content     *string                   `param:"content,nonblank" doc:"Deprecated: use files. New content of the file."`
 }
 
 type changeSnippetFileParams struct {
 	Action       string  `param:"action,required" enum:"create,update,delete,move"`
 	Path         string  `param:"file_path"`
-	PreviousPath string  `param:"previous_path" doc:"Where a file is moved from."`
+	PreviousPath string  `param:"previous_path" doc:"Original path of a moved file."`
 	Content      *string `param:"content"`
 }
 

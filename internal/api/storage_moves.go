@@ -19,12 +19,12 @@ func (a *API) storageMoveRoutes() {
 		{repo.GroupMove, "/group_repository_storage_moves", "/groups/{id}/repository_storage_moves", Premium},
 	} {
 		m := storageMoveEndpoints{a, k.kind}
-		handle(a, "GET "+k.all, readAPI, m.list, tier(k.tier), onlySelfManaged, does("List the storage moves of "+string(k.kind)+"s"))
-		handle(a, "POST "+k.all, writeAPI, m.moveAll, tier(k.tier), onlySelfManaged, does("Move all "+string(k.kind)+"s of a storage"))
-		handle(a, "GET "+k.all+"/{repository_storage_move_id}", readAPI, m.get, tier(k.tier), onlySelfManaged, does("Get a storage move of a "+string(k.kind)))
-		handle(a, "GET "+k.within, readAPI, m.listOf, tier(k.tier), onlySelfManaged, does("List the storage moves of a "+string(k.kind)))
-		handle(a, "POST "+k.within, writeAPI, m.move, tier(k.tier), onlySelfManaged, does("Move a "+string(k.kind)+" to another storage"))
-		handle(a, "GET "+k.within+"/{repository_storage_move_id}", readAPI, m.getOf, tier(k.tier), onlySelfManaged, does("Get one of the storage moves of a "+string(k.kind)))
+		handle(a, "GET "+k.all, readAPI, m.list, tier(k.tier), onlySelfManaged, summary("List all "+string(k.kind)+" repository storage moves"))
+		handle(a, "POST "+k.all, writeAPI, m.moveAll, tier(k.tier), onlySelfManaged, summary("Schedule repository storage moves for all "+string(k.kind)+"s on a storage"))
+		handle(a, "GET "+k.all+"/{repository_storage_move_id}", readAPI, m.get, tier(k.tier), onlySelfManaged, summary("Get a "+string(k.kind)+" repository storage move"))
+		handle(a, "GET "+k.within, readAPI, m.listOf, tier(k.tier), onlySelfManaged, summary("List repository storage moves for a "+string(k.kind)))
+		handle(a, "POST "+k.within, writeAPI, m.move, tier(k.tier), onlySelfManaged, summary("Schedule a repository storage move for a "+string(k.kind)))
+		handle(a, "GET "+k.within+"/{repository_storage_move_id}", readAPI, m.getOf, tier(k.tier), onlySelfManaged, summary("Get a repository storage move for a "+string(k.kind)))
 	}
 }
 
@@ -125,8 +125,8 @@ func (m storageMoveEndpoints) list(c *call, p pageParams) (page[storageMoveJSON]
 }
 
 type moveAllParams struct {
-	Source      string `param:"source_storage_name,required" doc:"The storage that is to become empty."`
-	Destination string `param:"destination_storage_name" doc:"Where all go; each to the storage with most space unless given."`
+	Source      string `param:"source_storage_name,required" doc:"Storage to move all repositories from."`
+	Destination string `param:"destination_storage_name" doc:"Destination storage. Default is the storage with the most free space, for each repository."`
 }
 
 // moveAll: https://docs.gitlab.com/api/project_repository_storage_moves/#schedule-repository-storage-moves-for-all-projects-on-a-storage-shard
@@ -145,7 +145,7 @@ func (m storageMoveEndpoints) get(c *call, p storageMoveParams) (storageMoveJSON
 }
 
 type moveOwnerParams struct {
-	Owner project.Ref `param:"id" doc:"The id of what is moved; of projects and groups also the full path."`
+	Owner project.Ref `param:"id" doc:"ID; for projects and groups also the full path."`
 }
 
 type moveOwnerListParams struct {
@@ -188,7 +188,7 @@ func (m storageMoveEndpoints) owner(c *call, ref project.Ref) (int64, error) {
 
 type moveParams struct {
 	moveOwnerParams
-	Destination string `param:"destination_storage_name" doc:"The storage with most space unless given."`
+	Destination string `param:"destination_storage_name" doc:"Destination storage. Default is the storage with the most free space."`
 }
 
 // move: https://docs.gitlab.com/api/project_repository_storage_moves/#schedule-a-repository-storage-move-for-a-project

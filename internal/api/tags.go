@@ -7,16 +7,16 @@ import (
 
 func (a *API) tagRoutes() {
 	read := readAPI.orNobody()
-	handle(a, "GET /projects/{id}/repository/tags", read, a.listTags, does("List the tags of a repository"))
-	handle(a, "GET /projects/{id}/repository/tags/{tag_name}", read, a.getTag, does("Get a tag"))
-	handle(a, "GET /projects/{id}/repository/tags/{tag_name}/signature", read, a.getTagSignature, signatures, does("Get the checked signature of a tag"))
-	handle(a, "POST /projects/{id}/repository/tags", writeAPI, a.createTag, does("Create a tag"))
-	handle(a, "DELETE /projects/{id}/repository/tags/{tag_name}", writeAPI, a.deleteTag, does("Delete a tag"))
+	handle(a, "GET /projects/{id}/repository/tags", read, a.listTags, summary("List repository tags"))
+	handle(a, "GET /projects/{id}/repository/tags/{tag_name}", read, a.getTag, summary("Get a repository tag"))
+	handle(a, "GET /projects/{id}/repository/tags/{tag_name}/signature", read, a.getTagSignature, signatures, summary("Get the signature of a tag"))
+	handle(a, "POST /projects/{id}/repository/tags", writeAPI, a.createTag, summary("Create a repository tag"))
+	handle(a, "DELETE /projects/{id}/repository/tags/{tag_name}", writeAPI, a.deleteTag, summary("Delete a repository tag"))
 }
 
 type tagsParams struct {
 	projectParams
-	Search  string `param:"search" max:"1024" doc:"Text in the name; ^ before it asks for the beginning, $ behind it for the end."`
+	Search  string `param:"search" max:"1024" doc:"Text in the name. Use ^term for names that start with term, and term$ for names that end with it."`
 	OrderBy string `param:"order_by" enum:"name,updated,version" default:"updated"`
 	Sort    string `param:"sort" enum:"asc,desc" default:"desc"`
 	refPageParams
@@ -63,7 +63,7 @@ func (a *API) listTags(c *call, p tagsParams) (page[tagJSON], error) {
 
 type tagParams struct {
 	projectParams
-	Tag string `param:"tag_name" doc:"The name of the tag."`
+	Tag string `param:"tag_name" doc:"Name of the tag."`
 }
 
 func presentTag(c *call, in *project.Project, t *repo.Tag, err error) (tagJSON, error) {
@@ -86,9 +86,9 @@ func (a *API) getTagSignature(c *call, p tagParams) (any, error) {
 
 type createTagParams struct {
 	projectParams
-	Tag     string `param:"tag_name,required" doc:"The name of the tag."`
-	Ref     string `param:"ref,required" doc:"A branch, tag or commit that it names."`
-	Message string `param:"message" doc:"Makes it an annotated tag."`
+	Tag     string `param:"tag_name,required" doc:"Name of the tag."`
+	Ref     string `param:"ref,required" doc:"Branch, tag or commit to create the tag from."`
+	Message string `param:"message" doc:"Message of an annotated tag."`
 }
 
 // createTag: https://docs.gitlab.com/api/tags/#create-a-tag

@@ -6,12 +6,12 @@ import (
 )
 
 func (a *API) testReportRoutes() {
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report", readAPI.orNobody(), a.getTestReport, does("Get what the tests of a pipeline say"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report_summary", readAPI.orNobody(), a.getTestSummary, does("Get the numbers of the tests of a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report", readAPI.orNobody(), a.getTestReport, summary("Get a test report for a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report_summary", readAPI.orNobody(), a.getTestSummary, summary("Get a test report summary for a pipeline"))
 }
 
 type testReportParams struct {
-	Project    project.Ref `param:"id" doc:"The id or full path of the project."`
+	Project    project.Ref `param:"id" doc:"Project ID or full path."`
 	PipelineID int64       `param:"pipeline_id"`
 }
 

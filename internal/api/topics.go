@@ -6,12 +6,12 @@ import (
 )
 
 func (a *API) topicRoutes() {
-	handle(a, "GET /topics", readAPI.orNobody(), a.listTopics, does("List topics"))
-	handle(a, "GET /topics/{id}", readAPI.orNobody(), a.getTopic, does("Get a topic"))
-	handle(a, "POST /topics", writeAPI, a.createTopic, files(maxAvatarUpload), does("Create a topic"))
-	handle(a, "PUT /topics/{id}", writeAPI, a.updateTopic, files(maxAvatarUpload), does("Change a topic"))
-	handle(a, "DELETE /topics/{id}", writeAPI, a.deleteTopic, does("Delete a topic"))
-	handle(a, "POST /topics/merge", writeAPI, a.mergeTopics, does("Give the projects of a topic to another one"))
+	handle(a, "GET /topics", readAPI.orNobody(), a.listTopics, summary("List topics"))
+	handle(a, "GET /topics/{id}", readAPI.orNobody(), a.getTopic, summary("Get a topic"))
+	handle(a, "POST /topics", writeAPI, a.createTopic, files(maxAvatarUpload), summary("Create a topic"))
+	handle(a, "PUT /topics/{id}", writeAPI, a.updateTopic, files(maxAvatarUpload), summary("Update a topic"))
+	handle(a, "DELETE /topics/{id}", writeAPI, a.deleteTopic, summary("Delete a topic"))
+	handle(a, "POST /topics/merge", writeAPI, a.mergeTopics, summary("Merge topics"))
 }
 
 type topicJSON struct {
@@ -37,7 +37,7 @@ func presentTopic(c *call, t *project.Topic, err error) (topicJSON, error) {
 
 type listTopicsParams struct {
 	Search string `param:"search" doc:"Text in the name."`
-	Unused bool   `param:"without_projects" doc:"Only topics that no project has."`
+	Unused bool   `param:"without_projects" doc:"Only topics without projects."`
 	pageParams
 }
 
@@ -63,7 +63,7 @@ func (a *API) getTopic(c *call, p topicParams) (topicJSON, error) {
 // topicFieldParams are what creation and change share.
 type topicFieldParams struct {
 	Description *string                `param:"description"`
-	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
 }
 
 func (p *topicFieldParams) fields(name, title *string) project.TopicFields {
@@ -73,8 +73,8 @@ func (p *topicFieldParams) fields(name, title *string) project.TopicFields {
 }
 
 type createTopicParams struct {
-	Name  string  `param:"name,required" doc:"What projects name it by."`
-	Title *string `param:"title" doc:"How it is shown; the name unless given."`
+	Name  string  `param:"name,required" doc:"Name of the topic, as used in projects."`
+	Title *string `param:"title" doc:"Display name of the topic. Default is the name."`
 	topicFieldParams
 }
 
@@ -89,8 +89,8 @@ func (a *API) createTopic(c *call, p createTopicParams) (topicJSON, error) {
 
 type updateTopicParams struct {
 	topicParams
-	Name  *string `param:"name" doc:"What projects name it by."`
-	Title *string `param:"title" doc:"How it is shown."`
+	Name  *string `param:"name" doc:"Name of the topic, as used in projects."`
+	Title *string `param:"title" doc:"Display name of the topic."`
 	topicFieldParams
 }
 
@@ -106,8 +106,8 @@ func (a *API) deleteTopic(c *call, p topicParams) (none, error) {
 }
 
 type mergeTopicsParams struct {
-	Source int64 `param:"source_topic_id,required" doc:"The topic that goes."`
-	Target int64 `param:"target_topic_id,required" doc:"The topic that stays."`
+	Source int64 `param:"source_topic_id,required" doc:"ID of the topic to merge; it is deleted."`
+	Target int64 `param:"target_topic_id,required" doc:"ID of the topic to merge into."`
 }
 
 // mergeTopics: https://docs.gitlab.com/api/topics/#merge-topics

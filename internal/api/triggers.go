@@ -9,13 +9,13 @@ import (
 )
 
 func (a *API) triggerRoutes() {
-	handle(a, "GET /projects/{id}/triggers", readAPI, a.listTriggers, does("List the trigger tokens of a project"))
-	handle(a, "GET /projects/{id}/triggers/{trigger_id}", readAPI, a.getTrigger, does("Get a trigger token"))
-	handle(a, "POST /projects/{id}/triggers", writeAPI, a.createTrigger, does("Create a trigger token"))
-	handle(a, "PUT /projects/{id}/triggers/{trigger_id}", writeAPI, a.updateTrigger, does("Change a trigger token"))
-	handle(a, "DELETE /projects/{id}/triggers/{trigger_id}", writeAPI, a.deleteTrigger, does("Delete a trigger token"))
-	handle(a, "POST /projects/{id}/trigger/pipeline", runnerCall, a.triggerPipeline, does("Start a pipeline with a trigger token"))
-	handle(a, "POST /projects/{id}/ref/{ref}/trigger/pipeline", runnerCall, a.triggerPipeline, does("Start a pipeline of a ref with a trigger token"))
+	handle(a, "GET /projects/{id}/triggers", readAPI, a.listTriggers, summary("List trigger tokens"))
+	handle(a, "GET /projects/{id}/triggers/{trigger_id}", readAPI, a.getTrigger, summary("Get a trigger token"))
+	handle(a, "POST /projects/{id}/triggers", writeAPI, a.createTrigger, summary("Create a trigger token"))
+	handle(a, "PUT /projects/{id}/triggers/{trigger_id}", writeAPI, a.updateTrigger, summary("Update a trigger token"))
+	handle(a, "DELETE /projects/{id}/triggers/{trigger_id}", writeAPI, a.deleteTrigger, summary("Delete a trigger token"))
+	handle(a, "POST /projects/{id}/trigger/pipeline", runnerCall, a.triggerPipeline, summary("Trigger a pipeline with a token"))
+	handle(a, "POST /projects/{id}/ref/{ref}/trigger/pipeline", runnerCall, a.triggerPipeline, summary("Trigger a pipeline for a ref with a token"))
 }
 
 type triggersParams struct {
@@ -68,11 +68,11 @@ func (a *API) deleteTrigger(c *call, p triggerParams) (none, error) {
 }
 
 type triggerPipelineParams struct {
-	Project   project.Ref         `param:"id" doc:"The id or full path of the project."`
-	Token     string              `param:"token,required" secret:"true" doc:"A trigger token, or the token of a job."`
-	Ref       string              `param:"ref,required" doc:"A branch or tag."`
-	Variables map[string]string   `param:"variables" doc:"Values by name."`
-	Inputs    map[string][]string `param:"inputs" doc:"Values for spec:inputs of the CI file; several for an array."`
+	Project   project.Ref         `param:"id" doc:"Project ID or full path."`
+	Token     string              `param:"token,required" secret:"true" doc:"Trigger token or CI/CD job token."`
+	Ref       string              `param:"ref,required" doc:"Branch or tag."`
+	Variables map[string]string   `param:"variables" doc:"Pipeline variables: a map of keys and values."`
+	Inputs    map[string][]string `param:"inputs" doc:"Values for the inputs in spec:inputs. Repeat a name for an array."`
 }
 
 // triggerPipeline: https://docs.gitlab.com/api/pipeline_triggers/#trigger-a-pipeline-with-a-token

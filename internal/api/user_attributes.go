@@ -3,10 +3,10 @@ package api
 import "svc/internal/user"
 
 func (a *API) userAttributeRoutes() {
-	handle(a, "GET /users/{id}/custom_attributes", readAPI, a.listAttributes, does("List the custom attributes of a user"))
-	handle(a, "GET /users/{id}/custom_attributes/{key}", readAPI, a.getAttribute, does("Get a custom attribute of a user"))
-	handle(a, "PUT /users/{id}/custom_attributes/{key}", writeAPI, a.setAttribute, does("Set a custom attribute of a user"))
-	handle(a, "DELETE /users/{id}/custom_attributes/{key}", writeAPI, a.deleteAttribute, does("Delete a custom attribute of a user"))
+	handle(a, "GET /users/{id}/custom_attributes", readAPI, a.listAttributes, summary("List custom attributes"))
+	handle(a, "GET /users/{id}/custom_attributes/{key}", readAPI, a.getAttribute, summary("Get a custom attribute"))
+	handle(a, "PUT /users/{id}/custom_attributes/{key}", writeAPI, a.setAttribute, summary("Set a custom attribute"))
+	handle(a, "DELETE /users/{id}/custom_attributes/{key}", writeAPI, a.deleteAttribute, summary("Delete a custom attribute"))
 }
 
 // listAttributes: https://docs.gitlab.com/api/custom_attributes/#list-custom-attributes

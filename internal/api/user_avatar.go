@@ -7,12 +7,12 @@ import (
 )
 
 func (a *API) userAvatarRoutes() {
-	handle(a, "PUT /user/avatar", writeAPI, a.setAvatar, files(maxAvatarUpload), does("Upload a picture of oneself"))
-	handle(a, "GET /avatar", readUser.orNobody(), a.getAvatar, does("Get the address of the picture of a user"))
+	handle(a, "PUT /user/avatar", writeAPI, a.setAvatar, files(maxAvatarUpload), summary("Upload an avatar for the current user"))
+	handle(a, "GET /avatar", readUser.orNobody(), a.getAvatar, summary("Get the avatar URL of a user"))
 }
 
 type setAvatarParams struct {
-	Avatar bind.Opt[*bind.Upload] `param:"avatar,required" doc:"PNG, JPEG, GIF or WebP, at most 200 KiB. Empty takes the picture away."`
+	Avatar bind.Opt[*bind.Upload] `param:"avatar,required" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
 }
 
 // setAvatar: https://docs.gitlab.com/api/users/#upload-an-avatar-for-yourself
@@ -26,8 +26,8 @@ func (a *API) setAvatar(c *call, p setAvatarParams) (avatarJSON, error) {
 }
 
 type getAvatarParams struct {
-	Email string `param:"email,required" doc:"The address that the user shows in his profile."`
-	Size  int64  `param:"size" doc:"Width in pixels; pictures are served as they were uploaded."`
+	Email string `param:"email,required" doc:"Public email address of the user."`
+	Size  int64  `param:"size" doc:"Size in pixels. Avatars are served in their original size."`
 }
 
 // getAvatar: https://docs.gitlab.com/api/avatar/#get-details-on-an-account-avatar

@@ -3,13 +3,13 @@ package api
 import "svc/internal/user"
 
 func (a *API) userEmailRoutes() {
-	handle(a, "GET /user/emails", readUser, a.listOwnEmails, does("List one's own secondary email addresses"))
-	handle(a, "GET /user/emails/{email_id}", readUser, a.getOwnEmail, does("Get one of one's own email addresses"))
-	handle(a, "POST /user/emails", writeAPI, a.addOwnEmail, does("Add an email address to one's own account"))
-	handle(a, "DELETE /user/emails/{email_id}", writeAPI, a.deleteOwnEmail, does("Delete one of one's own email addresses"))
-	handle(a, "GET /users/{id}/emails", readAPI, a.listEmails, does("List the secondary email addresses of a user"))
-	handle(a, "POST /users/{id}/emails", writeAPI, a.addEmail, does("Add an email address to a user"))
-	handle(a, "DELETE /users/{id}/emails/{email_id}", writeAPI, a.deleteEmail, does("Delete an email address of a user"))
+	handle(a, "GET /user/emails", readUser, a.listOwnEmails, summary("List email addresses of the current user"))
+	handle(a, "GET /user/emails/{email_id}", readUser, a.getOwnEmail, summary("Get an email address of the current user"))
+	handle(a, "POST /user/emails", writeAPI, a.addOwnEmail, summary("Add an email address for the current user"))
+	handle(a, "DELETE /user/emails/{email_id}", writeAPI, a.deleteOwnEmail, summary("Delete an email address of the current user"))
+	handle(a, "GET /users/{id}/emails", readAPI, a.listEmails, summary("List email addresses of a user"))
+	handle(a, "POST /users/{id}/emails", writeAPI, a.addEmail, summary("Add an email address for a user"))
+	handle(a, "DELETE /users/{id}/emails/{email_id}", writeAPI, a.deleteEmail, summary("Delete an email address of a user"))
 }
 
 // listOwnEmails: https://docs.gitlab.com/api/user_email_addresses/#list-all-email-addresses
@@ -69,7 +69,7 @@ func (a *API) listEmails(c *call, p listEmailsParams) (page[emailJSON], error) {
 type addEmailParams struct {
 	userParams
 	newEmailParams
-	SkipConfirmation bool `param:"skip_confirmation" doc:"Take the address for confirmed."`
+	SkipConfirmation bool `param:"skip_confirmation" doc:"Skip confirmation and mark the email as verified."`
 }
 
 // addEmail: https://docs.gitlab.com/api/user_email_addresses/#add-an-email-address-for-a-user

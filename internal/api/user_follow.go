@@ -3,10 +3,10 @@ package api
 import "svc/internal/user"
 
 func (a *API) userFollowRoutes() {
-	handle(a, "POST /users/{id}/follow", writeAPI, a.followUser, does("Follow a user"))
-	handle(a, "POST /users/{id}/unfollow", writeAPI, a.unfollowUser, does("Stop to follow a user"))
-	handle(a, "GET /users/{id}/followers", readUser, a.listFollowers, does("List who follows a user"))
-	handle(a, "GET /users/{id}/following", readUser, a.listFollowing, does("List whom a user follows"))
+	handle(a, "POST /users/{id}/follow", writeAPI, a.followUser, summary("Follow a user"))
+	handle(a, "POST /users/{id}/unfollow", writeAPI, a.unfollowUser, summary("Unfollow a user"))
+	handle(a, "GET /users/{id}/followers", readUser, a.listFollowers, summary("List followers of a user"))
+	handle(a, "GET /users/{id}/following", readUser, a.listFollowing, summary("List users a user follows"))
 }
 
 // followUser: https://docs.gitlab.com/api/user_follow_unfollow/#follow-a-user

@@ -7,16 +7,16 @@ import (
 )
 
 func (a *API) userKeyRoutes() {
-	handle(a, "GET /user/keys", readUser, a.listOwnKeys, does("List one's own SSH keys"))
-	handle(a, "GET /user/keys/{key_id}", readUser, a.getOwnKey, does("Get one of one's own SSH keys"))
-	handle(a, "POST /user/keys", writeAPI, a.addOwnKey, does("Add an SSH key to one's own account"))
-	handle(a, "DELETE /user/keys/{key_id}", writeAPI, a.deleteOwnKey, does("Delete one of one's own SSH keys"))
-	handle(a, "GET /users/{id}/keys", readUser.orNobody(), a.listKeys, does("List the SSH keys of a user"))
-	handle(a, "GET /users/{id}/keys/{key_id}", readUser.orNobody(), a.getKey, does("Get an SSH key of a user"))
-	handle(a, "POST /users/{id}/keys", writeAPI, a.addKey, does("Add an SSH key to a user"))
-	handle(a, "DELETE /users/{id}/keys/{key_id}", writeAPI, a.deleteKey, does("Delete an SSH key of a user"))
-	handle(a, "GET /keys", readAPI, a.findKey, does("Get the SSH key with a fingerprint, and its user"))
-	handle(a, "GET /keys/{id}", readAPI, a.getKeyWithUser, does("Get an SSH key and its user"))
+	handle(a, "GET /user/keys", readUser, a.listOwnKeys, summary("List SSH keys of the current user"))
+	handle(a, "GET /user/keys/{key_id}", readUser, a.getOwnKey, summary("Get an SSH key of the current user"))
+	handle(a, "POST /user/keys", writeAPI, a.addOwnKey, summary("Add an SSH key for the current user"))
+	handle(a, "DELETE /user/keys/{key_id}", writeAPI, a.deleteOwnKey, summary("Delete an SSH key of the current user"))
+	handle(a, "GET /users/{id}/keys", readUser.orNobody(), a.listKeys, summary("List SSH keys of a user"))
+	handle(a, "GET /users/{id}/keys/{key_id}", readUser.orNobody(), a.getKey, summary("Get an SSH key of a user"))
+	handle(a, "POST /users/{id}/keys", writeAPI, a.addKey, summary("Add an SSH key for a user"))
+	handle(a, "DELETE /users/{id}/keys/{key_id}", writeAPI, a.deleteKey, summary("Delete an SSH key of a user"))
+	handle(a, "GET /keys", readAPI, a.findKey, summary("Get a user by fingerprint of SSH key"))
+	handle(a, "GET /keys/{id}", readAPI, a.getKeyWithUser, summary("Get an SSH key with its user by ID"))
 }
 
 // listOwnKeys: https://docs.gitlab.com/api/user_keys/#list-all-ssh-keys
@@ -39,7 +39,7 @@ func (a *API) getOwnKey(c *call, p ownKeyParams) (keyJSON, error) {
 
 type newKeyParams struct {
 	Title     string        `param:"title,required"`
-	Key       string        `param:"key,required" doc:"One line as in authorized_keys."`
+	Key       string        `param:"key,required" doc:"Public key in the authorized_keys format."`
 	ExpiresAt *time.Time    `param:"expires_at"`
 	UsageType user.KeyUsage `param:"usage_type" enum:"auth,signing,auth_and_signing" default:"auth_and_signing"`
 }
@@ -107,7 +107,7 @@ func (a *API) deleteKey(c *call, p deleteKeyParams) (none, error) {
 }
 
 type findKeyParams struct {
-	Fingerprint string `param:"fingerprint,required" doc:"MD5, or SHA256 with its prefix."`
+	Fingerprint string `param:"fingerprint,required" doc:"Fingerprint: MD5, or SHA256 with its prefix."`
 }
 
 // findKey: https://docs.gitlab.com/api/keys/#get-user-by-ssh-key-fingerprint

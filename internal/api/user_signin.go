@@ -1,8 +1,8 @@
 package api
 
 func (a *API) userSignInRoutes() {
-	handle(a, "DELETE /users/{id}/identities/{provider}", writeAPI, a.deleteIdentity, does("Delete an identity of a user"))
-	handle(a, "PATCH /users/{id}/disable_two_factor", writeAPI, a.disableTwoFactor, does("Turn two-factor authentication off for a user"))
+	handle(a, "DELETE /users/{id}/identities/{provider}", writeAPI, a.deleteIdentity, summary("Delete an authentication identity of a user"))
+	handle(a, "PATCH /users/{id}/disable_two_factor", writeAPI, a.disableTwoFactor, summary("Disable two-factor authentication for a user"))
 }
 
 type identityParams struct {

@@ -3,14 +3,14 @@ package api
 import "net/http"
 
 func (a *API) userStateRoutes() {
-	handle(a, "POST /users/{id}/block", writeAPI, a.blockUser, does("Block a user"))
-	handle(a, "POST /users/{id}/unblock", writeAPI, a.unblockUser, does("Unblock a user"))
-	handle(a, "POST /users/{id}/activate", writeAPI, a.activateUser, does("Activate a user"))
-	handle(a, "POST /users/{id}/deactivate", writeAPI, a.deactivateUser, does("Deactivate a dormant user"))
-	handle(a, "POST /users/{id}/ban", writeAPI, a.banUser, does("Ban a user"))
-	handle(a, "POST /users/{id}/unban", writeAPI, a.unbanUser, does("Take a ban back"))
-	handle(a, "POST /users/{id}/approve", writeAPI, a.approveUser, does("Approve a user who registered"))
-	handle(a, "POST /users/{id}/reject", writeAPI, a.rejectUser, status(http.StatusOK), does("Reject a user who registered"))
+	handle(a, "POST /users/{id}/block", writeAPI, a.blockUser, summary("Block a user"))
+	handle(a, "POST /users/{id}/unblock", writeAPI, a.unblockUser, summary("Unblock a user"))
+	handle(a, "POST /users/{id}/activate", writeAPI, a.activateUser, summary("Activate a user"))
+	handle(a, "POST /users/{id}/deactivate", writeAPI, a.deactivateUser, summary("Deactivate a user"))
+	handle(a, "POST /users/{id}/ban", writeAPI, a.banUser, summary("Ban a user"))
+	handle(a, "POST /users/{id}/unban", writeAPI, a.unbanUser, summary("Unban a user"))
+	handle(a, "POST /users/{id}/approve", writeAPI, a.approveUser, summary("Approve a user"))
+	handle(a, "POST /users/{id}/reject", writeAPI, a.rejectUser, status(http.StatusOK), summary("Reject a user"))
 }
 
 // blockUser: https://docs.gitlab.com/api/user_moderation/#block-access-to-a-user

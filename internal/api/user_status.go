@@ -9,10 +9,10 @@ import (
 )
 
 func (a *API) userStatusRoutes() {
-	handle(a, "GET /user/status", readUser, a.getOwnStatus, does("Get one's own status"))
-	handle(a, "PUT /user/status", writeAPI, a.setStatus, does("Set one's own status"))
-	handle(a, "PATCH /user/status", writeAPI, a.updateStatus, does("Change parts of one's own status"))
-	handle(a, "GET /users/{id}/status", readUser.orNobody(), a.getStatus, does("Get the status of a user"))
+	handle(a, "GET /user/status", readUser, a.getOwnStatus, summary("Get the status of the current user"))
+	handle(a, "PUT /user/status", writeAPI, a.setStatus, summary("Set the status of the current user"))
+	handle(a, "PATCH /user/status", writeAPI, a.updateStatus, summary("Update the status of the current user"))
+	handle(a, "GET /users/{id}/status", readUser.orNobody(), a.getStatus, summary("Get the status of a user"))
 }
 
 // getOwnStatus: https://docs.gitlab.com/api/users/#retrieve-your-user-status
@@ -26,10 +26,10 @@ func (a *API) getStatus(c *call, p userRefParams) (statusJSON, error) {
 }
 
 type statusParams struct {
-	Emoji        bind.Opt[string]            `param:"emoji" doc:"Name of an emoji; speech_balloon unless given."`
-	Message      bind.Opt[string]            `param:"message" doc:"At most 100 characters."`
+	Emoji        bind.Opt[string]            `param:"emoji" doc:"Emoji name. Default is speech_balloon."`
+	Message      bind.Opt[string]            `param:"message" doc:"Status message, at most 100 characters."`
 	Availability bind.Opt[user.Availability] `param:"availability" enum:"not_set,busy"`
-	ClearAfter   bind.Opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"When the status ends; null is never."`
+	ClearAfter   bind.Opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"Time after which the status is cleared; null means never."`
 }
 
 // change tells what was sent; null is the empty value.

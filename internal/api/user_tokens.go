@@ -10,28 +10,28 @@ import (
 )
 
 func (a *API) userTokenRoutes() {
-	handle(a, "POST /users/{user_id}/personal_access_tokens", writeAPI, a.createToken, does("Create a personal access token for a user"))
-	handle(a, "POST /user/personal_access_tokens", writeAPI, a.createOwnToken, onlySelfManaged, does("Create a personal access token of limited scope for oneself"))
+	handle(a, "POST /users/{user_id}/personal_access_tokens", writeAPI, a.createToken, summary("Create a personal access token for a user"))
+	handle(a, "POST /user/personal_access_tokens", writeAPI, a.createOwnToken, onlySelfManaged, summary("Create a personal access token with limited scopes for the current user"))
 
-	handle(a, "GET /personal_access_tokens", readAPI, a.listTokens, does("List personal access tokens"))
-	handle(a, "GET /personal_access_tokens/self", anyToken, a.getSelfToken, does("Get the token in use"))
-	handle(a, "DELETE /personal_access_tokens/self", anyToken, a.revokeSelfToken, does("Revoke the token in use"))
-	handle(a, "POST /personal_access_tokens/self/rotate", writeAPI, a.rotateSelfToken, status(http.StatusOK), does("Rotate the token in use"))
-	handle(a, "GET /personal_access_tokens/{id}", readAPI, a.getToken, does("Get a personal access token"))
-	handle(a, "DELETE /personal_access_tokens/{id}", writeAPI, a.revokeToken, does("Revoke a personal access token"))
-	handle(a, "POST /personal_access_tokens/{id}/rotate", writeAPI, a.rotateToken, status(http.StatusOK), does("Rotate a personal access token"))
+	handle(a, "GET /personal_access_tokens", readAPI, a.listTokens, summary("List personal access tokens"))
+	handle(a, "GET /personal_access_tokens/self", anyToken, a.getSelfToken, summary("Get the current personal access token"))
+	handle(a, "DELETE /personal_access_tokens/self", anyToken, a.revokeSelfToken, summary("Self-revoke a personal access token"))
+	handle(a, "POST /personal_access_tokens/self/rotate", writeAPI, a.rotateSelfToken, status(http.StatusOK), summary("Self-rotate a personal access token"))
+	handle(a, "GET /personal_access_tokens/{id}", readAPI, a.getToken, summary("Get a personal access token"))
+	handle(a, "DELETE /personal_access_tokens/{id}", writeAPI, a.revokeToken, summary("Revoke a personal access token"))
+	handle(a, "POST /personal_access_tokens/{id}/rotate", writeAPI, a.rotateToken, status(http.StatusOK), summary("Rotate a personal access token"))
 
-	handle(a, "GET /users/{user_id}/impersonation_tokens", readAPI, a.listImpersonationTokens, does("List impersonation tokens of a user"))
-	handle(a, "POST /users/{user_id}/impersonation_tokens", writeAPI, a.createImpersonationToken, does("Create an impersonation token"))
-	handle(a, "GET /users/{user_id}/impersonation_tokens/{id}", readAPI, a.getImpersonationToken, does("Get an impersonation token"))
-	handle(a, "DELETE /users/{user_id}/impersonation_tokens/{id}", writeAPI, a.revokeImpersonationToken, does("Revoke an impersonation token"))
+	handle(a, "GET /users/{user_id}/impersonation_tokens", readAPI, a.listImpersonationTokens, summary("List impersonation tokens of a user"))
+	handle(a, "POST /users/{user_id}/impersonation_tokens", writeAPI, a.createImpersonationToken, summary("Create an impersonation token"))
+	handle(a, "GET /users/{user_id}/impersonation_tokens/{id}", readAPI, a.getImpersonationToken, summary("Get an impersonation token"))
+	handle(a, "DELETE /users/{user_id}/impersonation_tokens/{id}", writeAPI, a.revokeImpersonationToken, summary("Revoke an impersonation token"))
 }
 
 type newTokenParams struct {
 	Name        string     `param:"name,required"`
 	Description string     `param:"description"`
 	Scopes      []string   `param:"scopes,required,csv" enum:"api,read_api,read_user,create_runner,manage_runner,k8s_proxy,read_repository,write_repository,sudo,admin_mode,openid,profile,email"`
-	ExpiresAt   *bind.Date `param:"expires_at" doc:"The day at whose start the token stops to work, YYYY-MM-DD."`
+	ExpiresAt   *bind.Date `param:"expires_at" doc:"Expiration date in the format YYYY-MM-DD, at midnight UTC."`
 }
 
 func (p *newTokenParams) token() user.NewToken {
@@ -67,7 +67,7 @@ type ownTokenParams struct {
 	Name        string     `param:"name,required"`
 	Description string     `param:"description"`
 	Scopes      []string   `param:"scopes,required,csv" enum:"k8s_proxy"`
-	ExpiresAt   *bind.Date `param:"expires_at" doc:"YYYY-MM-DD; the end of the day unless given."`
+	ExpiresAt   *bind.Date `param:"expires_at" doc:"Expiration date in the format YYYY-MM-DD. Default is the end of the day."`
 }
 
 // createOwnToken: https://docs.gitlab.com/api/user_tokens/#create-a-personal-access-token
@@ -147,7 +147,7 @@ func (a *API) revokeSelfToken(c *call, _ struct{}) (none, error) {
 }
 
 type expiryParams struct {
-	ExpiresAt *bind.Date `param:"expires_at" doc:"YYYY-MM-DD; a week from now unless given."`
+	ExpiresAt *bind.Date `param:"expires_at" doc:"Expiration date in the format YYYY-MM-DD. Default is one week from now."`
 }
 
 type rotateParams struct {

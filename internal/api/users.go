@@ -9,13 +9,13 @@ import (
 
 func (a *API) userRoutes() {
 	shapes := forms(userPublicJSON{}, userProfileJSON{}, userAdminJSON{})
-	handle(a, "GET /users", readUser.orNobody(), a.listUsers, shapes, does("List users"))
-	handle(a, "GET /users/{id}", readUser, a.getUser, shapes, does("Get a user"))
-	handle(a, "POST /users", writeAPI, a.createUser, forms(userAdminJSON{}), files(maxAvatarUpload), does("Create a user"))
-	handle(a, "PUT /users/{id}", writeAPI, a.updateUser, forms(userAdminJSON{}), files(maxAvatarUpload), does("Change a user"))
-	handle(a, "DELETE /users/{id}", writeAPI, a.deleteUser, does("Delete a user"))
-	handle(a, "GET /user", readUser, a.getSelf, forms(userSelfJSON{}, userAdminJSON{}), does("Get the current user"))
-	handle(a, "GET /user/activities", readAPI, a.listActivities, does("List when users were last active"))
+	handle(a, "GET /users", readUser.orNobody(), a.listUsers, shapes, summary("List users"))
+	handle(a, "GET /users/{id}", readUser, a.getUser, shapes, summary("Get a user"))
+	handle(a, "POST /users", writeAPI, a.createUser, forms(userAdminJSON{}), files(maxAvatarUpload), summary("Create a user"))
+	handle(a, "PUT /users/{id}", writeAPI, a.updateUser, forms(userAdminJSON{}), files(maxAvatarUpload), summary("Update a user"))
+	handle(a, "DELETE /users/{id}", writeAPI, a.deleteUser, summary("Delete a user"))
+	handle(a, "GET /user", readUser, a.getSelf, forms(userSelfJSON{}, userAdminJSON{}), summary("Get the current user"))
+	handle(a, "GET /user/activities", readAPI, a.listActivities, summary("List user activities"))
 }
 
 // maxAvatarUpload leaves room above the limit of an avatar, so that a file
@@ -23,20 +23,20 @@ func (a *API) userRoutes() {
 const maxAvatarUpload = 10 << 20
 
 type listUsersParams struct {
-	Username           string     `param:"username" doc:"Only the user with this username, case-insensitive."`
-	Search             string     `param:"search" doc:"Text in name or username; an email address must be whole."`
+	Username           string     `param:"username" doc:"Username to look up, case-insensitive."`
+	Search             string     `param:"search" doc:"Text in the name or username, or a complete email address."`
 	Active             onlyTrue   `param:"active" doc:"Only active users."`
 	External           onlyTrue   `param:"external" doc:"Only external users."`
 	Blocked            onlyTrue   `param:"blocked" doc:"Only blocked users."`
 	ExcludeExternal    bool       `param:"exclude_external"`
 	CreatedAfter       *time.Time `param:"created_after"`
 	CreatedBefore      *time.Time `param:"created_before"`
-	ExcludeInternal    bool       `param:"exclude_internal" doc:"Leave out the ghost and the alert and support bots."`
+	ExcludeInternal    bool       `param:"exclude_internal" doc:"Exclude the ghost user and the alert and support bots."`
 	WithoutProjectBots bool       `param:"without_project_bots"`
-	Humans             bool       `param:"humans" doc:"Only people."`
+	Humans             bool       `param:"humans" doc:"Only users that are not bots or internal users."`
 	ExcludeHumans      bool       `param:"exclude_humans" doc:"Only bots and internal users."`
 	ExcludeActive      bool       `param:"exclude_active"`
-	PublicEmail        string     `param:"public_email" doc:"Only the user with this public address."`
+	PublicEmail        string     `param:"public_email" doc:"Public email address to look up."`
 
 	ExternUID      string            `param:"extern_uid"`
 	Provider       string            `param:"provider"`
@@ -123,7 +123,7 @@ type userParams struct {
 
 type getUserParams struct {
 	userParams
-	WithAttributes bool `param:"with_custom_attributes" doc:"Administrators: add the custom attributes."`
+	WithAttributes bool `param:"with_custom_attributes" doc:"Include custom attributes (administrators only)."`
 }
 
 // getUser: https://docs.gitlab.com/api/users/#retrieve-a-user
@@ -164,11 +164,11 @@ func (a *API) getSelf(c *call, _ struct{}) (any, error) {
 type userFieldParams struct {
 	Admin               *bool                  `param:"admin"`
 	Auditor             *bool                  `param:"auditor" tier:"premium"`
-	Avatar              bind.Opt[*bind.Upload] `param:"avatar" doc:"An image, at most 200 KiB; empty takes it away."`
+	Avatar              bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file, at most 200 KiB; empty to remove."`
 	Bio                 *string                `param:"bio"`
 	CanCreateGroup      *bool                  `param:"can_create_group"`
 	ColorSchemeID       *int64                 `param:"color_scheme_id"`
-	CommitEmail         *string                `param:"commit_email" doc:"A confirmed address of the user, or _private."`
+	CommitEmail         *string                `param:"commit_email" doc:"Confirmed email address of the user, or _private."`
 	ExternUID           string                 `param:"extern_uid"`
 	External            *bool                  `param:"external"`
 	ExtraMinutes        bind.Opt[int64]        `param:"extra_shared_runners_minutes_limit" tier:"premium"`
@@ -178,12 +178,12 @@ type userFieldParams struct {
 	Location            *string                `param:"location"`
 	Note                *string                `param:"note"`
 	Organization        *string                `param:"organization"`
-	PrivateProfile      *bool                  `param:"private_profile" doc:"null takes the default of the installation."`
+	PrivateProfile      *bool                  `param:"private_profile" doc:"Whether the profile is private; null for the default of the instance."`
 	ProjectsLimit       *int64                 `param:"projects_limit"`
 	Pronouns            *string                `param:"pronouns"`
 	Provider            string                 `param:"provider"`
-	PublicEmail         *string                `param:"public_email" doc:"A confirmed address of the user."`
-	Minutes             bind.Opt[int64]        `param:"shared_runners_minutes_limit" tier:"premium" doc:"null inherits the default, 0 is unlimited."`
+	PublicEmail         *string                `param:"public_email" doc:"Confirmed email address of the user."`
+	Minutes             bind.Opt[int64]        `param:"shared_runners_minutes_limit" tier:"premium" doc:"Compute minutes limit; null inherits the default, 0 means unlimited."`
 	Skype               *string                `param:"skype"`
 	ThemeID             *int64                 `param:"theme_id"`
 	Twitter             *string                `param:"twitter"`
@@ -259,7 +259,7 @@ func (a *API) createUser(c *call, p createUserParams) (any, error) {
 
 type updateUserParams struct {
 	userParams
-	Email              *string `param:"email,nonblank" doc:"One of the user's secondary addresses."`
+	Email              *string `param:"email,nonblank" doc:"Secondary email address of the user."`
 	Name               *string `param:"name,nonblank"`
 	Username           *string `param:"username,nonblank"`
 	Password           *string `param:"password,nonblank" secret:"true"`
@@ -281,7 +281,7 @@ func (a *API) updateUser(c *call, p updateUserParams) (any, error) {
 
 type deleteUserParams struct {
 	userParams
-	HardDelete bool `param:"hard_delete" doc:"Delete contributions too, instead of moving them to the ghost user."`
+	HardDelete bool `param:"hard_delete" doc:"Delete contributions instead of moving them to the ghost user."`
 }
 
 // deleteUser: https://docs.gitlab.com/api/users/#delete-a-user
@@ -290,7 +290,7 @@ func (a *API) deleteUser(c *call, p deleteUserParams) (none, error) {
 }
 
 type activitiesParams struct {
-	From *bind.Date `param:"from" doc:"First day, YYYY-MM-DD; six months ago unless given."`
+	From *bind.Date `param:"from" doc:"First date in the format YYYY-MM-DD. Default is six months ago."`
 	pageParams
 }
 

@@ -11,18 +11,18 @@ import (
 func (a *API) wikiRoutes() {
 	read := readAPI.orNobody()
 	for _, in := range []struct {
-		path, name string
+		path, kind string
 		group      bool
 		tier       Tier
-	}{{"/projects/{id}", "a project", false, Free}, {"/groups/{id}", "a group", true, Premium}} {
+	}{{"/projects/{id}", "project", false, Free}, {"/groups/{id}", "group", true, Premium}} {
 		m := parentEndpoints{a, in.group}
 		one := in.path + "/wikis/{slug}"
-		handle(a, "GET "+in.path+"/wikis", read, m.listWikiPages, tier(in.tier), does("List the wiki pages of "+in.name))
-		handle(a, "POST "+in.path+"/wikis", writeAPI, m.createWikiPage, tier(in.tier), wikiText, does("Create a wiki page of "+in.name))
-		handle(a, "GET "+one, read, m.getWikiPage, tier(in.tier), does("Get a wiki page of "+in.name))
-		handle(a, "PUT "+one, writeAPI, m.updateWikiPage, tier(in.tier), wikiText, does("Change a wiki page of "+in.name))
-		handle(a, "DELETE "+one, writeAPI, m.deleteWikiPage, tier(in.tier), does("Delete a wiki page of "+in.name))
-		handle(a, "POST "+in.path+"/wikis/attachments", writeAPI, m.attachToWiki, tier(in.tier), files(wiki.MaxAttachment), does("Attach a file to the wiki of "+in.name))
+		handle(a, "GET "+in.path+"/wikis", read, m.listWikiPages, tier(in.tier), summary("List "+in.kind+" wiki pages"))
+		handle(a, "POST "+in.path+"/wikis", writeAPI, m.createWikiPage, tier(in.tier), wikiText, summary("Create a "+in.kind+" wiki page"))
+		handle(a, "GET "+one, read, m.getWikiPage, tier(in.tier), summary("Get a "+in.kind+" wiki page"))
+		handle(a, "PUT "+one, writeAPI, m.updateWikiPage, tier(in.tier), wikiText, summary("Update a "+in.kind+" wiki page"))
+		handle(a, "DELETE "+one, writeAPI, m.deleteWikiPage, tier(in.tier), summary("Delete a "+in.kind+" wiki page"))
+		handle(a, "POST "+in.path+"/wikis/attachments", writeAPI, m.attachToWiki, tier(in.tier), files(wiki.MaxAttachment), summary("Upload an attachment to the wiki repository of a "+in.kind))
 	}
 }
 
@@ -65,7 +65,7 @@ func presentWikiPage(_ *wiki.Wiki, p *wiki.Page, err error) (wikiPageJSON, error
 
 type listWikiPagesParams struct {
 	placeParams
-	WithContent bool `param:"with_content" doc:"With the texts of the pages."`
+	WithContent bool `param:"with_content" doc:"Include the content of the pages."`
 	pageParams
 }
 
@@ -80,13 +80,13 @@ func (m parentEndpoints) listWikiPages(c *call, p listWikiPagesParams) (page[wik
 
 type wikiPageParams struct {
 	placeParams
-	Slug string `param:"slug" doc:"The slug of the page, with its directories."`
+	Slug string `param:"slug" doc:"Slug of the page, including directories."`
 }
 
 type getWikiPageParams struct {
 	wikiPageParams
-	RenderHTML bool   `param:"render_html" doc:"Give HTML in place of what was written."`
-	Version    string `param:"version" doc:"The id of a commit."`
+	RenderHTML bool   `param:"render_html" doc:"Return the rendered HTML instead of the source."`
+	Version    string `param:"version" doc:"Commit SHA of the page version."`
 }
 
 // getWikiPage: https://docs.gitlab.com/api/wikis/#get-a-wiki-page
@@ -100,10 +100,10 @@ func (m parentEndpoints) getWikiPage(c *call, p getWikiPageParams) (wikiPageJSON
 
 type createWikiPageParams struct {
 	placeParams
-	Title   string      `param:"title,required,nonblank" doc:"With its directories: dir/page."`
+	Title   string      `param:"title,required,nonblank" doc:"Title, including directories: dir/page."`
 	Content string      `param:"content,required,blank"`
 	Format  wiki.Format `param:"format" enum:"markdown,rdoc,asciidoc,org" default:"markdown"`
-	Message string      `param:"message" doc:"Of the commit."`
+	Message string      `param:"message" doc:"Commit message."`
 }
 
 // createWikiPage: https://docs.gitlab.com/api/wikis/#create-a-new-wiki-page
@@ -113,11 +113,11 @@ func (m parentEndpoints) createWikiPage(c *call, p createWikiPageParams) (wikiPa
 
 type updateWikiPageParams struct {
 	wikiPageParams
-	Title   *string      `param:"title,nonblank" doc:"One without a directory stays in its own; /page leads to the top."`
+	Title   *string      `param:"title,nonblank" doc:"New title. Without a directory the page stays in its directory; /page moves it to the top."`
 	Content *string      `param:"content"`
 	Format  *wiki.Format `param:"format" enum:"markdown,rdoc,asciidoc,org"`
-	Message string       `param:"message" doc:"Of the commit."`
-	Version string       `param:"last_commit_sha" doc:"The last commit that touched the page, as the caller knows it."`
+	Message string       `param:"message" doc:"Commit message."`
+	Version string       `param:"last_commit_sha" doc:"Last known commit SHA of the page."`
 }
 
 func (updateWikiPageParams) ParamRules() []bind.Rule {
@@ -138,7 +138,7 @@ func (m parentEndpoints) deleteWikiPage(c *call, p wikiPageParams) (none, error)
 type wikiAttachmentParams struct {
 	placeParams
 	File   *bind.Upload `param:"file,required"`
-	Branch string       `param:"branch" doc:"Attachments go to the default branch, whatever is named."`
+	Branch string       `param:"branch" doc:"No effect: attachments are committed to the default branch."`
 }
 
 type wikiAttachmentJSON struct {

@@ -36,7 +36,7 @@ const (
 // them are logged and do not fail the test. Remove an area when it has none
 // left; do not add one.
 func notConverted() []area {
-	return []area{templates, summaries, identifiers}
+	return []area{templates, identifiers}
 }
 
 // retired is a row of the table in the glossary.
@@ -179,19 +179,12 @@ func blank(text string) string {
 	}, text)
 }
 
-// coverage is a document that is generated from endpoint summaries.
-const coverage = "docs/user/api-coverage.md"
-
 // documentTexts returns the paragraphs of all Markdown files, without code and
-// without the table of retired words. The page of endpoint summaries belongs to
-// their area.
+// without the table of retired words.
 func documentTexts(t *testing.T) []passage {
 	t.Helper()
 	var list []passage
 	walk(t, ".", ".md", func(path, text string) {
-		if path == coverage {
-			return
-		}
 		if path == glossary {
 			text, _, _ = strings.Cut(text, "\n## Retired words\n")
 		}
@@ -278,7 +271,7 @@ func visible(line string) string {
 	return html.UnescapeString(strings.Join(shown, " . "))
 }
 
-// summaryTexts returns the first argument of each call of does or summary.
+// summaryTexts returns the first argument of each call of summary.
 func summaryTexts(fset *token.FileSet, files []source) []passage {
 	return literals(fset, files, func(n ast.Node) []ast.Expr {
 		call, ok := n.(*ast.CallExpr)
@@ -286,7 +279,7 @@ func summaryTexts(fset *token.FileSet, files []source) []passage {
 			return nil
 		}
 		name, ok := call.Fun.(*ast.Ident)
-		if !ok || name.Name != "does" && name.Name != "summary" {
+		if !ok || name.Name != "summary" {
 			return nil
 		}
 		return call.Args[:1]
@@ -485,7 +478,7 @@ func TestWordTexts(t *testing.T) {
 			t.Errorf("nameWords(%q) = %q, want %q", name, got, want)
 		}
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "x.go", `package x; var a = T{Short: "one", help: "two"}; func f() { handle(does("three")); s.BoolVar(&a, "x", false, "four") }`, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", `package x; var a = T{Short: "one", help: "two"}; func f() { handle(summary("three")); s.BoolVar(&a, "x", false, "four") }`, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
