@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) alertIntegrationRoutes() {
+	a.tag("Alert integrations")
 	const at = "/projects/{id}/alert_management"
 	handle(a, "GET "+at+"/http_integrations", readAPI, a.listAlertIntegrations, summary("List alert integrations"))
 	handle(a, "POST "+at+"/http_integrations", writeAPI, a.createAlertIntegration, summary("Create an alert integration"))

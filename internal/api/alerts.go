@@ -11,6 +11,7 @@ import (
 )
 
 func (a *API) alertRoutes() {
+	a.tag("Alerts")
 	const at = "/projects/{id}/alert_management_alerts"
 	handle(a, "GET "+at, readAPI, a.listAlerts, summary("List project alerts"))
 	handle(a, "GET "+at+"/{alert_iid}", readAPI, a.getAlert, summary("Get an alert"))

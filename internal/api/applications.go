@@ -7,6 +7,7 @@ import (
 )
 
 func (a *API) applicationRoutes() {
+	a.tag("Applications")
 	handle(a, "POST /applications", writeAPI, a.createApplication, summary("Create an application"))
 	handle(a, "GET /applications", readAPI, a.listApplications, summary("List applications"))
 	handle(a, "DELETE /applications/{id}", writeAPI, a.deleteApplication, summary("Delete an application"))

@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) auditEventRoutes() {
+	a.tag("Audit events")
 	handle(a, "GET /audit_events", readAPI, a.listAuditEvents, tier(Premium), onlySelfManaged, summary("List instance audit events"))
 	handle(a, "GET /audit_events/{id}", readAPI, a.getAuditEvent, tier(Premium), onlySelfManaged, summary("Get an instance audit event"))
 	for _, in := range []struct {

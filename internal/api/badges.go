@@ -3,6 +3,7 @@ package api
 import "svc/internal/plan"
 
 func (a *API) badgeRoutes() {
+	a.tag("Badges")
 	for _, in := range []struct {
 		path, kind string
 		group      bool

@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) boardRoutes() {
+	a.tag("Boards")
 	for _, in := range []struct {
 		path, kind string
 		group      bool

@@ -12,6 +12,7 @@ import (
 )
 
 func (a *API) branchRoutes() {
+	a.tag("Branches")
 	read := readAPI.orNobody()
 	handle(a, "GET /projects/{id}/repository/branches", read, a.listBranches, summary("List repository branches"))
 	handle(a, "GET /projects/{id}/repository/branches/{branch}", read, a.getBranch, summary("Get a repository branch"))

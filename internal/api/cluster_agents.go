@@ -5,6 +5,7 @@ import (
 )
 
 func (a *API) clusterAgentRoutes() {
+	a.tag("Cluster agents")
 	handle(a, "GET /projects/{id}/cluster_agents", readAPI, a.listAgents, summary("List project agents"))
 	handle(a, "GET /projects/{id}/cluster_agents/{agent_id}", readAPI, a.getAgent, summary("Get an agent"))
 	handle(a, "POST /projects/{id}/cluster_agents", writeAPI, a.createAgent, summary("Register an agent"))

@@ -14,6 +14,7 @@ import (
 )
 
 func (a *API) commitRoutes() {
+	a.tag("Commits")
 	read := readAPI.orNobody()
 	const one = "/projects/{id}/repository/commits/{sha}"
 	handle(a, "GET /projects/{id}/repository/commits", read, a.listCommits, summary("List repository commits"))

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/user/api-coverage.md")
+var update = flag.Bool("update", false, "rewrite docs/user/api-coverage.md and testdata/routes.txt")
 
 const coveragePath = "../../docs/user/api-coverage.md"
 
@@ -176,21 +176,27 @@ func (e *endpoint) only() string {
 	return strings.Join(words, ", ")
 }
 
-// others adds what is served beyond the specification.
+// others adds the endpoints that are not in the specification, by tag.
 func (a *API) others(out *strings.Builder) {
 	fmt.Fprintf(out, "\n## Other endpoints of the public v4 API\n\nThese are served too.\n")
-	group := ""
+	var tags []string
+	byTag := map[string][]*endpoint{}
 	for _, e := range a.endpoints {
 		if slices.ContainsFunc(specification, func(s specified) bool {
 			return !s.root && s.method == e.method && nameless(s.path) == nameless(e.path)
 		}) {
 			continue
 		}
-		if e.group != group {
-			group = e.group
-			fmt.Fprintf(out, "\n### %s\n\n| Method | Path | Summary | Only on |\n| --- | --- | --- | --- |\n", groupTitle(group))
+		if byTag[e.tag] == nil {
+			tags = append(tags, e.tag)
 		}
-		fmt.Fprintf(out, "| %s | `%s` | %s | %s |\n", e.method, prefix+e.path, e.summary, e.only())
+		byTag[e.tag] = append(byTag[e.tag], e)
+	}
+	for _, tag := range tags {
+		fmt.Fprintf(out, "\n### %s\n\n| Method | Path | Summary | Only on |\n| --- | --- | --- | --- |\n", tag)
+		for _, e := range byTag[tag] {
+			fmt.Fprintf(out, "| %s | `%s` | %s | %s |\n", e.method, prefix+e.path, e.summary, e.only())
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) deployKeyRoutes() {
+	a.tag("Deploy keys")
 	handle(a, "GET /deploy_keys", readAPI, a.listAllDeployKeys, summary("List all deploy keys"))
 	handle(a, "POST /deploy_keys", writeAPI, a.createDeployKey, summary("Add an instance deploy key"))
 	handle(a, "GET /users/{user_id}/project_deploy_keys", readAPI, a.listUserDeployKeys, summary("List project deploy keys for a user"))

@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) deployTokenRoutes() {
+	a.tag("Deploy tokens")
 	handle(a, "GET /deploy_tokens", readAPI, a.listAllDeployTokens, summary("List all deploy tokens"))
 	for _, in := range []struct {
 		path, kind string

@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) deploymentRoutes() {
+	a.tag("Deployments")
 	const all, one = "/projects/{id}/deployments", "/projects/{id}/deployments/{deployment_id}"
 	handle(a, "GET "+all, readAPI.orNobody(), a.listDeployments, summary("List project deployments"))
 	handle(a, "GET "+one, readAPI.orNobody(), a.getDeployment, summary("Get a deployment"))

@@ -36,7 +36,7 @@ func (a *API) serves(e *endpoint) bool {
 // describe returns an endpoint for the documentation.
 func (e *endpoint) describe() openapi.Endpoint {
 	d := openapi.Endpoint{
-		Method: e.method, Path: e.path, Tag: groupTitle(e.group), Summary: e.summary,
+		Method: e.method, Path: e.path, Tag: e.tag, Summary: e.summary,
 		Public: e.access.nobody, Scopes: e.access.scopes,
 		Params: e.layout, Raw: e.limits.Raw, Status: e.status,
 	}
@@ -208,22 +208,4 @@ func (t Tier) String() string {
 		return "ultimate"
 	}
 	return "free"
-}
-
-// groupTitle makes the name of a resource's file readable.
-func groupTitle(group string) string {
-	words := strings.Split(group, "_")
-	for i, word := range words {
-		switch word {
-		case "ci", "ssh", "gpg", "api":
-			words[i] = strings.ToUpper(word)
-		case "oauth":
-			words[i] = "OAuth"
-		default:
-			if i == 0 {
-				words[i] = strings.ToUpper(word[:1]) + word[1:]
-			}
-		}
-	}
-	return strings.Join(words, " ")
 }

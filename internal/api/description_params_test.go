@@ -32,6 +32,7 @@ func (d *documentJSON) only() *operationJSON {
 func documentOf[P, R any](route string, acc access, opts ...option) *documentJSON {
 	a := New(Deps{Site: testSite()})
 	a.endpoints = nil
+	a.tag("Things")
 	handle(a, route, acc, func(*call, P) (R, error) { panic("not called") }, opts...)
 	return readDocument(a.document().JSON())
 }

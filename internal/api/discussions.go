@@ -6,6 +6,7 @@ import (
 )
 
 func discussionRoutesOf[T discussed](a *API, at, what string) {
+	a.tag("Discussions")
 	t := noteEndpoints[T]{a}
 	const one = "/discussions/{discussion_id}"
 	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, summary("List discussion items of "+what))
@@ -18,6 +19,7 @@ func discussionRoutesOf[T discussed](a *API, at, what string) {
 
 // resolveRouteOf is for things whose threads can be settled.
 func resolveRouteOf[T discussed](a *API, at, what string) {
+	a.tag("Discussions")
 	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, noteEndpoints[T]{a}.resolveDiscussion, summary("Resolve or reopen a thread on "+what))
 }
 

@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) environmentRoutes() {
+	a.tag("Environments")
 	const all, one = "/projects/{id}/environments", "/projects/{id}/environments/{environment_id}"
 	handle(a, "GET "+all, readAPI.orNobody(), a.listEnvironments, summary("List project environments"))
 	handle(a, "GET "+one, readAPI.orNobody(), a.getEnvironment, summary("Get an environment"))

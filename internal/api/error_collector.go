@@ -17,6 +17,7 @@ import (
 // errortrack.Service.DSN. They are open to everybody, and answer nothing but
 // whether an event was taken.
 func (a *API) errorCollectorRoutes() {
+	a.tag("Error collector")
 	const at = "/error_tracking/collector/api/{id}"
 	for _, one := range []struct {
 		path, summary string

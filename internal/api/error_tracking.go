@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) errorTrackingRoutes() {
+	a.tag("Error tracking")
 	const settings, keys = "/projects/{id}/error_tracking/settings", "/projects/{id}/error_tracking/client_keys"
 	handle(a, "GET "+settings, readAPI, a.getErrorSetup, summary("Get error tracking settings"))
 	handle(a, "PUT "+settings, writeAPI, a.putErrorSetup, summary("Create error tracking settings"))

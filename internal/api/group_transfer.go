@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) groupTransferRoutes() {
+	a.tag("Group import and export")
 	handle(a, "POST /groups/{id}/export", writeAPI, a.startGroupExport, summary("Schedule a group export"))
 	handle(a, "GET /groups/{id}/export", readAPI, a.getGroupExport, summary("Get the status of a group export"))
 	handle(a, "GET /groups/{id}/export/download", readAPI, a.downloadGroupExport, summary("Download a group export"))

@@ -10,6 +10,7 @@ import (
 )
 
 func (a *API) groupRoutes() {
+	a.tag("Groups")
 	shapes := forms(projectBasicJSON{}, projectJSON{})
 	handle(a, "GET /groups", readAPI.orNobody(), a.listGroups, summary("List groups"))
 	handle(a, "GET /groups/{id}", readAPI.orNobody(), a.getGroup, forms(groupDetailJSON{}, groupWithProjectsJSON{}, groupWithBasicJSON{}), summary("Get a group"))

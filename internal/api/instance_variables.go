@@ -3,6 +3,7 @@ package api
 import "svc/internal/ci"
 
 func (a *API) instanceVariableRoutes() {
+	a.tag("Instance variables")
 	handle(a, "GET /admin/ci/variables", readAPI, a.listInstanceVariables, onlySelfManaged, summary("List instance variables"))
 	handle(a, "GET /admin/ci/variables/{key}", readAPI, a.getInstanceVariable, onlySelfManaged, summary("Get an instance variable"))
 	handle(a, "POST /admin/ci/variables", writeAPI, a.createInstanceVariable, onlySelfManaged, summary("Create an instance variable"))

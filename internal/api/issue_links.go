@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) issueLinkRoutes() {
+	a.tag("Issue links")
 	const at = "/projects/{id}/issues/{issue_iid}/links"
 	handle(a, "GET "+at, readAPI.orNobody(), a.listIssueLinks, summary("List issue relations"))
 	handle(a, "POST "+at, writeAPI, a.createIssueLink, summary("Create an issue link"))

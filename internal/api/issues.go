@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) issueRoutes() {
+	a.tag("Issues")
 	const at = "/projects/{id}/issues"
 	handle(a, "GET /issues", readAPI.orNobody(), a.listIssues, summary("List issues"))
 	handle(a, "GET /issues/{issue_id}", readAPI, a.getIssueByID, summary("Get an issue by ID"))

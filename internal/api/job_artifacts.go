@@ -11,6 +11,7 @@ import (
 )
 
 func (a *API) jobArtifactRoutes() {
+	a.tag("Job artifacts")
 	open := readAPI.orNobody().orJob()
 	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts", open, a.downloadArtifacts, noSuchPart, summary("Download job artifacts by job ID"))
 	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path*}", open, a.downloadArtifactFile, summary("Download a single artifact file by job ID"))

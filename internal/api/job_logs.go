@@ -16,6 +16,7 @@ import (
 )
 
 func (a *API) jobLogRoutes() {
+	a.tag("Jobs")
 	handle(a, "GET /projects/{id}/jobs/{job_id}/trace", readAPI.orNobody(), a.getTrace, noSuchPart, summary("Get a job log"))
 }
 

@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) jobTokenScopeRoutes() {
+	a.tag("Job token scope")
 	const at = "/projects/{id}/job_token_scope"
 	handle(a, "GET "+at, readAPI, a.getTokenScope, summary("Get the CI/CD job token access settings of a project"))
 	handle(a, "PATCH "+at, writeAPI, a.updateTokenScope, summary("Update the CI/CD job token access settings of a project"))

@@ -11,6 +11,7 @@ import (
 )
 
 func (a *API) jobRoutes() {
+	a.tag("Jobs")
 	handle(a, "GET /projects/{id}/jobs", readAPI.orNobody(), a.listJobs, summary("List project jobs"))
 	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/jobs", readAPI.orNobody(), a.listPipelineJobs, summary("List pipeline jobs"))
 	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/bridges", readAPI.orNobody(), a.listBridges, summary("List pipeline trigger jobs"))

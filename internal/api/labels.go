@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) labelRoutes() {
+	a.tag("Labels")
 	for _, in := range []struct {
 		path, kind string
 		group      bool

@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) languageRoutes() {
+	a.tag("Projects")
 	handle(a, "GET /projects/{id}/languages", readAPI.orNobody(), a.getLanguages, summary("List programming languages used"))
 }
 

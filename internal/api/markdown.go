@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) markdownRoutes() {
+	a.tag("Markdown")
 	handle(a, "POST /markdown", writeAPI, a.renderMarkdown, summary("Render Markdown text as HTML"))
 }
 

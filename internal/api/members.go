@@ -17,6 +17,7 @@ func (a *API) memberRoutes() {
 		group      bool
 	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
+		a.tag("Members")
 		handle(a, "GET "+in.path+"/members", readAPI, m.list, summary("List direct members of a "+in.kind))
 		handle(a, "GET "+in.path+"/members/all", readAPI, m.listAll, summary("List all members of a "+in.kind+", including inherited and invited members"))
 		handle(a, "GET "+in.path+"/members/{user_id}", readAPI, m.get, summary("Get a direct member of a "+in.kind))
@@ -24,6 +25,7 @@ func (a *API) memberRoutes() {
 		handle(a, "POST "+in.path+"/members", writeAPI, m.add, forms(memberJSON{}, addedJSON{}), summary("Add a member to a "+in.kind))
 		handle(a, "PUT "+in.path+"/members/{user_id}", writeAPI, m.update, summary("Update a member of a "+in.kind))
 		handle(a, "DELETE "+in.path+"/members/{user_id}", writeAPI, m.remove, summary("Remove a member from a "+in.kind))
+		a.tag("Access requests")
 		handle(a, "GET "+in.path+"/access_requests", readAPI, m.listRequests, summary("List access requests for a "+in.kind))
 		handle(a, "POST "+in.path+"/access_requests", writeAPI, m.request, summary("Request access to a "+in.kind))
 		handle(a, "PUT "+in.path+"/access_requests/{user_id}/approve", writeAPI, m.approve, status(201), summary("Approve an access request for a "+in.kind))

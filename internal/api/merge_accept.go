@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) mergeAcceptRoutes() {
+	a.tag("Merge requests")
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
 	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, unready, summary("Merge a merge request"))
 	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, unready, summary("Cancel auto-merge of a merge request"))

@@ -11,6 +11,7 @@ import (
 )
 
 func (a *API) mergeChangeRoutes() {
+	a.tag("Merge requests")
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
 	read := readAPI.orNobody()
 	handle(a, "GET "+one+"/commits", read, a.listMergeCommits, summary("List merge request commits"))

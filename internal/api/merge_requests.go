@@ -12,6 +12,7 @@ import (
 )
 
 func (a *API) mergeRequestRoutes() {
+	a.tag("Merge requests")
 	const at = "/projects/{id}/merge_requests"
 	const one = at + "/{merge_request_iid}"
 	list := forms([]mergeRequestJSON{}, []mergeSimpleJSON{})

@@ -1,6 +1,7 @@
 package api
 
 func (a *API) metadataRoutes() {
+	a.tag("Metadata")
 	handle(a, "GET /version", access{scopes: readUser.scopes}, a.getVersion, summary("Get version information"))
 	handle(a, "GET /metadata", access{scopes: readUser.scopes}, a.getMetadata, summary("Get instance metadata"))
 }

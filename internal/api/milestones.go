@@ -10,6 +10,7 @@ import (
 )
 
 func (a *API) milestoneRoutes() {
+	a.tag("Milestones")
 	for _, in := range []struct {
 		path, kind string
 		group      bool

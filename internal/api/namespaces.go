@@ -7,6 +7,7 @@ import (
 )
 
 func (a *API) namespaceRoutes() {
+	a.tag("Namespaces")
 	handle(a, "GET /namespaces", readAPI, a.listNamespaces, summary("List namespaces"))
 	handle(a, "GET /namespaces/{id}", readAPI, a.getNamespace, summary("Get a namespace"))
 	handle(a, "GET /namespaces/{id}/exists", readAPI, a.namespaceExists, summary("Verify namespace availability"))

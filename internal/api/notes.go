@@ -41,6 +41,7 @@ func (p projectSnippetParams) on(a *API, c *call) (plan.Noteable, error) {
 type noteEndpoints[T discussed] struct{ api *API }
 
 func noteRoutesOf[T discussed](a *API, at, what string) {
+	a.tag("Notes")
 	t := noteEndpoints[T]{a}
 	handle(a, "GET "+at+"/notes", readAPI.orNobody(), t.listNotes, summary("List notes on "+what))
 	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, summary("Create a note on "+what))

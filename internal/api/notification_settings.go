@@ -5,6 +5,7 @@ import (
 )
 
 func (a *API) notificationRoutes() {
+	a.tag("Notification settings")
 	handle(a, "GET /notification_settings", readAPI, a.getNotifications, summary("Get global notification settings"))
 	handle(a, "PUT /notification_settings", writeAPI, a.setNotifications, summary("Update global notification settings"))
 	for _, in := range []struct {

@@ -3,6 +3,7 @@ package api
 import "svc/internal/pages"
 
 func (a *API) pagesRoutes() {
+	a.tag("Pages")
 	const at = "/projects/{id}/pages"
 	handle(a, "GET "+at, readAPI, a.getPages, summary("Get Pages settings of a project"))
 	handle(a, "PATCH "+at, writeAPI, a.updatePages, summary("Update Pages settings of a project"))

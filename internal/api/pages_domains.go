@@ -7,6 +7,7 @@ import (
 )
 
 func (a *API) pagesDomainRoutes() {
+	a.tag("Pages domains")
 	const at = "/projects/{id}/pages/domains"
 	handle(a, "GET /pages/domains", readAPI, a.listAllPagesDomains, summary("List all Pages domains"))
 	handle(a, "GET "+at, readAPI, a.listPagesDomains, summary("List Pages domains of a project"))

@@ -3,6 +3,7 @@ package api
 import "svc/internal/ci"
 
 func (a *API) pipelineScheduleRoutes() {
+	a.tag("Pipeline schedules")
 	const all, one = "/projects/{id}/pipeline_schedules", "/projects/{id}/pipeline_schedules/{pipeline_schedule_id}"
 	handle(a, "GET "+all, readAPI.orNobody(), a.listSchedules, summary("List pipeline schedules"))
 	handle(a, "GET "+one, readAPI.orNobody(), a.getSchedule, summary("Get a pipeline schedule"))

@@ -11,6 +11,7 @@ import (
 )
 
 func (a *API) pipelineRoutes() {
+	a.tag("Pipelines")
 	handle(a, "GET /projects/{id}/pipelines", readAPI.orNobody(), a.listPipelines, summary("List project pipelines"))
 	handle(a, "GET /projects/{id}/pipelines/latest", readAPI.orNobody(), a.getLatestPipeline, summary("Get the latest pipeline"))
 	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}", readAPI.orNobody(), a.getPipeline, summary("Get a pipeline"))

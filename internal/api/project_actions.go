@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) projectActionRoutes() {
+	a.tag("Projects")
 	shape := forms(projectJSON{})
 	handle(a, "POST /projects/{id}/archive", writeAPI, a.archiveProject, shape, summary("Archive a project"))
 	handle(a, "POST /projects/{id}/unarchive", writeAPI, a.unarchiveProject, shape, summary("Unarchive a project"))
@@ -18,6 +19,7 @@ func (a *API) projectActionRoutes() {
 	handle(a, "GET /projects/{id}/starrers", readAPI.orNobody(), a.listStarrers, summary("List users who starred a project"))
 	handle(a, "POST /projects/{id}/share", writeAPI, a.shareProject, summary("Share a project with a group"))
 	handle(a, "DELETE /projects/{id}/share/{group_id}", writeAPI, a.unshareProject, summary("Delete a shared project link in a group"))
+	a.tag("Groups")
 	handle(a, "POST /groups/{id}/share", writeAPI, a.shareGroup, summary("Invite a group to a group"))
 	handle(a, "DELETE /groups/{id}/share/{group_id}", writeAPI, a.unshareGroup, summary("Delete a group share"))
 }

@@ -10,7 +10,9 @@ import (
 )
 
 func (a *API) projectAvatarRoutes() {
+	a.tag("Projects")
 	handle(a, "GET /projects/{id}/avatar", readAPI.orNobody(), a.getProjectAvatar, summary("Download a project avatar"))
+	a.tag("Groups")
 	handle(a, "GET /groups/{id}/avatar", readAPI.orNobody(), a.getGroupAvatar, summary("Download a group avatar"))
 }
 

@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) projectForkRoutes() {
+	a.tag("Project forks")
 	shape := forms(projectJSON{})
 	handle(a, "POST /projects/{id}/fork", writeAPI, a.forkProject, shape, summary("Fork a project"))
 	handle(a, "POST /projects/{id}/fork/{forked_from_id}", writeAPI, a.relateFork, shape, summary("Create a fork relationship"))

@@ -5,9 +5,11 @@ import (
 )
 
 func (a *API) projectPeopleRoutes() {
+	a.tag("Projects")
 	handle(a, "GET /projects/{id}/users", readAPI, a.listProjectUsers, summary("List users of a project"))
 	handle(a, "GET /projects/{id}/groups", readAPI.orNobody(), a.listProjectGroups, summary("List groups of a project"))
 	handle(a, "GET /projects/{id}/invited_groups", readAPI.orNobody(), a.listProjectInvited, summary("List invited groups of a project"))
+	a.tag("Groups")
 	handle(a, "GET /groups/{id}/invited_groups", readAPI.orNobody(), a.listGroupInvited, summary("List invited groups of a group"))
 }
 

@@ -3,6 +3,7 @@ package api
 import "svc/internal/project"
 
 func (a *API) projectSnippetRoutes() {
+	a.tag("Project snippets")
 	read := readAPI.orNobody()
 	const list, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
 	handle(a, "GET "+list, read, a.listProjectSnippets, summary("List project snippets"))

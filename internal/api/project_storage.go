@@ -1,6 +1,7 @@
 package api
 
 func (a *API) projectStorageRoutes() {
+	a.tag("Projects")
 	handle(a, "POST /projects/{id}/housekeeping", writeAPI, a.housekeepProject, summary("Start the housekeeping task of a project"))
 	handle(a, "GET /projects/{id}/storage", readAPI, a.getProjectStorage, summary("Get the path to repository storage"))
 }

@@ -10,9 +10,10 @@ import (
 
 func (a *API) projectTokenRoutes() {
 	for _, in := range []struct {
-		path, kind string
-		group      bool
-	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
+		path, kind, tag string
+		group           bool
+	}{{"/projects/{id}", "project", "Project access tokens", false}, {"/groups/{id}", "group", "Group access tokens", true}} {
+		a.tag(in.tag)
 		d := tokenEndpoints{a, in.group}
 		handle(a, "GET "+in.path+"/access_tokens", readAPI, d.list, summary("List "+in.kind+" access tokens"))
 		handle(a, "POST "+in.path+"/access_tokens", writeAPI, d.create, summary("Create a "+in.kind+" access token"))

@@ -10,6 +10,7 @@ import (
 )
 
 func (a *API) projectUploadRoutes() {
+	a.tag("Project uploads")
 	const at = "/projects/{id}/uploads"
 	handle(a, "POST "+at, writeAPI, a.createUpload, files(plan.MaxUpload), summary("Upload a file to a project"))
 	handle(a, "GET "+at, readAPI, a.listUploads, summary("List uploads of a project"))

@@ -7,9 +7,10 @@ import (
 // placeVariableRoutes are those of projects and of groups, which are alike.
 func (a *API) placeVariableRoutes() {
 	for _, in := range []struct {
-		path, kind string
-		group      bool
-	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
+		path, kind, tag string
+		group           bool
+	}{{"/projects/{id}", "project", "Project variables", false}, {"/groups/{id}", "group", "Group variables", true}} {
+		a.tag(in.tag)
 		m := parentEndpoints{a, in.group}
 		several := also(409, "Several variables have this key. Use filter[environment_scope].", messageJSON{})
 		handle(a, "GET "+in.path+"/variables", readAPI, m.listVariables, summary("List "+in.kind+" variables"))

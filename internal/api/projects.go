@@ -12,6 +12,7 @@ import (
 )
 
 func (a *API) projectRoutes() {
+	a.tag("Projects")
 	shapes := forms(projectBasicJSON{}, projectJSON{})
 	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, summary("List projects"))
 	handle(a, "GET /projects/{id}", readAPI.orNobody().orJob(), a.getProject, shapes, summary("Get a project"))

@@ -7,6 +7,7 @@ import (
 )
 
 func (a *API) protectedBranchRoutes() {
+	a.tag("Protected branches")
 	handle(a, "GET /projects/{id}/protected_branches", readAPI, a.listProtectedBranches, summary("List protected branches"))
 	handle(a, "POST /projects/{id}/protected_branches", writeAPI, a.protectBranch, summary("Protect repository branches"))
 	handle(a, "GET /projects/{id}/protected_branches/{name}", readAPI, a.getProtectedBranch, summary("Get a protected branch or wildcard protected branch"))

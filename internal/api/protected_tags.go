@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) protectedTagRoutes() {
+	a.tag("Protected tags")
 	handle(a, "GET /projects/{id}/protected_tags", readAPI, a.listProtectedTags, summary("List protected tags"))
 	handle(a, "POST /projects/{id}/protected_tags", writeAPI, a.protectTag, summary("Protect repository tags"))
 	handle(a, "GET /projects/{id}/protected_tags/{name}", readAPI, a.getProtectedTag, summary("Get a protected tag or wildcard protected tag"))

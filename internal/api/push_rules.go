@@ -5,6 +5,7 @@ import (
 )
 
 func (a *API) pushRuleRoutes() {
+	a.tag("Push rules")
 	handle(a, "GET /projects/{id}/push_rule", readAPI, a.getPushRule, tier(Premium), summary("Get project push rules"))
 	handle(a, "POST /projects/{id}/push_rule", writeAPI, a.createPushRule, tier(Premium), summary("Add a push rule to a project"))
 	handle(a, "PUT /projects/{id}/push_rule", writeAPI, a.changePushRule, tier(Premium), summary("Update a project push rule"))

@@ -18,6 +18,7 @@ import (
 )
 
 func (a *API) repositoryRoutes() {
+	a.tag("Repositories")
 	read := readAPI.orNobody()
 	handle(a, "GET /projects/{id}/repository/tree", read, a.listTree, summary("List repository tree"))
 	handle(a, "GET /projects/{id}/repository/blobs/{sha}", read, a.getBlob, forms(blobJSON{}), summary("Get a blob from a repository"))

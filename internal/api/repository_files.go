@@ -15,6 +15,7 @@ import (
 )
 
 func (a *API) repositoryFileRoutes() {
+	a.tag("Repository files")
 	read := readAPI.orNobody()
 	const at = "/projects/{id}/repository/files/{file_path}"
 	handle(a, "GET "+at, read, a.getFile, forms(fileJSON{}), summary("Get a file from a repository"))

@@ -3,6 +3,7 @@ package api
 import "svc/internal/ci"
 
 func (a *API) resourceGroupRoutes() {
+	a.tag("Resource groups")
 	handle(a, "GET /projects/{id}/resource_groups", readAPI, a.listResourceGroups, summary("List resource groups"))
 	handle(a, "GET /projects/{id}/resource_groups/{key}", readAPI, a.getResourceGroup, summary("Get a resource group"))
 	handle(a, "GET /projects/{id}/resource_groups/{key}/upcoming_jobs", readAPI, a.listUpcomingJobs, summary("List upcoming jobs of a resource group"))

@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -126,97 +124,104 @@ type API struct {
 	endpoints []*endpoint
 	forms     encoders
 	pieces    sync.Pool // of buffers for logs
+
+	currentTag string // of the endpoints that are added: see tag
 }
 
 // New builds the API: every resource adds its routes.
 func New(d Deps) *API {
 	a := &API{Deps: d, mux: chi.NewMux(), pieces: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
-	a.metadataRoutes()
-	a.userRoutes()
-	a.userStateRoutes()
-	a.userTokenRoutes()
-	a.userSignInRoutes()
-	a.userEmailRoutes()
-	a.userKeyRoutes()
-	a.userFollowRoutes()
-	a.userStatusRoutes()
-	a.userAttributeRoutes()
-	a.userAvatarRoutes()
-	a.projectRoutes()
-	a.projectActionRoutes()
-	a.projectStorageRoutes()
-	a.storageMoveRoutes()
-	a.repositoryRoutes()
-	a.changelogRoutes()
-	a.branchRoutes()
-	a.tagRoutes()
-	a.commitRoutes()
-	a.commitCommentRoutes()
-	a.commitStatusRoutes()
-	a.repositoryFileRoutes()
-	a.protectedBranchRoutes()
-	a.protectedTagRoutes()
-	a.pushRuleRoutes()
-	a.languageRoutes()
-	a.topicRoutes()
-	a.projectForkRoutes()
-	a.projectPeopleRoutes()
-	a.projectAvatarRoutes()
-	a.projectTokenRoutes()
-	a.deployTokenRoutes()
-	a.deployKeyRoutes()
-	a.groupRoutes()
-	a.groupTransferRoutes()
-	a.memberRoutes()
-	a.namespaceRoutes()
-	a.settingRoutes()
-	a.instanceVariableRoutes()
-	a.auditEventRoutes()
-	a.eventRoutes()
-	a.notificationRoutes()
-	a.labelRoutes()
-	a.milestoneRoutes()
-	a.issueRoutes()
-	a.issueLinkRoutes()
-	a.noteRoutes()
-	a.mergeRequestRoutes()
-	a.mergeChangeRoutes()
-	a.mergeAcceptRoutes()
-	a.boardRoutes()
-	a.badgeRoutes()
-	a.projectUploadRoutes()
-	a.markdownRoutes()
-	a.snippetRoutes()
-	a.wikiRoutes()
-	a.pipelineRoutes()
-	a.jobRoutes()
-	a.ciLintRoutes()
-	a.ciTemplateRoutes()
-	a.placeVariableRoutes()
-	a.triggerRoutes()
-	a.pipelineScheduleRoutes()
-	a.environmentRoutes()
-	a.deploymentRoutes()
-	a.resourceGroupRoutes()
-	a.runnerRoutes()
-	a.runnerCallRoutes()
-	a.runnerJobRoutes()
-	a.jobLogRoutes()
-	a.jobArtifactRoutes()
-	a.jobTokenScopeRoutes()
-	a.clusterAgentRoutes()
-	a.alertIntegrationRoutes()
-	a.alertRoutes()
-	a.testReportRoutes()
-	a.errorTrackingRoutes()
-	a.errorCollectorRoutes()
-	a.pagesRoutes()
-	a.pagesDomainRoutes()
-	a.applicationRoutes()
-	a.documentRoutes()
-	a.openIDRoutes()
-	a.oauthRoutes()
+	for _, routes := range []func(){
+		a.metadataRoutes,
+		a.userRoutes,
+		a.userStateRoutes,
+		a.userTokenRoutes,
+		a.userSignInRoutes,
+		a.userEmailRoutes,
+		a.userKeyRoutes,
+		a.userFollowRoutes,
+		a.userStatusRoutes,
+		a.userAttributeRoutes,
+		a.userAvatarRoutes,
+		a.projectRoutes,
+		a.projectActionRoutes,
+		a.projectStorageRoutes,
+		a.storageMoveRoutes,
+		a.repositoryRoutes,
+		a.changelogRoutes,
+		a.branchRoutes,
+		a.tagRoutes,
+		a.commitRoutes,
+		a.commitCommentRoutes,
+		a.commitStatusRoutes,
+		a.repositoryFileRoutes,
+		a.protectedBranchRoutes,
+		a.protectedTagRoutes,
+		a.pushRuleRoutes,
+		a.languageRoutes,
+		a.topicRoutes,
+		a.projectForkRoutes,
+		a.projectPeopleRoutes,
+		a.projectAvatarRoutes,
+		a.projectTokenRoutes,
+		a.deployTokenRoutes,
+		a.deployKeyRoutes,
+		a.groupRoutes,
+		a.groupTransferRoutes,
+		a.memberRoutes,
+		a.namespaceRoutes,
+		a.settingRoutes,
+		a.instanceVariableRoutes,
+		a.auditEventRoutes,
+		a.eventRoutes,
+		a.notificationRoutes,
+		a.labelRoutes,
+		a.milestoneRoutes,
+		a.issueRoutes,
+		a.issueLinkRoutes,
+		a.noteRoutes,
+		a.mergeRequestRoutes,
+		a.mergeChangeRoutes,
+		a.mergeAcceptRoutes,
+		a.boardRoutes,
+		a.badgeRoutes,
+		a.projectUploadRoutes,
+		a.markdownRoutes,
+		a.snippetRoutes,
+		a.wikiRoutes,
+		a.pipelineRoutes,
+		a.jobRoutes,
+		a.ciLintRoutes,
+		a.ciTemplateRoutes,
+		a.placeVariableRoutes,
+		a.triggerRoutes,
+		a.pipelineScheduleRoutes,
+		a.environmentRoutes,
+		a.deploymentRoutes,
+		a.resourceGroupRoutes,
+		a.runnerRoutes,
+		a.runnerCallRoutes,
+		a.runnerJobRoutes,
+		a.jobLogRoutes,
+		a.jobArtifactRoutes,
+		a.jobTokenScopeRoutes,
+		a.clusterAgentRoutes,
+		a.alertIntegrationRoutes,
+		a.alertRoutes,
+		a.testReportRoutes,
+		a.errorTrackingRoutes,
+		a.errorCollectorRoutes,
+		a.pagesRoutes,
+		a.pagesDomainRoutes,
+		a.applicationRoutes,
+		a.documentRoutes,
+		a.openIDRoutes,
+		a.oauthRoutes,
+	} {
+		a.tag("")
+		routes()
+	}
 	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.noRoute(w, r) })
 	a.mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.wrongMethod(w, r) })
 	return a
@@ -234,7 +239,7 @@ type endpoint struct {
 	forms   []any // the shapes of a result whose type does not tell
 	status  int
 	summary string
-	group   string
+	tag     string // its group in the documentation
 	limits  bind.Limits
 	most    func(context.Context) (int64, error) // in place of limits.File, where that is a setting
 	names   []string                             // of the path's parameters
@@ -293,14 +298,16 @@ func also(status int, text string, body any) option {
 // public docs, such as "Retry a job".
 func summary(text string) option { return func(e *endpoint) { e.summary = text } }
 
-// handle adds an endpoint: "METHOD /path", who may come in, and the handler.
-// It is compiled once for each handler, so it holds no more than what needs the
+// tag sets the group of the endpoints that are added next, in the documentation.
+// Each resource calls it before its first route.
+func (a *API) tag(name string) { a.currentTag = name }
+
+// handle adds an endpoint: "METHOD /path", the allowed callers, and the handler.
+// It is instantiated for each handler, so it contains only what needs the
 // handler's types; add does the rest.
 func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, error), opts ...option) {
-	// The file of a resource is its group in the documentation.
-	_, file, _, _ := runtime.Caller(1)
 	a.add(route, &endpoint{
-		access: acc, result: reflect.TypeFor[R](), group: strings.TrimSuffix(filepath.Base(file), ".go"),
+		access: acc, result: reflect.TypeFor[R](), tag: a.currentTag,
 		serve: func(c *call, bind func(into any) error) (any, error) {
 			p := new(P)
 			if err := bind(p); err != nil {
@@ -311,12 +318,15 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 	}, reflect.TypeFor[P](), opts)
 }
 
-// add puts an endpoint, whose parameters are a struct of the type params, into
-// the routes. A mistake in the table is a fault of the program, so it panics.
+// add adds an endpoint to the routes. Its parameters are a struct of the type
+// params. An invalid route is a bug, so it panics.
 func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option) {
 	method, path, ok := strings.Cut(route, " ")
 	if !ok {
 		panic("route " + route + ": want METHOD /path")
+	}
+	if e.tag == "" {
+		panic("route " + route + ": no tag")
 	}
 	pattern := path
 	if at := strings.LastIndex(path, "{"); strings.HasSuffix(path, "*}") { // {name*} takes slashes too

@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) runnerCallRoutes() {
+	a.tag("Runners")
 	gone := also(http.StatusGone, "Registration tokens are not allowed.", messageJSON{})
 	handle(a, "POST /runners", runnerCall, a.registerRunner, gone, summary("Register a runner"))
 	handle(a, "POST /runners/verify", runnerCall, a.verifyRunner, status(http.StatusOK), summary("Verify authentication of a registered runner"))

@@ -17,6 +17,7 @@ import (
 )
 
 func (a *API) runnerJobRoutes() {
+	a.tag("Runner jobs")
 	handle(a, "POST /jobs/request", runnerCall, a.requestJob, forms(assignmentJSON{}), also(http.StatusNoContent, "No job is available.", nil),
 		also(http.StatusUnprocessableEntity, "The runner is not supported.", messageJSON{}), summary("Request a job"))
 	handle(a, "PUT /jobs/{id}", runnerCall, a.updateRunnerJob,

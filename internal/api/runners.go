@@ -15,6 +15,7 @@ var (
 )
 
 func (a *API) runnerRoutes() {
+	a.tag("Runners")
 	handle(a, "POST /user/runners", createRunners, a.createRunner, summary("Create a runner"))
 	handle(a, "GET /runners", readRunners, a.listOwnRunners, summary("List available runners"))
 	handle(a, "GET /runners/all", readRunners, a.listAllRunners, summary("List all runners"))

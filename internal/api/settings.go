@@ -3,6 +3,7 @@ package api
 import "svc/internal/setting"
 
 func (a *API) settingRoutes() {
+	a.tag("Application settings")
 	handle(a, "GET /application/settings", readAPI, a.getSettings, summary("Get application settings"))
 	handle(a, "PUT /application/settings", writeAPI, a.updateSettings, summary("Update application settings"))
 }

@@ -15,6 +15,7 @@ import (
 )
 
 func (a *API) snippetRoutes() {
+	a.tag("Snippets")
 	read := readAPI.orNobody()
 	const one = "/snippets/{id}"
 	handle(a, "GET /snippets", readAPI, a.listOwnSnippets, summary("List snippets of the current user"))

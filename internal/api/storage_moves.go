@@ -9,6 +9,7 @@ import (
 
 // storageMoveRoutes are the same for projects, snippets and groups.
 func (a *API) storageMoveRoutes() {
+	a.tag("Storage moves")
 	for _, k := range []struct {
 		kind        repo.MoveKind
 		all, within string // paths

@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) tagRoutes() {
+	a.tag("Tags")
 	read := readAPI.orNobody()
 	handle(a, "GET /projects/{id}/repository/tags", read, a.listTags, summary("List repository tags"))
 	handle(a, "GET /projects/{id}/repository/tags/{tag_name}", read, a.getTag, summary("Get a repository tag"))

@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) testReportRoutes() {
+	a.tag("Pipelines")
 	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report", readAPI.orNobody(), a.getTestReport, summary("Get a test report for a pipeline"))
 	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report_summary", readAPI.orNobody(), a.getTestSummary, summary("Get a test report summary for a pipeline"))
 }

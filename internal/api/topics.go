@@ -6,6 +6,7 @@ import (
 )
 
 func (a *API) topicRoutes() {
+	a.tag("Topics")
 	handle(a, "GET /topics", readAPI.orNobody(), a.listTopics, summary("List topics"))
 	handle(a, "GET /topics/{id}", readAPI.orNobody(), a.getTopic, summary("Get a topic"))
 	handle(a, "POST /topics", writeAPI, a.createTopic, files(maxAvatarUpload), summary("Create a topic"))

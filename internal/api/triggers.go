@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) triggerRoutes() {
+	a.tag("Pipeline triggers")
 	handle(a, "GET /projects/{id}/triggers", readAPI, a.listTriggers, summary("List trigger tokens"))
 	handle(a, "GET /projects/{id}/triggers/{trigger_id}", readAPI, a.getTrigger, summary("Get a trigger token"))
 	handle(a, "POST /projects/{id}/triggers", writeAPI, a.createTrigger, summary("Create a trigger token"))

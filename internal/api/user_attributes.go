@@ -3,6 +3,7 @@ package api
 import "svc/internal/user"
 
 func (a *API) userAttributeRoutes() {
+	a.tag("Custom attributes")
 	handle(a, "GET /users/{id}/custom_attributes", readAPI, a.listAttributes, summary("List custom attributes"))
 	handle(a, "GET /users/{id}/custom_attributes/{key}", readAPI, a.getAttribute, summary("Get a custom attribute"))
 	handle(a, "PUT /users/{id}/custom_attributes/{key}", writeAPI, a.setAttribute, summary("Set a custom attribute"))

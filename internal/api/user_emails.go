@@ -3,6 +3,7 @@ package api
 import "svc/internal/user"
 
 func (a *API) userEmailRoutes() {
+	a.tag("User emails")
 	handle(a, "GET /user/emails", readUser, a.listOwnEmails, summary("List email addresses of the current user"))
 	handle(a, "GET /user/emails/{email_id}", readUser, a.getOwnEmail, summary("Get an email address of the current user"))
 	handle(a, "POST /user/emails", writeAPI, a.addOwnEmail, summary("Add an email address for the current user"))

@@ -3,6 +3,7 @@ package api
 import "svc/internal/user"
 
 func (a *API) userFollowRoutes() {
+	a.tag("User follow and unfollow")
 	handle(a, "POST /users/{id}/follow", writeAPI, a.followUser, summary("Follow a user"))
 	handle(a, "POST /users/{id}/unfollow", writeAPI, a.unfollowUser, summary("Unfollow a user"))
 	handle(a, "GET /users/{id}/followers", readUser, a.listFollowers, summary("List followers of a user"))

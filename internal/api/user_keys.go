@@ -7,6 +7,7 @@ import (
 )
 
 func (a *API) userKeyRoutes() {
+	a.tag("User keys")
 	handle(a, "GET /user/keys", readUser, a.listOwnKeys, summary("List SSH keys of the current user"))
 	handle(a, "GET /user/keys/{key_id}", readUser, a.getOwnKey, summary("Get an SSH key of the current user"))
 	handle(a, "POST /user/keys", writeAPI, a.addOwnKey, summary("Add an SSH key for the current user"))
@@ -15,6 +16,7 @@ func (a *API) userKeyRoutes() {
 	handle(a, "GET /users/{id}/keys/{key_id}", readUser.orNobody(), a.getKey, summary("Get an SSH key of a user"))
 	handle(a, "POST /users/{id}/keys", writeAPI, a.addKey, summary("Add an SSH key for a user"))
 	handle(a, "DELETE /users/{id}/keys/{key_id}", writeAPI, a.deleteKey, summary("Delete an SSH key of a user"))
+	a.tag("Keys")
 	handle(a, "GET /keys", readAPI, a.findKey, summary("Get a user by fingerprint of SSH key"))
 	handle(a, "GET /keys/{id}", readAPI, a.getKeyWithUser, summary("Get an SSH key with its user by ID"))
 }

@@ -1,6 +1,7 @@
 package api
 
 func (a *API) userSignInRoutes() {
+	a.tag("Users")
 	handle(a, "DELETE /users/{id}/identities/{provider}", writeAPI, a.deleteIdentity, summary("Delete an authentication identity of a user"))
 	handle(a, "PATCH /users/{id}/disable_two_factor", writeAPI, a.disableTwoFactor, summary("Disable two-factor authentication for a user"))
 }

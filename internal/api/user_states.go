@@ -3,6 +3,7 @@ package api
 import "net/http"
 
 func (a *API) userStateRoutes() {
+	a.tag("User moderation")
 	handle(a, "POST /users/{id}/block", writeAPI, a.blockUser, summary("Block a user"))
 	handle(a, "POST /users/{id}/unblock", writeAPI, a.unblockUser, summary("Unblock a user"))
 	handle(a, "POST /users/{id}/activate", writeAPI, a.activateUser, summary("Activate a user"))

@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) userStatusRoutes() {
+	a.tag("User status")
 	handle(a, "GET /user/status", readUser, a.getOwnStatus, summary("Get the status of the current user"))
 	handle(a, "PUT /user/status", writeAPI, a.setStatus, summary("Set the status of the current user"))
 	handle(a, "PATCH /user/status", writeAPI, a.updateStatus, summary("Update the status of the current user"))

@@ -10,9 +10,11 @@ import (
 )
 
 func (a *API) userTokenRoutes() {
+	a.tag("User tokens")
 	handle(a, "POST /users/{user_id}/personal_access_tokens", writeAPI, a.createToken, summary("Create a personal access token for a user"))
 	handle(a, "POST /user/personal_access_tokens", writeAPI, a.createOwnToken, onlySelfManaged, summary("Create a personal access token with limited scopes for the current user"))
 
+	a.tag("Personal access tokens")
 	handle(a, "GET /personal_access_tokens", readAPI, a.listTokens, summary("List personal access tokens"))
 	handle(a, "GET /personal_access_tokens/self", anyToken, a.getSelfToken, summary("Get the current personal access token"))
 	handle(a, "DELETE /personal_access_tokens/self", anyToken, a.revokeSelfToken, summary("Self-revoke a personal access token"))
@@ -21,6 +23,7 @@ func (a *API) userTokenRoutes() {
 	handle(a, "DELETE /personal_access_tokens/{id}", writeAPI, a.revokeToken, summary("Revoke a personal access token"))
 	handle(a, "POST /personal_access_tokens/{id}/rotate", writeAPI, a.rotateToken, status(http.StatusOK), summary("Rotate a personal access token"))
 
+	a.tag("User tokens")
 	handle(a, "GET /users/{user_id}/impersonation_tokens", readAPI, a.listImpersonationTokens, summary("List impersonation tokens of a user"))
 	handle(a, "POST /users/{user_id}/impersonation_tokens", writeAPI, a.createImpersonationToken, summary("Create an impersonation token"))
 	handle(a, "GET /users/{user_id}/impersonation_tokens/{id}", readAPI, a.getImpersonationToken, summary("Get an impersonation token"))

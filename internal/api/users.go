@@ -8,6 +8,7 @@ import (
 )
 
 func (a *API) userRoutes() {
+	a.tag("Users")
 	shapes := forms(userPublicJSON{}, userProfileJSON{}, userAdminJSON{})
 	handle(a, "GET /users", readUser.orNobody(), a.listUsers, shapes, summary("List users"))
 	handle(a, "GET /users/{id}", readUser, a.getUser, shapes, summary("Get a user"))

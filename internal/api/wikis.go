@@ -9,6 +9,7 @@ import (
 )
 
 func (a *API) wikiRoutes() {
+	a.tag("Wikis")
 	read := readAPI.orNobody()
 	for _, in := range []struct {
 		path, kind string
