@@ -21,41 +21,41 @@ import (
 	"svc/internal/user"
 )
 
-// access says who may come in to an endpoint. What they may do there is for
-// the feature to say.
+// access is the set of callers that may use an endpoint. Permissions on the
+// resource are checked by the feature.
 type access struct {
 	scopes []string // a token needs one of them
-	nobody bool     // also without signing in
-	job    bool     // also with the token of a CI job
-	runner bool     // for runners and SDKs: what they bring is not a user's, and the feature looks at it
+	nobody bool     // anonymous callers too
+	job    bool     // CI/CD jobs too, by job token
+	runner bool     // runners and SDKs only: the feature checks their credential
 }
 
-// The usual ways in.
+// The usual access rules.
 var (
 	readAPI  = access{scopes: []string{"api", "read_api"}}
 	writeAPI = access{scopes: []string{"api"}}
 	readUser = access{scopes: []string{"api", "read_api", "read_user"}}
-	// anyToken is for what a token may do to itself, whatever its scopes.
+	// anyToken is for operations of a token on itself, with any scopes.
 	anyToken = access{}
-	// runnerCall is for what runners ask, by a token of their own or of a job.
+	// runnerCall is for requests of runners, with a runner token or a job token.
 	runnerCall = access{runner: true, nobody: true}
-	// sdkCall is for what programs send by a client key of a project.
+	// sdkCall is for events of error tracking SDKs, with a client key.
 	sdkCall = access{runner: true, nobody: true}
 )
 
-// orNobody opens an endpoint to those who have not signed in.
+// orNobody also allows anonymous callers.
 func (a access) orNobody() access {
 	a.nobody = true
 	return a
 }
 
-// orJob opens an endpoint to CI jobs.
+// orJob also allows CI/CD jobs.
 func (a access) orJob() access {
 	a.job = true
 	return a
 }
 
-// admit finds out who asks and whether this endpoint is open to him.
+// admit authenticates the caller and checks the access rule of the endpoint.
 func (a *API) admit(c *call, e *endpoint) error {
 	ip := remoteIP(c.r)
 	if e.access.runner {
@@ -82,7 +82,7 @@ func (a *API) admit(c *call, e *endpoint) error {
 		return errs.Unauthorized("")
 	}
 	if by.Job != nil {
-		return nil // the endpoint is open to jobs
+		return nil // authenticate has checked e.access.job
 	}
 	if err := a.sudo(c); err != nil {
 		return err
@@ -97,8 +97,8 @@ func allowed(by actor.Actor, scopes []string) bool {
 	return len(scopes) == 0 || slices.ContainsFunc(scopes, by.Has)
 }
 
-// authenticate finds out who asks. A credential that does not open anything
-// is an error even where nobody needs to sign in.
+// authenticate returns the caller. An invalid credential is an error even on
+// endpoints that allow anonymous callers.
 func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error) {
 	found := credentialOf(c.r)
 	if found.kind == credentialToken && strings.HasPrefix(found.token, a.Site.Name+"cbt-") {
@@ -118,7 +118,7 @@ func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error)
 	return a.session(c, ip)
 }
 
-// credential is what a request brought to say who asks.
+// credential is the credential of a request.
 type credential struct {
 	kind  credentialKind
 	token string
@@ -130,13 +130,13 @@ const (
 	credentialNone credentialKind = iota
 	credentialToken
 	credentialJob
-	credentialUnknown // a form that we do not know
+	credentialUnknown // an unsupported scheme
 )
 
-// credentialOf reads a request's credentials, in the order in which they win:
-// headers before the query.
+// credentialOf returns the credential of a request. Headers take precedence over
+// the query.
 func credentialOf(r *http.Request) credential {
-	// The names are written as net/http keeps them, which saves it the work.
+	// The names are in canonical form, so that Get does not convert them.
 	if token := r.Header.Get("Private-Token"); token != "" {
 		return credential{credentialToken, token}
 	}
@@ -148,7 +148,7 @@ func credentialOf(r *http.Request) credential {
 		if token := strings.TrimSpace(rest); strings.EqualFold(scheme, "Bearer") && token != "" {
 			return credential{credentialToken, token}
 		}
-		// A token may stand in for the password.
+		// A token is also accepted as the password of basic authentication.
 		if _, password, ok := r.BasicAuth(); ok && password != "" {
 			return credential{credentialToken, password}
 		}
@@ -165,9 +165,9 @@ func credentialOf(r *http.Request) credential {
 	return credential{}
 }
 
-// session reads the cookie of the web application. A cookie that is no longer
-// good counts as none. A write needs the CSRF token as well: without it the
-// cookie may have been sent by a page of somebody else.
+// session authenticates by the session cookie of the web interface. An expired
+// cookie counts as none. A write also requires the CSRF token: without it the
+// request may come from another site.
 func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	cookie, err := c.r.Cookie(a.sessionCookie())
 	if err != nil || cookie.Value == "" {
@@ -180,7 +180,7 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	if session.User.MustChangePassword && session.Behind == nil { // what holds for the pages holds here
+	if session.User.MustChangePassword && session.Behind == nil { // as on the pages
 		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: open any page in the browser")
 	}
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.EqualMasked(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
@@ -189,9 +189,10 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	return by, a.Users.Visited(c, session)
 }
 
-// reader authenticates the caller of a request again while its answer goes on,
-// by the same credential. It neither prolongs a session nor counts failures. It
-// knows tokens of users and sessions: what an endpoint that streams is open to.
+// reader returns a function that authenticates the caller again, by the same
+// credential, while a response is streamed. It neither extends a session nor
+// counts failures. It supports user tokens and sessions, which streaming endpoints
+// allow.
 func (a *API) reader(c *call) ci.Reader {
 	first, found := c.actor, credentialOf(c.r)
 	return func(ctx context.Context) (actor.Actor, error) {
@@ -244,7 +245,7 @@ func (a *API) sudo(c *call) error {
 	return nil
 }
 
-// throttle holds the caller to the rates of the settings, if there are any.
+// throttle enforces the rate limits of the application settings.
 func (a *API) throttle(c *call) error {
 	settings, err := a.Settings.Current(c)
 	if err != nil {
@@ -274,8 +275,8 @@ func (a *API) takeToken(c *call, key string, rate limit.Rate) error {
 	return hold(c, a.Limits.Allow, key, rate)
 }
 
-// hold holds a key to a rate: by taking a request of it, or by looking whether
-// one is left.
+// hold enforces a rate for a key. ask consumes a request, or only checks whether
+// one remains.
 func hold(c *call, ask func(string, limit.Rate) limit.Decision, key string, rate limit.Rate) error {
 	decision := ask(key, rate)
 	decision.Headers(c.w.Header())
@@ -285,7 +286,7 @@ func hold(c *call, ask func(string, limit.Rate) limit.Decision, key string, rate
 	return nil
 }
 
-// queryValue finds one parameter without parsing the whole query.
+// queryValue returns one query parameter without parsing the whole query.
 func queryValue(query, name string) string {
 	for query != "" {
 		var part string
@@ -303,8 +304,8 @@ func queryValue(query, name string) string {
 	return ""
 }
 
-// remoteIP is the address that the request came from. The server has put the
-// client's there when it came through a proxy that is trusted.
+// remoteIP returns the IP address of the client. The server has already replaced
+// the address of trusted proxies.
 func remoteIP(r *http.Request) string {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return at.Addr().Unmap().String()

@@ -77,7 +77,7 @@ func (p *alertIntegrationFields) fields() alert.IntegrationFields {
 	return alert.IntegrationFields{Active: p.Active, Example: rawOrNull(p.Example), Mappings: rawOrNull(p.Mappings)}
 }
 
-// rawOrNull is nil for what was not sent.
+// rawOrNull returns nil for a parameter that was not sent.
 func rawOrNull(o bind.Opt[json.RawMessage]) *json.RawMessage {
 	if !o.Set {
 		return nil

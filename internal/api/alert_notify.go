@@ -10,22 +10,22 @@ import (
 	"svc/internal/project"
 )
 
-// Where payloads come to, after the path of a project.
+// Paths of the alert endpoints, after the path of a project.
 const (
 	notifyPath        = "/alerts/notify.json"
 	notifyMetricsPath = "/prometheus/alerts/notify.json"
 	notifyOnePath     = "/alerts/notify/"
 )
 
-// AlertPath tells whether a path outside of the API is one that payloads come to.
+// AlertPath reports whether a path outside the API is an alert endpoint.
 func AlertPath(path string) bool {
-	_, ok := alertKnock(path)
+	_, ok := alertEndpoint(path)
 	return ok
 }
 
-// alertKnock reads such a path. No project can be called prometheus or alerts,
-// so there is one way to read it.
-func alertKnock(path string) (k alert.Knock, ok bool) {
+// alertEndpoint parses the path of an alert endpoint. It is unambiguous: no project
+// can be named prometheus or alerts.
+func alertEndpoint(path string) (k alert.Knock, ok bool) {
 	in := path
 	if in, k.Metrics = strings.CutSuffix(path, notifyMetricsPath); !k.Metrics {
 		if in, ok = strings.CutSuffix(path, notifyPath); !ok {
@@ -72,8 +72,8 @@ func (a *API) takeAlerts(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
-	// The token alone decides whether the body is looked at.
-	k, _ := alertKnock(c.r.URL.Path)
+	// The token is checked before the body is read.
+	k, _ := alertEndpoint(c.r.URL.Path)
 	k.Token = alertToken(c.r)
 	door, err := a.Alerts.Admit(c, k)
 	if err != nil {
@@ -83,7 +83,8 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before the body is read: a sender in a loop shall cost next to nothing.
+	// The rate is checked before the body is read, so that a sender in a loop is
+	// cheap.
 	if err := a.takeToken(c, "alert_integration:"+strconv.FormatInt(door.IntegrationID(), 10), perMinute("alerts", settings.AlertPayloadsPerMinute)); err != nil {
 		return nil, err
 	}
@@ -102,8 +103,8 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	return mapped(list, toTakenAlert), nil
 }
 
-// alertToken is the token of an integration: as a bearer's, or as a password
-// with any name, which is how one in an address is sent. Empty for none.
+// alertToken returns the token of an integration: a bearer token, or the password
+// of basic authentication, as sent for credentials in a URL. Empty if there is none.
 func alertToken(r *http.Request) string {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)

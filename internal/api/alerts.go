@@ -43,7 +43,7 @@ type alertJSON struct {
 	UpdatedAt     stamp            `json:"updated_at"`
 }
 
-// alertDetailJSON is what is shown of one alert.
+// alertDetailJSON is the representation of a single alert.
 type alertDetailJSON struct {
 	alertJSON
 	Format      string            `json:"format"`
@@ -121,7 +121,7 @@ func (p *listAlertsParams) filter() (alert.Filter, error) {
 		f.Statuses = append(f.Statuses, alert.Status(word))
 	}
 	for _, word := range p.Severities {
-		severity, _ := alert.ParseSeverity(word) // it is one of the list
+		severity, _ := alert.ParseSeverity(word) // the enum has checked it
 		f.Severities = append(f.Severities, severity)
 	}
 	switch {

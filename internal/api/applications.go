@@ -74,7 +74,7 @@ type applicationJSON struct {
 	Confidential  bool   `json:"confidential"`
 }
 
-// newApplicationJSON has the secret, which is shown once.
+// newApplicationJSON includes the secret, which is shown once.
 type newApplicationJSON struct {
 	applicationJSON
 	Secret string `json:"secret"`

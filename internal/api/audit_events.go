@@ -89,8 +89,8 @@ func (a *API) listAuditEvents(c *call, p listAuditEventsParams) (page[auditEvent
 	return keysetPage(p.keysetParams, k, list, a.toAuditEvent), nil
 }
 
-// entityType reads the filter; the scope of the instance goes by the name of
-// the service, and by the word that the specification has for it.
+// entityType parses the filter. The instance scope is named after the service;
+// the name of the specification is accepted too.
 func (a *API) entityType(name string, id int64) (audit.EntityType, error) {
 	switch name {
 	case "":
@@ -106,7 +106,7 @@ func (a *API) entityType(name string, id int64) (audit.EntityType, error) {
 	return "", bind.Invalid("entity_type does not have a valid value")
 }
 
-// instanceScope is the entity type of the whole installation.
+// instanceScope is the entity type of events of the instance.
 func (a *API) instanceScope() string {
 	name := a.Site.Name
 	return strings.ToUpper(name[:1]) + name[1:] + "::Audit::InstanceScope"
@@ -134,7 +134,7 @@ type auditEventJSON struct {
 	CreatedAt  stamp            `json:"created_at"`
 	EventType  string           `json:"event_type"`
 
-	// Events of the whole installation carry these at the top too.
+	// Events of the instance have these at the top level too.
 	*auditScopeJSON
 }
 

@@ -21,7 +21,7 @@ func (a *API) branchRoutes() {
 	handle(a, "DELETE /projects/{id}/repository/merged_branches", writeAPI, a.deleteMergedBranches, summary("Delete merged branches"))
 }
 
-// refPageParams are the pages of branches and tags.
+// refPageParams are the pagination parameters of branches and tags.
 type refPageParams struct {
 	pageParams
 	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for keyset pagination by name."`
@@ -41,7 +41,7 @@ func (p *refPageParams) paging() db.Paging {
 	return paging
 }
 
-// refPage makes a page of branches or tags.
+// refPage returns a page of branches or tags.
 func refPage[F, T any](p refPageParams, list db.Page[F], to func(F) T) page[T] {
 	if !p.keyset() {
 		return offsetPage(p.pageParams, list, to)
@@ -97,7 +97,7 @@ func toBranch(c *call, in *project.Project, b repo.Branch) branchJSON {
 	}
 }
 
-// escapeSegments escapes a name for an address and leaves its slashes.
+// escapeSegments escapes a name for a URL and keeps its slashes.
 func escapeSegments(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {

@@ -16,7 +16,7 @@ func (a *API) changelogRoutes() {
 // releaseVersion is a semantic version.
 type releaseVersion string
 
-// UnmarshalParam reads a version from a request.
+// UnmarshalParam parses a version.
 func (v *releaseVersion) UnmarshalParam(text string) error {
 	if !repo.ValidVersion(text) {
 		return errs.Invalid("not a version")
@@ -67,7 +67,7 @@ type commitChangelogParams struct {
 	Message string `param:"message" doc:"Commit message. Default names the version."`
 }
 
-// doneJSON is success with nothing to tell.
+// doneJSON is an empty success response.
 type doneJSON struct{}
 
 // commitChangelog: https://docs.gitlab.com/api/repositories/#add-changelog-data-to-file

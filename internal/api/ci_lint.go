@@ -46,7 +46,7 @@ type lintJSON struct {
 	MergedYAML *string        `json:"merged_yaml"`
 	Includes   []includeJSON  `json:"includes"`
 	Jobs       *[]lintJobJSON `json:"jobs,omitempty"`
-	// Places is ours: where each of the errors stands, in their order.
+	// Places is an addition to the public API: the position of each error.
 	Places []lintPlaceJSON `json:"error_locations"`
 }
 
@@ -152,7 +152,7 @@ func toLintPolicy(p *config.LintPolicy) *lintPolicyJSON {
 	return &lintPolicyJSON{p.Refs, p.Variables, p.Changes}
 }
 
-// listOf is never null.
+// listOf returns a list that is never null.
 func listOf(list []string) []string {
 	if list == nil {
 		return []string{}

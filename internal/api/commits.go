@@ -28,20 +28,20 @@ func (a *API) commitRoutes() {
 	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}), tried, unpicked, summary("Revert a commit"))
 }
 
-// What the endpoints that put a change on a branch answer beside the rest.
+// Additional responses of cherry-pick and revert.
 var (
 	tried    = also(http.StatusOK, "The change applies without conflicts. Nothing was committed.", dryRunJSON{})
 	unpicked = also(http.StatusBadRequest, "The change cannot be applied. error_code is conflict, or empty if there is nothing to change.", pickFaultJSON{})
 )
 
-// pickFaultJSON is any refusal of these endpoints.
+// pickFaultJSON is the error body of these endpoints.
 type pickFaultJSON struct {
 	Message any    `json:"message,omitempty"`
 	Error   string `json:"error,omitempty"`
 	Code    string `json:"error_code,omitempty"`
 }
 
-// large is for endpoints whose parameters hold files.
+// large is an option for endpoints whose parameters contain files.
 func large(e *endpoint) { e.limits.Body = 64 << 20 }
 
 // commitJSON is a commit.
@@ -58,7 +58,7 @@ type commitStatsJSON struct {
 	Total     int `json:"total"`
 }
 
-// commitDetailJSON is a commit that was asked for by itself.
+// commitDetailJSON is the representation of a single commit.
 type commitDetailJSON struct {
 	commitJSON
 	Status       *string       `json:"status"`
@@ -72,9 +72,9 @@ func toCommit(c *call, in *project.Project, of *git.Commit) commitJSON {
 	}
 }
 
-// addTrailers is for those who ask for trailers. Elsewhere they stay empty:
-// client-go takes the values of extended_trailers for text and would not read
-// any commit that has some.
+// addTrailers sets the trailers, for requests with the parameter trailers. In other
+// responses they are empty: client-go expects strings in extended_trailers and
+// fails on a commit with trailers.
 func (f *commitJSON) addTrailers(message string) {
 	for _, t := range git.Trailers(message) {
 		f.Trailers[t.Key] = t.Value
@@ -146,7 +146,7 @@ func (a *API) listCommits(c *call, p commitsParams) (page[commitJSON], error) {
 	}), nil
 }
 
-// startParams say where a branch begins that does not exist.
+// startParams are the start of a new branch.
 type startParams struct {
 	StartBranch  string       `param:"start_branch" doc:"Branch to create the new branch from."`
 	StartProject *project.Ref `param:"start_project" doc:"Project that contains start_branch or start_sha, if it is another project of the fork network."`
@@ -179,7 +179,7 @@ type commitActionParams struct {
 	Executable   *bool   `param:"execute_filemode"`
 }
 
-// check has the rules between the parameters of an action.
+// check validates the combination of the parameters of an action.
 func (p *createCommitParams) check() error {
 	var wrong []string
 	for i, a := range p.Actions {
@@ -198,7 +198,7 @@ func (p *createCommitParams) check() error {
 	return nil
 }
 
-// decodeContent reads the content of a file as it was sent.
+// decodeContent decodes the content of a file.
 func decodeContent(text, encoding, name string) ([]byte, error) {
 	if encoding != "base64" {
 		return []byte(text), nil
@@ -267,7 +267,7 @@ type commitDiffParams struct {
 	pageParams
 }
 
-// commitDiffJSON is what a commit did to a file.
+// commitDiffJSON is the diff of one file in a commit.
 type commitDiffJSON struct {
 	repositoryDiffJSON
 	Collapsed bool `json:"collapsed"`
@@ -340,7 +340,7 @@ type cherryPickParams struct {
 	Message string `param:"message" doc:"Commit message. Default is derived from the original message."`
 }
 
-// dryRunJSON says that what was asked for can be done.
+// dryRunJSON is the result of a successful dry run.
 type dryRunJSON struct {
 	DryRun string `json:"dry_run"`
 }

@@ -144,13 +144,13 @@ type deployKeyJSON struct {
 	FingerprintSHA256 string `json:"fingerprint_sha256"`
 }
 
-// projectDeployKeyJSON is a key in a project.
+// projectDeployKeyJSON is a deploy key of a project.
 type projectDeployKeyJSON struct {
 	deployKeyJSON
 	CanPush bool `json:"can_push"`
 }
 
-// instanceDeployKeyJSON is a key with the projects that it opens.
+// instanceDeployKeyJSON is a deploy key with the projects it has access to.
 type instanceDeployKeyJSON struct {
 	deployKeyJSON
 	ProjectsWithWriteAccess    []projectNameJSON `json:"projects_with_write_access"`

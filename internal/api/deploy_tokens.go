@@ -22,7 +22,7 @@ func (a *API) deployTokenRoutes() {
 	}
 }
 
-// deployTokenEndpoints serves the deploy tokens of projects or those of groups.
+// deployTokenEndpoints serves the deploy tokens of projects or of groups.
 type deployTokenEndpoints struct {
 	api   *API
 	group bool
@@ -105,12 +105,12 @@ type deployTokenJSON struct {
 	Name      string   `json:"name"`
 	Username  string   `json:"username"`
 	ExpiresAt *stamp   `json:"expires_at"`
-	Revoked   bool     `json:"revoked"` // never: one that is taken back is gone
+	Revoked   bool     `json:"revoked"` // always false: revoked tokens are deleted
 	Expired   bool     `json:"expired"`
 	Scopes    []string `json:"scopes"`
 }
 
-// newDeployTokenJSON shows the secret, once.
+// newDeployTokenJSON includes the secret, which is shown once.
 type newDeployTokenJSON struct {
 	deployTokenJSON
 	Token string `json:"token"`

@@ -17,7 +17,7 @@ func discussionRoutesOf[T discussed](a *API, at, what string) {
 	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, summary("Delete a thread note on "+what))
 }
 
-// resolveRouteOf is for things whose threads can be settled.
+// resolveRouteOf adds the route for noteables with resolvable threads.
 func resolveRouteOf[T discussed](a *API, at, what string) {
 	a.tag("Discussions")
 	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, noteEndpoints[T]{a}.resolveDiscussion, summary("Resolve or reopen a thread on "+what))

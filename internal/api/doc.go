@@ -1,8 +1,8 @@
-// Package api is the door for the REST API, version 4, and its JSON.
+// Package api is the interface for the REST API, version 4.
 //
-// Each resource has a file, named after its page in the public
-// documentation: its routes stand in a table at the top, then come the
-// handlers, then the JSON shapes. A route gives the method and path, who may
-// come in, a struct of parameters and a result; router.go makes of it the
-// matching, the checks, the binding and the OpenAPI document.
+// Each resource has a file, named after its page in the public documentation: a
+// table of routes at the top, then the handlers and the JSON representations. A
+// route has a method and path, an access rule, a struct of parameters, a handler
+// and a result type. router.go matches requests, checks access and binds
+// parameters; description.go describes the routes for the OpenAPI document.
 package api

@@ -13,14 +13,14 @@ import (
 	"unsafe"
 )
 
-// appendJSON writes a body as encoding/json does, byte for byte, but leaves
-// the characters of HTML alone. That package asks each value anew what it is;
-// here a type is looked through once, and then its values are read from where
-// they lie. A page of large objects takes a quarter of the time.
+// appendJSON encodes a body as encoding/json does, byte for byte, without escapes
+// of HTML characters. encoding/json inspects the type of every value; here a type
+// is compiled once to an encoder that reads its values from memory. A page of
+// large objects takes a quarter of the time.
 //
-// What is not plain (maps, floats, types that write themselves) is left to
-// encoding/json. A type that writes itself by its address does so wherever it
-// stands, also where encoding/json would not have the address.
+// Maps, floats and types with their own encoding are left to encoding/json. A type
+// with MarshalJSON on its pointer always uses it, even where encoding/json has no
+// addressable value.
 func (es *encoders) appendJSON(b []byte, body any) ([]byte, error) {
 	if body == nil {
 		return append(b, "null"...), nil
@@ -28,7 +28,7 @@ func (es *encoders) appendJSON(b []byte, body any) ([]byte, error) {
 	return es.appendBoxed(b, reflect.ValueOf(body))
 }
 
-// appendBoxed writes what was in an interface.
+// appendBoxed encodes the value of an interface.
 func (es *encoders) appendBoxed(b []byte, v reflect.Value) ([]byte, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -41,14 +41,14 @@ func (es *encoders) appendBoxed(b []byte, v reflect.Value) ([]byte, error) {
 	return es.of(v.Type())(b, at.UnsafePointer())
 }
 
-// list is a body that is written item by item.
+// list is a body that is encoded item by item.
 type list struct {
 	items reflect.Value // a slice
 	item  encoder
 	at    int // the next item
 }
 
-// list gives the items of a body that is a list, or nil for any other body.
+// list returns the items of a body that is a slice, or nil for other bodies.
 func (es *encoders) list(body any) *list {
 	v := reflect.ValueOf(body)
 	if !v.IsValid() || v.Kind() != reflect.Slice || v.IsNil() {
@@ -68,7 +68,7 @@ func (es *encoders) list(body any) *list {
 	return nil
 }
 
-// append writes items until all are written or b has more than most bytes.
+// append encodes items until all are encoded or b has more than most bytes.
 func (l *list) append(b []byte, most int) ([]byte, error) {
 	size := l.items.Type().Elem().Size()
 	first := l.items.UnsafePointer()
@@ -91,11 +91,11 @@ func (l *list) append(b []byte, most int) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// whole reports whether all is written.
+// whole reports whether all items are encoded.
 func (l *list) whole() bool { return l.at > l.items.Len() }
 
-// writeTo writes b, and then what is left of the list. It forgets the items that
-// it has written, so that their memory is free however long the others take.
+// writeTo writes b, then the remaining items. It clears items that are written, so
+// that their memory is free while the rest is sent.
 func (l *list) writeTo(out io.Writer, b []byte) (err error) {
 	gone := 0
 	for {
@@ -111,11 +111,10 @@ func (l *list) writeTo(out io.Writer, b []byte) (err error) {
 	}
 }
 
-// encoder writes the value of one type that lies at an address.
+// encoder encodes the value of one type at an address.
 type encoder func(b []byte, at unsafe.Pointer) ([]byte, error)
 
-// encoders write JSON; they remember the types that they have looked through.
-// Types never change.
+// encoders encodes JSON and caches an encoder for each type.
 type encoders struct {
 	known sync.Map // of reflect.Type to encoder
 	lists sync.Map // of reflect.Type of a slice to the encoder of its items
@@ -130,8 +129,7 @@ func (es *encoders) of(t reflect.Type) encoder {
 	return e
 }
 
-// make looks through a type. A type that holds itself finds its own
-// encoder in begun.
+// make compiles the encoder of a type. A recursive type finds its encoder in begun.
 func (es *encoders) make(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
 	if marshals(t) {
 		return other(t)
@@ -152,7 +150,7 @@ func (es *encoders) make(t reflect.Type, begun map[reflect.Type]*encoder) encode
 	case reflect.Interface:
 		return es.encodeInterface(t)
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 { // bytes have a form of their own
+		if t.Elem().Kind() != reflect.Uint8 { // bytes are encoded as base64
 			return encodeSlice(es.make(t.Elem(), begun), t.Elem().Size())
 		}
 	case reflect.Struct:
@@ -167,7 +165,7 @@ func (es *encoders) make(t reflect.Type, begun map[reflect.Type]*encoder) encode
 	return other(t)
 }
 
-// marshals is true for types that encoding/json asks for their form.
+// marshals reports whether a type has its own encoding.
 func marshals(t reflect.Type) bool {
 	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
 		if t.Implements(own) || reflect.PointerTo(t).Implements(own) {
@@ -177,7 +175,7 @@ func marshals(t reflect.Type) bool {
 	return t == reflect.TypeFor[json.Number]()
 }
 
-// other leaves the values of a type to encoding/json.
+// other returns an encoder that uses encoding/json.
 func other(t reflect.Type) encoder {
 	return func(b []byte, at unsafe.Pointer) ([]byte, error) {
 		var out bytes.Buffer
@@ -212,7 +210,7 @@ func (es *encoders) encodeInterface(t reflect.Type) encoder {
 
 func encodeSlice(item encoder, size uintptr) encoder {
 	return func(b []byte, at unsafe.Pointer) ([]byte, error) {
-		s := *(*[]struct{})(at) // of any type: only its start and its length are used
+		s := *(*[]struct{})(at) // any type: only the pointer and the length are used
 		if s == nil {
 			return append(b, "null"...), nil
 		}
@@ -231,12 +229,12 @@ func encodeSlice(item encoder, size uintptr) encoder {
 	}
 }
 
-// encodedField is a field of an object.
+// encodedField is a field of a struct.
 type encodedField struct {
-	key    string // with its quotes, a comma before and a colon after
+	key    string // with a comma before, quotes, and a colon after
 	offset uintptr
 	write  encoder
-	empty  func(at unsafe.Pointer) bool // nil unless an empty one is left out
+	empty  func(at unsafe.Pointer) bool // nil unless the field is omitted when empty
 	inner  []encodedField               // of an embedded pointer: the fields that it adds
 }
 
@@ -278,9 +276,9 @@ func appendFields(b []byte, fields []encodedField, at unsafe.Pointer) ([]byte, e
 	return b, nil
 }
 
-// addFields adds the fields of a struct that lies at an offset. It is false
-// when one is not plain: a second one of the same name, of which encoding/json
-// would choose one, or a tag that asks for more than a name.
+// addFields adds the fields of a struct at an offset. It returns false for structs
+// that are left to encoding/json: with two fields of one name, or a tag option
+// that is not supported.
 func (es *encoders) addFields(fields []encodedField, t reflect.Type, offset uintptr, begun map[reflect.Type]*encoder, seen map[string]bool) ([]encodedField, bool) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
@@ -316,7 +314,7 @@ func (es *encoders) addFields(fields []encodedField, t reflect.Type, offset uint
 	return fields, true
 }
 
-// emptyOf says what omitempty leaves out of a type.
+// emptyOf returns the test of omitempty for a type.
 func emptyOf(t reflect.Type) func(at unsafe.Pointer) bool {
 	return func(at unsafe.Pointer) bool {
 		v := reflect.NewAt(t, at).Elem()
@@ -333,7 +331,7 @@ func emptyOf(t reflect.Type) func(at unsafe.Pointer) bool {
 func appendText(b []byte, at unsafe.Pointer) ([]byte, error) {
 	text := *(*string)(at)
 	b = append(b, '"')
-	done := 0 // what stands before is written
+	done := 0 // the text before this index is written
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
@@ -357,7 +355,7 @@ func appendText(b []byte, at unsafe.Pointer) ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// appendEscape writes a character that can not stand in JSON as it is.
+// appendEscape appends the escape of a character.
 func appendEscape(b []byte, char string) []byte {
 	const hex = "0123456789abcdef"
 	switch c := char[0]; {
@@ -375,19 +373,19 @@ func appendEscape(b []byte, char string) []byte {
 		return append(b, '\\', 'f')
 	case c < ' ':
 		return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
-	case len(char) == 1: // no character at all
+	case len(char) == 1: // invalid UTF-8
 		return append(b, `\ufffd`...)
 	}
 	return append(b, '\\', 'u', '2', '0', '2', hex[char[2]&0xf]) // U+2028 and U+2029
 }
 
-// plainRune is true for a character that stands in JSON as it is. U+2028 and
-// U+2029 end lines in JavaScript; RuneError of one byte is no character.
+// plainRune reports whether a character needs no escape. U+2028 and U+2029 end
+// lines in JavaScript; RuneError of one byte is invalid UTF-8.
 func plainRune(r rune, size int) bool {
 	return r != '\u2028' && r != '\u2029' && (r != utf8.RuneError || size > 1)
 }
 
-// plainText is true when a text stands in JSON as it is.
+// plainText reports whether a text needs no escapes.
 func plainText(text string) bool {
 	written, err := appendText(nil, unsafe.Pointer(&text))
 	return err == nil && string(written) == `"`+text+`"`

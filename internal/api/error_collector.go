@@ -13,9 +13,8 @@ import (
 	"svc/internal/limit"
 )
 
-// The SDKs make these addresses from the one that a client key has: see
-// errortrack.Service.DSN. They are open to everybody, and answer nothing but
-// whether an event was taken.
+// SDKs derive these URLs from the DSN of a client key: see errortrack.Service.DSN.
+// They are public, and only report whether an event was accepted.
 func (a *API) errorCollectorRoutes() {
 	a.tag("Error collector")
 	const at = "/error_tracking/collector/api/{id}"
@@ -31,8 +30,8 @@ func (a *API) errorCollectorRoutes() {
 }
 
 const (
-	// maxSent is how many bytes an SDK may send, and maxUnpacked how many they may
-	// become. Attachments are most of it, and are read over.
+	// maxSent is the limit of a request body in bytes, maxUnpacked that of the
+	// decompressed body. Most of it are attachments, which are skipped.
 	maxSent     = 20 << 20
 	maxUnpacked = 100 << 20
 )
@@ -46,7 +45,7 @@ type collectedJSON struct {
 	ID string `json:"id,omitempty" doc:"ID of the event, if the request contained one."`
 }
 
-// readStored reads the body of the old endpoint: an event and nothing else.
+// readStored parses the body of the deprecated endpoint: a single event.
 func readStored(from io.Reader) (*errortrack.Envelope, error) {
 	text, err := io.ReadAll(io.LimitReader(from, errortrack.MaxEvent+1))
 	if err != nil {
@@ -58,13 +57,13 @@ func readStored(from io.Reader) (*errortrack.Envelope, error) {
 	return &errortrack.Envelope{Event: text}, nil
 }
 
-// collector takes what an SDK sends:
+// collector accepts events of an SDK:
 // https://develop.sentry.dev/sdk/foundations/transport/
 func (a *API) collector(read func(io.Reader) (*errortrack.Envelope, error)) func(*call, collectParams) (collectedJSON, error) {
 	return func(c *call, p collectParams) (collectedJSON, error) {
 		key := sentKey(c.r.Header, p.Key)
 		var from errortrack.Sender
-		if key != "" { // else it stands in the body
+		if key != "" { // otherwise it is in the body
 			var err error
 			if from, err = a.admitSender(c, p.Project, key); err != nil {
 				return collectedJSON{}, err
@@ -101,7 +100,7 @@ func (a *API) collect(c *call, from errortrack.Sender, sent *errortrack.Envelope
 	return collectedJSON{id}, err
 }
 
-// sentKey finds the client key in the query or in a header.
+// sentKey returns the client key in the query or in a header.
 func sentKey(h http.Header, query string) string {
 	if query != "" {
 		return query
@@ -120,8 +119,7 @@ func sentKey(h http.Header, query string) string {
 	return ""
 }
 
-// admitSender finds out whether the key may send, and whether it has not sent too
-// much already: then the body need not be read.
+// admitSender checks the key and its rate limit, before the body is read.
 func (a *API) admitSender(c *call, projectID int64, key string) (errortrack.Sender, error) {
 	from, err := a.Errors.Admit(c, projectID, key)
 	if err != nil {
@@ -130,8 +128,8 @@ func (a *API) admitSender(c *call, projectID int64, key string) (errortrack.Send
 	return from, a.holdSender(c, from, a.Limits.Peek)
 }
 
-// holdSender holds a key to the rate of the settings. SDKs stop to send for as
-// long as the headers say.
+// holdSender enforces the rate limit of a key. SDKs pause for the time in the
+// headers.
 func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit.Rate) limit.Decision) error {
 	settings, err := a.Settings.Current(c)
 	if err != nil || settings.ErrorEventsPerMinute == 0 {
@@ -139,14 +137,14 @@ func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit
 	}
 	err = hold(c, ask, "error_key:"+strconv.FormatInt(from.KeyID, 10), perMinute("error_tracking", settings.ErrorEventsPerMinute))
 	if errors.Is(err, errThrottled) {
-		// Seconds, kinds of data (all), what is limited.
+		// Seconds, categories (all), scope.
 		h := c.w.Header()
 		h.Set("X-Sentry-Rate-Limits", h.Get("Retry-After")+"::key")
 	}
 	return err
 }
 
-// readSent reads the body, which is compressed in one of several ways.
+// readSent decompresses the body.
 func (a *API) readSent(c *call, read func(io.Reader) (*errortrack.Envelope, error)) (*errortrack.Envelope, error) {
 	body, done, err := bind.Unpack(http.MaxBytesReader(c.w, c.r.Body, maxSent), c.r.Header.Get("Content-Encoding"))
 	if err != nil {
@@ -160,7 +158,7 @@ func (a *API) readSent(c *call, read func(io.Reader) (*errortrack.Envelope, erro
 	return sent, nil
 }
 
-// sentError says what an error from reading a body means that was compressed.
+// sentError converts an error of reading a compressed body.
 func sentError(err error) error {
 	if errs.KindOf(err) != 0 {
 		return err

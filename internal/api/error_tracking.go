@@ -16,13 +16,14 @@ func (a *API) errorTrackingRoutes() {
 	handle(a, "DELETE "+keys+"/{key_id}", writeAPI, a.deleteClientKey, summary("Delete a client key"))
 }
 
-// errorSetupJSON is the settings. A member is called after the external service.
+// errorSetupJSON is the error tracking settings. A member is named after the
+// external service.
 type errorSetupJSON struct {
 	backend string
 	setup   errortrack.Setup
 }
 
-// MarshalJSON writes the members in the order of the docs.
+// MarshalJSON encodes the members in the order of the docs.
 func (j errorSetupJSON) MarshalJSON() ([]byte, error) {
 	s := j.setup
 	return openapi.Object{
@@ -82,15 +83,15 @@ func (a *API) patchErrorSetup(c *call, p patchErrorSetupParams) (errorSetupJSON,
 	return presentErrorSetup(c, s, err)
 }
 
-// clientKeyJSON is a key. The member with the address for programs is called
-// after the external service.
+// clientKeyJSON is a client key. The member with the DSN is named after the
+// external service.
 type clientKeyJSON struct {
 	backend string
 	key     errortrack.Key
 	dsn     string
 }
 
-// MarshalJSON writes the members in the order of the docs.
+// MarshalJSON encodes the members in the order of the docs.
 func (j clientKeyJSON) MarshalJSON() ([]byte, error) {
 	return openapi.Object{
 		openapi.Field("id", j.key.ID), openapi.Field("active", j.key.Active), openapi.Field("public_key", j.key.Public), openapi.Field(j.backend+"_dsn", j.dsn),

@@ -18,7 +18,7 @@ type messageJSON struct {
 	Message any `json:"message"`
 }
 
-// codedJSON is the body of an error that programs tell from others of its kind.
+// codedJSON is the body of an error with a code for programs.
 type codedJSON struct {
 	Message any    `json:"message"`
 	Code    string `json:"error_code"`
@@ -29,7 +29,7 @@ type errorJSON struct {
 	Error string `json:"error"`
 }
 
-// scopeError says that the token lacks all of these scopes.
+// scopeError means that the token has none of these scopes.
 type scopeError []string
 
 func (e scopeError) Error() string { return "insufficient scope" }
@@ -41,12 +41,11 @@ type scopeJSON struct {
 	Scope       string `json:"scope"`
 }
 
-// errThrottled says that the caller asked too often.
+// errThrottled means that a rate limit is exceeded.
 var errThrottled = errors.New("too many requests")
 
-// refuse answers with an error. It is the only place that knows which status
-// and body each kind of error has. A fault is logged, and the caller learns
-// no more than that there was one.
+// refuse writes an error response. Only this file maps kinds of errors to statuses
+// and bodies. Internal errors are logged, and their text is not sent.
 func (a *API) refuse(c *call, err error) {
 	code, body := answer(err)
 	if m, ok := errors.AsType[*project.Moved](err); ok {
@@ -59,7 +58,7 @@ func (a *API) refuse(c *call, err error) {
 	switch code {
 	case http.StatusInternalServerError:
 		if c.Err() != nil {
-			return // the caller has gone; there is nobody to answer and nothing to log
+			return // the client has disconnected
 		}
 		a.Log.ErrorContext(c, "request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	case http.StatusServiceUnavailable:
@@ -70,9 +69,8 @@ func (a *API) refuse(c *call, err error) {
 	a.writeJSON(c.w, c.r, code, body)
 }
 
-// movedTo is this request's address with the id of a thing that was named by
-// an old path. It is empty for writes: a client would send them again as
-// reads, or not at all.
+// movedTo returns the URL of this request with an ID in place of an old path. It
+// is empty for writes: clients repeat them as reads, or not at all.
 func (c *call) movedTo(m *project.Moved) string {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return ""
@@ -100,7 +98,7 @@ func answer(err error) (int, any) {
 		return http.StatusNotFound, messageJSON{"404 " + m.Thing + " Not Found - " + m.Error()}
 	}
 	if e, ok := errs.As(err); ok && e.Kind == errs.KindUnavailable {
-		return answerKind(e) // whatever the input seemed to be after that
+		return answerKind(e) // before errors of the input, which may follow from it
 	}
 	if e, ok := errors.AsType[*bind.ParamError](err); ok {
 		return http.StatusBadRequest, errorJSON{e.Error()}

@@ -24,7 +24,7 @@ type eventFilterParams struct {
 	pageParams
 }
 
-// targetTypes are the names that targets have in events.
+// targetTypes are the names of target types in events.
 func targetTypes(filter string) []string {
 	switch filter {
 	case "issue":
@@ -108,7 +108,7 @@ type eventJSON struct {
 	CreatedAt      stamp              `json:"created_at"`
 	Author         *userPublicJSON    `json:"author"`
 	AuthorUsername *string            `json:"author_username"`
-	Data           *string            `json:"data"` // of releases long ago
+	Data           *string            `json:"data"` // always null: legacy
 	PushData       *pushDataJSON      `json:"push_data,omitempty"`
 	Note           *noteJSON          `json:"note,omitempty"`
 	WikiPage       *wikiPageBasicJSON `json:"wiki_page,omitempty"`
@@ -156,7 +156,7 @@ func (a *API) presentEvents(c *call, p eventFilterParams, list db.Page[*activity
 	}), nil
 }
 
-// wikiPagesOf are the pages of wikis that events tell of.
+// wikiPagesOf returns the wiki pages that are targets of events.
 func (a *API) wikiPagesOf(c *call, list []*activity.Event) (map[int64]*wikiPageBasicJSON, error) {
 	var ids []int64
 	for _, e := range list {
@@ -194,7 +194,7 @@ func (a *API) toEvent(c *call, e *activity.Event) eventJSON {
 	return form
 }
 
-// actionName is the word for people that clients know.
+// actionName returns the action name of the public API.
 func actionName(e *activity.Event) string {
 	switch e.Action {
 	case activity.Created:

@@ -24,8 +24,8 @@ func (a *API) startGroupExport(c *call, p inGroupParams) (accepted, error) {
 	return accepted{}, err
 }
 
-// groupExportJSON has the fields by which the public API tells of the export of a
-// project; those behind them are our own.
+// groupExportJSON has the fields of a project export in the public API, and
+// additional ones after them.
 type groupExportJSON struct {
 	ID                int64            `json:"id"`
 	Description       string           `json:"description"`
@@ -39,8 +39,8 @@ type groupExportJSON struct {
 	Error             *string          `json:"error"`
 	StartedAt         *stamp           `json:"started_at"`
 	FinishedAt        *stamp           `json:"finished_at"`
-	ExpiresAt         *stamp           `json:"expires_at"` // of the file that can be downloaded
-	Size              *int64           `json:"size"`       // in bytes, of the same
+	ExpiresAt         *stamp           `json:"expires_at"` // of the downloadable file
+	Size              *int64           `json:"size"`       // of the same file, in bytes
 	Links             *exportLinksJSON `json:"_links,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type exportLinksJSON struct {
 	Web string `json:"web_url"`
 }
 
-// getGroupExport tells how far the export of a group is, in the manner of
+// getGroupExport returns the status of a group export, in the format of
 // https://docs.gitlab.com/api/project_import_export/#export-status
 func (a *API) getGroupExport(c *call, p inGroupParams) (groupExportJSON, error) {
 	found, err := a.Transfer.Exports(c, c.actor, p.Group)
@@ -115,15 +115,15 @@ type groupImportJSON struct {
 	Name       string           `json:"name"`
 	Path       string           `json:"path"`
 	ParentID   *int64           `json:"parent_id"`
-	GroupID    *int64           `json:"group_id"` // once it is finished
+	GroupID    *int64           `json:"group_id"` // when it is finished
 	Status     string           `json:"status"`   // uploading, queued, started, finished or failed
 	Progress   int              `json:"progress"` // percent
 	Error      *string          `json:"error"`
 	CreatedAt  stamp            `json:"created_at"`
 	FinishedAt *stamp           `json:"finished_at"`
-	Imported   importedJSON     `json:"imported"`       // what was in the file
-	Unmapped   []unmappedJSON   `json:"unmapped"`       // what of it could not be taken over, up to a thousand
-	Totals     map[string]int64 `json:"unmapped_total"` // how much of each thing that is
+	Imported   importedJSON     `json:"imported"`       // contents of the file
+	Unmapped   []unmappedJSON   `json:"unmapped"`       // objects that could not be imported, up to 1000
+	Totals     map[string]int64 `json:"unmapped_total"` // their number by type
 	WebURL     string           `json:"web_url"`
 }
 
@@ -160,7 +160,7 @@ func toGroupImport(site *Site, i *transfer.Import) groupImportJSON {
 
 type listGroupImportsParams struct{ pageParams }
 
-// listGroupImports tells what became of imports; the public API does not.
+// listGroupImports: an addition to the public API.
 func (a *API) listGroupImports(c *call, p listGroupImportsParams) (page[groupImportJSON], error) {
 	list, err := a.Transfer.Imports(c, c.actor, p.paging())
 	if err != nil {

@@ -25,7 +25,7 @@ func (a *API) groupRoutes() {
 	handle(a, "POST /groups/{id}/transfer", writeAPI, a.transferGroup, summary("Transfer a group"))
 }
 
-// inGroupParams name a group.
+// inGroupParams identify a group.
 type inGroupParams struct {
 	Group project.Ref `param:"id" doc:"Group ID or full path."`
 }
@@ -44,7 +44,7 @@ type groupFilterParams struct {
 	keysetParams
 }
 
-// groupList runs a list of groups and presents it.
+// groupList returns a page of groups.
 func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(project.GroupsFilter, project.Sort, db.Paging) (db.Page[*project.Namespace], error)) (page[groupJSON], error) {
 	k := keyset{object: "Group", columns: []string{"name", "id"}, allowed: p.OrderBy == "name" && p.Sort == "asc"}
 	paging, err := p.paging(k)
@@ -73,7 +73,7 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 	}), nil
 }
 
-// groupStatistics are what the groups of a list take up, for administrators.
+// groupStatistics returns the storage statistics of groups, for administrators.
 func (a *API) groupStatistics(c *call, list []*project.Namespace) (map[int64]*groupStatisticsJSON, error) {
 	ids := make([]int64, len(list))
 	for i, n := range list {
@@ -172,7 +172,7 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	return toGroupWithProjects(c, n, token, own, shared, a.Now()), nil
 }
 
-// groupRunnersToken is nil for those who may not register runners there.
+// groupRunnersToken returns nil to users who cannot register runners in the group.
 func (a *API) groupRunnersToken(c *call, n *project.Namespace) (*string, error) {
 	if c.actor.Anonymous() {
 		return nil, nil
@@ -191,7 +191,7 @@ func (a *API) adoptProject(c *call, p adoptProjectParams) (groupDetailJSON, erro
 	return presentGroup(c, n, err)
 }
 
-// groupFieldParams are the attributes that creation and change share.
+// groupFieldParams are the attributes for create and update.
 type groupFieldParams struct {
 	Description                      *string                `param:"description"`
 	Visibility                       *project.Visibility    `param:"visibility" enum:"private,internal,public"`
@@ -311,7 +311,7 @@ type groupJSON struct {
 	Statistics *groupStatisticsJSON `json:"statistics,omitempty"`
 }
 
-// groupStatisticsJSON are the sizes of what a group and those below it hold.
+// groupStatisticsJSON is the storage size of a group and its subgroups.
 type groupStatisticsJSON struct {
 	StorageSize      int64 `json:"storage_size"`
 	RepositorySize   int64 `json:"repository_size"`
@@ -325,18 +325,17 @@ type groupStatisticsJSON struct {
 type groupDetailJSON struct {
 	groupJSON
 	SharedWithGroups []sharedGroupJSON `json:"shared_with_groups"`
-	RunnersToken     *string           `json:"runners_token,omitempty"` // for those who may register runners
+	RunnersToken     *string           `json:"runners_token,omitempty"` // for users who can register runners
 }
 
-// groupWithProjectsJSON is a group with its projects, as those see them who
-// have signed in.
+// groupWithProjectsJSON is a group with its projects, for authenticated users.
 type groupWithProjectsJSON struct {
 	groupDetailJSON
 	Projects       []projectJSON `json:"projects"` // deprecated
 	SharedProjects []projectJSON `json:"shared_projects"`
 }
 
-// groupWithBasicJSON is the same for those who have not.
+// groupWithBasicJSON is the same for anonymous callers.
 type groupWithBasicJSON struct {
 	groupDetailJSON
 	Projects       []projectBasicJSON `json:"projects"`

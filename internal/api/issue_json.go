@@ -20,7 +20,7 @@ type issueJSON struct {
 	UpdatedAt            stamp            `json:"updated_at"`
 	ClosedAt             *stamp           `json:"closed_at"`
 	ClosedBy             *userPublicJSON  `json:"closed_by"`
-	Labels               any              `json:"labels"` // Names, or what is known of them
+	Labels               any              `json:"labels"` // names, or details
 	Milestone            *milestoneJSON   `json:"milestone"`
 	Assignees            []userPublicJSON `json:"assignees"`
 	Author               *userPublicJSON  `json:"author"`
@@ -50,7 +50,7 @@ type issueJSON struct {
 	ServiceDeskReplyTo   *string          `json:"service_desk_reply_to"`
 }
 
-// issueDetailJSON is an issue that is looked at alone.
+// issueDetailJSON is the representation of a single issue.
 type issueDetailJSON struct {
 	issueJSON
 	Subscribed bool `json:"subscribed"`
@@ -82,9 +82,9 @@ type referencesJSON struct {
 	Full     string `json:"full"`
 }
 
-// toTasks counts the task list items of a Markdown text: lines that begin with
-// "- [ ]", "1. [x]" and the like. It goes from bracket to bracket, because a list
-// of issues has up to 100 MB of text, most of it without tasks.
+// toTasks counts the task list items of a Markdown text: lines that start with
+// "- [ ]", "1. [x]" and similar. It searches for brackets, because a list of issues
+// can have 100 MB of text, most of it without tasks.
 func toTasks(text string) (t taskStatusJSON) {
 	const space = " \t\n\f\r"
 	for rest := 0; ; {
@@ -98,8 +98,8 @@ func toTasks(text string) (t taskStatusJSON) {
 		if len(box) < 4 || box[2] != ']' || !strings.Contains(" xX", box[1:2]) || !strings.Contains(space, box[3:4]) {
 			continue
 		}
-		// What stands before the box is searched back to the bracket before it
-		// at most, so each byte is read once.
+		// The search before the box ends at the previous bracket, so each byte is
+		// read once.
 		item := strings.TrimRight(before, space)
 		if len(item) == len(before) || item == "" {
 			continue
@@ -150,7 +150,7 @@ func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 	return form
 }
 
-// toLabels gives the names of labels, or what is known of them.
+// toLabels returns the names or the details of labels.
 func toLabels(list []*plan.Label, details bool) any {
 	if details {
 		return mapped(list, toLabelDetail)
@@ -158,7 +158,7 @@ func toLabels(list []*plan.Label, details bool) any {
 	return mapped(list, func(l *plan.Label) string { return l.Name })
 }
 
-// labelDetailJSON is what a list of issues tells of a label.
+// labelDetailJSON is a label in a list of issues.
 type labelDetailJSON struct {
 	ID          int64   `json:"id"`
 	Name        string  `json:"name"`

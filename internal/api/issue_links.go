@@ -14,7 +14,7 @@ func (a *API) issueLinkRoutes() {
 	handle(a, "DELETE "+at+"/{issue_link_id}", writeAPI, a.deleteIssueLink, summary("Delete an issue link"))
 }
 
-// linkedIssueJSON is an issue as another one sees it that is linked to it.
+// linkedIssueJSON is an issue that is linked to another one.
 type linkedIssueJSON struct {
 	issueJSON
 	LinkID        int64  `json:"issue_link_id"`

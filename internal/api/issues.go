@@ -30,7 +30,7 @@ func (a *API) issueRoutes() {
 	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orNobody(), a.listIssueParticipants, summary("List participants in an issue"))
 }
 
-// issueMatchParams are what issues have, or under not do not have.
+// issueMatchParams are filters on attributes, also below not.
 type issueMatchParams struct {
 	IIDs              []int64  `param:"iids,csv"`
 	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
@@ -117,8 +117,8 @@ func (a *API) listIssues(c *call, p listIssuesParams) (page[issueJSON], error) {
 	return a.presentIssues(c, p.pageParams, list, p.WithDetails, err)
 }
 
-// ownScope is the scope of a list of everything: one's own, unless something
-// else is asked for.
+// ownScope returns the default scope of a list of all issues: those of the current
+// user.
 func (a *API) ownScope(c *call, p *issueFilterParams) string {
 	if p.AuthorID != 0 || p.AuthorUsername != "" || p.AssigneeID != "" || len(p.AssigneeUsernames) > 0 || c.actor.Anonymous() {
 		return ""
@@ -193,7 +193,7 @@ func (a *API) getIssue(c *call, p issueParams) (issueDetailJSON, error) {
 	return a.presentIssue(c, i, err)
 }
 
-// issueFieldParams are what creation and change share.
+// issueFieldParams are the attributes for create and update.
 type issueFieldParams struct {
 	Description  *string             `param:"description"`
 	AssigneeIDs  bind.Opt[[]int64]   `param:"assignee_ids,csv" doc:"User IDs; empty or 0 to unassign all."`

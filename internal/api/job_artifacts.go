@@ -21,7 +21,7 @@ func (a *API) jobArtifactRoutes() {
 	handle(a, "DELETE /projects/{id}/artifacts", writeAPI, a.deleteAllArtifacts, summary("Delete all job artifacts in a project"))
 }
 
-// sendFile sends a file of the store, or the part of it that is asked for.
+// sendFile sends a stored file, or the requested range of it.
 func (a *API) sendFile(c *call, f *ci.FileContent) (streamed, error) {
 	defer f.Close()
 	h := c.w.Header()
@@ -38,7 +38,7 @@ type downloadArtifactsParams struct {
 	jobTokenParam
 }
 
-// jobTokenParam documents that the token of a job may come in the query.
+// jobTokenParam documents that the job token is accepted in the query.
 type jobTokenParam struct {
 	JobToken string `param:"job_token" secret:"true" doc:"CI/CD job token."`
 }
@@ -67,14 +67,14 @@ func (a *API) downloadArtifactFile(c *call, p artifactFileParams) (streamed, err
 	return a.sendEntry(c, f)
 }
 
-// sendEntry sends a file out of an archive. It is never shown as a page: it
-// is what somebody's job has made.
+// sendEntry sends a file of an archive as an attachment. It is untrusted, so the
+// browser must not render it.
 func (a *API) sendEntry(c *call, f *ci.ArchiveEntry) (streamed, error) {
 	defer f.Close()
 	return a.sendAttachment(c, f.Name, f.Size, f)
 }
 
-// sendAttachment sends a file that is somebody's, to be saved.
+// sendAttachment sends an untrusted file as an attachment.
 func (a *API) sendAttachment(c *call, name string, size int64, content io.Reader) (streamed, error) {
 	media := mime.TypeByExtension(path.Ext(name))
 	if media == "" || !knownMedia(media) {
@@ -89,7 +89,7 @@ func (a *API) sendAttachment(c *call, name string, size int64, content io.Reader
 	})
 }
 
-// knownMedia are the types that a browser does not run.
+// knownMedia are media types without active content.
 func knownMedia(media string) bool {
 	name, _, err := mime.ParseMediaType(media)
 	if err != nil {

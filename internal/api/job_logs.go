@@ -20,10 +20,10 @@ func (a *API) jobLogRoutes() {
 	handle(a, "GET /projects/{id}/jobs/{job_id}/trace", readAPI.orNobody(), a.getTrace, noSuchPart, summary("Get a job log"))
 }
 
-// noSuchPart is the answer to a range that the content does not have.
+// noSuchPart is the response to a range outside the content.
 var noSuchPart = also(http.StatusRequestedRangeNotSatisfiable, "The requested range is outside the content.", streamed{})
 
-// jobOfParams name a job of a project.
+// jobOfParams identify a job of a project.
 type jobOfParams struct {
 	Project project.Ref `param:"id" doc:"Project ID or full path."`
 	JobID   int64       `param:"job_id"`
@@ -48,7 +48,7 @@ func (a *API) getTrace(c *call, p jobOfParams) (streamed, error) {
 	return streamed{}, nil
 }
 
-// accepts tells whether a client asks for a media type by its name.
+// accepts reports whether a client accepts a media type explicitly.
 func accepts(header, media string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		if name, _, err := mime.ParseMediaType(strings.TrimSpace(part)); err == nil && name == media {
@@ -58,7 +58,7 @@ func accepts(header, media string) bool {
 	return false
 }
 
-// logEventJSON is a piece of a log.
+// logEventJSON is a chunk of a log.
 type logEventJSON struct {
 	Offset int64  `json:"offset"`
 	Text   string `json:"text"`
@@ -69,9 +69,9 @@ type endEventJSON struct {
 	Status string `json:"status"`
 }
 
-// streamTrace sends a log as it is written, as events of a server: "log" with
-// a piece, "end" with the state of the job. The id of an event is where the
-// next one begins, so that a client that was cut off can go on.
+// streamTrace sends a log while it is written, as server-sent events: "log" with a
+// chunk, "end" with the status of the job. The ID of an event is the offset of the
+// next one, so that clients can resume.
 func (a *API) streamTrace(c *call, p jobOfParams) (streamed, error) {
 	at, err := strconv.ParseInt(c.r.Header.Get("Last-Event-ID"), 10, 64)
 	if err != nil || at < 0 {
@@ -91,8 +91,8 @@ func (a *API) streamTrace(c *call, p jobOfParams) (streamed, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// eventWriter writes pieces of a log as events. Bytes of a character that is
-// not whole yet wait for the rest.
+// eventWriter writes chunks of a log as events. It holds back an incomplete
+// character at the end of a chunk.
 type eventWriter struct {
 	call  *call
 	flush *http.ResponseController
@@ -142,7 +142,7 @@ func (w *eventWriter) take(part ci.LogPart) error {
 	return err
 }
 
-// wholeText is how much of a text ends in a whole character.
+// wholeText returns the length of a text without an incomplete last character.
 func wholeText(text []byte) int {
 	for back := 1; back <= min(utf8.UTFMax, len(text)); back++ {
 		if at := len(text) - back; utf8.RuneStart(text[at]) {

@@ -25,7 +25,7 @@ func (a *API) jobRoutes() {
 	handle(a, "GET /job", readAPI.orJob(), a.getOwnJob, summary("Get the job of a job token"))
 }
 
-// jobScopeParams choose jobs by their states.
+// jobScopeParams filter jobs by status.
 type jobScopeParams struct {
 	Scope []string `param:"scope" enum:"created,pending,running,failed,success,canceled,skipped,waiting_for_resource,manual,scheduled,canceling,preparing"`
 }
@@ -148,7 +148,7 @@ func (a *API) playJob(c *call, p playJobParams) (jobJSON, error) {
 	return a.presentJob(c)(a.CI.Play(c, c.actor, p.Project, p.JobID, toGiven(p.Variables)))
 }
 
-// unscheduleJob answers like playJob.
+// unscheduleJob returns the same as playJob.
 func (a *API) unscheduleJob(c *call, p jobOfParams) (jobJSON, error) {
 	return a.presentJob(c)(a.CI.Unschedule(c, c.actor, p.Project, p.JobID))
 }
@@ -158,7 +158,7 @@ func (a *API) keepArtifacts(c *call, p jobOfParams) (jobJSON, error) {
 	return a.presentJob(c)(a.CI.KeepArtifacts(c, c.actor, p.Project, p.JobID))
 }
 
-// jobBasicJSON is what all jobs have.
+// jobBasicJSON has the fields of jobs and trigger jobs.
 type jobBasicJSON struct {
 	ID             int64                 `json:"id"`
 	Status         string                `json:"status"`

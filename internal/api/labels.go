@@ -34,7 +34,7 @@ type labelJSON struct {
 	DescriptionHTML string  `json:"description_html"`
 	TextColor       string  `json:"text_color"`
 	Color           string  `json:"color"`
-	Archived        bool    `json:"archived"` // there is no such state
+	Archived        bool    `json:"archived"` // always false
 	Subscribed      bool    `json:"subscribed"`
 	OpenIssues      int64   `json:"open_issues_count"`
 	ClosedIssues    int64   `json:"closed_issues_count"`
@@ -133,7 +133,7 @@ func (m parentEndpoints) updateLabel(c *call, p updateLabelParams) (labelJSON, e
 	return presentLabel(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.Label, p.fields(p.NewName, p.Color)))
 }
 
-// namedLabelParams name a label outside of the path, as older clients do.
+// namedLabelParams identify a label by a parameter, as older clients do.
 type namedLabelParams struct {
 	placeParams
 	Name    string `param:"name"`

@@ -16,8 +16,7 @@ func (a *API) getLanguages(c *call, p projectParams) (languagesJSON, error) {
 	return languagesJSON(list), err
 }
 
-// languagesJSON is an object with a member for each language, the largest
-// first.
+// languagesJSON is an object with a member for each language, the largest first.
 type languagesJSON []git.Language
 
 // MarshalJSON encodes the languages in their order.

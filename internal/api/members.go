@@ -33,7 +33,8 @@ func (a *API) memberRoutes() {
 	}
 }
 
-// parentEndpoints serves what projects and groups both have, of one of the two kinds.
+// parentEndpoints serves endpoints that projects and groups share, for one of the
+// two.
 type parentEndpoints struct {
 	api   *API
 	group bool
@@ -43,7 +44,7 @@ func (m parentEndpoints) at(ref project.Ref) project.Place {
 	return project.Place{Ref: ref, Group: m.group}
 }
 
-// placeParams name a project or a group.
+// placeParams identify a project or a group.
 type placeParams struct {
 	Ref project.Ref `param:"id" doc:"ID or full path."`
 }
@@ -118,7 +119,8 @@ func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
 		one, err := m.addOne(c, p, refs[0])
 		return m.present(c, one, err)
 	}
-	// Of several, each that can be added is; the others are named.
+	// Of several users all valid ones are added; the errors of the others are
+	// returned.
 	failed := map[string]string{}
 	for _, ref := range refs {
 		_, err := m.addOne(c, p, ref)
@@ -136,13 +138,13 @@ func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
 	return addedJSON{Status: "success"}, nil
 }
 
-// addedJSON tells how it went with several members at once.
+// addedJSON is the result of adding several members.
 type addedJSON struct {
 	Status  string            `json:"status"`
-	Message map[string]string `json:"message,omitempty"` // what is wrong, by user
+	Message map[string]string `json:"message,omitempty"` // errors by user
 }
 
-// sentence is the text in the body of a refusal.
+// sentence returns the text of an error body.
 func sentence(body any) string {
 	message, ok := body.(messageJSON)
 	if !ok {
@@ -182,7 +184,7 @@ func (m parentEndpoints) addOne(c *call, p addMemberParams, ref string) (*projec
 			return nil, err
 		}
 		if !strings.EqualFold(u.Username, ref) {
-			return nil, errs.NotFound("User") // a number is no username
+			return nil, errs.NotFound("User") // a number is not a username
 		}
 		id = u.ID
 	}
@@ -291,7 +293,7 @@ func toMember(c *call, m *project.Member, now time.Time) memberJSON {
 	return form
 }
 
-// requestJSON is somebody who asks for access.
+// requestJSON is an access request.
 type requestJSON struct {
 	userPublicJSON
 	RequestedAt *stamp `json:"requested_at"`

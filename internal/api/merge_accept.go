@@ -18,7 +18,7 @@ func (a *API) mergeAcceptRoutes() {
 	handle(a, "GET "+one+"/merge_ref", readAPI.orNobody(), a.getMergeRef, summary("Merge to the default merge ref path"))
 }
 
-// unready is what the endpoints answer that need an open request.
+// unready is the response if the merge request is not open or not mergeable.
 var unready = also(http.StatusMethodNotAllowed, "The state of the merge request does not allow this.", sayingsJSON{})
 
 type acceptMergeParams struct {

@@ -31,7 +31,7 @@ func (a *API) listMergeCommits(c *call, p mergePageParams) (page[commitJSON], er
 	return offsetPage(p.pageParams, found.Commits, func(of *git.Commit) commitJSON { return toCommit(c, found.Project, of) }), nil
 }
 
-// mergeDiffJSON is what became of a file.
+// mergeDiffJSON is the diff of one file.
 type mergeDiffJSON struct {
 	repositoryDiffJSON
 	Generated bool `json:"generated_file"`
@@ -99,8 +99,8 @@ func (a *API) getMergeRawDiffs(c *call, p mergeParams) (streamed, error) {
 	}})
 }
 
-// writeRawDiff writes a file's part of a diff as git does; out keeps its first
-// error for Flush.
+// writeRawDiff writes the diff of one file in the format of git. out keeps its
+// first error for Flush.
 func writeRawDiff(out *bufio.Writer, f git.FileDiff) {
 	fmt.Fprintf(out, "diff --git a/%s b/%s\n", f.OldPath, f.NewPath)
 	switch {
@@ -123,7 +123,7 @@ func writeRawDiff(out *bufio.Writer, f git.FileDiff) {
 	fmt.Fprint(out, f.Diff)
 }
 
-// mergeVersionJSON is what a merge request was after a push.
+// mergeVersionJSON is a diff version.
 type mergeVersionJSON struct {
 	ID             int64   `json:"id"`
 	HeadCommitSHA  string  `json:"head_commit_sha"`
@@ -170,7 +170,7 @@ type mergeVersionDetailJSON struct {
 
 // getMergeVersion: https://docs.gitlab.com/api/merge_requests/#get-a-single-merge-request-diff-version
 func (a *API) getMergeVersion(c *call, p mergeVersionParams) (mergeVersionDetailJSON, error) {
-	const most = 1000 // commits of one answer
+	const most = 1000 // commits in one response
 	want := merge.Part{VersionID: p.Version, Commits: true, Diff: true, Options: git.DiffOptions{Unidiff: p.Unidiff}}
 	want.Paging.Limit = most
 	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, want)

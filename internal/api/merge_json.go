@@ -10,7 +10,7 @@ import (
 	"svc/internal/user"
 )
 
-// mergeSimpleJSON is what a simple view tells of a merge request.
+// mergeSimpleJSON is a merge request in the simple view.
 type mergeSimpleJSON struct {
 	ID          int64   `json:"id"`
 	IID         int64   `json:"iid"`
@@ -51,7 +51,7 @@ type mergeRequestJSON struct {
 	Reviewers                   []userPublicJSON `json:"reviewers"`
 	SourceProjectID             *int64           `json:"source_project_id"`
 	TargetProjectID             int64            `json:"target_project_id"`
-	Labels                      any              `json:"labels"` // Names, or what is known of them
+	Labels                      any              `json:"labels"` // names, or details
 	Draft                       bool             `json:"draft"`
 	Imported                    bool             `json:"imported"`
 	ImportedFrom                string           `json:"imported_from"`
@@ -117,7 +117,7 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 	return form
 }
 
-// mergeDetailJSON is a merge request that is looked at alone.
+// mergeDetailJSON is the representation of a single merge request.
 type mergeDetailJSON struct {
 	mergeRequestJSON
 	Subscribed            bool                `json:"subscribed"`
@@ -141,7 +141,7 @@ type diffRefsJSON struct {
 	Start *string `json:"start_sha"`
 }
 
-// mergeUserJSON is what the one who asks may do.
+// mergeUserJSON is the permissions of the current user.
 type mergeUserJSON struct {
 	CanMerge bool `json:"can_merge"`
 }
@@ -162,7 +162,7 @@ func (a *API) presentMerge(c *call, m *merge.MergeRequest, err error) (mergeDeta
 	}
 	in, p, err := a.CI.Pipeline(c, c.actor, project.RefTo(m.Pipeline.ProjectID), m.Pipeline.ID)
 	if errs.IsRefusal(err) {
-		return form, nil // he does not see the pipelines
+		return form, nil // the user has no access to pipelines
 	}
 	head, err := a.presentPipeline(c, in, p, err)
 	if err != nil {

@@ -34,18 +34,18 @@ func (a *API) mergeRequestRoutes() {
 	handle(a, "GET /projects/{id}/repository/commits/{sha}/merge_requests", readAPI.orNobody(), a.listCommitRequests, summary("List merge requests associated with a commit"))
 }
 
-// What the endpoints that name branches answer beside the rest.
+// Additional responses of create and update.
 var (
 	twin  = also(http.StatusConflict, "Another open merge request exists for these branches, or the merge request cannot be reopened.", sayingsJSON{})
 	unfit = also(http.StatusUnprocessableEntity, "The source and target branch cannot be merged.", sayingsJSON{})
 )
 
-// sayingsJSON is a refusal in a sentence, or in a list of them.
+// sayingsJSON is an error body with one message or a list.
 type sayingsJSON struct {
 	Message any `json:"message"`
 }
 
-// mergeMatchParams are what merge requests have, or under not do not have.
+// mergeMatchParams are filters on attributes, also below not.
 type mergeMatchParams struct {
 	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
 	Milestone         string   `param:"milestone" doc:"Milestone title, None, Any, Upcoming or Started."`
@@ -201,7 +201,7 @@ func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error
 	return form, nil
 }
 
-// mergeFieldParams are what creation and change share.
+// mergeFieldParams are the attributes for create and update.
 type mergeFieldParams struct {
 	Description        *string            `param:"description"`
 	AssigneeIDs        bind.Opt[[]int64]  `param:"assignee_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
@@ -338,7 +338,7 @@ func (a *API) listRelatedIssues(c *call, p mergePageParams) (page[issueJSON], er
 	return a.presentIssues(c, p.pageParams, slicePage(list, p.paging()), false, err)
 }
 
-// slicePage is a page of a list that is in memory.
+// slicePage returns a page of a list in memory.
 func slicePage[T any](all []T, p db.Paging) db.Page[T] {
 	page := db.Page[T]{Total: len(all)}
 	all = all[min(p.Offset, len(all)):]

@@ -23,7 +23,7 @@ type metadataJSON struct {
 	Enterprise bool    `json:"enterprise"`
 }
 
-// kasJSON tells of the server for cluster agents, which there is none of.
+// kasJSON describes the agent server, which does not exist.
 type kasJSON struct {
 	Enabled             bool    `json:"enabled"`
 	ExternalURL         *string `json:"externalUrl"`

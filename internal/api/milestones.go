@@ -112,8 +112,8 @@ func (p *milestoneFieldParams) fields(title *string) plan.MilestoneFields {
 	return plan.MilestoneFields{Title: title, Description: p.Description, DueDate: dayChange(p.DueDate), StartDate: dayChange(p.StartDate)}
 }
 
-// dayChange is a day as features take it: nil leaves the present one, empty takes
-// it away.
+// dayChange converts a date parameter: nil keeps the present date, empty removes
+// it.
 func dayChange(o bind.Opt[bind.Date]) *string {
 	if !o.Set {
 		return nil
@@ -183,7 +183,7 @@ func (m parentEndpoints) listMilestoneRequests(c *call, p milestoneIssuesParams)
 	return m.api.mergePage(c, p.pageParams, list, false)
 }
 
-// presentIssues is a page of issues.
+// presentIssues returns a page of issues.
 func (a *API) presentIssues(c *call, p pageParams, list db.Page[*plan.Issue], details bool, err error) (page[issueJSON], error) {
 	if err != nil {
 		return page[issueJSON]{}, err

@@ -19,9 +19,9 @@ func (a *API) noteRoutes() {
 	discussionRoutesOf[projectSnippetParams](a, snip, "a snippet")
 }
 
-// discussed names a thing that can be talked about, by what stands in the path.
+// discussed identifies an object with notes by path parameters.
 type discussed interface {
-	// on gives the thing to an actor who sees it; NotFound.
+	// on returns the object, if the actor has access to it. NotFound.
 	on(a *API, c *call) (plan.Noteable, error)
 }
 
@@ -37,7 +37,7 @@ func (p projectSnippetParams) on(a *API, c *call) (plan.Noteable, error) {
 	return a.Snippets.OnSnippet(c, c.actor, p.Project, p.Snippet)
 }
 
-// noteEndpoints serves the notes and discussions of one kind of things.
+// noteEndpoints serves the notes and discussions of one type of objects.
 type noteEndpoints[T discussed] struct{ api *API }
 
 func noteRoutesOf[T discussed](a *API, at, what string) {
@@ -82,7 +82,7 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.Position), Resolvable: n.Resolvable(),
 		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none",
 	}
-	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose number is not the project's
+	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose IID is not unique in the project
 		form.NoteableIID = &n.OnIID
 	}
 	if form.Resolvable {

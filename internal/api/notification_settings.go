@@ -18,8 +18,8 @@ func (a *API) notificationRoutes() {
 	}
 }
 
-// notificationParams are a level and the events, which count with the level
-// custom and are kept with any.
+// notificationParams are the level and the events. Events are stored with any
+// level and apply to the level custom.
 type notificationParams struct {
 	Level                *string `param:"level" doc:"Notification level: disabled, participating, watch, global, mention or custom."`
 	NewNote              *bool   `param:"new_note"`
@@ -86,7 +86,7 @@ type notificationEventsJSON struct {
 	SuccessPipeline      bool  `json:"success_pipeline"`
 	MovedProject         bool  `json:"moved_project"`
 	MergeWhenSucceeds    bool  `json:"merge_when_pipeline_succeeds"`
-	NewEpic              *bool `json:"new_epic,omitempty"` // From ultimate on
+	NewEpic              *bool `json:"new_epic,omitempty"` // ultimate
 }
 
 func toNotification(site *Site, t notify.Setting) notificationJSON {

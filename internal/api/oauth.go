@@ -15,7 +15,7 @@ import (
 	"svc/internal/oauth"
 )
 
-// maxOAuthBody is far more than the parameters of OAuth need.
+// maxOAuthBody is the limit of a request body in bytes.
 const maxOAuthBody = 64 << 10
 
 func (a *API) oauthRoutes() {
@@ -27,13 +27,12 @@ func (a *API) oauthRoutes() {
 	a.mux.Post(devicePath, a.noDevices)
 }
 
-// preflights are the methods of the addresses that pages of other origins may
-// ask about before they use them.
+// preflights are the methods of the paths that allow CORS preflight requests.
 var preflights = map[string]string{tokenPath: "POST", revokePath: "POST", userInfoPath: "GET, POST"}
 
-// serveOAuth answers what OpenIDPath names. Pages of other origins may use it,
-// with tokens and client credentials, never with cookies; of headers they may
-// send those that carry credentials and the type of the body, and no other.
+// serveOAuth serves the paths of OpenIDPath. Pages of other origins may use them
+// with tokens and client credentials, never with cookies. They may send only the
+// headers for credentials and the content type.
 func (a *API) serveOAuth(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["Vary"] = varyOrigin
@@ -185,12 +184,12 @@ func (a *API) userInfo(w http.ResponseWriter, r *http.Request) {
 	a.writeOAuth(w, r, http.StatusOK, claims)
 }
 
-// noDevices says that the device authorization grant is not there.
+// noDevices rejects the device authorization grant, which is not supported.
 func (a *API) noDevices(w http.ResponseWriter, r *http.Request) {
 	a.writeOAuth(w, r, http.StatusNotFound, oauthErrorJSON{oauth.UnsupportedGrant, "The device authorization grant is not supported."})
 }
 
-// bearerOf finds the token of a request: RFC 6750.
+// bearerOf returns the bearer token of a request: RFC 6750.
 func bearerOf(r *http.Request, values url.Values) string {
 	if scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(rest)
@@ -201,9 +200,8 @@ func bearerOf(r *http.Request, values url.Values) string {
 	return queryValue(r.URL.RawQuery, "access_token")
 }
 
-// oauthForm reads the parameters of a request from its body alone: what is in
-// the address is written into the logs of others. A parameter that is there
-// twice is refused.
+// oauthForm parses the parameters in the body of a request. The query is not read,
+// because URLs are written to logs. A repeated parameter is an error.
 func oauthForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxOAuthBody)
 	unreadable := &oauth.Error{Code: oauth.InvalidRequest, Description: "The body can not be read."}
@@ -242,8 +240,8 @@ func oauthForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// clientOf finds the credentials of the client, in the header or in the body,
-// not in both.
+// clientOf returns the client credentials, in the header or in the body, not in
+// both.
 func clientOf(r *http.Request, values url.Values) (id, secret string, err error) {
 	id, secret = values.Get("client_id"), values.Get("client_secret")
 	user, password, ok := r.BasicAuth()
@@ -262,19 +260,19 @@ func clientOf(r *http.Request, values url.Values) (id, secret string, err error)
 	return user, password, nil
 }
 
-// oauthErrorJSON is the body of errors as RFC 6749 has it.
+// oauthErrorJSON is an error body: RFC 6749.
 type oauthErrorJSON struct {
 	Error       string `json:"error"`
 	Description string `json:"error_description"`
 }
 
-// tokenErrorJSON is the body of an answer to a token that does not work.
+// tokenErrorJSON is the error body for an invalid token.
 type tokenErrorJSON struct {
 	oauthErrorJSON
 	State string `json:"state"`
 }
 
-// refuseToken answers a request whose token does not work.
+// refuseToken rejects a request with an invalid token.
 func (a *API) refuseToken(w http.ResponseWriter, r *http.Request, err error) {
 	if !errs.Is(err, errs.KindUnauthorized) && !errs.Is(err, errs.KindForbidden) {
 		a.refuseOAuth(w, r, err)
@@ -293,7 +291,7 @@ func (a *API) refuseToken(w http.ResponseWriter, r *http.Request, err error) {
 	a.writeOAuth(w, r, http.StatusUnauthorized, tokenErrorJSON{oauthErrorJSON{"invalid_token", text}, "unauthorized"})
 }
 
-// refuseOAuth answers with an error of the protocol. Faults are logged.
+// refuseOAuth writes an error of the protocol. Internal errors are logged.
 func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 	if refused, ok := errors.AsType[*oauth.Error](err); ok {
 		code := http.StatusBadRequest
@@ -301,7 +299,7 @@ func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 		case oauth.InvalidClient:
 			code = http.StatusUnauthorized
 			scheme := "Bearer"
-			if _, _, ok := r.BasicAuth(); ok { // a page that did not try Basic must not make the browser ask
+			if _, _, ok := r.BasicAuth(); ok { // otherwise browsers would ask for a password
 				scheme = "Basic"
 			}
 			w.Header().Set("WWW-Authenticate", scheme+` realm="`+a.Site.Name+`", error="invalid_client"`)
@@ -325,13 +323,13 @@ func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if r.Context().Err() != nil {
-		return // the caller has gone
+		return // the client has disconnected
 	}
 	a.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	a.writeOAuth(w, r, http.StatusInternalServerError, oauthErrorJSON{"server_error", "Something went wrong on the server."})
 }
 
-// writeOAuth writes an answer that nobody may keep.
+// writeOAuth writes a response that must not be cached.
 func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, code int, body any) {
 	text, err := a.forms.appendJSON(nil, body)
 	if err != nil {
@@ -343,5 +341,5 @@ func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, code int, body 
 	h.Set("Cache-Control", "no-store")
 	h.Set("Pragma", "no-cache")
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // the client may be gone
+	_, _ = w.Write(text) // the client may have disconnected
 }

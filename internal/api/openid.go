@@ -9,8 +9,7 @@ import (
 	"svc/internal/signing"
 )
 
-// The addresses of OpenID Connect and of OAuth 2.0 that are no pages. They
-// stand beside the API.
+// Paths of OpenID Connect and OAuth 2.0 outside the API that are not pages.
 const (
 	discoveryPath = "/.well-known/openid-configuration"
 	metadataPath  = "/.well-known/oauth-authorization-server"
@@ -22,8 +21,8 @@ const (
 	devicePath    = "/oauth/authorize_device"
 )
 
-// OpenIDPath tells whether a path is one of OpenID Connect or OAuth 2.0 that
-// programs use.
+// OpenIDPath reports whether a path belongs to OpenID Connect or OAuth 2.0 and is
+// not a page.
 func OpenIDPath(path string) bool {
 	switch path {
 	case discoveryPath, metadataPath, keysPath, tokenPath, tokenInfoPath, revokePath, userInfoPath, devicePath:
@@ -39,7 +38,7 @@ func (a *API) openIDRoutes() {
 	}
 }
 
-// discoveryJSON is what OpenID Connect Discovery 1.0 and RFC 8414 ask for.
+// discoveryJSON is the metadata of OpenID Connect Discovery 1.0 and RFC 8414.
 type discoveryJSON struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -63,8 +62,8 @@ type discoveryJSON struct {
 	RequestURIs           bool     `json:"request_uri_parameter_supported"`
 }
 
-// discovery says what there is and where the keys are, for those who sign in
-// and for those who check the tokens of CI jobs:
+// discovery returns the supported features and the URL of the keys, for sign-in and
+// for services that verify ID tokens of CI/CD jobs:
 // https://docs.gitlab.com/integration/openid_connect_provider/
 // https://docs.gitlab.com/ci/secrets/id_token_authentication/
 func (a *API) discovery(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +88,7 @@ func (a *API) discovery(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// keySetJSON is a set of keys as RFC 7517 has it.
+// keySetJSON is a JSON Web Key Set: RFC 7517.
 type keySetJSON struct {
 	Keys []signing.PublicKey `json:"keys"`
 }

@@ -18,8 +18,8 @@ import (
 
 const (
 	maxPerPage = 100
-	// maxOffset is how deep a list that also has keyset pagination may be
-	// paged by offset.
+	// maxOffset is the largest offset of lists that also support keyset
+	// pagination.
 	maxOffset = 50_000
 )
 
@@ -55,7 +55,7 @@ func (p *pageParams) paging() db.Paging {
 	return db.Paging{Limit: int(p.PerPage), Offset: int(offset), Totals: true}
 }
 
-// keysetParams are embedded by the lists that offer keyset pagination too.
+// keysetParams are embedded by lists that also support keyset pagination.
 type keysetParams struct {
 	pageParams
 	Pagination string `param:"pagination" enum:"keyset,offset,legacy" doc:"Set to keyset for keyset pagination."`
@@ -66,10 +66,10 @@ type keysetParams struct {
 type keyset struct {
 	object  string   // the type of the items, for a message
 	columns []string // the sort columns by name, the unique one last
-	allowed bool     // the order that was asked for has keyset pagination
+	allowed bool     // whether the requested order supports keyset pagination
 }
 
-// paging checks the paging of a request against what the list offers.
+// paging returns the pagination of a request, if the list supports it.
 func (p *keysetParams) paging(k keyset) (db.Paging, error) {
 	if p.Pagination != "keyset" {
 		paging := p.pageParams.paging()
@@ -93,7 +93,7 @@ func (p *keysetParams) paging(k keyset) (db.Paging, error) {
 	return paging, nil
 }
 
-// page is one page of a list, ready to be written.
+// page is one page of a list.
 type page[T any] struct {
 	items   []T
 	encoded encoded // instead of the items
@@ -108,19 +108,19 @@ func (p page[T]) page(c *call) any {
 	return p.items
 }
 
-// offsetPage makes a page of a list that is paged by offset only.
+// offsetPage returns a page of a list with offset pagination only.
 func offsetPage[F, T any](p pageParams, list db.Page[F], to func(F) T) page[T] {
 	return page[T]{items: mapped(list.Items, to), head: offsetHead(p, list)}
 }
 
-// offsetHead writes the headers of a page. It does not hold the items, whose
-// memory is given back while they are written.
+// offsetHead returns a function that writes the headers of a page. It does not
+// reference the items, whose memory is released while they are written.
 func offsetHead[F any](p pageParams, list db.Page[F]) func(c *call) {
 	more, over, total := list.More, list.Over, list.Total
 	return func(c *call) { writeOffset(c, p, more, over, total) }
 }
 
-// keysetPage makes a page of a list that may be paged by keyset.
+// keysetPage returns a page of a list that supports keyset pagination.
 func keysetPage[F, T any](p keysetParams, k keyset, list db.Page[F], to func(F) T) page[T] {
 	if p.Pagination != "keyset" {
 		return offsetPage(p.pageParams, list, to)
@@ -205,10 +205,10 @@ func writeOffset(c *call, p pageParams, more, over bool, total int) {
 	h.Set("Link", string(links))
 }
 
-// pageLinks is the address of this request with another query, cut where the
-// number of the page stands in it.
+// pageLinks returns the URL of this request with another query, split at the page
+// number.
 func (c *call) pageLinks(query url.Values) (before, after string) {
-	// An encoded query has no other & or ?, so the mark is found where it is.
+	// An encoded query has no other & or ?, so the marker is unique.
 	const mark = "page=%00"
 	query.Set("page", "\x00")
 	address := c.pageURL(query)
@@ -217,14 +217,14 @@ func (c *call) pageLinks(query url.Values) (before, after string) {
 			return address[:i+len(sign)+len("page=")], address[i+len(sign)+len(mark):]
 		}
 	}
-	return address, "" // can not be: the mark was just written
+	return address, "" // unreachable: the marker was just written
 }
 
-// secretParams are never written into a link.
+// secretParams are removed from links.
 var secretParams = []string{"private_token", "access_token", "job_token"}
 
-// pageQuery is the query of this request without credentials: every filter is
-// kept in the links to other pages.
+// pageQuery returns the query of this request without credentials. Links to other
+// pages keep all filters.
 func (c *call) pageQuery() url.Values {
 	q := c.r.URL.Query()
 	for _, name := range secretParams {
@@ -233,20 +233,20 @@ func (c *call) pageQuery() url.Values {
 	return q
 }
 
-// pageURL is the address of this request with another query.
+// pageURL returns the URL of this request with another query.
 func (c *call) pageURL(query url.Values) string {
 	return c.site.URL + c.r.URL.EscapedPath() + "?" + query.Encode()
 }
 
-// A cursor is the values of the sort columns of the last row, by name, as
-// base64 of JSON. Clients must not look into it.
+// A cursor is the values of the sort columns of the last row, by name, as base64 of
+// JSON. It is opaque to clients.
 func writeCursor(columns []string, values []any) string {
 	m := make(map[string]any, len(columns)+1)
 	for i, name := range columns {
 		m[name] = values[i]
 	}
 	m["_kd"] = "n"
-	text, _ := json.Marshal(m) // Text and integers always encode
+	text, _ := json.Marshal(m) // strings and integers always encode
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
@@ -282,8 +282,7 @@ func readCursor(cursor string, columns []string) ([]any, error) {
 	return values, nil
 }
 
-// deprecated marks an answer that v4 still gives but a later version will
-// not, since the given time (Unix seconds).
+// deprecated marks a response as deprecated since a time in Unix seconds.
 func deprecated(h http.Header, since int64) {
 	h.Set("Deprecation", "@"+strconv.FormatInt(since, 10))
 }

@@ -62,10 +62,10 @@ func (a *API) deletePages(c *call, p projectParams) (none, error) {
 	return none{}, a.Pages.Unpublish(c, c.actor, p.Project)
 }
 
-// pagesAccessJSON says yes.
+// pagesAccessJSON is the response if access is granted.
 type pagesAccessJSON struct{}
 
-// getPagesAccess answers the servers that show sites elsewhere.
+// getPagesAccess is used by Pages servers to check access.
 func (a *API) getPagesAccess(c *call, p projectParams) (pagesAccessJSON, error) {
 	return pagesAccessJSON{}, a.Pages.Access(c, c.actor, p.Project)
 }

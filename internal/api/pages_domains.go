@@ -18,7 +18,7 @@ func (a *API) pagesDomainRoutes() {
 	handle(a, "PUT "+at+"/{domain}/verify", writeAPI, a.verifyPagesDomain, summary("Verify a Pages domain"))
 }
 
-// verificationJSON is what is shown while domains have to be verified.
+// verificationJSON is shown if domains require verification.
 type verificationJSON struct {
 	Verified     *bool   `json:"verified,omitempty"`
 	Code         *string `json:"verification_code,omitempty"`
@@ -33,7 +33,7 @@ func toVerification(d *pages.Domain) verificationJSON {
 	return verificationJSON{&verified, &d.Code, toStampOrNull(d.EnabledUntil)}
 }
 
-// allPagesDomainsJSON is a domain among those of all projects.
+// allPagesDomainsJSON is a domain in the list of all domains.
 type allPagesDomainsJSON struct {
 	Domain    string `json:"domain"`
 	URL       string `json:"url"`
@@ -48,7 +48,7 @@ type certificateExpirationJSON struct {
 	Expiration stamp `json:"expiration"`
 }
 
-// autoSSL is shown of a domain that has a certificate, or is to have one.
+// autoSSL is shown for domains with a certificate or with automatic certificates.
 func autoSSL(d *pages.Domain) *bool {
 	if d.Certificate == "" && !d.AutoSSL {
 		return nil
@@ -138,7 +138,7 @@ func (certificateParams) ParamRules() []bind.Rule {
 	return []bind.Rule{bind.AllOrNone("certificate", "key")}
 }
 
-// pair is nil when nothing was sent.
+// pair returns nil if no certificate was sent.
 func (p *certificateParams) pair() *pages.Certificate {
 	if !p.Certificate.Set {
 		return nil

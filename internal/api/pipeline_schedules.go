@@ -109,7 +109,7 @@ func (a *API) playSchedule(c *call, p scheduleParams) (schedulePlayedJSON, error
 	return schedulePlayedJSON{"201 Created"}, a.CI.PlaySchedule(c, c.actor, p.Project, p.Schedule)
 }
 
-// schedulePlayedJSON says that a pipeline was made.
+// schedulePlayedJSON is the response when a pipeline was created.
 type schedulePlayedJSON struct {
 	Message string `json:"message"`
 }

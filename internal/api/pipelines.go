@@ -153,7 +153,7 @@ func (a *API) deletePipeline(c *call, p pipelineParams) (none, error) {
 	return none{}, a.CI.DeletePipeline(c, c.actor, p.Project, p.Pipeline, c.unmodifiedSince())
 }
 
-// pipelineJSON is a pipeline as lists show it.
+// pipelineJSON is a pipeline in lists.
 type pipelineJSON struct {
 	ID        int64   `json:"id"`
 	IID       int64   `json:"iid"`
@@ -168,7 +168,7 @@ type pipelineJSON struct {
 	Name      *string `json:"name"`
 }
 
-// pipelineDetailJSON is a pipeline that was asked for by itself.
+// pipelineDetailJSON is the representation of a single pipeline.
 type pipelineDetailJSON struct {
 	pipelineJSON
 	BeforeSHA      string             `json:"before_sha"`
@@ -237,7 +237,7 @@ func wholeSeconds(d *time.Duration) *int64 {
 	return &seconds
 }
 
-// toPipelineStatus is the state as pages show it.
+// toPipelineStatus returns the status as shown on pages.
 func toPipelineStatus(path string, p *ci.Pipeline) pipelineStatusJSON {
 	group := map[flow.Status]string{flow.Waiting: "waiting-for-resource"}[p.Status]
 	if group == "" {

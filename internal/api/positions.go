@@ -4,7 +4,7 @@ import (
 	"svc/internal/plan"
 )
 
-// positionJSON is where in a diff a note stands.
+// positionJSON is the position of a note in a diff.
 type positionJSON struct {
 	BaseSHA  string         `json:"base_sha"`
 	StartSHA string         `json:"start_sha"`

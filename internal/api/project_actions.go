@@ -24,7 +24,7 @@ func (a *API) projectActionRoutes() {
 	handle(a, "DELETE /groups/{id}/share/{group_id}", writeAPI, a.unshareGroup, summary("Delete a group share"))
 }
 
-// presentProject is the form of a project after an action.
+// presentProject returns the representation of a project after an action.
 func (a *API) presentProject(c *call, p *project.Project, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func (a *API) presentProject(c *call, p *project.Project, err error) (any, error
 	return a.wholeProject(c, p, false)
 }
 
-// wholeProject is the form of a project for one who looks at it alone: who may
-// register runners there sees the token for that.
+// wholeProject returns the representation of a single project. Users who can
+// register runners see the registration token.
 func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, error) {
 	shown := toProject(c, p, false, statistics, a.Now())
 	full, ok := shown.(projectJSON)
@@ -115,7 +115,7 @@ func (p *shareParams) share() project.NewShare {
 	return project.NewShare{GroupID: p.GroupID, Level: project.Level(p.GroupAccess), ExpiresAt: dateText(p.ExpiresAt)}
 }
 
-// dateText is a day as features keep it, empty for none.
+// dateText returns a date as features store it, empty for none.
 func dateText(d *bind.Date) string {
 	if d == nil {
 		return ""
@@ -128,7 +128,7 @@ type shareProjectParams struct {
 	shareParams
 }
 
-// shareJSON is a project that is shared with a group.
+// shareJSON is a share of a project with a group.
 type shareJSON struct {
 	ID          int64 `json:"id"`
 	ProjectID   int64 `json:"project_id"`

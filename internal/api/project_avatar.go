@@ -41,7 +41,7 @@ func streamPicture(c *call, picture *blob.Object, err error) (streamed, error) {
 	return streamed{}, nil
 }
 
-// pictureURL is where a picture is served, or null without one.
+// pictureURL returns the URL of an avatar, or null without one.
 func pictureURL(site *Site, owner string, id int64, name string) *string {
 	if name == "" {
 		return nil
@@ -50,7 +50,7 @@ func pictureURL(site *Site, owner string, id int64, name string) *string {
 	return &address
 }
 
-// namespacePicture is the picture of a group; users have theirs elsewhere.
+// namespacePicture returns the avatar URL of a group namespace.
 func namespacePicture(site *Site, n *project.Namespace) *string {
 	if n.Kind != project.GroupNamespace {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"svc/internal/repo"
 )
 
-// projectNameJSON is what is shown of a project beside something else.
+// projectNameJSON identifies a project within another object.
 type projectNameJSON struct {
 	ID                int64   `json:"id"`
 	Description       *string `json:"description"`
@@ -26,10 +26,10 @@ func toProjectName(p *project.Project) projectNameJSON {
 	return projectNameJSON{p.ID, textOrNull(p.Description), p.Name, p.FullName(), p.Path, p.FullPath, toStamp(p.CreatedAt)}
 }
 
-// projectBasicJSON is what anybody sees of a project who sees it at all.
+// projectBasicJSON is a project for anonymous callers.
 type projectBasicJSON struct {
 	projectNameJSON
-	DefaultBranch  string                 `json:"default_branch"` // while there is none, the one that clients are to begin with
+	DefaultBranch  string                 `json:"default_branch"` // of an empty repository: the branch to push first
 	TagList        []string               `json:"tag_list"`       // deprecated
 	Topics         []string               `json:"topics"`
 	SSHURL         string                 `json:"ssh_url_to_repo"`
@@ -45,7 +45,7 @@ type projectBasicJSON struct {
 	Statistics     *projectStatisticsJSON `json:"statistics,omitempty"`
 }
 
-// projectStatisticsJSON are counts of what a project holds.
+// projectStatisticsJSON is the statistics of a project.
 type projectStatisticsJSON struct {
 	CommitCount      int64 `json:"commit_count"`
 	StorageSize      int64 `json:"storage_size"`
@@ -56,7 +56,7 @@ type projectStatisticsJSON struct {
 	JobArtifactsSize int64 `json:"job_artifacts_size"`
 }
 
-// projectJSON is what those see who have signed in.
+// projectJSON is a project for authenticated users.
 type projectJSON struct {
 	projectBasicJSON
 	Links     projectLinksJSON `json:"_links"`
@@ -85,19 +85,19 @@ type projectJSON struct {
 
 	SharedWithGroups []sharedGroupJSON      `json:"shared_with_groups"`
 	Permissions      projectPermissionsJSON `json:"permissions"`
-	// For those who may register runners.
+	// For users who can register runners.
 	RunnersToken *string `json:"runners_token,omitempty"`
 	// For administrators.
 	RepositoryStorage string `json:"repository_storage,omitempty"`
 }
 
-// projectLinksJSON are addresses of the API that belong to a project.
+// projectLinksJSON are API URLs of a project.
 type projectLinksJSON struct {
 	Self    string `json:"self"`
 	Members string `json:"members"`
 }
 
-// projectPermissionsJSON are the levels of the one who asks.
+// projectPermissionsJSON is the access levels of the current user.
 type projectPermissionsJSON struct {
 	ProjectAccess *accessJSON `json:"project_access"`
 	GroupAccess   *accessJSON `json:"group_access"`
@@ -107,7 +107,7 @@ type accessJSON struct {
 	AccessLevel int64 `json:"access_level"`
 }
 
-// sharedGroupJSON is a group that something is shared with.
+// sharedGroupJSON is a group that a project or group is shared with.
 type sharedGroupJSON struct {
 	GroupID          int64  `json:"group_id"`
 	GroupName        string `json:"group_name"`
@@ -120,8 +120,8 @@ func toShared(s project.Share) sharedGroupJSON {
 	return sharedGroupJSON{s.GroupID, s.GroupName, s.GroupPath, int64(s.Level), toDayOrNull(s.ExpiresAt)}
 }
 
-// toProject is the form that fits the caller: the basic one for those who
-// have not signed in, and where that is enough.
+// toProject returns the representation for the caller: basic for anonymous callers
+// and for simple lists.
 func toProject(c *call, p *project.Project, simple, statistics bool, now time.Time) any {
 	basic := toProjectBasic(c.site, p)
 	if statistics && p.Can(c.actor).SeeStatistics {
@@ -186,7 +186,7 @@ func toAccess(level project.Level) *accessJSON {
 	return &accessJSON{int64(level)}
 }
 
-// namespaceURL is the page of a namespace.
+// namespaceURL returns the URL of the page of a namespace.
 func namespaceURL(site *Site, n *project.Namespace) string {
 	if n.Kind == project.GroupNamespace {
 		return site.URL + "/groups/" + n.FullPath
@@ -194,8 +194,7 @@ func namespaceURL(site *Site, n *project.Namespace) string {
 	return site.URL + "/" + n.FullPath
 }
 
-// sshURL is where git finds a repository by SSH. The short form goes with the
-// usual port only.
+// sshURL returns the SSH URL of a repository. The short form has no port.
 func sshURL(site *Site, path string) string {
 	if site.SSHPort == "" || site.SSHPort == "22" {
 		return "git@" + site.Host() + ":" + path + ".git"

@@ -86,7 +86,7 @@ func (a *API) invited(c *call, at project.Place, p *invitedFilterParams) (page[g
 	return offsetPage(p.pageParams, list, func(n *project.Namespace) groupNameJSON { return toGroupName(c.site, n) }), nil
 }
 
-// groupNameJSON is a group that is named beside something else.
+// groupNameJSON identifies a group within another object.
 type groupNameJSON struct {
 	ID        int64   `json:"id"`
 	WebURL    string  `json:"web_url"`

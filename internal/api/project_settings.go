@@ -2,7 +2,7 @@ package api
 
 import "svc/internal/project"
 
-// projectSettingsJSON are the settings of a project, field by field those of
+// projectSettingsJSON is the settings of a project. Its fields are those of
 // project.Settings.
 type projectSettingsJSON struct {
 	Forking                                   project.Feature `json:"forking_access_level"`
@@ -62,9 +62,8 @@ type projectSettingsJSON struct {
 	WarnAboutPotentiallyUnwantedCharacters    bool            `json:"warn_about_potentially_unwanted_characters"`
 }
 
-// projectSettingParams are the settings that creation and change take. The
-// flags that end in _enabled are an older way to say the same as an access
-// level, which wins over them.
+// projectSettingParams are the settings for create and update. Flags that end in
+// _enabled are deprecated; access levels take precedence.
 type projectSettingParams struct {
 	Issues        *project.Feature `param:"issues_access_level" enum:"disabled,private,enabled"`
 	Repository    *project.Feature `param:"repository_access_level" enum:"disabled,private,enabled"`
@@ -196,7 +195,7 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	give(&s.WarnAboutPotentiallyUnwantedCharacters, p.WarnAboutPotentiallyUnwantedCharacters)
 }
 
-// toFeature reads the older form of an access level.
+// toFeature converts a deprecated flag to an access level.
 func toFeature(enabled *bool) *project.Feature {
 	if enabled == nil {
 		return nil
@@ -208,7 +207,7 @@ func toFeature(enabled *bool) *project.Feature {
 	return &f
 }
 
-// either is the first that was sent.
+// either returns the first value that was sent.
 func either[T any](first, second *T) *T {
 	if first != nil {
 		return first

@@ -24,7 +24,7 @@ func (a *API) projectTokenRoutes() {
 	}
 }
 
-// tokenEndpoints serves the access tokens of projects or those of groups.
+// tokenEndpoints serves the access tokens of projects or of groups.
 type tokenEndpoints struct {
 	api   *API
 	group bool
@@ -113,7 +113,7 @@ type accessTokenJSON struct {
 	AccessLevel int64 `json:"access_level"`
 }
 
-// newAccessTokenJSON shows the secret, once.
+// newAccessTokenJSON includes the secret, which is shown once.
 type newAccessTokenJSON struct {
 	accessTokenJSON
 	Token string `json:"token"`

@@ -38,8 +38,7 @@ func toUploaded(u *plan.Upload) uploadedJSON {
 	return form
 }
 
-// shown tells whether a file is a picture, or something else that a page can
-// hold.
+// shown reports whether a file is an image, audio or video.
 func shown(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tiff", ".ico", ".mp4", ".m4v", ".mov", ".webm", ".ogv", ".mp3", ".oga", ".ogg", ".wav":
@@ -107,7 +106,8 @@ func (a *API) downloadSecretUpload(c *call, p secretUploadParams) (streamed, err
 	return a.sendUpload(c, p.projectParams, 0, p.Secret)
 }
 
-// sendUpload sends a file. It is never shown as a page: it is somebody's.
+// sendUpload sends a file. It is untrusted, so the browser must not render it as a
+// page.
 func (a *API) sendUpload(c *call, p projectParams, id int64, secret string) (streamed, error) {
 	u, file, err := a.Plan.OpenUpload(c, c.actor, p.Project, id, secret)
 	if err != nil {

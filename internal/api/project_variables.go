@@ -4,7 +4,7 @@ import (
 	"svc/internal/ci"
 )
 
-// placeVariableRoutes are those of projects and of groups, which are alike.
+// placeVariableRoutes adds the routes of project and group variables.
 func (a *API) placeVariableRoutes() {
 	for _, in := range []struct {
 		path, kind, tag string
@@ -41,7 +41,7 @@ type placeVariableParams struct {
 	Filter map[string]string `param:"filter" doc:"Use filter[environment_scope] to select one of several variables with the same key."`
 }
 
-// scope is the environment scope of the variable that is meant.
+// scope returns the environment scope that selects a variable.
 func (p *placeVariableParams) scope() *string {
 	if scope, ok := p.Filter["environment_scope"]; ok {
 		return &scope
@@ -103,7 +103,7 @@ func (m parentEndpoints) deleteVariable(c *call, p placeVariableParams) (none, e
 type placeVariableJSON struct {
 	Type        string  `json:"variable_type"`
 	Key         string  `json:"key"`
-	Value       *string `json:"value"` // null when it is hidden
+	Value       *string `json:"value"` // null if it is hidden
 	Hidden      bool    `json:"hidden"`
 	Protected   bool    `json:"protected"`
 	Masked      bool    `json:"masked"`

@@ -26,12 +26,12 @@ func (a *API) projectRoutes() {
 	handle(a, "GET /users/{user_id}/contributed_projects", readAPI.orNobody(), a.listContributedProjects, shapes, summary("List projects a user has contributed to"))
 }
 
-// projectParams name a project.
+// projectParams identify a project.
 type projectParams struct {
 	Project project.Ref `param:"id" doc:"Project ID or full path."`
 }
 
-// projectFilterParams are what all lists of projects can be narrowed by.
+// projectFilterParams are the filters of all lists of projects.
 type projectFilterParams struct {
 	Archived           *bool              `param:"archived"`
 	Visibility         project.Visibility `param:"visibility" enum:"private,internal,public"`
@@ -73,8 +73,8 @@ func (p *projectFilterParams) order() project.Sort {
 	return project.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
 }
 
-// projectList runs a list of projects and presents it. Keyset pages are told
-// apart by id_after or id_before, which are filters as well.
+// projectList returns a page of projects. Links of keyset pages contain id_after or
+// id_before, which are also filters.
 func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) (db.Page[*project.Project], error)) (page[any], error) {
 	paging, err := p.paging(keyset{object: "Project", columns: []string{"id"}, allowed: p.OrderBy == "id"})
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.actor.Job != nil && c.actor.Job.ProjectID != found.ID { // a job sees its own project here
+	if c.actor.Job != nil && c.actor.Job.ProjectID != found.ID { // a job token only gives access to its own project
 		return nil, errs.Unauthorized("")
 	}
 	if p.Statistics {
@@ -177,7 +177,7 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	return a.wholeProject(c, found, p.Statistics)
 }
 
-// fillArtifacts adds to the statistics of projects what another feature knows.
+// fillArtifacts adds artifact sizes to the statistics of projects.
 func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
 	ids := make([]int64, len(list))
 	for i, p := range list {
@@ -190,7 +190,7 @@ func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
 	return err
 }
 
-// projectFieldParams are the attributes that creation and change share.
+// projectFieldParams are the attributes for create and update.
 type projectFieldParams struct {
 	Description *string                `param:"description"`
 	Visibility  *project.Visibility    `param:"visibility" enum:"private,internal,public"`

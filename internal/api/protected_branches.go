@@ -26,7 +26,7 @@ type protectedBranchJSON struct {
 	Inherited             bool            `json:"inherited"`
 }
 
-// refAccessJSON is somebody who may do something to a protected ref.
+// refAccessJSON is an access level of a protected branch or tag.
 type refAccessJSON struct {
 	ID          int64  `json:"id"`
 	AccessLevel int64  `json:"access_level"`
@@ -80,8 +80,7 @@ func (a *API) getProtectedBranch(c *call, p protectedRefParams) (protectedBranch
 	return presentProtectedBranch(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.BranchRef, p.Name))
 }
 
-// refAccessParams name somebody who may do something. With an id they change
-// or remove an entry.
+// refAccessParams add an access level, or change or remove the one with the ID.
 type refAccessParams struct {
 	ID          int64  `param:"id"`
 	AccessLevel *int64 `param:"access_level" enum:"0,30,40,60"`
@@ -95,8 +94,8 @@ func (refAccessParams) ParamRules() []bind.Rule {
 	return []bind.Rule{bind.Exclusive("access_level", "user_id", "group_id", "deploy_key_id")}
 }
 
-// change is the entry; ok is false for one that names nobody, or whom this
-// edition does not let stand here.
+// change returns the access level. ok is false if it is empty or not available in
+// this tier.
 func (p refAccessParams) change(site *Site, action repo.RefAction) (c repo.AccessChange, ok bool) {
 	c = repo.AccessChange{Remove: p.Destroy, RefAccess: repo.RefAccess{ID: p.ID, Action: action, Level: project.Maintainer, DeployKeyID: p.DeployKeyID}}
 	if site.Tier >= Premium {

@@ -62,7 +62,7 @@ func (a *API) listTree(c *call, p treeParams) (page[treeEntryJSON], error) {
 	return page[treeEntryJSON]{encoded: body, head: func(c *call) { p.write(c, list) }}, err
 }
 
-// place says where the page begins.
+// place returns the start of the page.
 func (p *treeParams) place(o *repo.TreeOptions) error {
 	if p.PageToken != "" {
 		id, isID := git.ParseOID(p.PageToken)
@@ -82,8 +82,8 @@ func (p *treeParams) place(o *repo.TreeOptions) error {
 	return nil
 }
 
-// write writes the headers of a page. Numbers are for clients that count
-// pages; the way to go on is the link.
+// write writes the headers of a page. Clients follow the Link header; page numbers
+// are for clients that count.
 func (p *treeParams) write(c *call, list *repo.TreePage) {
 	h := c.w.Header()
 	perPage := strconv.FormatInt(p.PerPage, 10)
@@ -110,8 +110,8 @@ func (p *treeParams) write(c *call, list *repo.TreePage) {
 	h["Link"] = []string{"<" + c.pageURL(query) + `>; rel="next"`}
 }
 
-// A token is the key of the last entry in base64, behind a letter that is in
-// no id: ids are taken as well. Names of files need not be UTF-8.
+// A token is the key of the last entry in base64, after a prefix that no ID has:
+// IDs are accepted too. File names may be invalid UTF-8.
 func writeTreeToken(key string) string {
 	return "p" + base64.RawURLEncoding.EncodeToString([]byte(key))
 }
@@ -142,7 +142,7 @@ type blobJSON struct {
 
 // getBlob: https://docs.gitlab.com/api/repositories/#retrieve-a-blob-from-a-repository
 //
-// The body is made while it is sent: a blob may be larger than memory.
+// The body is streamed: a blob may be larger than memory.
 func (a *API) getBlob(c *call, p blobParams) (any, error) {
 	b, err := a.Repos.Blob(c, c.actor, p.Project, p.SHA)
 	if err != nil {
@@ -178,7 +178,7 @@ func (a *API) getRawBlob(c *call, p blobParams) (streamed, error) {
 	if err != nil {
 		return streamed{}, err
 	}
-	// Whatever it is, no browser is to show it as a page of ours.
+	// It is untrusted: browsers must not render it as a page.
 	return a.send(c, stream{
 		media: "application/octet-stream", size: b.Size, tag: `"` + string(b.ID) + `"`, name: attachment(string(b.ID)),
 		write: func(w io.Writer) error {
@@ -193,7 +193,7 @@ func (a *API) getRawBlob(c *call, p blobParams) (streamed, error) {
 	})
 }
 
-// attachment is the header of a file that is to be saved under a name.
+// attachment returns the Content-Disposition of a file that is saved under a name.
 func attachment(name string) string {
 	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
 }
@@ -205,7 +205,7 @@ type archiveParams struct {
 	Path   string `param:"path" doc:"Path of a file or directory to include."`
 }
 
-// archiveFormats are the formats by the names that they go by.
+// archiveFormats are the archive formats by extension.
 var archiveFormats = map[string]struct {
 	form  git.ArchiveFormat
 	media string
@@ -220,7 +220,7 @@ var archiveFormats = map[string]struct {
 	"zip":     {git.Zip, "application/zip"},
 }
 
-// archiveRate is how often a user of a hosted installation may ask.
+// archiveRate is the rate limit for archives on a hosted instance.
 var archiveRate = limit.Rate{Name: "project_repositories_archive", Requests: 5, Period: time.Minute}
 
 // getArchive: https://docs.gitlab.com/api/repositories/#retrieve-file-archive
@@ -244,7 +244,7 @@ func (a *API) getArchive(c *call, p archiveParams) (streamed, error) {
 	})
 }
 
-// rateKey is who is counted by a rate.
+// rateKey returns the key that a rate limit counts by.
 func (c *call) rateKey() string {
 	if c.actor.Anonymous() {
 		return "ip:" + c.actor.IP

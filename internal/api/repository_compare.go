@@ -24,8 +24,7 @@ type compareParams struct {
 	Unidiff     bool   `param:"unidiff" doc:"Return diffs in the unified diff format, with file headers."`
 }
 
-// comparisonJSON is a comparison. It is never held whole: see writeComparison,
-// which writes the same fields.
+// comparisonJSON is a comparison. writeComparison streams the same fields.
 type comparisonJSON struct {
 	Commit   *commitJSON          `json:"commit"`
 	Commits  []commitJSON         `json:"commits"`
@@ -45,11 +44,11 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 	}
 	web := compareURL(c, found, p.Straight)
 	tag := ""
-	if !found.Diff.TimedOut { // what is compared never changes, and little else is in the answer
+	if !found.Diff.TimedOut { // the result never changes
 		sum := xxhash.Sum64String(fmt.Sprint(web, found.From, p.Unidiff, len(found.Diff.Files), found.Diff.Overflow))
 		tag = `W/"` + strconv.FormatUint(sum, 16) + `"`
 	}
-	// Its addresses are all that the body is made of beside the comparison.
+	// The body also contains URLs.
 	if kept := found.Kept(web); kept != nil {
 		return a.send(c, stream{media: "application/json", size: int64(len(kept)), tag: tag, write: func(w io.Writer) error {
 			_, err := w.Write(kept)
@@ -72,7 +71,7 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 	}})
 }
 
-// keeper keeps a copy of what is written, as long as it is not much.
+// keeper copies what is written, up to a limit.
 type keeper struct {
 	w    io.Writer
 	text []byte
@@ -97,8 +96,8 @@ func compareURL(c *call, found *repo.Comparison, straight bool) string {
 	return c.site.URL + "/" + found.Project.FullPath + "/-/compare/" + string(found.Base) + dots + string(found.To)
 }
 
-// writeComparison writes a comparisonJSON with its commits as they are read:
-// there is no limit to their number.
+// writeComparison streams a comparisonJSON with its commits, whose number has no
+// limit.
 func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison, web string) error {
 	buf := buffers.Get().(*[]byte)
 	defer func() {
@@ -160,7 +159,7 @@ func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison
 	return out.WriteByte('}')
 }
 
-// repositoryCommitJSON is what every form of a commit has.
+// repositoryCommitJSON has the fields of all representations of a commit.
 type repositoryCommitJSON struct {
 	ID             string   `json:"id"`
 	ShortID        string   `json:"short_id"`
@@ -191,10 +190,10 @@ func toRepositoryCommit(c *call, in *project.Project, of *git.Commit) repository
 	}
 }
 
-// toGitStamp keeps the time zone, which is part of a commit.
+// toGitStamp formats a time with its time zone, which is part of a commit.
 func toGitStamp(t time.Time) stamp { return stamp(t.Format("2006-01-02T15:04:05.000-07:00")) }
 
-// repositoryDiffJSON is what became of a file.
+// repositoryDiffJSON is the diff of one file.
 type repositoryDiffJSON struct {
 	OldPath string `json:"old_path"`
 	NewPath string `json:"new_path"`

@@ -36,8 +36,7 @@ type getFileParams struct {
 	Ref string `param:"ref,required" doc:"Branch, tag, commit or HEAD."`
 }
 
-// fileJSON is a file. It is never held whole: see getFile, which writes the
-// same fields.
+// fileJSON is a file. getFile streams the same fields.
 type fileJSON struct {
 	fileMetaJSON
 	Content string `json:"content"`
@@ -63,7 +62,8 @@ func toFileMeta(f *repo.File) fileMetaJSON {
 	}
 }
 
-// describeFile tells about a file in headers that carry the service's name.
+// describeFile writes the metadata of a file to headers that are named after the
+// service.
 func describeFile(c *call, f *repo.File) {
 	m := toFileMeta(f)
 	values := [...]string{
@@ -76,7 +76,7 @@ func describeFile(c *call, f *repo.File) {
 	}
 }
 
-// fileHeaders are the names of the headers that describeFile writes.
+// fileHeaders returns the names of the headers of describeFile.
 func fileHeaders(service string) []string {
 	names := []string{
 		"Blob-Id", "Commit-Id", "Content-Sha256", "Encoding", "File-Name", "File-Path", "Last-Commit-Id", "Ref", "Size", "Execute-Filemode",
@@ -89,7 +89,7 @@ func fileHeaders(service string) []string {
 
 // getFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-file-from-a-repository
 //
-// The content is encoded while it is sent: a file may be larger than memory.
+// The content is streamed: a file may be larger than memory.
 func (a *API) getFile(c *call, p getFileParams) (any, error) {
 	f, err := a.Repos.File(c, c.actor, p.Project, p.FilePath, p.Ref)
 	if err != nil {
@@ -122,10 +122,10 @@ func (a *API) getFile(c *call, p getFileParams) (any, error) {
 	})
 }
 
-// fileTag is the ETag of an answer about a file, which also tells the commit.
+// fileTag returns the ETag of a response about a file. It depends on the commit.
 func fileTag(f *repo.File) string { return `W/"` + string(f.BlobID) + "-" + string(f.CommitID) + `"` }
 
-// withFile opens a file for as long as do reads it.
+// withFile opens a file and calls do.
 func withFile(c *call, f *repo.File, do func(io.Reader) error) error {
 	content, err := f.Open(c)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
 		return streamed{}, err
 	}
 	describeFile(c, f)
-	// Whatever it is, no browser is to take it for a page of ours.
+	// It is untrusted: browsers must not render it as a page.
 	return a.send(c, stream{
 		media: "text/plain; charset=utf-8", size: f.Size, tag: fileTag(f), name: mime.FormatMediaType("inline", map[string]string{"filename": f.Name}),
 		write: func(w io.Writer) error {
@@ -246,7 +246,7 @@ type writeFileParams struct {
 	Executable *bool  `param:"execute_filemode"`
 }
 
-// fileChangeJSON names what was changed.
+// fileChangeJSON identifies the changed file.
 type fileChangeJSON struct {
 	FilePath string `json:"file_path"`
 	Branch   string `json:"branch"`

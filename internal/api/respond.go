@@ -16,8 +16,8 @@ import (
 type stamp string
 
 func toStamp(t time.Time) stamp {
-	// A layout with milliseconds is read through each time; this one the
-	// library knows, and writes four times as fast.
+	// time has a fast path for RFC3339 without fractions, which is four times as
+	// fast as a layout with milliseconds.
 	var room [32]byte
 	text := t.UTC().AppendFormat(room[:0], time.RFC3339)
 	ms := t.Nanosecond() / int(time.Millisecond)
@@ -50,22 +50,22 @@ func textOrNull(text string) *string {
 	return &text
 }
 
-// Results that are not JSON of their own.
+// Results without a JSON representation.
 type (
-	// none is success without a body: 204.
+	// none is a success response without a body: 204.
 	none struct{}
-	// accepted is work that goes on in the background: 202.
+	// accepted is a response for processing in the background: 202.
 	accepted struct{}
-	// withStatus is a result whose status is not the usual one of its endpoint.
+	// withStatus is a result with another status than that of its endpoint.
 	withStatus struct {
 		status int
 		value  any
 	}
-	// streamed is a body that the handler has written itself.
+	// streamed is a body that the handler has written.
 	streamed struct{}
 )
 
-// unchanged is a result that may say that there was nothing to do: 304.
+// unchanged is a result that may be "not modified": 304.
 type unchanged[T any] struct {
 	value T
 	same  bool
@@ -73,13 +73,13 @@ type unchanged[T any] struct {
 
 func (u unchanged[T]) outcome() (any, bool) { return u.value, u.same }
 
-// outcome lets present look into any unchanged.
+// outcome is implemented by unchanged of any type.
 type outcome interface{ outcome() (value any, same bool) }
 
 // pager is a result that is one page of a list.
 type pager interface{ page(c *call) any }
 
-// present answers with a result.
+// present writes a result.
 func (a *API) present(c *call, e *endpoint, result any) {
 	switch r := result.(type) {
 	case streamed:
@@ -108,7 +108,7 @@ func (a *API) present(c *call, e *endpoint, result any) {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// encoded is a body that is JSON already.
+// encoded is a body in JSON.
 type encoded []byte
 
 // writeJSON writes a body, with an ETag on reads.
@@ -116,13 +116,13 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, code int, body a
 	a.writeBody(w, r, code, body, nil)
 }
 
-// maxWhole is how many bytes of a body are held in memory while the client takes
-// it. What is larger goes through the spool.
+// maxWhole is the largest body in bytes that is held in memory while it is sent.
+// Larger bodies are spooled.
 const maxWhole = 1 << 20
 
-// writeBody is writeJSON for a body that may be large: a list that is larger
-// than maxWhole is encoded item by item, and has no ETag and no length. It calls
-// done, if that is not nil, when the body is no longer in memory.
+// writeBody is writeJSON for bodies that may be large. A list that is larger than
+// maxWhole is encoded item by item, without ETag and Content-Length. It calls done,
+// if not nil, when the body is no longer in memory.
 func (a *API) writeBody(w http.ResponseWriter, r *http.Request, code int, body any, done func()) {
 	if text, ok := body.(encoded); ok {
 		a.writeEncoded(w, r, code, text, done)
@@ -145,13 +145,13 @@ func (a *API) writeBody(w http.ResponseWriter, r *http.Request, code int, body a
 		return
 	}
 	a.writeEncoded(w, r, code, text, done)
-	if cap(text) <= maxWhole { // a larger one belongs to the spool
+	if cap(text) <= maxWhole { // the spool owns larger ones
 		*buf = text[:0]
 		buffers.Put(buf)
 	}
 }
 
-// writeList writes a list of which some items are encoded.
+// writeList writes a list of which the first items are encoded.
 func (a *API) writeList(w http.ResponseWriter, r *http.Request, code int, items *list, begun []byte, done func()) {
 	h := w.Header()
 	h["Content-Type"] = jsonHeader
@@ -187,12 +187,11 @@ func (a *API) writeEncoded(w http.ResponseWriter, r *http.Request, code int, tex
 		return
 	}
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // a reader that has gone is not our fault
+	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// spool writes what write gives through the spool: its memory, and the slot that
-// done gives back, are free when write has ended, however slowly the client
-// reads.
+// spool writes the output of write through the spool. Its memory, and the slot that
+// done releases, are free when write returns, even if the client is slow.
 func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(), write func(io.Writer) error) {
 	out := &lateWriter{ResponseWriter: w, code: code}
 	err := a.Spool(r.Context(), out, func(_ context.Context, out io.Writer) error {
@@ -203,7 +202,7 @@ func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(
 	})
 	switch {
 	case err == nil:
-	case out.begun || r.Context().Err() != nil: // half a body must not look like a whole one
+	case out.begun || r.Context().Err() != nil: // a partial body must not look complete
 		panic(http.ErrAbortHandler)
 	default:
 		a.Log.ErrorContext(r.Context(), "write answer", "method", r.Method, "path", r.URL.Path, "error", err)
@@ -213,8 +212,8 @@ func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(
 	}
 }
 
-// lateWriter sends the status with the first byte: before that the answer can
-// still be another.
+// lateWriter sends the status with the first byte. Before that an error response is
+// possible.
 type lateWriter struct {
 	http.ResponseWriter
 	code  int
@@ -229,14 +228,15 @@ func (l *lateWriter) Write(p []byte) (int, error) {
 	return l.ResponseWriter.Write(p)
 }
 
-// Header values that never change are not built anew for each answer.
+// Header values that are shared by all responses.
 var (
 	jsonHeader = []string{"application/json"}
 	revalidate = []string{"max-age=0, private, must-revalidate"}
 	noCache    = []string{"no-cache"}
 )
 
-// matches compares an If-None-Match header by the weak rules.
+// matches reports whether an If-None-Match header matches a tag, by weak
+// comparison.
 func matches(header, tag string) bool {
 	if header == "" {
 		return false

@@ -38,17 +38,16 @@ import (
 	"svc/internal/wiki"
 )
 
-// prefix is where the API lives; only version 4 exists.
+// prefix is the path of the API. Only version 4 exists.
 const prefix = "/api/v4"
 
-// maxURI is the longest request line that is answered, in bytes.
+// maxURI is the limit of a request URI in bytes.
 const maxURI = 8 << 10
 
-// maxBody is how many bytes of parameters an endpoint takes unless it says
-// otherwise.
+// maxBody is the default limit of parameters in bytes.
 const maxBody = 1 << 20
 
-// Deps are what the API needs.
+// Deps are the dependencies of the API.
 type Deps struct {
 	Users    *user.Service
 	Audit    *audit.Service
@@ -71,32 +70,32 @@ type Deps struct {
 	Transfer *transfer.Service
 
 	Limits *limit.Limiter
-	// Answers bounds the answers that are in memory.
+	// Answers limits the responses in memory.
 	Answers *limit.Answers
-	// Spool writes to w what produce writes, which does not wait for w.
+	// Spool copies the output of produce to w. produce does not wait for w.
 	Spool   func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
 	Site    Site
 	Log     *slog.Logger
 	Now     func() time.Time
-	TempDir string // where uploads lie during a request
+	TempDir string // for uploads during a request
 }
 
-// Site is what the API knows of the installation.
+// Site is the properties of the instance.
 type Site struct {
-	URL      string // the external address, without a slash at its end
-	Name     string // the service's own name
-	Backend  string // the name of the external service for errors
+	URL      string // the external URL, without a trailing slash
+	Name     string // the name of the service
+	Backend  string // the name of the external error tracking service
 	Tier     Tier
 	Hosted   bool
-	SSHPort  string // of git over SSH; empty for the usual one
+	SSHPort  string // of git over SSH; empty for the default
 	Version  string // the compatibility level, x.y.z
 	Revision string
 
-	host string   // in the URL: see New
-	file []string // Names of headers: see New
+	host string   // of the URL: see New
+	file []string // names of headers: see New
 }
 
-// Host is the name of the machine in the external address.
+// Host returns the host name of the external URL.
 func (s *Site) Host() string { return s.host }
 
 func hostOf(address string) string {
@@ -107,10 +106,10 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// Tier is an edition; a feature of a higher one is as if it were not there.
+// Tier is a subscription tier. Endpoints of a higher tier do not exist.
 type Tier int
 
-// The tiers, each with all of the one before.
+// The tiers. Each includes the previous one.
 const (
 	Free Tier = iota
 	Premium
@@ -128,7 +127,7 @@ type API struct {
 	currentTag string // of the endpoints that are added: see tag
 }
 
-// New builds the API: every resource adds its routes.
+// New returns the API with the routes of all resources.
 func New(d Deps) *API {
 	a := &API{Deps: d, mux: chi.NewMux(), pieces: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
@@ -227,7 +226,7 @@ func New(d Deps) *API {
 	return a
 }
 
-// endpoint is one line of the table of routes.
+// endpoint is an entry of the route table.
 type endpoint struct {
 	method  string
 	path    string // below the prefix, with {names}
@@ -236,19 +235,19 @@ type endpoint struct {
 	hosted  hosting
 	layout  *bind.Layout
 	result  reflect.Type
-	forms   []any // the shapes of a result whose type does not tell
+	forms   []any // the types of a result that depends on the caller
 	status  int
 	summary string
 	tag     string // its group in the documentation
 	limits  bind.Limits
-	most    func(context.Context) (int64, error) // in place of limits.File, where that is a setting
-	names   []string                             // of the path's parameters
-	rest    string                               // the parameter that takes all that is left of the path
+	most    func(context.Context) (int64, error) // replaces limits.File if the limit is a setting
+	names   []string                             // of the path parameters
+	rest    string                               // the parameter for the rest of the path
 	also    []answerNote
 	serve   func(c *call, bind func(into any) error) (any, error)
 }
 
-// hosting says on which installations an endpoint exists.
+// hosting is the kind of instances that have an endpoint.
 type hosting int
 
 const (
@@ -256,40 +255,40 @@ const (
 	selfManaged
 )
 
-// option is a further word about an endpoint.
+// option changes an endpoint.
 type option func(*endpoint)
 
-// status is for endpoints that do not answer as their method usually does.
+// status sets the status of success, if it is not that of the method.
 func status(code int) option { return func(e *endpoint) { e.status = code } }
 
-// Tier is for endpoints that a lower edition does not have.
+// tier sets the lowest tier that has the endpoint.
 func tier(t Tier) option { return func(e *endpoint) { e.tier = t } }
 
-// onlySelfManaged is for endpoints that a hosted installation does not have.
+// onlySelfManaged removes the endpoint from hosted instances.
 func onlySelfManaged(e *endpoint) { e.hosted = selfManaged }
 
-// forms names the shapes of a result that depends on who asks.
+// forms sets the types of a result that depends on the caller.
 func forms(shapes ...any) option { return func(e *endpoint) { e.forms = shapes } }
 
-// files is for endpoints that take uploads, up to so many bytes.
+// files allows uploads with a limit in bytes.
 func files(bytes int64) option { return func(e *endpoint) { e.limits.File = bytes } }
 
-// filesWithin is files where the number is a setting; 0 is no limit.
+// filesWithin is files with a limit from the settings; 0 means no limit.
 func filesWithin(most func(context.Context) (int64, error)) option {
 	return func(e *endpoint) { e.limits.File, e.most = 1<<50, most }
 }
 
-// raw leaves the body to the handler.
+// raw leaves the request body to the handler.
 func raw(e *endpoint) { e.limits.Raw = true }
 
-// answerNote is an answer that an endpoint gives beside the usual ones.
+// answerNote is an additional response of an endpoint.
 type answerNote struct {
 	status int
 	text   string
-	body   any // its shape; nil for none
+	body   any // a value of its type; nil without a body
 }
 
-// also is for endpoints that have answers of their own.
+// also documents an additional response.
 func also(status int, text string, body any) option {
 	return func(e *endpoint) { e.also = append(e.also, answerNote{status, text, body}) }
 }
@@ -329,7 +328,7 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 		panic("route " + route + ": no tag")
 	}
 	pattern := path
-	if at := strings.LastIndex(path, "{"); strings.HasSuffix(path, "*}") { // {name*} takes slashes too
+	if at := strings.LastIndex(path, "{"); strings.HasSuffix(path, "*}") { // {name*} matches slashes too
 		e.rest = path[at+1 : len(path)-2]
 		pattern, path = path[:at]+"*", path[:at]+"{"+e.rest+"}"
 	}
@@ -352,7 +351,7 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, e) }
 	a.mux.MethodFunc(method, prefix+pattern, serve)
-	if bare, ok := strings.CutSuffix(pattern, "/"); ok { // who writes by hand leaves it out
+	if bare, ok := strings.CutSuffix(pattern, "/"); ok { // the trailing slash is optional
 		a.mux.MethodFunc(method, prefix+bare, serve)
 	}
 	if method == http.MethodGet {
@@ -360,7 +359,7 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 	}
 }
 
-// Bind fills the parameters of an endpoint from a request and checks them.
+// bind sets the parameters of an endpoint from a request and validates them.
 func (e *endpoint) bind(in *bind.Input, into any) error {
 	if err := e.layout.Bind(in, into); err != nil {
 		return err
@@ -371,24 +370,23 @@ func (e *endpoint) bind(in *bind.Input, into any) error {
 	return nil
 }
 
-// checked is a parameters struct with rules that tags can not say.
+// checked is a parameters struct with rules that tags cannot express.
 type checked interface{ check() error }
 
 func pathNames(path string) []string {
 	var names []string
 	for part := range strings.SplitSeq(path, "/") {
-		if _, name, ok := strings.Cut(part, "{"); ok { // archive.{format} is one too
+		if _, name, ok := strings.Cut(part, "{"); ok { // also in archive.{format}
 			names = append(names, strings.TrimSuffix(name, "}"))
 		}
 	}
 	return names
 }
 
-// Router has the routes, for those who need their patterns.
+// Router returns the routes with their patterns.
 func (a *API) Router() chi.Routes { return a.mux }
 
-// ServeHTTP answers everything below /api, and what OpenIDPath and AlertPath
-// name.
+// ServeHTTP serves the paths below /api and those of OpenIDPath and AlertPath.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if AlertPath(r.URL.Path) {
 		a.takeAlerts(w, r)
@@ -407,8 +405,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.writeJSON(w, r, http.StatusRequestURITooLong, messageJSON{"414 Request-URI Too Large"})
 		return
 	}
-	// Matching goes by the path as it was sent, so that an encoded slash
-	// stays inside its parameter.
+	// The encoded path is matched, so that an encoded slash stays in its
+	// parameter.
 	r.URL.RawPath = r.URL.EscapedPath()
 	if raw, ok := strings.CutSuffix(r.URL.RawPath, ".json"); ok && !a.matches(r.Method, r.URL.RawPath) && a.matches(r.Method, raw) {
 		r.URL.RawPath = raw
@@ -416,13 +414,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// matches reports whether there is a route.
+// matches reports whether a route exists.
 func (a *API) matches(method, path string) bool {
 	return a.mux.Match(chi.NewRouteContext(), method, path)
 }
 
-// routed is the writer of a server that wants to know which route was taken,
-// for its metrics and its log.
+// routed is a response writer that records the route for metrics and logs.
 type routed interface {
 	SetRoute(route string)
 	SetUser(username string)
@@ -486,15 +483,15 @@ type call struct {
 	actor actor.Actor
 	site  *Site
 	route string // the path of the endpoint, with {names}
-	rest  string // the name that takes all that is left of the path
+	rest  string // the parameter for the rest of the path
 	r     *http.Request
 	w     http.ResponseWriter
-	// release gives back the slot of a large answer; nil for a write.
+	// release releases the slot of a large response; nil for writes.
 	release func()
 }
 
-// pathParam gives a segment of the path, decoded. A segment that can not be
-// decoded is no value.
+// pathParam returns a decoded path parameter. One that cannot be decoded has no
+// value.
 func (c *call) pathParam(name string) (string, bool) {
 	raw := chi.URLParam(c.r, name)
 	if name == c.rest && name != "" {
@@ -507,7 +504,7 @@ func (c *call) pathParam(name string) (string, bool) {
 	return text, err == nil
 }
 
-// unmodifiedSince is the time of the header If-Unmodified-Since, or nil.
+// unmodifiedSince returns the time of the If-Unmodified-Since header, or nil.
 func (c *call) unmodifiedSince() *time.Time {
 	at, err := http.ParseTime(c.r.Header.Get("If-Unmodified-Since"))
 	if err != nil {
@@ -533,8 +530,8 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 
 var varyOrigin = []string{"Origin"}
 
-// cors lets pages of other origins use the API with tokens. Cookies are not
-// allowed across origins, so nobody's session can be used this way.
+// cors allows pages of other origins to use the API with tokens. Cookies are not
+// allowed across origins, so sessions cannot be used this way.
 func cors(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["Vary"] = varyOrigin

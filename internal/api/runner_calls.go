@@ -19,7 +19,7 @@ func (a *API) runnerCallRoutes() {
 		also(http.StatusNotImplemented, "There is no job router.", messageJSON{}), summary("Discover the job router"))
 }
 
-// contactParams are what a runner says of itself.
+// contactParams describe a runner.
 type contactParams struct {
 	Token    string           `param:"token" secret:"true"`
 	SystemID string           `param:"system_id" doc:"System ID of the runner manager."`
@@ -37,7 +37,7 @@ type runnerInfoParam struct {
 	Features     map[string]string `param:"features"`
 }
 
-// contact reads who calls. The token may come as a header.
+// contact returns the description of the runner. The token may be in a header.
 func (p *contactParams) contact(c *call) ci.Contact {
 	out := ci.Contact{Token: runnerToken(c, p.Token), SystemID: p.SystemID, IP: c.actor.IP}
 	if p.Info == nil {
@@ -102,7 +102,7 @@ type unregisterManagerParams struct {
 	SystemID string `param:"system_id,required"`
 }
 
-// unregisterManager forgets a machine, as the public runner asks for it.
+// unregisterManager deletes a runner manager, as requested by the public runner.
 func (a *API) unregisterManager(c *call, p unregisterManagerParams) (none, error) {
 	return none{}, a.CI.UnregisterManager(c, runnerToken(c, p.Token), p.SystemID)
 }
@@ -116,7 +116,7 @@ func (a *API) resetOwnRunnerToken(c *call, p heldTokenParams) (resetTokenJSON, e
 	return resetTokenJSON{r.Secret, toStampOrNull(r.TokenExpiresAt)}, nil
 }
 
-// discoverRouter tells a runner that it asks for jobs here.
+// discoverRouter responds that there is no job router.
 func (a *API) discoverRouter(c *call, _ struct{}) (streamed, error) {
 	a.writeJSON(c.w, c.r, http.StatusNotImplemented, messageJSON{"501 Not Implemented"})
 	return streamed{}, nil

@@ -35,7 +35,7 @@ type requestJobParams struct {
 	LastUpdate string `param:"last_update" doc:"Value of the X-GitLab-Last-Update header of the previous response. It enables long polling."`
 }
 
-// requestJob is the request for a job of the public runner:
+// requestJob is the job request of the public runner:
 // https://docs.gitlab.com/runner/configuration/advanced-configuration/#long-polling
 func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
 	found, cursor, err := a.CI.RequestJob(c, ci.JobRequest{Contact: p.contact(c), Cursor: p.LastUpdate})
@@ -57,7 +57,7 @@ type runnerJobParams struct {
 	Token string `param:"token" secret:"true" doc:"Token of the job."`
 }
 
-// token reads the token of the job, which may come as a header.
+// token returns the job token, which may be in a header.
 func (p *runnerJobParams) token(c *call) string {
 	if token := c.r.Header.Get("Job-Token"); token != "" {
 		return token
@@ -65,8 +65,8 @@ func (p *runnerJobParams) token(c *call) string {
 	return p.Token
 }
 
-// tellRunner writes the headers by which a runner follows its job.
-func tellRunner(c *call, h *ci.Heard) {
+// jobHeaders writes the headers with the job status for the runner.
+func jobHeaders(c *call, h *ci.Heard) {
 	if h == nil {
 		return
 	}
@@ -89,14 +89,14 @@ type jobOutputParam struct {
 	Bytesize int64  `param:"bytesize"`
 }
 
-// updateRunnerJob takes the state of a job from its runner.
+// updateRunnerJob updates the status of a job.
 func (a *API) updateRunnerJob(c *call, p updateJobParams) (streamed, error) {
 	u := ci.JobUpdate{State: p.State, Reason: p.FailureReason, ExitCode: p.ExitCode, Checksum: p.Checksum}
 	if p.Output != nil {
 		u.Checksum, u.Size = p.Output.Checksum, p.Output.Bytesize
 	}
 	heard, err := a.CI.UpdateJob(c, p.ID, p.token(c), u)
-	tellRunner(c, heard)
+	jobHeaders(c, heard)
 	if err != nil {
 		return streamed{}, err
 	}
@@ -107,12 +107,12 @@ func (a *API) updateRunnerJob(c *call, p updateJobParams) (streamed, error) {
 	return plainStatus(c, http.StatusOK)
 }
 
-// plainStatus answers with a status and nothing but its number.
+// plainStatus writes a status with its number as the body.
 func plainStatus(c *call, code int) (streamed, error) {
-	c.w.Header()["Content-Type"] = jsonHeader // the runner does not look at another
+	c.w.Header()["Content-Type"] = jsonHeader // the runner expects it
 	c.w.Header()["Cache-Control"] = noCache
 	c.w.WriteHeader(code)
-	_, _ = io.WriteString(c.w, strconv.Itoa(code)) // a reader that has gone is not our fault
+	_, _ = io.WriteString(c.w, strconv.Itoa(code)) // the client may have disconnected
 	return streamed{}, nil
 }
 
@@ -121,14 +121,14 @@ type appendTraceParams struct {
 	DebugTrace bool `param:"debug_trace" doc:"Whether the log has debug output with variable values. Reading it requires the Developer role."`
 }
 
-// pieceKept is the largest piece of a log for which the memory is used again.
+// pieceKept is the largest buffer that is reused, in bytes.
 const pieceKept = 128 << 10
 
-// appendTrace adds to a log what a runner sends.
+// appendTrace appends a chunk to a job log.
 func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 	at, noRange := rangeStart(c.r.Header.Get("Content-Range"))
 	buf := a.pieces.Get().(*bytes.Buffer)
-	defer func() { // what is as large as pieces seldom are is not held
+	defer func() { // unusually large buffers are not reused
 		if buf.Reset(); buf.Cap() <= pieceKept {
 			a.pieces.Put(buf)
 		}
@@ -138,10 +138,10 @@ func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 	}
 	text := buf.Bytes()
 	heard, err := a.CI.AppendLog(c, p.ID, p.token(c), ci.LogPatch{At: at, Text: text, Debug: p.DebugTrace})
-	tellRunner(c, heard)
+	jobHeaders(c, heard)
 	switch {
 	case errs.Is(err, errs.KindInvalid) && noRange != nil:
-		return streamed{}, noRange // whose token is another one is told so first
+		return streamed{}, noRange // a wrong token is reported first
 	case err != nil:
 		return streamed{}, err
 	}
@@ -152,8 +152,7 @@ func (a *API) appendTrace(c *call, p appendTraceParams) (streamed, error) {
 	return plainStatus(c, http.StatusAccepted)
 }
 
-// rangeStart reads where a piece of a log begins: "0-99", also with the size
-// of the whole behind it.
+// rangeStart returns the start of a range: "0-99", optionally with the total size.
 func rangeStart(header string) (int64, error) {
 	if header == "" {
 		return -1, &bind.InputError{Fault: bind.FaultMalformed, Text: "400 Missing header Content-Range"}
@@ -174,7 +173,7 @@ type uploadArtifactParams struct {
 	ExpireIn string `param:"expire_in"`
 }
 
-// uploadArtifact takes a file of a job. It goes to the store as it comes in.
+// uploadArtifact stores an artifact file of a job while it is received.
 func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) {
 	u := ci.Upload{Kind: ci.ArtifactKind(p.Type), Format: ci.ArtifactFormat(p.Format), ExpireIn: p.ExpireIn}
 	part, noFile := uploadedFile(c)
@@ -183,7 +182,7 @@ func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) 
 	}
 	_, job, err := a.CI.AddArtifact(c, p.ID, p.token(c), u)
 	if noFile != nil && errs.Is(err, errs.KindInvalid) {
-		return streamed{}, noFile // whose token is another one is told so first
+		return streamed{}, noFile // a wrong token is reported first
 	}
 	if job != nil {
 		c.w.Header().Set("Job-Status", string(job.Status))
@@ -197,7 +196,7 @@ func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) 
 	return plainStatus(c, http.StatusCreated)
 }
 
-// uploadedFile finds the file in a multipart body without reading it.
+// uploadedFile returns the file of a multipart body without reading it.
 func uploadedFile(c *call) (*multipart.Part, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
@@ -221,7 +220,7 @@ type downloadForJobParams struct {
 	DirectDownload *bool `param:"direct_download" doc:"No effect: the content is always sent in the response."`
 }
 
-// downloadForJob gives a job the artifacts that it depends on.
+// downloadForJob sends the artifacts of a dependency to a job.
 func (a *API) downloadForJob(c *call, p downloadForJobParams) (streamed, error) {
 	f, err := a.CI.JobArchive(c, p.ID, p.token(c), c.actor.IP)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"svc/internal/project"
 )
 
-// runnerJSON is a runner as lists show it.
+// runnerJSON is a runner in lists.
 type runnerJSON struct {
 	ID                 int64           `json:"id"`
 	Description        string          `json:"description"`
-	IPAddress          string          `json:"ip_address"` // no longer told
+	IPAddress          string          `json:"ip_address"` // always empty
 	Active             bool            `json:"active"`     // deprecated
 	Paused             bool            `json:"paused"`
 	IsShared           bool            `json:"is_shared"`
@@ -41,8 +41,8 @@ func (a *API) toRunner(r *ci.Runner) runnerJSON {
 	return out
 }
 
-// runnerState is the state as version 4 tells it: paused wins over when the
-// runner was heard of.
+// runnerState returns the status of version 4: paused takes precedence over the
+// last contact.
 func runnerState(r *ci.Runner, now time.Time) string {
 	state := r.Status(now)
 	if r.Paused && (state == ci.RunnerOnline || state == ci.RunnerOffline) {
@@ -58,7 +58,7 @@ func executing(busy bool) string {
 	return "idle"
 }
 
-// runnerDetailJSON is one runner.
+// runnerDetailJSON is the representation of a single runner.
 type runnerDetailJSON struct {
 	runnerJSON
 	TagList         []string            `json:"tag_list"`
@@ -76,13 +76,13 @@ type runnerDetailJSON struct {
 	Groups          []runnerGroupJSON   `json:"groups"`
 }
 
-// runnerProjectJSON is a project that a runner serves.
+// runnerProjectJSON is a project of a runner.
 type runnerProjectJSON struct {
 	projectNameJSON
 	WebURL string `json:"web_url"`
 }
 
-// runnerGroupJSON is the group that a runner serves.
+// runnerGroupJSON is the group of a runner.
 type runnerGroupJSON struct {
 	ID     int64  `json:"id"`
 	WebURL string `json:"web_url"`
@@ -113,7 +113,7 @@ func toRunnerProject(site *Site, p *project.Project) runnerProjectJSON {
 	return runnerProjectJSON{toProjectName(p), site.URL + "/" + p.FullPath}
 }
 
-// managerJSON is a machine of a runner.
+// managerJSON is a runner manager.
 type managerJSON struct {
 	ID                 int64   `json:"id"`
 	SystemID           string  `json:"system_id"`

@@ -9,7 +9,7 @@ import (
 	"svc/internal/ci/config"
 )
 
-// assignmentJSON is a job as the public runner reads it.
+// assignmentJSON is a job in the format of the public runner.
 type assignmentJSON struct {
 	ID            int64                `json:"id"`
 	Token         string               `json:"token"`
@@ -156,8 +156,7 @@ type jobFeaturesJSON struct {
 	FailureReasons    []string `json:"failure_reasons"`
 }
 
-// secretAny is how the runner gets a secret, which differs from one place of
-// secrets to another.
+// secretAny is the source of a secret. Its format depends on the secret manager.
 type secretAny map[string]any
 
 func toAssignment(c *call, a *ci.Assignment, now time.Time) assignmentJSON {
@@ -208,7 +207,7 @@ func toJobVariable(v ci.JobVariable) jobVariableJSON {
 	return jobVariableJSON{v.Key, v.Value, v.Public, v.File, v.Masked, v.Raw}
 }
 
-// toSteps are the scripts: what tidies up runs whatever became of the first.
+// toSteps returns the scripts. after_script always runs.
 func toSteps(j *ci.Job) []jobStepJSON {
 	o := &j.Options
 	steps := []jobStepJSON{{

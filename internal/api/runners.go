@@ -7,7 +7,7 @@ import (
 	"svc/internal/project"
 )
 
-// Tokens for runners alone have scopes of their own.
+// Access rules with the scopes for runner management.
 var (
 	createRunners = access{scopes: []string{"api", "create_runner"}}
 	readRunners   = access{scopes: []string{"api", "read_api", "manage_runner"}}
@@ -90,7 +90,7 @@ func (p *createRunnerParams) check() error {
 	return nil
 }
 
-// runnerTokenJSON is a runner's token, which is shown once.
+// runnerTokenJSON is a runner token, which is shown once.
 type runnerTokenJSON struct {
 	ID             int64  `json:"id"`
 	Token          string `json:"token"`
@@ -221,7 +221,7 @@ func (a *API) listManagers(c *call, p runnerParams) ([]managerJSON, error) {
 	return mapped(list, a.toManager), nil
 }
 
-// resetTokenJSON is a token that takes the place of another one.
+// resetTokenJSON is a new token.
 type resetTokenJSON struct {
 	Token          string `json:"token"`
 	TokenExpiresAt *stamp `json:"token_expires_at"`
@@ -236,8 +236,8 @@ func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) 
 	return resetTokenJSON{r.Secret, toStampOrNull(r.TokenExpiresAt)}, nil
 }
 
-// runnersToken gives the registration token of a place to those who may see
-// it, nil to others.
+// runnersToken returns the registration token of a project or group, or nil if the
+// user cannot see it.
 func (a *API) runnersToken(c *call, in ci.RegistrationPlace) (*string, error) {
 	token, err := a.CI.RegistrationToken(c, c.actor, in)
 	if errs.Is(err, errs.KindForbidden) {

@@ -109,7 +109,7 @@ func (p *settingsParams) apply(s *setting.Settings) {
 	give(&s.UnauthenticatedAPI.Seconds, p.UnauthSeconds)
 }
 
-// give sets what was sent.
+// give sets the values that were sent.
 func give[T any](to, from *T) {
 	if from != nil {
 		*to = *from

@@ -2,7 +2,7 @@ package api
 
 import "svc/internal/repo"
 
-// signatures are the shapes of what is known of a signature.
+// signatures are the types of a signature.
 var signatures = forms(sshSignatureJSON{}, pgpSignatureJSON{}, x509SignatureJSON{})
 
 type signatureJSON struct {
@@ -16,7 +16,7 @@ type sshSignatureJSON struct {
 	Key *keyJSON `json:"key"`
 }
 
-// pgpSignatureJSON has nothing of a key: there are none to compare with.
+// pgpSignatureJSON has null key fields: GPG keys are not stored.
 type pgpSignatureJSON struct {
 	signatureJSON
 	KeyID        *int64  `json:"gpg_key_id"`
@@ -35,7 +35,7 @@ func presentSignature(s *repo.Signature, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := signatureJSON{s.Kind, string(s.Status), "gitaly"} // the word that clients know
+	base := signatureJSON{s.Kind, string(s.Status), "gitaly"} // the value of the public API
 	switch s.Kind {
 	case "PGP":
 		return pgpSignatureJSON{signatureJSON: base}, nil

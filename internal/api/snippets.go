@@ -31,7 +31,7 @@ func (a *API) snippetRoutes() {
 	a.projectSnippetRoutes()
 }
 
-// snippetAt names a snippet, of a project or of any kind.
+// snippetAt identifies a snippet, of a project or personal.
 type snippetAt interface {
 	at() (in *project.Ref, id int64)
 }
@@ -42,7 +42,7 @@ type snippetParams struct {
 
 func (p snippetParams) at() (*project.Ref, int64) { return nil, p.Snippet }
 
-// snippetFileAt names a file of a snippet.
+// snippetFileAt identifies a file of a snippet.
 type snippetFileAt interface {
 	snippetAt
 	file() (ref, path string)
@@ -165,7 +165,7 @@ func getSnippet[P snippetAt](a *API) func(*call, P) (snippetJSON, error) {
 	}
 }
 
-// newSnippetParams are what a snippet is made of.
+// newSnippetParams are the attributes of a new snippet.
 type newSnippetParams struct {
 	Title       string                 `param:"title,required,nonblank"`
 	Description string                 `param:"description"`
@@ -206,7 +206,7 @@ func (a *API) createSnippet(c *call, p createSnippetParams) (snippetJSON, error)
 	return a.presentSnippet(c, s, err)
 }
 
-// changeSnippetParams are what can be changed of a snippet.
+// changeSnippetParams are the attributes for update.
 type changeSnippetParams struct {
 	Title       *string                   `param:"title,nonblank"`
 	Description *string                   `param:"description"`
@@ -242,7 +242,7 @@ func (p *changeSnippetParams) fields() snippet.Fields {
 	return f
 }
 
-// check has the rules between the parameters of a change to a file.
+// check validates the combination of the parameters of a file action.
 func (p *changeSnippetParams) check() error {
 	for _, one := range p.Files {
 		switch {
@@ -287,8 +287,8 @@ func getSnippetFile[P snippetFileAt](a *API) func(*call, P) (streamed, error) {
 	}
 }
 
-// sendSnippetFile sends a file as plain text: whatever it is, no browser is to
-// take it for a page of ours.
+// sendSnippetFile sends a file as plain text. It is untrusted: browsers must not
+// render it as a page.
 func (a *API) sendSnippetFile(c *call, p snippetAt, ref, path string) (streamed, error) {
 	in, id := p.at()
 	_, f, err := a.Snippets.File(c, c.actor, in, id, ref, path)

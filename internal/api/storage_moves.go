@@ -7,7 +7,7 @@ import (
 	"svc/internal/snippet"
 )
 
-// storageMoveRoutes are the same for projects, snippets and groups.
+// storageMoveRoutes adds the routes of projects, snippets and groups.
 func (a *API) storageMoveRoutes() {
 	a.tag("Storage moves")
 	for _, k := range []struct {
@@ -42,7 +42,7 @@ type storageMoveJSON struct {
 	Source      string  `json:"source_storage_name"`
 	Destination string  `json:"destination_storage_name"`
 	Error       *string `json:"error_message"`
-	// One of them is there.
+	// One of them is set.
 	Project *projectNameJSON `json:"project,omitempty"`
 	Snippet *snippetJSON     `json:"snippet,omitempty"`
 	Group   *movedGroupJSON  `json:"group,omitempty"`
@@ -54,7 +54,7 @@ type movedGroupJSON struct {
 	Name   string `json:"name"`
 }
 
-// present shows moves with what they are of.
+// present returns moves with their project, snippet or group.
 func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]storageMoveJSON, error) {
 	var ids []int64
 	for _, mv := range list {
@@ -164,7 +164,7 @@ func (m storageMoveEndpoints) listOf(c *call, p moveOwnerListParams) (page[stora
 	return m.presentPage(c, p.pageParams, list, err)
 }
 
-// owner finds what is moved for an actor who sees it. NotFound.
+// owner returns what is moved, if the actor has access to it. NotFound.
 func (m storageMoveEndpoints) owner(c *call, ref project.Ref) (int64, error) {
 	switch m.kind {
 	case repo.ProjectMove:

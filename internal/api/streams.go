@@ -9,18 +9,17 @@ import (
 	"svc/internal/errs"
 )
 
-// stream is a body that is sent as it is made.
+// stream is a body that is sent while it is produced.
 type stream struct {
 	media string // its content type
-	size  int64  // in bytes; below zero when nobody knows
+	size  int64  // in bytes; negative if unknown
 	tag   string // its ETag; empty for none
 	name  string // header Content-Disposition; empty for none
 	write func(io.Writer) error
 }
 
-// send answers with a stream. A fault before its first byte is returned, to be
-// answered like any other; after it the connection is cut, because half an
-// answer must not look like a whole one.
+// send sends a stream. An error before the first byte is returned; after it the
+// connection is closed, because a partial response must not look complete.
 func (a *API) send(c *call, s stream) (streamed, error) {
 	if s.tag != "" && matches(c.r.Header.Get("If-None-Match"), s.tag) {
 		c.w.Header()["Cache-Control"] = revalidate
@@ -47,7 +46,7 @@ func (a *API) send(c *call, s stream) (streamed, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// errGone says that the client takes no more.
+// errGone means that the client has disconnected.
 var errGone = errors.New("the client has gone")
 
 // streamWriter sends the headers with the first byte.

@@ -33,7 +33,7 @@ type tagJSON struct {
 	CreatedAt *stamp          `json:"created_at"`
 }
 
-// tagReleaseJSON is the release that was made from a tag.
+// tagReleaseJSON is the release of a tag.
 type tagReleaseJSON struct {
 	TagName     string `json:"tag_name"`
 	Description string `json:"description"`

@@ -21,7 +21,7 @@ type topicJSON struct {
 	Title          string  `json:"title"`
 	Description    *string `json:"description"`
 	Projects       int64   `json:"total_projects_count"`
-	OrganizationID int64   `json:"organization_id"` // there is one
+	OrganizationID int64   `json:"organization_id"` // always 1
 	AvatarURL      *string `json:"avatar_url"`
 }
 
@@ -61,7 +61,7 @@ func (a *API) getTopic(c *call, p topicParams) (topicJSON, error) {
 	return presentTopic(c, t, err)
 }
 
-// topicFieldParams are what creation and change share.
+// topicFieldParams are the attributes for create and update.
 type topicFieldParams struct {
 	Description *string                `param:"description"`
 	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`

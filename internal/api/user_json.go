@@ -8,7 +8,7 @@ import (
 	"svc/internal/user"
 )
 
-// userPublicJSON is what anybody sees of a user.
+// userPublicJSON is a user for all callers.
 type userPublicJSON struct {
 	ID        int64   `json:"id"`
 	Username  string  `json:"username"`
@@ -19,7 +19,7 @@ type userPublicJSON struct {
 	WebURL    string  `json:"web_url"`
 }
 
-// userProfileJSON is what those see who have signed in.
+// userProfileJSON is a user for authenticated users.
 type userProfileJSON struct {
 	userPublicJSON
 	CreatedAt       stamp   `json:"created_at"`
@@ -42,7 +42,7 @@ type userProfileJSON struct {
 	IsFollowed      bool    `json:"is_followed"`
 }
 
-// userSelfJSON is what a user sees of himself.
+// userSelfJSON is the current user.
 type userSelfJSON struct {
 	userProfileJSON
 	Email            string         `json:"email"`
@@ -61,18 +61,18 @@ type userSelfJSON struct {
 	PrivateProfile   bool           `json:"private_profile"`
 	CommitEmail      string         `json:"commit_email"`
 
-	// From premium on.
+	// Premium.
 	*userMinutesJSON
 }
 
-// userMinutesJSON are fields that a free installation does not show.
+// userMinutesJSON has fields of premium.
 type userMinutesJSON struct {
 	MinutesLimit      *int64             `json:"shared_runners_minutes_limit"`
 	ExtraMinutesLimit *int64             `json:"extra_shared_runners_minutes_limit"`
 	ScimIdentities    []scimIdentityJSON `json:"scim_identities"`
 }
 
-// userAdminJSON is what administrators see.
+// userAdminJSON is a user for administrators.
 type userAdminJSON struct {
 	userSelfJSON
 	IsAdmin             bool            `json:"is_admin"`
@@ -86,14 +86,13 @@ type userAdminJSON struct {
 	CreatedBy           *userPublicJSON `json:"created_by"`
 	EmailResetOfferedAt *stamp          `json:"email_reset_offered_at"`
 
-	// From premium on.
+	// Premium.
 	*userSeatJSON
 
 	CustomAttributes []attributeJSON `json:"custom_attributes,omitempty"`
 }
 
-// userSeatJSON are the administrators' fields that a free installation does
-// not show.
+// userSeatJSON has fields of premium for administrators.
 type userSeatJSON struct {
 	IsAuditor            bool   `json:"is_auditor"`
 	UsingLicenseSeat     bool   `json:"using_license_seat"`
@@ -106,7 +105,7 @@ type identityJSON struct {
 	SAMLProviderID *int64 `json:"saml_provider_id"`
 }
 
-// scimIdentityJSON is an account made by a provisioning service.
+// scimIdentityJSON is an identity of a provisioning service.
 type scimIdentityJSON struct {
 	ExternUID string `json:"extern_uid"`
 	GroupID   *int64 `json:"group_id"`
@@ -129,13 +128,13 @@ func toUserPublic(site *Site, u *user.User, now time.Time) userPublicJSON {
 	}
 }
 
-// avatarURL is where the picture is served, or null without one: no other
-// host is ever asked for it.
+// avatarURL returns the URL of the avatar, or null without one. No external host is
+// used.
 func avatarURL(site *Site, u *user.User) *string {
 	return pictureURL(site, "user", u.ID, u.Avatar)
 }
 
-// toAvatarFile passes an upload on, if there is one.
+// toAvatarFile converts an upload, if there is one.
 func toAvatarFile(f *bind.Upload) *picture.File {
 	if f == nil {
 		return nil
@@ -173,7 +172,7 @@ func toUserSelf(c *call, u *user.User, now time.Time) userSelfJSON {
 	return form
 }
 
-// scimIdentities are the identities that came from provisioning.
+// scimIdentities returns the identities of provisioning services.
 func scimIdentities(list []user.Identity) []scimIdentityJSON {
 	found := []scimIdentityJSON{}
 	for _, i := range list {

@@ -33,7 +33,7 @@ type statusParams struct {
 	ClearAfter   bind.Opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"Time after which the status is cleared; null means never."`
 }
 
-// change tells what was sent; null is the empty value.
+// change returns the values that were sent; null is the empty value.
 func (p *statusParams) change() user.StatusChange {
 	if p.Availability.Null {
 		p.Availability.Value = user.NotSet
@@ -43,7 +43,7 @@ func (p *statusParams) change() user.StatusChange {
 	}
 }
 
-// sent gives the value of a parameter, or nil when it was not sent.
+// sent returns the value of a parameter, or nil if it was not sent.
 func sent[T any](o *bind.Opt[T]) *T {
 	if !o.Set {
 		return nil
@@ -77,7 +77,7 @@ func presentStatus(st user.Status, err error) (statusJSON, error) {
 		Emoji: textOrNull(st.Emoji), Message: textOrNull(st.Message), MessageHTML: html.EscapeString(st.Message),
 		ClearStatusAt: toStampOrNull(st.ClearAt),
 	}
-	// Every status has an emoji, so without one there is none.
+	// A status without an emoji is not set.
 	if st.Emoji != "" {
 		form.Availability = textOrNull(string(st.Availability))
 	}

@@ -84,7 +84,7 @@ func (a *API) createOwnToken(c *call, p ownTokenParams) (newTokenJSON, error) {
 	return a.toNewToken(t), nil
 }
 
-// tokenFilterParams are what lists of tokens can be narrowed by.
+// tokenFilterParams are the filters of lists of tokens.
 type tokenFilterParams struct {
 	State          string     `param:"state" enum:"active,inactive"`
 	Revoked        *bool      `param:"revoked"`
@@ -232,7 +232,7 @@ type tokenJSON struct {
 	ExpiresAt   *day     `json:"expires_at"`
 }
 
-// newTokenJSON shows the secret, once.
+// newTokenJSON includes the secret, which is shown once.
 type newTokenJSON struct {
 	tokenJSON
 	Token string `json:"token"`

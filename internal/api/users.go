@@ -19,8 +19,8 @@ func (a *API) userRoutes() {
 	handle(a, "GET /user/activities", readAPI, a.listActivities, summary("List user activities"))
 }
 
-// maxAvatarUpload leaves room above the limit of an avatar, so that a file
-// that is a little too large gets the message about avatars.
+// maxAvatarUpload is larger than the limit of an avatar, so that files slightly
+// above it get the error about avatars.
 const maxAvatarUpload = 10 << 20
 
 type listUsersParams struct {
@@ -54,10 +54,10 @@ type listUsersParams struct {
 	keysetParams
 }
 
-// onlyTrue is a flag that can be left out but not be set to false.
+// onlyTrue is a flag that is true or absent.
 type onlyTrue bool
 
-// UnmarshalParam reads the flag.
+// UnmarshalParam parses the flag.
 func (o *onlyTrue) UnmarshalParam(text string) error {
 	if v, ok := bind.ParseBool(text); !ok || !v {
 		return bind.Invalid()
@@ -66,7 +66,7 @@ func (o *onlyTrue) UnmarshalParam(text string) error {
 	return nil
 }
 
-// usersOffsetDeprecated is when offset pagination of users was deprecated:
+// usersOffsetDeprecated is the time when offset pagination of users was deprecated:
 // 2023-10-22, release 16.5.
 const usersOffsetDeprecated = 1697932800
 
@@ -161,7 +161,7 @@ func (a *API) getSelf(c *call, _ struct{}) (any, error) {
 	return &form, nil
 }
 
-// userFieldParams are the attributes that creation and change share.
+// userFieldParams are the attributes for create and update.
 type userFieldParams struct {
 	Admin               *bool                  `param:"admin"`
 	Auditor             *bool                  `param:"auditor" tier:"premium"`
@@ -211,7 +211,7 @@ func (p *userFieldParams) fields(t Tier) user.Fields {
 	return f
 }
 
-// numberOrNull tells a number, null and nothing apart.
+// numberOrNull distinguishes a number, null and an absent value.
 func numberOrNull(o bind.Opt[int64]) **int64 {
 	if !o.Set {
 		return nil

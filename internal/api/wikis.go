@@ -27,10 +27,10 @@ func (a *API) wikiRoutes() {
 	}
 }
 
-// wikiText is for endpoints whose parameters hold a page.
+// wikiText is an option for endpoints whose parameters contain a page.
 func wikiText(e *endpoint) { e.limits.Body = 16 << 20 }
 
-// wikiPageBasicJSON is what names a page.
+// wikiPageBasicJSON identifies a page.
 type wikiPageBasicJSON struct {
 	Format string `json:"format"`
 	Slug   string `json:"slug"`
