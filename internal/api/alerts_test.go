@@ -90,8 +90,8 @@ func TestAlertIntegrations(t *testing.T) {
 	})
 }
 
-// TestAlertDoors comes to the addresses of payloads with and without tokens.
-func TestAlertDoors(t *testing.T) {
+// TestAlertEndpoints comes to the addresses of payloads with and without tokens.
+func TestAlertEndpoints(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
@@ -220,8 +220,8 @@ func TestAlerts(t *testing.T) {
 	})
 }
 
-// TestAlertCrowd has fifty send the same alert at once, and one a thousand.
-func TestAlertCrowd(t *testing.T) {
+// TestManyAlerts has fifty send the same alert at once, and one a thousand.
+func TestManyAlerts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")

@@ -75,10 +75,10 @@ func TestQueryParameters(t *testing.T) {
 	op := documented[thingParams, none]("GET /things/{id}", readAPI)
 	want := []string{
 		`{"name":"id","in":"path","description":"Which one.","required":true,"schema":{"type":"integer","format":"int64"}}`,
-		"{\"name\":\"name\",\"in\":\"query\",\"description\":\"The name. Also called `title`.\",\"required\":true,\"schema\":{\"type\":\"string\",\"minLength\":1}}",
+		"{\"name\":\"name\",\"in\":\"query\",\"description\":\"The name. Alias: `title`.\",\"required\":true,\"schema\":{\"type\":\"string\",\"minLength\":1}}",
 		`{"name":"text","in":"query","required":true,"schema":{"type":"string"}}`,
 		`{"name":"secret","in":"query","schema":{"type":"string"}}`,
-		`{"name":"limit","in":"query","description":"null is none. From premium on.","schema":{"type":["integer","null"],"format":"int64"}}`,
+		`{"name":"limit","in":"query","description":"null is none. Requires the premium tier or higher.","schema":{"type":["integer","null"],"format":"int64"}}`,
 		`{"name":"flag","in":"query","schema":{"type":"boolean","default":true}}`,
 		`{"name":"only","in":"query","schema":{"type":"boolean"}}`,
 		`{"name":"ratio","in":"query","schema":{"type":"number"}}`,
@@ -86,14 +86,14 @@ func TestQueryParameters(t *testing.T) {
 		`{"name":"day","in":"query","schema":{"type":"string","format":"date","default":"2026-03-14"}}`,
 		`{"name":"order","in":"query","schema":{"type":"string","enum":["id","name"],"default":"id"}}`,
 		`{"name":"level","in":"query","schema":{"type":"integer","enum":[10,20],"default":10}}`,
-		`{"name":"scopes","in":"query","description":"Also taken as one text, separated by commas.","required":true,"style":"form","explode":false,` +
+		`{"name":"scopes","in":"query","description":"Also accepted as one string, separated by commas.","required":true,"style":"form","explode":false,` +
 			`"schema":{"type":"array","minItems":1,"items":{"type":"string","enum":["a","b"]}}}`,
 		`{"name":"numbers[]","in":"query","schema":{"type":"array","default":[1,2],"items":{"type":"integer","format":"int64"}}}`,
 		`{"name":"attrs","in":"query","style":"deepObject","explode":true,"schema":{"type":"object","additionalProperties":{"type":"string"}}}`,
-		"{\"name\":\"item\",\"in\":\"query\",\"style\":\"deepObject\",\"explode\":true,\"schema\":{\"description\":\"At most one of `count`, `tags` may be sent.\"," +
+		"{\"name\":\"item\",\"in\":\"query\",\"style\":\"deepObject\",\"explode\":true,\"schema\":{\"description\":\"At most one of `count`, `tags` is allowed.\"," +
 			`"type":"object","properties":{"key":{"type":"string","minLength":1,"maxLength":20},"count":{"type":"integer","enum":[1,2]},` +
 			`"tags":{"type":"array","maxItems":3,"items":{"type":"string"}}},"required":["key"]}}`,
-		"{\"name\":\"items[]\",\"in\":\"query\",\"schema\":{\"type\":\"array\",\"items\":{\"description\":\"At most one of `count`, `tags` may be sent.\"," +
+		"{\"name\":\"items[]\",\"in\":\"query\",\"schema\":{\"type\":\"array\",\"items\":{\"description\":\"At most one of `count`, `tags` is allowed.\"," +
 			`"type":"object","properties":{"key":{"type":"string","minLength":1,"maxLength":20},"count":{"type":"integer","enum":[1,2]},` +
 			`"tags":{"type":"array","maxItems":3,"items":{"type":"string"}}},"required":["key"]}}}`,
 		`{"name":"page","in":"query","description":"Page number.","schema":{"type":"integer","format":"int64","default":1}}`,
@@ -106,8 +106,8 @@ func TestQueryParameters(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	const notes = "A token needs one of the scopes `api`, `read_api`. At least one of `flag`, `only` must be sent. " +
-		"Exactly one of `since`, `day` must be sent. All of `order`, `level` are sent, or none."
+	const notes = "Requires a token with one of the scopes `api`, `read_api`. At least one of `flag`, `only` is required. " +
+		"Exactly one of `since`, `day` is required. All or none of `order`, `level` are required."
 	if op.Description != notes {
 		t.Errorf("got %q, want %q", op.Description, notes)
 	}
@@ -167,28 +167,28 @@ func TestBody(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
 		op   *operationJSON
 		want string // the answers of success, and 304
 	}{
-		{"none", documented[struct{}, none]("DELETE /things", writeAPI), `{"204":{"description":"Done."}}`},
+		{"none", documented[struct{}, none]("DELETE /things", writeAPI), `{"204":{"description":"Success, without content."}}`},
 		{"accepted", documented[struct{}, accepted]("POST /things", writeAPI),
-			`{"202":{"description":"The work goes on in the background.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Accepted"}}}}}`},
+			`{"202":{"description":"Accepted; processing continues in the background.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Accepted"}}}}}`},
 		{"streamed", documented[struct{}, streamed]("GET /things", readAPI),
 			`{"200":{"description":"The content.","content":{"*/*":{"schema":{"type":"string","format":"binary"}}}},` +
-				`"206":{"description":"The part of the content that was asked for.","content":{"*/*":{"schema":{"type":"string","format":"binary"}}}},` +
+				`"206":{"description":"The requested range of the content.","content":{"*/*":{"schema":{"type":"string","format":"binary"}}}},` +
 				`"304":{"$ref":"#/components/responses/NotModified"}}`},
 		{"made", documented[struct{}, partJSON]("POST /things", writeAPI),
-			`{"201":{"description":"Done.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}}}`},
+			`{"201":{"description":"Success.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}}}`},
 		{"made, but not as usual", documented[struct{}, bool]("POST /things", writeAPI, status(http.StatusOK)),
-			`{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"boolean"}}}}}`},
+			`{"200":{"description":"Success.","content":{"application/json":{"schema":{"type":"boolean"}}}}}`},
 		{"unchanged", documented[struct{}, unchanged[partJSON]]("POST /things", writeAPI),
-			`{"201":{"description":"Done.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}},"304":{"$ref":"#/components/responses/NotModified"}}`},
+			`{"201":{"description":"Success.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}},"304":{"$ref":"#/components/responses/NotModified"}}`},
 		{"forms", documented[struct{}, any]("PUT /things", writeAPI, forms(partJSON{}, extraJSON{})),
-			`{"200":{"description":"Done.","content":{"application/json":{"schema":{"anyOf":[{"$ref":"#/components/schemas/Part"},{"$ref":"#/components/schemas/Extra"}]}}}}}`},
+			`{"200":{"description":"Success.","content":{"application/json":{"schema":{"anyOf":[{"$ref":"#/components/schemas/Part"},{"$ref":"#/components/schemas/Extra"}]}}}}}`},
 		{"a page", documented[pageParams, page[any]]("GET /things", readAPI, forms(partJSON{})),
 			`{"200":{"description":"One page of the list.","headers":{"Link":{"$ref":"#/components/headers/Link"},"X-Page":{"$ref":"#/components/headers/X-Page"},` +
 				`"X-Per-Page":{"$ref":"#/components/headers/X-Per-Page"},"X-Next-Page":{"$ref":"#/components/headers/X-Next-Page"},` +
@@ -217,7 +217,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -250,7 +250,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestAccessInWords(t *testing.T) {
+func TestAccessDescription(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -258,9 +258,9 @@ func TestAccessInWords(t *testing.T) {
 		want string
 		open bool
 	}{
-		{"scopes", documented[struct{}, none]("DELETE /things", writeAPI), "A token needs one of the scopes `api`.", false},
-		{"any token", documented[struct{}, none]("DELETE /things", anyToken), "Any token will do, whatever its scopes.", false},
-		{"nobody", documented[struct{}, none]("GET /things", anyToken.orNobody(), tier(Premium)), "Needs no sign-in. From premium on.", true},
+		{"scopes", documented[struct{}, none]("DELETE /things", writeAPI), "Requires a token with one of the scopes `api`.", false},
+		{"any token", documented[struct{}, none]("DELETE /things", anyToken), "Requires a token with any scope.", false},
+		{"nobody", documented[struct{}, none]("GET /things", anyToken.orNobody(), tier(Premium)), "Authentication is not required. Requires the premium tier or higher.", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -97,10 +97,10 @@ func TestEveryResultHasAShape(t *testing.T) {
 	}
 }
 
-// TestShapesFit writes a full and a sparse value of each result as the server
+// TestResultsMatchSchemas writes a full and a sparse value of each result as the server
 // would and holds them against the document: what is said of a type must be
 // what encoding/json does with it.
-func TestShapesFit(t *testing.T) {
+func TestResultsMatchSchemas(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
 	o, err := apitest.NewOracle(a.document().JSON())

@@ -10,8 +10,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestMergeTalk talks about a merge request and about lines of it.
-func TestMergeTalk(t *testing.T) {
+// TestMergeDiscussions talks about a merge request and about lines of it.
+func TestMergeDiscussions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")

@@ -120,7 +120,7 @@ func TestAppendJSON(t *testing.T) {
 }
 
 // Whatever an endpoint answers with is written as encoding/json would.
-func TestAppendJSONOfEveryAnswer(t *testing.T) {
+func TestAppendJSONOfEveryResult(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
 	n := 0

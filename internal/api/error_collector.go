@@ -169,5 +169,5 @@ func sentError(err error) error {
 	if _, known := errors.AsType[*bind.InputError](err); known {
 		return err
 	}
-	return &bind.InputError{Fault: bind.FaultMalformed, Text: "the body can not be read", Cause: err}
+	return &bind.InputError{Fault: bind.FaultMalformed, Text: "the body cannot be read", Cause: err}
 }

@@ -340,8 +340,8 @@ none: {script: [x], artifacts: {paths: [a], access: none}}
 	})
 }
 
-// TestProjectGoesWithItsFiles frees the space of a project that is deleted.
-func TestProjectGoesWithItsFiles(t *testing.T) {
+// TestProjectDeletesFiles frees the space of a project that is deleted.
+func TestProjectDeletesFiles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		b := newBench(t, s, withArtifacts)

@@ -34,10 +34,10 @@ func longTexts(t *testing.T, s *apptest.Server, n int, text string) (project int
 	return made.ID
 }
 
-// TestLargeAnswersTakeMemory reads lists whose rows have a megabyte each. The
+// TestLargeResponsesTakeMemory reads lists whose rows have a megabyte each. The
 // memory of a list is that of its rows: the body is not held as well, and HEAD
 // makes none.
-func TestLargeAnswersTakeMemory(t *testing.T) { // alone: it counts what the process allocates
+func TestLargeResponsesTakeMemory(t *testing.T) { // alone: it counts what the process allocates
 	const n, size = 50, 900_000
 	var alone sync.Mutex
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -76,9 +76,9 @@ func TestLargeAnswersTakeMemory(t *testing.T) { // alone: it counts what the pro
 	})
 }
 
-// TestLargeAnswersShareSlots has visitors hold all slots for large answers that
+// TestLargeResponsesShareSlots has visitors hold all slots for large answers that
 // they can have: one more is turned away, small answers and users are not.
-func TestLargeAnswersShareSlots(t *testing.T) {
+func TestLargeResponsesShareSlots(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{AnswerWait: time.Millisecond}, func(t *testing.T, s *apptest.Server) {
 		project := longTexts(t, s, 10, strings.Repeat("long text\n", 50_000))
@@ -118,8 +118,8 @@ func TestLargeAnswersShareSlots(t *testing.T) {
 	})
 }
 
-// TestLargestAnswer asks for more than one answer may have.
-func TestLargestAnswer(t *testing.T) {
+// TestLargestResponse asks for more than one answer may have.
+func TestLargestResponse(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		project := longTexts(t, s, 30, strings.Repeat("\x01", 1<<20)) // each has six bytes in JSON

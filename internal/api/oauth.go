@@ -204,7 +204,7 @@ func bearerOf(r *http.Request, values url.Values) string {
 // because URLs are written to logs. A repeated parameter is an error.
 func oauthForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxOAuthBody)
-	unreadable := &oauth.Error{Code: oauth.InvalidRequest, Description: "The body can not be read."}
+	unreadable := &oauth.Error{Code: oauth.InvalidRequest, Description: "The body cannot be read."}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	values := url.Values{}
 	switch kind {

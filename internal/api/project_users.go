@@ -4,7 +4,7 @@ import (
 	"svc/internal/project"
 )
 
-func (a *API) projectPeopleRoutes() {
+func (a *API) projectUserRoutes() {
 	a.tag("Projects")
 	handle(a, "GET /projects/{id}/users", readAPI, a.listProjectUsers, summary("List users of a project"))
 	handle(a, "GET /projects/{id}/groups", readAPI.orNobody(), a.listProjectGroups, summary("List groups of a project"))

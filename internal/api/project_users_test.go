@@ -7,7 +7,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-func TestProjectPeople(t *testing.T) {
+func TestProjectUsers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")

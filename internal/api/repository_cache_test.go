@@ -8,9 +8,9 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestKeptAnswers asks for the same over and over, so that answers are kept,
+// TestCachedResponses asks for the same over and over, so that answers are kept,
 // while everything changes that they must not outlive.
-func TestKeptAnswers(t *testing.T) {
+func TestCachedResponses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")

@@ -161,7 +161,7 @@ func New(d Deps) *API {
 		a.languageRoutes,
 		a.topicRoutes,
 		a.projectForkRoutes,
-		a.projectPeopleRoutes,
+		a.projectUserRoutes,
 		a.projectAvatarRoutes,
 		a.projectTokenRoutes,
 		a.deployTokenRoutes,

@@ -189,7 +189,7 @@ func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) 
 	}
 	if err != nil {
 		if c.Err() == nil && errs.KindOf(err) == 0 && errors.Is(err, io.ErrUnexpectedEOF) {
-			err = &bind.InputError{Fault: bind.FaultIncomplete, Text: "the body is cut short", Cause: err}
+			err = &bind.InputError{Fault: bind.FaultIncomplete, Text: "the body is incomplete", Cause: err}
 		}
 		return streamed{}, err
 	}

@@ -29,7 +29,7 @@ test:
 
 const twoPhase = `,"info":{"name":"r","version":"17.5.0","platform":"linux","features":{"two_phase_job_commit":true,"upload_multiple_artifacts":true,"artifacts_exclude":true}}`
 
-func TestRunnerWorksOffAPipeline(t *testing.T) {
+func TestRunnerRunsPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		b := newBench(t, s, twoJobs)

@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-func TestSnippetTalk(t *testing.T) {
+func TestSnippetNotes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		aliceID, alice := s.User(t, "alice")
@@ -66,9 +66,9 @@ func TestSnippetTalk(t *testing.T) {
 	})
 }
 
-// TestSnippetTalkRoles talks as everybody about snippets of each visibility in a
+// TestSnippetNoteRoles talks as everybody about snippets of each visibility in a
 // public project, and looks for what was said in the events that each one reads.
-func TestSnippetTalkRoles(t *testing.T) {
+func TestSnippetNoteRoles(t *testing.T) {
 	t.Parallel()
 	calls := []struct {
 		do, json string // {note} is one of the author's, {talk} a thread

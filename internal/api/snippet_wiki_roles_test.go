@@ -7,7 +7,7 @@ import (
 )
 
 // shelfRows are the rows of snippets and wikis. Most ask for one that is not
-// there: TestSnippetTalkRoles has some.
+// there: TestSnippetNoteRoles has some.
 var shelfRows = func() map[string]ciRow {
 	const snippets, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
 	const thread = one + "/discussions/{discussion_id}"

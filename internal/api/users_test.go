@@ -42,7 +42,7 @@ var (
 		"extra_shared_runners_minutes_limit", "is_auditor", "using_license_seat", "provisioned_by_group_id", "scim_identities")
 )
 
-func TestUserForms(t *testing.T) {
+func TestUserRepresentations(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		id, alice := s.User(t, "alice")

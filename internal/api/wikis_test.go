@@ -168,9 +168,9 @@ type shelfCall struct {
 	ok       int
 }
 
-// TestShelfRoles sends requests about a snippet and a page that are there as
+// TestSnippetAndWikiRoles sends requests about a snippet and a page that are there as
 // everybody, to a public and to a private project and group.
-func TestShelfRoles(t *testing.T) {
+func TestSnippetAndWikiRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		levels := map[string]project.Level{
