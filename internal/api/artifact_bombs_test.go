@@ -48,7 +48,7 @@ func TestArtifactMetadataBomb(t *testing.T) {
 }
 
 // TestTestReportBomb: what an anonymous request reads of a report is bounded,
-// whatever the report holds.
+// regardless of the content of the report.
 func TestTestReportBomb(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

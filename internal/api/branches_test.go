@@ -18,7 +18,7 @@ func codeProject(t *testing.T, s *apptest.Server, token, path string, history ..
 	return made.ID, s.Repository(t, made.ID, history...)
 }
 
-// member lets somebody into a project.
+// member adds a user to a project.
 func member(t *testing.T, s *apptest.Server, token string, projectID, userID int64, level int) {
 	t.Helper()
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", projectID), As: token, Status: 201,

@@ -103,7 +103,7 @@ func TestChangelog(t *testing.T) {
 			{Do: "GET " + at + "/repository/changelog?version=1.1.0&to=none", Status: 422, Want: failed("the end of the range could not be found")},
 			{Do: "GET " + at + "/repository/changelog?version=1.1.0&config_file_ref=none", Status: 422},
 		})
-		// A revert that is a change of its own is told of.
+		// A revert with its own trailer is listed.
 		ids["again"] = r.Commit(change("Take back two\n\nThis reverts commit "+ids["add two"]+".\n\nChangelog: removed\n", "again", "again"))
 		got = get("version=1.1.0" + date + "&from=" + ids["add one"])
 		if want := "## 1.1.0 (2024-02-03)\n\n### removed (1 change)\n\n- [Take back two](" + link("again") + ")\n\n"; got != want {

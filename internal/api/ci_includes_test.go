@@ -110,7 +110,7 @@ func TestConfigPathElsewhere(t *testing.T) {
 			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", w.project), As: w.owner, JSON: fmt.Sprintf(`{"ci_config_path":%q}`, tt.path), Status: 200})
 			w.see(w.push("main", "go", map[string]string{fmt.Sprintf("f%d", i): "y"}), tt.want)
 		}
-		// A broken one is told with the file and the line.
+		// The error of a broken include has the file and the line.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", w.project), As: w.owner, JSON: `{"ci_config_path":"ci/b.yml@alice/shared"}`, Status: 200})
 		w.pushTo(other, "main", "m", map[string]string{"ci/b.yml": "a:\n  script: [x]\n  stage: nowhere\n"})
 		p := w.push("main", "go", map[string]string{"g": "y"})

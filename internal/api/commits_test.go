@@ -220,7 +220,7 @@ func TestCommitComments(t *testing.T) {
 	})
 }
 
-// TestCommentsOfGhost keeps what somebody said whose account goes.
+// TestCommentsOfGhost checks that comments of a deleted user remain.
 func TestCommentsOfGhost(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

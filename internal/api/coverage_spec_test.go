@@ -7,7 +7,7 @@ type specified struct {
 	method string
 	path   string
 	root   bool
-	page   bool // of the web door
+	page   bool // of the web interface
 }
 
 const (

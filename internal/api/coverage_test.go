@@ -65,7 +65,7 @@ func lostRoutes(text string, a *API) []string {
 	return lost
 }
 
-// routes tells whether an endpoint has a route. Below the API it must stand in
+// routes reports whether an endpoint has a route. Below the API it must be in
 // the table as itself: /groups/{id} is not /groups/import.
 func (a *API) routes(s specified) bool {
 	if s.root && s.page {

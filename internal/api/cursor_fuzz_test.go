@@ -71,7 +71,7 @@ func FuzzQueryValue(f *testing.F) {
 	})
 }
 
-// FuzzCredentials sends whatever as credentials to the parser: it must not
+// FuzzCredentials sends random credentials to the parser: it must not
 // fail, and no answer may repeat what was sent.
 func FuzzCredentials(f *testing.F) {
 	f.Add("Bearer abc", "", "", "")

@@ -58,7 +58,7 @@ func TestDebugLog(t *testing.T) {
 				}
 			}
 			read("live")
-			if !debug { // it begins to while somebody follows
+			if !debug { // it starts while a client follows the log
 				pieces, end := make(chan string, 10), make(chan error, 1)
 				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer stop()

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// TestMergeDiscussions talks about a merge request and about lines of it.
+// TestMergeDiscussions creates threads on a merge request and on lines of its diff.
 func TestMergeDiscussions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -282,7 +282,7 @@ func (tr *tracked) answersBrowsers(t *testing.T) {
 	}
 }
 
-// isLimited: a key that sends too much is told how long to wait.
+// isLimited checks that a key above its rate gets the time to wait.
 func (tr *tracked) isLimited(t *testing.T) {
 	t.Helper()
 	rate := func(n int) {
@@ -414,7 +414,7 @@ func TestErrorLimits(t *testing.T) {
 		send(1, `"environment":"first"`)
 		id := tr.errors(t, errortrack.Filter{})[0].ID
 
-		// Users are counted so far, environments told apart so far; events go on.
+		// Users and environments are counted up to a limit; events are still counted.
 		exec(`UPDATE errors SET users = ? WHERE id = ?`, errortrack.CountedUsers-1, id)
 		exec(fmt.Sprintf(numbers, 98)+`INSERT INTO error_environments (error_id, project_id, name, events) SELECT ?, ?, 'host-' || i, 1 FROM n`, id, tr.id)
 		send(2, `"environment":"last"`)

@@ -141,7 +141,7 @@ func TestPushOntoHiddenCommit(t *testing.T) {
 				t.Fatal(err, out)
 			}
 		}
-		// Merge requests are switched off: nobody sees their refs.
+		// Merge requests are disabled: their refs are hidden.
 		s.Check(t, apptest.Call{Do: "PUT " + at, As: h.tokens["owner"], JSON: `{"merge_requests_access_level":"disabled"}`, Status: 200})
 		var bot struct{ Token string }
 		s.Check(t, apptest.Call{Do: "POST " + at + "/access_tokens", As: h.tokens["owner"], JSON: `{"name":"b","scopes":["write_repository"],"access_level":30}`, Status: 201}).JSON(t, &bot)

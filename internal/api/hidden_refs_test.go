@@ -91,7 +91,7 @@ func newHidden(t *testing.T, s *apptest.Server) *hidden {
 	h.earlier = commitTo(t, s, developer, h.id, "work", "hidden.txt", hiddenText+" first\n", "Hidden work, first")
 	requested(t, s, developer, h.id, "work", "")
 	s.Settled(t)
-	// The branch is begun anew, and goes.
+	// The branch is created again and deleted.
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/commits", h.id), As: developer, Status: 201,
 		JSON: fmt.Sprintf(`{"branch":"work","start_branch":"main","force":true,"commit_message":"Hidden work","actions":[{"action":"create","file_path":"hidden.txt","content":%q}]}`, hiddenText+"\n")})
 	s.Settled(t)
@@ -127,7 +127,7 @@ func (h *hidden) call(read, rev string) string {
 }
 
 // TestMergeRequestCodeLeak reads the code of a merge request that is for members
-// as everybody, by every kind of revision.
+// as each kind of user, by every kind of revision.
 func TestMergeRequestCodeLeak(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -167,7 +167,7 @@ func TestMergeRequestCodeLeak(t *testing.T) {
 					}
 				}
 			}
-			// The names of the program's own refs are nobody's.
+			// Internal refs are hidden from all users.
 			for _, rev := range h.keptNames {
 				s.Check(t, apptest.Call{Name: who.name, Do: h.call("GET {at}/repository/files/hidden.txt/raw?ref={rev}", rev), As: who.token, Header: who.head, Status: map[bool]int{true: 403, false: 404}[who.name == "read_repository"], Not: []string{hiddenText}})
 			}

@@ -78,7 +78,7 @@ func TestIDTokens(t *testing.T) {
 	})
 }
 
-// published reads what everybody may read.
+// published reads the public documents.
 func published(t *testing.T, s *apptest.Server, address string, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// enlist makes somebody a member of a project.
+// enlist adds a member to a project.
 func enlist(t testing.TB, s *apptest.Server, projectID, userID int64, level project.Level) {
 	t.Helper()
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", projectID), As: root, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, userID, level), Status: 201})
@@ -77,7 +77,7 @@ func TestIssues(t *testing.T) {
 		})
 		s.Table(t, []apptest.Call{
 			{Name: "nothing said", Do: "PUT " + at + "/1", As: alice, JSON: `{}`, Status: 400},
-			{Name: "a stranger", Do: "PUT " + at + "/1", As: dan, JSON: `{"title":"x","labels":"bug"}`, Status: 200, Want: `{"title":"x","labels":[]}`}, // he is to do it
+			{Name: "a stranger", Do: "PUT " + at + "/1", As: dan, JSON: `{"title":"x","labels":"bug"}`, Status: 200, Want: `{"title":"x","labels":[]}`}, // as the assignee
 			{Name: "who has nothing to do with it", Do: "PUT " + at + "/2", As: bob, JSON: `{"title":"x"}`, Status: 403},
 			{Name: "its author", Do: "PUT " + at + "/2", As: dan, JSON: `{"state_event":"close","confidential":true}`, Status: 200, Want: `{"state":"closed","closed_by":{"username":"dan"},"closed_at":"<any>","confidential":false}`},
 			{Name: "again", Do: "PUT " + at + "/2", As: dan, JSON: `{"state_event":"reopen"}`, Status: 200, Want: `{"state":"opened","closed_by":null,"closed_at":null}`},
@@ -233,7 +233,7 @@ func TestNotes(t *testing.T) {
 			{Name: "counted again", Do: "GET " + at, As: bob, Status: 200, Want: `{"user_notes_count":2}`},
 			{Name: "their events went along", Do: fmt.Sprintf("GET /projects/%d/events?action=commented", id), As: bob, Status: 200, Want: `[{"note":{"body":"A thread"}}]`},
 		})
-		// A single note becomes a thread when somebody replies.
+		// A single note becomes a thread with the first reply.
 		single := made(t, s, bob, "POST "+at+"/notes", `{"body":"Alone"}`)
 		var talks []struct {
 			ID    string

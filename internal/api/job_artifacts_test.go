@@ -204,7 +204,7 @@ func (b *bench) plain(path string) string {
 	return string(text)
 }
 
-// blobs counts what lies in the store of the jobs.
+// blobs counts the stored files of jobs.
 func (b *bench) blobs() int {
 	b.t.Helper()
 	n := 0

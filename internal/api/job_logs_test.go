@@ -87,7 +87,7 @@ func TestTraceCaughtUp(t *testing.T) {
 	})
 }
 
-// A log is gone when its job is erased, also when nobody has put it away yet.
+// A log is deleted when its job is erased, even before it is packed.
 func TestTraceErasedEarly(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -12,7 +12,7 @@ import (
 
 // TestJobTokenInPublicProject: in a public project that does not list the
 // project of a job, the token of the job has the rights of an anonymous
-// visitor, whatever the role of its user is.
+// visitor, regardless of the role of its user.
 func TestJobTokenInPublicProject(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -142,7 +142,7 @@ func TestSudo(t *testing.T) {
 	})
 }
 
-// testKey is a public key whose private half nobody has.
+// testKey is a public key without a known private key.
 const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqfkVTxjtFjIbnVNXXP3pLCLNpCbhHgoFKBhu7vVjGY test"
 
 // TestScopes tries each scope alone on reads and writes.

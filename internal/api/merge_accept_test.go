@@ -186,7 +186,7 @@ func TestMergeRace(t *testing.T) {
 					switch a.Status {
 					case 200:
 						merged[path]++
-					case 405, 409: // somebody else does it, or has done it
+					case 405, 409: // another request merges it, or has merged it
 					default:
 						t.Errorf("%s: %d %s", path, a.Status, a.Body)
 					}
@@ -259,7 +259,7 @@ func TestMergeForks(t *testing.T) {
 			{Do: "GET " + at + "/repository/commits/" + secret + "/merge_requests", As: dan, Status: 404},
 			{Name: "an author who goes", Do: fmt.Sprintf("DELETE /users/%d?hard_delete=true", bobID), As: root, Status: 204},
 		})
-		// He takes along what he proposed.
+		// Their merge requests are deleted with them.
 		becomes(t, s, apptest.Call{Do: "GET " + at + "/merge_requests", As: alice, Status: 200, Want: `[]`})
 		s.Check(t, apptest.Call{Do: "GET " + at + "/events?target_type=merge_request", As: alice, Status: 200, Want: `[]`})
 	})

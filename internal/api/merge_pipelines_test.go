@@ -72,7 +72,7 @@ func TestMergePipelines(t *testing.T) {
 			{Name: "as it was said", Do: "GET " + at + "/repository/branches/main", As: w.owner, Status: 200, Want: `{"commit":{"title":"Later"}}`},
 			{Name: "the other could be now", Do: "GET " + other, As: w.owner, Status: 200, Want: `{"detailed_merge_status":"mergeable","head_pipeline":{"status":"success","source":"push"}}`},
 		})
-		// The branch of an open request tells its pipelines so.
+		// Pipelines of the source branch have a variable for the open merge request.
 		w.push("other", "more", map[string]string{"x.txt": "x\n"})
 		open := map[string]string{}
 		for a := range w.taken() {

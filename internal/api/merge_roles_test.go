@@ -75,7 +75,7 @@ type mergeCall struct {
 	do, json string
 	need     project.Level
 	mine     bool // also for its author and its assignee
-	open     bool // also for nobody
+	open     bool // also for anonymous callers
 	refused  int  // the answer to those who may not, if it is not 403
 	ok       int
 }
@@ -121,7 +121,7 @@ func TestMergeRoles(t *testing.T) {
 			for name, id := range ids {
 				level := levels[name]
 				if name == "author" {
-					level = project.Developer // while he makes it
+					level = project.Developer // to create it
 				}
 				if level > 0 {
 					enlist(t, s, p, id, level)
@@ -147,7 +147,7 @@ func TestMergeRoles(t *testing.T) {
 						}
 					}
 					call := apptest.Call{Do: strings.Replace(c.do, "{at}", at, 1), JSON: c.json, As: tokens[name], Header: map[string]string{"If-Unmodified-Since": "Mon, 01 Jan 2024 00:00:00 GMT"}}
-					if got := s.Send(t, call); got.Status != want && (c.ok != 202 || got.Status != 409) { // somebody else rebases it
+					if got := s.Send(t, call); got.Status != want && (c.ok != 202 || got.Status != 409) { // another request rebases it
 						t.Errorf("%s as %s, %s: status %d, want %d: %s", c.do, name, visibility, got.Status, want, got.Body)
 					}
 				}

@@ -25,7 +25,7 @@ func challenge() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// client is an application, and somebody in his browser who lets it in.
+// client is an application with the browser of a user who authorizes it.
 type client struct {
 	*oauth.Application
 	s  *apptest.Server
@@ -352,7 +352,7 @@ func TestOAuthPassword(t *testing.T) {
 			{Name: "two-factor authentication", Do: "POST //oauth/token", Form: login("careful"), Status: 400, Want: refused},
 			{Name: "two-factor authentication and a wrong password", Do: "POST //oauth/token", Form: login("careful", "password", "x"), Status: 400, Want: refused},
 		})
-		// Whether there is such a user can not be told by the time: the work is
+		// The response time does not reveal whether a user exists: the work is
 		// the same.
 		for _, name := range []string{"alice", "nobody", "careful"} {
 			before := s.Users.Hasher.Count()

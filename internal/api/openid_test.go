@@ -113,12 +113,12 @@ func TestOAuthOpenID(t *testing.T) {
 			}
 		}
 
-		// A refresh tells anew who it is, without the nonce.
+		// A refresh returns a new ID token, without the nonce.
 		next := c.ask(t, c.refresh(made.Refresh))
 		if _, claims = openJWT(t, next.ID, keys.Keys[0].N, keys.Keys[0].E); claims["nonce"] != nil || claims["sub"] != fmt.Sprint(id) {
 			t.Errorf("claims after a refresh: %v", claims)
 		}
-		// Without the scope the address is not told.
+		// Without the scope there is no email address.
 		shy := c.tokens(t, "openid")
 		s.Check(t, apptest.Call{Do: "GET //oauth/userinfo", Header: bearer(shy.Access), Status: 200, Want: `{"nickname":"alice"}`, Not: []string{"email"}})
 		s.Table(t, []apptest.Call{

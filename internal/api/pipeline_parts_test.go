@@ -137,7 +137,7 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 			{Do: "GET " + one, As: w.owner, Status: 200},
 			{Do: w.at("GET", "/deployments/999999"), As: w.owner, Status: 404},
 		})
-		// What nobody uses any more is stopped on demand.
+		// Stale environments are stopped on request.
 		s.Clock.Move(40 * 24 * time.Hour)
 		stale := func(days int, status int) apptest.Call {
 			return apptest.Call{Do: "POST " + at + "/stop_stale", As: w.owner, JSON: fmt.Sprintf(`{"before":%q}`, s.Clock.Now().AddDate(0, 0, -days).Format(time.RFC3339)), Status: status}

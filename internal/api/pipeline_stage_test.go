@@ -11,7 +11,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// crew is a bench whose jobs the test ends one by one, by their names.
+// crew is a server whose jobs the test ends one by one, by name.
 type crew struct {
 	*bench
 	held map[string]*assigned

@@ -12,9 +12,9 @@ type ciRow struct {
 	path string // below the project or group
 	json string
 	code bool          // it is about the repository
-	open bool          // also for nobody
-	free bool          // for everybody: what is sent decides
-	bad  bool          // the request can not be read
+	open bool          // also for anonymous callers
+	free bool          // for all callers: the body decides
+	bad  bool          // the request is invalid
 	need project.Level // NoAccess: who sees the project
 	ok   int
 }

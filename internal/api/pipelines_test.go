@@ -210,7 +210,7 @@ b: {script: [x]}
 		q := w.push("main", "second", map[string]string{"x.go": "x"})
 		w.see(q, "pending | a:pending b:pending")
 		r := w.push("side", "third", map[string]string{"README": "x"})
-		w.see(r, "pending | a:pending b:pending") // of a new branch nobody knows what changed
+		w.see(r, "pending | a:pending b:pending") // the changes of a new branch are unknown
 		if none := w.push("none", "fourth", map[string]string{"y": "x"}); none != 0 {
 			t.Error("a pipeline that the rules forbid")
 		}

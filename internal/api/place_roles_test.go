@@ -18,12 +18,12 @@ type placeRole struct {
 	do   string // {at} is the place, {guest} and {owner} members, {stranger} and {dest} others
 	json string
 
-	open bool          // also for nobody
+	open bool          // also for anonymous callers
 	need project.Level // NoAccess: who sees the place
 	ok   int           // the answer then
 	code bool          // it is about the repository: of a private place that is for Reporters
 	part bool          // of a private place those below Reporters do not know of it
-	bad  bool          // the request can not be read: that is said before the place is looked for
+	bad  bool          // the request is invalid: reported before the lookup
 
 	// also is the answer to those for whom another rule holds.
 	also map[string]int
@@ -70,7 +70,7 @@ func memberRoles(at string, keeper project.Level) map[string]placeRole {
 		"GET " + at + "/members/all/{user_id}":             {do: "GET {at}/members/all/{owner}", ok: 200},
 		"POST " + at + "/members":                          {do: "POST {at}/members", json: `{"user_id":{stranger},"access_level":10}`, need: keeper, ok: 201},
 		"PUT " + at + "/members/{user_id}":                 {do: "PUT {at}/members/{guest}", json: `{"access_level":15}`, need: keeper, ok: 200},
-		"DELETE " + at + "/members/{user_id}":              {do: "DELETE {at}/members/{guest}", need: keeper, ok: 204, also: map[string]int{"guest": 204}}, // he leaves
+		"DELETE " + at + "/members/{user_id}":              {do: "DELETE {at}/members/{guest}", need: keeper, ok: 204, also: map[string]int{"guest": 204}}, // members can leave
 		"GET " + at + "/access_requests":                   {do: "GET {at}/access_requests", need: keeper, ok: 200},
 		"POST " + at + "/access_requests":                  {do: "POST {at}/access_requests", ok: 201, also: member},
 		"PUT " + at + "/access_requests/{user_id}/approve": {do: "PUT {at}/access_requests/{stranger}/approve", need: keeper, ok: 404},
@@ -158,7 +158,7 @@ type stage struct {
 	callers []string
 	ids     map[string]int64
 	tokens  map[string]string
-	dest    int64 // a group that everybody sees and all owners own
+	dest    int64 // a public group of all owners
 	serial  int
 	filled  map[int64]bool // projects whose repository has something in it
 }
@@ -182,7 +182,7 @@ func newStage(t *testing.T, s *apptest.Server) *stage {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d?%s=true", st.ids[name], flag), As: root, Status: 200})
 	}
 	st.dest = group(t, s, st.tokens["owner"], "dest", `,"visibility":"public"`)
-	// His memberships would give him everything.
+	// Their memberships would give access to everything.
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/block", st.ids["blocked"]), As: root, Status: 201})
 	return st
 }

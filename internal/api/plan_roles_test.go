@@ -123,12 +123,12 @@ type issueCall struct {
 	do, json string // {note} is one of the author's, {foreign} one of the owner's, {talk} a thread
 	need     project.Level
 	mine     bool // also for the author and the assignee
-	open     bool // also for nobody
+	open     bool // also for anonymous callers
 	ok       int
 	fresh    bool // it can be done once
 }
 
-// TestIssueRoles sends requests about an issue as everybody, to a public and to a
+// TestIssueRoles sends requests about an issue as each role, to a public and to a
 // private project, about an open and a confidential issue.
 func TestIssueRoles(t *testing.T) {
 	t.Parallel()
@@ -241,7 +241,7 @@ func TestConfidential(t *testing.T) {
 		goal := made(t, s, alice, "POST "+at+"/milestones", `{"title":"v1"}`)
 		s.Table(t, []apptest.Call{
 			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"open talk"}`, Status: 201},
-			// It was open before, so that its events are told already.
+			// It was open before, so that its events were published.
 			{Do: "POST " + at + "/issues", As: erin, JSON: fmt.Sprintf(`{"title":"SECRET","description":"SECRET","milestone_id":%d}`, goal), Status: 201},
 			{Do: "POST " + at + "/issues/2/notes", As: alice, JSON: `{"body":"SECRET note"}`, Status: 201},
 			{Do: "PUT " + at + "/issues/2", As: alice, JSON: `{"labels":"bug","state_event":"close"}`, Status: 200},

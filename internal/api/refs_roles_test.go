@@ -12,7 +12,7 @@ type refRow struct {
 	path string // below the project
 	json string
 	code bool          // it is about the repository
-	open bool          // also for nobody
+	open bool          // also for anonymous callers
 	need project.Level // NoAccess: who sees the project
 	ok   int
 }

@@ -57,7 +57,7 @@ func TestRunnersToken(t *testing.T) {
 	})
 }
 
-// TestRunnersTokenOfJob asks as a job for what only people are told.
+// TestRunnersTokenOfJob checks that jobs do not see the registration token.
 func TestRunnersTokenOfJob(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -30,7 +30,7 @@ func fillRepository(t *testing.T, s *apptest.Server, projectID int64) {
 }
 
 // repositoryReads are the endpoints by which a repository is read; each is for
-// the same people.
+// the same users.
 var repositoryReads = map[string]string{
 	"GET /projects/{id}/repository/tree":             "/repository/tree",
 	"GET /projects/{id}/repository/blobs/{sha}":      "/repository/blobs/" + aBlob,

@@ -136,7 +136,7 @@ func readTree(t *testing.T, s *apptest.Server, path string) []string {
 	return paths
 }
 
-// TestEmptyRepository asks a project that nobody has pushed to.
+// TestEmptyRepository reads a project without commits.
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -20,7 +20,7 @@ import (
 	"svc/internal/user"
 )
 
-// role is what each kind of caller is told at an endpoint. The request is a
+// role is the status for each kind of caller of an endpoint. The request is a
 // good one, so that nothing but the caller decides.
 type role struct {
 	do   string // what is sent; {user} is another user, {self} the caller of "user"
@@ -34,7 +34,7 @@ type role struct {
 	readUser int // an administrator's token with read_user alone
 }
 
-// The usual rows. A row that reads nobody's business from nobody: 401.
+// The usual rows. Anonymous callers get 401.
 func adminRead(do string) role { return role{do, "", 401, 403, 200, 200, 403} }
 func userRead(do string) role  { return role{do, "", 401, 200, 200, 200, 200} }
 func ownRead(do string) role   { return role{do, "", 401, 200, 200, 200, 403} }
@@ -195,7 +195,7 @@ var roles = map[string]role{
 	"GET /audit_events/{id}": adminRead("GET /audit_events/1"),
 }
 
-// open are endpoints that anybody may read, with whatever credential.
+// open are endpoints for all callers, with any credential.
 var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}", "GET /runners/router/discovery",
 	// The token that is sent along decides: see TestTriggers.
 	"POST /projects/{id}/trigger/pipeline", "POST /projects/{id}/ref/{ref}/trigger/pipeline",
@@ -280,7 +280,7 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// cast are the callers and things of one endpoint.
+// cast is the callers and objects for one endpoint.
 type cast struct {
 	s      *apptest.Server
 	n      int
@@ -289,7 +289,7 @@ type cast struct {
 	tokens map[string]string
 	serial int
 	things int
-	code   int64 // a project with a repository, until somebody may change it
+	code   int64 // a project with a repository, until a caller may change it
 }
 
 func newCast(t *testing.T, s *apptest.Server, n int) *cast {
@@ -444,7 +444,7 @@ func (c *cast) path() string {
 	return fmt.Sprintf("thing%d-%d", c.n, c.things)
 }
 
-// newKey is a public key that nobody has used.
+// newKey returns an unused public key.
 func newKey(t *testing.T) string {
 	t.Helper()
 	public, _, err := ed25519.GenerateKey(rand.Reader)

@@ -68,7 +68,7 @@ var runnerRoles = map[string]role{
 	"GET /job/allowed_agents":                                                  {"GET /job/allowed_agents", "", 401, 404, 404, 404, 403},
 }
 
-// runnerScope tells whether a token with one of the scopes for runners opens
+// runnerScope reports whether a token with a runner scope gives access to
 // an endpoint, where it has nothing else.
 func runnerScope(do, as string) bool {
 	scope := strings.TrimPrefix(as, "only ")

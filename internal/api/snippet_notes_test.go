@@ -168,7 +168,7 @@ func TestSnippetNoteRoles(t *testing.T) {
 			{Name: "hide one", Do: "PUT " + at["public"], As: author, JSON: `{"visibility":"private"}`, Status: 200},
 			{Name: "show one", Do: "PUT " + at["private"], As: author, JSON: `{"visibility":"public"}`, Status: 200},
 		})
-		// What somebody began to say before that is hidden too.
+		// Earlier notes are hidden too.
 		if _, err := s.Plan.CreateNote(t.Context(), by, on, plan.NewNote{Body: "SECRET-public, late"}); err != nil {
 			t.Fatal(err)
 		}

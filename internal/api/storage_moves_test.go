@@ -172,7 +172,7 @@ func TestStorageMoves(t *testing.T) {
 	}, apptest.Storages)
 }
 
-// TestStorageMoveFails: what can not be moved stays where it is, and may be
+// TestStorageMoveFails: what cannot be moved stays where it is, and may be
 // written to.
 func TestStorageMoveFails(t *testing.T) {
 	t.Parallel()

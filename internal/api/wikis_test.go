@@ -164,7 +164,7 @@ func TestWikiWriters(t *testing.T) {
 type shelfCall struct {
 	do, json string
 	need     project.Level
-	open     bool // also for nobody, where the place is public
+	open     bool // also for anonymous callers, if it is public
 	ok       int
 }
 
