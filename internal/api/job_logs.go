@@ -86,7 +86,7 @@ func (a *API) streamTrace(c *call, p jobOfParams) (streamed, error) {
 	case !out.begun:
 		return streamed{}, err
 	case c.Err() == nil && !out.gone && !errs.IsRefusal(err):
-		a.Log.ErrorContext(c, "log broken off", "path", c.r.URL.Path, "error", err)
+		a.Log.ErrorContext(c, "stream job log", "path", c.r.URL.Path, "error", err)
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -333,7 +333,7 @@ func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, code int, body any) {
 	text, err := a.forms.appendJSON(nil, body)
 	if err != nil {
-		a.Log.ErrorContext(r.Context(), "encode answer", "error", err)
+		a.Log.ErrorContext(r.Context(), "encode response", "error", err)
 		code, text = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)
 	}
 	h := w.Header()

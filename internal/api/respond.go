@@ -205,7 +205,7 @@ func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(
 	case out.begun || r.Context().Err() != nil: // a partial body must not look complete
 		panic(http.ErrAbortHandler)
 	default:
-		a.Log.ErrorContext(r.Context(), "write answer", "method", r.Method, "path", r.URL.Path, "error", err)
+		a.Log.ErrorContext(r.Context(), "write response", "method", r.Method, "path", r.URL.Path, "error", err)
 		w.Header().Del("Content-Length")
 		w.Header().Del("Etag")
 		a.writeJSON(w, r, http.StatusInternalServerError, messageJSON{"500 Internal Server Error"})

@@ -458,7 +458,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 			a.Log.WarnContext(c, "remove uploads", "error", err)
 		}
 	}()
-	answer := func(release func()) error {
+	respond := func(release func()) error {
 		c.release = release
 		result, err := e.serve(c, func(into any) error { return e.bind(in, into) })
 		if err == nil {
@@ -467,9 +467,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 		return err
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		err = a.Answers.Read(c, answer)
+		err = a.Answers.Read(c, respond)
 	} else {
-		err = answer(nil)
+		err = respond(nil)
 	}
 	if err != nil {
 		a.refuse(c, err)

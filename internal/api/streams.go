@@ -41,7 +41,7 @@ func (a *API) send(c *call, s stream) (streamed, error) {
 		return streamed{}, err
 	}
 	if c.Err() == nil && !errs.Is(err, errs.KindUnavailable) && !errors.Is(err, errGone) {
-		a.Log.ErrorContext(c, "answer broken off", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
+		a.Log.ErrorContext(c, "stream response", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -178,7 +178,7 @@ func (x *examples) curl(op *operation) string {
 	if !e.Public {
 		lines[0] += ` --header "PRIVATE-TOKEN: $TOKEN"`
 	}
-	if op.Body != nil && op.Body.Content[0].name == "application/json" {
+	if op.Body != nil && op.Body.Content[0].Name == "application/json" {
 		if o := x.required(op); len(o) > 0 {
 			lines = append(lines, `  --header "Content-Type: application/json"`, "  --data '"+strings.ReplaceAll(pretty(o), "'", `'\''`)+"'")
 		}
