@@ -24,10 +24,10 @@ import (
 // access is the set of callers that may use an endpoint. Permissions on the
 // resource are checked by the feature.
 type access struct {
-	scopes []string // a token needs one of them
-	nobody bool     // anonymous callers too
-	job    bool     // CI/CD jobs too, by job token
-	runner bool     // runners and SDKs only: the feature checks their credential
+	scopes    []string // a token needs one of them
+	anonymous bool     // anonymous callers too
+	job       bool     // CI/CD jobs too, by job token
+	runner    bool     // runners and SDKs only: the feature checks their credential
 }
 
 // The usual access rules.
@@ -38,14 +38,14 @@ var (
 	// anyToken is for operations of a token on itself, with any scopes.
 	anyToken = access{}
 	// runnerCall is for requests of runners, with a runner token or a job token.
-	runnerCall = access{runner: true, nobody: true}
+	runnerCall = access{runner: true, anonymous: true}
 	// sdkCall is for events of error tracking SDKs, with a client key.
-	sdkCall = access{runner: true, nobody: true}
+	sdkCall = access{runner: true, anonymous: true}
 )
 
-// orNobody also allows anonymous callers.
-func (a access) orNobody() access {
-	a.nobody = true
+// orAnonymous also allows anonymous callers.
+func (a access) orAnonymous() access {
+	a.anonymous = true
 	return a
 }
 
@@ -76,7 +76,7 @@ func (a *API) admit(c *call, e *endpoint) error {
 		return err
 	}
 	if by.Anonymous() {
-		if e.access.nobody {
+		if e.access.anonymous {
 			return nil
 		}
 		return errs.Unauthorized("")
@@ -272,12 +272,12 @@ func perMinute(name string, requests int) limit.Rate {
 }
 
 func (a *API) takeToken(c *call, key string, rate limit.Rate) error {
-	return hold(c, a.Limits.Allow, key, rate)
+	return enforce(c, a.Limits.Allow, key, rate)
 }
 
-// hold enforces a rate for a key. ask consumes a request, or only checks whether
+// enforce enforces a rate for a key. ask consumes a request, or only checks whether
 // one remains.
-func hold(c *call, ask func(string, limit.Rate) limit.Decision, key string, rate limit.Rate) error {
+func enforce(c *call, ask func(string, limit.Rate) limit.Decision, key string, rate limit.Rate) error {
 	decision := ask(key, rate)
 	decision.Headers(c.w.Header())
 	if !decision.OK {

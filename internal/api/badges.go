@@ -9,10 +9,10 @@ func (a *API) badgeRoutes() {
 		group      bool
 	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/badges", readAPI.orNobody(), m.listBadges, summary("List "+in.kind+" badges"))
+		handle(a, "GET "+in.path+"/badges", readAPI.orAnonymous(), m.listBadges, summary("List "+in.kind+" badges"))
 		handle(a, "POST "+in.path+"/badges", writeAPI, m.createBadge, summary("Add a badge to a "+in.kind))
 		handle(a, "GET "+in.path+"/badges/render", readAPI, m.previewBadge, summary("Preview a "+in.kind+" badge"))
-		handle(a, "GET "+in.path+"/badges/{badge_id}", readAPI.orNobody(), m.getBadge, summary("Get a "+in.kind+" badge"))
+		handle(a, "GET "+in.path+"/badges/{badge_id}", readAPI.orAnonymous(), m.getBadge, summary("Get a "+in.kind+" badge"))
 		handle(a, "PUT "+in.path+"/badges/{badge_id}", writeAPI, m.updateBadge, summary("Update a "+in.kind+" badge"))
 		handle(a, "DELETE "+in.path+"/badges/{badge_id}", writeAPI, m.deleteBadge, summary("Remove a badge from a "+in.kind))
 	}

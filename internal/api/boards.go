@@ -14,14 +14,14 @@ func (a *API) boardRoutes() {
 		group      bool
 	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m, one := parentEndpoints{a, in.group}, in.path+"/boards/{board_id}"
-		handle(a, "GET "+in.path+"/boards", readAPI.orNobody(), m.listBoards, summary("List "+in.kind+" issue boards"))
+		handle(a, "GET "+in.path+"/boards", readAPI.orAnonymous(), m.listBoards, summary("List "+in.kind+" issue boards"))
 		handle(a, "POST "+in.path+"/boards", writeAPI, m.createBoard, summary("Create a "+in.kind+" issue board"))
-		handle(a, "GET "+one, readAPI.orNobody(), m.getBoard, summary("Get a "+in.kind+" issue board"))
+		handle(a, "GET "+one, readAPI.orAnonymous(), m.getBoard, summary("Get a "+in.kind+" issue board"))
 		handle(a, "PUT "+one, writeAPI, m.updateBoard, summary("Update a "+in.kind+" issue board"))
 		handle(a, "DELETE "+one, writeAPI, m.deleteBoard, summary("Delete a "+in.kind+" issue board"))
-		handle(a, "GET "+one+"/lists", readAPI.orNobody(), m.listBoardLists, summary("List board lists in a "+in.kind+" issue board"))
+		handle(a, "GET "+one+"/lists", readAPI.orAnonymous(), m.listBoardLists, summary("List board lists in a "+in.kind+" issue board"))
 		handle(a, "POST "+one+"/lists", writeAPI, m.createBoardList, summary("Create a "+in.kind+" issue board list"))
-		handle(a, "GET "+one+"/lists/{list_id}", readAPI.orNobody(), m.getBoardList, summary("Get a "+in.kind+" issue board list"))
+		handle(a, "GET "+one+"/lists/{list_id}", readAPI.orAnonymous(), m.getBoardList, summary("Get a "+in.kind+" issue board list"))
 		handle(a, "PUT "+one+"/lists/{list_id}", writeAPI, m.moveBoardList, summary("Reorder a list in a "+in.kind+" issue board"))
 		handle(a, "DELETE "+one+"/lists/{list_id}", writeAPI, m.deleteBoardList, summary("Delete a list from a "+in.kind+" issue board"))
 	}

@@ -13,7 +13,7 @@ import (
 
 func (a *API) branchRoutes() {
 	a.tag("Branches")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	handle(a, "GET /projects/{id}/repository/branches", read, a.listBranches, summary("List repository branches"))
 	handle(a, "GET /projects/{id}/repository/branches/{branch}", read, a.getBranch, summary("Get a repository branch"))
 	handle(a, "POST /projects/{id}/repository/branches", writeAPI, a.createBranch, summary("Create a repository branch"))

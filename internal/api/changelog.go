@@ -9,7 +9,7 @@ import (
 
 func (a *API) changelogRoutes() {
 	a.tag("Changelog")
-	handle(a, "GET /projects/{id}/repository/changelog", readAPI.orNobody(), a.getChangelog, summary("Generate changelog data"))
+	handle(a, "GET /projects/{id}/repository/changelog", readAPI.orAnonymous(), a.getChangelog, summary("Generate changelog data"))
 	handle(a, "POST /projects/{id}/repository/changelog", writeAPI, a.commitChangelog, status(200), summary("Add changelog data to a changelog file"))
 }
 

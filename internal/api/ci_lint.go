@@ -7,7 +7,7 @@ import (
 
 func (a *API) ciLintRoutes() {
 	a.tag("CI Lint")
-	handle(a, "GET /projects/{id}/ci/lint", readAPI.orNobody(), a.lintFile, summary("Validate the CI/CD configuration of a project"))
+	handle(a, "GET /projects/{id}/ci/lint", readAPI.orAnonymous(), a.lintFile, summary("Validate the CI/CD configuration of a project"))
 	handle(a, "POST /projects/{id}/ci/lint", writeAPI, a.lintContent, status(200), summary("Validate sample CI/CD configuration"))
 }
 

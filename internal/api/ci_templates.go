@@ -4,8 +4,8 @@ import "svc/internal/ci"
 
 func (a *API) ciTemplateRoutes() {
 	a.tag("CI templates")
-	handle(a, "GET /templates/gitlab_ci_ymls", readAPI.orNobody(), a.listCITemplates, summary("List GitLab CI YAML templates"))
-	handle(a, "GET /templates/gitlab_ci_ymls/{key}", readAPI.orNobody(), a.getCITemplate, summary("Get a GitLab CI YAML template"))
+	handle(a, "GET /templates/gitlab_ci_ymls", readAPI.orAnonymous(), a.listCITemplates, summary("List GitLab CI YAML templates"))
+	handle(a, "GET /templates/gitlab_ci_ymls/{key}", readAPI.orAnonymous(), a.getCITemplate, summary("Get a GitLab CI YAML template"))
 }
 
 type templateKeyJSON struct {

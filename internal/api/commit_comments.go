@@ -8,7 +8,7 @@ import (
 func (a *API) commitCommentRoutes() {
 	a.tag("Commit comments")
 	const at = "/projects/{id}/repository/commits/{sha}/comments"
-	handle(a, "GET "+at, readAPI.orNobody(), a.listCommitComments, summary("List commit comments"))
+	handle(a, "GET "+at, readAPI.orAnonymous(), a.listCommitComments, summary("List commit comments"))
 	handle(a, "POST "+at, writeAPI, a.createCommitComment, summary("Post a comment to a commit"))
 }
 

@@ -9,7 +9,7 @@ import (
 
 func (a *API) commitStatusRoutes() {
 	a.tag("Commit statuses")
-	handle(a, "GET /projects/{id}/repository/commits/{sha}/statuses", readAPI.orNobody(), a.listCommitStatuses, summary("List commit statuses"))
+	handle(a, "GET /projects/{id}/repository/commits/{sha}/statuses", readAPI.orAnonymous(), a.listCommitStatuses, summary("List commit statuses"))
 	handle(a, "POST /projects/{id}/statuses/{sha}", writeAPI, a.setCommitStatus, summary("Set the pipeline status of a commit"))
 }
 

@@ -15,7 +15,7 @@ import (
 
 func (a *API) commitRoutes() {
 	a.tag("Commits")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	const one = "/projects/{id}/repository/commits/{sha}"
 	handle(a, "GET /projects/{id}/repository/commits", read, a.listCommits, summary("List repository commits"))
 	handle(a, "POST /projects/{id}/repository/commits", writeAPI, a.createCommit, large, summary("Create a commit"))
@@ -24,14 +24,14 @@ func (a *API) commitRoutes() {
 	handle(a, "GET "+one+"/refs", read, a.listCommitRefs, summary("List references a commit is pushed to"))
 	handle(a, "GET "+one+"/sequence", read, a.getCommitSequence, summary("Get the sequence of a commit"))
 	handle(a, "GET "+one+"/signature", read, a.getCommitSignature, signatures, summary("Get the signature of a commit"))
-	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, forms(commitJSON{}), tried, unpicked, summary("Cherry-pick a commit"))
-	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, forms(commitJSON{}), tried, unpicked, summary("Revert a commit"))
+	handle(a, "POST "+one+"/cherry_pick", writeAPI, a.cherryPickCommit, returns(commitJSON{}), dryRunPassed, pickFailed, summary("Cherry-pick a commit"))
+	handle(a, "POST "+one+"/revert", writeAPI, a.revertCommit, returns(commitJSON{}), dryRunPassed, pickFailed, summary("Revert a commit"))
 }
 
 // Additional responses of cherry-pick and revert.
 var (
-	tried    = also(http.StatusOK, "The change applies without conflicts. Nothing was committed.", dryRunJSON{})
-	unpicked = also(http.StatusBadRequest, "The change cannot be applied. error_code is conflict, or empty if there is nothing to change.", pickFaultJSON{})
+	dryRunPassed = response(http.StatusOK, "The change applies without conflicts. Nothing was committed.", dryRunJSON{})
+	pickFailed   = response(http.StatusBadRequest, "The change cannot be applied. error_code is conflict, or empty if there is nothing to change.", pickFaultJSON{})
 )
 
 // pickFaultJSON is the error body of these endpoints.

@@ -10,8 +10,8 @@ import (
 func (a *API) deploymentRoutes() {
 	a.tag("Deployments")
 	const all, one = "/projects/{id}/deployments", "/projects/{id}/deployments/{deployment_id}"
-	handle(a, "GET "+all, readAPI.orNobody(), a.listDeployments, summary("List project deployments"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getDeployment, summary("Get a deployment"))
+	handle(a, "GET "+all, readAPI.orAnonymous(), a.listDeployments, summary("List project deployments"))
+	handle(a, "GET "+one, readAPI.orAnonymous(), a.getDeployment, summary("Get a deployment"))
 	handle(a, "POST "+all, writeAPI, a.createDeployment, summary("Create a deployment"))
 	handle(a, "PUT "+one, writeAPI, a.updateDeployment, summary("Update a deployment"))
 	handle(a, "DELETE "+one, writeAPI, a.deleteDeployment, summary("Delete a deployment"))

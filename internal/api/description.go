@@ -37,22 +37,22 @@ func (a *API) serves(e *endpoint) bool {
 func (e *endpoint) describe() openapi.Endpoint {
 	d := openapi.Endpoint{
 		Method: e.method, Path: e.path, Tag: e.tag, Summary: e.summary,
-		Public: e.access.nobody, Scopes: e.access.scopes,
+		Public: e.access.anonymous, Scopes: e.access.scopes,
 		Params: e.layout, Raw: e.limits.Raw, Status: e.status,
 	}
 	if e.tier > Free {
 		d.Tier = e.tier.String()
 	}
 	d.Result, d.Types, d.Unchanged = resultOf(e.result)
-	if e.forms != nil {
-		d.Types = typesOf(e.forms...)
+	if e.returns != nil {
+		d.Types = typesOf(e.returns...)
 	}
 	for _, r := range errorResponses {
 		if r.of == nil || r.of(e) {
 			d.Errors = append(d.Errors, r.Status)
 		}
 	}
-	for _, n := range e.also {
+	for _, n := range e.responses {
 		r := openapi.Response{Status: n.status, Text: n.text}
 		switch n.body.(type) {
 		case nil:

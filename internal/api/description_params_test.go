@@ -187,9 +187,9 @@ func TestResponses(t *testing.T) {
 			`{"200":{"description":"Success.","content":{"application/json":{"schema":{"type":"boolean"}}}}}`},
 		{"unchanged", documented[struct{}, unchanged[partJSON]]("POST /things", writeAPI),
 			`{"201":{"description":"Success.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Part"}}}},"304":{"$ref":"#/components/responses/NotModified"}}`},
-		{"forms", documented[struct{}, any]("PUT /things", writeAPI, forms(partJSON{}, extraJSON{})),
+		{"forms", documented[struct{}, any]("PUT /things", writeAPI, returns(partJSON{}, extraJSON{})),
 			`{"200":{"description":"Success.","content":{"application/json":{"schema":{"anyOf":[{"$ref":"#/components/schemas/Part"},{"$ref":"#/components/schemas/Extra"}]}}}}}`},
-		{"a page", documented[pageParams, page[any]]("GET /things", readAPI, forms(partJSON{})),
+		{"a page", documented[pageParams, page[any]]("GET /things", readAPI, returns(partJSON{})),
 			`{"200":{"description":"One page of the list.","headers":{"Link":{"$ref":"#/components/headers/Link"},"X-Page":{"$ref":"#/components/headers/X-Page"},` +
 				`"X-Per-Page":{"$ref":"#/components/headers/X-Per-Page"},"X-Next-Page":{"$ref":"#/components/headers/X-Next-Page"},` +
 				`"X-Prev-Page":{"$ref":"#/components/headers/X-Prev-Page"},"X-Total":{"$ref":"#/components/headers/X-Total"},` +
@@ -260,7 +260,7 @@ func TestAccessDescription(t *testing.T) {
 	}{
 		{"scopes", documented[struct{}, none]("DELETE /things", writeAPI), "Requires a token with one of the scopes `api`.", false},
 		{"any token", documented[struct{}, none]("DELETE /things", anyToken), "Requires a token with any scope.", false},
-		{"nobody", documented[struct{}, none]("GET /things", anyToken.orNobody(), tier(Premium)), "Authentication is not required. Requires the premium tier or higher.", true},
+		{"nobody", documented[struct{}, none]("GET /things", anyToken.orAnonymous(), tier(Premium)), "Authentication is not required. Requires the premium tier or higher.", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestEveryResultHasAShape(t *testing.T) {
 	for _, e := range a.endpoints {
 		for _, typ := range e.describe().Types {
 			if typ.Kind() == reflect.Interface || typ == reflect.TypeFor[json.RawMessage]() {
-				t.Errorf("%s %s: the result has no shape; name it with forms", e.method, e.path)
+				t.Errorf("%s %s: the result has no shape; name it with returns", e.method, e.path)
 			}
 		}
 	}

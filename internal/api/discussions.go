@@ -5,20 +5,20 @@ import (
 	"svc/internal/plan"
 )
 
-func discussionRoutesOf[T discussed](a *API, at, what string) {
+func discussionRoutesOf[T noteTarget](a *API, at, what string) {
 	a.tag("Discussions")
 	t := noteEndpoints[T]{a}
 	const one = "/discussions/{discussion_id}"
-	handle(a, "GET "+at+"/discussions", readAPI.orNobody(), t.listDiscussions, summary("List discussion items of "+what))
+	handle(a, "GET "+at+"/discussions", readAPI.orAnonymous(), t.listDiscussions, summary("List discussion items of "+what))
 	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, summary("Create a thread on "+what))
-	handle(a, "GET "+at+one, readAPI.orNobody(), t.getDiscussion, summary("Get a discussion item of "+what))
+	handle(a, "GET "+at+one, readAPI.orAnonymous(), t.getDiscussion, summary("Get a discussion item of "+what))
 	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, summary("Add a note to a thread on "+what))
 	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, summary("Update or resolve a thread note on "+what))
 	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, summary("Delete a thread note on "+what))
 }
 
 // resolveRouteOf adds the route for noteables with resolvable threads.
-func resolveRouteOf[T discussed](a *API, at, what string) {
+func resolveRouteOf[T noteTarget](a *API, at, what string) {
 	a.tag("Discussions")
 	handle(a, "PUT "+at+"/discussions/{discussion_id}", writeAPI, noteEndpoints[T]{a}.resolveDiscussion, summary("Resolve or reopen a thread on "+what))
 }
@@ -40,7 +40,7 @@ func (a *API) presentDiscussion(c *call, d *plan.Discussion, err error) (discuss
 	return a.toDiscussion(c, d), nil
 }
 
-type listDiscussionsParams[T discussed] struct {
+type listDiscussionsParams[T noteTarget] struct {
 	On T `param:"*"`
 	pageParams
 }
@@ -58,7 +58,7 @@ func (t noteEndpoints[T]) listDiscussions(c *call, p listDiscussionsParams[T]) (
 	return offsetPage(p.pageParams, list, func(d *plan.Discussion) discussionJSON { return t.api.toDiscussion(c, d) }), nil
 }
 
-type createDiscussionParams[T discussed] struct {
+type createDiscussionParams[T noteTarget] struct {
 	createNoteParams[T]
 	Position *positionParams `param:"position" doc:"Position in the diff of a merge request."`
 	CommitID string          `param:"commit_id" doc:"No effect: the position contains the commits."`
@@ -79,7 +79,7 @@ func (t noteEndpoints[T]) createDiscussion(c *call, p createDiscussionParams[T])
 	return t.api.toDiscussion(c, &plan.Discussion{ID: n.Discussion, Notes: []*plan.Note{n}}), nil
 }
 
-type discussionParams[T discussed] struct {
+type discussionParams[T noteTarget] struct {
 	On         T      `param:"*"`
 	Discussion string `param:"discussion_id"`
 }
@@ -94,7 +94,7 @@ func (t noteEndpoints[T]) getDiscussion(c *call, p discussionParams[T]) (discuss
 	return t.api.presentDiscussion(c, d, err)
 }
 
-type resolveDiscussionParams[T discussed] struct {
+type resolveDiscussionParams[T noteTarget] struct {
 	discussionParams[T]
 	Resolved bool `param:"resolved,required"`
 }
@@ -109,7 +109,7 @@ func (t noteEndpoints[T]) resolveDiscussion(c *call, p resolveDiscussionParams[T
 	return t.api.presentDiscussion(c, d, err)
 }
 
-type replyParams[T discussed] struct {
+type replyParams[T noteTarget] struct {
 	discussionParams[T]
 	newNoteParams
 }
@@ -126,12 +126,12 @@ func (t noteEndpoints[T]) reply(c *call, p replyParams[T]) (noteJSON, error) {
 	return t.api.presentNote(c, n, err)
 }
 
-type discussedParams[T discussed] struct {
+type discussedParams[T noteTarget] struct {
 	noteParams[T]
 	Discussion string `param:"discussion_id" doc:"No effect: the note ID is sufficient."`
 }
 
-type updateDiscussedParams[T discussed] struct {
+type updateDiscussedParams[T noteTarget] struct {
 	discussedParams[T]
 	Body     *string `param:"body,nonblank"`
 	Resolved *bool   `param:"resolved" doc:"Resolve or reopen the note."`

@@ -10,8 +10,8 @@ import (
 func (a *API) environmentRoutes() {
 	a.tag("Environments")
 	const all, one = "/projects/{id}/environments", "/projects/{id}/environments/{environment_id}"
-	handle(a, "GET "+all, readAPI.orNobody(), a.listEnvironments, summary("List project environments"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getEnvironment, summary("Get an environment"))
+	handle(a, "GET "+all, readAPI.orAnonymous(), a.listEnvironments, summary("List project environments"))
+	handle(a, "GET "+one, readAPI.orAnonymous(), a.getEnvironment, summary("Get an environment"))
 	handle(a, "POST "+all, writeAPI, a.createEnvironment, summary("Create an environment"))
 	handle(a, "PUT "+one, writeAPI, a.updateEnvironment, summary("Update an environment"))
 	handle(a, "DELETE "+one, writeAPI, a.deleteEnvironment, summary("Delete a stopped environment"))

@@ -135,7 +135,7 @@ func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit
 	if err != nil || settings.ErrorEventsPerMinute == 0 {
 		return err
 	}
-	err = hold(c, ask, "error_key:"+strconv.FormatInt(from.KeyID, 10), perMinute("error_tracking", settings.ErrorEventsPerMinute))
+	err = enforce(c, ask, "error_key:"+strconv.FormatInt(from.KeyID, 10), perMinute("error_tracking", settings.ErrorEventsPerMinute))
 	if errors.Is(err, errThrottled) {
 		// Seconds, categories (all), scope.
 		h := c.w.Header()

@@ -47,7 +47,7 @@ var errThrottled = errors.New("too many requests")
 // refuse writes an error response. Only this file maps kinds of errors to statuses
 // and bodies. Internal errors are logged, and their text is not sent.
 func (a *API) refuse(c *call, err error) {
-	code, body := answer(err)
+	code, body := errorBody(err)
 	if m, ok := errors.AsType[*project.Moved](err); ok {
 		if to := c.movedTo(m); to != "" {
 			c.w.Header().Set("Location", to)
@@ -93,12 +93,12 @@ func (c *call) movedTo(m *project.Moved) string {
 	return ""
 }
 
-func answer(err error) (int, any) {
+func errorBody(err error) (int, any) {
 	if m, ok := errors.AsType[*project.Moved](err); ok {
 		return http.StatusNotFound, messageJSON{"404 " + m.Thing + " Not Found - " + m.Error()}
 	}
 	if e, ok := errs.As(err); ok && e.Kind == errs.KindUnavailable {
-		return answerKind(e) // before errors of the input, which may follow from it
+		return kindBody(e) // before errors of the input, which may follow from it
 	}
 	if e, ok := errors.AsType[*bind.ParamError](err); ok {
 		return http.StatusBadRequest, errorJSON{e.Error()}
@@ -114,7 +114,7 @@ func answer(err error) (int, any) {
 		}
 	}
 	if e, ok := errs.As(err); ok {
-		return answerKind(e)
+		return kindBody(e)
 	}
 	if _, refused := errors.AsType[limit.Refused](err); refused || errors.Is(err, errThrottled) {
 		return http.StatusTooManyRequests, messageJSON{map[string]string{
@@ -131,7 +131,7 @@ var inputStatus = map[bind.Fault]int{
 	bind.FaultMediaType:  http.StatusUnsupportedMediaType,
 }
 
-func answerKind(e *errs.Error) (int, any) {
+func kindBody(e *errs.Error) (int, any) {
 	switch e.Kind {
 	case errs.KindInvalid:
 		if len(e.Fields) > 0 {

@@ -12,7 +12,7 @@ func (a *API) eventRoutes() {
 	a.tag("Events")
 	handle(a, "GET /events", readUser, a.listOwnEvents, summary("List the events of the current user"))
 	handle(a, "GET /users/{id}/events", readUser, a.listUserEvents, summary("List user contribution events"))
-	handle(a, "GET /projects/{id}/events", readAPI.orNobody(), a.listProjectEvents, summary("List visible events of a project"))
+	handle(a, "GET /projects/{id}/events", readAPI.orAnonymous(), a.listProjectEvents, summary("List visible events of a project"))
 }
 
 type eventFilterParams struct {

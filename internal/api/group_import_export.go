@@ -8,7 +8,7 @@ import (
 	"svc/internal/transfer"
 )
 
-func (a *API) groupTransferRoutes() {
+func (a *API) groupImportExportRoutes() {
 	a.tag("Group import and export")
 	handle(a, "POST /groups/{id}/export", writeAPI, a.startGroupExport, summary("Schedule a group export"))
 	handle(a, "GET /groups/{id}/export", readAPI, a.getGroupExport, summary("Get the status of a group export"))

@@ -8,9 +8,9 @@ import (
 func (a *API) issueLinkRoutes() {
 	a.tag("Issue links")
 	const at = "/projects/{id}/issues/{issue_iid}/links"
-	handle(a, "GET "+at, readAPI.orNobody(), a.listIssueLinks, summary("List issue relations"))
+	handle(a, "GET "+at, readAPI.orAnonymous(), a.listIssueLinks, summary("List issue relations"))
 	handle(a, "POST "+at, writeAPI, a.createIssueLink, summary("Create an issue link"))
-	handle(a, "GET "+at+"/{issue_link_id}", readAPI.orNobody(), a.getIssueLink, summary("Get an issue link"))
+	handle(a, "GET "+at+"/{issue_link_id}", readAPI.orAnonymous(), a.getIssueLink, summary("Get an issue link"))
 	handle(a, "DELETE "+at+"/{issue_link_id}", writeAPI, a.deleteIssueLink, summary("Delete an issue link"))
 }
 

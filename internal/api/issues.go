@@ -11,15 +11,15 @@ import (
 func (a *API) issueRoutes() {
 	a.tag("Issues")
 	const at = "/projects/{id}/issues"
-	handle(a, "GET /issues", readAPI.orNobody(), a.listIssues, summary("List issues"))
+	handle(a, "GET /issues", readAPI.orAnonymous(), a.listIssues, summary("List issues"))
 	handle(a, "GET /issues/{issue_id}", readAPI, a.getIssueByID, summary("Get an issue by ID"))
-	handle(a, "GET /issues_statistics", readAPI.orNobody(), a.countIssues, summary("Get issue statistics"))
-	handle(a, "GET /groups/{id}/issues", readAPI.orNobody(), parentEndpoints{a, true}.listIssues, summary("List group issues"))
-	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, true}.countIssues, summary("Get group issue statistics"))
-	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listIssues, summary("List project issues"))
-	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orNobody(), parentEndpoints{a, false}.countIssues, summary("Get project issue statistics"))
+	handle(a, "GET /issues_statistics", readAPI.orAnonymous(), a.countIssues, summary("Get issue statistics"))
+	handle(a, "GET /groups/{id}/issues", readAPI.orAnonymous(), parentEndpoints{a, true}.listIssues, summary("List group issues"))
+	handle(a, "GET /groups/{id}/issues_statistics", readAPI.orAnonymous(), parentEndpoints{a, true}.countIssues, summary("Get group issue statistics"))
+	handle(a, "GET "+at, readAPI.orAnonymous(), parentEndpoints{a, false}.listIssues, summary("List project issues"))
+	handle(a, "GET /projects/{id}/issues_statistics", readAPI.orAnonymous(), parentEndpoints{a, false}.countIssues, summary("Get project issue statistics"))
 	handle(a, "POST "+at, writeAPI, a.createIssue, summary("Create an issue"))
-	handle(a, "GET "+at+"/{issue_iid}", readAPI.orNobody(), a.getIssue, summary("Get a project issue"))
+	handle(a, "GET "+at+"/{issue_iid}", readAPI.orAnonymous(), a.getIssue, summary("Get a project issue"))
 	handle(a, "PUT "+at+"/{issue_iid}", writeAPI, a.updateIssue, summary("Update an issue"))
 	handle(a, "DELETE "+at+"/{issue_iid}", writeAPI, a.deleteIssue, summary("Delete an issue"))
 	handle(a, "PUT "+at+"/{issue_iid}/reorder", writeAPI, a.reorderIssue, summary("Reorder an issue"))
@@ -27,7 +27,7 @@ func (a *API) issueRoutes() {
 	handle(a, "POST "+at+"/{issue_iid}/clone", writeAPI, a.cloneIssue, summary("Clone an issue"))
 	handle(a, "POST "+at+"/{issue_iid}/subscribe", writeAPI, a.subscribeIssue, summary("Subscribe to an issue"))
 	handle(a, "POST "+at+"/{issue_iid}/unsubscribe", writeAPI, a.unsubscribeIssue, summary("Unsubscribe from an issue"))
-	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orNobody(), a.listIssueParticipants, summary("List participants in an issue"))
+	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orAnonymous(), a.listIssueParticipants, summary("List participants in an issue"))
 }
 
 // issueMatchParams are filters on attributes, also below not.

@@ -12,10 +12,10 @@ import (
 
 func (a *API) jobArtifactRoutes() {
 	a.tag("Job artifacts")
-	open := readAPI.orNobody().orJob()
-	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts", open, a.downloadArtifacts, noSuchPart, summary("Download job artifacts by job ID"))
+	open := readAPI.orAnonymous().orJob()
+	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts", open, a.downloadArtifacts, badRange, summary("Download job artifacts by job ID"))
 	handle(a, "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path*}", open, a.downloadArtifactFile, summary("Download a single artifact file by job ID"))
-	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/download", open, a.downloadArtifactsAt, noSuchPart, summary("Download job artifacts by reference name"))
+	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/download", open, a.downloadArtifactsAt, badRange, summary("Download job artifacts by reference name"))
 	handle(a, "GET /projects/{id}/jobs/artifacts/{ref_name}/raw/{artifact_path*}", open, a.downloadArtifactFileAt, summary("Download a single artifact file by reference name"))
 	handle(a, "DELETE /projects/{id}/jobs/{job_id}/artifacts", writeAPI, a.deleteArtifacts, summary("Delete job artifacts"))
 	handle(a, "DELETE /projects/{id}/artifacts", writeAPI, a.deleteAllArtifacts, summary("Delete all job artifacts in a project"))

@@ -17,11 +17,11 @@ import (
 
 func (a *API) jobLogRoutes() {
 	a.tag("Jobs")
-	handle(a, "GET /projects/{id}/jobs/{job_id}/trace", readAPI.orNobody(), a.getTrace, noSuchPart, summary("Get a job log"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}/trace", readAPI.orAnonymous(), a.getTrace, badRange, summary("Get a job log"))
 }
 
-// noSuchPart is the response to a range outside the content.
-var noSuchPart = also(http.StatusRequestedRangeNotSatisfiable, "The requested range is outside the content.", streamed{})
+// badRange is the response to a range outside the content.
+var badRange = response(http.StatusRequestedRangeNotSatisfiable, "The requested range is outside the content.", streamed{})
 
 // jobOfParams identify a job of a project.
 type jobOfParams struct {

@@ -12,10 +12,10 @@ import (
 
 func (a *API) jobRoutes() {
 	a.tag("Jobs")
-	handle(a, "GET /projects/{id}/jobs", readAPI.orNobody(), a.listJobs, summary("List project jobs"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/jobs", readAPI.orNobody(), a.listPipelineJobs, summary("List pipeline jobs"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/bridges", readAPI.orNobody(), a.listBridges, summary("List pipeline trigger jobs"))
-	handle(a, "GET /projects/{id}/jobs/{job_id}", readAPI.orNobody(), a.getJob, summary("Get a job"))
+	handle(a, "GET /projects/{id}/jobs", readAPI.orAnonymous(), a.listJobs, summary("List project jobs"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/jobs", readAPI.orAnonymous(), a.listPipelineJobs, summary("List pipeline jobs"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/bridges", readAPI.orAnonymous(), a.listBridges, summary("List pipeline trigger jobs"))
+	handle(a, "GET /projects/{id}/jobs/{job_id}", readAPI.orAnonymous(), a.getJob, summary("Get a job"))
 	handle(a, "POST /projects/{id}/jobs/{job_id}/cancel", writeAPI, a.cancelJob, summary("Cancel a job"))
 	handle(a, "POST /projects/{id}/jobs/{job_id}/retry", writeAPI, a.retryJob, summary("Retry a job"))
 	handle(a, "POST /projects/{id}/jobs/{job_id}/erase", writeAPI, a.eraseJob, summary("Erase a job"))

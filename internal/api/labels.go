@@ -14,11 +14,11 @@ func (a *API) labelRoutes() {
 		group      bool
 	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/labels", readAPI.orNobody(), m.listLabels, summary("List "+in.kind+" labels"))
+		handle(a, "GET "+in.path+"/labels", readAPI.orAnonymous(), m.listLabels, summary("List "+in.kind+" labels"))
 		handle(a, "POST "+in.path+"/labels", writeAPI, m.createLabel, summary("Create a "+in.kind+" label"))
 		handle(a, "PUT "+in.path+"/labels", writeAPI, m.updateNamedLabel, summary("Update a "+in.kind+" label (deprecated)"))
 		handle(a, "DELETE "+in.path+"/labels", writeAPI, m.deleteNamedLabel, summary("Delete a "+in.kind+" label (deprecated)"))
-		handle(a, "GET "+in.path+"/labels/{name}", readAPI.orNobody(), m.getLabel, summary("Get a "+in.kind+" label"))
+		handle(a, "GET "+in.path+"/labels/{name}", readAPI.orAnonymous(), m.getLabel, summary("Get a "+in.kind+" label"))
 		handle(a, "PUT "+in.path+"/labels/{name}", writeAPI, m.updateLabel, summary("Update a "+in.kind+" label"))
 		handle(a, "DELETE "+in.path+"/labels/{name}", writeAPI, m.deleteLabel, summary("Delete a "+in.kind+" label"))
 		handle(a, "POST "+in.path+"/labels/{name}/subscribe", writeAPI, m.subscribeLabel, summary("Subscribe to a "+in.kind+" label"))

@@ -7,7 +7,7 @@ import (
 
 func (a *API) languageRoutes() {
 	a.tag("Projects")
-	handle(a, "GET /projects/{id}/languages", readAPI.orNobody(), a.getLanguages, summary("List programming languages used"))
+	handle(a, "GET /projects/{id}/languages", readAPI.orAnonymous(), a.getLanguages, summary("List programming languages used"))
 }
 
 // getLanguages: https://docs.gitlab.com/api/projects/#list-programming-languages-used

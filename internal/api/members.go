@@ -22,7 +22,7 @@ func (a *API) memberRoutes() {
 		handle(a, "GET "+in.path+"/members/all", readAPI, m.listAll, summary("List all members of a "+in.kind+", including inherited and invited members"))
 		handle(a, "GET "+in.path+"/members/{user_id}", readAPI, m.get, summary("Get a direct member of a "+in.kind))
 		handle(a, "GET "+in.path+"/members/all/{user_id}", readAPI, m.getAny, summary("Get a member of a "+in.kind+", including inherited and invited members"))
-		handle(a, "POST "+in.path+"/members", writeAPI, m.add, forms(memberJSON{}, addedJSON{}), summary("Add a member to a "+in.kind))
+		handle(a, "POST "+in.path+"/members", writeAPI, m.add, returns(memberJSON{}, addedJSON{}), summary("Add a member to a "+in.kind))
 		handle(a, "PUT "+in.path+"/members/{user_id}", writeAPI, m.update, summary("Update a member of a "+in.kind))
 		handle(a, "DELETE "+in.path+"/members/{user_id}", writeAPI, m.remove, summary("Remove a member from a "+in.kind))
 		a.tag("Access requests")
@@ -124,7 +124,7 @@ func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
 	failed := map[string]string{}
 	for _, ref := range refs {
 		_, err := m.addOne(c, p, ref)
-		switch code, body := answer(err); {
+		switch code, body := errorBody(err); {
 		case err == nil:
 		case code == 404 && !strings.Contains(err.Error(), "User"), code == 403, code == 401, code >= 500:
 			return nil, err

@@ -10,16 +10,16 @@ import (
 func (a *API) mergeAcceptRoutes() {
 	a.tag("Merge requests")
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
-	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, unready, summary("Merge a merge request"))
-	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, unready, summary("Cancel auto-merge of a merge request"))
-	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), unready, summary("Rebase a merge request"))
-	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listMergePipelines, summary("List merge request pipelines"))
+	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, notMergeable, summary("Merge a merge request"))
+	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, notMergeable, summary("Cancel auto-merge of a merge request"))
+	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), notMergeable, summary("Rebase a merge request"))
+	handle(a, "GET "+one+"/pipelines", readAPI.orAnonymous(), a.listMergePipelines, summary("List merge request pipelines"))
 	handle(a, "POST "+one+"/pipelines", writeAPI, a.createMergePipeline, summary("Create a merge request pipeline"))
-	handle(a, "GET "+one+"/merge_ref", readAPI.orNobody(), a.getMergeRef, summary("Merge to the default merge ref path"))
+	handle(a, "GET "+one+"/merge_ref", readAPI.orAnonymous(), a.getMergeRef, summary("Merge to the default merge ref path"))
 }
 
-// unready is the response if the merge request is not open or not mergeable.
-var unready = also(http.StatusMethodNotAllowed, "The state of the merge request does not allow this.", sayingsJSON{})
+// notMergeable is the response if the merge request is not open or not mergeable.
+var notMergeable = response(http.StatusMethodNotAllowed, "The state of the merge request does not allow this.", messagesJSON{})
 
 type acceptMergeParams struct {
 	mergeParams

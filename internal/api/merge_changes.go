@@ -13,7 +13,7 @@ import (
 func (a *API) mergeChangeRoutes() {
 	a.tag("Merge requests")
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	handle(a, "GET "+one+"/commits", read, a.listMergeCommits, summary("List merge request commits"))
 	handle(a, "GET "+one+"/changes", read, a.getMergeChanges, summary("Get merge request changes (deprecated)"))
 	handle(a, "GET "+one+"/diffs", read, a.listMergeDiffs, summary("List merge request diffs"))

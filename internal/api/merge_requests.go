@@ -15,33 +15,33 @@ func (a *API) mergeRequestRoutes() {
 	a.tag("Merge requests")
 	const at = "/projects/{id}/merge_requests"
 	const one = at + "/{merge_request_iid}"
-	list := forms([]mergeRequestJSON{}, []mergeSimpleJSON{})
-	handle(a, "GET /merge_requests", readAPI.orNobody(), a.listMergeRequests, list, summary("List merge requests"))
-	handle(a, "GET /groups/{id}/merge_requests", readAPI.orNobody(), parentEndpoints{a, true}.listMergeRequests, list, summary("List group merge requests"))
-	handle(a, "GET "+at, readAPI.orNobody(), parentEndpoints{a, false}.listMergeRequests, list, summary("List project merge requests"))
-	handle(a, "POST "+at, writeAPI, a.createMergeRequest, twin, unfit, summary("Create a merge request"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getMergeRequest, summary("Get a merge request"))
-	handle(a, "PUT "+one, writeAPI, a.updateMergeRequest, twin, unfit, summary("Update a merge request"))
+	list := returns([]mergeRequestJSON{}, []mergeSimpleJSON{})
+	handle(a, "GET /merge_requests", readAPI.orAnonymous(), a.listMergeRequests, list, summary("List merge requests"))
+	handle(a, "GET /groups/{id}/merge_requests", readAPI.orAnonymous(), parentEndpoints{a, true}.listMergeRequests, list, summary("List group merge requests"))
+	handle(a, "GET "+at, readAPI.orAnonymous(), parentEndpoints{a, false}.listMergeRequests, list, summary("List project merge requests"))
+	handle(a, "POST "+at, writeAPI, a.createMergeRequest, branchConflict, branchesInvalid, summary("Create a merge request"))
+	handle(a, "GET "+one, readAPI.orAnonymous(), a.getMergeRequest, summary("Get a merge request"))
+	handle(a, "PUT "+one, writeAPI, a.updateMergeRequest, branchConflict, branchesInvalid, summary("Update a merge request"))
 	handle(a, "DELETE "+one, writeAPI, a.deleteMergeRequest, summary("Delete a merge request"))
 	handle(a, "POST "+one+"/subscribe", writeAPI, a.subscribeMergeRequest, summary("Subscribe to a merge request"))
 	handle(a, "POST "+one+"/unsubscribe", writeAPI, a.unsubscribeMergeRequest, summary("Unsubscribe from a merge request"))
-	handle(a, "GET "+one+"/participants", readAPI.orNobody(), a.listMergeParticipants, summary("List merge request participants"))
-	handle(a, "GET "+one+"/reviewers", readAPI.orNobody(), a.listMergeReviewers, summary("List merge request reviewers"))
-	handle(a, "GET "+one+"/closes_issues", readAPI.orNobody(), a.listClosesIssues, summary("List issues that close on merge"))
-	handle(a, "GET "+one+"/related_issues", readAPI.orNobody(), a.listRelatedIssues, summary("List issues related to a merge request"))
-	handle(a, "GET /projects/{id}/issues/{issue_iid}/related_merge_requests", readAPI.orNobody(), a.listRelatedRequests, summary("List merge requests related to an issue"))
-	handle(a, "GET /projects/{id}/issues/{issue_iid}/closed_by", readAPI.orNobody(), a.listClosingRequests, summary("List merge requests that close an issue on merge"))
-	handle(a, "GET /projects/{id}/repository/commits/{sha}/merge_requests", readAPI.orNobody(), a.listCommitRequests, summary("List merge requests associated with a commit"))
+	handle(a, "GET "+one+"/participants", readAPI.orAnonymous(), a.listMergeParticipants, summary("List merge request participants"))
+	handle(a, "GET "+one+"/reviewers", readAPI.orAnonymous(), a.listMergeReviewers, summary("List merge request reviewers"))
+	handle(a, "GET "+one+"/closes_issues", readAPI.orAnonymous(), a.listClosesIssues, summary("List issues that close on merge"))
+	handle(a, "GET "+one+"/related_issues", readAPI.orAnonymous(), a.listRelatedIssues, summary("List issues related to a merge request"))
+	handle(a, "GET /projects/{id}/issues/{issue_iid}/related_merge_requests", readAPI.orAnonymous(), a.listRelatedRequests, summary("List merge requests related to an issue"))
+	handle(a, "GET /projects/{id}/issues/{issue_iid}/closed_by", readAPI.orAnonymous(), a.listClosingRequests, summary("List merge requests that close an issue on merge"))
+	handle(a, "GET /projects/{id}/repository/commits/{sha}/merge_requests", readAPI.orAnonymous(), a.listCommitRequests, summary("List merge requests associated with a commit"))
 }
 
 // Additional responses of create and update.
 var (
-	twin  = also(http.StatusConflict, "Another open merge request exists for these branches, or the merge request cannot be reopened.", sayingsJSON{})
-	unfit = also(http.StatusUnprocessableEntity, "The source and target branch cannot be merged.", sayingsJSON{})
+	branchConflict  = response(http.StatusConflict, "Another open merge request exists for these branches, or the merge request cannot be reopened.", messagesJSON{})
+	branchesInvalid = response(http.StatusUnprocessableEntity, "The source and target branch cannot be merged.", messagesJSON{})
 )
 
-// sayingsJSON is an error body with one message or a list.
-type sayingsJSON struct {
+// messagesJSON is an error body with one message or a list.
+type messagesJSON struct {
 	Message any `json:"message"`
 }
 

@@ -16,13 +16,13 @@ func (a *API) milestoneRoutes() {
 		group      bool
 	}{{"/projects/{id}", "project", false}, {"/groups/{id}", "group", true}} {
 		m := parentEndpoints{a, in.group}
-		handle(a, "GET "+in.path+"/milestones", readAPI.orNobody(), m.listMilestones, summary("List "+in.kind+" milestones"))
+		handle(a, "GET "+in.path+"/milestones", readAPI.orAnonymous(), m.listMilestones, summary("List "+in.kind+" milestones"))
 		handle(a, "POST "+in.path+"/milestones", writeAPI, m.createMilestone, summary("Create a "+in.kind+" milestone"))
-		handle(a, "GET "+in.path+"/milestones/{milestone_id}", readAPI.orNobody(), m.getMilestone, summary("Get a "+in.kind+" milestone"))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}", readAPI.orAnonymous(), m.getMilestone, summary("Get a "+in.kind+" milestone"))
 		handle(a, "PUT "+in.path+"/milestones/{milestone_id}", writeAPI, m.updateMilestone, summary("Update a "+in.kind+" milestone"))
 		handle(a, "DELETE "+in.path+"/milestones/{milestone_id}", writeAPI, m.deleteMilestone, summary("Delete a "+in.kind+" milestone"))
-		handle(a, "GET "+in.path+"/milestones/{milestone_id}/issues", readAPI.orNobody(), m.listMilestoneIssues, summary("List issues assigned to a "+in.kind+" milestone"))
-		handle(a, "GET "+in.path+"/milestones/{milestone_id}/merge_requests", readAPI.orNobody(), m.listMilestoneRequests, summary("List merge requests assigned to a "+in.kind+" milestone"))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}/issues", readAPI.orAnonymous(), m.listMilestoneIssues, summary("List issues assigned to a "+in.kind+" milestone"))
+		handle(a, "GET "+in.path+"/milestones/{milestone_id}/merge_requests", readAPI.orAnonymous(), m.listMilestoneRequests, summary("List merge requests assigned to a "+in.kind+" milestone"))
 	}
 	handle(a, "POST /projects/{id}/milestones/{milestone_id}/promote", writeAPI, a.promoteMilestone, status(200), summary("Promote a project milestone to a group milestone"))
 }

@@ -11,6 +11,7 @@ func (a *API) namespaceRoutes() {
 	handle(a, "GET /namespaces", readAPI, a.listNamespaces, summary("List namespaces"))
 	handle(a, "GET /namespaces/{id}", readAPI, a.getNamespace, summary("Get a namespace"))
 	handle(a, "GET /namespaces/{id}/exists", readAPI, a.namespaceExists, summary("Verify namespace availability"))
+	a.tag("Users")
 	handle(a, "GET /users/{id}/memberships", readAPI, a.listMemberships, summary("List memberships of a user"))
 }
 

@@ -19,8 +19,8 @@ func (a *API) noteRoutes() {
 	discussionRoutesOf[projectSnippetParams](a, snip, "a snippet")
 }
 
-// discussed identifies an object with notes by path parameters.
-type discussed interface {
+// noteTarget identifies an object with notes by path parameters.
+type noteTarget interface {
 	// on returns the object, if the actor has access to it. NotFound.
 	on(a *API, c *call) (plan.Noteable, error)
 }
@@ -38,14 +38,14 @@ func (p projectSnippetParams) on(a *API, c *call) (plan.Noteable, error) {
 }
 
 // noteEndpoints serves the notes and discussions of one type of objects.
-type noteEndpoints[T discussed] struct{ api *API }
+type noteEndpoints[T noteTarget] struct{ api *API }
 
-func noteRoutesOf[T discussed](a *API, at, what string) {
+func noteRoutesOf[T noteTarget](a *API, at, what string) {
 	a.tag("Notes")
 	t := noteEndpoints[T]{a}
-	handle(a, "GET "+at+"/notes", readAPI.orNobody(), t.listNotes, summary("List notes on "+what))
+	handle(a, "GET "+at+"/notes", readAPI.orAnonymous(), t.listNotes, summary("List notes on "+what))
 	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, summary("Create a note on "+what))
-	handle(a, "GET "+at+"/notes/{note_id}", readAPI.orNobody(), t.getNote, summary("Get a note on "+what))
+	handle(a, "GET "+at+"/notes/{note_id}", readAPI.orAnonymous(), t.getNote, summary("Get a note on "+what))
 	handle(a, "PUT "+at+"/notes/{note_id}", writeAPI, t.updateNote, summary("Update a note on "+what))
 	handle(a, "DELETE "+at+"/notes/{note_id}", writeAPI, t.deleteNote, summary("Delete a note on "+what))
 }
@@ -99,7 +99,7 @@ func (a *API) presentNote(c *call, n *plan.Note, err error) (noteJSON, error) {
 	return a.toNote(c, n), nil
 }
 
-type listNotesParams[T discussed] struct {
+type listNotesParams[T noteTarget] struct {
 	On      T      `param:"*"`
 	OrderBy string `param:"order_by" enum:"created_at,updated_at" default:"created_at"`
 	Sort    string `param:"sort" enum:"asc,desc" default:"desc"`
@@ -132,7 +132,7 @@ func (p *newNoteParams) note() plan.NewNote {
 	return plan.NewNote{Body: p.Body, Internal: p.Internal, CreatedAt: p.CreatedAt}
 }
 
-type createNoteParams[T discussed] struct {
+type createNoteParams[T noteTarget] struct {
 	On T `param:"*"`
 	newNoteParams
 }
@@ -147,7 +147,7 @@ func (t noteEndpoints[T]) createNote(c *call, p createNoteParams[T]) (noteJSON, 
 	return t.api.presentNote(c, n, err)
 }
 
-type noteParams[T discussed] struct {
+type noteParams[T noteTarget] struct {
 	On   T     `param:"*"`
 	Note int64 `param:"note_id"`
 }
@@ -162,7 +162,7 @@ func (t noteEndpoints[T]) getNote(c *call, p noteParams[T]) (noteJSON, error) {
 	return t.api.presentNote(c, n, err)
 }
 
-type updateNoteParams[T discussed] struct {
+type updateNoteParams[T noteTarget] struct {
 	noteParams[T]
 	Body string `param:"body,required,nonblank"`
 }

@@ -331,7 +331,7 @@ func (a *API) refuseOAuth(w http.ResponseWriter, r *http.Request, err error) {
 
 // writeOAuth writes a response that must not be cached.
 func (a *API) writeOAuth(w http.ResponseWriter, r *http.Request, code int, body any) {
-	text, err := a.forms.appendJSON(nil, body)
+	text, err := a.encoders.appendJSON(nil, body)
 	if err != nil {
 		a.Log.ErrorContext(r.Context(), "encode response", "error", err)
 		code, text = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)

@@ -8,7 +8,7 @@ func (a *API) pagesRoutes() {
 	handle(a, "GET "+at, readAPI, a.getPages, summary("Get Pages settings of a project"))
 	handle(a, "PATCH "+at, writeAPI, a.updatePages, summary("Update Pages settings of a project"))
 	handle(a, "DELETE "+at, writeAPI, a.deletePages, summary("Unpublish Pages"))
-	handle(a, "GET /projects/{id}/pages_access", readAPI.orNobody(), a.getPagesAccess, summary("Check access to the Pages of a project"))
+	handle(a, "GET /projects/{id}/pages_access", readAPI.orAnonymous(), a.getPagesAccess, summary("Check access to the Pages of a project"))
 }
 
 type pagesJSON struct {

@@ -5,9 +5,9 @@ import "svc/internal/ci"
 func (a *API) pipelineScheduleRoutes() {
 	a.tag("Pipeline schedules")
 	const all, one = "/projects/{id}/pipeline_schedules", "/projects/{id}/pipeline_schedules/{pipeline_schedule_id}"
-	handle(a, "GET "+all, readAPI.orNobody(), a.listSchedules, summary("List pipeline schedules"))
-	handle(a, "GET "+one, readAPI.orNobody(), a.getSchedule, summary("Get a pipeline schedule"))
-	handle(a, "GET "+one+"/pipelines", readAPI.orNobody(), a.listSchedulePipelines, summary("List pipelines triggered by a pipeline schedule"))
+	handle(a, "GET "+all, readAPI.orAnonymous(), a.listSchedules, summary("List pipeline schedules"))
+	handle(a, "GET "+one, readAPI.orAnonymous(), a.getSchedule, summary("Get a pipeline schedule"))
+	handle(a, "GET "+one+"/pipelines", readAPI.orAnonymous(), a.listSchedulePipelines, summary("List pipelines triggered by a pipeline schedule"))
 	handle(a, "POST "+all, writeAPI, a.createSchedule, summary("Create a pipeline schedule"))
 	handle(a, "PUT "+one, writeAPI, a.updateSchedule, summary("Update a pipeline schedule"))
 	handle(a, "POST "+one+"/take_ownership", writeAPI, a.takeSchedule, summary("Take ownership of a pipeline schedule"))

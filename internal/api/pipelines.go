@@ -12,9 +12,9 @@ import (
 
 func (a *API) pipelineRoutes() {
 	a.tag("Pipelines")
-	handle(a, "GET /projects/{id}/pipelines", readAPI.orNobody(), a.listPipelines, summary("List project pipelines"))
-	handle(a, "GET /projects/{id}/pipelines/latest", readAPI.orNobody(), a.getLatestPipeline, summary("Get the latest pipeline"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}", readAPI.orNobody(), a.getPipeline, summary("Get a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines", readAPI.orAnonymous(), a.listPipelines, summary("List project pipelines"))
+	handle(a, "GET /projects/{id}/pipelines/latest", readAPI.orAnonymous(), a.getLatestPipeline, summary("Get the latest pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}", readAPI.orAnonymous(), a.getPipeline, summary("Get a pipeline"))
 	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/variables", readAPI, a.listPipelineVariables, summary("List variables of a pipeline"))
 	handle(a, "POST /projects/{id}/pipeline", writeAPI, a.createPipeline, summary("Create a pipeline"))
 	handle(a, "POST /projects/{id}/pipelines/{pipeline_id}/retry", writeAPI, a.retryPipeline, summary("Retry jobs in a pipeline"))

@@ -10,13 +10,13 @@ import (
 
 func (a *API) projectActionRoutes() {
 	a.tag("Projects")
-	shape := forms(projectJSON{})
+	shape := returns(projectJSON{})
 	handle(a, "POST /projects/{id}/archive", writeAPI, a.archiveProject, shape, summary("Archive a project"))
 	handle(a, "POST /projects/{id}/unarchive", writeAPI, a.unarchiveProject, shape, summary("Unarchive a project"))
 	handle(a, "PUT /projects/{id}/transfer", writeAPI, a.transferProject, shape, summary("Transfer a project"))
 	handle(a, "POST /projects/{id}/star", writeAPI, a.starProject, shape, summary("Star a project"))
 	handle(a, "POST /projects/{id}/unstar", writeAPI, a.unstarProject, shape, summary("Unstar a project"))
-	handle(a, "GET /projects/{id}/starrers", readAPI.orNobody(), a.listStarrers, summary("List users who starred a project"))
+	handle(a, "GET /projects/{id}/starrers", readAPI.orAnonymous(), a.listStarrers, summary("List users who starred a project"))
 	handle(a, "POST /projects/{id}/share", writeAPI, a.shareProject, summary("Share a project with a group"))
 	handle(a, "DELETE /projects/{id}/share/{group_id}", writeAPI, a.unshareProject, summary("Delete a shared project link in a group"))
 	a.tag("Groups")

@@ -11,9 +11,9 @@ import (
 
 func (a *API) projectAvatarRoutes() {
 	a.tag("Projects")
-	handle(a, "GET /projects/{id}/avatar", readAPI.orNobody(), a.getProjectAvatar, summary("Download a project avatar"))
+	handle(a, "GET /projects/{id}/avatar", readAPI.orAnonymous(), a.getProjectAvatar, summary("Download a project avatar"))
 	a.tag("Groups")
-	handle(a, "GET /groups/{id}/avatar", readAPI.orNobody(), a.getGroupAvatar, summary("Download a group avatar"))
+	handle(a, "GET /groups/{id}/avatar", readAPI.orAnonymous(), a.getGroupAvatar, summary("Download a group avatar"))
 }
 
 // getProjectAvatar: https://docs.gitlab.com/api/projects/#download-a-project-avatar

@@ -7,7 +7,7 @@ import (
 
 func (a *API) projectForkRoutes() {
 	a.tag("Project forks")
-	shape := forms(projectJSON{})
+	shape := returns(projectJSON{})
 	handle(a, "POST /projects/{id}/fork", writeAPI, a.forkProject, shape, summary("Fork a project"))
 	handle(a, "POST /projects/{id}/fork/{forked_from_id}", writeAPI, a.relateFork, shape, summary("Create a fork relationship"))
 	handle(a, "DELETE /projects/{id}/fork", writeAPI, a.unrelateFork, summary("Delete a fork relationship"))

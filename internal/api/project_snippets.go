@@ -4,7 +4,7 @@ import "svc/internal/project"
 
 func (a *API) projectSnippetRoutes() {
 	a.tag("Project snippets")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	const list, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
 	handle(a, "GET "+list, read, a.listProjectSnippets, summary("List project snippets"))
 	handle(a, "POST "+list, writeAPI, a.createProjectSnippet, large, summary("Create a project snippet"))

@@ -15,7 +15,7 @@ func (a *API) projectUploadRoutes() {
 	handle(a, "POST "+at, writeAPI, a.createUpload, files(plan.MaxUpload), summary("Upload a file to a project"))
 	handle(a, "GET "+at, readAPI, a.listUploads, summary("List uploads of a project"))
 	handle(a, "GET "+at+"/{upload_id}", readAPI, a.downloadUpload, summary("Download an uploaded file by ID"))
-	handle(a, "GET "+at+"/{secret}/{filename}", readAPI.orNobody(), a.downloadSecretUpload, summary("Download an uploaded file by secret and filename"))
+	handle(a, "GET "+at+"/{secret}/{filename}", readAPI.orAnonymous(), a.downloadSecretUpload, summary("Download an uploaded file by secret and filename"))
 	handle(a, "DELETE "+at+"/{upload_id}", writeAPI, a.deleteUpload, summary("Delete an uploaded file by ID"))
 	handle(a, "DELETE "+at+"/{secret}/{filename}", writeAPI, a.deleteSecretUpload, summary("Delete an uploaded file by secret and filename"))
 }

@@ -7,10 +7,10 @@ import (
 func (a *API) projectUserRoutes() {
 	a.tag("Projects")
 	handle(a, "GET /projects/{id}/users", readAPI, a.listProjectUsers, summary("List users of a project"))
-	handle(a, "GET /projects/{id}/groups", readAPI.orNobody(), a.listProjectGroups, summary("List groups of a project"))
-	handle(a, "GET /projects/{id}/invited_groups", readAPI.orNobody(), a.listProjectInvited, summary("List invited groups of a project"))
+	handle(a, "GET /projects/{id}/groups", readAPI.orAnonymous(), a.listProjectGroups, summary("List groups of a project"))
+	handle(a, "GET /projects/{id}/invited_groups", readAPI.orAnonymous(), a.listProjectInvited, summary("List invited groups of a project"))
 	a.tag("Groups")
-	handle(a, "GET /groups/{id}/invited_groups", readAPI.orNobody(), a.listGroupInvited, summary("List invited groups of a group"))
+	handle(a, "GET /groups/{id}/invited_groups", readAPI.orAnonymous(), a.listGroupInvited, summary("List invited groups of a group"))
 }
 
 type projectUsersParams struct {

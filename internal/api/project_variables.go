@@ -12,7 +12,7 @@ func (a *API) placeVariableRoutes() {
 	}{{"/projects/{id}", "project", "Project variables", false}, {"/groups/{id}", "group", "Group variables", true}} {
 		a.tag(in.tag)
 		m := parentEndpoints{a, in.group}
-		several := also(409, "Several variables have this key. Use filter[environment_scope].", messageJSON{})
+		several := response(409, "Several variables have this key. Use filter[environment_scope].", messageJSON{})
 		handle(a, "GET "+in.path+"/variables", readAPI, m.listVariables, summary("List "+in.kind+" variables"))
 		handle(a, "GET "+in.path+"/variables/{key}", readAPI, m.getVariable, several, summary("Get a "+in.kind+" variable"))
 		handle(a, "POST "+in.path+"/variables", writeAPI, m.createVariable, summary("Create a "+in.kind+" variable"))

@@ -13,17 +13,17 @@ import (
 
 func (a *API) projectRoutes() {
 	a.tag("Projects")
-	shapes := forms(projectBasicJSON{}, projectJSON{})
-	handle(a, "GET /projects", readAPI.orNobody(), a.listProjects, shapes, summary("List projects"))
-	handle(a, "GET /projects/{id}", readAPI.orNobody().orJob(), a.getProject, shapes, summary("Get a project"))
-	handle(a, "POST /projects", writeAPI, a.createProject, forms(projectJSON{}), files(maxAvatarUpload), summary("Create a project"))
-	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, forms(projectJSON{}), files(maxAvatarUpload), summary("Create a project for a user"))
-	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, forms(projectJSON{}), files(maxAvatarUpload), summary("Update a project"))
+	shapes := returns(projectBasicJSON{}, projectJSON{})
+	handle(a, "GET /projects", readAPI.orAnonymous(), a.listProjects, shapes, summary("List projects"))
+	handle(a, "GET /projects/{id}", readAPI.orAnonymous().orJob(), a.getProject, shapes, summary("Get a project"))
+	handle(a, "POST /projects", writeAPI, a.createProject, returns(projectJSON{}), files(maxAvatarUpload), summary("Create a project"))
+	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, returns(projectJSON{}), files(maxAvatarUpload), summary("Create a project for a user"))
+	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, returns(projectJSON{}), files(maxAvatarUpload), summary("Update a project"))
 	handle(a, "DELETE /projects/{id}", writeAPI, a.deleteProject, summary("Delete a project"))
-	handle(a, "GET /projects/{id}/forks", readAPI.orNobody(), a.listForks, shapes, summary("List forks of a project"))
-	handle(a, "GET /users/{user_id}/projects", readAPI.orNobody(), a.listUserProjects, shapes, summary("List projects of a user"))
-	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orNobody(), a.listStarredProjects, shapes, summary("List projects starred by a user"))
-	handle(a, "GET /users/{user_id}/contributed_projects", readAPI.orNobody(), a.listContributedProjects, shapes, summary("List projects a user has contributed to"))
+	handle(a, "GET /projects/{id}/forks", readAPI.orAnonymous(), a.listForks, shapes, summary("List forks of a project"))
+	handle(a, "GET /users/{user_id}/projects", readAPI.orAnonymous(), a.listUserProjects, shapes, summary("List projects of a user"))
+	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orAnonymous(), a.listStarredProjects, shapes, summary("List projects starred by a user"))
+	handle(a, "GET /users/{user_id}/contributed_projects", readAPI.orAnonymous(), a.listContributedProjects, shapes, summary("List projects a user has contributed to"))
 }
 
 // projectParams identify a project.

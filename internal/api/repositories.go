@@ -19,13 +19,13 @@ import (
 
 func (a *API) repositoryRoutes() {
 	a.tag("Repositories")
-	read := readAPI.orNobody()
-	handle(a, "GET /projects/{id}/repository/tree", read, a.listTree, summary("List repository tree"))
-	handle(a, "GET /projects/{id}/repository/blobs/{sha}", read, a.getBlob, forms(blobJSON{}), summary("Get a blob from a repository"))
+	read := readAPI.orAnonymous()
+	handle(a, "GET /projects/{id}/repository/tree", read, a.listTree, summary("List the repository tree"))
+	handle(a, "GET /projects/{id}/repository/blobs/{sha}", read, a.getBlob, returns(blobJSON{}), summary("Get a blob from a repository"))
 	handle(a, "GET /projects/{id}/repository/blobs/{sha}/raw", read, a.getRawBlob, summary("Get raw blob content"))
 	handle(a, "GET /projects/{id}/repository/archive", read, a.getArchive, summary("Get a file archive"))
 	handle(a, "GET /projects/{id}/repository/archive.{format}", read, a.getArchive, summary("Get a file archive in a format"))
-	handle(a, "GET /projects/{id}/repository/compare", read, a.compare, forms(comparisonJSON{}), summary("Compare branches, tags or commits"))
+	handle(a, "GET /projects/{id}/repository/compare", read, a.compare, returns(comparisonJSON{}), summary("Compare branches, tags or commits"))
 	handle(a, "GET /projects/{id}/repository/contributors", read, a.listContributors, summary("List repository contributors"))
 	handle(a, "GET /projects/{id}/repository/merge_base", read, a.getMergeBase, summary("Get the merge base of commits"))
 }
@@ -58,7 +58,7 @@ func (a *API) listTree(c *call, p treeParams) (page[treeEntryJSON], error) {
 	if err != nil {
 		return page[treeEntryJSON]{}, err
 	}
-	body, err := list.Form(func() ([]byte, error) { return a.forms.appendJSON(nil, mapped(list.Entries, toTreeEntry)) })
+	body, err := list.Form(func() ([]byte, error) { return a.encoders.appendJSON(nil, mapped(list.Entries, toTreeEntry)) })
 	return page[treeEntryJSON]{encoded: body, head: func(c *call) { p.write(c, list) }}, err
 }
 

@@ -56,7 +56,7 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 		}})
 	}
 	return a.send(c, stream{media: "application/json", size: -1, tag: tag, write: func(w io.Writer) error {
-		copied := &keeper{w: w}
+		copied := &copyWriter{w: w}
 		out := bufio.NewWriterSize(copied, 64<<10)
 		if err := a.writeComparison(c, out, found, web); err != nil {
 			return err
@@ -71,15 +71,15 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 	}})
 }
 
-// keeper copies what is written, up to a limit.
-type keeper struct {
+// copyWriter copies what is written, up to a limit.
+type copyWriter struct {
 	w    io.Writer
 	text []byte
 	much bool
 }
 
 // Write implements io.Writer.
-func (k *keeper) Write(p []byte) (int, error) {
+func (k *copyWriter) Write(p []byte) (int, error) {
 	if k.much = k.much || len(k.text)+len(p) > 1<<20; k.much {
 		k.text = nil
 	} else {
@@ -106,7 +106,7 @@ func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison
 		}
 	}()
 	write := func(before string, body any) (err error) {
-		*buf, err = a.forms.appendJSON(append((*buf)[:0], before...), body)
+		*buf, err = a.encoders.appendJSON(append((*buf)[:0], before...), body)
 		if err == nil {
 			_, err = out.Write(*buf)
 		}

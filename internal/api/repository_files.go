@@ -16,9 +16,9 @@ import (
 
 func (a *API) repositoryFileRoutes() {
 	a.tag("Repository files")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	const at = "/projects/{id}/repository/files/{file_path}"
-	handle(a, "GET "+at, read, a.getFile, forms(fileJSON{}), summary("Get a file from a repository"))
+	handle(a, "GET "+at, read, a.getFile, returns(fileJSON{}), summary("Get a file from a repository"))
 	handle(a, "GET "+at+"/raw", read, a.getRawFile, summary("Get a raw file from a repository"))
 	handle(a, "GET "+at+"/blame", read, a.getBlame, summary("Get file blame from a repository"))
 	handle(a, "POST "+at, writeAPI, a.createFile, large, summary("Create a file in a repository"))

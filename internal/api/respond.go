@@ -131,9 +131,9 @@ func (a *API) writeBody(w http.ResponseWriter, r *http.Request, code int, body a
 	buf := buffers.Get().(*[]byte)
 	var text []byte
 	var err error
-	items := a.forms.list(body)
+	items := a.encoders.list(body)
 	if items == nil {
-		text, err = a.forms.appendJSON((*buf)[:0], body)
+		text, err = a.encoders.appendJSON((*buf)[:0], body)
 	} else {
 		text, err = items.append((*buf)[:0], maxWhole)
 	}

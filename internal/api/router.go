@@ -121,7 +121,7 @@ type API struct {
 	Deps
 	mux       *chi.Mux
 	endpoints []*endpoint
-	forms     encoders
+	encoders  encoders
 	pieces    sync.Pool // of buffers for logs
 
 	currentTag string // of the endpoints that are added: see tag
@@ -167,7 +167,7 @@ func New(d Deps) *API {
 		a.deployTokenRoutes,
 		a.deployKeyRoutes,
 		a.groupRoutes,
-		a.groupTransferRoutes,
+		a.groupImportExportRoutes,
 		a.memberRoutes,
 		a.namespaceRoutes,
 		a.settingRoutes,
@@ -228,23 +228,23 @@ func New(d Deps) *API {
 
 // endpoint is an entry of the route table.
 type endpoint struct {
-	method  string
-	path    string // below the prefix, with {names}
-	access  access
-	tier    Tier
-	hosted  hosting
-	layout  *bind.Layout
-	result  reflect.Type
-	forms   []any // the types of a result that depends on the caller
-	status  int
-	summary string
-	tag     string // its group in the documentation
-	limits  bind.Limits
-	most    func(context.Context) (int64, error) // replaces limits.File if the limit is a setting
-	names   []string                             // of the path parameters
-	rest    string                               // the parameter for the rest of the path
-	also    []answerNote
-	serve   func(c *call, bind func(into any) error) (any, error)
+	method    string
+	path      string // below the prefix, with {names}
+	access    access
+	tier      Tier
+	hosted    hosting
+	layout    *bind.Layout
+	result    reflect.Type
+	returns   []any // the types of a result that depends on the caller
+	status    int
+	summary   string
+	tag       string // its group in the documentation
+	limits    bind.Limits
+	most      func(context.Context) (int64, error) // replaces limits.File if the limit is a setting
+	names     []string                             // of the path parameters
+	rest      string                               // the parameter for the rest of the path
+	responses []extraResponse
+	serve     func(c *call, bind func(into any) error) (any, error)
 }
 
 // hosting is the kind of instances that have an endpoint.
@@ -267,8 +267,8 @@ func tier(t Tier) option { return func(e *endpoint) { e.tier = t } }
 // onlySelfManaged removes the endpoint from hosted instances.
 func onlySelfManaged(e *endpoint) { e.hosted = selfManaged }
 
-// forms sets the types of a result that depends on the caller.
-func forms(shapes ...any) option { return func(e *endpoint) { e.forms = shapes } }
+// returns sets the types of a result that depends on the caller.
+func returns(shapes ...any) option { return func(e *endpoint) { e.returns = shapes } }
 
 // files allows uploads with a limit in bytes.
 func files(bytes int64) option { return func(e *endpoint) { e.limits.File = bytes } }
@@ -281,16 +281,16 @@ func filesWithin(most func(context.Context) (int64, error)) option {
 // raw leaves the request body to the handler.
 func raw(e *endpoint) { e.limits.Raw = true }
 
-// answerNote is an additional response of an endpoint.
-type answerNote struct {
+// extraResponse is an additional response of an endpoint.
+type extraResponse struct {
 	status int
 	text   string
 	body   any // a value of its type; nil without a body
 }
 
-// also documents an additional response.
-func also(status int, text string, body any) option {
-	return func(e *endpoint) { e.also = append(e.also, answerNote{status, text, body}) }
+// response documents an additional response.
+func response(status int, text string, body any) option {
+	return func(e *endpoint) { e.responses = append(e.responses, extraResponse{status, text, body}) }
 }
 
 // summary is the title of an endpoint in the documentation: the imperative of the

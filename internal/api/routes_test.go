@@ -59,7 +59,7 @@ func (a access) String() string {
 	if a.job {
 		list = append(list, "job token")
 	}
-	if a.nobody && !a.runner {
+	if a.anonymous && !a.runner {
 		list = append(list, "anonymous")
 	}
 	return strings.Join(list, ", ")

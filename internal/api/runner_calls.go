@@ -9,14 +9,14 @@ import (
 
 func (a *API) runnerCallRoutes() {
 	a.tag("Runners")
-	gone := also(http.StatusGone, "Registration tokens are not allowed.", messageJSON{})
+	gone := response(http.StatusGone, "Registration tokens are not allowed.", messageJSON{})
 	handle(a, "POST /runners", runnerCall, a.registerRunner, gone, summary("Register a runner"))
 	handle(a, "POST /runners/verify", runnerCall, a.verifyRunner, status(http.StatusOK), summary("Verify authentication of a registered runner"))
 	handle(a, "DELETE /runners", runnerCall, a.unregisterRunner, summary("Delete a runner by authentication token"))
 	handle(a, "DELETE /runners/managers", runnerCall, a.unregisterManager, summary("Delete a runner manager"))
 	handle(a, "POST /runners/reset_authentication_token", runnerCall, a.resetOwnRunnerToken, summary("Reset the authentication token of a runner by using the current token"))
 	handle(a, "GET /runners/router/discovery", runnerCall, a.discoverRouter,
-		also(http.StatusNotImplemented, "There is no job router.", messageJSON{}), summary("Discover the job router"))
+		response(http.StatusNotImplemented, "There is no job router.", messageJSON{}), summary("Discover the job router"))
 }
 
 // contactParams describe a runner.

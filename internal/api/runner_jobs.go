@@ -18,16 +18,16 @@ import (
 
 func (a *API) runnerJobRoutes() {
 	a.tag("Runner jobs")
-	handle(a, "POST /jobs/request", runnerCall, a.requestJob, forms(assignmentJSON{}), also(http.StatusNoContent, "No job is available.", nil),
-		also(http.StatusUnprocessableEntity, "The runner is not supported.", messageJSON{}), summary("Request a job"))
+	handle(a, "POST /jobs/request", runnerCall, a.requestJob, returns(assignmentJSON{}), response(http.StatusNoContent, "No job is available.", nil),
+		response(http.StatusUnprocessableEntity, "The runner is not supported.", messageJSON{}), summary("Request a job"))
 	handle(a, "PUT /jobs/{id}", runnerCall, a.updateRunnerJob,
-		also(http.StatusPreconditionFailed, "The checksum of the log does not match. The runner sends it again.", messageJSON{}),
+		response(http.StatusPreconditionFailed, "The checksum of the log does not match. The runner sends it again.", messageJSON{}),
 		summary("Update a job"))
 	handle(a, "PATCH /jobs/{id}/trace", runnerCall, a.appendTrace, raw, status(http.StatusAccepted),
-		also(http.StatusRequestedRangeNotSatisfiable, "The log has a different size. The Range header contains it.", streamed{}),
+		response(http.StatusRequestedRangeNotSatisfiable, "The log has a different size. The Range header contains it.", streamed{}),
 		summary("Append to a job log"))
 	handle(a, "POST /jobs/{id}/artifacts", runnerCall, a.uploadArtifact, raw, summary("Upload job artifacts"))
-	handle(a, "GET /jobs/{id}/artifacts", runnerCall, a.downloadForJob, noSuchPart, summary("Download artifacts for a job"))
+	handle(a, "GET /jobs/{id}/artifacts", runnerCall, a.downloadForJob, badRange, summary("Download artifacts for a job"))
 }
 
 type requestJobParams struct {

@@ -3,7 +3,7 @@ package api
 import "svc/internal/repo"
 
 // signatures are the types of a signature.
-var signatures = forms(sshSignatureJSON{}, pgpSignatureJSON{}, x509SignatureJSON{})
+var signatures = returns(sshSignatureJSON{}, pgpSignatureJSON{}, x509SignatureJSON{})
 
 type signatureJSON struct {
 	Type   string `json:"signature_type"`

@@ -16,7 +16,7 @@ import (
 
 func (a *API) snippetRoutes() {
 	a.tag("Snippets")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	const one = "/snippets/{id}"
 	handle(a, "GET /snippets", readAPI, a.listOwnSnippets, summary("List snippets of the current user"))
 	handle(a, "POST /snippets", writeAPI, a.createSnippet, large, summary("Create a snippet"))

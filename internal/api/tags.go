@@ -7,7 +7,7 @@ import (
 
 func (a *API) tagRoutes() {
 	a.tag("Tags")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	handle(a, "GET /projects/{id}/repository/tags", read, a.listTags, summary("List repository tags"))
 	handle(a, "GET /projects/{id}/repository/tags/{tag_name}", read, a.getTag, summary("Get a repository tag"))
 	handle(a, "GET /projects/{id}/repository/tags/{tag_name}/signature", read, a.getTagSignature, signatures, summary("Get the signature of a tag"))

@@ -7,8 +7,8 @@ import (
 
 func (a *API) testReportRoutes() {
 	a.tag("Pipelines")
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report", readAPI.orNobody(), a.getTestReport, summary("Get a test report for a pipeline"))
-	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report_summary", readAPI.orNobody(), a.getTestSummary, summary("Get a test report summary for a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report", readAPI.orAnonymous(), a.getTestReport, summary("Get a test report for a pipeline"))
+	handle(a, "GET /projects/{id}/pipelines/{pipeline_id}/test_report_summary", readAPI.orAnonymous(), a.getTestSummary, summary("Get a test report summary for a pipeline"))
 }
 
 type testReportParams struct {

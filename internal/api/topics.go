@@ -7,8 +7,8 @@ import (
 
 func (a *API) topicRoutes() {
 	a.tag("Topics")
-	handle(a, "GET /topics", readAPI.orNobody(), a.listTopics, summary("List topics"))
-	handle(a, "GET /topics/{id}", readAPI.orNobody(), a.getTopic, summary("Get a topic"))
+	handle(a, "GET /topics", readAPI.orAnonymous(), a.listTopics, summary("List topics"))
+	handle(a, "GET /topics/{id}", readAPI.orAnonymous(), a.getTopic, summary("Get a topic"))
 	handle(a, "POST /topics", writeAPI, a.createTopic, files(maxAvatarUpload), summary("Create a topic"))
 	handle(a, "PUT /topics/{id}", writeAPI, a.updateTopic, files(maxAvatarUpload), summary("Update a topic"))
 	handle(a, "DELETE /topics/{id}", writeAPI, a.deleteTopic, summary("Delete a topic"))

@@ -10,7 +10,7 @@ func (a *API) userAvatarRoutes() {
 	a.tag("Users")
 	handle(a, "PUT /user/avatar", writeAPI, a.setAvatar, files(maxAvatarUpload), summary("Upload an avatar for the current user"))
 	a.tag("Avatar")
-	handle(a, "GET /avatar", readUser.orNobody(), a.getAvatar, summary("Get the avatar URL of a user"))
+	handle(a, "GET /avatar", readUser.orAnonymous(), a.getAvatar, summary("Get the avatar URL of a user"))
 }
 
 type setAvatarParams struct {

@@ -13,7 +13,7 @@ func (a *API) userStatusRoutes() {
 	handle(a, "GET /user/status", readUser, a.getOwnStatus, summary("Get the status of the current user"))
 	handle(a, "PUT /user/status", writeAPI, a.setStatus, summary("Set the status of the current user"))
 	handle(a, "PATCH /user/status", writeAPI, a.updateStatus, summary("Update the status of the current user"))
-	handle(a, "GET /users/{id}/status", readUser.orNobody(), a.getStatus, summary("Get the status of a user"))
+	handle(a, "GET /users/{id}/status", readUser.orAnonymous(), a.getStatus, summary("Get the status of a user"))
 }
 
 // getOwnStatus: https://docs.gitlab.com/api/users/#retrieve-your-user-status

@@ -9,13 +9,13 @@ import (
 
 func (a *API) userRoutes() {
 	a.tag("Users")
-	shapes := forms(userPublicJSON{}, userProfileJSON{}, userAdminJSON{})
-	handle(a, "GET /users", readUser.orNobody(), a.listUsers, shapes, summary("List users"))
+	shapes := returns(userPublicJSON{}, userProfileJSON{}, userAdminJSON{})
+	handle(a, "GET /users", readUser.orAnonymous(), a.listUsers, shapes, summary("List users"))
 	handle(a, "GET /users/{id}", readUser, a.getUser, shapes, summary("Get a user"))
-	handle(a, "POST /users", writeAPI, a.createUser, forms(userAdminJSON{}), files(maxAvatarUpload), summary("Create a user"))
-	handle(a, "PUT /users/{id}", writeAPI, a.updateUser, forms(userAdminJSON{}), files(maxAvatarUpload), summary("Update a user"))
+	handle(a, "POST /users", writeAPI, a.createUser, returns(userAdminJSON{}), files(maxAvatarUpload), summary("Create a user"))
+	handle(a, "PUT /users/{id}", writeAPI, a.updateUser, returns(userAdminJSON{}), files(maxAvatarUpload), summary("Update a user"))
 	handle(a, "DELETE /users/{id}", writeAPI, a.deleteUser, summary("Delete a user"))
-	handle(a, "GET /user", readUser, a.getSelf, forms(userSelfJSON{}, userAdminJSON{}), summary("Get the current user"))
+	handle(a, "GET /user", readUser, a.getSelf, returns(userSelfJSON{}, userAdminJSON{}), summary("Get the current user"))
 	handle(a, "GET /user/activities", readAPI, a.listActivities, summary("List user activities"))
 }
 

@@ -10,7 +10,7 @@ import (
 
 func (a *API) wikiRoutes() {
 	a.tag("Wikis")
-	read := readAPI.orNobody()
+	read := readAPI.orAnonymous()
 	for _, in := range []struct {
 		path, kind string
 		group      bool
