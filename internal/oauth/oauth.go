@@ -100,19 +100,19 @@ type Scope struct {
 // Scopes are all that there are.
 func Scopes() []Scope {
 	return []Scope{
-		{"api", "Access the API on your behalf", "Read and write everything that you can: groups, projects, repositories, pipelines and settings."},
-		{"read_api", "Read the API", "Read everything that you can, and change nothing."},
-		{"read_user", "Read your personal information", "Your profile, and what others tell of themselves."},
+		{"api", "Access the API on your behalf", "Read and write access to your groups, projects, repositories, pipelines and settings."},
+		{"read_api", "Read the API", "Read access to everything that you can access."},
+		{"read_user", "Read your personal information", "Read access to your profile and the profiles of other users."},
 		{"create_runner", "Create runners", "Add runners to your projects and groups."},
 		{"manage_runner", "Manage runners", "Change and remove runners of your projects and groups."},
-		{"k8s_proxy", "Reach clusters", "Call Kubernetes through the agents that you may use."},
-		{"read_repository", "Read repositories", "Clone and fetch private projects by git over HTTP."},
-		{"write_repository", "Write repositories", "Push to your projects by git over HTTP."},
-		{"sudo", "Act as any user", "Perform API actions as any user of the installation, if you are an administrator."},
-		{"admin_mode", "Administer", "Use what administrators may, where that must be asked for."},
-		{"openid", "Sign in with your account", "Know who you are, and which groups you are in."},
-		{"profile", "Read your public profile", "Your name, username and picture."},
-		{"email", "Read your email address", "The primary address of your account."},
+		{"k8s_proxy", "Access clusters", "Call Kubernetes through the agents that you can use."},
+		{"read_repository", "Read repositories", "Clone and fetch your projects over HTTP."},
+		{"write_repository", "Write repositories", "Push to your projects over HTTP."},
+		{"sudo", "Act as any user", "Perform API actions as any user of the instance, if you are an administrator."},
+		{"admin_mode", "Administer the instance", "Perform API actions as an administrator, where Admin Mode is required."},
+		{"openid", "Sign in with your account", "Read access to your identity and your group memberships."},
+		{"profile", "Read your public profile", "Your name, username and avatar."},
+		{"email", "Read your email address", "The primary email address of your account."},
 	}
 }
 

@@ -39,7 +39,7 @@ func (p activityPage) title() string {
 	case p.G != nil:
 		return "Activity · " + p.G.Group.FullName
 	}
-	return "Activity in your projects"
+	return "Your projects' activity"
 }
 
 // Kinds are what the list can be narrowed to.
@@ -194,7 +194,7 @@ func (e *eventView) tell(notes map[int64]*plan.Note) {
 		e.Icon, e.Verb = "project", "created the project"
 	case e.TargetType == "":
 		e.Icon = "users"
-		e.Verb = map[activity.Action]string{activity.Joined: "joined", activity.Left: "left", activity.Expired: "was a member until now of"}[e.Action]
+		e.Verb = map[activity.Action]string{activity.Joined: "joined", activity.Left: "left", activity.Expired: "was removed due to membership expiration from"}[e.Action]
 	default:
 		e.Icon, e.Title = "issue", e.TargetTitle
 		e.Verb = map[activity.Action]string{activity.Created: "opened", activity.Destroyed: "deleted"}[e.Action]
@@ -229,7 +229,7 @@ func (e *eventView) tellPush(base string) {
 		e.Path = base + "commits" + pathTo(p.Ref)
 	}
 	if p.CommitCount > 1 {
-		e.More = plural(p.CommitCount, "commit") + ", the last: " + shown(p.CommitTitle)
+		e.More = plural(p.CommitCount, "commit") + ", latest: " + shown(p.CommitTitle)
 	}
 }
 

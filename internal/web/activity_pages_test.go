@@ -33,7 +33,7 @@ func TestActivityPages(t *testing.T) {
 		}
 		b.get("/dashboard/activity").want(200, want...)
 		guest.get("/users/ada/activity").leads("/ada?tab=activity")
-		for kind, texts := range map[string][2]string{"push": {"Begin it", "Wheel"}, "issue": {"Wheel", "Begin it"}, "comment": {"It turns", "Begin it"}, "merge": {"Nothing of that kind", "Wheel"}, "nonsense": {"Wheel", "Nothing"}} {
+		for kind, texts := range map[string][2]string{"push": {"Begin it", "Wheel"}, "issue": {"Wheel", "Begin it"}, "comment": {"It turns", "Begin it"}, "merge": {"No events match", "Wheel"}, "nonsense": {"Wheel", "Nothing"}} {
 			guest.get("/g/p/-/activity?event_filter="+kind).want(200, texts[0]).not(texts[1])
 		}
 
@@ -70,7 +70,7 @@ func TestBadges(t *testing.T) {
 	st.b.submit(group, group, "name", "Pipeline", "link_url", s.URL+"/%{project_path}", "image_url", s.URL+"/%{project_path}/-/badges/main/pipeline.svg").leads(group)
 	page := newBrowser(t, s).get("/g/p").want(200, `href="https://example.org/g/p"`, ">Elsewhere</span>", `<img src="`+s.URL+`/g/p/-/badges/main/pipeline.svg" alt="Pipeline"`)
 	page.not(`src="https://example.org`)
-	list := st.b.get(at).want(200, "Of a group above").body
+	list := st.b.get(at).want(200, "Inherited from group").body
 	_, rest, _ := strings.Cut(list, `href="`+at+`/`)
 	edit, _, _ := strings.Cut(rest, `/edit"`)
 	st.b.get(at+"/"+edit+"/edit").want(200, `value="Elsewhere"`)

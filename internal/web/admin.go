@@ -30,7 +30,7 @@ type overviewPage struct {
 }
 
 func (overviewPage) view() string  { return "admin_overview" }
-func (overviewPage) title() string { return "Administration" }
+func (overviewPage) title() string { return "Admin area" }
 
 func (w *Web) adminOverview(v *visit) error {
 	var p overviewPage
@@ -64,9 +64,9 @@ func (adminListPage) view() string { return "admin_list" }
 
 func (p adminListPage) title() string {
 	if p.OfGroups {
-		return "Groups · Administration"
+		return "Groups · Admin area"
 	}
-	return "Projects · Administration"
+	return "Projects · Admin area"
 }
 
 func (w *Web) adminGroups(v *visit) error {
@@ -106,7 +106,7 @@ type storagesPage struct {
 }
 
 func (storagesPage) view() string  { return "admin_storages" }
-func (storagesPage) title() string { return "Storages · Administration" }
+func (storagesPage) title() string { return "Repository storage · Admin area" }
 
 func (w *Web) adminStorages(v *visit) error {
 	var p storagesPage
@@ -134,7 +134,7 @@ func (w *Web) moveStorage(v *visit) error {
 		return errs.NotFound("")
 	}
 	err := w.Moves.MoveAll(v, v.actor, kind, v.text("source"), v.text("destination"))
-	return v.told(err, "The repositories are moved one after the other. Each is read only while it goes.", storagesAt)
+	return v.told(err, "The repository storage moves were scheduled. Each repository is read-only while it is moved.", storagesAt)
 }
 
 type workPage struct {
@@ -152,14 +152,14 @@ type workState struct {
 }
 
 func (workPage) view() string  { return "admin_work" }
-func (workPage) title() string { return "Background work · Administration" }
+func (workPage) title() string { return "Background jobs · Admin area" }
 
 const workAt = "/admin/background_jobs"
 
 func (w *Web) adminWork(v *visit) error {
 	p := workPage{State: queue.State(v.param("state")), States: []workState{
-		{"", "All", 0}, {queue.Running, "Running", 0}, {queue.Waiting, "Waiting", 0}, {queue.Retry, "To be tried again", 0},
-		{queue.Failed, "Failed", 0}, {queue.GivenUp, "Given up", 0},
+		{"", "All", 0}, {queue.Running, "Running", 0}, {queue.Waiting, "Queued", 0}, {queue.Retry, "To be retried", 0},
+		{queue.Failed, "Failed", 0}, {queue.GivenUp, "Discarded", 0},
 	}}
 	counts, err := w.Instance.WorkCounts(v, v.actor)
 	if err != nil {
@@ -188,7 +188,7 @@ func (w *Web) retryWork(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Instance.RetryWork(v, v.actor, id), "The work is tried again.", workAt)
+	return v.told(w.Instance.RetryWork(v, v.actor, id), "The job was queued again.", workAt)
 }
 
 func (w *Web) discardWork(v *visit) error {
@@ -196,5 +196,5 @@ func (w *Web) discardWork(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Instance.DropWork(v, v.actor, id), "The work has been discarded.", workAt)
+	return v.told(w.Instance.DropWork(v, v.actor, id), "The job was discarded.", workAt)
 }

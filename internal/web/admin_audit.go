@@ -21,12 +21,12 @@ type auditPage struct {
 }
 
 func (auditPage) view() string  { return "admin_audit" }
-func (auditPage) title() string { return "Audit log · Administration" }
+func (auditPage) title() string { return "Audit events · Admin area" }
 
 func (w *Web) auditLog(v *visit) error {
 	p := auditPage{Form: form{Values: v.r.URL.Query()}, Types: []option{
-		{"", "Everything"}, {string(audit.UserEntity), "Users"}, {string(audit.GroupEntity), "Groups"}, {string(audit.ProjectEntity), "Projects"},
-		{string(audit.InstanceEntity), "The installation"},
+		{"", "All types"}, {string(audit.UserEntity), "Users"}, {string(audit.GroupEntity), "Groups"}, {string(audit.ProjectEntity), "Projects"},
+		{string(audit.InstanceEntity), "Instance"},
 	}}
 	f, ok, err := w.auditFilter(v, &p.Form)
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *Web) auditFilter(v *visit, form *form) (f audit.Filter, ok bool, err er
 	if name := v.param("author"); name != "" {
 		u, err := w.findUser(v, name)
 		if errs.Is(err, errs.KindNotFound) {
-			form.wrong("author", "is not that of anybody here")
+			form.wrong("author", "is not an existing username")
 			return f, false, nil
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func (w *Web) auditFilter(v *visit, form *form) (f audit.Filter, ok bool, err er
 	f.EntityType = audit.EntityType(v.param("entity_type"))
 	if name := v.param("entity"); name != "" {
 		if f.EntityID, err = w.entityID(v, f.EntityType, name); errs.Is(err, errs.KindNotFound) {
-			form.wrong("entity", "is not found; choose of what kind it is as well")
+			form.wrong("entity", "was not found; select an entity type as well")
 			return f, false, nil
 		}
 		if err != nil {
@@ -73,7 +73,7 @@ func (w *Web) auditFilter(v *visit, form *form) (f audit.Filter, ok bool, err er
 		}
 		at, err := time.Parse(time.DateOnly, text)
 		if err != nil {
-			form.wrong(name, "is not a day")
+			form.wrong(name, "is not a date")
 			return f, false, nil
 		}
 		if name == "created_before" { // the whole day

@@ -20,7 +20,7 @@ type adminSettingsPage struct {
 }
 
 func (adminSettingsPage) view() string  { return "admin_settings" }
-func (adminSettingsPage) title() string { return "Settings · Administration" }
+func (adminSettingsPage) title() string { return "Settings · Admin area" }
 
 type settingSection struct {
 	Title string
@@ -56,9 +56,9 @@ func those[T any](s settingSection) []settingItem {
 // Demands are the choices of how addresses are confirmed.
 func (adminSettingsPage) Demands() []option {
 	return []option{
-		{Value: string(setting.ConfirmOff), Label: "Never"},
-		{Value: string(setting.ConfirmSoft), Label: "After " + plural(setting.SoftDays, "day")},
-		{Value: string(setting.ConfirmHard), Label: "At once"},
+		{Value: string(setting.ConfirmOff), Label: "Off"},
+		{Value: string(setting.ConfirmSoft), Label: "Soft: required after " + plural(setting.SoftDays, "day")},
+		{Value: string(setting.ConfirmHard), Label: "Hard: required before first sign-in"},
 	}
 }
 
@@ -66,64 +66,64 @@ func (adminSettingsPage) Demands() []option {
 // feature, which names what is wrong by them.
 func settingSections(s *setting.Settings) []settingSection {
 	return []settingSection{
-		{"Accounts", []settingItem{
-			{"signup_enabled", "People may sign up", "Without it, administrators make the accounts.", &s.SignUpEnabled},
-			{"require_admin_approval_after_user_signup", "Who signs up waits for an administrator", "", &s.SignUpApproval},
-			{"email_confirmation_setting", "Addresses have to be confirmed", "Before a password opens an account that is not, by the letter to it.", &s.Confirmation},
-			{"can_create_group", "New users may make groups", "", &s.CanCreateGroup},
-			{"user_default_external", "New users are external", "They see only what they are members of, and what is public.", &s.DefaultExternal},
-			{"user_defaults_to_private_profile", "New users have a private profile", "", &s.DefaultToPrivateProfile},
-			{"default_projects_limit", "Projects that a new user may make", "", &s.DefaultProjectsLimit},
+		{"Sign-up and accounts", []settingItem{
+			{"signup_enabled", "Sign-up enabled", "If disabled, only administrators can create users.", &s.SignUpEnabled},
+			{"require_admin_approval_after_user_signup", "Require administrator approval for new sign-ups", "", &s.SignUpApproval},
+			{"email_confirmation_setting", "Email confirmation settings", "Whether users must confirm their email address before they can sign in.", &s.Confirmation},
+			{"can_create_group", "Allow new users to create top-level groups", "", &s.CanCreateGroup},
+			{"user_default_external", "Make new users external by default", "External users can see only public projects, and groups and projects they are a member of.", &s.DefaultExternal},
+			{"user_defaults_to_private_profile", "Make new users' profiles private by default", "", &s.DefaultToPrivateProfile},
+			{"default_projects_limit", "Default projects limit", "", &s.DefaultProjectsLimit},
 		}},
 		{"Sign-in and tokens", []settingItem{
-			{"minimum_password_length", "Characters that a password has at least", "", &s.MinimumPasswordLength},
-			{"max_login_attempts", "Wrong passwords before an account is locked", "", &s.MaxLoginAttempts},
-			{"failed_login_attempts_unlock_period_in_minutes", "Minutes that it stays locked", "", &s.UnlockMinutes},
-			{"sign_in_attempts_per_minute", "Sign-in attempts per minute", "With one login from one address; 0 is no limit.", &s.SignInsPerMinute},
-			{"failed_passwords_per_minute", "Failed passwords per minute", "From one address, with any login; 0 is no limit.", &s.FailedPasswordsPerMinute},
-			{"failed_tokens_per_minute", "Invalid tokens per minute", "From one address; 0 is no limit.", &s.FailedTokensPerMinute},
-			{"failed_sign_in_retention_days", "Retention of failed sign-ins (days)", "In the audit events; 0 is for ever.", &s.FailedLoginDays},
-			{"session_expire_delay", "Minutes after which an idle session ends", "", &s.SessionMinutes},
-			{"max_personal_access_token_lifetime", "Days that an access token may work", "", &s.MaxTokenLifetimeDays},
-			{"impersonation_enabled", "Administrators may act as other users", "By impersonation, and by tokens for it.", &s.ImpersonationEnabled},
+			{"minimum_password_length", "Minimum password length", "", &s.MinimumPasswordLength},
+			{"max_login_attempts", "Maximum sign-in attempts before an account is locked", "", &s.MaxLoginAttempts},
+			{"failed_login_attempts_unlock_period_in_minutes", "Account unlock period (minutes)", "", &s.UnlockMinutes},
+			{"sign_in_attempts_per_minute", "Sign-in attempts per minute", "For one login from one IP address. 0 means no limit.", &s.SignInsPerMinute},
+			{"failed_passwords_per_minute", "Failed passwords per minute", "From one IP address, with any login. 0 means no limit.", &s.FailedPasswordsPerMinute},
+			{"failed_tokens_per_minute", "Invalid tokens per minute", "From one IP address. 0 means no limit.", &s.FailedTokensPerMinute},
+			{"failed_sign_in_retention_days", "Retention of failed sign-ins (days)", "In the audit events. 0 means forever.", &s.FailedLoginDays},
+			{"session_expire_delay", "Session duration (minutes)", "Idle sessions end after this time.", &s.SessionMinutes},
+			{"max_personal_access_token_lifetime", "Maximum access token lifetime (days)", "", &s.MaxTokenLifetimeDays},
+			{"impersonation_enabled", "Enable impersonation", "Administrators can sign in as other users, and create impersonation tokens.", &s.ImpersonationEnabled},
 		}},
 		{"CI/CD", []settingItem{
-			{"allow_runner_registration_token", "Runners may register by a registration token", "", &s.AllowRegistrationTokens},
-			{"ci_remote_includes_enabled", "CI files may include files of other sites", "", &s.RemoteIncludes},
-			{"max_instance_variables", "Variables of the installation", "At most.", &s.MaxInstanceVariables},
-			{"ci_max_log_megabytes", "Megabytes of the log of a job", "", &s.MaxLogMegabytes},
-			{"max_artifacts_size", "Megabytes of an artifact", "", &s.MaxArtifactMegabytes},
-			{"ci_default_artifact_days", "Days that artifacts are kept", "Unless the job says otherwise; 0 is for ever.", &s.ArtifactDays},
-			{"ci_log_retention_days", "Days that logs are kept", "0 is for ever.", &s.LogDays},
-			{"ci_pipeline_retention_days", "Days that finished pipelines are kept", "0 is for ever.", &s.PipelineDays},
+			{"allow_runner_registration_token", "Allow runner registration tokens", "", &s.AllowRegistrationTokens},
+			{"ci_remote_includes_enabled", "Allow include:remote in CI/CD configuration", "", &s.RemoteIncludes},
+			{"max_instance_variables", "Maximum instance variables", "", &s.MaxInstanceVariables},
+			{"ci_max_log_megabytes", "Maximum job log size (MB)", "", &s.MaxLogMegabytes},
+			{"max_artifacts_size", "Maximum artifacts size (MB)", "", &s.MaxArtifactMegabytes},
+			{"ci_default_artifact_days", "Default artifacts expiration (days)", "For jobs without expire_in. 0 means forever.", &s.ArtifactDays},
+			{"ci_log_retention_days", "Job log retention (days)", "0 means forever.", &s.LogDays},
+			{"ci_pipeline_retention_days", "Pipeline retention (days)", "For finished pipelines. 0 means forever.", &s.PipelineDays},
 		}},
 		{"Pages", []settingItem{
-			{"max_pages_size", "Megabytes of a site", "0 is no limit.", &s.MaxPagesMegabytes},
-			{"pages_domain_verification_enabled", "Domains have to be verified", "Who brings one shows by a record of the DNS that it is his.", &s.PagesVerification},
+			{"max_pages_size", "Maximum size of a Pages site (MB)", "0 means no limit.", &s.MaxPagesMegabytes},
+			{"pages_domain_verification_enabled", "Require users to prove ownership of custom domains", "With a TXT record in DNS.", &s.PagesVerification},
 		}},
 		{"Repositories", []settingItem{
-			{"receive_max_input_size", "Megabytes of a push", "0 is no limit.", &s.MaxPushMegabytes},
+			{"receive_max_input_size", "Maximum push size (MB)", "0 means no limit.", &s.MaxPushMegabytes},
 			{"receive_max_object_size", "Maximum object size in a push (MB)", "0 means no limit.", &s.MaxObjectMegabytes},
-			{"max_import_size", "Megabytes of the file of an import", "0 is no limit.", &s.MaxImportMegabytes},
-			{"diff_max_files", "Files of a comparison that are shown with their texts", "", &s.DiffMaxFiles},
-			{"diff_max_lines", "Lines of a comparison", "", &s.DiffMaxLines},
+			{"max_import_size", "Maximum import size (MB)", "0 means no limit.", &s.MaxImportMegabytes},
+			{"diff_max_files", "Maximum files in a diff", "", &s.DiffMaxFiles},
+			{"diff_max_lines", "Maximum lines in a diff", "", &s.DiffMaxLines},
 		}},
 		{"Alerts", []settingItem{
-			{"alert_retention_days", "Days that alerts are kept", "Resolved and ignored ones, counted from their last change; their incidents stay. 0 is for ever.", &s.AlertDays},
-			{"alert_payloads_per_minute", "Payloads to an integration in a minute", "0 is no limit.", &s.AlertPayloadsPerMinute},
+			{"alert_retention_days", "Alert retention (days)", "For resolved and ignored alerts, from their last change. Incidents are kept. 0 means forever.", &s.AlertDays},
+			{"alert_payloads_per_minute", "Alert payloads per integration per minute", "0 means no limit.", &s.AlertPayloadsPerMinute},
 		}},
 		{"Error tracking", []settingItem{
-			{"error_tracking_retention_days", "Days that errors are kept", "Counted from the last time that one came; 0 is for ever.", &s.ErrorDays},
-			{"error_tracking_events_per_minute", "Events of a client key in a minute", "0 is no limit.", &s.ErrorEventsPerMinute},
+			{"error_tracking_retention_days", "Error retention (days)", "From the last event of an error. 0 means forever.", &s.ErrorDays},
+			{"error_tracking_events_per_minute", "Error events per client key per minute", "0 means no limit.", &s.ErrorEventsPerMinute},
 		}},
 		{"Network", []settingItem{
-			{"allow_local_requests_from_web_hooks_and_services", "What users name may be fetched from private addresses", "", &s.AllowLocalRequests},
-			{"throttle_authenticated_api_enabled", "Limit the rate of users by the API", "", &s.AuthenticatedAPI.Enabled},
-			{"throttle_authenticated_api_requests_per_period", "Requests of a user in a period", "", &s.AuthenticatedAPI.Requests},
-			{"throttle_authenticated_api_period_in_seconds", "Seconds of the period of users", "", &s.AuthenticatedAPI.Seconds},
-			{"throttle_unauthenticated_api_enabled", "Limit the rate of others by the API", "", &s.UnauthenticatedAPI.Enabled},
-			{"throttle_unauthenticated_api_requests_per_period", "Requests of an address in a period", "", &s.UnauthenticatedAPI.Requests},
-			{"throttle_unauthenticated_api_period_in_seconds", "Seconds of the period of addresses", "", &s.UnauthenticatedAPI.Seconds},
+			{"allow_local_requests_from_web_hooks_and_services", "Allow requests to the local network", "", &s.AllowLocalRequests},
+			{"throttle_authenticated_api_enabled", "Rate-limit authenticated API requests", "", &s.AuthenticatedAPI.Enabled},
+			{"throttle_authenticated_api_requests_per_period", "Authenticated API requests per period per user", "", &s.AuthenticatedAPI.Requests},
+			{"throttle_authenticated_api_period_in_seconds", "Authenticated rate-limit period (seconds)", "", &s.AuthenticatedAPI.Seconds},
+			{"throttle_unauthenticated_api_enabled", "Rate-limit unauthenticated API requests", "", &s.UnauthenticatedAPI.Enabled},
+			{"throttle_unauthenticated_api_requests_per_period", "Unauthenticated API requests per period per IP address", "", &s.UnauthenticatedAPI.Requests},
+			{"throttle_unauthenticated_api_period_in_seconds", "Unauthenticated rate-limit period (seconds)", "", &s.UnauthenticatedAPI.Seconds},
 		}},
 	}
 }
@@ -162,7 +162,7 @@ func (w *Web) saveAdminSettings(v *visit) error {
 		}
 		return v.again(adminSettingsPage{f, settingSections(&setting.Settings{})})
 	}
-	return v.done("The settings have been saved.", settingsAt)
+	return v.done("The settings were saved.", settingsAt)
 }
 
 // readSettings puts what was sent into the settings.

@@ -57,7 +57,7 @@ func TestAdminUsers(t *testing.T) {
 		}
 		root.submit(at+"/new", at, "name", "Eve", "username", "eve", "email", "eve2@example.org", "password", "a good password").want(422, "taken")
 		root.get(at+"?search=eve@example.org").want(200, "@eve")
-		root.get(at+"?filter=blocked").want(200, "Nobody found")
+		root.get(at+"?filter=blocked").want(200, "No users found")
 
 		act := func(name, state string) {
 			t.Helper()
@@ -84,7 +84,7 @@ func TestAdminUsers(t *testing.T) {
 		root.submit(eve, eve, "name", "Eve II", "username", "eva", "projects_limit", "3", "external", "1", "note", "Trusted").leads(eve)
 		root.get(eve).want(200, "Eve II", "@eva", "Trusted")
 		root.submit(eve, eve+"/delete", "confirm", "eve").leads(eve)
-		root.get(eve).want(200, "Please type the username")
+		root.get(eve).want(200, "Type the username")
 		root.submit(eve, eve+"/delete", "confirm", "eva").leads(at)
 		root.get(eve).want(404)
 
@@ -93,7 +93,7 @@ func TestAdminUsers(t *testing.T) {
 		for _, name := range []string{"ann", "bea"} {
 			newBrowser(t, s).submit("/users/sign_up", "/users/sign_up", "name", name, "username", name, "email", name+"@example.org", "password", password)
 		}
-		root.get("/admin").want(200, "2 accounts")
+		root.get("/admin").want(200, "2 users")
 		list := root.get(at+"?filter=pending").want(200, "@ann", "@bea").body
 		for name, do := range map[string]string{"ann": "approve", "bea": "reject"} {
 			page := regexp.MustCompile(`(/admin/users/\d+)">` + name).FindStringSubmatch(list)[1]
@@ -103,7 +103,7 @@ func TestAdminUsers(t *testing.T) {
 			}
 			root.submit(page, page+"/"+do).leads(to)
 		}
-		root.get(at+"?filter=pending").want(200, "Nobody found")
+		root.get(at+"?filter=pending").want(200, "No users found")
 		root.get(at+"?search=ann").want(200, "@ann")
 	})
 }
@@ -171,13 +171,13 @@ func TestImpersonation(t *testing.T) {
 		old := root.get("/").token()
 		root.submit("/admin/users/1", "/admin/users/1/impersonate").leads("/admin/users/1") // oneself
 		root.submit(ada, ada+"/impersonate").leads("/")
-		root.get("/").want(200, "you act as <b>@ada</b>")
-		root.get("/explore").want(200, "you act as <b>@ada</b>")
-		root.get("/nothing").want(404, "you act as <b>@ada</b>")
+		root.get("/").want(200, "you are impersonating <b>@ada</b>")
+		root.get("/explore").want(200, "you are impersonating <b>@ada</b>")
+		root.get("/nothing").want(404, "you are impersonating <b>@ada</b>")
 		root.get("/admin").want(404)
 		root.get("/-/user_settings/profile").want(200, `value="ada"`)
 		// A form of before is of somebody else.
-		root.post("/admin/users/1/block", map[string][]string{"authenticity_token": {old}}).want(422, "too old")
+		root.post("/admin/users/1/block", map[string][]string{"authenticity_token": {old}}).want(422, "has expired")
 		// A token would outlive it.
 		const tokens = "/-/user_settings/personal_access_tokens"
 		root.submit(tokens, tokens, "name", "x", "scopes", "api").want(403)
@@ -190,13 +190,13 @@ func TestImpersonation(t *testing.T) {
 			t.Errorf("the account shows a visit: %d, %q, %v", u.SignInCount, u.LastActivityOn, err)
 		}
 		s.Clock.Move(24 * time.Hour)
-		root.get("/").want(200, "you act as <b>@ada</b>")
+		root.get("/").want(200, "you are impersonating <b>@ada</b>")
 		behind, err := s.Users.Get(t.Context(), actor.System(), 1, false)
 		if today := s.Clock.Now().Format(time.DateOnly); err != nil || behind.LastActivityOn != today {
 			t.Errorf("who visits was active on %q, today is %s, %v", behind.LastActivityOn, today, err)
 		}
 		root.submit("/", "/admin/impersonation/stop").leads(ada)
-		root.get("/admin").want(200).not("you act as")
+		root.get("/admin").want(200).not("you are impersonating")
 		root.get("/admin/audit_logs").want(200, "Started Impersonation", "Stopped Impersonation", "Impersonated by root", "of-ada")
 		root.get("/admin/audit_logs?author=ada").want(200, "Impersonated by root").not("Started Impersonation")
 		newBrowser(t, s).signIn("ada", password).submit("/", "/admin/impersonation/stop").want(409)
@@ -206,13 +206,13 @@ func TestImpersonation(t *testing.T) {
 		if err := s.Users.Block(t.Context(), actor.System(), id); err != nil {
 			t.Fatal(err)
 		}
-		root.get("/").want(200).not("you act as")
+		root.get("/").want(200).not("you are impersonating")
 		root.submit(ada, ada+"/impersonate").leads(ada)
 		root.get(ada).want(200, "can not be used now")
 		if err := s.Users.Unblock(t.Context(), actor.System(), id); err != nil {
 			t.Fatal(err)
 		}
-		root.get("/").want(200, "@root").not("you act as")
+		root.get("/").want(200, "@root").not("you are impersonating")
 		admin, never := true, false
 		eve, _ := s.Users.Find(t.Context(), actor.System(), user.Ref("eve"))
 		change := func(admin *bool) {
@@ -226,7 +226,7 @@ func TestImpersonation(t *testing.T) {
 		b.submit(ada, ada+"/impersonate").leads("/")
 		b.get("/").want(200, "@ada")
 		change(&never)
-		b.get("/").want(200, "@eve").not("you act as")
+		b.get("/").want(200, "@eve").not("you are impersonating")
 		b.get(ada).want(404)
 	})
 }
@@ -243,11 +243,11 @@ func TestAuditLog(t *testing.T) {
 		root.get(at+"?entity_type=Project&entity=g/p").want(200, "MINE", "Project created").not("Group created")
 		root.get(at+"?entity_type=Group&entity=g").want(200, "Group created").not("MINE")
 		root.get(at+"?entity_type=User&entity=blocked").want(200, "User blocked")
-		root.get(at+"?created_after=2099-01-01").want(200, "Nothing found")
+		root.get(at+"?created_after=2099-01-01").want(200, "No results found")
 		root.get(at+"?created_before=2099-01-01").want(200, "MINE")
-		root.get(at+"?author=nobody-here").want(422, "is not that of anybody here")
-		root.get(at+"?entity=g/p").want(422, "is not found")
-		root.get(at+"?created_after=x").want(422, "is not a day")
+		root.get(at+"?author=nobody-here").want(422, "is not an existing username")
+		root.get(at+"?entity=g/p").want(422, "was not found")
+		root.get(at+"?created_after=x").want(422, "is not a date")
 		if first, second := root.get(at).want(200, `rel="next"`), root.get(at+"?page=2").want(200, `rel="prev"`); first.body == second.body {
 			t.Error("the second page is the first")
 		}
@@ -288,11 +288,11 @@ func TestBackgroundWork(t *testing.T) {
 		if len(ids) != 2 {
 			t.Fatalf("%d pieces of work: %s", len(ids), page)
 		}
-		root.get("/admin").want(200, "background work has failed")
+		root.get("/admin").want(200, "2 failed background jobs")
 		root.submit(at, at+"/"+ids[0][1]+"/discard").leads(at)
 		root.submit(at, at+"/"+ids[0][1]+"/discard").want(404)
 		root.submit(at, at+"/"+ids[1][1]+"/retry").leads(at)
-		waittest.For(t, "the second try fails", func() bool { return strings.Contains(root.get(at+"?state=failed").want(200).body, "try 2 of 2") })
+		waittest.For(t, "the second try fails", func() bool { return strings.Contains(root.get(at+"?state=failed").want(200).body, "attempt 2 of 2") })
 		root.get("/admin/audit_logs").want(200, "Background work retried", "Background work dropped")
 	})
 }
@@ -304,7 +304,7 @@ func TestStorages(t *testing.T) {
 		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
 		const at = "/admin/storages"
 		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"path":"goes","initialize_with_readme":true}`, Status: 201})
-		root.get(at).want(200, "default", s.Config.Storages["default"], "second", "No moves", "1 project")
+		root.get(at).want(200, "default", s.Config.Storages["default"], "second", "No storage moves", "1 project")
 		root.submit(at, at+"/moves", "kind", "project", "source", "default", "destination", "default").leads(at)
 		root.get(at).want(200, "is the storage that the repository is on")
 		root.submit(at, at+"/moves", "kind", "other", "source", "default", "destination", "second").want(404)

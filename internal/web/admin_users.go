@@ -34,15 +34,15 @@ type usersPage struct {
 }
 
 func (usersPage) view() string  { return "admin_users" }
-func (usersPage) title() string { return "Users · Administration" }
+func (usersPage) title() string { return "Users · Admin area" }
 
 // userFilters are the lists of users that there are, by their names in the
 // query.
 func userFilters() []option {
 	return []option{
-		{"", "All"}, {"active", "Active"}, {"admins", "Administrators"}, {"pending", "Waiting for approval"}, {"blocked", "Blocked"}, {"banned", "Banned"},
-		{"deactivated", "Deactivated"}, {"external", "External"}, {"two_factor", "With two-factor"}, {"without_two_factor", "Without two-factor"},
-		{"without_projects", "Without projects"}, {"bots", "Programs"},
+		{"", "All"}, {"active", "Active"}, {"admins", "Administrators"}, {"pending", "Pending approval"}, {"blocked", "Blocked"}, {"banned", "Banned"},
+		{"deactivated", "Deactivated"}, {"external", "External"}, {"two_factor", "Two-factor enabled"}, {"without_two_factor", "Two-factor disabled"},
+		{"without_projects", "Without projects"}, {"bots", "Bots"},
 	}
 }
 
@@ -90,7 +90,7 @@ func (w *Web) adminUsers(v *visit) error {
 type newUserPage struct{ Form form }
 
 func (newUserPage) view() string  { return "admin_new_user" }
-func (newUserPage) title() string { return "New user · Administration" }
+func (newUserPage) title() string { return "New user · Admin area" }
 
 func (w *Web) adminNewUser(v *visit) error { return v.show(newUserPage{filled()}) }
 
@@ -110,7 +110,7 @@ func (w *Web) adminCreateUser(v *visit) error {
 		f.only("name", "username", "email", "password")
 		return v.again(newUserPage{f})
 	}
-	return v.done(u.Name+" has an account.", userAt(u.ID))
+	return v.done(u.Name+" was created.", userAt(u.ID))
 }
 
 func userAt(id int64) string { return usersAt + "/" + strconv.FormatInt(id, 10) }
@@ -125,7 +125,7 @@ type userPage struct {
 }
 
 func (userPage) view() string    { return "admin_user" }
-func (p userPage) title() string { return p.User.Name + " · Administration" }
+func (p userPage) title() string { return p.User.Name + " · Admin area" }
 
 // State is that of the account.
 func (p userPage) State() string { return string(p.User.State) }
@@ -193,7 +193,7 @@ func (w *Web) adminSaveUser(v *visit) error {
 		f.only("name", "username", "password", "note", "projects_limit")
 		return w.showUser(v, u, f)
 	}
-	return v.done("The account has been saved.", userAt(u.ID))
+	return v.done("The user was saved.", userAt(u.ID))
 }
 
 // userAction is something that administrators do with an account.
@@ -205,17 +205,17 @@ type userAction struct {
 
 func (w *Web) userActions() map[string]userAction {
 	return map[string]userAction{
-		"block":      {func(v *visit, id int64) error { return w.Users.Block(v, v.actor, id) }, "The account is blocked.", false},
-		"unblock":    {func(v *visit, id int64) error { return w.Users.Unblock(v, v.actor, id) }, "The account is open again.", false},
-		"ban":        {func(v *visit, id int64) error { return w.Users.Ban(v, v.actor, id) }, "The account is banned.", false},
-		"unban":      {func(v *visit, id int64) error { return w.Users.Unban(v, v.actor, id) }, "The ban has been lifted.", false},
-		"deactivate": {func(v *visit, id int64) error { return w.Users.Deactivate(v, v.actor, id) }, "The account is set aside.", false},
-		"activate":   {func(v *visit, id int64) error { return w.Users.Activate(v, v.actor, id) }, "The account is active again.", false},
-		"approve":    {func(v *visit, id int64) error { return w.Users.Approve(v, v.actor, id) }, "The account has been approved.", false},
-		"reject":     {func(v *visit, id int64) error { return w.Users.Reject(v, v.actor, id) }, "The account has been rejected, and is gone.", true},
-		"unlock":     {func(v *visit, id int64) error { return w.Users.Unlock(v, v.actor, id) }, "The account is unlocked.", false},
-		"confirm":    {func(v *visit, id int64) error { return w.Users.Confirm(v, v.actor, id) }, "The address is confirmed.", false},
-		"two_factor": {func(v *visit, id int64) error { return w.Users.DisableTwoFactor(v, v.actor, id) }, "Two-factor authentication is off.", false},
+		"block":      {func(v *visit, id int64) error { return w.Users.Block(v, v.actor, id) }, "The user was blocked.", false},
+		"unblock":    {func(v *visit, id int64) error { return w.Users.Unblock(v, v.actor, id) }, "The user was unblocked.", false},
+		"ban":        {func(v *visit, id int64) error { return w.Users.Ban(v, v.actor, id) }, "The user was banned.", false},
+		"unban":      {func(v *visit, id int64) error { return w.Users.Unban(v, v.actor, id) }, "The user was unbanned.", false},
+		"deactivate": {func(v *visit, id int64) error { return w.Users.Deactivate(v, v.actor, id) }, "The user was deactivated.", false},
+		"activate":   {func(v *visit, id int64) error { return w.Users.Activate(v, v.actor, id) }, "The user was activated.", false},
+		"approve":    {func(v *visit, id int64) error { return w.Users.Approve(v, v.actor, id) }, "The user was approved.", false},
+		"reject":     {func(v *visit, id int64) error { return w.Users.Reject(v, v.actor, id) }, "The user was rejected and deleted.", true},
+		"unlock":     {func(v *visit, id int64) error { return w.Users.Unlock(v, v.actor, id) }, "The user was unlocked.", false},
+		"confirm":    {func(v *visit, id int64) error { return w.Users.Confirm(v, v.actor, id) }, "The email address was confirmed.", false},
+		"two_factor": {func(v *visit, id int64) error { return w.Users.DisableTwoFactor(v, v.actor, id) }, "Two-factor authentication was disabled.", false},
 	}
 }
 
@@ -241,14 +241,14 @@ func (w *Web) adminDeleteUser(v *visit) error {
 		return err
 	}
 	if v.text("confirm") != u.Username {
-		v.tell("bad", "Please type the username to delete the account.")
+		v.tell("bad", "Type the username to delete the user.")
 		return v.redirect(userAt(u.ID))
 	}
 	err = w.Users.Delete(v, v.actor, u.ID, v.ticked("hard"), nil)
 	if err != nil {
 		return v.told(err, "", userAt(u.ID))
 	}
-	return v.done(u.Name+" has no account any more.", usersAt)
+	return v.done(u.Name+" was deleted.", usersAt)
 }
 
 func (w *Web) impersonate(v *visit) error {
@@ -260,7 +260,7 @@ func (w *Web) impersonate(v *visit) error {
 	if err != nil {
 		return v.told(err, "", userAt(id))
 	}
-	return v.done("You act as "+u.Name+" now. What you do is recorded with your name.", "/")
+	return v.done("You are now impersonating "+u.Name+". Your actions are recorded with your name.", "/")
 }
 
 func (w *Web) stopImpersonating(v *visit) error {
@@ -268,5 +268,5 @@ func (w *Web) stopImpersonating(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.done("You are yourself again.", userAt(u.ID))
+	return v.done("Impersonation stopped.", userAt(u.ID))
 }

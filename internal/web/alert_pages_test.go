@@ -23,12 +23,12 @@ func TestAlertPages(t *testing.T) {
 		b.get(settings).want(200, "No integrations", `name="auto_close_incident" value="1" checked`)
 		b.submit(settings, settings, "name", " ", "type", "http").want(422, "can&#39;t be blank")
 		at := b.submit(settings, settings, "name", "Watch <b>", "type", "http").header.Get("Location")
-		page := b.get(at).want(200, "Watch &lt;b&gt;", "/g/p/alerts/notify/watch-b/", `data-copy="key"`, "Sample payload").not("In the payload").body
+		page := b.get(at).want(200, "Watch &lt;b&gt;", "/g/p/alerts/notify/watch-b/", `data-copy="key"`, "Sample payload").not("Payload field").body
 		token := regexp.MustCompile(`<code id="key">([A-Z2-7]+)</code>`).FindStringSubmatch(page)[1]
 		example := `{"event":{"name":"Disk <i>full","sev":"high"},"other":"x"}`
 		b.submit(at, at, "name", "Watch", "active", "1", "payload_example", "{").want(422, "must be a JSON object")
 		b.submit(at, at, "name", "Watch", "active", "1", "payload_example", example).leads(at)
-		b.get(at).want(200, "In the payload", "event / name", `value="[&#34;event&#34;,&#34;sev&#34;]"`)
+		b.get(at).want(200, "Payload field", "event / name", `value="[&#34;event&#34;,&#34;sev&#34;]"`)
 		b.submit(at, at, "name", "Watch", "active", "1", "payload_example", example, "path_start_time_0", `["other"]`).want(422, "does not suit it")
 		b.submit(at, at, "name", "Watch", "active", "1", "payload_example", example, "path_title_0", `["event","name"]`, "path_severity_0", `["gone"]`, "path_severity_1", `["event","sev"]`).leads(at)
 		b.get(at).want(200, `<option value="[&#34;event&#34;,&#34;name&#34;]" selected>`, `<option value="[&#34;gone&#34;]" selected>`)
@@ -37,7 +37,7 @@ func TestAlertPages(t *testing.T) {
 		if one != "/g/p/-/alert_management/1/details" {
 			t.Fatalf("the test alert is at %s", one)
 		}
-		b.get(one).want(200, "Disk &lt;i&gt;full", ">High<", ">Triggered<", "event/sev", "Nobody has done anything yet")
+		b.get(one).want(200, "Disk &lt;i&gt;full", ">High<", ">Triggered<", "event/sev", "No activity yet")
 		send := func(body string) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: "POST //g/p/alerts/notify.json", Header: map[string]string{"Authorization": "Bearer " + token}, JSON: body, Status: 200})
@@ -45,10 +45,10 @@ func TestAlertPages(t *testing.T) {
 		send(`{"version":"4","groupKey":"g","status":"firing","receiver":"r","groupLabels":{},"commonLabels":{},"commonAnnotations":{},"externalURL":"","alerts":[{"startsAt":"2024-01-01T00:00:00Z",
 			"labels":{"alertname":"Slow","severity":"warn"},"annotations":{"runbook":"javascript:alert(1)","owner":"<script>alert(2)</script>","dashboard":"http://d"},"generatorURL":"javascript:alert(3)?g0.expr=up"}]}`)
 		send(example)
-		b.get("/g/p/-/alert_management").want(200, "Slow", "Disk &lt;i&gt;full", `title="How often it came"`, `Open <span class="count">2</span>`)
+		b.get("/g/p/-/alert_management").want(200, "Slow", "Disk &lt;i&gt;full", `title="Event count"`, `Open <span class="count">2</span>`)
 		b.get("/g/p/-/alert_management?search=slo&severity=low&sort=severity_asc&assignee_username=None").want(200, "Slow").not("Disk")
-		b.get("/g/p/-/alert_management?search=zzz").want(200, "Nothing found")
-		b.get("/g/p/-/alert_management?status=resolved").want(200, "None here")
+		b.get("/g/p/-/alert_management?search=zzz").want(200, "No results found")
+		b.get("/g/p/-/alert_management?status=resolved").want(200, "No alerts")
 		two := "/g/p/-/alert_management/2/details"
 		b.get(two).want(200, "Annotations", "&lt;script&gt;alert(2)", "<code>up</code>", "javascript:alert(1)").not(`href="javascript`, "<script>alert")
 
@@ -57,10 +57,10 @@ func TestAlertPages(t *testing.T) {
 		b.get(two).want(200, "is not included in the list")
 		b.submit(two, "/g/p/-/alert_management/2/assignee", "username", "@ada").leads(two)
 		b.submit(two, "/g/p/-/alert_management/2/assignee", "username", "whoever").leads(two)
-		b.get(two).want(200, "is not that of anybody here", "changed the status to <strong>Acknowledged</strong>", "assigned to", `value="ada"`)
+		b.get(two).want(200, "is not an existing username", "changed the status to <strong>Acknowledged</strong>", "assigned to", `value="ada"`)
 		b.submit(two, "/g/p/-/alert_management/2/incident").leads(two)
 		b.submit(two, "/g/p/-/alert_management/2/incident").leads(two)
-		b.get(two).want(200, "The alert has an incident already", "Incident #1").not("Open an incident")
+		b.get(two).want(200, "The alert has an incident already", "Incident #1").not("Create incident")
 		b.get("/g/p/-/issues/1").want(200, "Slow", "incident").not("<script>alert")
 		b.submit(settings, settings+"/incidents", "create_issue", "1").leads(settings)
 		b.get(settings).want(200, `name="create_issue" value="1" checked`, `name="send_email" value="1">`)

@@ -72,7 +72,7 @@ func (q alertQuery) With(status string) string {
 
 // Sorts are the orders of the list.
 func (alertQuery) Sorts() []option {
-	return []option{{"started_desc", "Started last"}, {"started_asc", "Started first"}, {"severity_asc", "Worst first"}, {"events_desc", "Most events"}, {"updated_desc", "Changed last"}}
+	return []option{{"started_desc", "Last started"}, {"started_asc", "First started"}, {"severity_asc", "Severity"}, {"events_desc", "Most events"}, {"updated_desc", "Last updated"}}
 }
 
 // Severities are what it can be narrowed to.
@@ -226,7 +226,7 @@ func (w *Web) moveAlert(v *visit, ref project.Ref) error {
 	}
 	status := alert.Status(v.text("status"))
 	_, err = w.Alerts.Update(v, v.actor, ref, iid, alert.Change{Status: &status})
-	return v.told(err, "The status has been changed.", w.alertAt(v, ref, iid))
+	return v.told(err, "The status was changed.", w.alertAt(v, ref, iid))
 }
 
 func (w *Web) assignAlert(v *visit, ref project.Ref) error {
@@ -246,7 +246,7 @@ func (w *Web) assignAlert(v *visit, ref project.Ref) error {
 		assignee = &id
 	}
 	_, err = w.Alerts.Update(v, v.actor, ref, iid, alert.Change{Assignee: &assignee})
-	return v.told(err, "The assignee has been changed.", w.alertAt(v, ref, iid))
+	return v.told(err, "The assignee was changed.", w.alertAt(v, ref, iid))
 }
 
 func (w *Web) createIncident(v *visit, ref project.Ref) error {
@@ -255,5 +255,5 @@ func (w *Web) createIncident(v *visit, ref project.Ref) error {
 		return err
 	}
 	_, err = w.Alerts.CreateIncident(v, v.actor, ref, iid)
-	return v.told(err, "The incident has been opened.", w.alertAt(v, ref, iid))
+	return v.told(err, "The incident was created.", w.alertAt(v, ref, iid))
 }

@@ -172,7 +172,7 @@ func (s shelf) update(v *visit) error {
 		}
 		return s.show(v, app, f)
 	}
-	return v.done("The application has been saved.", s.base+"/"+strconv.FormatInt(app.ID, 10))
+	return v.done("The application was saved.", s.base+"/"+strconv.FormatInt(app.ID, 10))
 }
 
 func (s shelf) renew(v *visit) error {
@@ -194,7 +194,7 @@ func (s shelf) delete(v *visit) error {
 	if err := s.OAuth.Delete(v, v.actor, app.ID); err != nil {
 		return err
 	}
-	return v.done("The application has been removed.", s.base)
+	return v.done("The application was deleted.", s.base)
 }
 
 func (w *Web) revokeAuthorization(v *visit) error {
@@ -205,5 +205,5 @@ func (w *Web) revokeAuthorization(v *visit) error {
 	if err := w.OAuth.RevokeAuthorization(v, v.actor, id); err != nil {
 		return err
 	}
-	return v.done("It can no longer use your account.", ownApplications)
+	return v.done("Access was revoked. The application can no longer use your account.", ownApplications)
 }

@@ -156,7 +156,7 @@ func (w *Web) keepArtifacts(v *visit, ref project.Ref) error {
 	if _, err := w.CI.KeepArtifacts(v, v.actor, ref, id); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The artifacts are kept.", "jobs/%d", id)
+	return w.doneWith(v, ref, "The artifacts will be kept.", "jobs/%d", id)
 }
 
 func (w *Web) deleteArtifacts(v *visit, ref project.Ref) error {
@@ -167,5 +167,5 @@ func (w *Web) deleteArtifacts(v *visit, ref project.Ref) error {
 	if err := w.CI.DeleteArtifacts(v, v.actor, ref, id); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The artifacts have been deleted.", "jobs/%d", id)
+	return w.doneWith(v, ref, "The artifacts were deleted.", "jobs/%d", id)
 }

@@ -50,7 +50,7 @@ func TestForgery(t *testing.T) {
 				if token != "" {
 					form.Set("authenticity_token", token)
 				}
-				b.post(path, form).want(422, "The page was too old")
+				b.post(path, form).want(422, "The form has expired")
 			}
 		}
 	}

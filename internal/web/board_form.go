@@ -76,7 +76,7 @@ func (w *Web) updateBoard(v *visit, in project.Place) error {
 		}
 		return w.showBoardForm(v, p, f)
 	}
-	return v.done("The board has been changed.", p.At())
+	return v.done("The board was updated.", p.At())
 }
 
 func (w *Web) deleteBoard(v *visit, in project.Place) error {
@@ -84,7 +84,7 @@ func (w *Web) deleteBoard(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Plan.DeleteBoard(v, v.actor, p.Place, p.Board.ID), "The board has been deleted. Its issues stay.", p.Base+"boards")
+	return v.told(w.Plan.DeleteBoard(v, v.actor, p.Place, p.Board.ID), "The board was deleted. Its issues were kept.", p.Base+"boards")
 }
 
 func (w *Web) addList(v *visit, in project.Place) error {
@@ -100,10 +100,10 @@ func (w *Web) addList(v *visit, in project.Place) error {
 		}
 	}
 	if given == [3]*int64{} {
-		return v.told(errs.Invalid("Choose what the list shall show."), "", p.At()+"/edit")
+		return v.told(errs.Invalid("Select a label, assignee or milestone."), "", p.At()+"/edit")
 	}
 	_, err = w.Plan.AddList(v, v.actor, p.Place, p.Board.ID, given[0], given[1], given[2])
-	return v.told(err, "The list has been added.", p.At()+"/edit")
+	return v.told(err, "The list was added.", p.At()+"/edit")
 }
 
 // onList does something to the list that the address names.
@@ -120,10 +120,10 @@ func (w *Web) onList(v *visit, in project.Place, done string, do func(p boardPag
 }
 
 func (w *Web) moveList(v *visit, in project.Place) error {
-	return w.onList(v, in, "The list has been moved.", func(p boardPage, id int64) error {
+	return w.onList(v, in, "The list was moved.", func(p boardPage, id int64) error {
 		position, err := strconv.ParseInt(v.text("position"), 10, 64)
 		if err != nil {
-			return errs.Invalid("That is no place on a board.")
+			return errs.Invalid("The position is not valid.")
 		}
 		_, err = w.Plan.MoveList(v, v.actor, p.Place, p.Board.ID, id, position)
 		return err
@@ -131,7 +131,7 @@ func (w *Web) moveList(v *visit, in project.Place) error {
 }
 
 func (w *Web) deleteList(v *visit, in project.Place) error {
-	return w.onList(v, in, "The list has been removed. Its issues stay.", func(p boardPage, id int64) error {
+	return w.onList(v, in, "The list was removed. Its issues were kept.", func(p boardPage, id int64) error {
 		return w.Plan.DeleteList(v, v.actor, p.Place, p.Board.ID, id)
 	})
 }

@@ -173,7 +173,7 @@ func TestBoardPages(t *testing.T) {
 		b.get(fmt.Sprintf("/groups/g/-/boards/%d", group)).want(200, "g/p#3", `href="/groups/g/-/issues/new"`)
 		b.get("/groups/g/-/issues").want(200, `href="/groups/g/-/issues/new"`)
 		b.get("/groups/g/-/issues/new?milestone_id=7").want(200, `href="/g/p/-/issues/new?milestone_id=7"`)
-		b.get("/groups/g/-/issues/new?search=nothing").want(200, "Nothing found")
+		b.get("/groups/g/-/issues/new?search=nothing").want(200, "No results found")
 		order := func() (names []string) {
 			for _, m := range regexp.MustCompile(`<section class="column"[^>]+aria-label="([^"]+)"`).FindAllStringSubmatch(b.get(at).body, -1) {
 				names = append(names, m[1])
@@ -203,7 +203,7 @@ func TestLabelPages(t *testing.T) {
 		st := newPlanStage(t, s)
 		b, guest := st.b, newBrowser(t, s)
 		const labels, goals = "/g/p/-/labels", "/g/p/-/milestones"
-		b.get(labels).want(200, "Make the first label")
+		b.get(labels).want(200, "Create a label")
 		b.submit(labels+"/new", labels, "title", "", "color", "#ff0000").want(422, "can&#39;t be blank")
 		b.submit(labels+"/new", labels, "title", "x", "color", "reddish").want(422, "valid color")
 		b.submit(labels+"/new", labels, "title", "bug", "color", "#ff0000", "description", "It is wrong", "priority", "2").leads(labels)
@@ -211,19 +211,19 @@ func TestLabelPages(t *testing.T) {
 		id := regexp.MustCompile(`labels/(\d+)/edit`).FindStringSubmatch(b.get(labels).want(200, "It is wrong", "Priority 2", `fill="#ff0000"`).body)[1]
 		st.issue("one", "bug")
 		guest.get(labels).want(200, "1 open issue").not("labels/"+id, "labels/new")
-		guest.get(labels+"?search=nothing").want(200, "Nothing found")
+		guest.get(labels+"?search=nothing").want(200, "No results found")
 		b.get(labels+"/"+id+"/edit").want(200, `value="bug"`)
 		b.submit(labels+"/new", labels+"/"+id, "title", "fault", "color", "#00ff00").leads(labels)
 		b.submit(labels, labels+"/"+id+"/subscribe", "want", "1").leads(labels)
 		b.get(labels).want(200, "Unsubscribe", "fault")
 		b.submit(labels, labels+"/"+id+"/promote").leads(labels)
-		b.get(labels).want(200, "Of a group above").not("labels/" + id + "/edit")
+		b.get(labels).want(200, "Inherited from group").not("labels/" + id + "/edit")
 		b.get("/groups/g/-/labels").want(200, "fault", "labels/"+id+"/edit")
 		b.submit("/groups/g/-/labels", "/groups/g/-/labels/"+id+"/delete").leads("/groups/g/-/labels")
 		b.get("/groups/g/-/labels").want(200, "No labels yet")
 
-		b.get(goals).want(200, "Set the first one")
-		b.submit(goals+"/new", goals, "title", "1.0", "due_date", "soon").want(422, "is not a day")
+		b.get(goals).want(200, "Create a milestone")
+		b.submit(goals+"/new", goals, "title", "1.0", "due_date", "soon").want(422, "is not a date")
 		b.submit(goals+"/new", goals, "title", "1.0", "start_date", "2020-02-02", "due_date", "2020-01-01").want(422, "greater than start date")
 		b.submit(goals+"/new", goals, "title", "1.0", "description", "*soon*", "preview", "1").want(200, "<em>soon</em>")
 		b.submit(goals+"/new", goals, "title", "1.0", "description", "*soon*", "due_date", "2020-01-01").leads(goals + "/1")

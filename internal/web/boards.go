@@ -90,7 +90,7 @@ func (w *Web) createBoard(v *visit, in project.Place) error {
 		}
 		return w.showNoBoard(v, in, f)
 	}
-	return v.done("The board has been made. Add lists to it.", fmt.Sprintf("%s/-/boards/%d", pathTo(placePath(in)), b.ID))
+	return v.done("The board was created. Add lists to it.", fmt.Sprintf("%s/-/boards/%d", pathTo(placePath(in)), b.ID))
 }
 
 func (w *Web) board(v *visit, in project.Place) error {

@@ -90,7 +90,7 @@ func (w *Web) createBranch(v *visit, ref project.Ref) error {
 	f := v.sent()
 	p, b, err := w.Repos.CreateBranch(v, v.actor, ref, v.text("name"), v.text("ref"))
 	if err == nil {
-		return v.done("The branch "+b.Name+" is there.", pathTo(p.FullPath, "-", "tree", b.Name))
+		return v.done("The branch "+b.Name+" was created.", pathTo(p.FullPath, "-", "tree", b.Name))
 	}
 	if err := f.refused(err); err != nil {
 		return err
@@ -110,5 +110,5 @@ func (w *Web) deleteBranch(v *visit, ref project.Ref) error {
 	if err := w.Repos.DeleteBranch(v, v.actor, ref, name); err != nil {
 		return err
 	}
-	return v.done("The branch "+name+" is deleted.", "/"+string(ref)+"/-/branches")
+	return v.done("The branch "+name+" was deleted.", "/"+string(ref)+"/-/branches")
 }

@@ -66,9 +66,9 @@ func TestPipelinePages(t *testing.T) {
 		page := fmt.Sprintf("%s/pipelines/%d", at, id)
 		b.get(page+"/variables").want(200, "TARGET", "production", "MORE", "42")
 		b.get(at+"/pipelines").want(200, "First", page, "st-pending", `data-events="`+at+`/pipelines/events"`, `title="build: Pending"`, page+"/cancel")
-		b.get(at+"/pipelines?status=failed").want(200, "Nothing found")
+		b.get(at+"/pipelines?status=failed").want(200, "No results found")
 		b.get(at+"/pipelines?status=pending&source=web&ref=main&username=ada").want(200, page)
-		b.get(at+"/pipelines?username=nobody").want(200, "Nothing found")
+		b.get(at+"/pipelines?username=nobody").want(200, "No results found")
 		for _, odd := range []string{"ref=%00", "username=%00%ff", "status=%ff", "source=%00", "sha=%00", "page=-1"} {
 			if p := b.get(at + "/pipelines?" + odd); p.status >= 500 {
 				t.Errorf("%s: %d", odd, p.status)
@@ -80,7 +80,7 @@ func TestPipelinePages(t *testing.T) {
 
 		build := st.take()
 		job := fmt.Sprintf("%s/jobs/%d", at, build.ID)
-		b.get(job).want(200, "Nothing has been written yet", job+"/cancel").not(job + "/retry")
+		b.get(job).want(200, "No output yet", job+"/cancel").not(job + "/retry")
 		log := "section_start:100:step\r\x1b[0KStep\n\x1b[31mred <b>\x1b[0m\nsection_end:103:step\r\x1b[0K\nlast line"
 		st.write(build, 0, log)
 		b.get(job).want(200, `<span class="f1 ">red &lt;b&gt;</span>`, `id="L2"`, "last line")
@@ -101,20 +101,20 @@ func TestPipelinePages(t *testing.T) {
 		}
 		st.upload(build, "artifact_type=archive&artifact_format=zip&expire_in=1+week", zipped(t, "out/a.txt", "hello", "out/deep/b.go", "package b\n", "out/c.bin", "\x00\x01"))
 		st.end(build, "success")
-		b.get(job).want(200, "They are removed in 6 days", job+"/artifacts/keep", job+"/retry", job+"/erase", "linux")
+		b.get(job).want(200, "The artifacts expire in 6 days", job+"/artifacts/keep", job+"/retry", job+"/erase", "linux")
 		b.get(job+"/log?from=1").want(200, "Step") // from where it was put away
 		b.get(job+"/artifacts/browse").want(200, job+"/artifacts/browse/out", "3 files")
 		b.get(job+"/artifacts/browse/out").want(200, job+"/artifacts/browse/out/deep", job+"/artifacts/file/out/a.txt", "5 bytes")
 		b.get(job + "/artifacts/browse/none").want(404)
 		b.get(job+"/artifacts/file/out/deep/b.go").want(200, "package")
-		b.get(job+"/artifacts/file/out/c.bin").want(200, "No text")
+		b.get(job+"/artifacts/file/out/c.bin").want(200, "Not a text file")
 		b.get(job + "/artifacts/file/out/none").want(404)
 		if raw := b.get(job + "/artifacts/raw/out/a.txt").want(200); raw.body != "hello" || raw.header.Get("Content-Type") != "application/octet-stream" {
 			t.Errorf("artifact %q %v", raw.body, raw.header)
 		}
 		b.get(job + "/artifacts/download").want(200)
 		b.submit(job, job+"/artifacts/keep").leads(job)
-		b.get(job).want(200, "They are kept", "The artifacts are kept")
+		b.get(job).want(200, "do not expire", "The artifacts will be kept")
 
 		for range 2 {
 			r := st.take()
@@ -132,10 +132,10 @@ func TestPipelinePages(t *testing.T) {
 		b.get(page+"/builds").want(200, "unit", "lint", "build")
 		b.submit(page, page+"/retry").leads(page)
 		again := fmt.Sprintf("%s/jobs/%d", at, st.job(id, "unit"))
-		b.get(again).want(200, "Attempts", "It waits for a runner")
+		b.get(again).want(200, "Attempts", "waiting for a runner")
 		st.end(st.take(), "success")
 		deploy := fmt.Sprintf("%s/jobs/%d", at, st.job(id, "deploy"))
-		b.get(deploy).want(200, "Start with variables")
+		b.get(deploy).want(200, "Run with variables")
 		b.submit(deploy, deploy+"/play", "variable_key", "WHO", "variable_value", "me").leads(deploy)
 		b.submit(deploy, deploy+"/play").want(422, "Unplayable")
 		st.end(st.take(), "success")
@@ -188,11 +188,11 @@ func TestSchedulePages(t *testing.T) {
 		var list []struct{ ID int64 }
 		st.api("GET /projects/%d/pipeline_schedules", 200, nil).JSON(t, &list)
 		one := fmt.Sprintf("%s/%d", at, list[0].ID)
-		b.get(at).want(200, "Nightly", "0 4 * * *", one+"/edit", "never run")
+		b.get(at).want(200, "Nightly", "0 4 * * *", one+"/edit", "No pipeline yet")
 		b.get(one+"/edit").want(200, `value="A"`, ">two</textarea>")
 		b.submit(one+"/edit", one, "description", "Weekly", "cron", "0 4 * * 1", "cron_timezone", "UTC", "ref", "dev", "variable_key", "B", "variable_value", "three", "variable_key", "B", "variable_value", "four").want(422, "duplicate")
 		b.submit(one+"/edit", one, "description", "Weekly", "cron", "0 4 * * 1", "cron_timezone", "UTC", "ref", "dev", "variable_key", "B", "variable_value", "three").leads(at)
-		b.get(at).want(200, "Weekly", "Off", "dev")
+		b.get(at).want(200, "Weekly", "Inactive", "dev")
 		b.get(one+"/edit").want(200, ">three</textarea>").not(`value="A"`)
 		b.submit(at, one+"/play").leads(at)
 		st.idle()
@@ -209,10 +209,10 @@ func TestLintPage(t *testing.T) {
 	newStage(t, s, ciFile)
 	const at = "/ada/p/-/ci/lint"
 	b := newBrowser(t, s).signIn("ada", password)
-	b.get(at).want(200, "The configuration is good: 4 jobs", "make deploy")
+	b.get(at).want(200, "The configuration is valid: 4 jobs", "make deploy")
 	b.submit(at, at, "content", "a: {script: [x], stage: nowhere}").want(200, "note bad", "nowhere")
 	b.submit(at, at, "content", "a: {script: ['<b>']}", "dry_run", "1", "ref", "main").want(200, "note ok", "&lt;b&gt;")
-	newBrowser(t, s).get(at).want(200, "The configuration is good").not("<textarea")
+	newBrowser(t, s).get(at).want(200, "The configuration is valid").not("<textarea")
 }
 
 // TestRunForm asks for the inputs of a file.
@@ -222,7 +222,7 @@ func TestRunForm(t *testing.T) {
 	st := newStage(t, s, "spec:\n  inputs:\n    level: {type: number, description: How much, default: 3}\n    place: {options: [here, there]}\n---\na:\n  script:\n    - echo $[[ inputs.place ]] $[[ inputs.level ]]\n")
 	const at = "/ada/p/-/pipelines"
 	b := newBrowser(t, s).signIn("ada", password)
-	b.get(at+"/new").want(200, "How much", `value="3"`, "<option>there", "must be given")
+	b.get(at+"/new").want(200, "How much", `value="3"`, "<option>there", "(required)")
 	b.submit(at+"/new", at, "ref", "main", "input_level", "much", "input_place", "here").want(422, "level")
 	b.submit(at+"/new", at, "ref", "main", "input_level", "7", "input_place", "there").want(303)
 	st.idle()
@@ -260,9 +260,9 @@ func TestDownstreamPages(t *testing.T) {
 		owner, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s)
 		owner.get(page).want(200, `href="`+at["other"]+`"`, `href="`+at["child"]+`"`)
 		guest.get(page).want(200, `href="`+at["child"]+`"`).not("secret")
-		owner.get(at["other"]).want(200, "hush", `Started by <a href="`+page+`"`)
+		owner.get(at["other"]).want(200, "hush", `Triggered by <a href="`+page+`"`)
 		guest.get(at["other"]).want(404)
-		guest.get(at["child"]).want(200, "grow", `Started by <a href="`+page+`"`)
+		guest.get(at["child"]).want(200, "grow", `Triggered by <a href="`+page+`"`)
 		owner.get("/ada/p/-/pipelines?source=parent_pipeline").want(200, at["child"])
 		owner.get("/ada/p/-/pipelines").want(200).not(at["child"])
 	})

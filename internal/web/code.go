@@ -114,7 +114,7 @@ func cutMessage(text string, most int) string {
 	if len(text) <= most {
 		return shownText(text)
 	}
-	return fmt.Sprintf("%s…\n\nThe message has %d KiB. Only its beginning is shown.", shownText(strings.ToValidUTF8(text[:most], "")), (len(text)+1023)>>10)
+	return fmt.Sprintf("%s…\n\nThe message was truncated. Its size is %d KiB.", shownText(strings.ToValidUTF8(text[:most], "")), (len(text)+1023)>>10)
 }
 
 func spell(text string, also rune) string {

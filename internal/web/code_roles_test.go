@@ -190,7 +190,7 @@ func TestKeptPages(t *testing.T) {
 			t.Errorf("the old path: %d to %s", p.status, p.header.Get("Location"))
 		}
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: ada, Status: 200, Form: levels("private")})
-		guest.get("/ada/q").want(200, "not for you to see").not("Second")
+		guest.get("/ada/q").want(200, "have access to this").not("Second")
 		owner.get("/ada/q").want(200, "Second")
 		put("visibility", "private")
 		guest.get("/ada/q").want(404)

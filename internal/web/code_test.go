@@ -91,7 +91,7 @@ func TestCodePages(t *testing.T) {
 			{"commits/main/b.txt", []string{"Change everything", "Begin"}, []string{"Topic"}}, // beyond its renaming
 			{"commits/main?search=EVERYTHING", []string{"Change everything"}, []string{"Begin"}},
 			{"commits/main?author=eve@", []string{"Begin"}, []string{"Change everything"}},
-			{"commits/main?search=nothing", []string{"Nothing in this history matches"}, nil},
+			{"commits/main?search=nothing", []string{"No commits match your search"}, nil},
 			{"commits/dir/deep/topic", []string{"Topic", "Begin"}, []string{"Change everything"}},
 			{"commits/dir/deep/topic/docs", []string{"Topic"}, []string{"Begin"}},
 			// Long files and directories come in pages.
@@ -104,23 +104,23 @@ func TestCodePages(t *testing.T) {
 			{"tree/many/many?page=13&x=y", []string{"f0960", "f0999", "?page=12", "Add a thousand files"}, []string{"f0959", "x=y", "page=14"}},
 			{"commit/" + second, []string{second, "A body with &lt;u&gt;markup"}, nil},
 			{"commit/main", []string{
-				"14 changed files", "Parent</dt>", ">" + second[:8] + "<", "a.txt → b.txt", "Renamed", "100644 → 100755", "Only the mode of the file changed.", "Submodule",
-				"Subproject commit 1111", "Binary files have no lines", `alt="After"`, "The differences have 2401 lines", "No newline at end of file", "evil[U&#43;202E]gnp.txt", "new␊line.txt",
+				"14 changed files", "Parent</dt>", ">" + second[:8] + "<", "a.txt → b.txt", "Renamed", "100644 → 100755", "Only the file mode changed.", "Submodule",
+				"Subproject commit 1111", "Binary file. No diff", `alt="After"`, "The diff has 2401 lines", "No newline at end of file", "evil[U&#43;202E]gnp.txt", "new␊line.txt",
 				"&lt;img src=x onerror=alert(1)&gt;.txt", "bad\uFFFD", "Deleted", "lat\uFFFDn", "committed by Cole Committer", "light", "v1.0", "x&#34;&gt;&lt;img/src=x&gt;",
 				`<tr class="del"><td data-n="2"></td><td></td><td>two</td></tr>`, `<tr class="add"><td></td><td data-n="2"></td><td>TWO</td></tr>`,
 				`<td>changed</td>`, "<td>b␍</td>", // carriage returns are shown where they change
 			}, []string{"\u202e", "<td>changed␍</td>", "LINE", "stale"}},
 			{"commit/main?file=long.txt", []string{"One of 14 changed files", "LINE", "All files"}, []string{"a.txt"}},
 			{"commit/main?view=parallel&file=b.txt", []string{`<td data-n="2"></td><td class="del">two</td><td data-n="2"></td><td class="add">TWO</td>`, `class="diff two"`}, nil},
-			{"commit/main~1", []string{"none, this is a first commit", "Begin &lt;script&gt;", "co</b>"}, nil},
+			{"commit/main~1", []string{"none (root commit)", "Begin &lt;script&gt;", "co</b>"}, nil},
 			{"commit/many", []string{"1000 changed files", "many/f0000", "many/f0049", `rel="next"`}, []string{"many/f0050"}},
 			{"commit/many?page=20", []string{"many/f0999"}, []string{`rel="next"`}},
 			{"commit/many?file=many/f0500", []string{"many/f0500"}, []string{"many/f0499"}},
 			{"blame/main/b.txt", []string{`id="L1"`, "Begin &lt;script&gt;", "Change everything", `rowspan="2"`, "TWO"}, nil},
-			{"blame/main/bin", []string{"No text"}, nil},
+			{"blame/main/bin", []string{"Not a text file"}, nil},
 			{"blob/main/win.txt", []string{"CRLF", `<span id="L2"><a href="#L2" data-n="2" aria-label="Line 2"></a>changed`, "/-/blob/" + second + "/win.txt", "/-/blame/main/win.txt", "/-/commits/main/win.txt"}, []string{"/-/edit/", "/-/delete/"}},
 			{"blob/main/bidi.go", []string{"[U+202E][U+2066]"}, []string{"\u202e"}},
-			{"blob/main/empty", []string{"An empty file"}, nil},
+			{"blob/main/empty", []string{"Empty file"}, nil},
 			{"blob/dir/deep/topic/docs/t.md", []string{"<h1", "dir/deep/topic"}, nil},
 			{"tree/main", []string{"evil[U+202E]gnp.txt", "new␊line.txt", "&lt;img src=x", "/-/archive/main/odd.tar.bz2", "/-/commits/main"}, []string{"\u202e", "/-/new/"}},
 			{"tree/dir/deep/topic/docs", []string{"t.md"}, nil},
@@ -128,7 +128,7 @@ func TestCodePages(t *testing.T) {
 			{"branches?state=stale", []string{"stale"}, []string{"topic"}},
 			{"branches?state=active", []string{"dir/deep/topic"}, []string{`tree/stale"`}},
 			{"branches?search=TOP", []string{"dir/deep/topic"}, []string{`tree/stale"`}},
-			{"branches?search=nothing", []string{"No branch is like that"}, nil},
+			{"branches?search=nothing", []string{"No branches match your filters"}, nil},
 			{"tags", []string{"2 tags", "The &lt;i&gt;first&lt;/i&gt; release", "/-/archive/v1.0/odd.zip", "light"}, []string{"New tag"}},
 			{"tags?search=v1", []string{"1 tag"}, []string{"/-/tree/light"}},
 			{"compare", []string{`name="from"`, "Compare branches, tags or commits"}, nil},
@@ -165,7 +165,7 @@ func TestCodePages(t *testing.T) {
 		b.get(base+"commit/main").want(200, "/-/pipelines/", "st-failed")
 		b.get(base + "commit/main~1").want(200).not("/-/pipelines/")
 		b.get("/ada/empty/-/commits").leads("/ada/empty")
-		for path, want := range map[string]string{"branches": "No branches", "tags": "No tags", "graphs": "Nobody yet", "compare": "Compare branches"} {
+		for path, want := range map[string]string{"branches": "No branches", "tags": "No tags", "graphs": "No contributors yet", "compare": "Compare branches"} {
 			b.get("/ada/empty/-/"+path).want(200, want)
 		}
 		b.get("/ada/empty/-/tree/main").want(404)
@@ -232,7 +232,7 @@ func TestEdit(t *testing.T) {
 		raw("main/b.txt", "quick\n")
 
 		// From a tag it can only go to a branch that is new.
-		b.get(at+"edit/v1.0/b.txt").want(200, "is no branch", "ada-patch-1")
+		b.get(at+"edit/v1.0/b.txt").want(200, "is not a branch", "ada-patch-1")
 		b.form(at+"edit/v1.0/b.txt", at+"edit/v1.0/b.txt", "content", "tagged\n", "branch", "ada-patch-1").leads(at + "blob/ada-patch-1/b.txt")
 		raw("ada-patch-1/b.txt", "tagged\n")
 
@@ -248,7 +248,7 @@ func TestEdit(t *testing.T) {
 		b.form(at+"delete/main/b.txt", at+"delete/main/b.txt", "branch", "main").leads(at + "tree/main")
 		b.get(at + "blob/main/b.txt").want(404)
 
-		for path, why := range map[string]string{"bin": "not text", "latin1.txt": "not text"} {
+		for path, why := range map[string]string{"bin": "not UTF-8 text", "latin1.txt": "not UTF-8 text"} {
 			b.get(at+"edit/main/"+path).want(422, why)
 		}
 		b.get(at + "edit/main/none").want(404)
@@ -269,7 +269,7 @@ func TestBranchesAndTags(t *testing.T) {
 	b := newBrowser(t, s).signIn("ada", password)
 	const branches, tags = "/ada/odd/-/branches", "/ada/odd/-/tags"
 	b.submit(branches, branches, "name", "a/<b>", "ref", "main").leads("/ada/odd/-/tree/a/%3Cb%3E")
-	b.get(branches).want(200, "The branch a/&lt;b&gt; is there.", "a/&lt;b&gt;")
+	b.get(branches).want(200, "The branch a/&lt;b&gt; was created.", "a/&lt;b&gt;")
 	b.submit(branches, branches, "name", "main", "ref", "main").want(422, "Branch already exists")
 	b.submit(branches, branches, "name", "not..good", "ref", "main").want(422, "Branch name is invalid", `value="not..good"`)
 	b.submit(branches, branches, "name", "x", "ref", "none").want(422, "Invalid reference name")

@@ -84,7 +84,7 @@ func (w *Web) compare(v *visit, ref project.Ref) error {
 	}
 	found, err := w.Repos.Compare(v, v.actor, h.in(), repo.CompareOptions{From: p.From, To: p.To, Straight: p.Straight})
 	if errs.Is(err, errs.KindNotFound) {
-		p.Error = "One of the two is not there."
+		p.Error = "One of the revisions does not exist."
 		return v.again(p)
 	}
 	if err != nil {

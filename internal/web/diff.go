@@ -172,17 +172,17 @@ func (f *diffFile) lead(in string, before, after git.OID) {
 func why(f diffFile, lines int, alone bool) (text string, cut bool) {
 	switch {
 	case f.Binary:
-		return "Binary files have no lines to compare.", false
+		return "Binary file. No diff is shown.", false
 	case f.TooLarge:
-		return "The differences are too large to be shown.", false
+		return "The diff is too large to display.", false
 	case f.Diff == "" && f.Renamed:
 		return "The file was renamed without changes.", false
 	case f.Diff == "" && f.ModeChanged():
-		return "Only the mode of the file changed.", false
+		return "Only the file mode changed.", false
 	case f.Diff == "":
 		return "The file is empty.", false
 	case alone && lines > maxOneFile:
-		return "The differences have " + plural(lines, "line") + ", more than a page shows.", false
+		return "The diff has " + plural(lines, "line") + " and is too large to display.", false
 	case alone:
 		return "", false
 	case lines > maxFileLines:
@@ -192,7 +192,7 @@ func why(f diffFile, lines int, alone bool) (text string, cut bool) {
 }
 
 func folded(lines int) string {
-	return "The differences have " + plural(lines, "line") + " and are folded to keep the page small."
+	return "The diff has " + plural(lines, "line") + " and is collapsed."
 }
 
 // diffLine is a line of a comparison: ' ' is in both files, '-' and '+' are in

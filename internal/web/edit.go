@@ -40,7 +40,7 @@ func (p editPage) title() string {
 
 // Verb names the button.
 func (p editPage) Verb() string {
-	return map[string]string{"edit": "Commit the changes", "new": "Commit the file", "delete": "Delete the file"}[p.Action]
+	return map[string]string{"edit": "Commit changes", "new": "Commit file", "delete": "Delete file"}[p.Action]
 }
 
 // editPage finds out where a change may go. Who may not push at all is
@@ -58,7 +58,7 @@ func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, erro
 		return p, err
 	}
 	if !p.MayPush {
-		return p, errs.Forbidden("You may read the code of this project, but not change it.")
+		return p, errs.Forbidden("You don't have permission to push to this project. Fork it to propose changes.")
 	}
 	if p.At == "" {
 		return p, nil
@@ -102,14 +102,14 @@ func (w *Web) editable(v *visit, p editPage) (*repo.File, string, error) {
 		return nil, "", err
 	}
 	if f.Size > maxBlob {
-		return nil, "", errs.Invalid("The file is too large to be edited here.")
+		return nil, "", errs.Invalid("The file is too large to edit in the browser.")
 	}
 	text, err := readText(v, f, maxBlob)
 	if err != nil {
 		return nil, "", err
 	}
 	if int64(len(text)) != f.Size || strings.ContainsRune(text, utf8.RuneError) {
-		return nil, "", errs.Invalid("The file is not text, or not UTF-8, and would be damaged by editing it here.")
+		return nil, "", errs.Invalid("The file is not UTF-8 text and cannot be edited in the browser.")
 	}
 	return f, text, nil
 }
@@ -210,7 +210,7 @@ func (w *Web) commitFile(v *visit, p editPage, action repo.FileAction, message s
 	p.Form, p.Last = v.sent(), git.OID(v.text("last_commit_id"))
 	if errs.Is(err, errs.KindForbidden) { // a branch that is protected, or a rule for pushes
 		e, _ := errors.AsType[*errs.Error](err)
-		p.Form.Error = textOr(e, "You may not push to that branch.")
+		p.Form.Error = textOr(e, "You are not allowed to push to this branch. Choose another target branch.")
 		return v.again(p)
 	}
 	if err := p.Form.refused(err); err != nil {

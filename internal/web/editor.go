@@ -68,7 +68,7 @@ func (w *Web) sendUpload(v *visit, ref project.Ref) error {
 	}
 	size := v.r.ContentLength
 	if size < 0 {
-		return errs.Invalid("How large the file is was not said.")
+		return errs.Invalid("The request has no Content-Length.")
 	}
 	u, err := w.Plan.AddUpload(v, v.actor, ref, name, size, http.MaxBytesReader(v.w, v.r.Body, plan.MaxUpload))
 	if err != nil {

@@ -100,5 +100,5 @@ func (w *Web) deleteEnvironment(v *visit, ref project.Ref) error {
 	if err := w.CI.DeleteEnvironment(v, v.actor, ref, id); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The environment has been deleted.", "environments?scope=stopped")
+	return w.doneWith(v, ref, "The environment was deleted.", "environments?scope=stopped")
 }

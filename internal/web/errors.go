@@ -261,8 +261,8 @@ func (w *Web) markError(v *visit, ref project.Ref) error {
 	}
 	to := errortrack.Status(v.text("status"))
 	done := map[errortrack.Status]string{
-		errortrack.Resolved: "The error is resolved. It is opened again when it comes again.", errortrack.Ignored: "The error is ignored from now on.",
-		errortrack.Unresolved: "The error is open again.",
+		errortrack.Resolved: "The error was resolved. It is reopened if it occurs again.", errortrack.Ignored: "The error was ignored.",
+		errortrack.Unresolved: "The error was reopened.",
 	}
 	back := pathTo(string(ref)) + fmt.Sprintf("/-/error_tracking/%d/details", id)
 	return v.told(w.Errors.Mark(v, v.actor, ref, id, to), done[to], back)

@@ -50,8 +50,8 @@ func TestErrorPages(t *testing.T) {
 		}
 		const list, settings = "/ada/app/-/error_tracking", "/ada/app/-/settings/error_tracking"
 		owner := browsers["owner"]
-		owner.get(list).want(200, "Error tracking is off", "Turn it on")
-		browsers["reporter"].get(list).want(200, "A maintainer can turn it on").not("Turn it on<")
+		owner.get(list).want(200, "Error tracking is disabled", "Enable error tracking")
+		browsers["reporter"].get(list).want(200, "Ask a maintainer to enable it").not("Enable error tracking<")
 		owner.get(settings).want(200, "No client keys")
 		owner.get("/ada/app/-/settings/operations").leads(settings)
 		owner.submit(settings, settings, "backend", "integrated").leads(settings)
@@ -74,8 +74,8 @@ func TestErrorPages(t *testing.T) {
 		owner.get(list+"?search=ONLY").want(200, "only said").not("<b>3</b> events")
 		owner.get(list+"?sort=frequency&status=all").want(200, "<b>3</b> events")
 		owner.get(list+"?status=ignored").want(200, "No ignored errors")
-		owner.get(list+"?search=nothing").want(200, "Nothing found")
-		shown := owner.get(one).want(200, "line five", `<td class="n">7</td>`, "Not caught", "<b>3</b> events", "<b>3</b> users", "first seen in 1.0", "last seen in 1.2", "3 events on ", "Older", "&lt;script&gt;").not("<script>alert", `="javascript:`)
+		owner.get(list+"?search=nothing").want(200, "No results found")
+		shown := owner.get(one).want(200, "line five", `<td class="n">7</td>`, "Unhandled", "<b>3</b> events", "<b>3</b> users", "first seen in 1.0", "last seen in 1.2", "3 events on ", "Older", "&lt;script&gt;").not("<script>alert", `="javascript:`)
 		if len(shown.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(shown.body))
 		}
@@ -117,7 +117,7 @@ func TestErrorPages(t *testing.T) {
 				}
 			}
 		}
-		owner.get(settings).want(200, "Turned off")
+		owner.get(settings).want(200, "Disabled</span>")
 		owner.submit(settings, settings+"/keys/"+key+"/turn", "active", "1").leads(settings)
 		owner.submit(settings, settings+"/keys/"+key+"/delete").leads(settings)
 		owner.submit(settings, settings+"/keys/"+key+"/delete").want(404)
@@ -126,7 +126,7 @@ func TestErrorPages(t *testing.T) {
 		owner.submit(settings, settings+"/external", "external_url", "https://errors.example.org").want(422, "is a required field")
 		owner.submit(settings, settings+"/external", "project_name", "app", "api_url", "https://errors.example.org/api/0", "token", "hush").leads(settings)
 		owner.submit(settings, settings, "backend", "external").leads(settings)
-		owner.get(settings).want(200, "Forget the token", "https://errors.example.org/api/0").not("hush")
+		owner.get(settings).want(200, "Delete the stored token", "https://errors.example.org/api/0").not("hush")
 		owner.submit(settings, settings, "backend", "off").leads(settings)
 		s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fapp/error_tracking/settings", As: ada, Status: 200,
 			Want: `{"active":false,"integrated":false,"project_name":"app","api_url":"https://errors.example.org/api/0","errsvc_external_url":null}`})

@@ -45,7 +45,7 @@ func (w *Web) groupExport(v *visit, ref project.Ref) error {
 
 func (w *Web) startExport(v *visit, ref project.Ref) error {
 	_, err := w.Transfer.StartExport(v, v.actor, ref)
-	return v.told(err, "The export has been started.", settingsOf(project.Place{Ref: ref, Group: true}, "export"))
+	return v.told(err, "The export was started.", settingsOf(project.Place{Ref: ref, Group: true}, "export"))
 }
 
 func (w *Web) downloadExport(v *visit, ref project.Ref) error {
@@ -66,7 +66,7 @@ type importPage struct {
 }
 
 func (importPage) view() string  { return "import_group" }
-func (importPage) title() string { return "Import a group" }
+func (importPage) title() string { return "Import group" }
 
 func (w *Web) importForm(v *visit) error {
 	return w.showImport(v, filled("parent_id", v.param("parent_id")))
@@ -91,13 +91,13 @@ func (w *Web) startImport(v *visit) error {
 	if text := v.text("parent_id"); text != "" {
 		parent, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			f.Errors = map[string][]string{"parent_id": {"is not a group"}}
+			f.Errors = map[string][]string{"parent_id": {"is not a group that you can access"}}
 			return w.showImport(v, f)
 		}
 		n.ParentID = &parent
 	}
 	if v.file == nil {
-		f.Errors = map[string][]string{"file": {"has to be chosen"}}
+		f.Errors = map[string][]string{"file": {"must be selected"}}
 		return w.showImport(v, f)
 	}
 	made, err := w.Transfer.StartImport(v, v.actor, n)

@@ -168,7 +168,7 @@ func (w *Web) tickTask(v *visit, ref project.Ref) error {
 	number, state, _ := strings.Cut(v.text("task"), " ")
 	n, err := strconv.Atoi(number)
 	if err != nil {
-		return errs.Invalid("There is no such task.")
+		return errs.Invalid("The task does not exist.")
 	}
 	return w.onIssue(v, ref, "", "", func(iid int64) error {
 		_, err := w.Plan.UpdateIssue(v, v.actor, ref, iid, plan.IssueFields{Tick: &plan.Tick{Task: n, Done: state == "true"}})
@@ -203,16 +203,16 @@ func (w *Web) turnIssue(v *visit, ref project.Ref) error {
 		done   string
 		fields plan.IssueFields
 	}{
-		"close":   {"The issue is closed.", plan.IssueFields{Event: "close"}},
-		"reopen":  {"The issue is open again.", plan.IssueFields{Event: "reopen"}},
-		"lock":    {"Only members talk here now.", plan.IssueFields{Locked: &yes}},
-		"unlock":  {"Everybody may talk here.", plan.IssueFields{Locked: &no}},
-		"hide":    {"The issue is confidential.", plan.IssueFields{Confidential: &yes}},
-		"publish": {"The issue is visible to everyone who sees the project's issues.", plan.IssueFields{Confidential: &no}},
+		"close":   {"The issue was closed.", plan.IssueFields{Event: "close"}},
+		"reopen":  {"The issue was reopened.", plan.IssueFields{Event: "reopen"}},
+		"lock":    {"The discussion was locked to project members.", plan.IssueFields{Locked: &yes}},
+		"unlock":  {"The discussion was unlocked.", plan.IssueFields{Locked: &no}},
+		"hide":    {"The issue is now confidential.", plan.IssueFields{Confidential: &yes}},
+		"publish": {"The issue is no longer confidential.", plan.IssueFields{Confidential: &no}},
 	}
 	turn, ok := known[event]
 	if !ok {
-		return errs.Invalid("That is nothing that can be done to an issue.")
+		return errs.Invalid("Unknown action for an issue.")
 	}
 	return w.onIssue(v, ref, turn.done, "", func(iid int64) error {
 		h, err := w.planned(v, ref)
@@ -228,7 +228,7 @@ func (w *Web) turnIssue(v *visit, ref project.Ref) error {
 
 func (w *Web) subscribeIssue(v *visit, ref project.Ref) error {
 	want := v.ticked("want")
-	done := map[bool]string{true: "You are told of what happens here.", false: "You are no longer told of what happens here."}[want]
+	done := map[bool]string{true: "You will be notified of changes.", false: "You will no longer be notified of changes."}[want]
 	return w.onIssue(v, ref, done, "", func(iid int64) error {
 		_, _, err := w.Plan.SubscribeIssue(v, v.actor, ref, iid, want)
 		return err
@@ -240,14 +240,14 @@ func (w *Web) linkIssue(v *visit, ref project.Ref) error {
 	if kind != plan.Blocks && kind != plan.IsBlockedBy {
 		kind = plan.RelatesTo
 	}
-	return w.onIssue(v, ref, "The issues are linked.", "", func(iid int64) error {
+	return w.onIssue(v, ref, "The issues were linked.", "", func(iid int64) error {
 		to, number, err := readReference(ref, v.text("issue"))
 		if err == nil {
 			_, err = w.Plan.LinkIssues(v, v.actor, ref, iid, to, number, kind)
 		}
 		if errs.Is(err, errs.KindNotFound) {
 			// That this issue is seen was asked before.
-			err = errs.Invalid("There is no issue of that name that you see.")
+			err = errs.Invalid("The issue does not exist, or you don't have access to it.")
 		}
 		return err
 	})
@@ -267,7 +267,7 @@ func readReference(here project.Ref, text string) (project.Ref, int64, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || path != "" && !validPath(path) {
-		return "", 0, errs.Invalid("Name an issue like #5, or group/project#5.")
+		return "", 0, errs.Invalid("Enter an issue reference such as #5 or group/project#5.")
 	}
 	if path == "" {
 		return here, n, nil
@@ -276,7 +276,7 @@ func readReference(here project.Ref, text string) (project.Ref, int64, error) {
 }
 
 func (w *Web) unlinkIssue(v *visit, ref project.Ref) error {
-	return w.onIssue(v, ref, "The link is gone.", "", func(iid int64) error {
+	return w.onIssue(v, ref, "The link was removed.", "", func(iid int64) error {
 		id, err := v.number("link")
 		if err == nil {
 			_, err = w.Plan.UnlinkIssues(v, v.actor, ref, iid, id)
@@ -293,7 +293,7 @@ func (w *Web) deleteIssue(v *visit, ref project.Ref) error {
 	if err := w.Plan.DeleteIssue(v, v.actor, ref, iid, nil); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The issue has been deleted.", "issues")
+	return w.doneWith(v, ref, "The issue was deleted.", "issues")
 }
 
 // movePage asks where an issue is to go.
@@ -346,11 +346,11 @@ func (w *Web) moveIssue(v *visit, ref project.Ref) error {
 		return w.showMove(v, ref, f)
 	}
 	if path == "" || !validPath(path) {
-		return again("is not one that you see")
+		return again("does not exist, or you don't have access to it")
 	}
 	to, err := w.Projects.Require(v, v.actor, project.Ref(path), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {
-		return again("is not one that you see")
+		return again("does not exist, or you don't have access to it")
 	}
 	if err != nil {
 		return err
@@ -358,12 +358,12 @@ func (w *Web) moveIssue(v *visit, ref project.Ref) error {
 	moved, err := w.Plan.MoveIssue(v, v.actor, ref, i.IID, to.ID)
 	switch {
 	case errs.Is(err, errs.KindNotFound), errs.Is(err, errs.KindForbidden):
-		return again("is not one where you may plan, or the issue is not yours to move")
+		return again("requires at least the Planner role, here and in the project of the issue")
 	case err != nil:
 		if err := f.refused(err); err != nil {
 			return err
 		}
 		return w.showMove(v, ref, f)
 	}
-	return v.done("The issue has been moved.", issuePath(moved))
+	return v.done("The issue was moved.", issuePath(moved))
 }

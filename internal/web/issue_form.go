@@ -202,7 +202,7 @@ func (v *visit) planFields(f *form, to *plan.IssueFields, parts ...string) {
 		case "due_date":
 			day := v.text("due_date")
 			if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-				f.wrong("due_date", "is not a day")
+				f.wrong("due_date", "is not a date")
 			}
 			to.DueDate = &day
 		}
@@ -282,7 +282,7 @@ func (w *Web) updateIssue(v *visit, ref project.Ref) error {
 	f := v.sent()
 	fields := v.issueFields(&f)
 	if !v.ticked("preview") && v.text("was") != digest(i.Description) {
-		f.Error = "Somebody has changed the description meanwhile. Look at the issue, then save again if yours is to stay."
+		f.Error = "Another user changed the description in the meantime. Review the issue, then save again to overwrite it."
 		f.Values.Set("was", digest(i.Description))
 	}
 	if v.ticked("preview") || f.bad() {
@@ -294,7 +294,7 @@ func (w *Web) updateIssue(v *visit, ref project.Ref) error {
 		}
 		return w.showIssueForm(v, ref, i, f)
 	}
-	return v.done("The issue has been changed.", issuePath(i))
+	return v.done("The issue was updated.", issuePath(i))
 }
 
 // partPage changes one part of what is planned of an issue or a merge request.

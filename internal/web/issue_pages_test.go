@@ -30,11 +30,11 @@ func TestIssuePages(t *testing.T) {
 		b, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
 
 		const at = "/ada/p/-/issues"
-		b.get(at).want(200, "Write the first issue")
+		b.get(at).want(200, "Create an issue")
 		newBrowser(t, s).get(at).want(200, "No issues yet").not("issues/new")
 		goal := regexp.MustCompile(`<option value="(\d+)">1.0</option>`).FindStringSubmatch(b.get(at+"/new").want(200, `value="bug"`).body)[1]
 		b.submit(at+"/new", at, "title", "").want(422, "can&#39;t be blank")
-		b.submit(at+"/new", at, "title", "x", "planned", "1", "due_date", "soon").want(422, "is not a day")
+		b.submit(at+"/new", at, "title", "x", "planned", "1", "due_date", "soon").want(422, "is not a date")
 		b.submit(at+"/new", at, "title", "x", "description", "**bold**", "preview", "1").want(200, "<strong>bold</strong>", `value="x"`)
 		b.submit(at+"/new", at, "title", "Mend the engine", "description", "Steps:\r\n\r\n- [ ] look\r\n- [x] think\r\n", "planned", "1", "labels", "bug", "milestone_id", goal,
 			"due_date", "2020-01-02", "assignee_ids", fmt.Sprint(eveID)).leads(at + "/1")
@@ -60,17 +60,17 @@ func TestIssuePages(t *testing.T) {
 		b.get(at + "/1/edit/nothing").want(404)
 		b.submit(at+"/1", at+"/1/edit/nothing").want(404)
 		b.submit(at+"/1", at+"/1/edit/labels", "new_label", "urgent").leads(at + "/1")
-		b.submit(at+"/1", at+"/1/edit/due_date", "due_date", "never").want(422, "is not a day")
+		b.submit(at+"/1", at+"/1/edit/due_date", "due_date", "never").want(422, "is not a date")
 		b.submit(at+"/1", at+"/1/edit/due_date", "due_date", "").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/edit/milestone", "milestone_id", "0").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/edit/assignees").leads(at + "/1")
-		b.get(at+"/1").want(200, "urgent", "Nobody", "removed due date", "removed milestone").not("(overdue)")
+		b.get(at+"/1").want(200, "urgent", "None", "removed due date", "removed milestone").not("(overdue)")
 
 		// An edit of a text that has changed meanwhile is not lost, nor is the
 		// other.
 		edit := b.get(at + "/1/edit").want(200)
 		was := regexp.MustCompile(`name="was" value="(\w+)"`).FindStringSubmatch(edit.body)[1]
-		b.submit(at+"/1/edit", at+"/1", "title", "Mend it", "description", "mine", "was", "0000").want(422, "meanwhile", ">mine</textarea>")
+		b.submit(at+"/1/edit", at+"/1", "title", "Mend it", "description", "mine", "was", "0000").want(422, "in the meantime", ">mine</textarea>")
 		b.submit(at+"/1/edit", at+"/1", "title", "Mend it", "description", "mine #1", "was", was).leads(at + "/1")
 		b.get(at+"/1").want(200, "Mend it", `href="/ada/p/-/issues/1"`)
 
@@ -85,7 +85,7 @@ func TestIssuePages(t *testing.T) {
 		eve.submit(at+"/1", at+"/1/discussions/"+thread, "note", "a reply").want(303)
 		eve.submit(at+"/1", at+"/1/discussions/"+thread+"/resolve", "resolved", "1").want(403)
 		b.submit(at+"/1", at+"/1/discussions/"+thread+"/resolve", "resolved", "1").want(303)
-		b.get(at+"/1").want(200, "Resolved by ada", "Open the thread again", "2 comments")
+		b.get(at+"/1").want(200, "Resolved by ada", "Reopen thread", "2 comments")
 		b.submit(at+"/1", at+"/1/discussions/"+thread+"/resolve").want(303)
 		b.submit(at+"/1", at+"/1/notes", "note", "quiet words", "internal", "1").want(303)
 		b.get(at+"/1").want(200, "quiet words")
@@ -95,11 +95,11 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/1", at+"/1/notes", "note", "done", "event", "close").want(303)
 		b.get(at+"/1").want(200, "Closed", "Reopen", "done")
 		b.submit(at+"/1", at+"/1/notes", "note", "", "event", "reopen").leads(at + "/1")
-		b.get(at+"/1").want(200, "It is open again", "Close issue")
+		b.get(at+"/1").want(200, "The issue was reopened", "Close issue")
 
 		// Locked, links, subscription, move, deletion.
 		b.submit(at+"/1", at+"/1/turn", "event", "lock").leads(at + "/1")
-		eve.get(at+"/1").want(200, "only members of the project talk").not(`/notes" `)
+		eve.get(at+"/1").want(200, "locked to project members").not(`/notes" `)
 		eve.submit(at+"/1", at+"/1/notes", "note", "x").want(403)
 		eve.submit(at+"/1", at+"/1/turn", "event", "unlock").want(403)
 		b.submit(at+"/1", at+"/1/turn", "event", "unlock").leads(at + "/1")
@@ -108,13 +108,13 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/1", at+"/1/links", "issue", "#2", "kind", "blocks").leads(at + "/1")
 		b.get(at+"/2").want(200, "is blocked by", "Mend it")
 		b.submit(at+"/1", at+"/1/links", "issue", "ada/other#77").leads(at + "/1")
-		b.get(at+"/1").want(200, "There is no issue of that name")
+		b.get(at+"/1").want(200, "The issue does not exist")
 		link := regexp.MustCompile(`links/(\d+)/delete`).FindStringSubmatch(b.get(at + "/1").body)[1]
 		b.submit(at+"/1", at+"/1/links/"+link+"/delete").leads(at + "/1")
 		b.get(at+"/1").want(200, "Unsubscribe")
 		b.submit(at+"/1", at+"/1/subscribe").leads(at + "/1")
 		b.get(at+"/1").want(200, ">Subscribe</button>")
-		b.submit(at+"/2/move", at+"/2/move", "project", "nothing/here").want(422, "is not one that you see")
+		b.submit(at+"/2/move", at+"/2/move", "project", "nothing/here").want(422, "does not exist, or you")
 		b.submit(at+"/2/move", at+"/2/move", "project", "ada/other").leads("/ada/other/-/issues/1")
 		b.get(at+"/2").want(200, "Moved", "moved to an issue of another project")
 		b.submit(at+"/2", at+"/2/delete").leads(at)

@@ -84,10 +84,10 @@ func issueSorts() []issueSort {
 		{"updated_desc", "Last updated", plan.Sort{By: "updated_at", Desc: true}},
 		{"due_date", "Due date", plan.Sort{By: "due_date"}},
 		{"milestone", "Milestone due date", plan.Sort{By: "milestone_due"}},
-		{"priority", "Priority of labels", plan.Sort{By: "priority"}},
+		{"priority", "Label priority", plan.Sort{By: "priority"}},
 		{"popularity", "Most comments", plan.Sort{By: "popularity", Desc: true}},
 		{"title_asc", "Title", plan.Sort{By: "title"}},
-		{"relative_position", "By hand", plan.Sort{By: "relative_position"}},
+		{"relative_position", "Manual", plan.Sort{By: "relative_position"}},
 	}
 }
 

@@ -18,11 +18,11 @@ func (w *Web) jobPages() {
 	w.projectPage("GET jobs/{id}/log", anybody, w.logWindow)
 	w.projectPage("GET jobs/{id}/log/search", anybody, w.searchLog)
 	w.projectPage("GET jobs/{id}/log/events", anybody, w.followLog)
-	w.projectPage("POST jobs/{id}/retry", signedIn, w.actOnJob("The job runs again.", w.retryJob))
-	w.projectPage("POST jobs/{id}/cancel", signedIn, w.actOnJob("The job has been canceled.", w.cancelJob))
-	w.projectPage("POST jobs/{id}/play", signedIn, w.actOnJob("The job has been started.", w.playJob))
-	w.projectPage("POST jobs/{id}/unschedule", signedIn, w.actOnJob("The job waits until somebody starts it.", w.unscheduleJob))
-	w.projectPage("POST jobs/{id}/erase", signedIn, w.actOnJob("The log and the artifacts have been erased.", w.eraseJob))
+	w.projectPage("POST jobs/{id}/retry", signedIn, w.actOnJob("The job was retried.", w.retryJob))
+	w.projectPage("POST jobs/{id}/cancel", signedIn, w.actOnJob("The job was canceled.", w.cancelJob))
+	w.projectPage("POST jobs/{id}/play", signedIn, w.actOnJob("The job was started.", w.playJob))
+	w.projectPage("POST jobs/{id}/unschedule", signedIn, w.actOnJob("The job was unscheduled. Start it manually.", w.unscheduleJob))
+	w.projectPage("POST jobs/{id}/erase", signedIn, w.actOnJob("The job log and artifacts were erased.", w.eraseJob))
 }
 
 // jobsPage is the list of the jobs of a project.

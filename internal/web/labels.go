@@ -80,7 +80,7 @@ func (p labelForm) title() string {
 	if p.ID == 0 {
 		return "New label · " + p.Name()
 	}
-	return "Edit a label · " + p.Name()
+	return "Edit label · " + p.Name()
 }
 
 func (w *Web) newLabel(v *visit, in project.Place) error {
@@ -144,7 +144,7 @@ func (w *Web) saveLabel(v *visit, in project.Place, id int64, done string, save 
 }
 
 func (w *Web) createLabel(v *visit, in project.Place) error {
-	return w.saveLabel(v, in, 0, "The label has been made.", func(f plan.LabelFields) error {
+	return w.saveLabel(v, in, 0, "The label was created.", func(f plan.LabelFields) error {
 		_, err := w.Plan.CreateLabel(v, v.actor, in, f)
 		return err
 	})
@@ -155,7 +155,7 @@ func (w *Web) updateLabel(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return w.saveLabel(v, in, id, "The label has been changed.", func(f plan.LabelFields) error {
+	return w.saveLabel(v, in, id, "The label was updated.", func(f plan.LabelFields) error {
 		_, err := w.Plan.UpdateLabel(v, v.actor, in, strconv.FormatInt(id, 10), f)
 		return err
 	})
@@ -171,12 +171,12 @@ func (w *Web) onLabel(v *visit, in project.Place, done string, do func(ref strin
 }
 
 func (w *Web) deleteLabel(v *visit, in project.Place) error {
-	return w.onLabel(v, in, "The label has been deleted.", func(ref string) error { return w.Plan.DeleteLabel(v, v.actor, in, ref, nil) })
+	return w.onLabel(v, in, "The label was deleted.", func(ref string) error { return w.Plan.DeleteLabel(v, v.actor, in, ref, nil) })
 }
 
 func (w *Web) subscribeLabel(v *visit, in project.Place) error {
 	want := v.ticked("want")
-	done := map[bool]string{true: "You are told of issues that get this label.", false: "You are no longer told of this label."}[want]
+	done := map[bool]string{true: "You will be notified of issues with this label.", false: "You will no longer be notified of this label."}[want]
 	return w.onLabel(v, in, done, func(ref string) error {
 		_, _, err := w.Plan.SubscribeLabel(v, v.actor, in, ref, want)
 		return err
@@ -184,7 +184,7 @@ func (w *Web) subscribeLabel(v *visit, in project.Place) error {
 }
 
 func (w *Web) promoteLabel(v *visit, in project.Place) error {
-	return w.onLabel(v, in, "The label is one of the group now.", func(ref string) error {
+	return w.onLabel(v, in, "The label was promoted to a group label.", func(ref string) error {
 		_, err := w.Plan.PromoteLabel(v, v.actor, in.Ref, ref)
 		return err
 	})

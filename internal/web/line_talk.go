@@ -102,7 +102,7 @@ func (w *Web) sayOnLine(v *visit, ref project.Ref) error {
 	f := v.sent()
 	version, line := v.whole(&f, "version"), v.whole(&f, "line")
 	if f.bad() {
-		return errs.Invalid("Name a line by its number.")
+		return errs.Invalid("Enter a line number.")
 	}
 	found, err := w.Merges.Contents(v, v.actor, p.Place.Ref, p.IID, merge.Part{VersionID: version, Diff: true})
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *Web) sayOnLine(v *visit, ref project.Ref) error {
 	}
 	to := fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, found.Version.ID)
 	if place.OldLine == nil && place.NewLine == nil {
-		return v.told(errs.Invalid("That line is not a part of the changes."), "", to)
+		return v.told(errs.Invalid("The line is not part of the diff."), "", to)
 	}
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {

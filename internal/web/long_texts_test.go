@@ -45,8 +45,8 @@ func TestPageOfLongTexts(t *testing.T) {
 		guest.get("/ada/p/-/issues/1").want(200, cut, fmt.Sprintf(`href="/api/v4/projects/%d/issues/1"`, id),
 			fmt.Sprintf(`href="/api/v4/projects/%d/issues/1/notes/%d"`, id, note.ID)).under(maxPage)
 		guest.get("/ada/p/-/issues").want(200, "long").under(maxPage)
-		guest.get("/ada/p/-/commits/main").want(200, "Long", "The message has 938 KiB. Only its beginning is shown.").under(maxPage)
-		guest.get("/ada/p/-/commit/main").want(200, "Long", "The message has 938 KiB. Only its beginning is shown.").under(maxPage)
+		guest.get("/ada/p/-/commits/main").want(200, "Long", "The message was truncated. Its size is 938 KiB.").under(maxPage)
+		guest.get("/ada/p/-/commit/main").want(200, "Long", "The message was truncated. Its size is 938 KiB.").under(maxPage)
 		// A page with many short texts shows all of them.
 		short := strings.Repeat("short *text*\n", 200)
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE notes SET body = ?`, short); err != nil {

@@ -32,9 +32,9 @@ func (w *Web) onMerge(v *visit, ref project.Ref, done string, do func(iid int64)
 	err = do(iid)
 	switch {
 	case errs.Is(err, errs.KindUnauthorized): // he is known, so it is his right that is missing
-		err = errs.Forbidden("You may not do that to this merge request.")
+		err = errs.Forbidden("You are not allowed to do that to this merge request.")
 	case errs.Is(err, errs.KindNotAllowed):
-		err = errs.Conflict("The merge request is not in a state for that. Look at it again.")
+		err = errs.Conflict("The state of the merge request does not allow this. Reload the page.")
 	}
 	return v.told(err, done, fmt.Sprintf("/%s/-/merge_requests/%d", in.FullPath, iid))
 }
@@ -48,30 +48,30 @@ func (w *Web) acceptMerge(v *visit, ref project.Ref) error {
 		a.Squash, a.RemoveSource = &squash, &remove
 	}
 	if a.SHA == "" {
-		return errs.Invalid("Load the page again before you merge.")
+		return errs.Invalid("Reload the page before you merge.")
 	}
-	done := "The merge request is merged."
+	done := "The merge request was merged."
 	if a.Auto {
 		done = "The merge request will be merged when the pipeline succeeds."
 	}
 	return w.onMerge(v, ref, done, func(iid int64) error {
 		_, err := w.Merges.Merge(v, v.actor, ref, iid, a)
 		if errs.Is(err, errs.KindConflict) {
-			err = errs.Conflict("Something was pushed meanwhile. Look at it, then merge again.").Because(err)
+			err = errs.Conflict("New commits were pushed to the source branch. Review them, then merge again.").Because(err)
 		}
 		return err
 	})
 }
 
 func (w *Web) cancelAutoMerge(v *visit, ref project.Ref) error {
-	return w.onMerge(v, ref, "It is not merged by itself any more.", func(iid int64) error {
+	return w.onMerge(v, ref, "Auto-merge was canceled.", func(iid int64) error {
 		_, err := w.Merges.CancelAuto(v, v.actor, ref, iid)
 		return err
 	})
 }
 
 func (w *Web) rebaseMerge(v *visit, ref project.Ref) error {
-	return w.onMerge(v, ref, "The rebase has begun.", func(iid int64) error { return w.Merges.Rebase(v, v.actor, ref, iid, false) })
+	return w.onMerge(v, ref, "The rebase was started.", func(iid int64) error { return w.Merges.Rebase(v, v.actor, ref, iid, false) })
 }
 
 // turnMerge is what the buttons at the top do: close and reopen, draft or
@@ -82,17 +82,17 @@ func (w *Web) turnMerge(v *visit, ref project.Ref) error {
 		done   string
 		fields merge.Fields
 	}{
-		"close":  {"The merge request is closed.", merge.Fields{Event: "close"}},
-		"reopen": {"The merge request is open again.", merge.Fields{Event: "reopen"}},
-		"lock":   {"Only members talk here now.", merge.Fields{Locked: &yes}},
-		"unlock": {"Everybody may talk here.", merge.Fields{Locked: &no}},
-		"draft":  {"The merge request is a draft.", merge.Fields{}},
-		"ready":  {"The merge request is ready.", merge.Fields{}},
+		"close":  {"The merge request was closed.", merge.Fields{Event: "close"}},
+		"reopen": {"The merge request was reopened.", merge.Fields{Event: "reopen"}},
+		"lock":   {"The discussion was locked to project members.", merge.Fields{Locked: &yes}},
+		"unlock": {"The discussion was unlocked.", merge.Fields{Locked: &no}},
+		"draft":  {"The merge request was marked as draft.", merge.Fields{}},
+		"ready":  {"The merge request was marked as ready.", merge.Fields{}},
 	}
 	event := v.text("event")
 	turn, ok := known[event]
 	if !ok {
-		return errs.Invalid("That is nothing that can be done to a merge request.")
+		return errs.Invalid("Unknown action for a merge request.")
 	}
 	return w.onMerge(v, ref, turn.done, func(iid int64) error {
 		if turn.fields.Locked != nil {
@@ -123,9 +123,9 @@ func (w *Web) subscribeMerge(v *visit, ref project.Ref) error {
 
 func subscribedWords(want bool) string {
 	if want {
-		return "You are told of what happens here."
+		return "You will be notified of changes."
 	}
-	return "You are no longer told of what happens here."
+	return "You will no longer be notified of changes."
 }
 
 func (w *Web) deleteMerge(v *visit, ref project.Ref) error {
@@ -136,7 +136,7 @@ func (w *Web) deleteMerge(v *visit, ref project.Ref) error {
 	if err := w.Merges.Delete(v, v.actor, ref, iid, nil); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The merge request has been deleted.", "merge_requests")
+	return w.doneWith(v, ref, "The merge request was deleted.", "merge_requests")
 }
 
 // mergeFields reads what the form of a merge request says.

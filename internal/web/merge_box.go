@@ -1,8 +1,6 @@
 package web
 
 import (
-	"fmt"
-
 	"svc/internal/merge"
 )
 
@@ -43,7 +41,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		return b, nil
 	}
 	if m.Rebasing(w.Now()) {
-		b.Kind, b.Head, b.Text, b.Again = "wait", "Being rebased", "The commits are put on top of "+shown(m.TargetBranch)+".", true
+		b.Kind, b.Head, b.Text, b.Again = "wait", "Rebase in progress", "The source branch is being rebased onto "+shown(m.TargetBranch)+".", true
 		return b, nil
 	}
 	running := m.Pipeline != nil && m.Pipeline.Active
@@ -64,7 +62,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Cancels = can.CancelAuto
 	}
 	if b.Kind == "ok" && !may {
-		b.Text = "Somebody who may merge into " + shown(m.TargetBranch) + " can do it."
+		b.Text = "Ask a user who can merge into " + shown(m.TargetBranch) + " to merge it."
 	}
 	return b, nil
 }
@@ -87,33 +85,33 @@ func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) 
 	target := shown(m.TargetBranch)
 	switch m.State {
 	case merge.Merged:
-		return "done", "Merged", "The changes are in " + target + "."
+		return "done", "Merged", "The changes were merged into " + target + "."
 	case merge.Closed:
 		return "warn", "Closed", "The changes were not merged into " + target + "."
 	}
 	switch m.Status.Detailed {
 	case merge.Mergeable:
-		return "ok", "Ready to be merged", map[string]string{
-			"ff": "The commits come on top of " + target + ", without one that joins them.",
+		return "ok", "Ready to merge", map[string]string{
+			"ff": "Fast-forward merge into " + target + " without a merge commit.",
 		}[method]
 	case merge.Preparing:
-		return "wait", "Being prepared", "The commits of the source are looked at."
+		return "wait", "Preparing", "The merge request is being prepared."
 	case merge.Checking, merge.Unchecked:
-		return "wait", "Being checked", "Whether it can be merged is being found out."
+		return "wait", "Checking if the merge request can be merged", ""
 	case merge.IsDraft:
-		return "warn", "A draft", "Its title says that it is not ready yet."
+		return "warn", "Merge blocked: draft", "Mark the merge request as ready to merge it."
 	case merge.NoCommits:
-		return "warn", "Nothing to merge", "The source branch is gone, or has nothing that " + target + " has not."
+		return "warn", "Nothing to merge", "The source branch does not exist, or has no commits that are not in " + target + "."
 	case merge.OpenThreads:
-		return "warn", "Threads are open", fmt.Sprintf("All threads have to be resolved before; %s.", plural(int(m.OpenThreads), "thread")+" left")
+		return "warn", "Merge blocked: unresolved threads", "Resolve all threads to merge; " + plural(int(m.OpenThreads), "thread") + " left."
 	case merge.Conflicts:
-		return "bad", "There are conflicts", "Both branches changed the same lines. Merge " + target + " into the source branch, resolve the conflicts and push."
+		return "bad", "Merge blocked: merge conflicts", "Both branches changed the same lines. Merge " + target + " into the source branch, resolve the conflicts and push."
 	case merge.NeedsRebase:
-		return "warn", "A rebase is needed", target + " has commits that the source branch has not."
+		return "warn", "Merge blocked: rebase required", "The source branch is behind " + target + "."
 	case merge.MustPass:
-		return "bad", "The pipeline must succeed", "This project merges only what a pipeline has found to be good."
+		return "bad", "Merge blocked: pipeline must succeed", "Push a fix or retry the failed jobs."
 	case merge.StillRunning:
-		return "wait", "The pipeline is running", "It can be merged once that has succeeded."
+		return "wait", "Pipeline running", "The merge request can be merged when the pipeline succeeds."
 	}
-	return "warn", "Can not be merged now", words(string(m.Status.Detailed)) + "."
+	return "warn", "Merge blocked", words(string(m.Status.Detailed)) + "."
 }

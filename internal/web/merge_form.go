@@ -77,7 +77,7 @@ func (w *Web) newMerge(v *visit, ref project.Ref) error {
 	}
 	found, err := w.Repos.Compare(v, v.actor, project.RefTo(source.ID), compareOf(source, p.Into, p.Form))
 	if errs.Is(err, errs.KindNotFound) {
-		p.Form.Error = "One of the two branches is not there."
+		p.Form.Error = "One of the branches does not exist."
 		return w.askBranches(v, p)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 	}
 	source := h.P.Project
 	if merge.CheckSource(v.actor, source) != nil {
-		return mergeForm{}, nil, errs.Forbidden("Only who may push to the project can ask for its branches to be merged. Fork it first.")
+		return mergeForm{}, nil, errs.Forbidden("You need push access to the project to create a merge request from its branches. Fork the project first.")
 	}
 	p := mergeForm{planHead: h, Form: f}
 	var places []*project.Project
@@ -251,7 +251,7 @@ func (w *Web) createMerge(v *visit, ref project.Ref) error {
 		}
 		return again()
 	}
-	return v.done("The merge request is open.", mergePath(m))
+	return v.done("The merge request was created.", mergePath(m))
 }
 
 // changedMerge finds the merge request of a form, for those who may change it.
@@ -291,7 +291,7 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 	f := v.sent()
 	fields := v.mergeFields(&f)
 	if now := digest(p.Description); !v.ticked("preview") && v.text("was") != now {
-		f.Error = "Somebody has changed the description meanwhile. Look at the merge request, then save again if yours is to stay."
+		f.Error = "Another user changed the description in the meantime. Review the merge request, then save again to overwrite it."
 		f.Values.Set("was", now)
 	}
 	if v.ticked("preview") || f.bad() {
@@ -303,7 +303,7 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 		}
 		return w.showChangedMerge(v, p, f)
 	}
-	return v.done("The merge request has been changed.", p.Path)
+	return v.done("The merge request was updated.", p.Path)
 }
 
 // plannedMerge finds the merge request of a form, for those who may plan it.

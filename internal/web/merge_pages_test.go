@@ -31,7 +31,7 @@ func TestMergePages(t *testing.T) {
 		b, eve, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password), newBrowser(t, s)
 
 		const at, branches = "/ada/p/-/merge_requests", "/ada/p/-/branches"
-		b.get(at).want(200, "Make the first merge request")
+		b.get(at).want(200, "Create a merge request")
 		guest.get(at).want(200, "No merge requests yet").not("merge_requests/new")
 		b.submit(branches, branches, "name", "1-mend", "ref", "main").want(303)
 		r.Commit(gittest.Commit{Branch: "1-mend", Message: "Mend it\n\nFor good.\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", "one\nTWO\n")})
@@ -40,8 +40,8 @@ func TestMergePages(t *testing.T) {
 		b.get("/ada/p/-/compare/main...1-mend").want(200, "merge_request%5Bsource_branch%5D=1-mend&amp;merge_request%5Btarget_branch%5D=main")
 
 		// The form: branches first, then what is suggested for them.
-		b.get(at+"/new").want(200, "Compare branches", `value="main"`)
-		b.get(at+"/new?source_branch=nothing").want(422, "not there")
+		b.get(at+"/new").want(200, "Compare and continue", `value="main"`)
+		b.get(at+"/new?source_branch=nothing").want(422, "does not exist")
 		full := at + "/new?merge_request[source_branch]=1-mend"
 		goal := regexp.MustCompile(`<option value="(\d+)">1.0</option>`).FindStringSubmatch(
 			b.get(full).want(200, `value="Mend it"`, "For good.\n\nCloses #1", "1 commit, 1 changed file").body)[1]
@@ -56,12 +56,12 @@ func TestMergePages(t *testing.T) {
 		one := at + "/1"
 		guest.get("/ada/p/-/milestones/1").want(200, ">Mend it<", `href="/ada/p/-/merge_requests/1"`)
 		guest.get("/ada/p/-/issues/1").want(200, "Merge requests</b>", ">Mend it<")
-		page := b.get(one).want(200, "Ready to be merged", "1 of 1 task done", ">bug<", ">1.0<", `name="sha"`, `href="/ada/p/-/issues/1"`, "Closes", `name="remove" value="1" checked`, "Changes <span class=\"badge\">1</span>")
+		page := b.get(one).want(200, "Ready to merge", "1 of 1 task done", ">bug<", ">1.0<", `name="sha"`, `href="/ada/p/-/issues/1"`, "Closes", `name="remove" value="1" checked`, "Changes <span class=\"badge\">1</span>")
 		if len(page.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(page.body))
 		}
-		guest.get(one).want(200, "Mend it", "Somebody who may merge into main").not(`name="sha"`, `<form method="post"`)
-		eve.get(one).want(200, "Somebody who may merge").not(`name="sha"`)
+		guest.get(one).want(200, "Mend it", "Ask a user who can merge into main").not(`name="sha"`, `<form method="post"`)
+		eve.get(one).want(200, "Ask a user who can merge").not(`name="sha"`)
 		b.get(one+"/commits").want(200, "Mend it", r.Tip("1-mend")[:8])
 		b.get(one+"/pipelines").want(200, "No pipelines")
 		b.get(one+"/diffs").want(200, "1 changed file", ">TWO</td>", ">two</td>")
@@ -79,7 +79,7 @@ func TestMergePages(t *testing.T) {
 			}
 		}
 		onLine(b, "new", "99", "x").leads(here)
-		b.get(here).want(200, "not a part of the changes")
+		b.get(here).want(200, "not part of the diff")
 		onLine(b, "new", "2", "").leads(here)
 		onLine(b, "new", "x", "x").want(422)
 		rows := b.get(here).want(200, `>TWO</td></tr>`+"\n"+`<tr class="talkrow"><td colspan="3">`, "<em>loud</em>", "It was quiet.").body
@@ -106,20 +106,20 @@ func TestMergePages(t *testing.T) {
 		b.submit(one, one+"/edit/milestone", "milestone_id", "0").leads(one)
 		b.get(one).want(200, "urgent", "removed review request").not(">1.0<")
 		was := regexp.MustCompile(`name="was" value="(\w+)"`).FindStringSubmatch(b.get(one+"/edit").want(200, `value="main"`).body)[1]
-		b.submit(one+"/edit", one, "title", "T", "description", "mine", "target_branch", "main", "was", "0").want(422, "meanwhile", ">mine</textarea>")
+		b.submit(one+"/edit", one, "title", "T", "description", "mine", "target_branch", "main", "was", "0").want(422, "in the meantime", ">mine</textarea>")
 		b.submit(one+"/edit", one, "title", "T", "description", "d", "target_branch", "none", "was", was).want(422, "Target branch does not exist")
 		b.submit(one+"/edit", one, "title", "Mend the lot", "description", "Fixes #1", "target_branch", "main", "was", was).leads(one)
 
 		// Draft and ready, closed and open, locked, subscribed.
 		b.submit(one, one+"/turn", "event", "draft").leads(one)
-		b.get(one).want(200, "A draft", "Draft: Mend the lot", "Mark as ready").not(`name="sha"`)
+		b.get(one).want(200, "Merge blocked: draft", "Draft: Mend the lot", "Mark as ready").not(`name="sha"`)
 		b.submit(one, one+"/merge", "sha", r.Tip("1-mend")).leads(one)
-		b.get(one).want(200, "not in a state for that")
+		b.get(one).want(200, "does not allow this")
 		b.submit(one, one+"/turn", "event", "ready").leads(one)
 		b.submit(one, one+"/turn", "event", "close").leads(one)
 		b.get(one).want(200, "were not merged", `value="reopen"`)
 		b.submit(one, one+"/notes", "note", "Go on", "event", "reopen").want(303)
-		b.get(one).want(200, "Ready to be merged", "Go on")
+		b.get(one).want(200, "Ready to merge", "Go on")
 		b.submit(one, one+"/turn", "event", "explode").want(422)
 		b.submit(one, one+"/turn", "event", "lock").leads(one)
 		guest.get(one).want(200, "Locked")
@@ -127,12 +127,12 @@ func TestMergePages(t *testing.T) {
 		b.get(one).want(200, ">Subscribe</button>")
 
 		// Who may not, and what is not seen, is not merged.
-		b.submit(one, one+"/merge").want(422, "Load the page again")
+		b.submit(one, one+"/merge").want(422, "Reload the page")
 		b.submit(one, one+"/merge", "sha", strings.Repeat("1", 40)).leads(one)
-		b.get(one).want(200, "pushed meanwhile")
+		b.get(one).want(200, "New commits were pushed")
 		b.submit(one, one+"/cancel_auto_merge").leads(one)
 		b.submit(one, one+"/merge", "sha", r.Tip("1-mend"), "chosen", "1", "squash", "1", "message", "Into main").leads(one)
-		b.get(one).want(200, "The merge request is merged", "The changes are in main.", "ada</a> merged it", "Closed <a").not(`name="sha"`, "Mark as")
+		b.get(one).want(200, "The merge request was merged", "The changes were merged into main.", "ada</a> merged ", "Closed <a").not(`name="sha"`, "Mark as")
 		b.get("/ada/p").want(200, "Into main")
 		rest(t, s)
 		b.get("/ada/p/-/issues/1").want(200, "Closed")
@@ -186,7 +186,7 @@ func TestMergeFromFork(t *testing.T) {
 		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork", "lends", "1", "allow_collaboration", "1").leads(at + "/1")
 		one := at + "/1"
 		lent(t, s, ada, eveToken)
-		eve.get(one).want(200, "eve/p:topic", "Somebody who may merge").not(`name="sha"`)
+		eve.get(one).want(200, "eve/p:topic", "Ask a user who can merge").not(`name="sha"`)
 		b.get(one).want(200, `name="sha"`)
 		b.get(one+"/diffs").want(200, "x.txt")
 
@@ -194,14 +194,14 @@ func TestMergeFromFork(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp", As: ada, Form: url.Values{"merge_method": {"ff"}}, Status: 200})
 		r.Commit(gittest.Commit{Branch: "main", Message: "Move on\n", Parents: []string{r.Tip("main")}, Changes: change("b.txt", "b\n")})
 		s.User(t, "ivo")
-		newBrowser(t, s).signIn("ivo", password).get(one).want(200, "A rebase is needed").not(one + "/rebase")
-		b.get(one).want(200, "A rebase is needed").not(one + "/rebase") // the branch is lent to her no more
-		eve.get(one).want(200, "A rebase is needed", one+"/rebase")
+		newBrowser(t, s).signIn("ivo", password).get(one).want(200, "Merge blocked: rebase required").not(one + "/rebase")
+		b.get(one).want(200, "Merge blocked: rebase required").not(one + "/rebase") // the branch is lent to her no more
+		eve.get(one).want(200, "Merge blocked: rebase required", one+"/rebase")
 		eve.submit(one, one+"/rebase").leads(one)
 		rest(t, s)
-		eve.get(one).want(200, "Ready to be merged")
+		eve.get(one).want(200, "Ready to merge")
 		r.Commit(gittest.Commit{Branch: "main", Message: "Clash\n", Parents: []string{r.Tip("main")}, Changes: change("x.txt", "other\n")})
-		b.get(one).want(200, "There are conflicts", "git fetch origin merge-requests/1/head")
+		b.get(one).want(200, "Merge blocked: merge conflicts", "git fetch origin merge-requests/1/head")
 
 		// Who does not see the fork sees the request, but nothing of the fork.
 		s.Check(t, apptest.Call{Do: "PUT /projects/eve%2Fp", As: eveToken, Form: url.Values{"visibility": {"private"}}, Status: 200})
@@ -222,7 +222,7 @@ func lent(t *testing.T, s *apptest.Server, ada, eve string) {
 			Form: url.Values{"branch": {branch}, "start_branch": {start}, "content": {"x"}, "commit_message": {"Help"}}}
 	}
 	s.Table(t, []apptest.Call{
-		file("who may merge", ada, "topic", "topic", "1.txt", 201), file("who may not", bob, "topic", "topic", "2.txt", 403), file("a stranger", dan, "topic", "topic", "2.txt", 403),
+		file("user who can merge", ada, "topic", "topic", "1.txt", 201), file("who may not", bob, "topic", "topic", "2.txt", 403), file("a stranger", dan, "topic", "topic", "2.txt", 403),
 		file("another branch", ada, "main", "main", "2.txt", 403), file("a new branch", ada, "more", "topic", "2.txt", 403),
 		{Name: "no branch is made", Do: "POST /projects/eve%2Fp/repository/branches?branch=more&ref=topic", As: ada, Status: 403},
 		{Name: "nor deleted", Do: "DELETE /projects/eve%2Fp/repository/branches/topic", As: ada, Status: 403},
@@ -327,8 +327,8 @@ func TestMergeRoles(t *testing.T) {
 				}
 			}
 		}
-		c.as["developer"].get(one).want(200, "A secret plan", "Somebody who may merge").not(`name="sha"`)
+		c.as["developer"].get(one).want(200, "A secret plan", "Ask a user who can merge").not(`name="sha"`)
 		c.as["maintainer"].submit(one, one+"/merge", "sha", sha).leads(one)
-		c.as["reporter"].get(one).want(200, "The changes are in main.")
+		c.as["reporter"].get(one).want(200, "The changes were merged into main.")
 	})
 }

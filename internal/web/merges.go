@@ -97,7 +97,7 @@ func mergeSorts() []issueSort {
 		{"updated_desc", "Last updated", plan.Sort{By: "updated_at", Desc: true}},
 		{"merged_at_desc", "Last merged", plan.Sort{By: "merged_at", Desc: true}},
 		{"milestone", "Milestone due date", plan.Sort{By: "milestone_due"}},
-		{"priority", "Priority of labels", plan.Sort{By: "priority"}},
+		{"priority", "Label priority", plan.Sort{By: "priority"}},
 		{"popularity", "Most comments", plan.Sort{By: "popularity", Desc: true}},
 		{"title_asc", "Title", plan.Sort{By: "title"}},
 	}

@@ -173,7 +173,7 @@ func (p milestoneForm) title() string {
 	if p.IID == 0 {
 		return "New milestone · " + p.Name()
 	}
-	return "Edit a milestone · " + p.Name()
+	return "Edit milestone · " + p.Name()
 }
 
 func (w *Web) newMilestone(v *visit, in project.Place) error {
@@ -213,7 +213,7 @@ func (w *Web) saveMilestone(v *visit, in project.Place, iid int64, done string, 
 	title, text, from, until := v.text("title"), v.prose("description"), v.text("start_date"), v.text("due_date")
 	for name, day := range map[string]string{"start_date": from, "due_date": until} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			f.wrong(name, "is not a day")
+			f.wrong(name, "is not a date")
 		}
 	}
 	if !f.bad() && !v.ticked("preview") {
@@ -229,7 +229,7 @@ func (w *Web) saveMilestone(v *visit, in project.Place, iid int64, done string, 
 }
 
 func (w *Web) createMilestone(v *visit, in project.Place) error {
-	return w.saveMilestone(v, in, 0, "The milestone has been made.", func(f plan.MilestoneFields) (*plan.Milestone, error) {
+	return w.saveMilestone(v, in, 0, "The milestone was created.", func(f plan.MilestoneFields) (*plan.Milestone, error) {
 		return w.Plan.CreateMilestone(v, v.actor, in, f)
 	})
 }
@@ -239,7 +239,7 @@ func (w *Web) updateMilestone(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return w.saveMilestone(v, in, m.IID, "The milestone has been changed.", func(f plan.MilestoneFields) (*plan.Milestone, error) {
+	return w.saveMilestone(v, in, m.IID, "The milestone was updated.", func(f plan.MilestoneFields) (*plan.Milestone, error) {
 		return w.Plan.UpdateMilestone(v, v.actor, in, m.ID, f)
 	})
 }
@@ -250,9 +250,9 @@ func (w *Web) turnMilestone(v *visit, in project.Place) error {
 		return err
 	}
 	event := v.text("event")
-	done := map[string]string{"close": "The milestone is closed.", "activate": "The milestone is open again."}[event]
+	done := map[string]string{"close": "The milestone was closed.", "activate": "The milestone was reopened."}[event]
 	if done == "" {
-		return errs.Invalid("That is nothing that can be done to a milestone.")
+		return errs.Invalid("Unknown action for a milestone.")
 	}
 	_, err = w.Plan.UpdateMilestone(v, v.actor, in, m.ID, plan.MilestoneFields{Event: event})
 	return v.told(err, done, milestonePath(m))
@@ -263,7 +263,7 @@ func (w *Web) deleteMilestone(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Plan.DeleteMilestone(v, v.actor, in, m.ID, nil), "The milestone has been deleted.", pathTo(placePath(in))+"/-/milestones")
+	return v.told(w.Plan.DeleteMilestone(v, v.actor, in, m.ID, nil), "The milestone was deleted.", pathTo(placePath(in))+"/-/milestones")
 }
 
 func (w *Web) promoteMilestone(v *visit, in project.Place) error {
@@ -275,5 +275,5 @@ func (w *Web) promoteMilestone(v *visit, in project.Place) error {
 	if err != nil {
 		return v.told(err, "", milestonePath(m))
 	}
-	return v.done("The milestone is one of the group now.", milestonePath(made))
+	return v.done("The milestone was promoted to a group milestone.", milestonePath(made))
 }

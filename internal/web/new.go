@@ -54,12 +54,12 @@ func (w *Web) createProject(v *visit) error {
 	f := v.sent()
 	place, err := strconv.ParseInt(v.text("namespace_id"), 10, 64)
 	if err != nil {
-		f.Errors = map[string][]string{"namespace_id": {"is not a place"}}
+		f.Errors = map[string][]string{"namespace_id": {"is not a namespace"}}
 		return w.showNewProject(v, f)
 	}
 	visibility, description := project.Visibility(v.text("visibility")), v.text("description")
 	if !known(visibility) {
-		f.Errors = map[string][]string{"visibility": {"is not one of these"}}
+		f.Errors = map[string][]string{"visibility": {"is not a valid visibility level"}}
 		return w.showNewProject(v, f)
 	}
 	made, err := w.Repos.Create(v, v.actor, project.NewProject{
@@ -73,7 +73,7 @@ func (w *Web) createProject(v *visit) error {
 		f.move("visibility_level", "visibility")
 		return w.showNewProject(v, f)
 	}
-	return v.done(fmt.Sprintf("The project %s has been made.", made.Name), "/"+made.FullPath)
+	return v.done(fmt.Sprintf("Project %s was created.", made.Name), "/"+made.FullPath)
 }
 
 func known(v project.Visibility) bool {
@@ -85,7 +85,7 @@ func known(v project.Visibility) bool {
 func (f *form) refusedInPlace(err error, name string) error {
 	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
 		e, _ := errors.AsType[*errs.Error](err)
-		text := "is not a place where you may do that"
+		text := "is not a namespace where you can do this"
 		if e.Kind == errs.KindForbidden && e.Text != "" {
 			text = e.Text
 		}
@@ -129,14 +129,14 @@ func (w *Web) createGroup(v *visit) error {
 	f := v.sent()
 	visibility := project.Visibility(v.text("visibility"))
 	if !known(visibility) {
-		f.Errors = map[string][]string{"visibility": {"is not one of these"}}
+		f.Errors = map[string][]string{"visibility": {"is not a valid visibility level"}}
 		return w.showNewGroup(v, f)
 	}
 	n := project.NewGroup{Name: v.text("name"), Path: v.text("path"), Description: v.text("description"), Visibility: &visibility}
 	if text := v.text("parent_id"); text != "" {
 		parent, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			f.Errors = map[string][]string{"parent_id": {"is not a group"}}
+			f.Errors = map[string][]string{"parent_id": {"is not a group that you can access"}}
 			return w.showNewGroup(v, f)
 		}
 		n.ParentID = &parent
@@ -149,5 +149,5 @@ func (w *Web) createGroup(v *visit) error {
 		f.move("visibility_level", "visibility")
 		return w.showNewGroup(v, f)
 	}
-	return v.done(fmt.Sprintf("The group %s has been made.", made.Name), "/"+made.FullPath)
+	return v.done(fmt.Sprintf("Group %s was created.", made.Name), "/"+made.FullPath)
 }

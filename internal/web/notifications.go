@@ -30,16 +30,16 @@ type levelChoice struct {
 
 func levelChoices(everywhere bool) []levelChoice {
 	list := []levelChoice{
-		{notify.Watch, "Watch", "Nearly everything that happens."},
-		{notify.Participating, "Participate", "What you take part in, and where you are mentioned."},
-		{notify.Mentioned, "On mention", "Only where you are mentioned."},
-		{notify.Custom, "Custom", "What you take part in, and the events that you choose below."},
-		{notify.Disabled, "Disabled", "Nothing but what you have subscribed to."},
+		{notify.Watch, "Watch", "Most activity."},
+		{notify.Participating, "Participate", "Items that you participate in, and mentions of you."},
+		{notify.Mentioned, "On mention", "Only mentions of you."},
+		{notify.Custom, "Custom", "Items that you participate in, and the events selected below."},
+		{notify.Disabled, "Disabled", "Only items that you subscribed to."},
 	}
 	if everywhere {
 		return list
 	}
-	return append([]levelChoice{{notify.Global, "Global", "As in the group above, or as you have chosen for everywhere."}}, list...)
+	return append([]levelChoice{{notify.Global, "Global", "Use the level of the parent group or your global level."}}, list...)
 }
 
 // eventGroup is events that belong together on a page.
@@ -59,18 +59,18 @@ func eventGroups(t notify.Setting) []eventGroup {
 	list := []eventGroup{
 		{"Issues", []eventTick{
 			{Event: notify.NewIssue, Label: "New"}, {Event: notify.CloseIssue, Label: "Closed"}, {Event: notify.ReopenIssue, Label: "Reopened"},
-			{Event: notify.ReassignIssue, Label: "Assigned to somebody else"}, {Event: notify.IssueDue, Label: "Due today or tomorrow"},
+			{Event: notify.ReassignIssue, Label: "Reassigned"}, {Event: notify.IssueDue, Label: "Due today or tomorrow"},
 		}},
 		{"Merge requests", []eventTick{
 			{Event: notify.NewMergeRequest, Label: "New"}, {Event: notify.CloseMergeRequest, Label: "Closed"},
 			{Event: notify.ReopenMergeRequest, Label: "Reopened"}, {Event: notify.MergeMergeRequest, Label: "Merged"},
-			{Event: notify.ReassignMergeRequest, Label: "Assigned to somebody else"}, {Event: notify.ChangeReviewer, Label: "Other reviewers"},
-			{Event: notify.PushToMergeRequest, Label: "Pushed to"}, {Event: notify.MergeWhenSucceeds, Label: "Set to merge when its pipeline succeeds"},
+			{Event: notify.ReassignMergeRequest, Label: "Reassigned"}, {Event: notify.ChangeReviewer, Label: "Reviewers changed"},
+			{Event: notify.PushToMergeRequest, Label: "Commits pushed"}, {Event: notify.MergeWhenSucceeds, Label: "Set to auto-merge when the pipeline succeeds"},
 		}},
 		{"Your pipelines", []eventTick{
 			{Event: notify.FailedPipeline, Label: "Failed"}, {Event: notify.FixedPipeline, Label: "Fixed"}, {Event: notify.SuccessPipeline, Label: "Passed"},
 		}},
-		{"Other", []eventTick{{Event: notify.NewNote, Label: "Comments"}, {Event: notify.MovedProject, Label: "Projects that move"}}},
+		{"Other", []eventTick{{Event: notify.NewNote, Label: "Comments"}, {Event: notify.MovedProject, Label: "Moved projects"}}},
 	}
 	for _, g := range list {
 		for i := range g.Events {
@@ -162,7 +162,7 @@ func (w *Web) saveNotifications(v *visit) error {
 		f.only("notification_email")
 		return w.showNotifications(v, f)
 	}
-	return v.done("Your notification settings have been saved.", "/-/user_settings/notifications")
+	return v.done("Your notification settings were saved.", "/-/user_settings/notifications")
 }
 
 // bell is what the button of a place needs that shows how much of it is told.
@@ -223,7 +223,7 @@ func (w *Web) savePlaceNotifications(v *visit, in project.Place) error {
 	if v.ticked("events") || c.Level != nil && *c.Level == notify.Custom { // there is more to choose
 		to = pathTo(placePath(in)) + "/-/notifications"
 	}
-	return v.told(err, "Your notification settings have been saved.", to)
+	return v.told(err, "Your notification settings were saved.", to)
 }
 
 // leavePage asks somebody who came from a letter whether he wants no more of

@@ -31,8 +31,8 @@ func TestNotifications(t *testing.T) {
 			{nobody, "/-/user_settings/notifications", 303, ""},
 			{nobody, "/ada/open/-/notifications", 303, ""},
 			{nobody, "/groups/top/-/notifications", 303, ""},
-			{a, "/-/user_settings/notifications", 200, "The same everywhere"},
-			{a, "/groups/top/-/notifications", 200, "Events of the level Custom"},
+			{a, "/-/user_settings/notifications", 200, "No custom levels"},
+			{a, "/groups/top/-/notifications", 200, "Custom events"},
 			{a, "/top", 200, "/groups/top/-/notifications"},
 			{e, "/groups/top/-/notifications", 404, ""},
 			{e, "/ada/open/-/notifications", 200, `value="global" checked`},
@@ -59,7 +59,7 @@ func TestNotifications(t *testing.T) {
 		e.submit("/ada/open/-/notifications", "/ada/open/-/notifications", "level", "participating", "events", "1").leads("/ada/open/-/notifications")
 		e.get(own).want(200, "ada / Open", "Participate")
 		a.submit("/top", "/groups/top/-/notifications", "level", "disabled").leads("/top")
-		a.get(own).want(200, "Disabled", "Group, with all that is in it")
+		a.get(own).want(200, "Disabled", "Group, with its subgroups and projects")
 
 		// The link in a letter asks first, and works for who has the letter.
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fopen/issues", As: eve, JSON: `{"title":"<b>Hard</b>"}`, Status: 201})
@@ -75,7 +75,7 @@ func TestNotifications(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		newBrowser(t, s).send(r).want(200, "You are unsubscribed")
+		newBrowser(t, s).send(r).want(200, "Unsubscribed</h1>")
 		state("false")
 		tampered := strings.Replace(link, ".Issue.1.", ".Issue.2.", 1)
 		nobody.post(tampered, nil).want(404)
@@ -84,7 +84,7 @@ func TestNotifications(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "DELETE /projects/ada%2Fopen/issues/1", As: apptest.RootToken, Status: 204})
 		leave := func() {
 			t.Helper()
-			nobody.post(link, url.Values{"List-Unsubscribe": {"One-Click"}}).want(200, "You are unsubscribed")
+			nobody.post(link, url.Values{"List-Unsubscribe": {"One-Click"}}).want(200, "Unsubscribed</h1>")
 			var left int
 			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM subscriptions WHERE kind = 'Issue'`).Scan(&left); err != nil || left != 0 {
 				t.Errorf("%d subscriptions are left: %v", left, err)

@@ -40,7 +40,7 @@ func (p consentPage) title() string { return "Authorize " + p.App.Name }
 func (w *Web) consentPage(v *visit) error {
 	values, err := url.ParseQuery(v.r.URL.RawQuery)
 	if err != nil {
-		v.problem(http.StatusBadRequest, "This link is broken", "Please go back to the application and try again.")
+		v.problem(http.StatusBadRequest, "Invalid authorization request", "Go back to the application and try again.")
 		return nil
 	}
 	r, err := w.OAuth.Begin(v, values)
@@ -150,7 +150,7 @@ func (v *visit) refuseApplication(err error) error {
 	if refused.Redirect != "" {
 		return v.leave(refused.Redirect)
 	}
-	v.problem(http.StatusBadRequest, "This application can not be let in", refused.Description)
+	v.problem(http.StatusBadRequest, "The application cannot be authorized", refused.Description)
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 		}
 	}
 	if !isText(v.r.PostForm) {
-		return errs.Invalid("That is not text.")
+		return errs.Invalid("The text is not valid UTF-8.")
 	}
 	switch {
 	case who == visitor && v.session != nil:
@@ -214,25 +214,25 @@ func (v *visit) fail(err error) {
 	switch {
 	case tooMany:
 		refused.Headers(v.w.Header())
-		v.problem(http.StatusTooManyRequests, "Too many tries", "Please wait a minute, then try again.")
+		v.problem(http.StatusTooManyRequests, "Too many requests", "Wait a minute, then try again.")
 	case e == nil:
 		v.web.Log.ErrorContext(v, "page", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
-		v.problem(http.StatusInternalServerError, "Something went wrong", "It is not your fault. The log of the server has the reason.")
+		v.problem(http.StatusInternalServerError, "Something went wrong", "The server log has the details. Try again, or contact an administrator.")
 	case e.Kind == errs.KindUnauthorized && v.session == nil:
 		_ = v.askToSignIn() // a redirect does not fail
 	case e.Kind == errs.KindNotFound, e.Kind == errs.KindUnauthorized:
-		v.problem(http.StatusNotFound, "Page not found", "There is nothing here, or it is not for you to see.")
+		v.problem(http.StatusNotFound, "Page not found", "The page does not exist, or you don't have access.")
 	case e.Kind == errs.KindForbidden:
-		v.problem(http.StatusForbidden, "Not allowed", textOr(e, "You may see this, but not do it."))
+		v.problem(http.StatusForbidden, "Not allowed", textOr(e, "You don't have permission to do this."))
 	case e.Kind == errs.KindTooLarge:
-		v.problem(http.StatusRequestEntityTooLarge, "Too large", textOr(e, "That is more than fits here."))
+		v.problem(http.StatusRequestEntityTooLarge, "Too large", textOr(e, "The request is too large."))
 	case e.Kind == errs.KindUnavailable:
 		v.w.Header().Set("Retry-After", errs.RetryAfter(e))
-		v.problem(http.StatusServiceUnavailable, "Not available now", textOr(e, "Please try again in a while."))
+		v.problem(http.StatusServiceUnavailable, "Temporarily unavailable", textOr(e, "Try again later."))
 	case e.Kind == errs.KindConflict:
-		v.problem(http.StatusConflict, "That does not fit", textOr(e, "Something else stands in the way."))
+		v.problem(http.StatusConflict, "Conflict", textOr(e, "The request conflicts with the current state. Reload the page, then try again."))
 	default:
-		v.problem(http.StatusUnprocessableEntity, "That can not be done", textOr(e, "Please check what you sent."))
+		v.problem(http.StatusUnprocessableEntity, "Invalid request", textOr(e, "Check your input, then try again."))
 	}
 }
 

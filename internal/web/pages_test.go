@@ -28,7 +28,7 @@ func TestSettings(t *testing.T) {
 	b.submit(profile, profile, "name", "").want(422, "can&#39;t be blank")
 	b.submit(profile, profile, "name", "Ada L.", "website_url", "javascript:alert(1)").want(422, "is not a valid URL")
 	b.submit(profile, profile, "name", "Ada L.", "bio", "Engines", "website_url", "https://example.org", "public_email", "ada@example.org").leads(profile)
-	b.submit(profile, profile, "name", "Ada L.", "commit_email", "eve@example.org").want(422, "Email of commits")
+	b.submit(profile, profile, "name", "Ada L.", "commit_email", "eve@example.org").want(422, "Commit email")
 	b.submit(profile, profile, "name", "Ada L.", "bio", "Engines", "website_url", "https://example.org", "public_email", "ada@example.org", "commit_email", "_private", "twitter", "ada").leads(profile)
 	b.get(profile).want(200, `value="_private" selected`, `name="twitter" type="text" value="ada"`)
 	newBrowser(t, s).get("/ada").want(200, "Ada L.", "Engines", `href="https://example.org"`, "ada@example.org")
@@ -112,7 +112,7 @@ func TestSessions(t *testing.T) {
 	s.User(t, "eve")
 	b, other, third := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("ada", password)
 	const at = "/-/user_settings/active_sessions"
-	numbers := regexp.MustCompile(at+`/(\d+)/revoke`).FindAllStringSubmatch(b.get(at).want(200, "This one").body, -1)
+	numbers := regexp.MustCompile(at+`/(\d+)/revoke`).FindAllStringSubmatch(b.get(at).want(200, "This session").body, -1)
 	if len(numbers) != 2 {
 		t.Fatalf("%d other sessions, want two", len(numbers))
 	}
@@ -140,12 +140,12 @@ func TestProjects(t *testing.T) {
 		b.submit("/projects/new", "/projects", "name", "Engine", "namespace_id", group, "visibility", "public").want(422, "already been taken")
 		b.submit("/projects/new", "/projects", "name", "", "namespace_id", group, "visibility", "public").want(422)
 		b.submit("/projects/new", "/projects", "name", "x", "namespace_id", "nowhere", "visibility", "public").want(422)
-		newBrowser(t, s).signIn("eve", password).submit("/projects/new", "/projects", "name", "x", "namespace_id", group, "visibility", "public").want(422, "not a place")
+		newBrowser(t, s).signIn("eve", password).submit("/projects/new", "/projects", "name", "x", "namespace_id", group, "visibility", "public").want(422, "not a namespace")
 
 		guest := newBrowser(t, s)
 		guest.get("/").leads("/explore")
 		guest.get("/explore").want(200, "Analysis /", "Engine")
-		guest.get("/explore?search=nothing").want(200, "Nothing found")
+		guest.get("/explore?search=nothing").want(200, "No results found")
 		guest.get("/explore/groups").want(200, "Notes")
 		guest.get("/analysis?tab=subgroups").want(200, "Notes")
 		b.get("/analysis?tab=members").want(200, "ada", "Owner")
@@ -173,7 +173,7 @@ func TestProjects(t *testing.T) {
 		b.get("/analysis/engine").want(200, "Unstar")
 		b.get("/dashboard/projects?starred=1").want(200, "Engine")
 		b.submit("/analysis/engine", "/analysis/engine/-/unstar").leads("/analysis/engine")
-		b.get("/dashboard/projects?starred=1").want(200, "No stars yet")
+		b.get("/dashboard/projects?starred=1").want(200, "No starred projects")
 
 		for _, path := range []string{"/", "/analysis", "/analysis/engine", "/analysis/engine/-/tree/main", "/-/user_settings/personal_access_tokens", "/users/sign_in", "/none"} {
 			if n := len(b.get(path).body); n > 50<<10 {

@@ -36,22 +36,22 @@ func (p askPage) title() string { return p.Head }
 
 func forgotPage(f form) askPage {
 	return askPage{
-		Form: f, Head: "Forgot your password?", Text: "Enter your username or email address, and we send you a link to set a new password.",
-		Button: "Send the link", Label: "Username or email", Action: "/users/password", Auto: "username",
+		Form: f, Head: "Forgot your password?", Text: "Enter your username or email address to get a link to set a new password.",
+		Button: "Send link", Label: "Username or email", Action: "/users/password", Auto: "username",
 	}
 }
 
 func lockedPage(f form) askPage {
 	return askPage{
-		Form: f, Head: "Locked out?", Text: "After too many failed sign-ins an account is locked for a while. We can send its owner a link to unlock it at once.",
-		Button: "Send the link", Label: "Username or email", Action: "/users/unlock/new", Auto: "username",
+		Form: f, Head: "Unlock your account", Text: "An account is locked for some time after too many failed sign-in attempts. Enter your username or email address to get a link to unlock it now.",
+		Button: "Send link", Label: "Username or email", Action: "/users/unlock/new", Auto: "username",
 	}
 }
 
 func unconfirmedPage(f form) askPage {
 	return askPage{
-		Form: f, Head: "Confirm your email address", Text: "Enter the address that waits to be confirmed, and we send the link again.",
-		Button: "Send the link", Label: "Email", Action: "/users/confirmation/new", Auto: "email",
+		Form: f, Head: "Confirm your email address", Text: "Enter your email address to get a new confirmation link.",
+		Button: "Send link", Label: "Email", Action: "/users/confirmation/new", Auto: "email",
 	}
 }
 
@@ -83,10 +83,10 @@ func (w *Web) ask(v *visit, page func(form) askPage, send func(ctx context.Conte
 		return err
 	}
 	if !w.Mail.Enabled() {
-		v.tell("bad", "This installation can not send mail. Please ask an administrator.")
+		v.tell("bad", "This instance cannot send email. Contact an administrator.")
 		return v.redirect("/users/sign_in")
 	}
-	return v.done("If there is such an account, a letter is on its way. Please look into your mail.", "/users/sign_in")
+	return v.done("If the account exists, an email was sent. Check your inbox.", "/users/sign_in")
 }
 
 type resetPage struct {
@@ -124,7 +124,7 @@ func (w *Web) oldLink(v *visit, err error, to string) error {
 	if err := w.Users.FailedToken(v, v.ip(), nil); err != nil {
 		return err
 	}
-	v.tell("bad", "The link was used before, or is too old. Please ask for a new one.")
+	v.tell("bad", "The link has expired or was already used. Request a new one.")
 	return v.redirect(to)
 }
 
@@ -135,7 +135,7 @@ func (w *Web) reset(v *visit) error {
 	token, password := v.text("reset_password_token"), v.r.PostForm.Get("password")
 	f := filled()
 	if password != v.r.PostForm.Get("password_confirmation") {
-		f.Errors = map[string][]string{"password_confirmation": {"is not the same"}}
+		f.Errors = map[string][]string{"password_confirmation": {"does not match"}}
 		return w.showReset(v, f, token)
 	}
 	_, err := w.Users.TakeReset(v, token, password, v.ip())
@@ -145,7 +145,7 @@ func (w *Web) reset(v *visit) error {
 		}
 		return w.showReset(v, f, token)
 	}
-	return v.done("Your password has been set. You can sign in with it now.", "/users/sign_in")
+	return v.done("Your password was set. You can sign in now.", "/users/sign_in")
 }
 
 // pressPage asks to press a button: programs that look through mail follow
@@ -161,7 +161,7 @@ func (p pressPage) title() string { return p.Head }
 
 func (w *Web) unlockForm(v *visit) error {
 	return v.show(pressPage{
-		Head: "Unlock your account", Text: "Press the button, then sign in.", Button: "Unlock my account",
+		Head: "Unlock your account", Text: "Unlock your account, then sign in.", Button: "Unlock account",
 		Action: "/users/unlock", Name: "unlock_token", Token: v.param("unlock_token"),
 	})
 }
@@ -170,12 +170,12 @@ func (w *Web) unlock(v *visit) error {
 	if err := w.Users.TakeUnlock(v, v.text("unlock_token"), v.ip()); err != nil {
 		return w.oldLink(v, err, "/users/unlock/new")
 	}
-	return v.done("Your account is unlocked. You can sign in now.", "/users/sign_in")
+	return v.done("Your account was unlocked. You can sign in now.", "/users/sign_in")
 }
 
 func (w *Web) confirmForm(v *visit) error {
 	return v.show(pressPage{
-		Head: "Confirm your email address", Text: "One more press, and the address is yours.", Button: "Confirm the address",
+		Head: "Confirm your email address", Text: "Select the button to confirm your address.", Button: "Confirm email address",
 		Action: "/users/confirmation", Name: "confirmation_token", Token: v.param("confirmation_token"),
 	})
 }
@@ -188,7 +188,7 @@ func (w *Web) confirm(v *visit) error {
 	if v.session != nil {
 		to = "/-/user_settings/emails"
 	}
-	return v.done("Your email address is confirmed.", to)
+	return v.done("Your email address was confirmed.", to)
 }
 
 func (w *Web) registrationPages() {
@@ -236,18 +236,18 @@ func (w *Web) signUp(v *visit) error {
 	if err != nil {
 		return err
 	}
-	text := "Your account has been made."
+	text := "Your account was created."
 	switch {
 	case u.State == user.PendingApproval:
-		text += " An administrator has to approve it before you can sign in."
+		text += " An administrator must approve it before you can sign in."
 	case settings.Confirmation != setting.ConfirmHard:
 		text += " You can sign in now."
 	}
 	switch {
 	case settings.Confirmation == setting.ConfirmHard:
-		text += " You have to confirm your address before you can sign in."
+		text += " Confirm your email address before you sign in."
 	case w.Mail.Enabled():
-		text += " A letter is on its way, to confirm your address."
+		text += " A confirmation email was sent to your address."
 	}
 	return v.done(text, "/users/sign_in")
 }

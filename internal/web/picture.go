@@ -38,12 +38,12 @@ func (w *Web) avatar(open func(ctx context.Context, id int64, name string) (*blo
 		}
 		if errs.Is(err, errs.KindUnavailable) {
 			rw.Header().Set("Retry-After", errs.RetryAfter(err))
-			http.Error(rw, "The picture cannot be read now.", http.StatusServiceUnavailable)
+			http.Error(rw, "The avatar cannot be read now.", http.StatusServiceUnavailable)
 			return
 		}
 		if err != nil {
 			w.Log.ErrorContext(r.Context(), "open avatar", "path", r.URL.Path, "error", err)
-			http.Error(rw, "The picture can not be read now.", http.StatusInternalServerError)
+			http.Error(rw, "The avatar cannot be read now.", http.StatusInternalServerError)
 			return
 		}
 		defer picture.Close()

@@ -111,7 +111,7 @@ type runPage struct {
 }
 
 func (runPage) view() string    { return "run_pipeline" }
-func (p runPage) title() string { return "Run a pipeline · " + p.Project.FullName() }
+func (p runPage) title() string { return "Run pipeline · " + p.Project.FullName() }
 
 func (w *Web) runPage(v *visit, ref project.Ref) error {
 	return w.showRun(v, ref, filled("ref", v.param("ref")))
@@ -183,7 +183,7 @@ func (w *Web) runPipeline(v *visit, ref project.Ref) error {
 		}
 		return w.showRun(v, ref, f)
 	}
-	return w.doneWith(v, ref, "The pipeline has been started.", "pipelines/%d", p.ID)
+	return w.doneWith(v, ref, "The pipeline was created.", "pipelines/%d", p.ID)
 }
 
 // doneWith goes to a page of the project after something was done in it.
@@ -203,7 +203,7 @@ func (w *Web) retryPipeline(v *visit, ref project.Ref) error {
 	if _, _, err := w.CI.RetryPipeline(v, v.actor, ref, id); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "What failed runs again.", "pipelines/%d", id)
+	return w.doneWith(v, ref, "Failed jobs are being retried.", "pipelines/%d", id)
 }
 
 func (w *Web) cancelPipeline(v *visit, ref project.Ref) error {
@@ -214,7 +214,7 @@ func (w *Web) cancelPipeline(v *visit, ref project.Ref) error {
 	if _, _, err := w.CI.CancelPipeline(v, v.actor, ref, id); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The pipeline has been canceled.", "pipelines/%d", id)
+	return w.doneWith(v, ref, "The pipeline was canceled.", "pipelines/%d", id)
 }
 
 func (w *Web) deletePipeline(v *visit, ref project.Ref) error {
@@ -225,7 +225,7 @@ func (w *Web) deletePipeline(v *visit, ref project.Ref) error {
 	if err := w.CI.DeletePipeline(v, v.actor, ref, id, nil); err != nil {
 		return err
 	}
-	return w.doneWith(v, ref, "The pipeline has been deleted.", "pipelines")
+	return w.doneWith(v, ref, "The pipeline was deleted.", "pipelines")
 }
 
 // lintPage checks a CI file.
@@ -239,7 +239,7 @@ type lintPage struct {
 }
 
 func (lintPage) view() string    { return "ci_lint" }
-func (p lintPage) title() string { return "Check the CI file · " + p.Project.FullName() }
+func (p lintPage) title() string { return "CI Lint · " + p.Project.FullName() }
 
 // lintPage shows what is to be said of the file of the project.
 func (w *Web) lintPage(v *visit, ref project.Ref) error {

@@ -54,7 +54,7 @@ func (w *Web) showAlertSettings(v *visit, in project.Place, f form) error {
 	f.only("name", "type")
 	return v.showForm(alertSettingsPage{
 		setup: s, Form: f, Integrations: page.Items, Pager: v.pager(page.More),
-		Types:     []option{{string(alert.HTTP), "HTTP: any program"}, {string(alert.Prometheus), "Prometheus: Alertmanager"}},
+		Types:     []option{{string(alert.HTTP), "HTTP endpoint"}, {string(alert.Prometheus), "Prometheus (Alertmanager)"}},
 		Incidents: filled("create_issue", on(settings.CreateIssue), "auto_close_incident", on(settings.AutoClose), "send_email", on(settings.SendEmail)),
 	}, f)
 }
@@ -62,7 +62,7 @@ func (w *Web) showAlertSettings(v *visit, in project.Place, f form) error {
 func (w *Web) saveAlertSettings(v *visit, in project.Place) error {
 	create, closes, send := v.ticked("create_issue"), v.ticked("auto_close_incident"), v.ticked("send_email")
 	_, err := w.Alerts.UpdateSettings(v, v.actor, in.Ref, alert.SettingFields{CreateIssue: &create, AutoClose: &closes, SendEmail: &send})
-	return v.told(err, "The settings have been saved.", settingsOf(in, "alerts"))
+	return v.told(err, "The settings were saved.", settingsOf(in, "alerts"))
 }
 
 func (w *Web) createAlertIntegration(v *visit, in project.Place) error {
@@ -75,7 +75,7 @@ func (w *Web) createAlertIntegration(v *visit, in project.Place) error {
 		}
 		return w.showAlertSettings(v, in, f)
 	}
-	return v.done("The integration has been made. Its address and its token are below.", settingsOf(in, fmt.Sprintf("alerts/%d", made.ID)))
+	return v.done("The integration was created. Its URL and token are below.", settingsOf(in, fmt.Sprintf("alerts/%d", made.ID)))
 }
 
 // alertIntegrationPage is one integration.
@@ -174,7 +174,7 @@ func (w *Web) saveAlertIntegration(v *visit, in project.Place) error {
 		}
 		return w.showAlertIntegration(v, in, id, f, form{})
 	}
-	return v.done("The integration has been saved.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
+	return v.done("The integration was saved.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
 }
 
 // sentMappings are those of the form, as the feature reads them.
@@ -206,7 +206,7 @@ func (w *Web) resetAlertToken(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.Alerts.ResetToken(v, v.actor, in.Ref, id)
-	return v.told(err, "The integration has another token: the old one works no more.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
+	return v.told(err, "The token was reset. The old token no longer works.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
 }
 
 func (w *Web) deleteAlertIntegration(v *visit, in project.Place) error {
@@ -214,7 +214,7 @@ func (w *Web) deleteAlertIntegration(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Alerts.DeleteIntegration(v, v.actor, in.Ref, id, nil), "The integration has been deleted.", settingsOf(in, "alerts"))
+	return v.told(w.Alerts.DeleteIntegration(v, v.actor, in.Ref, id, nil), "The integration was deleted.", settingsOf(in, "alerts"))
 }
 
 func (w *Web) testAlertIntegration(v *visit, in project.Place) error {
@@ -234,7 +234,7 @@ func (w *Web) testAlertIntegration(v *visit, in project.Place) error {
 		return w.showAlertIntegration(v, in, id, form{}, f)
 	}
 	if len(list) != 1 {
-		return v.done(fmt.Sprintf("The payload told of %d alerts.", len(list)), pathTo(string(in.Ref))+"/-/alert_management")
+		return v.done(fmt.Sprintf("The payload contained %d alerts.", len(list)), pathTo(string(in.Ref))+"/-/alert_management")
 	}
-	return v.done("The alert has come.", w.alertAt(v, in.Ref, list[0].IID))
+	return v.done("The alert was received.", w.alertAt(v, in.Ref, list[0].IID))
 }

@@ -94,7 +94,7 @@ func (w *Web) saveBadge(v *visit, in project.Place, id int64, done string, save 
 }
 
 func (w *Web) createBadge(v *visit, in project.Place) error {
-	return w.saveBadge(v, in, 0, "The badge has been added.", func(f plan.BadgeFields) (*plan.Badge, error) {
+	return w.saveBadge(v, in, 0, "The badge was added.", func(f plan.BadgeFields) (*plan.Badge, error) {
 		return w.Plan.CreateBadge(v, v.actor, in, f)
 	})
 }
@@ -104,7 +104,7 @@ func (w *Web) updateBadge(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return w.saveBadge(v, in, id, "The badge has been changed.", func(f plan.BadgeFields) (*plan.Badge, error) {
+	return w.saveBadge(v, in, id, "The badge was updated.", func(f plan.BadgeFields) (*plan.Badge, error) {
 		return w.Plan.UpdateBadge(v, v.actor, in, id, f)
 	})
 }
@@ -114,5 +114,5 @@ func (w *Web) deleteBadge(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Plan.DeleteBadge(v, v.actor, in, id), "The badge has been deleted.", settingsOf(in, "badges"))
+	return v.told(w.Plan.DeleteBadge(v, v.actor, in, id), "The badge was deleted.", settingsOf(in, "badges"))
 }

@@ -42,9 +42,9 @@ func (w *Web) showCISettings(v *visit, in project.Place, f form) error {
 	}
 	f.only("build_timeout", "ci_config_path", "ci_default_git_depth", "build_git_strategy", "ci_pipeline_variables_minimum_override_role", "target")
 	p := ciSettingsPage{setup: s, Form: f,
-		Strategies: []option{{"fetch", "Fetch what is new"}, {"clone", "Clone each time"}},
+		Strategies: []option{{"fetch", "git fetch"}, {"clone", "git clone"}},
 	}
-	names := map[string]string{"developer": "Developers and above", "maintainer": "Maintainers and above", "owner": "Owners", "no_one_allowed": "Nobody"}
+	names := map[string]string{"developer": "Developers and above", "maintainer": "Maintainers and above", "owner": "Owners", "no_one_allowed": "No one allowed"}
 	for _, role := range s.may.OverrideRoles() {
 		p.Roles = append(p.Roles, option{role, names[role]})
 	}
@@ -95,12 +95,12 @@ func (w *Web) saveCISettings(v *visit, in project.Place) error {
 		}
 		return w.showCISettings(v, in, f)
 	}
-	return v.done("The settings have been saved.", settingsOf(in, "ci_cd"))
+	return v.done("The settings were saved.", settingsOf(in, "ci_cd"))
 }
 
 func (w *Web) limitJobTokens(v *visit, in project.Place) error {
 	limit := v.ticked("limit")
-	done := map[bool]string{true: "Only job tokens of listed projects come in.", false: "All job tokens come in whose users may."}[limit]
+	done := map[bool]string{true: "Only job tokens of projects on the allowlist have access.", false: "Job tokens of all projects have access."}[limit]
 	return v.told(w.CI.LimitJobTokens(v, v.actor, in.Ref, limit), done, settingsOf(in, "ci_cd"))
 }
 
@@ -121,7 +121,7 @@ func (w *Web) allowJobTokens(v *visit, in project.Place) error {
 		_, err = w.CI.Allow(v, v.actor, in.Ref, a)
 	}
 	if errs.Is(err, errs.KindNotFound) {
-		f.wrong("target", "is no project or group that you see")
+		f.wrong("target", "is not a project or group that you can access")
 		return w.showCISettings(v, in, f)
 	}
 	if err != nil {
@@ -130,12 +130,12 @@ func (w *Web) allowJobTokens(v *visit, in project.Place) error {
 		}
 		return w.showCISettings(v, in, f)
 	}
-	return v.done("Its job tokens come in.", settingsOf(in, "ci_cd"))
+	return v.done("Added to the allowlist.", settingsOf(in, "ci_cd"))
 }
 
 func (w *Web) disallowJobTokens(v *visit, in project.Place) error {
 	var a ci.Allowed
 	a.ProjectID, _ = strconv.ParseInt(v.text("project"), 10, 64)
 	a.GroupID, _ = strconv.ParseInt(v.text("group"), 10, 64)
-	return v.told(w.CI.Disallow(v, v.actor, in.Ref, a), "Its job tokens do not come in any more.", settingsOf(in, "ci_cd"))
+	return v.told(w.CI.Disallow(v, v.actor, in.Ref, a), "Removed from the allowlist.", settingsOf(in, "ci_cd"))
 }

@@ -26,7 +26,7 @@ type dangerPage struct {
 }
 
 func (dangerPage) view() string    { return "place_danger" }
-func (p dangerPage) title() string { return "Danger zone · " + p.Name() }
+func (p dangerPage) title() string { return "Advanced · " + p.Name() }
 
 func (w *Web) danger(v *visit, in project.Place) error {
 	s, err := w.setup(v, in, "danger")
@@ -71,7 +71,7 @@ func (w *Web) destinations(v *visit, s setup) ([]option, error) {
 		return list, err
 	}
 	if s.G.Group.ParentID != nil {
-		list = append(list, option{"", "No group: to the top"})
+		list = append(list, option{"", "No parent (top-level group)"})
 	}
 	page, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{MinLevel: project.Maintainer}, project.Sort{By: "path"}, db.Paging{Limit: 200})
 	for _, n := range page.Items {
@@ -118,18 +118,18 @@ func (w *Web) changePath(v *visit, in project.Place) error {
 			}
 		}
 		if errs.Is(err, errs.KindForbidden) {
-			f.wrong("path", "is for Owners to change")
+			f.wrong("path", "can be changed only by Owners")
 			return in, nil
 		}
 		return in, err
-	}, "It has its new path. The old one leads there.")
+	}, "The path was changed. The old path redirects to it.")
 }
 
 func (w *Web) transferPlace(v *visit, in project.Place) error {
 	return w.endanger(v, in, func(f *form) (project.Place, error) {
 		to, err := strconv.ParseInt(v.text("namespace_id"), 10, 64)
 		if err != nil && (!in.Group || v.text("namespace_id") != "") {
-			f.wrong("namespace_id", "is not a place")
+			f.wrong("namespace_id", "is not a namespace")
 			return in, nil
 		}
 		if !in.Group {
@@ -148,11 +148,11 @@ func (w *Web) transferPlace(v *visit, in project.Place) error {
 			in.Ref = project.Ref(n.FullPath)
 		}
 		return in, err
-	}, "It has moved. The old path leads here.")
+	}, "The transfer is complete. The old path redirects here.")
 }
 
 func (w *Web) setArchived(archived bool) func(*visit, project.Ref) error {
-	done := map[bool]string{true: "The project is archived. Nobody changes it now.", false: "The project is back in use."}[archived]
+	done := map[bool]string{true: "The project was archived. It is now read-only.", false: "The project was unarchived."}[archived]
 	return func(v *visit, ref project.Ref) error {
 		_, err := w.Projects.SetArchived(v, v.actor, ref, archived)
 		return v.told(err, done, settingsOf(project.Place{Ref: ref}, "danger"))
@@ -179,10 +179,10 @@ func (w *Web) deletePlace(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.done(s.Name()+" has been deleted.", "/")
+	return v.done(s.Name()+" was deleted.", "/")
 }
 
 func (w *Web) housekeep(v *visit, ref project.Ref) error {
 	err := w.Repos.Housekeep(v, v.actor, ref)
-	return v.told(err, "The repository is being tidied.", settingsOf(project.Place{Ref: ref}, "danger"))
+	return v.told(err, "Housekeeping was started.", settingsOf(project.Place{Ref: ref}, "danger"))
 }

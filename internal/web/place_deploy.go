@@ -31,7 +31,7 @@ func (p deployTokensPage) title() string { return "Deploy tokens · " + p.Name()
 
 // deployScopes are those that do something here today.
 func deployScopes() []scope {
-	return []scope{{project.ReadRepository, "Clone and fetch by git over HTTP."}}
+	return []scope{{project.ReadRepository, "Read-only access to the repository over HTTP."}}
 }
 
 func (w *Web) deployTokens(v *visit, in project.Place) error {
@@ -61,7 +61,7 @@ func (v *visit) day(f *form, name string) *time.Time {
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		f.wrong(name, "is not a day")
+		f.wrong(name, "is not a date")
 		return nil
 	}
 	return &at
@@ -88,7 +88,7 @@ func (w *Web) deleteDeployToken(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.DeleteDeployToken(v, v.actor, in, id), "The token has been revoked.", settingsOf(in, "deploy_tokens"))
+	return v.told(w.Projects.DeleteDeployToken(v, v.actor, in, id), "The token was revoked.", settingsOf(in, "deploy_tokens"))
 }
 
 type deployKeysPage struct {
@@ -133,7 +133,7 @@ func (w *Web) addDeployKey(v *visit, in project.Place) error {
 		}
 		return w.showDeployKeys(v, in, f)
 	}
-	return v.done("The key has been added.", settingsOf(in, "deploy_keys"))
+	return v.done("The key was added.", settingsOf(in, "deploy_keys"))
 }
 
 func (w *Web) enableDeployKey(v *visit, in project.Place) error {
@@ -142,7 +142,7 @@ func (w *Web) enableDeployKey(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.Projects.EnableDeployKey(v, v.actor, in.Ref, id)
-	return v.told(err, "The key opens this project now.", settingsOf(in, "deploy_keys"))
+	return v.told(err, "The key was enabled for this project.", settingsOf(in, "deploy_keys"))
 }
 
 func (w *Web) changeDeployKey(v *visit, in project.Place) error {
@@ -152,7 +152,7 @@ func (w *Web) changeDeployKey(v *visit, in project.Place) error {
 	}
 	push := v.ticked("can_push")
 	_, err = w.Projects.UpdateDeployKey(v, v.actor, in.Ref, id, project.DeployKeyChange{CanPush: &push})
-	return v.told(err, "The key has been changed.", settingsOf(in, "deploy_keys"))
+	return v.told(err, "The key was updated.", settingsOf(in, "deploy_keys"))
 }
 
 func (w *Web) removeDeployKey(v *visit, in project.Place) error {
@@ -160,5 +160,5 @@ func (w *Web) removeDeployKey(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.RemoveDeployKey(v, v.actor, in.Ref, id), "The key no longer opens this project.", settingsOf(in, "deploy_keys"))
+	return v.told(w.Projects.RemoveDeployKey(v, v.actor, in.Ref, id), "The key was removed from this project.", settingsOf(in, "deploy_keys"))
 }

@@ -74,7 +74,7 @@ func (w *Web) saveErrorSetup(v *visit, in project.Place) error {
 		change.Integrated = &integrated
 	}
 	_, err := w.Errors.Configure(v, v.actor, in.Ref, change)
-	return v.told(err, "The settings have been saved.", settingsOf(in, "error_tracking"))
+	return v.told(err, "The settings were saved.", settingsOf(in, "error_tracking"))
 }
 
 func (w *Web) saveErrorService(v *visit, in project.Place) error {
@@ -90,12 +90,12 @@ func (w *Web) saveErrorService(v *visit, in project.Place) error {
 		}
 		return w.showErrorSetup(v, in, &f)
 	}
-	return v.done("The external service has been saved.", settingsOf(in, "error_tracking"))
+	return v.done("The external service was saved.", settingsOf(in, "error_tracking"))
 }
 
 func (w *Web) createErrorKey(v *visit, in project.Place) error {
 	_, err := w.Errors.CreateKey(v, v.actor, in.Ref)
-	return v.told(err, "The client key has been made.", settingsOf(in, "error_tracking"))
+	return v.told(err, "The client key was created.", settingsOf(in, "error_tracking"))
 }
 
 func (w *Web) turnErrorKey(v *visit, in project.Place) error {
@@ -103,9 +103,9 @@ func (w *Web) turnErrorKey(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	on, done := v.ticked("active"), "The client key does not work any more."
+	on, done := v.ticked("active"), "The client key was disabled."
 	if on {
-		done = "The client key works."
+		done = "The client key was enabled."
 	}
 	return v.told(w.Errors.TurnKey(v, v.actor, in.Ref, id, on), done, settingsOf(in, "error_tracking"))
 }
@@ -115,5 +115,5 @@ func (w *Web) deleteErrorKey(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Errors.DeleteKey(v, v.actor, in.Ref, id), "The client key has been deleted.", settingsOf(in, "error_tracking"))
+	return v.told(w.Errors.DeleteKey(v, v.actor, in.Ref, id), "The client key was deleted.", settingsOf(in, "error_tracking"))
 }

@@ -54,9 +54,9 @@ func (w *Web) showGeneral(v *visit, s setup, f form) error {
 	f.only("name", "description", "topics", "visibility", "default_branch", "repository_access_level", "builds_access_level",
 		"forking_access_level", "project_creation_level", "subgroup_creation_level")
 	p := generalPage{setup: s, Form: f,
-		Access: []option{{"enabled", "Everybody who sees the project"}, {"private", "Members only"}, {"disabled", "Nobody"}},
+		Access: []option{{"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
 		Creators: []option{{"developer", "Developers and above"}, {"maintainer", "Maintainers and above"}, {"owner", "Owners"},
-			{"administrator", "Administrators"}, {"noone", "Nobody"}},
+			{"administrator", "Administrators"}, {"noone", "No one"}},
 		Nesters: []option{{"maintainer", "Maintainers and above"}, {"owner", "Owners"}},
 	}
 	if s.P != nil && s.P.Project.DefaultBranch != "" {
@@ -109,7 +109,7 @@ func (w *Web) saveGeneral(v *visit, in project.Place) error {
 		}
 		return w.showGeneral(v, s, f)
 	}
-	return v.done("The settings have been saved.", settingsOf(in, "general"))
+	return v.done("The settings were saved.", settingsOf(in, "general"))
 }
 
 func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, visibility project.Visibility) error {
@@ -136,18 +136,18 @@ func (w *Web) savePlaceAvatar(v *visit, in project.Place) error {
 	at := settingsOf(in, "general")
 	file, head, err := v.r.FormFile("avatar")
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
-		v.tell("bad", "Please choose a picture first.")
+		v.tell("bad", "Select an image first.")
 		return v.redirect(at)
 	}
 	if err != nil {
-		return errs.Invalid("The picture can not be read.").Because(err)
+		return errs.Invalid("The image cannot be read.").Because(err)
 	}
 	defer file.Close()
-	return v.told(w.setPlaceAvatar(v, in, &picture.File{Name: head.Filename, Data: file}), "The new picture is in place.", at)
+	return v.told(w.setPlaceAvatar(v, in, &picture.File{Name: head.Filename, Data: file}), "The avatar was updated.", at)
 }
 
 func (w *Web) removePlaceAvatar(v *visit, in project.Place) error {
-	return v.told(w.setPlaceAvatar(v, in, nil), "The picture has been removed.", settingsOf(in, "general"))
+	return v.told(w.setPlaceAvatar(v, in, nil), "The avatar was removed.", settingsOf(in, "general"))
 }
 
 // setPlaceAvatar gives a project or group a picture, or takes it away.

@@ -62,8 +62,8 @@ func (w *Web) showSites(v *visit, in project.Place, f form) error {
 	}
 	f.only("domain", "certificate", "key")
 	p := sitesPage{setup: s, New: f, Auto: w.Pages.ACME.On(), Off: s.P.Project.Settings.Pages == project.Disabled, Access: []option{
-		{string(project.Everyone), "Everybody"}, {string(project.Enabled), "Everybody who sees the project"},
-		{string(project.MembersOnly), "Members of the project"}, {string(project.Disabled), "Nobody: Pages are off"},
+		{string(project.Everyone), "Everyone"}, {string(project.Enabled), "Everyone with access"},
+		{string(project.MembersOnly), "Only project members"}, {string(project.Disabled), "Disabled"},
 	}, Primary: []option{{"", "None"}}}
 	p.Form = filled("pages_access_level", string(s.P.Project.Settings.Pages))
 	if p.Off {
@@ -106,11 +106,11 @@ func (w *Web) changeSites(v *visit, in project.Place) error {
 			Settings: func(set *project.Settings) { set.Pages = access },
 		}})
 	}
-	return v.told(err, "The settings of Pages have been saved.", pagesOf(in))
+	return v.told(err, "The Pages settings were saved.", pagesOf(in))
 }
 
 func (w *Web) unpublish(v *visit, in project.Place) error {
-	return v.told(w.Pages.Unpublish(v, v.actor, in.Ref), "The site has been removed. The next job that publishes brings it back.", pagesOf(in))
+	return v.told(w.Pages.Unpublish(v, v.actor, in.Ref), "The site was removed. The next deployment publishes it again.", pagesOf(in))
 }
 
 // sentCertificate is the pair of a form; nil when both fields are empty.
@@ -134,7 +134,7 @@ func (w *Web) addDomain(v *visit, in project.Place) error {
 		f.Values.Del("key") // it is not sent back
 		return w.showSites(v, in, f)
 	}
-	return v.done("The domain has been added.", pagesOf(in))
+	return v.done("The domain was added.", pagesOf(in))
 }
 
 // changeDomain puts another certificate, takes it away, or has one issued.
@@ -149,19 +149,19 @@ func (w *Web) changeDomain(v *visit, in project.Place) error {
 		c = pages.DomainChange{Certificate: &pages.Certificate{}}
 	}
 	if c == (pages.DomainChange{}) {
-		return v.told(errs.Invalid("Both a certificate and its key are needed."), "", pagesOf(in))
+		return v.told(errs.Invalid("A certificate and its key are required."), "", pagesOf(in))
 	}
 	_, err := w.Pages.UpdateDomain(v, v.actor, in.Ref, v.text("domain"), c)
-	return v.told(err, "The domain has been changed.", pagesOf(in))
+	return v.told(err, "The domain was updated.", pagesOf(in))
 }
 
 func (w *Web) verifyDomain(v *visit, in project.Place) error {
 	_, err := w.Pages.VerifyDomain(v, v.actor, in.Ref, v.text("domain"))
-	return v.told(err, "The domain is verified.", pagesOf(in))
+	return v.told(err, "The domain was verified.", pagesOf(in))
 }
 
 func (w *Web) removeDomain(v *visit, in project.Place) error {
-	return v.told(w.Pages.DeleteDomain(v, v.actor, in.Ref, v.text("domain")), "The domain has been removed.", pagesOf(in))
+	return v.told(w.Pages.DeleteDomain(v, v.actor, in.Ref, v.text("domain")), "The domain was removed.", pagesOf(in))
 }
 
 // domainsPage is the domains of all projects.
@@ -171,7 +171,7 @@ type domainsPage struct {
 }
 
 func (domainsPage) view() string  { return "admin_domains" }
-func (domainsPage) title() string { return "Pages domains · Administration" }
+func (domainsPage) title() string { return "Pages domains · Admin area" }
 
 func (w *Web) adminDomains(v *visit) error {
 	page, err := w.Pages.AllDomains(v, v.actor, v.paging())

@@ -83,13 +83,13 @@ func (w *Web) protect(v *visit, in project.Place) error {
 		}
 		return w.showProtected(v, in, f)
 	}
-	return v.done(n.Name+" is protected.", settingsOf(in, "protected"))
+	return v.done(n.Name+" is now protected.", settingsOf(in, "protected"))
 }
 
 func (w *Web) allowForce(v *visit, in project.Place) error {
 	allow := v.ticked("allow_force_push")
 	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{AllowForcePush: &allow})
-	done := map[bool]string{true: "It may be rewritten by those who push to it.", false: "Nobody rewrites it now."}[allow]
+	done := map[bool]string{true: "Force push is allowed.", false: "Force push is not allowed."}[allow]
 	return v.told(err, done, settingsOf(in, "protected"))
 }
 
@@ -161,5 +161,5 @@ func (w *Web) savePushRules(v *visit, in project.Place) error {
 		}
 		return w.showPushRules(v, in, f)
 	}
-	return v.done("The push rules have been saved.", settingsOf(in, "push_rules"))
+	return v.done("The push rules were saved.", settingsOf(in, "push_rules"))
 }

@@ -66,7 +66,7 @@ func (r runnerRow) Title() string {
 func (runnersPage) view() string { return "place_runners" }
 func (p runnersPage) title() string {
 	if p.Admin {
-		return "Runners · Administration"
+		return "Runners · Admin area"
 	}
 	return "Runners · " + p.Name()
 }
@@ -85,7 +85,7 @@ func (w *Web) runners(v *visit, s setup) error {
 
 func (w *Web) showRunners(v *visit, s setup, f form, made *ci.Runner) error {
 	p := runnersPage{setup: s, Admin: s.Base == "", At: runnersAt(s), Status: v.param("status"), Made: made,
-		Statuses: []option{{"", "All"}, {"online", "Online"}, {"offline", "Offline"}, {"stale", "Stale"}, {"never_contacted", "Never seen"}, {"paused", "Paused"}}}
+		Statuses: []option{{"", "All"}, {"online", "Online"}, {"offline", "Offline"}, {"stale", "Stale"}, {"never_contacted", "Never contacted"}, {"paused", "Paused"}}}
 	filter := ci.RunnerFilter{Status: p.Status}
 	var page db.Page[*ci.Runner]
 	var err error
@@ -132,7 +132,7 @@ func (w *Web) runnerRow(v *visit, s setup, r *ci.Runner) runnerRow {
 	row := runnerRow{Runner: r, Status: r.Status(w.Now())}
 	switch r.Kind {
 	case ci.InstanceRunner:
-		row.Scope, row.Kept = "Everybody", v.actor.Admin && s.Base == ""
+		row.Scope, row.Kept = "Instance", v.actor.Admin && s.Base == ""
 	case ci.GroupRunner:
 		row.Scope, row.Kept = "Group", s.Base == "" || s.G != nil && r.GroupID != nil && *r.GroupID == s.G.Group.ID
 	default:
@@ -185,15 +185,15 @@ func (w *Web) changeRunner(v *visit, s setup) error {
 	f := v.sent()
 	c := v.runnerChange(&f)
 	if f.bad() {
-		v.tell("bad", "The timeout is not a number of minutes.")
+		v.tell("bad", "The maximum job timeout must be a number of minutes.")
 		return v.redirect(runnersAt(s))
 	}
 	_, err = w.CI.UpdateRunner(v, v.actor, id, c)
-	return v.told(err, "The runner has been saved.", runnersAt(s))
+	return v.told(err, "The runner was saved.", runnersAt(s))
 }
 
 func (w *Web) pauseRunner(paused bool) func(*visit, setup) error {
-	done := map[bool]string{true: "The runner takes no more jobs.", false: "The runner takes jobs again."}[paused]
+	done := map[bool]string{true: "The runner was paused.", false: "The runner was resumed."}[paused]
 	return func(v *visit, s setup) error {
 		id, err := v.number("id")
 		if err != nil {
@@ -221,7 +221,7 @@ func (w *Web) deleteRunner(v *visit, s setup) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.CI.DeleteRunner(v, v.actor, id, nil), "The runner has been removed.", runnersAt(s))
+	return v.told(w.CI.DeleteRunner(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
 }
 
 func (w *Web) enableRunner(v *visit, in project.Place) error {
@@ -230,7 +230,7 @@ func (w *Web) enableRunner(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.CI.EnableRunner(v, v.actor, in.Ref, id)
-	return v.told(err, "The runner takes jobs of this project now.", settingsOf(in, "runners"))
+	return v.told(err, "The runner was enabled for this project.", settingsOf(in, "runners"))
 }
 
 func (w *Web) disableRunner(v *visit, in project.Place) error {
@@ -238,5 +238,5 @@ func (w *Web) disableRunner(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.CI.DisableRunner(v, v.actor, in.Ref, id), "The runner takes no more jobs of this project.", settingsOf(in, "runners"))
+	return v.told(w.CI.DisableRunner(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
 }

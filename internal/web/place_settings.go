@@ -148,7 +148,7 @@ func (v *visit) sentLevel(name string) project.Level {
 func (w *Web) named(v *visit, username string) (int64, error) {
 	u, err := w.findUser(v, username)
 	if errs.Is(err, errs.KindNotFound) {
-		return 0, errs.InvalidField("username", "is not that of anybody here")
+		return 0, errs.InvalidField("username", "is not an existing username")
 	}
 	if err != nil {
 		return 0, err

@@ -128,7 +128,7 @@ func TestSettingsRoles(t *testing.T) {
 		c.press(t, "maintainer", "/g/p/-/settings/danger/archive").want(403)
 		c.press(t, "maintainer", "/g/p/-/settings/runners", "description", "x", "run_untagged", "1").want(403)
 		c.as["maintainer"].get("/g/p/-/settings/runners").want(200).not("New runner")
-		c.as["maintainer"].get("/g/p/-/settings/danger").want(200, "for Owners").not("Delete the project")
+		c.as["maintainer"].get("/g/p/-/settings/danger").want(200, "Owner role required").not("Delete project")
 		c.as["developer"].get("/g/p").want(200).not("/-/settings")
 		c.as["maintainer"].get("/g/p").want(200, `href="/g/p/-/settings"`)
 		c.as["maintainer"].get("/g").want(200).not("/-/settings")
@@ -199,14 +199,14 @@ func TestGeneralSettings(t *testing.T) {
 		b.submit(ci, ci, "build_timeout", "x").want(422, "is not a number")
 		b.submit(ci, ci, "build_timeout", "90", "ci_default_git_depth", "5", "build_git_strategy", "clone", "ci_pipeline_variables_minimum_override_role", "owner").leads(ci)
 		b.get(ci).want(200, `value="90"`)
-		b.submit(ci, ci+"/allow", "target", "g/nothing").want(422, "no project or group that you see")
+		b.submit(ci, ci+"/allow", "target", "g/nothing").want(422, "is not a project or group that you can access")
 		b.submit(ci, ci+"/allow", "target", "g/open").leads(ci)
 		open, _ := s.Projects.Get(t.Context(), actor.System(), "g/open")
 		b.get(ci).want(200, "Open")
 		b.submit(ci, ci+"/disallow", "project", strconv.FormatInt(open.ID, 10)).leads(ci)
 		b.get(ci).want(200).not("Remove g/open")
 		b.submit(ci, ci+"/limit").leads(ci)
-		b.get(ci).want(200, "Not limited")
+		b.get(ci).want(200, "Unrestricted")
 
 		const danger = "/g/p/-/settings/danger"
 		b.submit(danger, danger+"/path", "path", "a b").want(422, "wrong")
@@ -242,8 +242,8 @@ func TestMembers(t *testing.T) {
 		const at = "/g/p/-/settings/members"
 		id := strconv.FormatInt(c.ids["outsider"], 10)
 		b.get(at).want(200, "Inherited", "@developer")
-		b.submit(at, at, "username", "nobody-here", "access_level", "30").want(422, "is not that of anybody here")
-		b.submit(at, at, "username", id, "access_level", "30").want(422, "is not that of anybody here") // an id is no name
+		b.submit(at, at, "username", "nobody-here", "access_level", "30").want(422, "is not an existing username")
+		b.submit(at, at, "username", id, "access_level", "30").want(422, "is not an existing username") // an id is no name
 		b.submit(at, at, "username", "outsider", "access_level", "35").want(422, "is not included in the list")
 		b.submit(at, at, "username", "outsider", "access_level", "30", "expires_at", "2000-01-01").want(422, "date in the past")
 		c.as["maintainer"].submit(at, at, "username", "outsider", "access_level", "50").want(403)
@@ -258,11 +258,11 @@ func TestMembers(t *testing.T) {
 		// By asking.
 		out.get("/g/open").want(200, "Request access")
 		out.submit("/g/open", "/g/open/-/request_access").leads("/g/open")
-		out.get("/g/open").want(200, "Withdraw request").not("Request access")
+		out.get("/g/open").want(200, "Withdraw access request").not("Request access")
 		out.submit("/g/open", "/g/open/-/withdraw_request").leads("/g/open")
 		out.submit("/g/open", "/g/open/-/request_access").leads("/g/open")
 		const open = "/g/open/-/settings/"
-		b.get(open+"members").want(200, "Requests", "@outsider")
+		b.get(open+"members").want(200, "Access requests", "@outsider")
 		b.submit(open+"members", open+"requests/"+id+"/deny").leads(open + "members")
 		out.submit("/g", "/groups/g/-/request_access").leads("/g")
 		b.submit("/groups/g/-/settings/members", "/groups/g/-/settings/requests/"+id+"/approve", "access_level", "20").leads("/groups/g/-/settings/members")
@@ -273,7 +273,7 @@ func TestMembers(t *testing.T) {
 
 		// By a group.
 		out.submit("/groups/new", "/groups", "name", "Guests", "path", "guests", "visibility", "public").leads("/guests")
-		b.submit(at, "/g/p/-/settings/shares", "group", "guest-nothing", "group_access", "30").want(422, "is not one that you see")
+		b.submit(at, "/g/p/-/settings/shares", "group", "guest-nothing", "group_access", "30").want(422, "does not exist, or you")
 		b.submit(at, "/g/p/-/settings/shares", "group", "guests", "group_access", "20").leads(at)
 		out.get("/g/p").want(200)
 		group, err := s.Projects.Group(t.Context(), actor.System(), "guests")
@@ -302,7 +302,7 @@ func TestCredentials(t *testing.T) {
 			at := base + "access_tokens"
 			b.submit(at, at, "name", "Bot", "scopes", "api", "access_level", "7").want(422, "is not included in the list")
 			b.submit(at, at, "name", "", "scopes", "api", "access_level", "30").want(422, "can&#39;t be blank")
-			made := b.submit(at, at, "name", "Bot", "scopes", "read_api", "access_level", "20").want(200, "it is not shown again")
+			made := b.submit(at, at, "name", "Bot", "scopes", "read_api", "access_level", "20").want(200, "It is not shown again")
 			token := regexp.MustCompile(`svcpat-\w+`).FindString(made.body)
 			s.Check(t, apptest.Call{Do: "GET " + path, As: token, Status: 200})
 			id := regexp.MustCompile(at + `/(\d+)/revoke`).FindStringSubmatch(b.get(at).want(200, "Bot").not(token).body)[1]
@@ -311,7 +311,7 @@ func TestCredentials(t *testing.T) {
 
 			at = base + "deploy_tokens"
 			b.submit(at, at, "name", "Prod").want(422, "Scopes can&#39;t be blank")
-			b.submit(at, at, "name", "Prod", "scopes", "read_repository", "expires_at", "x").want(422, "is not a day")
+			b.submit(at, at, "name", "Prod", "scopes", "read_repository", "expires_at", "x").want(422, "is not a date")
 			token = regexp.MustCompile(`svcdt-\w+`).FindString(b.submit(at, at, "name", "Prod", "scopes", "read_repository", "username", "fetcher").want(200, "fetcher").body)
 			id = regexp.MustCompile(at + `/(\d+)/delete`).FindStringSubmatch(b.get(at).want(200, "Prod").not(token).body)[1]
 			b.submit(at, at+"/"+id+"/delete").leads(at)
@@ -328,7 +328,7 @@ func TestCredentials(t *testing.T) {
 			b.submit(at, at+"/update", "key", "PASS", "scope", "review/*", "value", "another-one", "variable_type", "file", "environment_scope", "*").leads(at)
 			b.get(at+"?key=PASS&scope=*").want(200, "another-one", "File")
 			b.submit(at, at, "key", "DEEP", "value", "never-seen-again", "hidden", "1", "variable_type", "env_var", "environment_scope", "*").leads(at)
-			b.get(at+"?key=DEEP&scope=*").want(200, "It is hidden").not("never-seen-again")
+			b.get(at+"?key=DEEP&scope=*").want(200, "The value is hidden").not("never-seen-again")
 			b.submit(at, at+"/update", "key", "DEEP", "scope", "*", "value", "", "description", "kept", "variable_type", "env_var", "environment_scope", "*").leads(at)
 			b.submit(at, at+"/delete", "key", "PASS", "scope", "*").leads(at)
 			b.get(at).want(200, "DEEP").not("PASS</span>")
@@ -337,9 +337,9 @@ func TestCredentials(t *testing.T) {
 		const keys = "/g/p/-/settings/deploy_keys"
 		b.submit(keys, keys, "title", "x", "key", "no key").want(422, "wrong")
 		b.submit(keys, keys, "title", "Robot", "key", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0TEbHAhLAlxmO0mO0mO0mO0mO0mO0mO0mO0mO0mO0m").leads(keys)
-		id := regexp.MustCompile(keys + `/(\d+)/push`).FindStringSubmatch(b.get(keys).want(200, "Robot").not("May push").body)[1]
+		id := regexp.MustCompile(keys + `/(\d+)/push`).FindStringSubmatch(b.get(keys).want(200, "Robot").not("Write permissions</span>").body)[1]
 		b.submit(keys, keys+"/"+id+"/push", "can_push", "1").leads(keys)
-		b.get(keys).want(200, "May push")
+		b.get(keys).want(200, "Write permissions</span>")
 		b.submit(keys, keys+"/"+id+"/delete").leads(keys)
 		b.get(keys).want(200, "No deploy keys")
 	})
@@ -370,7 +370,7 @@ func TestRunnersAndRefs(t *testing.T) {
 			}
 			c.press(t, "developer", "/g/p/-/settings/runners/"+id+"/delete").want(403)
 			b.submit(at, at+"/"+id+"/delete").leads(at)
-			b.get(at+"?status=paused").want(200, "None is in that state")
+			b.get(at+"?status=paused").want(200, "No runners have this status")
 		}
 
 		b := c.as["owner"]
@@ -380,8 +380,8 @@ func TestRunnersAndRefs(t *testing.T) {
 		enable, disable := borrower+"/"+id+"/enable", borrower+"/"+id+"/disable"
 		b.get(borrower).want(200, enable).not(disable)
 		b.submit(borrower, enable).leads(borrower)
-		b.get(borrower).want(200, disable, "Disable here").not(enable)
-		b.get(lender).want(200, "Lent").not("Disable here") // it is its own
+		b.get(borrower).want(200, disable, "Disable for this project").not(enable)
+		b.get(lender).want(200, "Lent").not("Disable for this project") // it is its own
 		b.submit(borrower, disable).leads(borrower)
 		b.get(borrower).want(200, enable).not(disable)
 
@@ -393,7 +393,7 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.get(at).want(200, "release/*", "No one", "Developers &#43; Maintainers")
 		b.submit(at, at, "kind", "branch", "branch", "release/*", "push_level", "0", "merge_level", "30").want(422, "already exists")
 		b.submit(at, at+"/force", "name", "release/*", "allow_force_push", "1").leads(at)
-		b.get(at).want(200, "May be rewritten")
+		b.get(at).want(200, "Force push allowed")
 		b.submit(at, at+"/delete", "kind", "branch", "name", "release/*").leads(at)
 		b.submit(at, at, "kind", "tag", "tag", "v*", "create_level", "30").leads(at)
 		b.get(at).want(200, "v*").not("release/*</span>")

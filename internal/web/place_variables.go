@@ -103,7 +103,7 @@ type variableRow struct {
 func (variablesPage) view() string { return "place_variables" }
 func (p variablesPage) title() string {
 	if p.Admin {
-		return "Variables · Administration"
+		return "Variables · Admin area"
 	}
 	return "Variables · " + p.Name()
 }
@@ -138,7 +138,7 @@ func (w *Web) showVariables(v *visit, d drawer, f form, edit *ci.Variable) error
 	f.only("key", "value", "variable_type", "environment_scope", "description")
 	s := d.setup()
 	p := variablesPage{setup: s, Admin: s.Base == "", At: d.at(), Form: f, Edit: edit, Pager: v.pager(page.More),
-		Types: []option{{string(ci.EnvVar), "Variable"}, {string(ci.File), "File: jobs get the name of one with the value"}}}
+		Types: []option{{string(ci.EnvVar), "Variable"}, {string(ci.File), "File (the variable is the path of a file with the value)"}}}
 	for _, one := range page.Items {
 		open := url.Values{"key": {one.Key}, "scope": {one.Scope}}
 		one.Value = "" // a page does not hold more secrets than were asked for
@@ -165,7 +165,7 @@ func (w *Web) createVariable(v *visit, d drawer) error {
 		}
 		return w.showVariables(v, d, f, nil)
 	}
-	return v.done("The variable "+v.text("key")+" has been added.", d.at())
+	return v.done("The variable "+v.text("key")+" was added.", d.at())
 }
 
 func (w *Web) updateVariable(v *visit, d drawer) error {
@@ -189,9 +189,9 @@ func (w *Web) updateVariable(v *visit, d drawer) error {
 		}
 		return w.showVariables(v, d, f, one)
 	}
-	return v.done("The variable "+key+" has been saved.", d.at())
+	return v.done("The variable "+key+" was saved.", d.at())
 }
 
 func (w *Web) deleteVariable(v *visit, d drawer) error {
-	return v.told(d.delete(v, v.text("key"), v.text("scope")), "The variable "+v.text("key")+" has been removed.", d.at())
+	return v.told(d.delete(v, v.text("key"), v.text("scope")), "The variable "+v.text("key")+" was removed.", d.at())
 }

@@ -163,7 +163,7 @@ func TestPlanRoles(t *testing.T) {
 		}
 		for _, who := range []string{"nobody", "stranger"} {
 			browsers[who].get("/groups/g/-/issues").want(200, "No issues yet")
-			browsers[who].get("/groups/g/-/activity").want(200, "Nothing yet")
+			browsers[who].get("/groups/g/-/activity").want(200, "No activity yet")
 			browsers[who].get("/ada").want(200, "0 contributions")
 		}
 	})

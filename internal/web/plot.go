@@ -38,9 +38,9 @@ func plots(list []Sample) []history {
 		text  func(float64) string
 	}{
 		{"Requests per second", func(s Sample) float64 { return s.Requests }, func(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }},
-		{"Time to answer, 95 of 100", func(s Sample) float64 { return s.Latency }, milliseconds},
+		{"Response time (p95)", func(s Sample) float64 { return s.Latency }, milliseconds},
 		{"Memory", func(s Sample) float64 { return s.Memory }, size},
-		{"Background work", func(s Sample) float64 { return s.Queue }, func(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }},
+		{"Background jobs", func(s Sample) float64 { return s.Queue }, func(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }},
 		{"Database", func(s Sample) float64 { return s.Database }, size},
 	} {
 		var values []float64
@@ -53,7 +53,7 @@ func plots(list []Sample) []history {
 		if len(values) > 0 {
 			one.Now = p.text(values[len(values)-1])
 		}
-		one.Text = fmt.Sprintf("%s: now %s, at most %s", one.Name, one.Now, one.Most)
+		one.Text = fmt.Sprintf("%s: now %s, max %s", one.Name, one.Now, one.Most)
 		one.Draw = drawCurve(values, most, one.Text)
 		all = append(all, one)
 	}
@@ -64,7 +64,10 @@ func milliseconds(seconds float64) string {
 	if seconds == 0 {
 		return "–"
 	}
-	return "≤ " + strconv.FormatFloat(seconds*1000, 'f', -1, 64) + " ms"
+	if seconds >= 1 {
+		return strconv.FormatFloat(seconds, 'f', -1, 64) + " s"
+	}
+	return strconv.FormatFloat(seconds*1000, 'f', -1, 64) + " ms"
 }
 
 // The size of a plot, in units of its own.

@@ -8,8 +8,8 @@ import (
 func TestPlots(t *testing.T) {
 	t.Parallel()
 	list := []Sample{{Requests: 4, Latency: .0025, Memory: 1 << 20, Queue: 2, Database: 3 << 20}, {Requests: 2, Memory: 2 << 20, Database: 3 << 20}}
-	want := []string{"Requests per second: now 2.0, at most 4.0", "Time to answer, 95 of 100: now –, at most ≤ 2.5 ms", "Memory: now 2.0 MiB, at most 2.0 MiB",
-		"Background work: now 0, at most 2", "Database: now 3.0 MiB, at most 3.0 MiB"}
+	want := []string{"Requests per second: now 2.0, max 4.0", "Response time (p95): now –, max 2.5 ms", "Memory: now 2.0 MiB, max 2.0 MiB",
+		"Background jobs: now 0, max 2", "Database: now 3.0 MiB, max 3.0 MiB"}
 	for i, p := range plots(list) {
 		if p.Text != want[i] {
 			t.Errorf("%q, want %q", p.Text, want[i])

@@ -78,7 +78,7 @@ func (p schedulePage) title() string {
 	if p.ID == 0 {
 		return "New schedule · " + p.Project.FullName()
 	}
-	return "Edit a schedule · " + p.Project.FullName()
+	return "Edit schedule · " + p.Project.FullName()
 }
 
 // refChoice is a list of branches and tags to choose from, for the part
@@ -125,7 +125,7 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 		return err
 	}
 	if !s.CanEdit {
-		return errs.Forbidden("It runs in the name of somebody else. Take it over first.")
+		return errs.Forbidden("The schedule belongs to another user. Take ownership first.")
 	}
 	f := filled("description", s.Description, "cron", s.Cron, "cron_timezone", s.Timezone, "ref", shortRef(s.Ref))
 	if s.Active {
@@ -149,7 +149,7 @@ func (w *Web) createSchedule(v *visit, ref project.Ref) error {
 	if _, err := w.CI.CreateSchedule(v, v.actor, ref, v.scheduleChange()); err != nil {
 		return w.scheduleAgain(v, ref, 0, err)
 	}
-	return w.doneWith(v, ref, "The schedule has been made.", "pipeline_schedules")
+	return w.doneWith(v, ref, "The schedule was created.", "pipeline_schedules")
 }
 
 func (w *Web) updateSchedule(v *visit, ref project.Ref) error {
@@ -160,7 +160,7 @@ func (w *Web) updateSchedule(v *visit, ref project.Ref) error {
 	if _, err := w.CI.UpdateSchedule(v, v.actor, ref, id, v.scheduleChange()); err != nil {
 		return w.scheduleAgain(v, ref, id, err)
 	}
-	return w.doneWith(v, ref, "The schedule has been changed.", "pipeline_schedules")
+	return w.doneWith(v, ref, "The schedule was updated.", "pipeline_schedules")
 }
 
 // scheduleAgain shows the form with what is wrong.
@@ -173,18 +173,18 @@ func (w *Web) scheduleAgain(v *visit, ref project.Ref, id int64, fault error) er
 }
 
 func (w *Web) playSchedule(v *visit, ref project.Ref) error {
-	return w.onSchedule(v, ref, "The pipeline of the schedule begins.", func(id int64) error { return w.CI.PlaySchedule(v, v.actor, ref, id) })
+	return w.onSchedule(v, ref, "The pipeline of the schedule was started.", func(id int64) error { return w.CI.PlaySchedule(v, v.actor, ref, id) })
 }
 
 func (w *Web) takeSchedule(v *visit, ref project.Ref) error {
-	return w.onSchedule(v, ref, "The schedule is yours now.", func(id int64) error {
+	return w.onSchedule(v, ref, "You are now the owner of the schedule.", func(id int64) error {
 		_, err := w.CI.TakeSchedule(v, v.actor, ref, id)
 		return err
 	})
 }
 
 func (w *Web) deleteSchedule(v *visit, ref project.Ref) error {
-	return w.onSchedule(v, ref, "The schedule has been deleted.", func(id int64) error { return w.CI.DeleteSchedule(v, v.actor, ref, id, nil) })
+	return w.onSchedule(v, ref, "The schedule was deleted.", func(id int64) error { return w.CI.DeleteSchedule(v, v.actor, ref, id, nil) })
 }
 
 func (w *Web) onSchedule(v *visit, ref project.Ref, text string, do func(id int64) error) error {

@@ -154,9 +154,9 @@ func (v *visit) checkForm() error {
 	}
 	if err := parse(); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return errs.TooLarge("A form may hold 1 MiB.")
+			return errs.TooLarge("The form is larger than the limit of 1 MiB.")
 		}
-		return errs.Invalid("The form can not be read.").Because(err)
+		return errs.Invalid("The form cannot be read.").Because(err)
 	}
 	given := v.r.Header.Get("X-Csrf-Token")
 	if given == "" {
@@ -172,7 +172,7 @@ func (v *visit) checkHeader() error { return v.checkToken(v.r.Header.Get("X-Csrf
 // checkUpload is checkForm for a form whose last field is a file of any size: it
 // reads the fields before it and leaves the file to the page.
 func (v *visit) checkUpload() error {
-	broken := errs.Invalid("The form can not be read.")
+	broken := errs.Invalid("The form cannot be read.")
 	parts, err := v.r.MultipartReader()
 	if errors.Is(err, http.ErrNotMultipart) { // there is no file in it
 		return v.checkForm()
@@ -201,7 +201,7 @@ func (v *visit) checkUpload() error {
 			return broken.Because(err)
 		}
 		if room -= int64(len(text)); room < 0 {
-			return errs.TooLarge("A form may hold 1 MiB beside its file.")
+			return errs.TooLarge("The form is larger than the limit of 1 MiB (without its file).")
 		}
 		v.r.PostForm.Add(part.FormName(), string(text))
 	}
@@ -217,7 +217,7 @@ func (v *visit) checkToken(given string) error {
 		want = v.web.visitorToken(v.visitor)
 	}
 	if want == "" || !secret.EqualMasked(given, want) {
-		return errs.Invalid("The page was too old, or came from somewhere else. Please go back, load it again, and repeat what you did.")
+		return errs.Invalid("The form has expired or came from another site. Go back, reload the page, then try again.")
 	}
 	return nil
 }

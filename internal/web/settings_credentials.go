@@ -42,7 +42,7 @@ func (w *Web) addKey(v *visit) error {
 	if day := v.text("expires_at"); day != "" {
 		at, err := time.Parse(time.DateOnly, day)
 		if err != nil {
-			f.Errors = map[string][]string{"expires_at": {"is not a day"}}
+			f.Errors = map[string][]string{"expires_at": {"is not a date"}}
 			return w.showKeys(v, f)
 		}
 		n.ExpiresAt = &at
@@ -53,7 +53,7 @@ func (w *Web) addKey(v *visit) error {
 		}
 		return w.showKeys(v, f)
 	}
-	return v.done("The key has been added.", "/-/user_settings/ssh_keys")
+	return v.done("The key was added.", "/-/user_settings/ssh_keys")
 }
 
 func (w *Web) deleteKey(v *visit) error {
@@ -64,7 +64,7 @@ func (w *Web) deleteKey(v *visit) error {
 	if err := w.Users.DeleteOwnKey(v, v.actor, id); err != nil {
 		return err
 	}
-	return v.done("The key has been removed.", "/-/user_settings/ssh_keys")
+	return v.done("The key was removed.", "/-/user_settings/ssh_keys")
 }
 
 type tokensPage struct {
@@ -83,19 +83,19 @@ func (tokensPage) title() string { return "Access tokens" }
 // scopeTexts say what the scopes are good for.
 func scopeTexts() map[string]string {
 	return map[string]string{
-		"api":              "Everything that you can do, by the API and by git over HTTP.",
-		"read_api":         "Read everything that you see, by the API.",
-		"read_user":        "Read your profile, and other people's.",
-		"create_runner":    "Make runners.",
-		"manage_runner":    "Look after runners.",
-		"k8s_proxy":        "Reach clusters through their agents.",
-		"read_repository":  "Clone and fetch by git over HTTP.",
-		"write_repository": "Clone, fetch and push by git over HTTP.",
-		"sudo":             "Act as any other user, by the API.",
-		"admin_mode":       "Administrate, by the API, where that has to be turned on.",
-		"openid":           "Tell who you are, by OpenID Connect.",
-		"profile":          "Read your profile, by OpenID Connect.",
-		"email":            "Read your email address, by OpenID Connect.",
+		"api":              "Complete read and write access to the API, and to repositories over HTTP.",
+		"read_api":         "Read access to the API.",
+		"read_user":        "Read access to your profile and the profiles of other users.",
+		"create_runner":    "Create runners.",
+		"manage_runner":    "Manage runners.",
+		"k8s_proxy":        "Access to clusters through agents.",
+		"read_repository":  "Read-only access to repositories over HTTP.",
+		"write_repository": "Read and write access to repositories over HTTP.",
+		"sudo":             "API actions as any user of the instance (sudo).",
+		"admin_mode":       "API actions as an administrator, where Admin Mode is required.",
+		"openid":           "Authentication with OpenID Connect.",
+		"profile":          "Read access to your profile with OpenID Connect.",
+		"email":            "Read access to your primary email address with OpenID Connect.",
 	}
 }
 
@@ -150,5 +150,5 @@ func (w *Web) revokeToken(v *visit) error {
 	if err := w.Users.RevokeToken(v, v.actor, id, nil); err != nil {
 		return err
 	}
-	return v.done("The token has been revoked.", "/-/user_settings/personal_access_tokens")
+	return v.done("The token was revoked.", "/-/user_settings/personal_access_tokens")
 }

@@ -70,7 +70,7 @@ func (w *Web) showProfile(v *visit, f form) error {
 			p.Emails = append(p.Emails, e.Address)
 		}
 	}
-	p.CommitEmails = []option{{"", "The primary one"}, {user.PrivateCommitEmail, "One that tells nobody yours"}}
+	p.CommitEmails = []option{{"", "Use primary email"}, {user.PrivateCommitEmail, "Use a private email"}}
 	for _, address := range p.Emails {
 		p.CommitEmails = append(p.CommitEmails, option{address, address})
 	}
@@ -96,17 +96,17 @@ func (w *Web) saveProfile(v *visit) error {
 		f.only(profileFields()...)
 		return w.showProfile(v, f)
 	}
-	return v.done("Your profile has been saved.", "/-/user_settings/profile")
+	return v.done("Your profile was saved.", "/-/user_settings/profile")
 }
 
 func (w *Web) saveAvatar(v *visit) error {
 	file, head, err := v.r.FormFile("avatar")
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
-		v.tell("bad", "Please choose a picture first.")
+		v.tell("bad", "Select an image first.")
 		return v.redirect("/-/user_settings/profile")
 	}
 	if err != nil {
-		return errs.Invalid("The picture can not be read.").Because(err)
+		return errs.Invalid("The image cannot be read.").Because(err)
 	}
 	defer file.Close()
 	_, err = w.Users.SetAvatar(v, v.actor, v.actor.ID, &picture.File{Name: head.Filename, Data: file})
@@ -117,14 +117,14 @@ func (w *Web) saveAvatar(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.done("Your new picture is in place.", "/-/user_settings/profile")
+	return v.done("Your avatar was updated.", "/-/user_settings/profile")
 }
 
 func (w *Web) removeAvatar(v *visit) error {
 	if _, err := w.Users.RemoveAvatar(v, v.actor, v.actor.ID); err != nil {
 		return err
 	}
-	return v.done("Your picture has been removed.", "/-/user_settings/profile")
+	return v.done("Your avatar was removed.", "/-/user_settings/profile")
 }
 
 type emailsPage struct {
@@ -158,9 +158,9 @@ func (w *Web) addEmail(v *visit) error {
 		}
 		return w.showEmails(v, f)
 	}
-	text := "The address has been added. A letter is on its way, to confirm it."
+	text := "The email address was added. A confirmation email was sent to it."
 	if !w.Mail.Enabled() {
-		text = "The address has been added. It can not be confirmed: this installation can not send mail."
+		text = "The email address was added. It cannot be confirmed because this instance cannot send email."
 	}
 	return v.done(text, "/-/user_settings/emails")
 }
@@ -173,7 +173,7 @@ func (w *Web) primaryEmail(v *visit) error {
 	if _, err := w.Users.SetOwnPrimary(v, v.actor, id); err != nil {
 		return err
 	}
-	return v.done("Letters go to this address from now on.", "/-/user_settings/emails")
+	return v.done("The email address is now your primary email.", "/-/user_settings/emails")
 }
 
 func (w *Web) deleteEmail(v *visit) error {
@@ -184,7 +184,7 @@ func (w *Web) deleteEmail(v *visit) error {
 	if err := w.Users.DeleteOwnEmail(v, v.actor, id); err != nil {
 		return err
 	}
-	return v.done("The address has been removed.", "/-/user_settings/emails")
+	return v.done("The email address was removed.", "/-/user_settings/emails")
 }
 
 func (w *Web) resendEmail(v *visit) error {
@@ -209,8 +209,8 @@ func (w *Web) resend(v *visit, address string) error {
 		return err
 	}
 	if !w.Mail.Enabled() {
-		v.tell("bad", "This installation can not send mail. Please ask an administrator.")
+		v.tell("bad", "This instance cannot send email. Contact an administrator.")
 		return v.redirect("/-/user_settings/emails")
 	}
-	return v.done("A letter to "+address+" is on its way.", "/-/user_settings/emails")
+	return v.done("A confirmation email was sent to "+address+".", "/-/user_settings/emails")
 }

@@ -48,7 +48,7 @@ func (w *Web) changePassword(v *visit) error {
 	f := filled()
 	password := v.r.PostForm.Get("password")
 	if password != v.r.PostForm.Get("password_confirmation") {
-		f.Errors = map[string][]string{"password_confirmation": {"is not the same"}}
+		f.Errors = map[string][]string{"password_confirmation": {"does not match"}}
 		return w.showPassword(v, f)
 	}
 	err := w.Users.ChangePassword(v, v.actor, v.r.PostForm.Get("current_password"), password, v.session.ID)
@@ -58,7 +58,7 @@ func (w *Web) changePassword(v *visit) error {
 		}
 		return w.showPassword(v, f)
 	}
-	return v.done("Your password has been changed. Your other sessions have ended.", "/")
+	return v.done("Your password was changed. Your other sessions were ended.", "/")
 }
 
 type twoFactorPage struct {
@@ -126,7 +126,7 @@ func (w *Web) enableTwoFactor(v *visit) error {
 			return err
 		}
 		f := filled()
-		f.Errors = map[string][]string{"code": {"was wrong. Please remove the entry from your authenticator and scan this new code"}}
+		f.Errors = map[string][]string{"code": {"was wrong. Remove the entry from your authenticator app and scan this new code"}}
 		return w.showEnrollment(v, f, e)
 	}
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *Web) disableTwoFactor(v *visit) error {
 		f.only()
 		return w.showTwoFactor(v, f)
 	}
-	return v.done("Two-factor authentication is off.", "/-/user_settings/two_factor")
+	return v.done("Two-factor authentication was disabled.", "/-/user_settings/two_factor")
 }
 
 func (w *Web) renewCodes(v *visit) error {
@@ -220,12 +220,12 @@ func (w *Web) revokeSession(v *visit) error {
 	if err := w.Users.RevokeSession(v, v.actor, id); err != nil {
 		return err
 	}
-	return v.done("The session has ended.", "/-/user_settings/active_sessions")
+	return v.done("The session was revoked.", "/-/user_settings/active_sessions")
 }
 
 func (w *Web) revokeOthers(v *visit) error {
 	if err := w.Users.RevokeOtherSessions(v, v.actor, v.session.ID); err != nil {
 		return err
 	}
-	return v.done("All other sessions have ended.", "/-/user_settings/active_sessions")
+	return v.done("All other sessions were revoked.", "/-/user_settings/active_sessions")
 }

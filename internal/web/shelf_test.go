@@ -46,7 +46,7 @@ func TestSnippetPages(t *testing.T) {
 			}
 			guest.get(at+"/raw/main/snippetfile2.txt").want(200, "two")
 			guest.get(at + "/raw/main/none").want(404)
-			ada.get(at+"/edit").want(200, "A file whose name you take away", `value="snippetfile2.txt"`).harmless()
+			ada.get(at+"/edit").want(200, "Clear the name of a file", `value="snippetfile2.txt"`).harmless()
 			ada.submit(at+"/edit", at, "title", "", "visibility", "public", "was", "snippetfile2.txt", "path", "b", "content", "changed").want(422, "can&#39;t be blank", "changed")
 			ada.submit(at+"/edit", at, "title", "B", "description", "", "visibility", "internal", "was", evil+".go", "path", "", "content", "", "was", "snippetfile2.txt", "path", "b.txt", "content", "changed").leads(at)
 			ada.get(at).want(200, "B", "b.txt", "changed", "Internal")
@@ -62,7 +62,7 @@ func TestSnippetPages(t *testing.T) {
 		guest.get("/ada/p/-/snippets").want(200, `href="/ada/p/-/snippets"`, "in")
 
 		// Talk.
-		guest.get(inside).want(200, "Sign in</a> to take part")
+		guest.get(inside).want(200, "Sign in</a> to comment")
 		s.User(t, "eve")
 		eve := newBrowser(t, s).signIn("eve", password)
 		eve.submit(inside, inside+"/notes", "note", "").want(422, "can&#39;t be blank", `href="/ada/p/-/snippets" aria-current`)
@@ -89,14 +89,14 @@ func TestWikiPages(t *testing.T) {
 		for base, git := range map[string]string{"/ada/p/-/wikis": "/ada/p.wiki.git", "/groups/g/-/wikis": "/g.wiki.git"} {
 			guest.get(base).leads(base + "/home")
 			guest.get(base+"/home").want(200, "The wiki is empty")
-			ada.get(base+"/home").want(200, "Write the first page")
+			ada.get(base+"/home").want(200, "Create your first page")
 			ada.submit(base+"/new", base, "title", "home", "content", "# Hello\r\n\r\n[a](docs/A%20B) [b](javascript:alert(1))\r\n\r\n"+evil, "format", "markdown").leads(base + "/home")
 			guest.get(base+"/home").want(200, `<h1 id="user-content-hello">Hello</h1>`, base+"/docs/A%20B", git, "All pages").harmless()
 			ada.submit(base+"/new", base, "title", "docs/A <b>", "content", evil, "format", "asciidoc").want(303)
 			guest.get(base+"/docs/A-%3Cb%3E").want(200, "&lt;script&gt;alert(1)").harmless()
 			ada.submit(base+"/new", base, "title", "_sidebar", "content", "- [Home](/home)\n"+evil, "format", "markdown").want(303)
 			guest.get(base+"/home").want(200, `<a href="`+base+`/home" rel="nofollow">Home</a>`).harmless()
-			ada.get(base+"/none").want(404, "There is no such page", "Write it")
+			ada.get(base+"/none").want(404, "This page does not exist", "Create page")
 			guest.get(base + "/none").want(404)
 			ada.submit(base+"/new", base, "title", "x", "content", "*some*"+evil, "format", "markdown", "do", "preview").want(200, "<em>some</em>", "Nothing is saved yet").harmless()
 			guest.get(base + "/x").want(404)

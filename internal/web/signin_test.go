@@ -26,7 +26,7 @@ func TestSignIn(t *testing.T) {
 		b.submit("/users/sign_in", "/users/sign_in", "login", "nobody", "password", "wrong").want(422, "Invalid login or password.")
 		b.submit("/users/sign_in", "/users/sign_in", "login", "ADA@example.org", "password", password, "return_to", "/explore?x=1").leads("/explore?x=1")
 		b.get("/users/sign_in").leads("/")
-		b.get("/").want(200, "Your projects", "Make your first project")
+		b.get("/").want(200, "Your projects", "Create a project")
 
 		// The API knows the session, and asks for its token before it writes.
 		b.get("/api/v4/user").want(200, `"username":"ada"`)
@@ -44,7 +44,7 @@ func TestSignIn(t *testing.T) {
 		// Another copy of the cookie ends with the session.
 		thief := b.cookie("_svc_session")
 		b.submit("/", "/users/sign_out").leads("/users/sign_in")
-		b.get("/users/sign_in").want(200, "You have signed out.")
+		b.get("/users/sign_in").want(200, "You signed out.")
 		s.Check(t, apptest.Call{Do: "GET /user", Header: map[string]string{"Cookie": "_svc_session=" + thief}, Status: 401})
 		s.Check(t, apptest.Call{Do: "GET //dashboard", Header: map[string]string{"Cookie": "_svc_session=" + thief}, Status: 303})
 	})
@@ -145,7 +145,7 @@ func TestThrottle(t *testing.T) {
 		try("ada", "wrong").want(422)
 	}
 	try("ada", "wrong").want(422)
-	p := try("Ada", password).want(429, "Too many tries")
+	p := try("Ada", password).want(429, "Too many requests")
 	if p.header.Get("Retry-After") == "" {
 		t.Error("it does not say when to try again")
 	}
@@ -235,11 +235,11 @@ func TestForcedChange(t *testing.T) {
 		b.get(path).leads(form)
 	}
 	b.get("/api/v4/user").want(403, "has to be changed first")
-	b.get(form).want(200, "Choose your own password")
+	b.get(form).want(200, "Set a new password")
 	own := "one of her own"
 	for _, try := range []struct{ present, password, again, want string }{
 		{"wrong", own, own, "Current password is wrong"},
-		{chosen, own, "another", "is not the same"},
+		{chosen, own, "another", "does not match"},
 		{chosen, "short", "short", "is too short"},
 		{chosen, chosen, chosen, "must differ"},
 	} {
@@ -258,7 +258,7 @@ func TestLetters(t *testing.T) {
 		b := newBrowser(t, s)
 
 		// A password by mail. Nobody learns who has an account.
-		same := "If there is such an account, a letter is on its way."
+		same := "If the account exists, an email was sent."
 		for _, login := range []string{"nobody", "nobody@example.org", "ada"} {
 			b.submit("/users/password/new", "/users/password", "login", login).leads("/users/sign_in")
 			b.get("/users/sign_in").want(200, same)
@@ -268,7 +268,7 @@ func TestLetters(t *testing.T) {
 		b.get(link).want(200, "Set a new password")
 		_, token, _ := strings.Cut(link, "reset_password_token=")
 		b.submit(link, "/users/password/edit", "reset_password_token", token, "password", "short", "password_confirmation", "short").want(422, "is too short")
-		b.submit(link, "/users/password/edit", "reset_password_token", token, "password", "a new password", "password_confirmation", "other").want(422, "is not the same")
+		b.submit(link, "/users/password/edit", "reset_password_token", token, "password", "a new password", "password_confirmation", "other").want(422, "does not match")
 		b.submit(link, "/users/password/edit", "reset_password_token", token, "password", "a new password", "password_confirmation", "a new password").leads("/users/sign_in")
 		session.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
 		b.get(link).leads("/users/password/new") // it works once
@@ -325,14 +325,14 @@ func TestNewUsers(t *testing.T) {
 	link := post.Wait(t, "ada@example.org").Link(t, "reset_password_token")
 	_, token, _ := strings.Cut(link, "reset_password_token=")
 	b.submit(link, "/users/password/edit", "reset_password_token", token, "password", "her own password", "password_confirmation", "her own password").leads("/users/sign_in")
-	newBrowser(t, s).signIn("ada@example.org", "her own password").get("/").want(200).not("Please confirm your address")
+	newBrowser(t, s).signIn("ada@example.org", "her own password").get("/").want(200).not("Confirm your email address")
 
 	// By an administrator, with a password: the address waits.
 	s.Check(t, apptest.Call{Do: "POST /users", As: apptest.RootToken, Status: 201, Form: url.Values{
 		"username": {"bob"}, "name": {"Bob"}, "email": {"bob@example.org"}, "password": {password}}})
 	first := post.Wait(t, "bob@example.org").Link(t, "confirmation_token")
 	bob := newBrowser(t, s)
-	bob.submit("/users/sign_in", "/users/sign_in", "login", "bob@example.org", "password", password).want(422, "Address not confirmed?")
+	bob.submit("/users/sign_in", "/users/sign_in", "login", "bob@example.org", "password", password).want(422, "Resend confirmation email")
 	bob.submit("/users/sign_in", "/users/sign_in", "login", "bob", "password", password).leads("/")
 	bob.submit("/", "/-/user_settings/confirmation").leads("/-/user_settings/emails")
 	again := post.Wait(t, "bob@example.org").Link(t, "confirmation_token")
@@ -340,7 +340,7 @@ func TestNewUsers(t *testing.T) {
 	bob.submit(first, "/users/confirmation", "confirmation_token", old).leads("/users/confirmation/new")
 	_, token, _ = strings.Cut(again, "confirmation_token=")
 	bob.submit(again, "/users/confirmation", "confirmation_token", token).leads("/-/user_settings/emails")
-	bob.get("/").want(200).not("Please confirm your address")
+	bob.get("/").want(200).not("Confirm your email address")
 
 	// By himself, once that is allowed.
 	b.get("/users/sign_up").want(404)
@@ -368,7 +368,7 @@ func TestNewUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.submit("/users/sign_up", "/users/sign_up", "name", "Fay", "username", "fay", "email", "fay@example.org", "password", password).leads("/users/sign_in")
-	b.get("/users/sign_in").want(200, "You have to confirm your address").not("You can sign in now")
+	b.get("/users/sign_in").want(200, "Confirm your email address before").not("You can sign in now")
 	b.submit("/users/sign_in", "/users/sign_in", "login", "fay", "password", password).want(422, "You have to confirm your email address", "/users/confirmation/new")
 	letter := post.Wait(t, "fay@example.org").Link(t, "confirmation_token")
 	_, token, _ = strings.Cut(letter, "confirmation_token=")
@@ -382,7 +382,7 @@ func TestNoMail(t *testing.T) {
 	s := apptest.Start(t, dbtest.SQLite(t))
 	s.User(t, "ada")
 	b := newBrowser(t, s)
-	b.get("/users/password/new").want(200, "can not send mail")
+	b.get("/users/password/new").want(200, "cannot send email")
 	b.submit("/users/password/new", "/users/password", "login", "ada").leads("/users/sign_in")
-	b.get("/users/sign_in").want(200, "can not send mail")
+	b.get("/users/sign_in").want(200, "cannot send email")
 }

@@ -46,7 +46,7 @@ func (w *Web) snippetForm(v *visit, in *project.Ref) (snippetForm, error) {
 		p.Back = "/dashboard/snippets"
 	}
 	if !snippet.MayCreate(v.actor, h.Project) {
-		return p, errs.Forbidden("You may not make snippets here.")
+		return p, errs.Forbidden("You are not allowed to create snippets here.")
 	}
 	return p, nil
 }
@@ -106,7 +106,7 @@ func (w *Web) newSnippet(v *visit, in *project.Ref) error {
 	p.Rows = v.sentRows()
 	s, err := w.Snippets.Create(v, v.actor, in, v.snippetFields(p.Rows, nil))
 	if err == nil {
-		return v.done("The snippet is there.", snippetAddress(s))
+		return v.done("The snippet was created.", snippetAddress(s))
 	}
 	return p.refused(v, err)
 }
@@ -177,7 +177,7 @@ func (w *Web) editSnippet(v *visit, in *project.Ref) error {
 	p.Rows = v.sentRows()
 	s, err := w.Snippets.Update(v, v.actor, in, p.Snippet.ID, v.snippetFields(p.Rows, before), nil)
 	if err == nil {
-		return v.done("The snippet is changed.", snippetAddress(s))
+		return v.done("The snippet was updated.", snippetAddress(s))
 	}
 	return p.refused(v, err)
 }

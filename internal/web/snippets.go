@@ -238,7 +238,7 @@ func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFi
 	case s.Image:
 		return s, nil
 	case f.Size > maxSnippetFile:
-		s.Why = "The file is too large to show."
+		s.Why = "The file is too large to display."
 		return s, nil
 	}
 	text, err := f.Read(v, maxSnippetFile)
@@ -246,7 +246,7 @@ func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFi
 		return s, err
 	}
 	if strings.ContainsRune(string(text), 0) {
-		s.Why = "The file is no text."
+		s.Why = "The file is not a text file."
 		return s, nil
 	}
 	lines, err := w.highlighted(v, f.Path, strings.ToValidUTF8(string(text), "\uFFFD"), "")
@@ -302,7 +302,7 @@ func (w *Web) deleteSnippet(v *visit, in *project.Ref) error {
 	if s.In != nil {
 		to = snippetBase(s.In)
 	}
-	return v.told(w.Snippets.Delete(v, v.actor, in, s.ID, nil), "The snippet is gone.", to)
+	return v.told(w.Snippets.Delete(v, v.actor, in, s.ID, nil), "The snippet was deleted.", to)
 }
 
 // editableText is a text that a form can hold; ok is false for others.
@@ -315,5 +315,5 @@ func notChangeable(s *snippet.Snippet, v *visit) error {
 	if s.MayChange(v.actor) {
 		return nil
 	}
-	return errs.Forbidden("You may see this snippet, but not change it.")
+	return errs.Forbidden("You are not allowed to change this snippet.")
 }

@@ -65,7 +65,7 @@ func (w *Web) createTag(v *visit, ref project.Ref) error {
 	f := v.sent()
 	p, t, err := w.Repos.CreateTag(v, v.actor, ref, repo.NewTag{Name: v.text("name"), From: v.text("ref"), Message: v.text("message")})
 	if err == nil {
-		return v.done("The tag "+t.Name+" is there.", "/"+p.FullPath+"/-/tags")
+		return v.done("The tag "+t.Name+" was created.", "/"+p.FullPath+"/-/tags")
 	}
 	if err := f.refused(err); err != nil {
 		return err
@@ -83,5 +83,5 @@ func (w *Web) deleteTag(v *visit, ref project.Ref) error {
 	if err := w.Repos.DeleteTag(v, v.actor, ref, name); err != nil {
 		return err
 	}
-	return v.done("The tag "+name+" is deleted.", "/"+string(ref)+"/-/tags")
+	return v.done("The tag "+name+" was deleted.", "/"+string(ref)+"/-/tags")
 }

@@ -189,7 +189,7 @@ func (w *Web) say(t talker) func(*visit, project.Ref) error {
 		if event == "" || t.turn == nil {
 			return v.redirect(to)
 		}
-		return v.told(t.turn(v, ref, on.IID, event), map[string]string{"close": "It is closed.", "reopen": "It is open again."}[event], to)
+		return v.told(t.turn(v, ref, on.IID, event), map[string]string{"close": "The " + t.word + " was closed.", "reopen": "The " + t.word + " was reopened."}[event], to)
 	}
 }
 
@@ -313,7 +313,7 @@ func (w *Web) editNote(t talker) func(*visit, project.Ref) error {
 		if !on.CanEdit(v.actor, n) {
 			return errs.Forbidden("")
 		}
-		return w.showWriting(v, on, t, writing{Head: "Edit a comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID), Form: filled("note", n.Body)})
+		return w.showWriting(v, on, t, writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID), Form: filled("note", n.Body)})
 	}
 }
 
@@ -323,7 +323,7 @@ func (w *Web) updateNote(t talker) func(*visit, project.Ref) error {
 		if err != nil {
 			return err
 		}
-		p := writing{Head: "Edit a comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID)}
+		p := writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID)}
 		if v.ticked("preview") {
 			p.Form, p.Looks = v.sent(), true
 			return w.showWriting(v, on, t, p)
@@ -331,7 +331,7 @@ func (w *Web) updateNote(t talker) func(*visit, project.Ref) error {
 		if _, err := w.Plan.UpdateNote(v, v.actor, on, n.ID, v.text("note")); err != nil {
 			return w.writeAgain(v, on, t, p, err)
 		}
-		return v.done("The comment has been changed.", fmt.Sprintf("%s#note_%d", thingPath(on, t), n.ID))
+		return v.done("The comment was updated.", fmt.Sprintf("%s#note_%d", thingPath(on, t), n.ID))
 	}
 }
 
@@ -344,6 +344,6 @@ func (w *Web) deleteNote(t talker) func(*visit, project.Ref) error {
 		if err := w.Plan.DeleteNote(v, v.actor, on, n.ID, nil); err != nil {
 			return err
 		}
-		return v.done("The comment has been deleted.", thingPath(on, t))
+		return v.done("The comment was deleted.", thingPath(on, t))
 	}
 }

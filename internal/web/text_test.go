@@ -22,8 +22,8 @@ func TestNotText(t *testing.T) {
 			newBrowser(t, s).get(path).want(404)
 		}
 		for _, bad := range []string{"\xff", "a\x00b"} {
-			b.submit("/-/user_settings/profile", "/-/user_settings/profile", "name", bad).want(422, "not text")
-			b.submit("/-/user_settings/profile", "/-/user_settings/profile", bad, "x").want(422, "not text")
+			b.submit("/-/user_settings/profile", "/-/user_settings/profile", "name", bad).want(422, "not valid UTF-8")
+			b.submit("/-/user_settings/profile", "/-/user_settings/profile", bad, "x").want(422, "not valid UTF-8")
 			b.submit("/groups/new", "/groups", "name", bad, "path", "x", "visibility", "public").want(422)
 			newBrowser(t, s).submit("/users/sign_in", "/users/sign_in", "login", bad, "password", "x").want(422)
 		}

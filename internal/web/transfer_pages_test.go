@@ -55,7 +55,7 @@ func TestTransferPages(t *testing.T) {
 			}
 		}
 		ada.get("/groups/g/-/settings/general").want(200, at)
-		ada.get(at).want(200, "Export the group").not("Download", "data-again")
+		ada.get(at).want(200, "Export group").not("Download", "data-again")
 		ada.get(file).want(404)
 		bob.get(at).want(403)
 		bob.get(file).want(403)
@@ -64,7 +64,7 @@ func TestTransferPages(t *testing.T) {
 		bob.submit("/groups/new", at).want(403)
 		ada.submit(at, at).leads(at)
 		settle()
-		ada.get(at).want(200, "Download", "kept until", "Export again")
+		ada.get(at).want(200, "Download", ", expires ", "Export again")
 		got := ada.get(file).want(200)
 		if name := got.header.Get("Content-Disposition"); !regexp.MustCompile(`^attachment; filename=[0-9_-]+_g_export\.tar\.gz$`).MatchString(name) {
 			t.Errorf("it is called %s", name)
@@ -73,11 +73,11 @@ func TestTransferPages(t *testing.T) {
 
 		page := ada.get("/groups/new").want(200, form)
 		nobody.get(form).want(303)
-		ada.get(form).want(200, `name="file"`, "(at the top)").not("Your imports")
-		ada.upload(t, "/groups/import", "wrong", got.body, "name", "H", "path", "h").want(422, "The page was too old")
-		ada.upload(t, "/groups/import", page.token(), "", "name", "H", "path", "h").want(422, "has to be chosen", `value="h"`)
+		ada.get(form).want(200, `name="file"`, "No parent (top-level group)").not("Your imports")
+		ada.upload(t, "/groups/import", "wrong", got.body, "name", "H", "path", "h").want(422, "The form has expired")
+		ada.upload(t, "/groups/import", page.token(), "", "name", "H", "path", "h").want(422, "must be selected", `value="h"`)
 		ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "g").want(422, "has already been taken")
-		ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "h", "parent_id", "999999").want(422, "is not a place where you may do that")
+		ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "h", "parent_id", "999999").want(422, "is not a namespace where you can do this")
 		to := ada.upload(t, "/groups/import", page.token(), got.body, "name", "H <b>", "path", "h").want(422).body
 		if !regexp.MustCompile(`can contain only`).MatchString(to) {
 			t.Errorf("a bad name: %s", to)
@@ -85,8 +85,8 @@ func TestTransferPages(t *testing.T) {
 		to = ada.upload(t, "/groups/import", page.token(), got.body, "name", "H", "path", "h").want(303).header.Get("Location")
 		bad := ada.upload(t, "/groups/import", page.token(), "no archive", "name", "I", "path", "i").want(303).header.Get("Location")
 		settle()
-		ada.get(to).want(200, "Finished", "1 label", "See the group", "mapped only in imports by an administrator", `href="/h"`)
-		ada.get(bad).want(200, "No group was made", "not packed by gzip")
+		ada.get(to).want(200, "Finished", "1 label", "View group", "mapped only in imports by an administrator", `href="/h"`)
+		ada.get(bad).want(200, "The group was not created", "not packed by gzip")
 		ada.get(form).want(200, "Your imports", to)
 		ada.get("/h").want(200, "H")
 		bob.get(to).want(404)

@@ -39,7 +39,7 @@ func (w *Web) wikiForm(v *visit, in project.Place) (wikiForm, error) {
 		return wikiForm{}, err
 	}
 	if !h.MayWrite {
-		return wikiForm{}, errs.Forbidden("You may read this wiki, but not write in it.")
+		return wikiForm{}, errs.Forbidden("You are not allowed to edit this wiki.")
 	}
 	return wikiForm{wikiHead: h, To: wikiAt(in), Back: wikiAt(in, wiki.Home)}, nil
 }
@@ -95,7 +95,7 @@ func (w *Web) newWikiPage(v *visit, in project.Place) error {
 	}
 	_, made, err := w.Wikis.Create(v, v.actor, in, f)
 	if err == nil {
-		return v.done("The page is there.", wikiAt(in, made.Slug))
+		return v.done("The page was created.", wikiAt(in, made.Slug))
 	}
 	return p.refused(v, err)
 }
@@ -130,7 +130,7 @@ func (w *Web) wikiWrite(v *visit, in project.Place) error {
 	slug, action := actionOf(v.rest())
 	if action == "delete" {
 		err := w.Wikis.Delete(v, v.actor, in, slug, wiki.Fields{Version: v.text("version")})
-		return v.told(err, "The page is gone. Its history is kept.", wikiAt(in, "pages"))
+		return v.told(err, "The page was deleted. Its history is kept.", wikiAt(in, "pages"))
 	}
 	if action != "" {
 		return errs.NotFound("")
@@ -145,7 +145,7 @@ func (w *Web) wikiWrite(v *visit, in project.Place) error {
 	}
 	_, made, err := w.Wikis.Update(v, v.actor, in, slug, f)
 	if err == nil {
-		return v.done("The page is changed.", wikiAt(in, made.Slug))
+		return v.done("The page was updated.", wikiAt(in, made.Slug))
 	}
 	return p.refused(v, err)
 }

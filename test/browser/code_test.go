@@ -59,5 +59,5 @@ func TestCode(t *testing.T) {
 	b.visit("/ada/engine/-/branches")
 	b.do(chromedp.Click(`button[aria-label="Delete topic"]`, chromedp.ByQuery), chromedp.WaitVisible("dialog[open]", chromedp.ByQuery))
 	b.press(`dialog[open] button[value="yes"]`)
-	b.wantText("The branch topic is deleted.")
+	b.wantText("The branch topic was deleted.")
 }

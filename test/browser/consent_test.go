@@ -143,7 +143,7 @@ func TestConsentFlow(t *testing.T) {
 		b.look("applications")
 		b.do(chromedp.Click(`form[action$="/revoke"] button`, chromedp.ByQuery), chromedp.WaitVisible("dialog[open]", chromedp.ByQuery))
 		b.press(`dialog[open] button[value="yes"]`)
-		b.wantText("It can no longer use your account.")
+		b.wantText("The application can no longer use your account.")
 	})
 	step(t, "asked again, and not agreed", func(t *testing.T) {
 		b := begin(t, asked)

@@ -86,11 +86,11 @@ func TestMerge(t *testing.T) {
 	ada.wantPath(one)
 
 	ada.press(".mergebox button[name=auto]")
-	ada.wantText("has it merged when the pipeline succeeds")
+	ada.wantText("merged automatically when the pipeline succeeds")
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ada.has(".mergebox", "The changes are in main.") // nobody has loaded the page again
+	ada.has(".mergebox", "The changes were merged into main.") // nobody has loaded the page again
 	ada.visit(at + "blob/main/oil.txt")
 	ada.wantText("More oil")
 	// The issue and the branch follow in the background.

@@ -31,7 +31,7 @@ func TestPeople(t *testing.T) {
 		b.press("main form button")
 		b.wantPath("/projects/new") // where she wanted to go
 		b.visit("/")
-		b.wantText("Make your first project")
+		b.wantText("Create a project")
 	})
 
 	step(t, "a project", func(t *testing.T) {
@@ -90,10 +90,10 @@ func TestPeople(t *testing.T) {
 	step(t, "sessions", func(t *testing.T) {
 		b.t = t
 		b.visit("/-/user_settings/active_sessions")
-		b.wantText("This one")
+		b.wantText("This session")
 		b.do(chromedp.Click(`.top form button`, chromedp.ByQuery), chromedp.WaitVisible("dialog[open]", chromedp.ByQuery))
 		b.press(`dialog[open] button[value="yes"]`)
-		b.wantText("All other sessions have ended.")
+		b.wantText("All other sessions were revoked.")
 		other.t = t
 		other.visit("/-/user_settings/profile")
 		other.wantPath("/users/sign_in")
@@ -103,7 +103,7 @@ func TestPeople(t *testing.T) {
 		b.t = t
 		b.do(chromedp.Click(`summary[aria-label="Your account"]`, chromedp.ByQuery))
 		b.press(`form[action="/users/sign_out"] button`)
-		b.wantText("You have signed out.")
+		b.wantText("You signed out.")
 		b.visit("/-/user_settings/profile")
 		b.wantPath("/users/sign_in")
 		// What the browser kept of the pages before shows nothing either.

@@ -36,11 +36,11 @@ func TestSite(t *testing.T) {
 	ada.wantPath("/ada/site")
 	const at = "/ada/site/-/pages"
 	ada.visit(at)
-	ada.wantText("Nothing is published yet")
+	ada.wantText("No deployments yet")
 	ada.screens("pages-empty", at)
 	ada.fill("#domain", "www.example.org")
 	ada.press("form[action$='/domains'] button.main")
-	ada.wantText("The domain has been added.")
+	ada.wantText("The domain was added.")
 
 	const file = "pages:\n  script:\n    - mkdir public\n    - echo '<title>Ours</title><p>For members' > public/index.html\n  artifacts: {paths: [public]}\n"
 	s.call(t, "POST", "/projects/ada%2Fsite/repository/files/.gitlab-ci.yml", url.Values{

@@ -306,14 +306,14 @@
       }
       const res = await fetch(`${box.dataset.editor}preview_markdown`, { method: "POST", headers: { "X-Csrf-Token": token() }, body: new URLSearchParams({ text: area.value }) });
       if (!res.ok) return;
-      shown.innerHTML = await res.text() || "Nothing to show.";
+      shown.innerHTML = await res.text() || "Nothing to preview.";
       shown.hidden = false;
       area.hidden = true;
       look.lastChild.textContent = " Write";
     });
     if (!("uploads" in box.dataset)) continue;
     const put = async (file) => {
-      const wait = `[Sending ${file.name}…]`;
+      const wait = `[Uploading ${file.name}…]`;
       area.setRangeText(wait, area.selectionStart, area.selectionEnd, "end");
       let text = "";
       try {
@@ -504,10 +504,10 @@
         if (text === undefined) missing.add(Math.floor((n - 1) / chunk));
         const open = s && (s.end || total) > n;
         html += `<div class="l${s ? " sec" : ""}${n === here ? " here" : ""}${n === hits[hit] ? " hit" : ""}" id="L${n}">`
-          + (open ? `<button class="toggle" type="button" data-fold="${n}" aria-expanded="${!folded.has(n)}" aria-label="Fold the section"></button>` : "")
+          + (open ? `<button class="toggle" type="button" data-fold="${n}" aria-expanded="${!folded.has(n)}" aria-label="Collapse section"></button>` : "")
           + `<a href="#L${n}">${n}</a><span>${text === undefined ? "…" : text}</span>${s?.took ? `<span class="time">${s.took}</span>` : ""}</div>`;
       }
-      pane.innerHTML = count ? html : `<div class="l none"><span>${"done" in box.dataset ? "There is no log." : "Nothing has been written yet."}</span></div>`;
+      pane.innerHTML = count ? html : `<div class="l none"><span>${"done" in box.dataset ? "This job has no log." : "No output yet."}</span></div>`;
       for (const e of $$("[data-fg]", pane)) e.style.color = e.dataset.fg;
       for (const e of $$("[data-bg]", pane)) e.style.backgroundColor = e.dataset.bg;
       pane.style.transform = `translateY(${scaled() ? Math.min(term.scrollTop, tall() - (end - first) * height) : first * height}px)`;
@@ -581,7 +581,7 @@
       [hits, hit] = [j.lines, -1];
       form.dataset.more = j.more ? "1" : "";
       next.hidden = prev.hidden = !hits.length;
-      if (hits.length) walk(1); else { said.textContent = q ? "No line has it" : ""; draw(); }
+      if (hits.length) walk(1); else { said.textContent = q ? "No matches" : ""; draw(); }
     };
     form.addEventListener("submit", (e) => {
       e.preventDefault();
