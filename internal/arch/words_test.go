@@ -26,7 +26,7 @@ type area string
 
 const (
 	documents   area = "documents"   // *.md
-	templates   area = "templates"   // visible text of internal/web/templates
+	templates   area = "templates"   // text of pages: internal/web/templates and strings of internal/web
 	summaries   area = "summaries"   // endpoint summaries of internal/api
 	commandLine area = "commandLine" // help of internal/cli and internal/config
 	identifiers area = "identifiers" // exported names
@@ -36,7 +36,7 @@ const (
 // them are logged and do not fail the test. Remove an area when it has none
 // left; do not add one.
 func notConverted() []area {
-	return []area{templates, identifiers}
+	return []area{identifiers}
 }
 
 // retired is a row of the table in the glossary.
@@ -72,7 +72,7 @@ func TestWords(t *testing.T) {
 	tree := readTree(t, fset, skipped)
 	texts := map[area][]passage{
 		documents:   documentTexts(t),
-		templates:   templateTexts(t),
+		templates:   append(templateTexts(t), pageTexts(fset, tree["internal/web"])...),
 		summaries:   summaryTexts(fset, tree["internal/api"]),
 		commandLine: append(helpTexts(fset, tree["internal/cli"]), helpTexts(fset, tree["internal/config"])...),
 		identifiers: exportedNames(fset, tree),
@@ -269,6 +269,20 @@ func visible(line string) string {
 	}
 	shown = append(shown, templateElement.ReplaceAllString(plain, " "))
 	return html.UnescapeString(strings.Join(shown, " . "))
+}
+
+// pageTexts returns the string literals with a space, without HTML elements.
+func pageTexts(fset *token.FileSet, files []source) []passage {
+	list := literals(fset, files, func(n ast.Node) []ast.Expr {
+		if lit, ok := n.(*ast.BasicLit); ok && strings.Contains(lit.Value, " ") {
+			return []ast.Expr{lit}
+		}
+		return nil
+	})
+	for i := range list {
+		list[i].text = templateElement.ReplaceAllString(list[i].text, " ")
+	}
+	return list
 }
 
 // summaryTexts returns the first argument of each call of summary.
@@ -489,5 +503,12 @@ func TestWordTexts(t *testing.T) {
 	}
 	if got := len(helpTexts(fset, files)); got != 3 {
 		t.Errorf("helpTexts: got %d", got)
+	}
+	file, err = parser.ParseFile(fset, "y.go", "package y; var a, b, c = \"word\", \"two words\", `<p class=\"letter x\">`", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := pageTexts(fset, []source{{name: "y.go", file: file}}); len(got) != 2 || got[0].text != "two words" || strings.Contains(got[1].text, "letter") {
+		t.Errorf("pageTexts: got %v", got)
 	}
 }
