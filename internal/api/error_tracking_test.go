@@ -118,9 +118,9 @@ func track(t *testing.T, s *apptest.Server) *tracked {
 }
 
 // post sends bytes as an SDK does, with headers "Name: value".
-func (tr *tracked) post(t testing.TB, door string, body []byte, headers ...string) apptest.Answer {
+func (tr *tracked) post(t testing.TB, path string, body []byte, headers ...string) apptest.Answer {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("%s/api/v4/error_tracking/collector/api/%d/%s", tr.URL, tr.id, door), bytes.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("%s/api/v4/error_tracking/collector/api/%d/%s", tr.URL, tr.id, path), bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestErrorCollector(t *testing.T) {
 		event := envelope(fmt.Sprintf(aPanic, 1, 1))
 		for _, tt := range []struct {
 			name    string
-			door    string
+			path    string
 			body    []byte
 			headers []string
 			status  int
@@ -174,7 +174,7 @@ func TestErrorCollector(t *testing.T) {
 			{"by the query", "envelope/?sentry_version=7&sentry_key=" + tr.key, envelope(fmt.Sprintf(aPanic, 2, 1)), []string{"Content-Type: text/plain;charset=UTF-8"}, 200, `{"id":"00000000000000000000000000000002"}`},
 			{"by the header Authorization", "envelope/", envelope(fmt.Sprintf(aPanic, 3, 2)), []string{strings.Replace(tr.auth(), "X-Sentry-Auth", "Authorization", 1)}, 200, `0003"}`},
 			{"by the DSN in the body", "envelope/", bytes.Replace(envelope(fmt.Sprintf(aPanic, 4, 2)), []byte("{}"), []byte(`{"dsn":"https://`+tr.key+`@example.org/1"}`), 1), nil, 200, `0004"}`},
-			{"to the old door", "store/", fmt.Appendf(nil, aPanic, 5, 2), []string{tr.auth(), "Content-Type: application/json"}, 200, `0005"}`},
+			{"deprecated endpoint", "store/", fmt.Appendf(nil, aPanic, 5, 2), []string{tr.auth(), "Content-Type: application/json"}, 200, `0005"}`},
 			{"without a length", "envelope/", []byte("{}\n{\"type\":\"event\"}\n" + strings.ReplaceAll(fmt.Sprintf(aPanic, 7, 3), "\n", "") + "\n"), []string{tr.auth()}, 200, `0007"}`},
 			{"gzip", "envelope/", packed(envelope(fmt.Sprintf(aPanic, 8, 3)), func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }), []string{tr.auth(), "Content-Encoding: gzip"}, 200, `0008"}`},
 			{"deflate", "envelope/", packed(envelope(fmt.Sprintf(aPanic, 9, 3)), func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }), []string{tr.auth(), "Content-Encoding: deflate"}, 200, `0009"}`},
@@ -182,11 +182,11 @@ func TestErrorCollector(t *testing.T) {
 			{"br", "envelope/", packed(envelope(fmt.Sprintf(aPanic, 11, 3)), func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }), []string{tr.auth(), "Content-Encoding: br"}, 200, `000b"}`},
 			{"zstd", "envelope/", packed(envelope(fmt.Sprintf(aPanic, 12, 3)), func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z }), []string{tr.auth(), "Content-Encoding: zstd"}, 200, `000c"}`},
 			{"another way to compress", "envelope/", event, []string{tr.auth(), "Content-Encoding: lzma"}, 415, "content encoding"},
-			{"compressed in name alone", "envelope/", event, []string{tr.auth(), "Content-Encoding: gzip"}, 400, "can not be read"},
+			{"compressed in name alone", "envelope/", event, []string{tr.auth(), "Content-Encoding: gzip"}, 400, "cannot be read"},
 			{"cut off", "envelope/", packed(event, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })[:100], []string{tr.auth(), "Content-Encoding: gzip"}, 400, ""},
 			{"a bomb", "envelope/", packed(append([]byte("{}\n{\"type\":\"attachment\"}\n"), bytes.Repeat([]byte{'x'}, 101<<20)...), func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z }), []string{tr.auth(), "Content-Encoding: zstd"}, 413, "too large"},
 			{"too large an event", "envelope/", envelope(`{"message":"` + strings.Repeat("x", errortrack.MaxEvent) + `"}`), []string{tr.auth()}, 413, ""},
-			{"too large an event at the old door", "store/", []byte(`{"message":"` + strings.Repeat("x", errortrack.MaxEvent) + `"}`), []string{tr.auth()}, 413, ""},
+			{"too large an event at the deprecated endpoint", "store/", []byte(`{"message":"` + strings.Repeat("x", errortrack.MaxEvent) + `"}`), []string{tr.auth()}, 413, ""},
 			{"sessions", "envelope/", []byte("{}\n{\"type\":\"session\"}\n{\"sid\":\"x\"}\n{\"type\":\"client_report\",\"length\":2}\n{}\n{\"type\":\"later\"}\n?"), []string{tr.auth()}, 200, `{}`},
 			{"an event among other things", "envelope/", bytes.Replace(envelope(fmt.Sprintf(aPanic, 13, 4)), []byte("{}"), []byte("{\"event_id\":\"0000000000000000000000000000000d\"}\n{\"type\":\"attachment\",\"length\":3}\n\n\n\n"), 1), []string{tr.auth()}, 200, `000d"}`},
 			{"a message", "envelope/", envelope(`{"event_id":"00000000000000000000000000000100","message":"disk 7 is full","level":"warning"}`), []string{tr.auth()}, 200, `0100"}`},
@@ -198,7 +198,7 @@ func TestErrorCollector(t *testing.T) {
 			{"another key", "envelope/?sentry_key=abc", event, nil, 404, `{"message":"404 Not found"}`},
 			{"another way to sign in", "envelope/", event, []string{"Private-Token: " + tr.owner}, 401, ""},
 		} {
-			got := tr.post(t, tt.door, tt.body, tt.headers...)
+			got := tr.post(t, tt.path, tt.body, tt.headers...)
 			if got.Status != tt.status || !strings.Contains(string(got.Body), tt.want) {
 				t.Errorf("%s: %d %.200s, want %d %s", tt.name, got.Status, got.Body, tt.status, tt.want)
 			}
