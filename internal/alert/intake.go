@@ -238,7 +238,7 @@ func (t *taking) follow(ctx context.Context, tx *db.Tx, settings Settings) error
 		}
 	}
 	if settings.SendEmail && len(t.made) > 0 {
-		return t.tell(ctx, tx, t.door.in.ID, t.made)
+		return t.notify(ctx, tx, t.door.in.ID, t.made)
 	}
 	return nil
 }

@@ -278,7 +278,7 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 // in it.
 func told(t testing.TB, post *mailtest.Server, subject string, words ...string) {
 	t.Helper()
-	var found []mailtest.Letter
+	var found []mailtest.Email
 	for _, l := range post.Take() {
 		if l.To == "alice@example.org" && l.Subject == subject {
 			found = append(found, l)

@@ -45,8 +45,8 @@ type notificationParams struct {
 }
 
 func (p *notificationParams) change() notify.Change {
-	c := notify.Change{Level: (*notify.Level)(p.Level), Events: map[notify.Event]bool{}}
-	for e, said := range map[notify.Event]*bool{
+	c := notify.Change{Level: (*notify.Level)(p.Level), Events: map[notify.EventType]bool{}}
+	for e, said := range map[notify.EventType]*bool{
 		notify.NewNote: p.NewNote, notify.NewIssue: p.NewIssue, notify.ReopenIssue: p.ReopenIssue, notify.CloseIssue: p.CloseIssue,
 		notify.ReassignIssue: p.ReassignIssue, notify.IssueDue: p.IssueDue, notify.NewMergeRequest: p.NewMergeRequest,
 		notify.PushToMergeRequest: p.PushToMergeRequest, notify.ReopenMergeRequest: p.ReopenMergeRequest, notify.CloseMergeRequest: p.CloseMergeRequest,

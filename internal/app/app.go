@@ -103,8 +103,8 @@ type Options struct {
 	Now func() time.Time
 	// Passwords is the price of a password hash.
 	Passwords secret.Params
-	// LetterPause is how long letters wait for more; 0 is the usual time.
-	LetterPause time.Duration
+	// EmailDelay is how long letters wait for more; 0 is the usual time.
+	EmailDelay time.Duration
 	// LookupTXT is the DNS; nil is the one of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
 	// Pulse is how often nodes tell each other that they live; 0 is the usual time.
@@ -152,7 +152,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (
 	if o.Passwords == (secret.Params{}) {
 		o.Passwords = secret.DefaultParams()
 	}
-	o.LetterPause = cmp.Or(o.LetterPause, notify.DefaultPause)
+	o.EmailDelay = cmp.Or(o.EmailDelay, notify.DefaultDelay)
 	if err := a.open(ctx, o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -207,7 +207,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Activity = activity.New(activity.Deps{DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Now: a.now})
 	a.Notify = notify.New(notify.Deps{
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Mail: a.Mail, Users: a.Users, Projects: a.Projects, Log: a.Log, Now: a.now,
-		Pause: o.LetterPause, Name: a.Config.ServiceName,
+		Delay: o.EmailDelay, Name: a.Config.ServiceName,
 	})
 	a.Repos = repo.New(repo.Deps{
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,

@@ -94,7 +94,7 @@ func New(d Deps) *Service {
 	d.Repos.OnPush(s.pushed)
 	d.Merges.OnChange(s.requestChanged)
 	d.Merges.OnPipelines(s.headPipelines)
-	d.Notify.Register(pipelineKind, letters{s})
+	d.Notify.Register(pipelineKind, notifications{s})
 	d.Users.OnDelete(s.leaveUser)
 	return s
 }

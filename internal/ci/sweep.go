@@ -203,7 +203,7 @@ func (s *Service) workPlay(ctx context.Context, w playWork) error {
 
 // told tells those who follow a pipeline that its state has changed.
 func (s *Service) told(ctx context.Context, tx *db.Tx, p *Pipeline) error {
-	if err := s.tellEnd(ctx, tx, p); err != nil {
+	if err := s.notifyEnd(ctx, tx, p); err != nil {
 		return err
 	}
 	if p.Status.Done() && !p.Child {

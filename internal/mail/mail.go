@@ -26,8 +26,8 @@ import (
 	"svc/internal/secret"
 )
 
-// Letter is a message to one person. Its words are plain text.
-type Letter struct {
+// Email is a message to one person. Its words are plain text.
+type Email struct {
 	To      string // a bare address
 	Name    string // of the person
 	Subject string
@@ -86,7 +86,7 @@ type Sender struct {
 	// listens, and must be set before the queue starts.
 	Site string
 
-	forms *forms
+	layouts *layouts
 }
 
 // tries makes a letter wait about a day for a mail server that is away.
@@ -98,7 +98,7 @@ const Lane = "mail"
 
 // New makes a Sender and takes on its background work.
 func New(d Deps) *Sender {
-	s := &Sender{Deps: d, forms: parseForms()}
+	s := &Sender{Deps: d, layouts: parseLayouts()}
 	d.Queue.Lane(Lane, 2)
 	queue.Handle(d.Queue, s.deliver, queue.Timeout(time.Minute))
 	return s
@@ -109,7 +109,7 @@ func (s *Sender) Enabled() bool { return s != nil && s.URL != "" }
 
 // Post sends a letter once tx is committed, however often it takes. Without a
 // mail server the letter is dropped, and the log says so.
-func (s *Sender) Post(ctx context.Context, tx *db.Tx, l Letter) error {
+func (s *Sender) Post(ctx context.Context, tx *db.Tx, l Email) error {
 	if !s.Enabled() {
 		if s != nil {
 			subject := l.Subject
@@ -150,7 +150,7 @@ func (s *Sender) deliver(ctx context.Context, w delivery) error {
 	if err != nil {
 		return errs.Invalid("the letter can not be read").Because(err)
 	}
-	var l Letter
+	var l Email
 	if err := json.Unmarshal(text, &l); err != nil {
 		return errs.Invalid("the letter can not be read").Because(err)
 	}
@@ -172,7 +172,7 @@ var ErrUnclear = errors.New("the mail server went away before it said whether it
 // its way, and an error of it is given back before anything was sent. Invalid
 // when the server will never take the letter; ErrUnclear; any other error means
 // that the letter was not sent and may be tried again.
-func (s *Sender) Send(ctx context.Context, id string, l Letter, begin func(context.Context) error) error {
+func (s *Sender) Send(ctx context.Context, id string, l Email, begin func(context.Context) error) error {
 	server, err := url.Parse(s.URL)
 	if err != nil {
 		return errors.New("the address of the mail server can not be read") // it may hold a password
@@ -209,8 +209,8 @@ func (s *Sender) Send(ctx context.Context, id string, l Letter, begin func(conte
 	return err
 }
 
-func (s *Sender) message(server *url.URL, id string, l Letter) (*mail.Msg, error) {
-	text, html, err := s.forms.write(s.Name, s.Site, l)
+func (s *Sender) message(server *url.URL, id string, l Email) (*mail.Msg, error) {
+	text, html, err := s.layouts.execute(s.Name, s.Site, l)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func open(t *testing.T, d *db.DB, url string) *office {
 	return o
 }
 
-func (o *office) post(t *testing.T, l mail.Letter) {
+func (o *office) post(t *testing.T, l mail.Email) {
 	t.Helper()
 	if err := o.db.Tx(t.Context(), func(tx *db.Tx) error { return o.Post(t.Context(), tx, l) }); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func (o *office) start(t *testing.T) {
 	t.Cleanup(func() { o.queue.Stop(t.Context()) })
 }
 
-var letter = mail.Letter{
+var letter = mail.Email{
 	To: "ada@example.org", Name: `Ada "A" <script>`, Subject: "Grüße & more", Lines: []string{"First line with a < in it."},
 	Action: "Set a new password", Path: "/users/password/edit?reset_password_token=SECRET", After: []string{"Last line."},
 }
@@ -104,7 +104,7 @@ func TestUndone(t *testing.T) {
 	server := mailtest.Start(t)
 	o := open(t, d, server.URL())
 	_ = d.Tx(t.Context(), func(tx *db.Tx) error {
-		if err := o.Post(t.Context(), tx, mail.Letter{To: "undone@example.org", Name: "x", Subject: "x"}); err != nil {
+		if err := o.Post(t.Context(), tx, mail.Email{To: "undone@example.org", Name: "x", Subject: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		return db.ErrNoRows
@@ -112,7 +112,7 @@ func TestUndone(t *testing.T) {
 	o.post(t, letter)
 	o.start(t)
 	server.Wait(t, "ada@example.org")
-	if rest := server.Letters(); len(rest) > 0 {
+	if rest := server.Emails(); len(rest) > 0 {
 		t.Errorf("a letter was sent that was undone: %+v", rest)
 	}
 }

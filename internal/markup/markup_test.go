@@ -108,7 +108,7 @@ func FuzzMarkdown(f *testing.F) {
 		if strings.Contains(html, "<script") {
 			t.Errorf("%q becomes %q", source, html)
 		}
-		if letter := markup.Letter(html, "https://forge.example"); strings.Contains(letter, "<script") || strings.Contains(letter, "<img") {
+		if letter := markup.EmailHTML(html, "https://forge.example"); strings.Contains(letter, "<script") || strings.Contains(letter, "<img") {
 			t.Errorf("%q becomes %q in a letter", source, letter)
 		}
 	})

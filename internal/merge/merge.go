@@ -211,7 +211,7 @@ func New(d Deps) *Service {
 	d.Repos.OnPushed(s.hint)
 	d.Repos.OnLend(s.lent)
 	d.Plan.OnReference(markup.MergeRequest, s.refer)
-	d.Notify.Register(string(plan.MergeKind), letters{s})
+	d.Notify.Register(string(plan.MergeKind), notifications{s})
 	return s
 }
 

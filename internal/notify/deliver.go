@@ -17,7 +17,7 @@ import (
 
 // Delivery is the work of sending one letter.
 type Delivery struct {
-	LetterID int64 `json:"letter_id"`
+	EmailID int64 `json:"letter_id"`
 }
 
 // Kind implements queue.Work.
@@ -27,7 +27,7 @@ func (Delivery) Kind() string { return "notify.deliver" }
 // letter says how far it came. A letter whose sending had begun is not sent
 // again, for it may have been taken.
 func (s *Service) Deliver(ctx context.Context, w Delivery) error {
-	l, err := s.close(ctx, w.LetterID)
+	l, err := s.close(ctx, w.EmailID)
 	if err != nil || l == nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 		return fmt.Errorf("write letter %d: %w", l.id, err)
 	}
 	begun := false
-	err = s.Mail.Send(ctx, m.id, m.Letter, func(ctx context.Context) error {
-		ok, err := moveLetter(ctx, s.DB, l.id, closed, sending, s.Now())
+	err = s.Mail.Send(ctx, m.id, m.Email, func(ctx context.Context) error {
+		ok, err := moveEmail(ctx, s.DB, l.id, closed, sending, s.Now())
 		if err == nil && !ok {
 			err = errs.Invalid("the letter is sent by somebody else")
 		}
@@ -52,7 +52,7 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 		if err := s.end(ctx, l, sending, sent); err != nil {
 			return err
 		}
-		return s.join(ctx, l, m)
+		return s.subscribeMentioned(ctx, l, m)
 	case begun && errors.Is(err, mail.ErrUnclear):
 		s.Log.WarnContext(ctx, "it is not clear whether a letter was sent", "letter", l.id, "error", err)
 		return s.end(ctx, l, sending, unclear)
@@ -66,11 +66,11 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 
 // close gives a letter that is to be sent, which nothing joins from now on; nil
 // when there is nothing to do.
-func (s *Service) close(ctx context.Context, id int64) (*letter, error) {
-	if _, err := moveLetter(ctx, s.DB, id, waiting, closed, s.Now()); err != nil {
+func (s *Service) close(ctx context.Context, id int64) (*email, error) {
+	if _, err := moveEmail(ctx, s.DB, id, waiting, closed, s.Now()); err != nil {
 		return nil, fmt.Errorf("close letter %d: %w", id, err)
 	}
-	l, err := findLetter(ctx, s.DB, id)
+	l, err := findEmail(ctx, s.DB, id)
 	if err != nil {
 		return nil, fmt.Errorf("find letter %d: %w", id, err)
 	}
@@ -86,9 +86,9 @@ func (s *Service) close(ctx context.Context, id int64) (*letter, error) {
 	return nil, nil
 }
 
-func (s *Service) end(ctx context.Context, l *letter, from, to state) error {
+func (s *Service) end(ctx context.Context, l *email, from, to state) error {
 	// What was sent must be written down, also when the server is stopping.
-	if _, err := moveLetter(context.WithoutCancel(ctx), s.DB, l.id, from, to, s.Now()); err != nil {
+	if _, err := moveEmail(context.WithoutCancel(ctx), s.DB, l.id, from, to, s.Now()); err != nil {
 		return fmt.Errorf("letter %d is %s: %w", l.id, to, err)
 	}
 	return nil
@@ -101,19 +101,19 @@ func hidden(err error) bool {
 
 // message is a letter that is ready.
 type message struct {
-	mail.Letter
+	mail.Email
 	id    string
 	items []item
 }
 
 // compose writes a letter as its reader may know what happened. NotFound and
 // Forbidden when there is nothing for him.
-func (s *Service) compose(ctx context.Context, l *letter) (*message, error) {
+func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	by, err := s.Users.As(ctx, l.userID)
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.reader(ctx, by)
+	u, err := s.recipient(ctx, by)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +125,11 @@ func (s *Service) compose(ctx context.Context, l *letter) (*message, error) {
 	if src == nil || len(items) == 0 {
 		return nil, errs.NotFound("")
 	}
-	acts := make([]*Act, len(items))
+	acts := make([]*Event, len(items))
 	for i, it := range items {
-		acts[i] = it.act
+		acts[i] = it.event
 	}
-	view, err := src.Look(ctx, by, acts)
+	view, err := src.View(ctx, by, acts)
 	if err != nil {
 		return nil, err
 	}
@@ -144,21 +144,21 @@ func (s *Service) compose(ctx context.Context, l *letter) (*message, error) {
 		return nil, errs.NotFound("")
 	}
 	// Of what he may not know, neither the reason nor the sender tells.
-	items = slices.DeleteFunc(items, func(it item) bool { return !slices.Contains(view.Told, it.act) })
+	items = slices.DeleteFunc(items, func(it item) bool { return !slices.Contains(view.Events, it.event) })
 	m := &message{items: items, id: "notification_" + strconv.FormatInt(l.id, 10)}
-	thread := strings.ToLower(l.kind) + "_" + strconv.FormatInt(l.thingID, 10)
+	thread := strings.ToLower(l.kind) + "_" + strconv.FormatInt(l.targetID, 10)
 	if view.First {
 		m.id = thread
 	}
-	m.Letter = s.letter(l, u, view, items)
-	m.Letter.Reply = thread
-	m.Letter.Sender, err = s.sender(ctx, view.Told)
+	m.Email = s.email(l, u, view, items)
+	m.Email.Reply = thread
+	m.Email.Sender, err = s.sender(ctx, view.Events)
 	return m, err
 }
 
-// reader gives the account of one who gets letters: NotFound when he gets none.
+// recipient gives the account of one who gets letters: NotFound when he gets none.
 // Its address is where they go.
-func (s *Service) reader(ctx context.Context, by actor.Actor) (*user.User, error) {
+func (s *Service) recipient(ctx context.Context, by actor.Actor) (*user.User, error) {
 	u, err := s.Users.Self(ctx, by)
 	if err != nil {
 		return nil, err
@@ -166,32 +166,32 @@ func (s *Service) reader(ctx context.Context, by actor.Actor) (*user.User, error
 	if u.Kind != user.Human || u.State != user.Active || u.ConfirmedAt == nil {
 		return nil, errs.NotFound("")
 	}
-	t, err := s.setting(ctx, s.DB, u.ID, spot{})
+	t, err := s.setting(ctx, s.DB, u.ID, scope{})
 	if err != nil {
 		return nil, err
 	}
-	u.Email, err = s.letterBox(ctx, u, t.Email)
+	u.Email, err = s.notificationEmail(ctx, u, t.Email)
 	return u, err
 }
 
-func (s *Service) letter(l *letter, u *user.User, view *View, items []item) mail.Letter {
+func (s *Service) email(l *email, u *user.User, view *View, items []item) mail.Email {
 	best := items[0].reason
 	for _, it := range items {
 		if slices.Index(reasons(), it.reason) < slices.Index(reasons(), best) {
 			best = it.reason
 		}
 	}
-	m := mail.Letter{
+	m := mail.Email{
 		To: u.Email, Name: u.Name, Subject: view.Project.Name + " | " + view.Subject, Sections: view.Sections,
-		Action: "View the " + view.Word, Path: view.Path,
-		After:  []string{"You get this letter because " + best.because() + "."},
+		Action: "View the " + view.Noun, Path: view.Path,
+		After:  []string{"You get this letter because " + best.explanation() + "."},
 		Choose: settingsPath,
 	}
 	if !view.First {
 		m.Subject = "Re: " + m.Subject
 	}
-	if s.sources[l.kind].Lasting() {
-		m.Unsubscribe = s.leavePath(u.ID, l.kind, l.thingID)
+	if s.sources[l.kind].CanUnsubscribe() {
+		m.Unsubscribe = s.unsubscribePath(u.ID, l.kind, l.targetID)
 	} else if !view.First {
 		m.Subject = strings.TrimPrefix(m.Subject, "Re: ")
 	}
@@ -221,7 +221,7 @@ func listID(p *project.Project, host string) string {
 }
 
 // sender is the name of the one who did all that a letter tells of.
-func (s *Service) sender(ctx context.Context, acts []*Act) (string, error) {
+func (s *Service) sender(ctx context.Context, acts []*Event) (string, error) {
 	id := acts[0].AuthorID
 	for _, a := range acts {
 		if a.AuthorID != id {
@@ -235,11 +235,11 @@ func (s *Service) sender(ctx context.Context, acts []*Act) (string, error) {
 	return users[id].Name, nil
 }
 
-// join makes those who were mentioned take part, now that they know of it.
-func (s *Service) join(ctx context.Context, l *letter, m *message) error {
+// subscribeMentioned makes those who were mentioned take part, now that they know of it.
+func (s *Service) subscribeMentioned(ctx context.Context, l *email, m *message) error {
 	for _, it := range m.items {
 		if it.reason == WasMentioned {
-			return s.sources[l.kind].Follow(ctx, l.userID, l.thingID, true)
+			return s.sources[l.kind].Subscribe(ctx, l.userID, l.targetID, true)
 		}
 	}
 	return nil

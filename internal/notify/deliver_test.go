@@ -167,7 +167,7 @@ func TestOthers(t *testing.T) {
 		st.sent()
 		due := func(want string) {
 			t.Helper()
-			if err := s.Plan.TellDue(t.Context()); err != nil {
+			if err := s.Plan.NotifyDue(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			var subjects []string

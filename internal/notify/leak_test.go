@@ -37,26 +37,26 @@ func (st *stage) work() (came []error) {
 		return list
 	}
 	for _, id := range ids(`SELECT id FROM notification_acts WHERE id > ? ORDER BY id`, st.last) {
-		if err := st.Notify.Address(st.t.Context(), notify.Addressing{ActID: id}); err != nil {
+		if err := st.Notify.FindRecipients(st.t.Context(), notify.RecipientWork{EventID: id}); err != nil {
 			st.t.Fatal(err)
 		}
 		st.last = id
 	}
 	for _, id := range ids(`SELECT id FROM notification_letters WHERE state IN ('waiting', 'closed', 'sending') ORDER BY id`) {
-		came = append(came, st.Notify.Deliver(st.t.Context(), notify.Delivery{LetterID: id}))
+		came = append(came, st.Notify.Deliver(st.t.Context(), notify.Delivery{EmailID: id}))
 	}
 	return came
 }
 
 // sent does the work and gives the letters that arrived, by their readers.
-func (st *stage) sent() map[string]mailtest.Letter {
+func (st *stage) sent() map[string]mailtest.Email {
 	st.t.Helper()
 	for _, err := range st.work() {
 		if err != nil {
 			st.t.Error(err)
 		}
 	}
-	got := map[string]mailtest.Letter{}
+	got := map[string]mailtest.Email{}
 	for _, l := range st.mail.Take() {
 		name, _, _ := strings.Cut(l.To, "@")
 		got[name] = l

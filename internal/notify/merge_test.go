@@ -25,7 +25,7 @@ func TestMergeRequests(t *testing.T) {
 		st.do("ada", "POST "+at+"/repository/files/new.txt", `{"branch":"work","content":"x","commit_message":"more"}`, 201)
 		st.do("owner", "POST "+at+"/repository/branches?branch=work2&ref=work", "", 201)
 		request := at + "/merge_requests/1"
-		var last map[string]mailtest.Letter
+		var last map[string]mailtest.Email
 		for _, row := range []struct{ name, who, do, json, want string }{
 			{"new", "ada", "POST " + at + "/merge_requests", fmt.Sprintf(`{"title":"Take it","source_branch":"work","target_branch":"main","description":"for @guest","reviewer_ids":[%d]}`, st.ids["rev"]), "rev review_requested, wat watching"},
 			{"another reviewer", "ada", "PUT " + request, fmt.Sprintf(`{"reviewer_ids":[%d]}`, st.ids["owner"]), "owner review_requested, rev participated, wat watching"},

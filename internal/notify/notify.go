@@ -27,12 +27,12 @@ import (
 	"svc/internal/user"
 )
 
-// Act is something that happened to a thing and is to be told.
-type Act struct {
+// Event is something that happened to a thing and is to be told.
+type Event struct {
 	ID        int64
-	Event     Event
-	Kind      string // of the thing: "Issue"
-	ThingID   int64
+	Type     EventType
+	TargetKind      string // of the thing: "Issue"
+	TargetID   int64
 	ProjectID int64
 	AuthorID  int64  // 0: nobody did it
 	Once      string // of acts with the same key the first alone is told; empty for all
@@ -51,39 +51,39 @@ type Details struct {
 	Count     int      `json:"count,omitempty"` // of what happened at once
 }
 
-// People are those who have to do with an act; somebody may be several of them.
-type People struct {
-	Parts     []int64 // who took part: authors, assignees, who wrote
-	Asked     []int64 // who asked to be told of this thing, or of one of its labels
-	Left      []int64 // who does not want to be told of this thing
+// Recipients are those who have to do with an act; somebody may be several of them.
+type Recipients struct {
+	Participants     []int64 // who took part: authors, assignees, who wrote
+	Subscribers     []int64 // who asked to be told of this thing, or of one of its labels
+	Unsubscribed      []int64 // who does not want to be told of this thing
 	Assignees []int64
 	Reviewers []int64
-	Touched   []int64 // whom the act itself concerns: also who is not assigned any more
-	Others    []int64 // who is told as his settings say, of events such as the end of his pipeline
+	Affected   []int64 // whom the act itself concerns: also who is not assigned any more
+	BySettings    []int64 // who is told as his settings say, of events such as the end of his pipeline
 	Text      string  // in which others may be mentioned
 	Mentions  []string
-	// Members tells whether all members of the project are told.
-	Members bool
-	// Quiet leaves out those who watch the project: it is nobody's concern but
+	// AllMembers tells whether all members of the project are told.
+	AllMembers bool
+	// SkipWatchers leaves out those who watch the project: it is nobody's concern but
 	// that of the people above.
-	Quiet bool
+	SkipWatchers bool
 }
 
 // View is a thing as a reader sees it, with what happened to it.
 type View struct {
 	Project  *project.Project
 	Subject  string // "Title (#1)"
-	Word     string // what it is, for the button: "issue"
+	Noun     string // what it is, for the button: "issue"
 	Path     string
 	First    bool // the letter tells how it began
 	Sections []mail.Section
-	Told     []*Act      // what these are about: the reader knows of no others
+	Events     []*Event      // what these are about: the reader knows of no others
 	Headers  [][2]string // names without the prefix of the service
 }
 
-// Tell adds what happened: of each act its section, nil for one of which the
+// Notify adds what happened: of each act its section, nil for one of which the
 // reader may know nothing. begun is the event with which such a thing begins.
-func (v *View) Tell(acts []*Act, begun Event, section func(a *Act) (*mail.Section, error)) error {
+func (v *View) Add(acts []*Event, begun EventType, section func(a *Event) (*mail.Section, error)) error {
 	for _, a := range acts {
 		said, err := section(a)
 		if err != nil {
@@ -92,28 +92,28 @@ func (v *View) Tell(acts []*Act, begun Event, section func(a *Act) (*mail.Sectio
 		if said == nil {
 			continue
 		}
-		v.First = v.First || a.Event == begun
-		v.Sections, v.Told = append(v.Sections, *said), append(v.Told, a)
+		v.First = v.First || a.Type == begun
+		v.Sections, v.Events = append(v.Sections, *said), append(v.Events, a)
 	}
-	if len(v.Told) == 1 && v.Told[0].NoteID != 0 {
-		v.Path += "#note_" + strconv.FormatInt(v.Told[0].NoteID, 10)
+	if len(v.Events) == 1 && v.Events[0].NoteID != 0 {
+		v.Path += "#note_" + strconv.FormatInt(v.Events[0].NoteID, 10)
 	}
 	return nil
 }
 
 // Source is what the feature that has things of a kind knows of them.
 type Source interface {
-	// People gives who has to do with an act.
-	People(ctx context.Context, a *Act) (People, error)
-	// Look shows acts on one thing to a reader: NotFound when he does not see
+	// Recipients gives who has to do with an act.
+	Recipients(ctx context.Context, a *Event) (Recipients, error)
+	// View shows acts on one thing to a reader: NotFound when he does not see
 	// it. What of them he may not know is left out.
-	Look(ctx context.Context, by actor.Actor, acts []*Act) (*View, error)
-	// Follow notes that somebody takes part in a thing, unless he left it, or
+	View(ctx context.Context, by actor.Actor, acts []*Event) (*View, error)
+	// Subscribe notes that somebody takes part in a thing, unless he left it, or
 	// that he leaves it. Whether he may see it was asked.
-	Follow(ctx context.Context, userID, thingID int64, want bool) error
-	// Lasting tells whether such a thing can be left: else letters about it say
+	Subscribe(ctx context.Context, userID, thingID int64, want bool) error
+	// CanUnsubscribe tells whether such a thing can be left: else letters about it say
 	// where the settings are.
-	Lasting() bool
+	CanUnsubscribe() bool
 }
 
 // Deps are what the service needs.
@@ -126,15 +126,15 @@ type Deps struct {
 	Projects *project.Service
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Pause is how long a letter waits for more that belongs into it.
-	Pause time.Duration
+	// Delay is how long a letter waits for more that belongs into it.
+	Delay time.Duration
 	// Name is that of the service, which headers begin with.
 	Name string
 }
 
-// DefaultPause is a Pause in which somebody who labels, assigns and comments is
+// DefaultDelay is a Pause in which somebody who labels, assigns and comments is
 // done.
-const DefaultPause = 30 * time.Second
+const DefaultDelay = 30 * time.Second
 
 // Service is the letters of the installation.
 type Service struct {
@@ -146,10 +146,10 @@ type Service struct {
 // that move.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, sources: map[string]Source{}}
-	queue.Handle(d.Queue, s.Address)
+	queue.Handle(d.Queue, s.FindRecipients)
 	queue.Handle(d.Queue, s.Deliver, queue.Timeout(time.Minute))
 	d.Queue.Every("notification_retention", 6*time.Hour, s.purge)
-	d.Projects.OnAct(s.projectActed)
+	d.Projects.OnAct(s.projectChanged)
 	s.Register(projectKind, projects{s})
 	return s
 }
@@ -158,42 +158,42 @@ func New(d Deps) *Service {
 // is put together.
 func (s *Service) Register(kind string, src Source) { s.sources[kind] = src }
 
-// Fit makes HTML that is safe to show fit for a letter.
-func (s *Service) Fit(safe string) template.HTML {
-	return template.HTML(markup.Letter(safe, s.Mail.Site))
+// EmailHTML makes HTML that is safe to show fit for a letter.
+func (s *Service) EmailHTML(safe string) template.HTML {
+	return template.HTML(markup.EmailHTML(safe, s.Mail.Site))
 }
 
 // Enabled tells whether anybody is told of anything.
 func (s *Service) Enabled() bool { return s.Mail.Enabled() }
 
-// Tell has those told of an act whom it concerns, once tx is committed. Whether
+// Notify has those told of an act whom it concerns, once tx is committed. Whether
 // its author may act was asked there. Without a mail server nobody is told.
-func (s *Service) Tell(ctx context.Context, tx *db.Tx, a Act) error {
-	if !s.Enabled() || s.sources[a.Kind] == nil {
+func (s *Service) Notify(ctx context.Context, tx *db.Tx, a Event) error {
+	if !s.Enabled() || s.sources[a.TargetKind] == nil {
 		return nil
 	}
 	a.CreatedAt = s.Now()
-	id, err := insertAct(ctx, tx, &a)
+	id, err := insertEvent(ctx, tx, &a)
 	if err != nil {
-		return fmt.Errorf("tell of %s %d: %w", a.Kind, a.ThingID, err)
+		return fmt.Errorf("tell of %s %d: %w", a.TargetKind, a.TargetID, err)
 	}
 	if id == 0 {
 		return nil // it has been told
 	}
-	return s.Queue.Add(ctx, tx, Addressing{ActID: id})
+	return s.Queue.Add(ctx, tx, RecipientWork{EventID: id})
 }
 
-// HasTold tells whether an event of a thing has been told of before.
-func (s *Service) HasTold(ctx context.Context, q db.Q, kind string, thingID int64, e Event) (bool, error) {
-	return hasAct(ctx, q, kind, thingID, e)
+// HasEvent tells whether an event of a thing has been told of before.
+func (s *Service) HasEvent(ctx context.Context, q db.Q, kind string, thingID int64, e EventType) (bool, error) {
+	return hasEvent(ctx, q, kind, thingID, e)
 }
 
-// Forget takes what is to be told of things away that are deleted.
-func Forget(ctx context.Context, tx *db.Tx, kind string, things []int64) error {
+// DeleteEvents takes what is to be told of things away that are deleted.
+func DeleteEvents(ctx context.Context, tx *db.Tx, kind string, things []int64) error {
 	if len(things) == 0 {
 		return nil
 	}
-	return deleteActs(ctx, tx, kind, things)
+	return deleteEvents(ctx, tx, kind, things)
 }
 
 const (

@@ -17,27 +17,27 @@ type Setting struct {
 	Level Level
 	// Everywhere alone.
 	Email   string // where letters go
-	OwnActs bool   // also of what he does himself
+	OwnActivity bool   // also of what he does himself
 
-	chosen map[Event]bool // what he said of events
+	chosen map[EventType]bool // what he said of events
 }
 
 // Chosen tells whether an event is told of at the level Custom.
-func (t Setting) Chosen(e Event) bool {
+func (t Setting) Chosen(e EventType) bool {
 	if said, ok := t.chosen[e]; ok {
 		return said
 	}
-	return usual(e)
+	return onByDefault(e)
 }
 
 // Change is what is changed in a setting; nil leaves it. What is said of events
 // is kept at every level, for the day when it is Custom.
 type Change struct {
 	Level  *Level
-	Events map[Event]bool
+	Events map[EventType]bool
 	// Everywhere alone. An empty address is the primary one.
 	Email   *string
-	OwnActs *bool
+	OwnActivity *bool
 }
 
 func (t *Setting) apply(c Change) error {
@@ -48,29 +48,29 @@ func (t *Setting) apply(c Change) error {
 		t.Level = *c.Level
 	}
 	for e, want := range c.Events {
-		if !slices.Contains(Events(), e) {
+		if !slices.Contains(EventTypes(), e) {
 			return errs.Refused("'%s' is not a valid event", e)
 		}
 		if t.chosen == nil {
-			t.chosen = map[Event]bool{}
+			t.chosen = map[EventType]bool{}
 		}
 		t.chosen[e] = want
 	}
-	if c.OwnActs != nil {
-		t.OwnActs = *c.OwnActs
+	if c.OwnActivity != nil {
+		t.OwnActivity = *c.OwnActivity
 	}
 	return nil
 }
 
-// spot is a place of settings in the database: everywhere when both are nil.
-type spot struct{ project, group *int64 }
+// scope is a place of settings in the database: everywhere when both are nil.
+type scope struct{ project, group *int64 }
 
 // Everywhere gives the actor's own setting for all places that have none.
 func (s *Service) Everywhere(ctx context.Context, by actor.Actor) (Setting, error) {
 	if err := by.RequireUser(); err != nil {
 		return Setting{}, err
 	}
-	t, err := s.setting(ctx, s.DB, by.ID, spot{})
+	t, err := s.setting(ctx, s.DB, by.ID, scope{})
 	if err != nil {
 		return Setting{}, err
 	}
@@ -78,13 +78,13 @@ func (s *Service) Everywhere(ctx context.Context, by actor.Actor) (Setting, erro
 	if err != nil {
 		return Setting{}, err
 	}
-	t.Email, err = s.letterBox(ctx, u, t.Email)
+	t.Email, err = s.notificationEmail(ctx, u, t.Email)
 	return t, err
 }
 
-// letterBox is where letters to a user go: the address that he chose, as long as
+// notificationEmail is where letters to a user go: the address that he chose, as long as
 // it is his and confirmed.
-func (s *Service) letterBox(ctx context.Context, u *user.User, chosen string) (string, error) {
+func (s *Service) notificationEmail(ctx context.Context, u *user.User, chosen string) (string, error) {
 	if chosen == "" {
 		return u.Email, nil
 	}
@@ -98,7 +98,7 @@ func (s *Service) letterBox(ctx context.Context, u *user.User, chosen string) (s
 	return chosen, nil
 }
 
-func (s *Service) setting(ctx context.Context, q db.Q, userID int64, at spot) (Setting, error) {
+func (s *Service) setting(ctx context.Context, q db.Q, userID int64, at scope) (Setting, error) {
 	t, err := findSetting(ctx, q, userID, at)
 	if err != nil {
 		return Setting{}, fmt.Errorf("notification setting of user %d: %w", userID, err)
@@ -106,7 +106,7 @@ func (s *Service) setting(ctx context.Context, q db.Q, userID int64, at spot) (S
 	if t != nil {
 		return *t, nil
 	}
-	if at == (spot{}) {
+	if at == (scope{}) {
 		return Setting{Level: Participating}, nil
 	}
 	return Setting{Level: Global}, nil
@@ -128,7 +128,7 @@ func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (
 			return Setting{}, errs.InvalidField("notification_email", "must be an email you have verified")
 		}
 	}
-	if _, err := s.set(ctx, by, spot{}, c); err != nil {
+	if _, err := s.set(ctx, by, scope{}, c); err != nil {
 		return Setting{}, err
 	}
 	return s.Everywhere(ctx, by)
@@ -137,7 +137,7 @@ func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (
 // At gives the actor's own setting for a project or group that he sees;
 // NotFound.
 func (s *Service) At(ctx context.Context, by actor.Actor, at project.Place) (Setting, error) {
-	in, err := s.spot(ctx, by, at)
+	in, err := s.scope(ctx, by, at)
 	if err != nil {
 		return Setting{}, err
 	}
@@ -153,33 +153,33 @@ func (s *Service) LevelAt(ctx context.Context, by actor.Actor, at project.Place)
 // SetAt changes the actor's own setting for a project or group that he sees.
 // NotFound; Invalid for a level that there is not.
 func (s *Service) SetAt(ctx context.Context, by actor.Actor, at project.Place, c Change) (Setting, error) {
-	in, err := s.spot(ctx, by, at)
+	in, err := s.scope(ctx, by, at)
 	if err != nil {
 		return Setting{}, err
 	}
-	c.Email, c.OwnActs = nil, nil
+	c.Email, c.OwnActivity = nil, nil
 	return s.set(ctx, by, in, c)
 }
 
-func (s *Service) spot(ctx context.Context, by actor.Actor, at project.Place) (spot, error) {
+func (s *Service) scope(ctx context.Context, by actor.Actor, at project.Place) (scope, error) {
 	if err := by.RequireUser(); err != nil {
-		return spot{}, err
+		return scope{}, err
 	}
 	if at.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
 		if err != nil {
-			return spot{}, err
+			return scope{}, err
 		}
-		return spot{group: &g.ID}, nil
+		return scope{group: &g.ID}, nil
 	}
 	p, err := s.Projects.Require(ctx, by, at.Ref, project.NoAccess)
 	if err != nil {
-		return spot{}, err
+		return scope{}, err
 	}
-	return spot{project: &p.ID}, nil
+	return scope{project: &p.ID}, nil
 }
 
-func (s *Service) set(ctx context.Context, by actor.Actor, at spot, c Change) (Setting, error) {
+func (s *Service) set(ctx context.Context, by actor.Actor, at scope, c Change) (Setting, error) {
 	var t Setting
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
 		// Two changes at once would both find no setting and make one.

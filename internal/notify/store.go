@@ -10,7 +10,7 @@ import (
 )
 
 // where is the condition on settings s of a spot.
-func (at spot) where() (string, []any) {
+func (at scope) where() (string, []any) {
 	switch {
 	case at.project != nil:
 		return `s.project_id = ?`, []any{*at.project}
@@ -25,7 +25,7 @@ const settingColumns = `s.user_id, s.project_id, s.namespace_id, s.level, s.even
 // settingRow is a setting with whose it is and where.
 type settingRow struct {
 	user    int64
-	at      spot
+	at      scope
 	depth   int64 // how far above the project its group is
 	setting Setting
 }
@@ -33,7 +33,7 @@ type settingRow struct {
 func (r *settingRow) scan(s db.Scanner, more ...any) error {
 	var events string
 	t := &r.setting
-	err := s.Scan(append([]any{&r.user, &r.at.project, &r.at.group, (*string)(&t.Level), &events, &t.Email, &t.OwnActs}, more...)...)
+	err := s.Scan(append([]any{&r.user, &r.at.project, &r.at.group, (*string)(&t.Level), &events, &t.Email, &t.OwnActivity}, more...)...)
 	if err == nil && events != "" {
 		err = json.Unmarshal([]byte(events), &t.chosen)
 	}
@@ -46,7 +46,7 @@ func scanSetting(s db.Scanner) (r settingRow, err error) {
 }
 
 // findSetting gives nil when nothing was said.
-func findSetting(ctx context.Context, q db.Q, userID int64, at spot) (*Setting, error) {
+func findSetting(ctx context.Context, q db.Q, userID int64, at scope) (*Setting, error) {
 	cond, args := at.where()
 	r, err := scanSetting(q.QueryRowContext(ctx, `SELECT `+settingColumns+` FROM notification_settings s WHERE s.user_id = ? AND `+cond,
 		append([]any{userID}, args...)...))
@@ -65,7 +65,7 @@ func findSettings(ctx context.Context, q db.Q, userID int64) ([]settingRow, erro
 		ORDER BY COALESCE(p.full_path, n.full_path) LIMIT ?`, userID, most)
 }
 
-func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at spot, t Setting) error {
+func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at scope, t Setting) error {
 	events := ""
 	if len(t.chosen) > 0 {
 		text, err := json.Marshal(t.chosen)
@@ -80,7 +80,7 @@ func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at spot, t Settin
 	}
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO notification_settings (user_id, project_id, namespace_id, level, events, email, own_acts) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		userID, at.project, at.group, string(t.Level), events, t.Email, t.OwnActs)
+		userID, at.project, at.group, string(t.Level), events, t.Email, t.OwnActivity)
 	return err
 }
 
@@ -120,7 +120,7 @@ func findWatchers(ctx context.Context, q db.Q, projectID int64) ([]int64, error)
 		WHERE p.id = ? AND s.level IN ('watch', 'custom')`, projectID, projectID)
 }
 
-func insertAct(ctx context.Context, tx *db.Tx, a *Act) (int64, error) {
+func insertEvent(ctx context.Context, tx *db.Tx, a *Event) (int64, error) {
 	details, err := json.Marshal(a.Details)
 	if err != nil {
 		return 0, err
@@ -136,35 +136,35 @@ func insertAct(ctx context.Context, tx *db.Tx, a *Act) (int64, error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO notification_acts (event, kind, thing_id, project_id, author_id, once, details, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (once) WHERE once IS NOT NULL DO NOTHING RETURNING id`,
-		string(a.Event), a.Kind, a.ThingID, a.ProjectID, author, once, string(details), a.CreatedAt).Scan(&a.ID)
+		string(a.Type), a.TargetKind, a.TargetID, a.ProjectID, author, once, string(details), a.CreatedAt).Scan(&a.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
 	}
 	return a.ID, err
 }
 
-const actColumns = `a.id, a.event, a.kind, a.thing_id, a.project_id, COALESCE(a.author_id, 0), a.details, a.created_at`
+const eventColumns = `a.id, a.event, a.kind, a.thing_id, a.project_id, COALESCE(a.author_id, 0), a.details, a.created_at`
 
-func scanAct(s db.Scanner, more ...any) (*Act, error) {
-	var a Act
+func scanEvent(s db.Scanner, more ...any) (*Event, error) {
+	var a Event
 	var details string
-	err := s.Scan(append([]any{&a.ID, (*string)(&a.Event), &a.Kind, &a.ThingID, &a.ProjectID, &a.AuthorID, &details, db.Time(&a.CreatedAt)}, more...)...)
+	err := s.Scan(append([]any{&a.ID, (*string)(&a.Type), &a.TargetKind, &a.TargetID, &a.ProjectID, &a.AuthorID, &details, db.Time(&a.CreatedAt)}, more...)...)
 	if err == nil {
 		err = json.Unmarshal([]byte(details), &a.Details)
 	}
 	return &a, err
 }
 
-// findAct gives nil for an act that is gone with its thing.
-func findAct(ctx context.Context, q db.Q, id int64) (*Act, error) {
-	a, err := scanAct(q.QueryRowContext(ctx, `SELECT `+actColumns+` FROM notification_acts a WHERE a.id = ?`, id))
+// findEvent gives nil for an act that is gone with its thing.
+func findEvent(ctx context.Context, q db.Q, id int64) (*Event, error) {
+	a, err := scanEvent(q.QueryRowContext(ctx, `SELECT `+eventColumns+` FROM notification_acts a WHERE a.id = ?`, id))
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
 	return a, err
 }
 
-func hasAct(ctx context.Context, q db.Q, kind string, thingID int64, e Event) (bool, error) {
+func hasEvent(ctx context.Context, q db.Q, kind string, thingID int64, e EventType) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_acts a WHERE a.kind = ? AND a.thing_id = ? AND a.event = ? LIMIT 1`, kind, thingID, string(e)).Scan(&one)
 	if errors.Is(err, db.ErrNoRows) {
@@ -173,7 +173,7 @@ func hasAct(ctx context.Context, q db.Q, kind string, thingID int64, e Event) (b
 	return err == nil, err
 }
 
-func deleteActs(ctx context.Context, q db.Q, kind string, things []int64) error {
+func deleteEvents(ctx context.Context, q db.Q, kind string, things []int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM notification_acts WHERE kind = ? AND thing_id IN `+db.In(len(things)), append([]any{kind}, db.Any(things)...)...)
 	return err
 }

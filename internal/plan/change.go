@@ -32,7 +32,7 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 		tell("%s", text)
 	}
 	if len(added) > 0 {
-		if err := s.tell(ctx, tx, by, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
+		if err := s.notify(ctx, tx, by, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Service) reassign(ctx context.Context, tx *db.Tx, by actor.Actor, i *Is
 	if err != nil || done.Text == "" {
 		return "", err
 	}
-	return done.Text, s.tell(ctx, tx, by, i, notify.ReassignIssue, notify.Details{Before: done.Before, After: done.After})
+	return done.Text, s.notify(ctx, tx, by, i, notify.ReassignIssue, notify.Details{Before: done.Before, After: done.After})
 }
 
 func dueChange(day string) string {

@@ -128,7 +128,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 		return nil, err
 	}
 	if !c.move {
-		return &made, s.tell(ctx, tx, by, &made, notify.NewIssue, notify.Details{})
+		return &made, s.notify(ctx, tx, by, &made, notify.NewIssue, notify.Details{})
 	}
 	return &made, s.leave(ctx, tx, by, old, made.ID)
 }
@@ -166,7 +166,7 @@ func nameFor(on, other *Issue) string {
 
 // leave closes an issue that was moved.
 func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, madeID int64) error {
-	if err := s.tell(ctx, tx, by, i, notify.MovedIssue, notify.Details{}); err != nil {
+	if err := s.notify(ctx, tx, by, i, notify.MovedIssue, notify.Details{}); err != nil {
 		return err
 	}
 	done := i.move("close", by.ID, s.Now())

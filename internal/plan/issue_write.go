@@ -159,7 +159,7 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
 		return err
 	}
-	if err := s.tell(ctx, tx, by, i, notify.NewIssue, notify.Details{}); err != nil {
+	if err := s.notify(ctx, tx, by, i, notify.NewIssue, notify.Details{}); err != nil {
 		return err
 	}
 	return s.tellIssue(ctx, tx, by, i, activity.Created)
@@ -310,14 +310,14 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := s.readdress(ctx, tx, &was, i); err != nil {
 		return err
 	}
-	if err := s.tellMentions(ctx, tx, by, i, f.mentioned); err != nil || done == "" {
+	if err := s.notifyMentioned(ctx, tx, by, i, f.mentioned); err != nil || done == "" {
 		return err
 	}
 	event := notify.CloseIssue
 	if done == activity.Reopened {
 		event = notify.ReopenIssue
 	}
-	if err := s.tell(ctx, tx, by, i, event, notify.Details{}); err != nil {
+	if err := s.notify(ctx, tx, by, i, event, notify.Details{}); err != nil {
 		return err
 	}
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {

@@ -238,8 +238,8 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 	if err := project.Touch(ctx, tx, on.In, s.Now()); err != nil {
 		return err
 	}
-	err = s.Notify.Tell(ctx, tx, notify.Act{
-		Event: notify.NewNote, Kind: string(on.Kind), ThingID: on.ID, ProjectID: on.In.ID, AuthorID: by.ID, Details: notify.Details{NoteID: n.ID},
+	err = s.Notify.Notify(ctx, tx, notify.Event{
+		Type: notify.NewNote, TargetKind: string(on.Kind), TargetID: on.ID, ProjectID: on.In.ID, AuthorID: by.ID, Details: notify.Details{NoteID: n.ID},
 	})
 	if err != nil {
 		return err

@@ -47,9 +47,9 @@ func New(d Deps) *Service {
 	d.Users.OnDelete(leaveUser)
 	d.Projects.OnRemove(s.removeProjects)
 	d.Activity.OnConcern(concerns)
-	d.Notify.Register(string(IssueKind), letters{s})
+	d.Notify.Register(string(IssueKind), notifications{s})
 	queue.Handle(d.Queue, s.dropUploads)
-	d.Queue.Every("issues_due", time.Hour, s.TellDue)
+	d.Queue.Every("issues_due", time.Hour, s.NotifyDue)
 	return s
 }
 
@@ -162,7 +162,7 @@ func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 		if err := activity.ForgetAll(ctx, tx, string(kind), part); err != nil {
 			return err
 		}
-		if err := notify.Forget(ctx, tx, string(kind), part); err != nil {
+		if err := notify.DeleteEvents(ctx, tx, string(kind), part); err != nil {
 			return err
 		}
 		if err := deleteNotesOf(ctx, tx, kind, part); err != nil {

@@ -47,8 +47,8 @@ func findSubscriptions(ctx context.Context, q db.Q, of Thing) ([]subscription, e
 	}, `SELECT user_id, subscribed, asked FROM subscriptions WHERE kind = ? AND thing_id = ? ORDER BY user_id`, string(of.Kind), of.ID)
 }
 
-// findLabelFollowers gives who asked to be told of things with these labels.
-func findLabelFollowers(ctx context.Context, q db.Q, labels []int64) ([]int64, error) {
+// findLabelSubscribers gives who asked to be told of things with these labels.
+func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64, error) {
 	if len(labels) == 0 {
 		return nil, nil
 	}

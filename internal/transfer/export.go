@@ -240,7 +240,7 @@ func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g
 		if err := outdateExports(ctx, tx, e, now); err != nil {
 			return err
 		}
-		return s.post(ctx, tx, by, mail.Letter{
+		return s.post(ctx, tx, by, mail.Email{
 			Subject: "The export of " + g.FullPath + " is ready",
 			Lines:   []string{"The group " + g.FullName + " has been written into a file, which you can download until " + until.UTC().Format("2 January 2006, 15:04 MST") + "."},
 			Action:  "Download", Path: "/groups/" + g.FullPath + "/-/settings/export",
@@ -253,7 +253,7 @@ func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g
 }
 
 // post writes to the one who asked, if his address is known to be his.
-func (s *Service) post(ctx context.Context, tx *db.Tx, by actor.Actor, l mail.Letter) error {
+func (s *Service) post(ctx context.Context, tx *db.Tx, by actor.Actor, l mail.Email) error {
 	if !s.Mail.Enabled() || by.Email == "" {
 		return nil
 	}

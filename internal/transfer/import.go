@@ -260,7 +260,7 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 		if err := endImport(ctx, tx, i); err != nil {
 			return err
 		}
-		return s.post(ctx, tx, by, mail.Letter{
+		return s.post(ctx, tx, by, mail.Email{
 			Subject: "The group " + g.FullPath + " has been imported",
 			Lines:   []string{"The group " + g.FullName + " has been made of the file that you sent."},
 			Action:  "See what came", Path: fmt.Sprintf("/-/group_imports/%d", i.ID),

@@ -31,34 +31,34 @@ const ticketLife = 6 * time.Hour
 // new password. Anybody may ask; the answer does not tell whether there is
 // such an account, nor does the time that it takes.
 func (s *Service) AskPasswordReset(ctx context.Context, login string) error {
-	return s.ask(ctx, letterWork{Login: login, About: string(setPasswordTicket)})
+	return s.ask(ctx, emailWork{Login: login, About: string(setPasswordTicket)})
 }
 
 // AskUnlock sends the owner of a locked account a letter by which he can
 // unlock it. Like AskPasswordReset it tells nothing.
 func (s *Service) AskUnlock(ctx context.Context, login string) error {
-	return s.ask(ctx, letterWork{Login: login, About: string(unlockTicket)})
+	return s.ask(ctx, emailWork{Login: login, About: string(unlockTicket)})
 }
 
 // AskConfirmation sends another letter to an address that waits to be
 // confirmed. Like AskPasswordReset it tells nothing.
 func (s *Service) AskConfirmation(ctx context.Context, address string) error {
-	return s.ask(ctx, letterWork{Login: address, About: confirmation})
+	return s.ask(ctx, emailWork{Login: address, About: confirmation})
 }
 
 const confirmation = "confirmation"
 
-// letterWork finds out whether there is somebody to write to, away from the
+// emailWork finds out whether there is somebody to write to, away from the
 // request that asks for it.
-type letterWork struct {
+type emailWork struct {
 	Login string `json:"login"`
 	About string `json:"about"`
 }
 
 // Kind implements queue.Work.
-func (letterWork) Kind() string { return "user.letter" }
+func (emailWork) Kind() string { return "user.letter" }
 
-func (s *Service) ask(ctx context.Context, w letterWork) error {
+func (s *Service) ask(ctx context.Context, w emailWork) error {
 	w.Login = clip(w.Login, maxEmail+1)
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Queue.Add(ctx, tx, w, queue.Unique()) })
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Service) ask(ctx context.Context, w letterWork) error {
 	return nil
 }
 
-func (s *Service) writeLetter(ctx context.Context, w letterWork) error {
+func (s *Service) sendEmail(ctx context.Context, w emailWork) error {
 	if w.About == confirmation {
 		return s.confirmAgain(ctx, w.Login)
 	}
@@ -100,7 +100,7 @@ func (s *Service) postReset(ctx context.Context, tx *db.Tx, u *User, why, otherw
 	if err != nil {
 		return err
 	}
-	return s.Mail.Post(ctx, tx, mail.Letter{
+	return s.Mail.Post(ctx, tx, mail.Email{
 		To: u.Email, Name: u.Name, Subject: "Set your password", Lines: []string{why},
 		Action: "Set a new password", Path: "/users/password/edit?reset_password_token=" + url.QueryEscape(token),
 		After: []string{"The link works once, for six hours.", otherwise},
@@ -113,7 +113,7 @@ func (s *Service) postUnlock(ctx context.Context, tx *db.Tx, u *User) error {
 	if err != nil {
 		return err
 	}
-	return s.Mail.Post(ctx, tx, mail.Letter{
+	return s.Mail.Post(ctx, tx, mail.Email{
 		To: u.Email, Name: u.Name, Subject: "Your account is locked",
 		Lines:  []string{"Your account " + u.Username + " was locked after too many failed sign-ins. It opens by itself after a while, or at once by this link."},
 		Action: "Unlock my account", Path: "/users/unlock?unlock_token=" + url.QueryEscape(token),
@@ -123,7 +123,7 @@ func (s *Service) postUnlock(ctx context.Context, tx *db.Tx, u *User) error {
 
 // postConfirmation writes the letter by which an address is confirmed.
 func (s *Service) postConfirmation(ctx context.Context, tx *db.Tx, name, address, token string) error {
-	return s.Mail.Post(ctx, tx, mail.Letter{
+	return s.Mail.Post(ctx, tx, mail.Email{
 		To: address, Name: name, Subject: "Confirm your email address",
 		Lines:  []string{"This address was given for an account. Please confirm that it is yours."},
 		Action: "Confirm the address", Path: "/users/confirmation?confirmation_token=" + url.QueryEscape(token),

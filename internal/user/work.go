@@ -9,7 +9,7 @@ import (
 // handleWork takes on the background work of this feature.
 func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.finishDelete)
-	queue.Handle(s.Queue, s.writeLetter)
+	queue.Handle(s.Queue, s.sendEmail)
 	s.Queue.Every("user_purge_sessions", time.Hour, s.purgeSessions)
 	s.Queue.Every("user_purge_tickets", time.Hour, s.purgeTickets)
 	s.Queue.Every("user_purge_failed_logins", time.Hour, s.PurgeFailedLogins)

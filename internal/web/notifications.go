@@ -49,7 +49,7 @@ type eventGroup struct {
 }
 
 type eventTick struct {
-	Event notify.Event
+	Event notify.EventType
 	Label string
 	On    bool
 }
@@ -92,7 +92,7 @@ func levelName(l notify.Level) string {
 
 // choice is what a form says of a level and of events.
 func (v *visit) choice() notify.Change {
-	c := notify.Change{Events: map[notify.Event]bool{}}
+	c := notify.Change{Events: map[notify.EventType]bool{}}
 	if level := notify.Level(v.text("level")); level != "" {
 		c.Level = &level
 	}
@@ -129,7 +129,7 @@ func (w *Web) showNotifications(v *visit, f form) error {
 	}
 	p := notificationsPage{Form: f, Setting: t, Levels: levelChoices(true), Groups: eventGroups(t), User: v.session.User}
 	if !f.bad() {
-		p.Form = filled("notification_email", t.Email, "own_acts", on(t.OwnActs))
+		p.Form = filled("notification_email", t.Email, "own_acts", on(t.OwnActivity))
 	}
 	if p.Places, err = w.Notify.Places(v, v.actor); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *Web) saveNotifications(v *visit) error {
 	if strings.EqualFold(email, v.session.User.Email) {
 		email = "" // the primary one, whatever that will be
 	}
-	c.Email, c.OwnActs = &email, &own
+	c.Email, c.OwnActivity = &email, &own
 	if _, err := w.Notify.SetEverywhere(v, v.actor, c); err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
@@ -229,7 +229,7 @@ func (w *Web) savePlaceNotifications(v *visit, in project.Place) error {
 // leavePage asks somebody who came from a letter whether he wants no more of
 // them. Whoever looks at letters on the way follows links, but sends no forms.
 type leavePage struct {
-	Leaving *notify.Leaving
+	Leaving *notify.Unsubscription
 	Action  string
 	Done    bool
 }
@@ -241,7 +241,7 @@ func (w *Web) leavePage(v *visit) error { return w.showLeave(v, false) }
 
 func (w *Web) showLeave(v *visit, done bool) error {
 	token := chi.URLParam(v.r, "token")
-	l, err := w.Notify.Leaving(v, v.actor, token)
+	l, err := w.Notify.Unsubscription(v, v.actor, token)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (w *Web) showLeave(v *visit, done bool) error {
 }
 
 func (w *Web) unsubscribe(v *visit) error {
-	if err := w.Notify.Leave(v, chi.URLParam(v.r, "token")); err != nil {
+	if err := w.Notify.Unsubscribe(v, chi.URLParam(v.r, "token")); err != nil {
 		return err
 	}
 	return w.showLeave(v, true)

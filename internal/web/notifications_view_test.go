@@ -18,6 +18,6 @@ func notificationContents() []content {
 			Places: []notify.PlaceSetting{{Setting: notify.Setting{Level: notify.Watch}, Group: g}, {Place: p}}},
 		notificationsPage{User: u},
 		placeNotificationsPage{P: &head{Project: p}, Name: "P", Action: "/x", Levels: levelChoices(false), Groups: all}, placeNotificationsPage{G: &groupHead{Group: g}},
-		leavePage{Leaving: &notify.Leaving{Name: "x", Project: "P"}, Action: "/x"}, leavePage{Leaving: &notify.Leaving{}, Done: true},
+		leavePage{Leaving: &notify.Unsubscription{Name: "x", Project: "P"}, Action: "/x"}, leavePage{Leaving: &notify.Unsubscription{}, Done: true},
 	}
 }

@@ -159,7 +159,7 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 	// The real price of a password would be most of the time of the tests.
 	o.Passwords = secret.Params{Memory: 64, Time: 1, Threads: 1}
 	// What has to wait at all waits for seconds: see queue.Delay.
-	o.LetterPause = -1
+	o.EmailDelay = -1
 	o.Moves = repo.MoveOptions{Quiet: 200 * time.Millisecond}
 	a, err := app.Open(t.Context(), cfg, app.NewLog(cfg, s.log), o)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// Letter is what arrived.
-type Letter struct {
+// Email is what arrived.
+type Email struct {
 	From, To string // of the envelope
 	Header   mail.Header
 	Subject  string
@@ -36,7 +36,7 @@ type Letter struct {
 }
 
 // Link finds the first address in the text that contains part.
-func (l Letter) Link(t testing.TB, part string) string {
+func (l Email) Link(t testing.TB, part string) string {
 	t.Helper()
 	for _, link := range regexp.MustCompile(`https?://\S+`).FindAllString(l.Text, -1) {
 		if strings.Contains(link, part) {
@@ -58,7 +58,7 @@ type Server struct {
 
 	listener net.Listener
 	mu       sync.Mutex
-	letters  []Letter
+	emails  []Email
 	refusals []string // answers to the next letters, before any is taken
 	arrived  chan struct{}
 	vanish   atomic.Bool
@@ -86,7 +86,7 @@ func Start(t testing.TB) *Server {
 			if err != nil {
 				return
 			}
-			go s.talk(c)
+			go s.serve(c)
 		}
 	}()
 	return s
@@ -110,30 +110,30 @@ func (s *Server) Refuse(lines ...string) {
 // Vanish takes the next letter and goes away before it says so.
 func (s *Server) Vanish() { s.vanish.Store(true) }
 
-// Letters gives all that have arrived.
-func (s *Server) Letters() []Letter {
+// Emails gives all that have arrived.
+func (s *Server) Emails() []Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Letter(nil), s.letters...)
+	return append([]Email(nil), s.emails...)
 }
 
 // Take gives all that have arrived since it was last asked, or waited for.
-func (s *Server) Take() []Letter {
+func (s *Server) Take() []Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.letters
-	s.letters = nil
+	list := s.emails
+	s.emails = nil
 	return list
 }
 
 // Wait gives the next letter to the address that has not been waited for.
-func (s *Server) Wait(t testing.TB, to string) Letter {
+func (s *Server) Wait(t testing.TB, to string) Email {
 	t.Helper()
 	for {
 		s.mu.Lock()
-		for i, l := range s.letters {
+		for i, l := range s.emails {
 			if l.To == to {
-				s.letters = append(s.letters[:i:i], s.letters[i+1:]...)
+				s.emails = append(s.emails[:i:i], s.emails[i+1:]...)
 				s.mu.Unlock()
 				return l
 			}
@@ -143,13 +143,13 @@ func (s *Server) Wait(t testing.TB, to string) Letter {
 	}
 }
 
-func (s *Server) talk(c net.Conn) {
+func (s *Server) serve(c net.Conn) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	r := bufio.NewReader(c)
 	say := func(format string, args ...any) { fmt.Fprintf(c, format+"\r\n", args...) }
 	say("220 mail.example.org ready")
-	var l Letter
+	var l Email
 	known, safe := s.Password == "", false
 	for {
 		line, err := r.ReadString('\n')
@@ -185,7 +185,7 @@ func (s *Server) talk(c net.Conn) {
 				say("530 sign in first")
 				continue
 			}
-			l = Letter{From: address(rest)}
+			l = Email{From: address(rest)}
 			say("250 ok")
 		case "RCPT":
 			if refusal := s.refusal(); refusal != "" {
@@ -205,7 +205,7 @@ func (s *Server) talk(c net.Conn) {
 				continue
 			}
 			s.mu.Lock()
-			s.letters = append(s.letters, l)
+			s.emails = append(s.emails, l)
 			s.mu.Unlock()
 			s.arrived <- struct{}{}
 			if s.vanish.CompareAndSwap(true, false) {
@@ -238,7 +238,7 @@ func address(argument string) string {
 	return found
 }
 
-func (l *Letter) read(body []byte) error {
+func (l *Email) read(body []byte) error {
 	m, err := mail.ReadMessage(strings.NewReader(string(body)))
 	if err != nil {
 		return err

@@ -14,18 +14,18 @@ import (
 	"svc/internal/errs"
 )
 
-// Leaving is what the link in a letter offers: to be told no more of a thing.
-type Leaving struct {
-	Kind    string // of the thing
+// Unsubscription is what the link in a letter offers: to be told no more of a thing.
+type Unsubscription struct {
+	TargetKind    string // of the thing
 	Name    string // "Title (#1)"; empty for one who does not see it
 	Project string
 
-	userID, thingID int64
+	userID, targetID int64
 }
 
-// leavePath is the page by which the reader of a letter leaves a thing. Who has
+// unsubscribePath is the page by which the reader of a letter leaves a thing. Who has
 // the letter may, without signing in.
-func (s *Service) leavePath(userID int64, kind string, thingID int64) string {
+func (s *Service) unsubscribePath(userID int64, kind string, thingID int64) string {
 	text := fmt.Sprintf("%d.%s.%d", userID, kind, thingID)
 	return "/-/sent_notifications/" + text + "." + s.sign(text) + "/unsubscribe"
 }
@@ -36,15 +36,15 @@ func (s *Service) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:20])
 }
 
-// Leaving tells what the token of a link offers: NotFound for one that we did
+// Unsubscription tells what the token of a link offers: NotFound for one that we did
 // not make. What the thing is called is told to those who see it: a letter is
 // passed on, and the link in it works for ever.
-func (s *Service) Leaving(ctx context.Context, by actor.Actor, token string) (*Leaving, error) {
+func (s *Service) Unsubscription(ctx context.Context, by actor.Actor, token string) (*Unsubscription, error) {
 	l, err := s.readToken(token)
 	if err != nil {
 		return nil, err
 	}
-	view, err := s.sources[l.Kind].Look(ctx, by, []*Act{{Kind: l.Kind, ThingID: l.thingID}})
+	view, err := s.sources[l.TargetKind].View(ctx, by, []*Event{{TargetKind: l.TargetKind, TargetID: l.targetID}})
 	if hidden(err) {
 		return l, nil
 	}
@@ -55,31 +55,31 @@ func (s *Service) Leaving(ctx context.Context, by actor.Actor, token string) (*L
 	return l, nil
 }
 
-// Leave ends the letters about the thing that the token of a link names. Who has
+// Unsubscribe ends the letters about the thing that the token of a link names. Who has
 // the letter may; of a thing or a reader that is gone there are none. NotFound
 // for a token that we did not make.
-func (s *Service) Leave(ctx context.Context, token string) error {
+func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	l, err := s.readToken(token)
 	if err != nil {
 		return err
 	}
 	_, err = s.Users.As(ctx, l.userID)
 	if err == nil || errs.Is(err, errs.KindForbidden) {
-		_, err = s.sources[l.Kind].Look(ctx, actor.System(), []*Act{{Kind: l.Kind, ThingID: l.thingID}})
+		_, err = s.sources[l.TargetKind].View(ctx, actor.System(), []*Event{{TargetKind: l.TargetKind, TargetID: l.targetID}})
 	}
 	if errs.Is(err, errs.KindNotFound) {
 		return nil
 	}
 	if err == nil {
-		err = s.sources[l.Kind].Follow(ctx, l.userID, l.thingID, false)
+		err = s.sources[l.TargetKind].Subscribe(ctx, l.userID, l.targetID, false)
 	}
 	if err != nil && !db.IsForeignKey(err) { // gone just now
-		return fmt.Errorf("leave %s %d: %w", l.Kind, l.thingID, err)
+		return fmt.Errorf("leave %s %d: %w", l.TargetKind, l.targetID, err)
 	}
 	return nil
 }
 
-func (s *Service) readToken(token string) (*Leaving, error) {
+func (s *Service) readToken(token string) (*Unsubscription, error) {
 	at := strings.LastIndexByte(token, '.')
 	if at < 0 || !hmac.Equal([]byte(s.sign(token[:at])), []byte(token[at+1:])) {
 		return nil, errs.NotFound("")
@@ -88,12 +88,12 @@ func (s *Service) readToken(token string) (*Leaving, error) {
 	if len(parts) != 3 || s.sources[parts[1]] == nil {
 		return nil, errs.NotFound("")
 	}
-	l := &Leaving{Kind: parts[1]}
+	l := &Unsubscription{TargetKind: parts[1]}
 	var err error
 	if l.userID, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
 		return nil, errs.NotFound("")
 	}
-	if l.thingID, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
+	if l.targetID, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
 		return nil, errs.NotFound("")
 	}
 	return l, nil

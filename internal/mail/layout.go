@@ -11,29 +11,29 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// forms are the two ways in which a letter is laid out.
-type forms struct {
+// layouts are the two ways in which a letter is laid out.
+type layouts struct {
 	text *texttemplate.Template
 	html *htmltemplate.Template
 }
 
-func parseForms() *forms {
-	return &forms{
-		text: texttemplate.Must(texttemplate.ParseFS(templates, "templates/letter.txt")),
-		html: htmltemplate.Must(htmltemplate.ParseFS(templates, "templates/letter.html")),
+func parseLayouts() *layouts {
+	return &layouts{
+		text: texttemplate.Must(texttemplate.ParseFS(templates, "templates/email.txt")),
+		html: htmltemplate.Must(htmltemplate.ParseFS(templates, "templates/email.html")),
 	}
 }
 
-// write lays a letter out as text and as HTML.
-func (f *forms) write(name, site string, l Letter) (text, html string, err error) {
+// execute lays a letter out as text and as HTML.
+func (f *layouts) execute(name, site string, l Email) (text, html string, err error) {
 	data := struct {
-		Letter
+		Email
 		Service string
 		Site    string
 		Link    string
 		Leave   string
 		Manage  string
-	}{Letter: l, Service: name, Site: site}
+	}{Email: l, Service: name, Site: site}
 	if l.Path != "" {
 		data.Link = site + l.Path
 	}

@@ -17,9 +17,9 @@ import (
 // pipelineKind is how notify knows pipelines.
 const pipelineKind = "Pipeline"
 
-// tellEnd has the one who started a pipeline told how it ended. One that was
+// notifyEnd has the one who started a pipeline told how it ended. One that was
 // started by another pipeline of the project is a part of that.
-func (s *Service) tellEnd(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+func (s *Service) notifyEnd(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	if !s.Notify.Enabled() || p.UserID == nil || p.Child || p.Status != flow.Failed && p.Status != flow.Success {
 		return nil
 	}
@@ -33,45 +33,45 @@ func (s *Service) tellEnd(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 			event = notify.FixedPipeline
 		}
 	}
-	return s.Notify.Tell(ctx, tx, notify.Act{Event: event, Kind: pipelineKind, ThingID: p.ID, ProjectID: p.ProjectID})
+	return s.Notify.Notify(ctx, tx, notify.Event{Type: event, TargetKind: pipelineKind, TargetID: p.ID, ProjectID: p.ProjectID})
 }
 
 // fixes tells whether the last pipeline of the ref failed that came to an end
 // before, or this one itself did until its jobs were tried again.
 func (s *Service) fixes(ctx context.Context, tx *db.Tx, p *Pipeline) (bool, error) {
-	failed, err := s.Notify.HasTold(ctx, tx, pipelineKind, p.ID, notify.FailedPipeline)
+	failed, err := s.Notify.HasEvent(ctx, tx, pipelineKind, p.ID, notify.FailedPipeline)
 	if err != nil || failed {
 		return failed, err
 	}
 	return failedBefore(ctx, tx, p)
 }
 
-// letters is the notify.Source of pipelines.
-type letters struct{ s *Service }
+// notifications is the notify.Source of pipelines.
+type notifications struct{ s *Service }
 
-// People implements notify.Source.
-func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, error) {
-	p, err := findPipeline(ctx, l.s.DB, a.ProjectID, a.ThingID)
+// Recipients implements notify.Source.
+func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
+	p, err := findPipeline(ctx, l.s.DB, a.ProjectID, a.TargetID)
 	if err != nil || p.UserID == nil {
-		return notify.People{}, err
+		return notify.Recipients{}, err
 	}
-	return notify.People{Others: []int64{*p.UserID}, Quiet: true}, nil
+	return notify.Recipients{BySettings: []int64{*p.UserID}, SkipWatchers: true}, nil
 }
 
-// Look implements notify.Source.
-func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (*notify.View, error) {
-	in, p, err := l.s.Pipeline(ctx, by, project.RefTo(acts[0].ProjectID), acts[0].ThingID)
+// View implements notify.Source.
+func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
+	in, p, err := l.s.Pipeline(ctx, by, project.RefTo(acts[0].ProjectID), acts[0].TargetID)
 	if err != nil {
 		return nil, err
 	}
 	id := strconv.FormatInt(p.ID, 10)
 	v := &notify.View{
-		Project: in, Word: "pipeline", Path: "/" + in.FullPath + "/-/pipelines/" + id,
+		Project: in, Noun: "pipeline", Path: "/" + in.FullPath + "/-/pipelines/" + id,
 		Headers: [][2]string{{"Pipeline-Id", id}, {"Pipeline-Ref", p.Ref}, {"Pipeline-Status", string(p.Status)}},
 	}
 	// Of several ends the last one counts.
 	head, word := "", ""
-	switch acts[len(acts)-1].Event {
+	switch acts[len(acts)-1].Type {
 	case notify.FailedPipeline:
 		head, word = "has failed", "Failed"
 	case notify.FixedPipeline:
@@ -82,17 +82,17 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 		return v, nil
 	}
 	v.Subject = fmt.Sprintf("%s pipeline for %s (%s)", word, p.Ref, p.SHA[:min(8, len(p.SHA))])
-	text, err := l.facts(ctx, p)
+	text, err := l.details(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	v.Told = acts[len(acts)-1:]
+	v.Events = acts[len(acts)-1:]
 	v.Sections = []mail.Section{{Head: fmt.Sprintf("Pipeline #%s for %s %s.", id, p.Ref, head), Text: text, HTML: mail.Plain(text)}}
 	return v, nil
 }
 
-// facts are what a letter tells of a pipeline.
-func (l letters) facts(ctx context.Context, p *Pipeline) (string, error) {
+// details are what a letter tells of a pipeline.
+func (l notifications) details(ctx context.Context, p *Pipeline) (string, error) {
 	lines := []string{"Commit: " + p.SHA}
 	if d := p.Duration(); d != nil {
 		lines = append(lines, "Duration: "+d.Round(1e9).String())
@@ -111,8 +111,8 @@ func (l letters) facts(ctx context.Context, p *Pipeline) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// Follow implements notify.Source: there is nothing to follow.
-func (letters) Follow(context.Context, int64, int64, bool) error { return nil }
+// Subscribe implements notify.Source: there is nothing to follow.
+func (notifications) Subscribe(context.Context, int64, int64, bool) error { return nil }
 
-// Lasting implements notify.Source.
-func (letters) Lasting() bool { return false }
+// CanUnsubscribe implements notify.Source.
+func (notifications) CanUnsubscribe() bool { return false }

@@ -14,15 +14,15 @@ import (
 )
 
 // notify has those told of what happened to a merge request whom it concerns.
-func (s *Service) notify(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, e notify.Event, d notify.Details) error {
-	return s.Notify.Tell(ctx, tx, notify.Act{
-		Event: e, Kind: string(plan.MergeKind), ThingID: m.ID, ProjectID: m.ProjectID, AuthorID: userID, Details: d,
+func (s *Service) notify(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, e notify.EventType, d notify.Details) error {
+	return s.Notify.Notify(ctx, tx, notify.Event{
+		Type: e, TargetKind: string(plan.MergeKind), TargetID: m.ID, ProjectID: m.ProjectID, AuthorID: userID, Details: d,
 	})
 }
 
 // notifyDone is notify for what is an event as well.
 func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
-	event, ok := map[activity.Action]notify.Event{
+	event, ok := map[activity.Action]notify.EventType{
 		activity.Created: notify.NewMergeRequest, activity.Closed: notify.CloseMergeRequest, activity.Reopened: notify.ReopenMergeRequest,
 		activity.Merged: notify.MergeMergeRequest,
 	}[done]
@@ -39,7 +39,7 @@ func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *M
 	if err != nil {
 		return nil, err
 	}
-	events := map[plan.People]notify.Event{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
+	events := map[plan.People]notify.EventType{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
 	var told []string
 	for _, d := range done {
 		if err := s.notify(ctx, tx, by.ID, m, events[d.as], notify.Details{Before: d.Before, After: d.After}); err != nil {
@@ -64,26 +64,26 @@ func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, m 
 	return s.notify(ctx, tx, by.ID, m, notify.Mention, notify.Details{Mentioned: mentioned})
 }
 
-// letters is the notify.Source of merge requests.
-type letters struct{ s *Service }
+// notifications is the notify.Source of merge requests.
+type notifications struct{ s *Service }
 
-// People implements notify.Source.
-func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, error) {
-	m, err := findRequestByID(ctx, l.s.DB, a.ThingID)
+// Recipients implements notify.Source.
+func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
+	m, err := findRequestByID(ctx, l.s.DB, a.TargetID)
 	if err != nil {
-		return notify.People{}, notFound(err)
+		return notify.Recipients{}, notFound(err)
 	}
 	if err := l.s.fill(ctx, m); err != nil {
-		return notify.People{}, err
+		return notify.Recipients{}, err
 	}
-	return l.s.Plan.Concerned(ctx, a, plan.Told{
+	return l.s.Plan.Recipients(ctx, a, plan.NotifyTarget{
 		Thing: m.thing(), AuthorID: m.AuthorID, Description: m.Description, Labels: m.Labels, Assignees: m.Assignees, Reviewers: m.Reviewers,
 	})
 }
 
-// Look implements notify.Source.
-func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (*notify.View, error) {
-	found, err := findRequestByID(ctx, l.s.DB, acts[0].ThingID)
+// View implements notify.Source.
+func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
+	found, err := findRequestByID(ctx, l.s.DB, acts[0].TargetID)
 	if err != nil {
 		return nil, notFound(err)
 	}
@@ -93,7 +93,7 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 	}
 	number := strconv.FormatInt(m.IID, 10)
 	v := &notify.View{
-		Project: in, Subject: m.Title + " (!" + number + ")", Word: "merge request", Path: "/" + in.FullPath + "/-/merge_requests/" + number,
+		Project: in, Subject: m.Title + " (!" + number + ")", Noun: "merge request", Path: "/" + in.FullPath + "/-/merge_requests/" + number,
 		Headers: [][2]string{
 			{"MergeRequest-ID", strconv.FormatInt(m.ID, 10)}, {"MergeRequest-IID", number}, {"MergeRequest-State", string(m.State)},
 		},
@@ -102,18 +102,18 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 	if err != nil {
 		return nil, err
 	}
-	return v, v.Tell(acts, notify.NewMergeRequest, func(a *notify.Act) (*mail.Section, error) { return l.section(ctx, by, in, m, a, names) })
+	return v, v.Add(acts, notify.NewMergeRequest, func(a *notify.Event) (*mail.Section, error) { return l.section(ctx, by, in, m, a, names) })
 }
 
 // section tells of one act; nil when there is nothing that the reader may know.
-func (l letters) section(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a *notify.Act, names plan.Names) (*mail.Section, error) {
+func (l notifications) section(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a *notify.Event, names plan.Names) (*mail.Section, error) {
 	who := names.Name(a.AuthorID)
 	plain := func(head string) (*mail.Section, error) { return &mail.Section{Head: who + " " + head}, nil }
 	exchange := func(head string) (*mail.Section, error) {
-		text := names.Exchange(a)
+		text := names.Change(a)
 		return &mail.Section{Head: who + " " + head, Text: text, HTML: mail.Plain(text)}, nil
 	}
-	switch a.Event {
+	switch a.Type {
 	case notify.NewMergeRequest:
 		return l.s.Plan.Section(ctx, by, in, who+" opened a merge request: "+m.SourceBranch+" into "+m.TargetBranch+".", m.Description)
 	case notify.Mention:
@@ -140,10 +140,10 @@ func (l letters) section(ctx context.Context, by actor.Actor, in *project.Projec
 	return nil, nil
 }
 
-// Follow implements notify.Source.
-func (l letters) Follow(ctx context.Context, userID, thingID int64, want bool) error {
-	return l.s.Plan.Follow(ctx, plan.Thing{Kind: plan.MergeKind, ID: thingID}, userID, want)
+// Subscribe implements notify.Source.
+func (l notifications) Subscribe(ctx context.Context, userID, thingID int64, want bool) error {
+	return l.s.Plan.SetSubscribed(ctx, plan.Thing{Kind: plan.MergeKind, ID: thingID}, userID, want)
 }
 
-// Lasting implements notify.Source.
-func (letters) Lasting() bool { return true }
+// CanUnsubscribe implements notify.Source.
+func (notifications) CanUnsubscribe() bool { return true }

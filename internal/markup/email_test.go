@@ -26,7 +26,7 @@ func TestLetter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := markup.Letter(safe, "https://forge.example")
+		got := markup.EmailHTML(safe, "https://forge.example")
 		if !strings.Contains(got, want) {
 			t.Errorf("%q becomes %q, want %q in it", source, got, want)
 		}

@@ -21,35 +21,35 @@ const (
 	unclear state = "unclear" // nobody knows whether it was taken
 )
 
-// letter is a letter to one person about one thing.
-type letter struct {
+// email is a letter to one person about one thing.
+type email struct {
 	id      int64
 	userID  int64
 	kind    string
-	thingID int64
+	targetID int64
 	state   state
 }
 
 // item is an act that a letter tells of.
 type item struct {
-	act    *Act
+	event    *Event
 	reason Reason
 }
 
-// openLetter gives the letter to which what is told now belongs, and makes it
+// openEmail gives the letter to which what is told now belongs, and makes it
 // when there is none that waits.
-func openLetter(ctx context.Context, tx *db.Tx, userID int64, a *Act, now time.Time) (id int64, made bool, err error) {
+func openEmail(ctx context.Context, tx *db.Tx, userID int64, a *Event, now time.Time) (id int64, made bool, err error) {
 	for range 3 { // one that is closed meanwhile is no longer found
 		err = tx.QueryRowContext(ctx, `
 			INSERT INTO notification_letters (user_id, kind, thing_id, state, created_at, updated_at) VALUES (?, ?, ?, 'waiting', ?, ?)
-			ON CONFLICT (user_id, kind, thing_id) WHERE state = 'waiting' DO NOTHING RETURNING id`, userID, a.Kind, a.ThingID, now, now).Scan(&id)
+			ON CONFLICT (user_id, kind, thing_id) WHERE state = 'waiting' DO NOTHING RETURNING id`, userID, a.TargetKind, a.TargetID, now, now).Scan(&id)
 		if !errors.Is(err, db.ErrNoRows) {
 			return id, true, err
 		}
 		// Touched, so that it is not closed before this transaction has ended.
 		err = tx.QueryRowContext(ctx, `
 			UPDATE notification_letters SET updated_at = ? WHERE user_id = ? AND kind = ? AND thing_id = ? AND state = 'waiting' RETURNING id`,
-			now, userID, a.Kind, a.ThingID).Scan(&id)
+			now, userID, a.TargetKind, a.TargetID).Scan(&id)
 		if !errors.Is(err, db.ErrNoRows) {
 			break
 		}
@@ -72,19 +72,19 @@ func insertItem(ctx context.Context, tx *db.Tx, actID, userID, letterID int64, r
 	return err
 }
 
-// findLetter gives nil for a letter that is gone with its reader.
-func findLetter(ctx context.Context, q db.Q, id int64) (*letter, error) {
-	var l letter
+// findEmail gives nil for a letter that is gone with its reader.
+func findEmail(ctx context.Context, q db.Q, id int64) (*email, error) {
+	var l email
 	err := q.QueryRowContext(ctx, `SELECT id, user_id, kind, thing_id, state FROM notification_letters WHERE id = ?`, id).
-		Scan(&l.id, &l.userID, &l.kind, &l.thingID, (*string)(&l.state))
+		Scan(&l.id, &l.userID, &l.kind, &l.targetID, (*string)(&l.state))
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
 	return &l, err
 }
 
-// moveLetter tells whether the letter was in the state that it is to leave.
-func moveLetter(ctx context.Context, q db.Q, id int64, from, to state, now time.Time) (bool, error) {
+// moveEmail tells whether the letter was in the state that it is to leave.
+func moveEmail(ctx context.Context, q db.Q, id int64, from, to state, now time.Time) (bool, error) {
 	res, err := q.ExecContext(ctx, `UPDATE notification_letters SET state = ?, updated_at = ? WHERE id = ? AND state = ?`, string(to), now, id, string(from))
 	if err != nil {
 		return false, err
@@ -95,7 +95,7 @@ func moveLetter(ctx context.Context, q db.Q, id int64, from, to state, now time.
 
 func findItems(ctx context.Context, q db.Q, letterID int64) ([]item, error) {
 	return db.All(ctx, q, func(s db.Scanner) (i item, err error) {
-		i.act, err = scanAct(s, (*string)(&i.reason))
+		i.event, err = scanEvent(s, (*string)(&i.reason))
 		return i, err
-	}, `SELECT `+actColumns+`, i.reason FROM notification_items i JOIN notification_acts a ON a.id = i.act_id WHERE i.letter_id = ? ORDER BY a.id`, letterID)
+	}, `SELECT `+eventColumns+`, i.reason FROM notification_items i JOIN notification_acts a ON a.id = i.act_id WHERE i.letter_id = ? ORDER BY a.id`, letterID)
 }

@@ -60,7 +60,7 @@ func (st *stage) level(who, at, json string) {
 
 // settle waits until all work for letters is done, and gives those that arrived,
 // by the names of the readers.
-func (st *stage) settle() map[string]mailtest.Letter {
+func (st *stage) settle() map[string]mailtest.Email {
 	st.t.Helper()
 	waittest.For(st.t, "all work for letters is done", func() bool {
 		var left int
@@ -71,7 +71,7 @@ func (st *stage) settle() map[string]mailtest.Letter {
 		}
 		return left == 0
 	})
-	got := map[string]mailtest.Letter{}
+	got := map[string]mailtest.Email{}
 	for _, l := range st.mail.Take() {
 		name, _, _ := strings.Cut(l.To, "@")
 		if _, twice := got[name]; twice {
@@ -83,7 +83,7 @@ func (st *stage) settle() map[string]mailtest.Letter {
 }
 
 // told wants letters to exactly these people: "bob mentioned, carol watching".
-func (st *stage) told(what, want string) map[string]mailtest.Letter {
+func (st *stage) told(what, want string) map[string]mailtest.Email {
 	st.t.Helper()
 	got := st.settle()
 	var list []string
@@ -151,7 +151,7 @@ func TestWho(t *testing.T) {
 func (st *stage) own(issue string) {
 	st.t.Helper()
 	want := true
-	if _, err := st.Notify.SetEverywhere(st.t.Context(), actor.Actor{ID: st.ids["gus"]}, notify.Change{OwnActs: &want}); err != nil {
+	if _, err := st.Notify.SetEverywhere(st.t.Context(), actor.Actor{ID: st.ids["gus"]}, notify.Change{OwnActivity: &want}); err != nil {
 		st.t.Fatal(err)
 	}
 	st.do("gus", "POST "+issue+"/notes", `{"body":"mine"}`, 201)

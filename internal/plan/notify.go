@@ -18,19 +18,19 @@ import (
 	"svc/internal/user"
 )
 
-// tell has those told of what happened to an issue whom it concerns.
-func (s *Service) tell(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, e notify.Event, d notify.Details) error {
-	return s.Notify.Tell(ctx, tx, notify.Act{
-		Event: e, Kind: string(IssueKind), ThingID: i.ID, ProjectID: i.ProjectID, AuthorID: by.ID, Details: d,
+// notify has those told of what happened to an issue whom it concerns.
+func (s *Service) notify(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, e notify.EventType, d notify.Details) error {
+	return s.Notify.Notify(ctx, tx, notify.Event{
+		Type: e, TargetKind: string(IssueKind), TargetID: i.ID, ProjectID: i.ProjectID, AuthorID: by.ID, Details: d,
 	})
 }
 
-// tellMentions notifies those whom a new description of an issue mentions.
-func (s *Service) tellMentions(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, names []string) error {
+// notifyMentioned notifies those whom a new description of an issue mentions.
+func (s *Service) notifyMentioned(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return s.tell(ctx, tx, by, i, notify.Mention, notify.Details{Mentioned: names})
+	return s.notify(ctx, tx, by, i, notify.Mention, notify.Details{Mentioned: names})
 }
 
 // NewMentions gives the names that a text mentions and that stood not in what
@@ -47,9 +47,9 @@ func NewMentions(ctx context.Context, was, is string) ([]string, error) {
 	return slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) }), err
 }
 
-// TellDue tells of the issues that are due today or tomorrow: on each of the two
+// NotifyDue tells of the issues that are due today or tomorrow: on each of the two
 // days once.
-func (s *Service) TellDue(ctx context.Context) error {
+func (s *Service) NotifyDue(ctx context.Context) error {
 	today := s.today()
 	tomorrow := s.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
 	for _, day := range []string{today, tomorrow} {
@@ -64,8 +64,8 @@ func (s *Service) TellDue(ctx context.Context) error {
 			after = list[len(list)-1].ID
 			err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 				for _, i := range list {
-					err := s.Notify.Tell(ctx, tx, notify.Act{
-						Event: notify.IssueDue, Kind: string(IssueKind), ThingID: i.ID, ProjectID: i.ProjectID,
+					err := s.Notify.Notify(ctx, tx, notify.Event{
+						Type: notify.IssueDue, TargetKind: string(IssueKind), TargetID: i.ID, ProjectID: i.ProjectID,
 						Once: fmt.Sprintf("issue_due/%d/%s/%s", i.ID, day, today), Details: notify.Details{To: day},
 					})
 					if err != nil {
@@ -82,23 +82,23 @@ func (s *Service) TellDue(ctx context.Context) error {
 	return nil
 }
 
-// letters is the notify.Source of issues.
-type letters struct{ s *Service }
+// notifications is the notify.Source of issues.
+type notifications struct{ s *Service }
 
-// People implements notify.Source.
-func (l letters) People(ctx context.Context, a *notify.Act) (notify.People, error) {
-	i, err := findIssueByID(ctx, l.s.DB, a.ThingID)
+// Recipients implements notify.Source.
+func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
+	i, err := findIssueByID(ctx, l.s.DB, a.TargetID)
 	if err != nil {
-		return notify.People{}, notFound(err, "Issue")
+		return notify.Recipients{}, notFound(err, "Issue")
 	}
 	if err := l.s.fillIssues(ctx, i); err != nil {
-		return notify.People{}, err
+		return notify.Recipients{}, err
 	}
-	return l.s.Concerned(ctx, a, Told{Thing: i.thing(), AuthorID: i.AuthorID, Description: i.Description, Labels: i.Labels, Assignees: i.Assignees})
+	return l.s.Recipients(ctx, a, NotifyTarget{Thing: i.thing(), AuthorID: i.AuthorID, Description: i.Description, Labels: i.Labels, Assignees: i.Assignees})
 }
 
-// Told is a thing of which people are told.
-type Told struct {
+// Events is a thing of which people are told.
+type NotifyTarget struct {
 	Thing                Thing
 	AuthorID             int64
 	Description          string
@@ -106,13 +106,13 @@ type Told struct {
 	Assignees, Reviewers []*user.User
 }
 
-// Concerned gives whom an act on an issue or merge request concerns.
-func (s *Service) Concerned(ctx context.Context, a *notify.Act, t Told) (notify.People, error) {
-	who, err := s.Followers(ctx, t.Thing)
+// Recipients gives whom an act on an issue or merge request concerns.
+func (s *Service) Recipients(ctx context.Context, a *notify.Event, t NotifyTarget) (notify.Recipients, error) {
+	who, err := s.Subscriptions(ctx, t.Thing)
 	if err != nil {
 		return who, err
 	}
-	who.Parts = append(who.Parts, t.AuthorID)
+	who.Participants = append(who.Participants, t.AuthorID)
 	for _, u := range t.Assignees {
 		who.Assignees = append(who.Assignees, u.ID)
 	}
@@ -120,28 +120,28 @@ func (s *Service) Concerned(ctx context.Context, a *notify.Act, t Told) (notify.
 		who.Reviewers = append(who.Reviewers, u.ID)
 	}
 	var labels []int64
-	switch a.Event {
+	switch a.Type {
 	case notify.NewIssue, notify.NewMergeRequest:
 		who.Text, labels = t.Description, LabelIDs(t.Labels)
 	case notify.ReassignIssue, notify.ReassignMergeRequest, notify.ChangeReviewer:
-		who.Touched = append(slices.Clone(a.Before), a.After...)
+		who.Affected = append(slices.Clone(a.Before), a.After...)
 	case notify.Mention:
-		return notify.People{Mentions: a.Mentioned, Left: who.Left, Quiet: true}, nil
+		return notify.Recipients{Mentions: a.Mentioned, Unsubscribed: who.Unsubscribed, SkipWatchers: true}, nil
 	case notify.Relabel:
-		labels, who = a.After, notify.People{Left: who.Left, Quiet: true}
+		labels, who = a.After, notify.Recipients{Unsubscribed: who.Unsubscribed, SkipWatchers: true}
 	case notify.NewNote:
 		who.Text, err = s.NoteText(ctx, a)
 	}
 	if err != nil {
 		return who, err
 	}
-	asked, err := s.LabelFollowers(ctx, labels)
-	who.Asked = append(who.Asked, asked...)
+	asked, err := s.LabelSubscribers(ctx, labels)
+	who.Subscribers = append(who.Subscribers, asked...)
 	return who, err
 }
 
 // NoteText is what the note of an act says; empty when it is gone.
-func (s *Service) NoteText(ctx context.Context, a *notify.Act) (string, error) {
+func (s *Service) NoteText(ctx context.Context, a *notify.Event) (string, error) {
 	notes, err := findNotes(ctx, s.DB, []int64{a.NoteID})
 	if err != nil || len(notes) == 0 {
 		return "", err
@@ -149,39 +149,39 @@ func (s *Service) NoteText(ctx context.Context, a *notify.Act) (string, error) {
 	return notes[0].Body, nil
 }
 
-// Followers gives who takes part in a thing, who asked to be told of it, and who
+// Subscriptions gives who takes part in a thing, who asked to be told of it, and who
 // does not want to be.
-func (s *Service) Followers(ctx context.Context, of Thing) (notify.People, error) {
+func (s *Service) Subscriptions(ctx context.Context, of Thing) (notify.Recipients, error) {
 	rows, err := findSubscriptions(ctx, s.DB, of)
 	if err != nil {
-		return notify.People{}, fmt.Errorf("subscriptions of %s %d: %w", of.Kind, of.ID, err)
+		return notify.Recipients{}, fmt.Errorf("subscriptions of %s %d: %w", of.Kind, of.ID, err)
 	}
-	var who notify.People
+	var who notify.Recipients
 	for _, r := range rows {
 		switch {
 		case !r.subscribed:
-			who.Left = append(who.Left, r.userID)
+			who.Unsubscribed = append(who.Unsubscribed, r.userID)
 		case r.asked:
-			who.Asked = append(who.Asked, r.userID)
+			who.Subscribers = append(who.Subscribers, r.userID)
 		default:
-			who.Parts = append(who.Parts, r.userID)
+			who.Participants = append(who.Participants, r.userID)
 		}
 	}
 	return who, nil
 }
 
-// LabelFollowers gives who asked to be told of things with these labels.
-func (s *Service) LabelFollowers(ctx context.Context, labels []int64) ([]int64, error) {
-	ids, err := findLabelFollowers(ctx, s.DB, labels)
+// LabelSubscribers gives who asked to be told of things with these labels.
+func (s *Service) LabelSubscribers(ctx context.Context, labels []int64) ([]int64, error) {
+	ids, err := findLabelSubscribers(ctx, s.DB, labels)
 	if err != nil {
 		return nil, fmt.Errorf("followers of labels: %w", err)
 	}
 	return ids, nil
 }
 
-// Follow notes that somebody takes part in a thing, unless he left it, or that
+// Subscribe notes that somebody takes part in a thing, unless he left it, or that
 // he leaves it. Whether he may see it was asked.
-func (s *Service) Follow(ctx context.Context, of Thing, userID int64, want bool) error {
+func (s *Service) SetSubscribed(ctx context.Context, of Thing, userID int64, want bool) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if want {
 			return joinSubscription(ctx, tx, of, userID, s.Now())
@@ -190,17 +190,17 @@ func (s *Service) Follow(ctx context.Context, of Thing, userID int64, want bool)
 	})
 }
 
-// Follow implements notify.Source.
-func (l letters) Follow(ctx context.Context, userID, thingID int64, want bool) error {
-	return l.s.Follow(ctx, Thing{IssueKind, thingID}, userID, want)
+// Subscribe implements notify.Source.
+func (l notifications) Subscribe(ctx context.Context, userID, thingID int64, want bool) error {
+	return l.s.SetSubscribed(ctx, Thing{IssueKind, thingID}, userID, want)
 }
 
-// Lasting implements notify.Source.
-func (letters) Lasting() bool { return true }
+// CanUnsubscribe implements notify.Source.
+func (notifications) CanUnsubscribe() bool { return true }
 
-// Look implements notify.Source.
-func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (*notify.View, error) {
-	found, err := findIssueByID(ctx, l.s.DB, acts[0].ThingID)
+// View implements notify.Source.
+func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
+	found, err := findIssueByID(ctx, l.s.DB, acts[0].TargetID)
 	if err != nil {
 		return nil, notFound(err, "Issue")
 	}
@@ -210,7 +210,7 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 	}
 	number := strconv.FormatInt(i.IID, 10)
 	v := &notify.View{
-		Project: in, Subject: i.Title + " (#" + number + ")", Word: "issue", Path: "/" + in.FullPath + "/-/issues/" + number,
+		Project: in, Subject: i.Title + " (#" + number + ")", Noun: "issue", Path: "/" + in.FullPath + "/-/issues/" + number,
 		Headers: [][2]string{
 			{"Issue-ID", strconv.FormatInt(i.ID, 10)}, {"Issue-IID", number}, {"Issue-State", string(i.State)},
 			{"ConfidentialIssue", strconv.FormatBool(i.Confidential)},
@@ -220,13 +220,13 @@ func (l letters) Look(ctx context.Context, by actor.Actor, acts []*notify.Act) (
 	if err != nil {
 		return nil, err
 	}
-	return v, v.Tell(acts, notify.NewIssue, func(a *notify.Act) (*mail.Section, error) { return l.section(ctx, by, in, i, a, people) })
+	return v, v.Add(acts, notify.NewIssue, func(a *notify.Event) (*mail.Section, error) { return l.section(ctx, by, in, i, a, people) })
 }
 
 // section tells of one act; nil when there is nothing that the reader may know.
-func (l letters) section(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, a *notify.Act, people Names) (*mail.Section, error) {
+func (l notifications) section(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, a *notify.Event, people Names) (*mail.Section, error) {
 	who := people.Name(a.AuthorID)
-	switch a.Event {
+	switch a.Type {
 	case notify.NewIssue:
 		return l.s.Section(ctx, by, in, who+" opened an issue.", i.Description)
 	case notify.Mention:
@@ -236,11 +236,11 @@ func (l letters) section(ctx context.Context, by actor.Actor, in *project.Projec
 	case notify.ReopenIssue:
 		return &mail.Section{Head: who + " reopened the issue."}, nil
 	case notify.ReassignIssue:
-		return &mail.Section{Head: who + " changed the assignees.", Text: people.Exchange(a), HTML: mail.Plain(people.Exchange(a))}, nil
+		return &mail.Section{Head: who + " changed the assignees.", Text: people.Change(a), HTML: mail.Plain(people.Change(a))}, nil
 	case notify.Relabel:
 		return Relabelled(i.Labels, a, who), nil
 	case notify.IssueDue:
-		return &mail.Section{Head: dueHead(a.To, a.CreatedAt)}, nil
+		return &mail.Section{Head: dueHeading(a.To, a.CreatedAt)}, nil
 	case notify.MovedIssue:
 		return l.moved(ctx, by, i, who)
 	case notify.NewNote:
@@ -249,7 +249,7 @@ func (l letters) section(ctx context.Context, by actor.Actor, in *project.Projec
 	return nil, nil
 }
 
-func dueHead(day string, told time.Time) string {
+func dueHeading(day string, told time.Time) string {
 	if day == told.UTC().Format(time.DateOnly) {
 		return "The issue is due today."
 	}
@@ -258,7 +258,7 @@ func dueHead(day string, told time.Time) string {
 
 // Relabelled names the labels that a thing got, of those that it has; nil when
 // it has none of them any more.
-func Relabelled(has []*Label, a *notify.Act, who string) *mail.Section {
+func Relabelled(has []*Label, a *notify.Event, who string) *mail.Section {
 	var names []string
 	for _, label := range has {
 		if slices.Contains(a.After, label.ID) {
@@ -272,7 +272,7 @@ func Relabelled(has []*Label, a *notify.Act, who string) *mail.Section {
 }
 
 // moved tells where an issue went to those who see it there.
-func (l letters) moved(ctx context.Context, by actor.Actor, i *Issue, who string) (*mail.Section, error) {
+func (l notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who string) (*mail.Section, error) {
 	gone := &mail.Section{Head: who + " moved the issue to another project."}
 	if i.MovedToID == nil {
 		return gone, nil
@@ -306,18 +306,18 @@ func (s *Service) Section(ctx context.Context, by actor.Actor, in *project.Proje
 	if err != nil {
 		return nil, err
 	}
-	return &mail.Section{Head: head, Text: text, HTML: s.Notify.Fit(html)}, nil
+	return &mail.Section{Head: head, Text: text, HTML: s.Notify.EmailHTML(html)}, nil
 }
 
 // NoteSection is a part of a letter about a note on a thing that the reader
 // sees; nil when the note is gone or not for him.
-func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.Project, a *notify.Act, who string) (*mail.Section, error) {
+func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.Project, a *notify.Event, who string) (*mail.Section, error) {
 	notes, err := findNotes(ctx, s.DB, []int64{a.NoteID})
 	if err != nil || len(notes) == 0 {
 		return nil, err
 	}
 	n := notes[0]
-	if n.On != (Thing{Kind(a.Kind), a.ThingID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
+	if n.On != (Thing{Kind(a.TargetKind), a.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
 		return nil, nil
 	}
 	head := who + " commented:"
@@ -334,7 +334,7 @@ func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.P
 type Names map[int64]*user.User
 
 // Named reads who is named by acts.
-func (s *Service) Named(ctx context.Context, acts []*notify.Act) (Names, error) {
+func (s *Service) Named(ctx context.Context, acts []*notify.Event) (Names, error) {
 	var ids []int64
 	for _, a := range acts {
 		ids = append(append(append(ids, a.AuthorID), a.Before...), a.After...)
@@ -354,8 +354,8 @@ func (p Names) Name(id int64) string {
 	return "Somebody"
 }
 
-// Exchange says who came for whom.
-func (p Names) Exchange(a *notify.Act) string {
+// Change says who came for whom.
+func (p Names) Change(a *notify.Event) string {
 	list := func(ids []int64) string {
 		var names []string
 		for _, id := range ids {

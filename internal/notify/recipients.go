@@ -36,8 +36,8 @@ func reasons() []Reason {
 	return []Reason{OwnActivity, Assigned, ReviewRequested, WasMentioned, Subscribed, Participated, Watched}
 }
 
-// because says a reason to the one whom it concerns.
-func (r Reason) because() string {
+// explanation says a reason to the one whom it concerns.
+func (r Reason) explanation() string {
 	switch r {
 	case OwnActivity:
 		return "you want to be told of what you do yourself"
@@ -55,21 +55,21 @@ func (r Reason) because() string {
 	return "of your notification settings for the project"
 }
 
-// Addressing is the work of finding out who is told of an act.
-type Addressing struct {
-	ActID int64 `json:"act_id"`
+// RecipientWork is the work of finding out who is told of an act.
+type RecipientWork struct {
+	EventID int64 `json:"act_id"`
 }
 
 // Kind implements queue.Work.
-func (Addressing) Kind() string { return "notify.address" }
+func (RecipientWork) Kind() string { return "notify.address" }
 
-// Address finds out who is told of an act, and puts it into a letter to each.
-func (s *Service) Address(ctx context.Context, w Addressing) error {
-	a, err := findAct(ctx, s.DB, w.ActID)
+// FindRecipients finds out who is told of an act, and puts it into a letter to each.
+func (s *Service) FindRecipients(ctx context.Context, w RecipientWork) error {
+	a, err := findEvent(ctx, s.DB, w.EventID)
 	if err != nil {
-		return fmt.Errorf("find act %d: %w", w.ActID, err)
+		return fmt.Errorf("find act %d: %w", w.EventID, err)
 	}
-	if a == nil || s.sources[a.Kind] == nil {
+	if a == nil || s.sources[a.TargetKind] == nil {
 		return nil
 	}
 	told, err := s.recipients(ctx, a)
@@ -78,26 +78,26 @@ func (s *Service) Address(ctx context.Context, w Addressing) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(told)) {
 		// One at a time: many may be told, and others want to write as well.
-		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.put(ctx, tx, a, id, told[id]) }); err != nil {
+		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToEmail(ctx, tx, a, id, told[id]) }); err != nil {
 			return fmt.Errorf("tell user %d of act %d: %w", id, a.ID, err)
 		}
 	}
 	return nil
 }
 
-// put puts an act into a letter.
-func (s *Service) put(ctx context.Context, tx *db.Tx, a *Act, userID int64, r Reason) error {
+// addToEmail puts an act into a letter.
+func (s *Service) addToEmail(ctx context.Context, tx *db.Tx, a *Event, userID int64, r Reason) error {
 	if has, err := hasItem(ctx, tx, a.ID, userID); err != nil || has {
 		return err
 	}
-	id, made, err := openLetter(ctx, tx, userID, a, s.Now())
+	id, made, err := openEmail(ctx, tx, userID, a, s.Now())
 	if err != nil {
 		return err
 	}
 	if err := insertItem(ctx, tx, a.ID, userID, id, r); err != nil || !made {
 		return err
 	}
-	return s.Queue.Add(ctx, tx, Delivery{LetterID: id}, queue.In(mail.Lane), queue.Tries(tries), queue.Delay(s.Pause))
+	return s.Queue.Add(ctx, tx, Delivery{EmailID: id}, queue.In(mail.Lane), queue.Tries(tries), queue.Delay(s.Delay))
 }
 
 // tries makes a letter wait about a day for a mail server that is away.
@@ -105,14 +105,14 @@ const tries = 14
 
 // link is how somebody has to do with an act, and how that is called.
 type link struct {
-	way    way
+	relation    relation
 	reason Reason
 }
 
 // recipients gives who is told of an act and why, as far as settings say. What
 // each may see is asked when his letter is sent.
-func (s *Service) recipients(ctx context.Context, a *Act) (map[int64]Reason, error) {
-	who, err := s.sources[a.Kind].People(ctx, a)
+func (s *Service) recipients(ctx context.Context, a *Event) (map[int64]Reason, error) {
+	who, err := s.sources[a.TargetKind].Recipients(ctx, a)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil, nil // the thing is gone
 	}
@@ -120,57 +120,57 @@ func (s *Service) recipients(ctx context.Context, a *Act) (map[int64]Reason, err
 		return nil, err
 	}
 	links := map[int64][]link{}
-	add := func(w way, r Reason, ids ...int64) {
+	add := func(w relation, r Reason, ids ...int64) {
 		for _, id := range ids {
 			links[id] = append(links[id], link{w, r})
 		}
 	}
-	add(partaking, Participated, who.Parts...)
-	add(partaking, Assigned, who.Assignees...)
-	add(partaking, ReviewRequested, who.Reviewers...)
-	add(asking, Subscribed, who.Asked...)
-	for _, id := range who.Touched { // a word to himself, as a mention is
+	add(byParticipation, Participated, who.Participants...)
+	add(byParticipation, Assigned, who.Assignees...)
+	add(byParticipation, ReviewRequested, who.Reviewers...)
+	add(bySubscription, Subscribed, who.Subscribers...)
+	for _, id := range who.Affected { // a word to himself, as a mention is
 		r := Participated
 		if slices.Contains(who.Assignees, id) {
 			r = Assigned
 		} else if slices.Contains(who.Reviewers, id) {
 			r = ReviewRequested
 		}
-		add(mentioned, r, id)
+		add(byMention, r, id)
 	}
-	add(watching, Watched, who.Others...)
-	names, err := s.mentioned(ctx, a, who)
+	add(byWatching, Watched, who.BySettings...)
+	names, err := s.mentionedUsers(ctx, a, who)
 	if err != nil {
 		return nil, err
 	}
-	add(mentioned, WasMentioned, names...)
-	if err := s.addPlace(ctx, a, who, add); err != nil {
+	add(byMention, WasMentioned, names...)
+	if err := s.addMembers(ctx, a, who, add); err != nil {
 		return nil, err
 	}
-	return s.willing(ctx, a, links, who.Left)
+	return s.filterBySettings(ctx, a, links, who.Unsubscribed)
 }
 
-// addPlace adds those who have to do with the project rather than the thing.
-func (s *Service) addPlace(ctx context.Context, a *Act, who People, add func(way, Reason, ...int64)) error {
-	if who.Quiet && !who.Members {
+// addMembers adds those who have to do with the project rather than the thing.
+func (s *Service) addMembers(ctx context.Context, a *Event, who Recipients, add func(relation, Reason, ...int64)) error {
+	if who.SkipWatchers && !who.AllMembers {
 		return nil
 	}
 	members, err := s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(a.ProjectID)})
 	if err != nil {
 		return err
 	}
-	add(watching, Watched, members...)
-	if who.Quiet {
+	add(byWatching, Watched, members...)
+	if who.SkipWatchers {
 		return nil
 	}
 	watchers, err := findWatchers(ctx, s.DB, a.ProjectID)
-	add(watching, Watched, watchers...)
+	add(byWatching, Watched, watchers...)
 	return err
 }
 
-// willing leaves those who want to be told, each with the best reason.
-func (s *Service) willing(ctx context.Context, a *Act, links map[int64][]link, left []int64) (map[int64]Reason, error) {
-	settings, err := s.effective(ctx, a.ProjectID, slices.Sorted(maps.Keys(links)))
+// filterBySettings leaves those who want to be told, each with the best reason.
+func (s *Service) filterBySettings(ctx context.Context, a *Event, links map[int64][]link, left []int64) (map[int64]Reason, error) {
+	settings, err := s.effectiveSettings(ctx, a.ProjectID, slices.Sorted(maps.Keys(links)))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (s *Service) willing(ctx context.Context, a *Act, links map[int64][]link, l
 	for id, all := range links {
 		t := settings[id]
 		for _, l := range all {
-			if !t.wants(a.Event, l.way) || l.way != mentioned && slices.Contains(left, id) {
+			if !t.wants(a.Type, l.relation) || l.relation != byMention && slices.Contains(left, id) {
 				continue
 			}
 			if best, ok := told[id]; !ok || slices.Index(reasons(), l.reason) < slices.Index(reasons(), best) {
@@ -187,7 +187,7 @@ func (s *Service) willing(ctx context.Context, a *Act, links map[int64][]link, l
 		}
 		if id == a.AuthorID && told[id] != "" {
 			told[id] = OwnActivity
-			if !t.OwnActs {
+			if !t.OwnActivity {
 				delete(told, id)
 			}
 		}
@@ -195,9 +195,9 @@ func (s *Service) willing(ctx context.Context, a *Act, links map[int64][]link, l
 	return told, nil
 }
 
-// effective gives what users want to be told of in a project: what each said of
+// effectiveSettings gives what users want to be told of in a project: what each said of
 // it, else of the nearest group above, else of everywhere.
-func (s *Service) effective(ctx context.Context, projectID int64, users []int64) (map[int64]Setting, error) {
+func (s *Service) effectiveSettings(ctx context.Context, projectID int64, users []int64) (map[int64]Setting, error) {
 	rows, err := findEffective(ctx, s.DB, projectID, users)
 	if err != nil {
 		return nil, fmt.Errorf("notification settings: %w", err)
@@ -217,7 +217,7 @@ func (s *Service) effective(ctx context.Context, projectID int64, users []int64)
 	own := map[int64]bool{}
 	for _, r := range rows {
 		if distance(r) == farthest {
-			own[r.user] = r.setting.OwnActs
+			own[r.user] = r.setting.OwnActivity
 		}
 		if _, has := found[r.user]; !has && r.setting.Level != Global {
 			found[r.user] = r.setting
@@ -228,7 +228,7 @@ func (s *Service) effective(ctx context.Context, projectID int64, users []int64)
 		if !has {
 			t = Setting{Level: Participating}
 		}
-		t.OwnActs = own[id]
+		t.OwnActivity = own[id]
 		found[id] = t
 	}
 	return found, nil
@@ -237,9 +237,9 @@ func (s *Service) effective(ctx context.Context, projectID int64, users []int64)
 // maxMentions is how many names of a text are looked up.
 const maxMentions = 100
 
-// mentioned finds the people whose names, or the names of whose groups, stand in
+// byMention finds the people whose names, or the names of whose groups, stand in
 // the text of an act.
-func (s *Service) mentioned(ctx context.Context, a *Act, who People) ([]int64, error) {
+func (s *Service) mentionedUsers(ctx context.Context, a *Event, who Recipients) ([]int64, error) {
 	names := who.Mentions
 	if who.Text != "" {
 		found, err := markup.Mentions(ctx, who.Text)
@@ -250,7 +250,7 @@ func (s *Service) mentioned(ctx context.Context, a *Act, who People) ([]int64, e
 	}
 	var ids []int64
 	for _, name := range names[:min(maxMentions, len(names))] {
-		found, err := s.named(ctx, a, name)
+		found, err := s.resolveMention(ctx, a, name)
 		if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) {
 			continue
 		}
@@ -262,9 +262,9 @@ func (s *Service) mentioned(ctx context.Context, a *Act, who People) ([]int64, e
 	return ids, nil
 }
 
-// named finds who a name means: a user, the members of a group that the author
+// resolveMention finds who a name means: a user, the members of a group that the author
 // of the act sees, or with "all" those of the project.
-func (s *Service) named(ctx context.Context, a *Act, name string) ([]int64, error) {
+func (s *Service) resolveMention(ctx context.Context, a *Event, name string) ([]int64, error) {
 	if name == "all" {
 		return s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(a.ProjectID)})
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Letter fits HTML that Markdown has made for a letter: addresses are whole,
+// Email fits HTML that Markdown has made for a letter: addresses are whole,
 // below the one of the installation, and pictures are links, so that to open the
 // letter tells nobody that it was opened.
-func Letter(safe, site string) string {
+func EmailHTML(safe, site string) string {
 	var out strings.Builder
 	linked := 0 // a link inside a link is none
 	for safe != "" {
