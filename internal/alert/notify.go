@@ -12,14 +12,14 @@ import (
 	"svc/internal/project"
 )
 
-// notificationKind is the kind of thing that letters are about: all alerts of a
-// project together, so that a storm of them becomes one letter.
+// notificationKind is the target kind of alerts: all alerts of a project
+// together, so that many alerts become one email.
 const notificationKind = "Alerts"
 
-// maxListed is how many alerts one letter names.
+// maxListed limits how many alerts an email lists.
 const maxListed = 20
 
-// notify has the keepers of a project told of new alerts.
+// notify notifies the Maintainers and Owners of a project of new alerts.
 func (s *Service) notify(ctx context.Context, tx *db.Tx, projectID int64, ids []int64) error {
 	return s.Notify.Notify(ctx, tx, notify.Event{
 		Type: notify.NewAlert, TargetKind: notificationKind, TargetID: projectID, ProjectID: projectID,
@@ -27,31 +27,31 @@ func (s *Service) notify(ctx context.Context, tx *db.Tx, projectID int64, ids []
 	})
 }
 
-// notifications is the notify.Source of alerts.
+// notifications implements notify.Source for alerts.
 type notifications struct{ s *Service }
 
-// Recipients implements notify.Source: Maintainers and above are told, unless their
-// settings say that they do not want to be.
-func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
-	ids, err := l.s.Projects.MembersFrom(ctx, project.Place{Ref: project.RefTo(a.ProjectID)}, project.Maintainer)
+// Recipients implements notify.Source: Maintainers and above are notified,
+// depending on their settings.
+func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
+	ids, err := n.s.Projects.MembersFrom(ctx, project.Place{Ref: project.RefTo(e.ProjectID)}, project.Maintainer)
 	return notify.Recipients{BySettings: ids, SkipWatchers: true}, err
 }
 
 // View implements notify.Source.
-func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
-	in, err := l.s.watcher(ctx, by, project.RefTo(acts[0].ProjectID))
+func (n notifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
+	in, err := n.s.watcher(ctx, by, project.RefTo(events[0].ProjectID))
 	if err != nil {
 		return nil, err
 	}
 	v := &notify.View{Project: in, Subject: "New alerts", Noun: "alerts", Path: "/" + in.FullPath + "/-/alert_management"}
 	first := ""
-	err = v.Add(acts, "", func(a *notify.Event) (*mail.Section, error) {
-		list, err := findAlerts(ctx, l.s.DB, a.After)
+	err = v.Add(events, "", func(e *notify.Event) (*mail.Section, error) {
+		list, err := findAlerts(ctx, n.s.DB, e.After)
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
 		first = list[0].Title
-		return l.section(in, list, a.Count), nil
+		return n.section(in, list, e.Count), nil
 	})
 	if len(v.Events) == 1 && v.Events[0].Count == 1 {
 		v.Subject = "Alert: " + first
@@ -59,14 +59,14 @@ func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.
 	return v, err
 }
 
-func (l notifications) section(in *project.Project, list []*Alert, count int) *mail.Section {
+func (n notifications) section(in *project.Project, list []*Alert, count int) *mail.Section {
 	head := fmt.Sprintf("%d new alerts in %s:", count, in.FullPath)
 	if count == 1 {
-		head = "There is a new alert in " + in.FullPath + ":"
+		head = "New alert in " + in.FullPath + ":"
 	}
 	var out strings.Builder
 	for _, a := range list {
-		fmt.Fprintf(&out, "%s (%s)\n%s\n", a.Title, a.Severity, l.s.Site.URL+address(in, a.IID))
+		fmt.Fprintf(&out, "%s (%s)\n%s\n", a.Title, a.Severity, n.s.Site.URL+address(in, a.IID))
 		if a.Description != "" {
 			out.WriteString(clip(line(a.Description), 300) + "\n")
 		}
@@ -79,7 +79,7 @@ func (l notifications) section(in *project.Project, list []*Alert, count int) *m
 	return &mail.Section{Head: head, Text: text, HTML: mail.Plain(text)}
 }
 
-// Subscribe implements notify.Source: nobody follows all alerts.
+// Subscribe implements notify.Source. There are no subscriptions to alerts.
 func (notifications) Subscribe(context.Context, int64, int64, bool) error { return nil }
 
 // CanUnsubscribe implements notify.Source.

@@ -145,7 +145,7 @@ func TestGroupTransfer(t *testing.T) {
 			{Name: "not for members either", Do: "GET " + at + "/export/download", As: bob, Status: 403},
 			{Name: "recorded", Do: "GET " + at + "/audit_events", As: alice, Status: 200, Want: `[{"event_type":"group_export_created"},{},{}]`},
 		})
-		told(t, post, "The export of top is ready", "can download until", s.URL+"/groups/top/-/settings/export")
+		notified(t, post, "Export of top is ready", "can download the file until", s.URL+"/groups/top/-/settings/export")
 		have := entries(t, file)
 		for name, want := range map[string]string{
 			"manifest.json":              `"full_path": "top"`,
@@ -175,7 +175,7 @@ func TestGroupTransfer(t *testing.T) {
 				{"thing":"board","group":"sub","name":"Work, its assignee bob","reason":"<any>"},{"thing":"board","group":"sub","name":"Work, the list of assignee carol"},
 				{"thing":"member","group":"sub","name":"alice"},{"thing":"member","group":"sub","name":"carol"}],
 			"unmapped_total":{"member":4,"board":2}}`}).JSON(t, &made)
-		told(t, post, "The group copy has been imported", "made of the file that you sent", fmt.Sprintf("%s/-/group_imports/%d", s.URL, id))
+		notified(t, post, "Group copy was imported", "imported from the file that you uploaded", fmt.Sprintf("%s/-/group_imports/%d", s.URL, id))
 		copied := fmt.Sprintf("/groups/%d", made.GroupID)
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + copied, As: alice, Status: 200, Want: `{"name":"Copy","full_path":"copy","full_name":"Copy","visibility":"private","description":"Ours","project_creation_level":"maintainer","default_branch":"trunk"}`},
@@ -274,9 +274,9 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 	})
 }
 
-// told takes the one letter that alice got: it has this subject, and these words
-// in it.
-func told(t testing.TB, post *mailtest.Server, subject string, words ...string) {
+// notified takes the one email that alice got: it has this subject and contains
+// these words.
+func notified(t testing.TB, post *mailtest.Server, subject string, words ...string) {
 	t.Helper()
 	var found []mailtest.Email
 	for _, l := range post.Take() {
@@ -285,11 +285,11 @@ func told(t testing.TB, post *mailtest.Server, subject string, words ...string) 
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("%d letters say that %s", len(found), subject)
+		t.Fatalf("%d emails have the subject %q", len(found), subject)
 	}
 	for _, word := range words {
 		if !strings.Contains(found[0].Text, word) {
-			t.Errorf("the letter does not say %q: %s", word, found[0].Text)
+			t.Errorf("the email does not contain %q: %s", word, found[0].Text)
 		}
 	}
 }

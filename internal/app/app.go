@@ -103,7 +103,8 @@ type Options struct {
 	Now func() time.Time
 	// Passwords is the price of a password hash.
 	Passwords secret.Params
-	// EmailDelay is how long letters wait for more; 0 is the usual time.
+	// EmailDelay is how long notification emails wait for more events; 0 is the
+	// default.
 	EmailDelay time.Duration
 	// LookupTXT is the DNS; nil is the one of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)

@@ -14,11 +14,11 @@ import (
 	"svc/internal/project"
 )
 
-// pipelineKind is how notify knows pipelines.
+// pipelineKind is the target kind of pipelines in notify.
 const pipelineKind = "Pipeline"
 
-// notifyEnd has the one who started a pipeline told how it ended. One that was
-// started by another pipeline of the project is a part of that.
+// notifyEnd notifies the user who started a pipeline of its result. Child
+// pipelines are part of their parent.
 func (s *Service) notifyEnd(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	if !s.Notify.Enabled() || p.UserID == nil || p.Child || p.Status != flow.Failed && p.Status != flow.Success {
 		return nil
@@ -36,8 +36,8 @@ func (s *Service) notifyEnd(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	return s.Notify.Notify(ctx, tx, notify.Event{Type: event, TargetKind: pipelineKind, TargetID: p.ID, ProjectID: p.ProjectID})
 }
 
-// fixes tells whether the last pipeline of the ref failed that came to an end
-// before, or this one itself did until its jobs were tried again.
+// fixes reports whether the previous finished pipeline of the ref failed, or
+// this one did before its jobs were retried.
 func (s *Service) fixes(ctx context.Context, tx *db.Tx, p *Pipeline) (bool, error) {
 	failed, err := s.Notify.HasEvent(ctx, tx, pipelineKind, p.ID, notify.FailedPipeline)
 	if err != nil || failed {
@@ -46,12 +46,12 @@ func (s *Service) fixes(ctx context.Context, tx *db.Tx, p *Pipeline) (bool, erro
 	return failedBefore(ctx, tx, p)
 }
 
-// notifications is the notify.Source of pipelines.
+// notifications implements notify.Source for pipelines.
 type notifications struct{ s *Service }
 
 // Recipients implements notify.Source.
-func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
-	p, err := findPipeline(ctx, l.s.DB, a.ProjectID, a.TargetID)
+func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
+	p, err := findPipeline(ctx, n.s.DB, e.ProjectID, e.TargetID)
 	if err != nil || p.UserID == nil {
 		return notify.Recipients{}, err
 	}
@@ -59,8 +59,8 @@ func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.
 }
 
 // View implements notify.Source.
-func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
-	in, p, err := l.s.Pipeline(ctx, by, project.RefTo(acts[0].ProjectID), acts[0].TargetID)
+func (n notifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
+	in, p, err := n.s.Pipeline(ctx, by, project.RefTo(events[0].ProjectID), events[0].TargetID)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,9 @@ func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.
 		Project: in, Noun: "pipeline", Path: "/" + in.FullPath + "/-/pipelines/" + id,
 		Headers: [][2]string{{"Pipeline-Id", id}, {"Pipeline-Ref", p.Ref}, {"Pipeline-Status", string(p.Status)}},
 	}
-	// Of several ends the last one counts.
+	// A retried pipeline ends several times: the last result counts.
 	head, word := "", ""
-	switch acts[len(acts)-1].Type {
+	switch events[len(events)-1].Type {
 	case notify.FailedPipeline:
 		head, word = "has failed", "Failed"
 	case notify.FixedPipeline:
@@ -82,17 +82,17 @@ func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.
 		return v, nil
 	}
 	v.Subject = fmt.Sprintf("%s pipeline for %s (%s)", word, p.Ref, p.SHA[:min(8, len(p.SHA))])
-	text, err := l.details(ctx, p)
+	text, err := n.details(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	v.Events = acts[len(acts)-1:]
+	v.Events = events[len(events)-1:]
 	v.Sections = []mail.Section{{Head: fmt.Sprintf("Pipeline #%s for %s %s.", id, p.Ref, head), Text: text, HTML: mail.Plain(text)}}
 	return v, nil
 }
 
-// details are what a letter tells of a pipeline.
-func (l notifications) details(ctx context.Context, p *Pipeline) (string, error) {
+// details returns the text of a pipeline email.
+func (n notifications) details(ctx context.Context, p *Pipeline) (string, error) {
 	lines := []string{"Commit: " + p.SHA}
 	if d := p.Duration(); d != nil {
 		lines = append(lines, "Duration: "+d.Round(1e9).String())
@@ -101,7 +101,7 @@ func (l notifications) details(ctx context.Context, p *Pipeline) (string, error)
 		return strings.Join(append(lines, "", p.YAMLErrors), "\n"), nil
 	}
 	const most = 20
-	failed, err := findFailed(ctx, l.s.DB, p.ID, most)
+	failed, err := findFailed(ctx, n.s.DB, p.ID, most)
 	if err != nil {
 		return "", fmt.Errorf("failed jobs of pipeline %d: %w", p.ID, err)
 	}
@@ -111,7 +111,7 @@ func (l notifications) details(ctx context.Context, p *Pipeline) (string, error)
 	return strings.Join(lines, "\n"), nil
 }
 
-// Subscribe implements notify.Source: there is nothing to follow.
+// Subscribe implements notify.Source. There are no subscriptions to pipelines.
 func (notifications) Subscribe(context.Context, int64, int64, bool) error { return nil }
 
 // CanUnsubscribe implements notify.Source.

@@ -11,7 +11,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// layouts are the two ways in which a letter is laid out.
+// layouts are the templates of an email: plain text and HTML.
 type layouts struct {
 	text *texttemplate.Template
 	html *htmltemplate.Template
@@ -24,7 +24,7 @@ func parseLayouts() *layouts {
 	}
 }
 
-// execute lays a letter out as text and as HTML.
+// execute renders an email as text and as HTML.
 func (f *layouts) execute(name, site string, l Email) (text, html string, err error) {
 	data := struct {
 		Email
@@ -45,15 +45,15 @@ func (f *layouts) execute(name, site string, l Email) (text, html string, err er
 	}
 	var t, h bytes.Buffer
 	if err := f.text.Execute(&t, data); err != nil {
-		return "", "", fmt.Errorf("lay out letter: %w", err)
+		return "", "", fmt.Errorf("render email: %w", err)
 	}
 	if err := f.html.Execute(&h, data); err != nil {
-		return "", "", fmt.Errorf("lay out letter: %w", err)
+		return "", "", fmt.Errorf("render email: %w", err)
 	}
 	return t.String(), h.String(), nil
 }
 
-// Plain is a text as a letter shows it that no markup was made of.
+// Plain returns plain text as HTML that preserves its line breaks.
 func Plain(text string) htmltemplate.HTML {
 	return `<div style="white-space:pre-wrap">` + htmltemplate.HTML(htmltemplate.HTMLEscapeString(text)) + `</div>`
 }

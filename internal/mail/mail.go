@@ -1,7 +1,6 @@
-// Package mail sends letters: it lays them out as text and as HTML, keeps them
-// in the queue until the mail server has taken them, and speaks SMTP.
-//
-// What a letter says is for the feature that writes it.
+// Package mail sends emails: it renders them as text and as HTML, keeps them in
+// the queue until the mail server has accepted them, and speaks SMTP. Features
+// write the texts.
 package mail
 
 import (
@@ -26,77 +25,77 @@ import (
 	"svc/internal/secret"
 )
 
-// Email is a message to one person. Its words are plain text.
+// Email is a message to one recipient. Its fields are plain text.
 type Email struct {
 	To      string // a bare address
-	Name    string // of the person
+	Name    string // of the recipient
 	Subject string
 	Lines   []string // paragraphs
-	// Action is the label of a button that leads to Path, which is below the
-	// address of the installation. Both or none.
+	// Action is the label of a button that links to Path, which is relative to
+	// the external URL. Both or none.
 	Action string
 	Path   string
 	After  []string // paragraphs below the button
 
-	// Sections are what is told of instead of the lines, one after the other.
+	// Sections replace Lines in notification emails, in this order.
 	Sections []Section
-	// Sender is the person who is named beside the installation; empty for none.
+	// Sender is the user whose name is added to the From header; empty for none.
 	Sender string
-	// Reply is the id of the letter that begins the talk to which this one
-	// belongs; empty for none.
+	// Reply is the message ID that starts the thread of this email; empty for
+	// none.
 	Reply string
-	// Unsubscribe is the path of a page that ends letters of this kind, also by
-	// a single POST of a mail program; empty for none.
+	// Unsubscribe is the path of a page that ends emails of this kind, also by a
+	// single POST of a mail program (RFC 8058); empty for none.
 	Unsubscribe string
-	// Choose is the path of the page where somebody chooses what letters he gets;
-	// empty for none.
+	// Choose is the path of the recipient's notification settings; empty for
+	// none.
 	Choose  string
-	Headers [][2]string // others, by name
+	Headers [][2]string // additional headers: name, value
 }
 
-// Section is one thing that a letter tells of.
+// Section is one event in a notification email.
 type Section struct {
 	Head string        // a sentence
-	Text string        // what was written, plain
-	HTML template.HTML // the same, safe to show
+	Text string        // the text of a comment or description
+	HTML template.HTML // the same text, sanitized
 }
 
-// Deps are what sending needs.
+// Deps are the dependencies of a Sender.
 type Deps struct {
-	// URL is the mail server: smtp://user:password@host:port, which uses TLS
-	// if the server offers it, and without shows the password to nobody; or
-	// smtps:// for TLS from the start. The query may name the sender:
+	// URL is the mail server: smtp://user:password@host:port, which uses
+	// STARTTLS if the server offers it and never sends the password without TLS,
+	// or smtps:// for implicit TLS. The query may set the sender:
 	// ?from=forge@example.org. Empty: nothing is sent.
 	URL   string
 	Queue *queue.Queue
 	Keys  *secret.Keyring
 	Log   *slog.Logger
 	Now   func() time.Time
-	Name  string // of the installation, under which it writes
+	Name  string // of the instance, used as the sender's name
 	Host  string // of the sender's address and of message ids, unless the query names another
 
-	// TLS replaces how certificates are checked, for tests.
+	// TLS replaces the TLS configuration in tests.
 	TLS *tls.Config
 }
 
-// Sender sends letters. A nil Sender sends none.
+// Sender sends emails. A nil Sender sends none.
 type Sender struct {
 	Deps
-	// Site is the address of the installation; it is known once the server
-	// listens, and must be set before the queue starts.
+	// Site is the external URL. It is known once the server listens, and must be
+	// set before the queue starts.
 	Site string
 
 	layouts *layouts
 }
 
-// tries makes a letter wait about a day for a mail server that is away.
+// tries keeps an email for about a day while the mail server is unreachable.
 const tries = 14
 
-// Lane keeps letters from waiting behind other work, and other work from
-// waiting for a mail server that does not answer.
+// Lane is the queue lane of emails. They do not wait for other background jobs,
+// and these do not wait for a mail server that does not respond.
 const Lane = "mail"
 
-// New makes a Sender and takes on its background work.
+// New returns a Sender and registers its background job.
 func New(d Deps) *Sender {
 	s := &Sender{Deps: d, layouts: parseLayouts()}
 	d.Queue.Lane(Lane, 2)
@@ -104,39 +103,40 @@ func New(d Deps) *Sender {
 	return s
 }
 
-// Enabled reports whether letters are sent at all.
+// Enabled reports whether emails are sent at all.
 func (s *Sender) Enabled() bool { return s != nil && s.URL != "" }
 
-// Post sends a letter once tx is committed, however often it takes. Without a
-// mail server the letter is dropped, and the log says so.
+// Post queues an email that is sent once tx is committed, and retried on
+// failure. Without a mail server the email is dropped and a warning is logged.
 func (s *Sender) Post(ctx context.Context, tx *db.Tx, l Email) error {
 	if !s.Enabled() {
 		if s != nil {
 			subject := l.Subject
 			tx.AfterCommit(func() {
-				s.Log.WarnContext(ctx, "a letter was not sent: there is no mail server (smtp_url)", "subject", subject)
+				s.Log.WarnContext(ctx, "email not sent: no mail server is configured (smtp_url)", "subject", subject)
 			})
 		}
 		return nil
 	}
 	text, err := json.Marshal(l)
 	if err != nil {
-		return fmt.Errorf("post letter: %w", err)
+		return fmt.Errorf("queue email: %w", err)
 	}
-	// A letter may hold a link that opens an account: it does not lie in the
-	// clear while it waits.
+	// An email may contain a link that gives access to an account, so it is
+	// encrypted in the queue.
 	w := delivery{ID: secret.Token(""), Sealed: s.Keys.Seal(text, place)}
 	if err := s.Queue.Add(ctx, tx, w, queue.In(Lane), queue.Tries(tries)); err != nil {
-		return fmt.Errorf("post letter: %w", err)
+		return fmt.Errorf("queue email: %w", err)
 	}
 	return nil
 }
 
-// place ties sealed letters to their use.
+// place is the encryption context of queued emails. It is stored.
 const place = "mail/letter"
 
-// delivery is the work of sending one letter. Its id makes the message id, so
-// that a letter sent twice after a crash is known as the same.
+// delivery is the background job that sends one email. The message ID is made
+// of its ID, so that mail programs recognize an email that is sent twice after
+// a crash.
 type delivery struct {
 	ID     string `json:"id"`
 	Sealed string `json:"letter"`
@@ -148,34 +148,34 @@ func (delivery) Kind() string { return "mail.deliver" }
 func (s *Sender) deliver(ctx context.Context, w delivery) error {
 	text, err := s.Keys.Open(w.Sealed, place)
 	if err != nil {
-		return errs.Invalid("the letter can not be read").Because(err)
+		return errs.Invalid("the queued email cannot be read").Because(err)
 	}
 	var l Email
 	if err := json.Unmarshal(text, &l); err != nil {
-		return errs.Invalid("the letter can not be read").Because(err)
+		return errs.Invalid("the queued email cannot be read").Because(err)
 	}
-	// A letter that may have been taken is sent again: better twice than that
-	// somebody waits for his new password in vain.
+	// Delivery is at least once: an email that may have been accepted is sent
+	// again, because a lost password reset is worse than a duplicate.
 	err = s.Send(ctx, w.ID, l, func(context.Context) error { return nil })
 	if err != nil {
-		return fmt.Errorf("send letter: %w", err)
+		return fmt.Errorf("send email: %w", err)
 	}
 	return nil
 }
 
-// ErrUnclear says that nobody knows whether the mail server took a letter: it
-// went away before it said so.
-var ErrUnclear = errors.New("the mail server went away before it said whether it took the letter")
+// ErrUnclear means that the connection was lost before the mail server said
+// whether it accepted the email.
+var ErrUnclear = errors.New("the connection was lost before the mail server confirmed the email")
 
-// Send sends a letter now. Its id makes the message id. begin is called when the
-// mail server is there and waits for the letter: it may write down that it is on
-// its way, and an error of it is given back before anything was sent. Invalid
-// when the server will never take the letter; ErrUnclear; any other error means
-// that the letter was not sent and may be tried again.
+// Send sends an email now. The message ID is made of id. begin is called when
+// the connection is open, before the email is transferred: it may record the
+// attempt, and an error stops it. Invalid if the mail server rejects the email
+// permanently; ErrUnclear; any other error means that the email was not sent
+// and can be retried.
 func (s *Sender) Send(ctx context.Context, id string, l Email, begin func(context.Context) error) error {
 	server, err := url.Parse(s.URL)
 	if err != nil {
-		return errors.New("the address of the mail server can not be read") // it may hold a password
+		return errors.New("smtp_url is invalid") // without its value, which may contain a password
 	}
 	m, err := s.message(server, id, l)
 	if err != nil {
@@ -201,8 +201,8 @@ func (s *Sender) Send(ctx context.Context, id string, l Email, begin func(contex
 	case !ok:
 		return fmt.Errorf("%w: %w", ErrUnclear, err)
 	case refused.ErrorCode() >= 500:
-		s.Log.ErrorContext(ctx, "the mail server refused a letter", "subject", l.Subject, "error", err)
-		return errs.Invalid("the mail server refused the letter").Because(err)
+		s.Log.ErrorContext(ctx, "the mail server rejected an email", "subject", l.Subject, "error", err)
+		return errs.Invalid("the mail server rejected the email").Because(err)
 	case refused.ErrorCode() == 0 && refused.Reason == mail.ErrSMTPDataClose:
 		return fmt.Errorf("%w: %w", ErrUnclear, err)
 	}
@@ -224,10 +224,10 @@ func (s *Sender) message(server *url.URL, id string, l Email) (*mail.Msg, error)
 		sender = oneLine(l.Sender) + " (" + s.Name + ")"
 	}
 	if err := m.From(named(sender, from)); err != nil {
-		return nil, errs.Invalid("the sender's address is none").Because(err)
+		return nil, errs.Invalid("the sender's address is invalid").Because(err)
 	}
 	if err := m.AddTo(named(oneLine(l.Name), l.To)); err != nil {
-		return nil, errs.Invalid("the address is none").Because(err)
+		return nil, errs.Invalid("the recipient's address is invalid").Because(err)
 	}
 	m.Subject(oneLine(l.Subject))
 	m.SetDateWithValue(s.Now())
@@ -250,12 +250,12 @@ func (s *Sender) message(server *url.URL, id string, l Email) (*mail.Msg, error)
 	return m, nil
 }
 
-// named is an address with the name of whose it is, which may hold anything.
+// named returns an address with a display name, quoted as needed.
 func named(name, address string) string {
 	return (&netmail.Address{Name: name, Address: address}).String()
 }
 
-// oneLine keeps what others wrote from becoming headers of its own.
+// oneLine removes line breaks, so that user input cannot add headers.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *Sender) client(server *url.URL) (*mail.Client, error) {

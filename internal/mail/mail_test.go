@@ -54,7 +54,7 @@ func (o *office) start(t *testing.T) {
 	t.Cleanup(func() { o.queue.Stop(t.Context()) })
 }
 
-var letter = mail.Email{
+var sample = mail.Email{
 	To: "ada@example.org", Name: `Ada "A" <script>`, Subject: "Grüße & more", Lines: []string{"First line with a < in it."},
 	Action: "Set a new password", Path: "/users/password/edit?reset_password_token=SECRET", After: []string{"Last line."},
 }
@@ -64,20 +64,20 @@ func TestDeliver(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		server := mailtest.Start(t)
 		o := open(t, d, server.URL())
-		o.post(t, letter)
+		o.post(t, sample)
 
-		// What waits tells nobody the link, whoever reads the database.
+		// The database does not contain the link in plain text.
 		var args string
 		if err := d.QueryRowContext(t.Context(), `SELECT args FROM river_job WHERE kind = 'mail.deliver'`).Scan(&args); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(args, "SECRET") || strings.Contains(args, "ada@") {
-			t.Errorf("the letter waits in the clear: %s", args)
+			t.Errorf("the queued email is not encrypted: %s", args)
 		}
 
 		o.start(t)
 		got := server.Wait(t, "ada@example.org")
-		if got.From != "forge@example.org" || got.Subject != letter.Subject {
+		if got.From != "forge@example.org" || got.Subject != sample.Subject {
 			t.Errorf("from %q with the subject %q", got.From, got.Subject)
 		}
 		link := "https://forge.example.org/users/password/edit?reset_password_token=SECRET"
@@ -97,7 +97,7 @@ func TestDeliver(t *testing.T) {
 	})
 }
 
-// TestUndone posts a letter in a transaction that is undone.
+// TestUndone posts an email in a transaction that is rolled back.
 func TestUndone(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)
@@ -109,11 +109,11 @@ func TestUndone(t *testing.T) {
 		}
 		return db.ErrNoRows
 	})
-	o.post(t, letter)
+	o.post(t, sample)
 	o.start(t)
 	server.Wait(t, "ada@example.org")
 	if rest := server.Emails(); len(rest) > 0 {
-		t.Errorf("a letter was sent that was undone: %+v", rest)
+		t.Errorf("an email was sent although its transaction was rolled back: %+v", rest)
 	}
 }
 
@@ -126,12 +126,12 @@ func TestRefused(t *testing.T) {
 	o := open(t, d, server.URL())
 	o.TLS = server.Trust
 	server.Refuse("550 no such mailbox")
-	o.post(t, letter)
+	o.post(t, sample)
 	o.start(t)
-	waittest.For(t, "an email to nobody is given up", func() bool { return o.state(t) == "cancelled" })
+	waittest.For(t, "an email to an unknown mailbox is canceled", func() bool { return o.state(t) == "cancelled" })
 
 	server.Refuse("451 try later")
-	o.post(t, letter)
+	o.post(t, sample)
 	if got := server.Wait(t, "ada@example.org"); got.From != "forge@forge.example.org" {
 		t.Errorf("from %q", got.From)
 	}
@@ -146,22 +146,22 @@ func (o *office) state(t *testing.T) string {
 	return state
 }
 
-// TestNoServer drops letters, and says so.
+// TestNoServer drops emails and logs a warning.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	o := open(t, dbtest.SQLite(t).Open(t), "")
 	if o.Enabled() {
-		t.Error("it takes itself for enabled")
+		t.Error("Enabled is true")
 	}
-	o.post(t, letter)
-	if !strings.Contains(o.log.String(), "there is no mail server") {
-		t.Errorf("the log says nothing of it: %q", o.log)
+	o.post(t, sample)
+	if !strings.Contains(o.log.String(), "no mail server is configured") {
+		t.Errorf("the log has no warning: %q", o.log)
 	}
 	if strings.Contains(o.log.String(), "SECRET") || strings.Contains(o.log.String(), "ada@") {
-		t.Errorf("the log tells too much: %q", o.log)
+		t.Errorf("the log contains secrets: %q", o.log)
 	}
 	var none *mail.Sender
 	if none.Enabled() {
-		t.Error("a nil sender takes itself for enabled")
+		t.Error("Enabled of a nil sender is true")
 	}
 }

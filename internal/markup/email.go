@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Email fits HTML that Markdown has made for a letter: addresses are whole,
-// below the one of the installation, and pictures are links, so that to open the
-// letter tells nobody that it was opened.
+// EmailHTML adapts HTML that was rendered from Markdown to emails: paths become
+// URLs below the external URL, and images become links, so that opening the
+// email makes no requests.
 func EmailHTML(safe, site string) string {
 	var out strings.Builder
-	linked := 0 // a link inside a link is none
+	linked := 0 // links cannot be nested
 	for safe != "" {
 		if safe[0] != '<' {
 			end := strings.IndexByte(safe, '<')
@@ -48,7 +48,7 @@ func EmailHTML(safe, site string) string {
 }
 
 var (
-	// plainTag is what means nothing in a letter.
+	// plainTag matches attributes that have no meaning in an email.
 	plainTag = regexp.MustCompile(` (class|id|tabindex|target)="[^"]*"`)
 	source   = regexp.MustCompile(` src="([^"]*)"`)
 	caption  = regexp.MustCompile(` alt="([^"]*)"`)
@@ -62,7 +62,7 @@ func attribute(tag string, of *regexp.Regexp) string {
 	return ""
 }
 
-// picture is a link to a picture, by its name.
+// picture returns a link to an image, with its alternative text.
 func picture(tag, site string, linked bool) string {
 	name := attribute(tag, caption)
 	if name == "" {
@@ -81,7 +81,7 @@ func box(tag string) string {
 	return "[ ]"
 }
 
-// whole leads a path to the installation.
+// whole makes paths in a tag absolute URLs.
 func whole(tag, site string) string {
 	return ownPath.ReplaceAllStringFunc(tag, func(found string) string {
 		part := ownPath.FindStringSubmatch(found)
@@ -92,9 +92,8 @@ func whole(tag, site string) string {
 	})
 }
 
-// Mentions gives the names of the people and groups that a text mentions, in
-// their order: what stands in code is no mention. A text that costs too much to
-// render mentions nobody.
+// Mentions returns the names of the users and groups that a text mentions, in
+// order, except in code. A text that is too expensive to render has no mentions.
 func Mentions(ctx context.Context, source string) ([]string, error) {
 	var safe string
 	_, err := spending(ctx, scanLimits, func(b *budget) (err error) {

@@ -8,8 +8,8 @@ import (
 	"svc/internal/markup"
 )
 
-// TestLetter fits texts for letters.
-func TestLetter(t *testing.T) {
+// TestEmailHTML adapts HTML to emails.
+func TestEmailHTML(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
 		"[a](/g/p)":                           `<a href="https://forge.example/g/p" rel="nofollow">a</a>`,

@@ -13,14 +13,14 @@ import (
 	"svc/internal/project"
 )
 
-// notify has those told of what happened to a merge request whom it concerns.
+// notify notifies the recipients of a change to a merge request.
 func (s *Service) notify(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, e notify.EventType, d notify.Details) error {
 	return s.Notify.Notify(ctx, tx, notify.Event{
 		Type: e, TargetKind: string(plan.MergeKind), TargetID: m.ID, ProjectID: m.ProjectID, AuthorID: userID, Details: d,
 	})
 }
 
-// notifyDone is notify for what is an event as well.
+// notifyDone is notify for changes that are activity events as well.
 func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
 	event, ok := map[activity.Action]notify.EventType{
 		activity.Created: notify.NewMergeRequest, activity.Closed: notify.CloseMergeRequest, activity.Reopened: notify.ReopenMergeRequest,
@@ -32,26 +32,25 @@ func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *Me
 	return s.notify(ctx, tx, userID, m, event, notify.Details{})
 }
 
-// reappoint is appoint for a request that is there: those are told whom it
-// concerns.
+// reappoint is appoint for an existing merge request: it notifies of the change.
 func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, f Fields) ([]string, error) {
 	done, err := s.appoint(ctx, tx, m, f)
 	if err != nil {
 		return nil, err
 	}
 	events := map[plan.People]notify.EventType{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
-	var told []string
+	var texts []string
 	for _, d := range done {
 		if err := s.notify(ctx, tx, by.ID, m, events[d.as], notify.Details{Before: d.Before, After: d.After}); err != nil {
 			return nil, err
 		}
-		told = append(told, d.Text)
+		texts = append(texts, d.Text)
 	}
-	return told, nil
+	return texts, nil
 }
 
-// notifyTexts notifies those whom a new description mentions, and those who
-// follow labels that were added.
+// notifyTexts notifies the users whom a new description mentions, and the
+// subscribers of labels that were added.
 func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, added []*plan.Label, mentioned []string) error {
 	if len(added) > 0 {
 		if err := s.notify(ctx, tx, by.ID, m, notify.Relabel, notify.Details{After: plan.LabelIDs(added)}); err != nil {
@@ -64,30 +63,30 @@ func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, m 
 	return s.notify(ctx, tx, by.ID, m, notify.Mention, notify.Details{Mentioned: mentioned})
 }
 
-// notifications is the notify.Source of merge requests.
+// notifications implements notify.Source for merge requests.
 type notifications struct{ s *Service }
 
 // Recipients implements notify.Source.
-func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
-	m, err := findRequestByID(ctx, l.s.DB, a.TargetID)
+func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
+	m, err := findRequestByID(ctx, n.s.DB, e.TargetID)
 	if err != nil {
 		return notify.Recipients{}, notFound(err)
 	}
-	if err := l.s.fill(ctx, m); err != nil {
+	if err := n.s.fill(ctx, m); err != nil {
 		return notify.Recipients{}, err
 	}
-	return l.s.Plan.Recipients(ctx, a, plan.NotifyTarget{
+	return n.s.Plan.Recipients(ctx, e, plan.NotifyTarget{
 		Thing: m.thing(), AuthorID: m.AuthorID, Description: m.Description, Labels: m.Labels, Assignees: m.Assignees, Reviewers: m.Reviewers,
 	})
 }
 
 // View implements notify.Source.
-func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
-	found, err := findRequestByID(ctx, l.s.DB, acts[0].TargetID)
+func (n notifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
+	found, err := findRequestByID(ctx, n.s.DB, events[0].TargetID)
 	if err != nil {
 		return nil, notFound(err)
 	}
-	in, m, err := l.s.request(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	in, m, err := n.s.request(ctx, by, project.RefTo(found.ProjectID), found.IID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,26 +97,26 @@ func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.
 			{"MergeRequest-ID", strconv.FormatInt(m.ID, 10)}, {"MergeRequest-IID", number}, {"MergeRequest-State", string(m.State)},
 		},
 	}
-	names, err := l.s.Plan.Named(ctx, acts)
+	names, err := n.s.Plan.Named(ctx, events)
 	if err != nil {
 		return nil, err
 	}
-	return v, v.Add(acts, notify.NewMergeRequest, func(a *notify.Event) (*mail.Section, error) { return l.section(ctx, by, in, m, a, names) })
+	return v, v.Add(events, notify.NewMergeRequest, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, in, m, e, names) })
 }
 
-// section tells of one act; nil when there is nothing that the reader may know.
-func (l notifications) section(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a *notify.Event, names plan.Names) (*mail.Section, error) {
-	who := names.Name(a.AuthorID)
+// section renders one event; nil if the recipient may not see it.
+func (n notifications) section(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, e *notify.Event, names plan.Names) (*mail.Section, error) {
+	who := names.Name(e.AuthorID)
 	plain := func(head string) (*mail.Section, error) { return &mail.Section{Head: who + " " + head}, nil }
 	exchange := func(head string) (*mail.Section, error) {
-		text := names.Change(a)
+		text := names.Change(e)
 		return &mail.Section{Head: who + " " + head, Text: text, HTML: mail.Plain(text)}, nil
 	}
-	switch a.Type {
+	switch e.Type {
 	case notify.NewMergeRequest:
-		return l.s.Plan.Section(ctx, by, in, who+" opened a merge request: "+m.SourceBranch+" into "+m.TargetBranch+".", m.Description)
+		return n.s.Plan.Section(ctx, by, in, who+" opened a merge request: "+m.SourceBranch+" into "+m.TargetBranch+".", m.Description)
 	case notify.Mention:
-		return l.s.Plan.Section(ctx, by, in, who+" mentioned you in the merge request.", m.Description)
+		return n.s.Plan.Section(ctx, by, in, who+" mentioned you in the merge request.", m.Description)
 	case notify.CloseMergeRequest:
 		return plain("closed the merge request.")
 	case notify.ReopenMergeRequest:
@@ -127,22 +126,22 @@ func (l notifications) section(ctx context.Context, by actor.Actor, in *project.
 	case notify.MergeWhenSucceeds:
 		return plain("set the merge request to be merged when its pipeline succeeds.")
 	case notify.PushToMergeRequest:
-		return plain("pushed new commits to " + m.SourceBranch + ": " + a.To[:min(8, len(a.To))] + ".")
+		return plain("pushed new commits to " + m.SourceBranch + ": " + e.To[:min(8, len(e.To))] + ".")
 	case notify.ReassignMergeRequest:
 		return exchange("changed the assignees.")
 	case notify.ChangeReviewer:
 		return exchange("changed the reviewers.")
 	case notify.Relabel:
-		return plan.Relabelled(m.Labels, a, who), nil
+		return plan.Relabelled(m.Labels, e, who), nil
 	case notify.NewNote:
-		return l.s.Plan.NoteSection(ctx, by, in, a, who)
+		return n.s.Plan.NoteSection(ctx, by, in, e, who)
 	}
 	return nil, nil
 }
 
 // Subscribe implements notify.Source.
-func (l notifications) Subscribe(ctx context.Context, userID, thingID int64, want bool) error {
-	return l.s.Plan.SetSubscribed(ctx, plan.Thing{Kind: plan.MergeKind, ID: thingID}, userID, want)
+func (n notifications) Subscribe(ctx context.Context, userID, targetID int64, want bool) error {
+	return n.s.Plan.SetSubscribed(ctx, plan.Thing{Kind: plan.MergeKind, ID: targetID}, userID, want)
 }
 
 // CanUnsubscribe implements notify.Source.

@@ -9,41 +9,41 @@ import (
 	"svc/internal/mail/mailtest"
 )
 
-// TestAlerts tells those who keep a project of new alerts, once of each.
+// TestAlerts notifies Maintainers and Owners of new alerts, once of each.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
-		st := newStage(t, s, m, "owner", "keeper", "quiet", "dev")
-		st.project = st.do("owner", "POST /projects", `{"name":"Shop","path":"shop"}`, 201)
-		at := fmt.Sprintf("/projects/%d", st.project)
-		for who, level := range map[string]int{"keeper": 40, "quiet": 40, "dev": 30} {
-			st.member("projects", st.project, who, level)
+		f := newFixture(t, s, m, "owner", "maint", "quiet", "dev")
+		f.project = f.do("owner", "POST /projects", `{"name":"Shop","path":"shop"}`, 201)
+		at := fmt.Sprintf("/projects/%d", f.project)
+		for who, level := range map[string]int{"maint": 40, "quiet": 40, "dev": 30} {
+			f.member("projects", f.project, who, level)
 		}
-		st.level("quiet", at, `{"level":"disabled"}`)
+		f.level("quiet", at, `{"level":"disabled"}`)
 		var made struct{ Token string }
-		s.Check(t, apptest.Call{Do: "POST " + at + "/alert_management/http_integrations", As: st.as["owner"], JSON: `{"name":"w"}`, Status: 201}).JSON(t, &made)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/alert_management/http_integrations", As: f.as["owner"], JSON: `{"name":"w"}`, Status: 201}).JSON(t, &made)
 		send := func(json string) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: "POST //owner/shop/alerts/notify.json", Header: map[string]string{"Authorization": "Bearer " + made.Token}, JSON: json, Status: 200})
 		}
 		send(`{"title":"Disk full","description":"<b>now</b>"}`)
-		l := st.told("new", "keeper watching, owner watching")["keeper"]
+		l := f.notified("new", "maint watching, owner watching")["maint"]
 		if l.Subject != "Shop | Alert: Disk full" || !strings.Contains(l.Text, "Disk full (critical)") || !strings.Contains(l.Text, "/owner/shop/-/alert_management/1/details") || strings.Contains(l.HTML, "<b>now") {
-			t.Errorf("the letter: %s %s %s", l.Subject, l.Text, l.HTML)
+			t.Errorf("the email: %s %s %s", l.Subject, l.Text, l.HTML)
 		}
 		send(`{"title":"Disk full","description":"<b>now</b>"}`)
 		send(`{"title":"Past","end_time":"2024-01-01T00:00:00Z"}`)
-		st.told("again, and what is over", "")
+		f.notified("again, and what is over", "")
 		elements := make([]string, 30)
 		for i := range elements {
 			elements[i] = fmt.Sprintf(`{"startsAt":"2024-01-01T00:00:00Z","labels":{"alertname":"Storm %d"}}`, i)
 		}
 		send(`{"version":"4","groupKey":"g","status":"firing","receiver":"r","groupLabels":{},"commonLabels":{},"commonAnnotations":{},"externalURL":"","alerts":[` + strings.Join(elements, ",") + `]}`)
-		if l := st.told("a storm", "keeper watching, owner watching")["owner"]; !strings.Contains(l.Text, "30 new alerts") || !strings.Contains(l.Text, "Storm 19") || strings.Contains(l.Text, "Storm 20") || !strings.Contains(l.Text, "and 10 more") {
-			t.Errorf("the letter: %s", l.Text)
+		if l := f.notified("a storm", "maint watching, owner watching")["owner"]; !strings.Contains(l.Text, "30 new alerts") || !strings.Contains(l.Text, "Storm 19") || strings.Contains(l.Text, "Storm 20") || !strings.Contains(l.Text, "and 10 more") {
+			t.Errorf("the email: %s", l.Text)
 		}
-		st.do("owner", "PUT "+at+"/alert_management/settings", `{"send_email":false}`, 200)
+		f.do("owner", "PUT "+at+"/alert_management/settings", `{"send_email":false}`, 200)
 		send(`{"title":"Unheard"}`)
-		st.told("turned off", "")
+		f.notified("turned off", "")
 	})
 }

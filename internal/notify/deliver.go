@@ -15,7 +15,7 @@ import (
 	"svc/internal/user"
 )
 
-// Delivery is the work of sending one letter.
+// Delivery is the background job that sends one email.
 type Delivery struct {
 	EmailID int64 `json:"letter_id"`
 }
@@ -23,9 +23,9 @@ type Delivery struct {
 // Kind implements queue.Work.
 func (Delivery) Kind() string { return "notify.deliver" }
 
-// Deliver sends a letter. It may run again after a crash: the state of the
-// letter says how far it came. A letter whose sending had begun is not sent
-// again, for it may have been taken.
+// Deliver sends an email. It may run again after a crash: the state of the
+// email says how far the first run came. Delivery is at most once: an email
+// that may have been accepted by the mail server is not sent again.
 func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 	l, err := s.close(ctx, w.EmailID)
 	if err != nil || l == nil {
@@ -36,13 +36,13 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 		return s.end(ctx, l, closed, dropped)
 	}
 	if err != nil {
-		return fmt.Errorf("write letter %d: %w", l.id, err)
+		return fmt.Errorf("render email %d: %w", l.id, err)
 	}
 	begun := false
 	err = s.Mail.Send(ctx, m.id, m.Email, func(ctx context.Context) error {
 		ok, err := moveEmail(ctx, s.DB, l.id, closed, sending, s.Now())
 		if err == nil && !ok {
-			err = errs.Invalid("the letter is sent by somebody else")
+			err = errs.Invalid("the email is being sent by another process")
 		}
 		begun = err == nil
 		return err
@@ -54,25 +54,25 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 		}
 		return s.subscribeMentioned(ctx, l, m)
 	case begun && errors.Is(err, mail.ErrUnclear):
-		s.Log.WarnContext(ctx, "it is not clear whether a letter was sent", "letter", l.id, "error", err)
+		s.Log.WarnContext(ctx, "cannot determine whether an email was sent", "email", l.id, "error", err)
 		return s.end(ctx, l, sending, unclear)
 	case begun && errs.Is(err, errs.KindInvalid):
 		return s.end(ctx, l, sending, refused)
 	case begun:
-		return errors.Join(fmt.Errorf("send letter %d: %w", l.id, err), s.end(ctx, l, sending, closed))
+		return errors.Join(fmt.Errorf("send email %d: %w", l.id, err), s.end(ctx, l, sending, closed))
 	}
-	return fmt.Errorf("send letter %d: %w", l.id, err)
+	return fmt.Errorf("send email %d: %w", l.id, err)
 }
 
-// close gives a letter that is to be sent, which nothing joins from now on; nil
-// when there is nothing to do.
+// close returns an email that is to be sent; no events are added to it from now
+// on. It is nil if there is nothing to do.
 func (s *Service) close(ctx context.Context, id int64) (*email, error) {
 	if _, err := moveEmail(ctx, s.DB, id, waiting, closed, s.Now()); err != nil {
-		return nil, fmt.Errorf("close letter %d: %w", id, err)
+		return nil, fmt.Errorf("close email %d: %w", id, err)
 	}
 	l, err := findEmail(ctx, s.DB, id)
 	if err != nil {
-		return nil, fmt.Errorf("find letter %d: %w", id, err)
+		return nil, fmt.Errorf("find email %d: %w", id, err)
 	}
 	switch {
 	case l == nil:
@@ -80,34 +80,34 @@ func (s *Service) close(ctx context.Context, id int64) (*email, error) {
 	case l.state == closed:
 		return l, nil
 	case l.state == sending:
-		s.Log.WarnContext(ctx, "it is not clear whether a letter was sent: the server was stopped meanwhile", "letter", l.id)
+		s.Log.WarnContext(ctx, "cannot determine whether an email was sent: the server stopped during delivery", "email", l.id)
 		return nil, s.end(ctx, l, sending, unclear)
 	}
 	return nil, nil
 }
 
 func (s *Service) end(ctx context.Context, l *email, from, to state) error {
-	// What was sent must be written down, also when the server is stopping.
+	// The result must be recorded even if the server is stopping.
 	if _, err := moveEmail(context.WithoutCancel(ctx), s.DB, l.id, from, to, s.Now()); err != nil {
-		return fmt.Errorf("letter %d is %s: %w", l.id, to, err)
+		return fmt.Errorf("set email %d to %s: %w", l.id, to, err)
 	}
 	return nil
 }
 
-// hidden tells whether there is nothing that the reader may know.
+// hidden reports whether the recipient has no access to the target.
 func hidden(err error) bool {
 	return errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindUnauthorized)
 }
 
-// message is a letter that is ready.
+// message is an email that is ready to be sent.
 type message struct {
 	mail.Email
 	id    string
 	items []item
 }
 
-// compose writes a letter as its reader may know what happened. NotFound and
-// Forbidden when there is nothing for him.
+// compose renders an email with the events that the recipient may see. NotFound
+// and Forbidden if there are none.
 func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	by, err := s.Users.As(ctx, l.userID)
 	if err != nil {
@@ -125,11 +125,11 @@ func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	if src == nil || len(items) == 0 {
 		return nil, errs.NotFound("")
 	}
-	acts := make([]*Event, len(items))
+	events := make([]*Event, len(items))
 	for i, it := range items {
-		acts[i] = it.event
+		events[i] = it.event
 	}
-	view, err := src.View(ctx, by, acts)
+	view, err := src.View(ctx, by, events)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,8 @@ func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	if !ok {
 		return nil, errs.NotFound("")
 	}
-	// Of what he may not know, neither the reason nor the sender tells.
+	// Events that the recipient may not see affect neither the reason nor the
+	// sender.
 	items = slices.DeleteFunc(items, func(it item) bool { return !slices.Contains(view.Events, it.event) })
 	m := &message{items: items, id: "notification_" + strconv.FormatInt(l.id, 10)}
 	thread := strings.ToLower(l.kind) + "_" + strconv.FormatInt(l.targetID, 10)
@@ -156,8 +157,8 @@ func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	return m, err
 }
 
-// recipient gives the account of one who gets letters: NotFound when he gets none.
-// Its address is where they go.
+// recipient returns the account of an actor who receives emails, with Email set
+// to the notification email. NotFound if they receive none.
 func (s *Service) recipient(ctx context.Context, by actor.Actor) (*user.User, error) {
 	u, err := s.Users.Self(ctx, by)
 	if err != nil {
@@ -184,7 +185,7 @@ func (s *Service) email(l *email, u *user.User, view *View, items []item) mail.E
 	m := mail.Email{
 		To: u.Email, Name: u.Name, Subject: view.Project.Name + " | " + view.Subject, Sections: view.Sections,
 		Action: "View the " + view.Noun, Path: view.Path,
-		After:  []string{"You get this letter because " + best.explanation() + "."},
+		After:  []string{"You are receiving this email because " + best.explanation() + "."},
 		Choose: settingsPath,
 	}
 	if !view.First {
@@ -209,22 +210,23 @@ func (s *Service) email(l *email, u *user.User, view *View, items []item) mail.E
 	return m
 }
 
-// settingsPath is where somebody says what he wants to be told of.
+// settingsPath is the page with the user's notification settings.
 const settingsPath = "/-/user_settings/notifications"
 
-// listID names the letters of a project for filters: its path, the innermost
-// first, below the host.
+// listID is the List-Id header, by which mail programs filter the emails of a
+// project: its path, innermost part first, below the host.
 func listID(p *project.Project, host string) string {
 	parts := strings.Split(p.FullPath, "/")
 	slices.Reverse(parts)
 	return p.FullPath + " <" + strconv.FormatInt(p.ID, 10) + "." + strings.Join(parts, ".") + "." + host + ">"
 }
 
-// sender is the name of the one who did all that a letter tells of.
-func (s *Service) sender(ctx context.Context, acts []*Event) (string, error) {
-	id := acts[0].AuthorID
-	for _, a := range acts {
-		if a.AuthorID != id {
+// sender is the name of the user who caused all events of an email; empty if
+// there are several.
+func (s *Service) sender(ctx context.Context, events []*Event) (string, error) {
+	id := events[0].AuthorID
+	for _, e := range events {
+		if e.AuthorID != id {
 			return "", nil
 		}
 	}
@@ -235,7 +237,8 @@ func (s *Service) sender(ctx context.Context, acts []*Event) (string, error) {
 	return users[id].Name, nil
 }
 
-// subscribeMentioned makes those who were mentioned take part, now that they know of it.
+// subscribeMentioned makes a mentioned user a participant, once the email that
+// says so was sent.
 func (s *Service) subscribeMentioned(ctx context.Context, l *email, m *message) error {
 	for _, it := range m.items {
 		if it.reason == WasMentioned {

@@ -2,11 +2,10 @@ package notify
 
 import "slices"
 
-// EventType is a kind of act that people choose whether to be told of.
+// EventType is a kind of event. Users choose of which ones they are notified.
 type EventType string
 
-// The events. Those of epics and releases are kept with the settings: there are
-// no such things here.
+// The event types. Those of epics and releases exist in the settings only.
 const (
 	NewNote              EventType = "new_note"
 	NewIssue             EventType = "new_issue"
@@ -29,15 +28,14 @@ const (
 	NewEpic              EventType = "new_epic"
 	NewRelease           EventType = "new_release"
 
-	// What nobody can choose: it goes to those who take part, and to those who
-	// watch.
+	// Event types without a setting: participants and watchers are notified.
 	MovedIssue EventType = "moved_issue"
-	Mention    EventType = "mention"   // somebody is new in a text
-	Relabel    EventType = "relabel"   // for those who follow a label
-	NewAlert   EventType = "new_alert" // for those who keep the project
+	Mention    EventType = "mention"   // a text mentions another user
+	Relabel    EventType = "relabel"   // for subscribers of a label
+	NewAlert   EventType = "new_alert" // for Maintainers and Owners
 )
 
-// EventTypes are those that can be chosen, in the order of the settings.
+// EventTypes returns the types that have a setting, in the order of the API.
 func EventTypes() []EventType {
 	return []EventType{
 		NewNote, NewIssue, ReopenIssue, CloseIssue, ReassignIssue, IssueDue, NewMergeRequest, PushToMergeRequest, ReopenMergeRequest,
@@ -46,43 +44,43 @@ func EventTypes() []EventType {
 	}
 }
 
-// onByDefault tells whether an event is chosen by somebody who never said anything of
-// it: what is more like a word to himself than the rest.
+// onByDefault reports whether users are notified of an event type for which they
+// have not set anything.
 func onByDefault(e EventType) bool {
 	return slices.Contains([]EventType{FailedPipeline, FixedPipeline, MovedProject, NewAlert}, e)
 }
 
-// Level says how much somebody wants to be told.
+// Level is a notification level.
 type Level string
 
 // The levels.
 const (
 	Disabled      Level = "disabled"      // nothing
-	Participating Level = "participating" // where he takes part
+	Participating Level = "participating" // where the user participates
 	Watch         Level = "watch"         // nearly everything
-	Global        Level = "global"        // as in the group above, or everywhere
-	Mentioned     Level = "mention"       // where he is mentioned
-	Custom        Level = "custom"        // where he takes part, and the events that he chose
+	Global        Level = "global"        // the level of the group above, or the global one
+	Mentioned     Level = "mention"       // where the user is mentioned
+	Custom        Level = "custom"        // where the user participates, and the events they chose
 )
 
-// Levels are all of them.
+// Levels returns all levels.
 func Levels() []Level { return []Level{Disabled, Participating, Watch, Global, Mentioned, Custom} }
 
-// relation is how somebody has to do with an act. The later, the closer.
+// relation is how a user is related to an event. A higher value is closer.
 type relation int
 
 const (
-	byWatching relation = iota + 1 // the place
+	byWatching relation = iota + 1 // watches the project or a group above
 	byParticipation
 	byMention
-	bySubscription // he asked to be told of the thing
+	bySubscription // subscribed to the target
 )
 
-// wants tells whether somebody with this setting wants to be told of an event
-// that he has to do with in a way.
+// wants reports whether a user with this setting is notified of an event of a
+// type, given their relation to it.
 func (t Setting) wants(e EventType, w relation) bool {
 	if w == bySubscription {
-		return true // whatever his settings are
+		return true // regardless of the level
 	}
 	switch t.Level {
 	case Watch:

@@ -1,11 +1,11 @@
-// Package notify tells people by letter of what happens to the things that
-// concern them: it knows what each wants to be told of, decides who is told of
-// an act and why, and sends the letters.
+// Package notify sends notification emails: it stores the notification settings,
+// finds the recipients of an event, and renders and sends the emails.
 //
-// A feature that has things tells of an act in its transaction (Tell) and
-// registers a Source, which knows the people of a thing and shows it to a
-// reader. The queue does the rest: who is told is decided soon after the act,
-// and whether he may still see the thing when the letter is sent.
+// A feature calls Notify in the transaction that changes a target (an issue, a
+// merge request, a pipeline …) and registers a Source, which returns the
+// recipients of an event and renders it for a recipient. The queue does the
+// rest. Recipients are found soon after the event; permissions are checked when
+// the email is rendered, not when it is queued.
 package notify
 
 import (
@@ -27,73 +27,73 @@ import (
 	"svc/internal/user"
 )
 
-// Event is something that happened to a thing and is to be told.
+// Event is a change to a target of which users are notified.
 type Event struct {
-	ID        int64
-	Type     EventType
-	TargetKind      string // of the thing: "Issue"
+	ID         int64
+	Type       EventType
+	TargetKind string // "Issue"
 	TargetID   int64
-	ProjectID int64
-	AuthorID  int64  // 0: nobody did it
-	Once      string // of acts with the same key the first alone is told; empty for all
-	CreatedAt time.Time
+	ProjectID  int64
+	AuthorID   int64  // 0: none
+	Once       string // deduplication key: only the first event with a key is sent; empty for none
+	CreatedAt  time.Time
 	Details
 }
 
-// Details are what a Source needs beside the thing. They are stored as JSON.
+// Details is what a Source needs besides the target. It is stored as JSON.
 type Details struct {
 	NoteID    int64    `json:"note_id,omitempty"`
-	Before    []int64  `json:"before,omitempty"`    // who was assigned, or asked to review, before
-	After     []int64  `json:"after,omitempty"`     // and after it
-	Mentioned []string `json:"mentioned,omitempty"` // the names that are new in a text
-	From      string   `json:"from,omitempty"`      // what something was before
+	Before    []int64  `json:"before,omitempty"`    // assignees or reviewers before the change
+	After     []int64  `json:"after,omitempty"`     // assignees or reviewers after the change
+	Mentioned []string `json:"mentioned,omitempty"` // the names that a change adds to a text
+	From      string   `json:"from,omitempty"`      // the old value
 	To        string   `json:"to,omitempty"`
-	Count     int      `json:"count,omitempty"` // of what happened at once
+	Count     int      `json:"count,omitempty"` // of items in one event
 }
 
-// Recipients are those who have to do with an act; somebody may be several of them.
+// Recipients are the users related to an event. A user may be in several lists.
 type Recipients struct {
-	Participants     []int64 // who took part: authors, assignees, who wrote
-	Subscribers     []int64 // who asked to be told of this thing, or of one of its labels
-	Unsubscribed      []int64 // who does not want to be told of this thing
-	Assignees []int64
-	Reviewers []int64
-	Affected   []int64 // whom the act itself concerns: also who is not assigned any more
-	BySettings    []int64 // who is told as his settings say, of events such as the end of his pipeline
-	Text      string  // in which others may be mentioned
-	Mentions  []string
-	// AllMembers tells whether all members of the project are told.
+	Participants []int64 // authors, assignees, commenters
+	Subscribers  []int64 // subscribed to the target or to one of its labels
+	Unsubscribed []int64 // unsubscribed from the target
+	Assignees    []int64
+	Reviewers    []int64
+	Affected     []int64 // added or removed by the event itself, for example as assignees
+	BySettings   []int64 // notified if their settings ask for the event, for example of the end of their pipeline
+	Text         string  // is searched for mentions
+	Mentions     []string
+	// AllMembers adds all members of the project.
 	AllMembers bool
-	// SkipWatchers leaves out those who watch the project: it is nobody's concern but
-	// that of the people above.
+	// SkipWatchers leaves out users who watch the project.
 	SkipWatchers bool
 }
 
-// View is a thing as a reader sees it, with what happened to it.
+// View is a target and its events as one recipient sees them.
 type View struct {
 	Project  *project.Project
 	Subject  string // "Title (#1)"
-	Noun     string // what it is, for the button: "issue"
+	Noun     string // the target's kind, for the button: "issue"
 	Path     string
-	First    bool // the letter tells how it began
+	First    bool // the email has the event that created the target
 	Sections []mail.Section
-	Events     []*Event      // what these are about: the reader knows of no others
-	Headers  [][2]string // names without the prefix of the service
+	Events   []*Event    // those of the sections; the recipient may not see others
+	Headers  [][2]string // names without the service's prefix
 }
 
-// Notify adds what happened: of each act its section, nil for one of which the
-// reader may know nothing. begun is the event with which such a thing begins.
-func (v *View) Add(acts []*Event, begun EventType, section func(a *Event) (*mail.Section, error)) error {
-	for _, a := range acts {
-		said, err := section(a)
+// Add adds a section for each event; section returns nil for an event that the
+// recipient may not see. created is the type of the event that creates such a
+// target.
+func (v *View) Add(events []*Event, created EventType, section func(e *Event) (*mail.Section, error)) error {
+	for _, e := range events {
+		part, err := section(e)
 		if err != nil {
 			return err
 		}
-		if said == nil {
+		if part == nil {
 			continue
 		}
-		v.First = v.First || a.Type == begun
-		v.Sections, v.Events = append(v.Sections, *said), append(v.Events, a)
+		v.First = v.First || e.Type == created
+		v.Sections, v.Events = append(v.Sections, *part), append(v.Events, e)
 	}
 	if len(v.Events) == 1 && v.Events[0].NoteID != 0 {
 		v.Path += "#note_" + strconv.FormatInt(v.Events[0].NoteID, 10)
@@ -101,22 +101,23 @@ func (v *View) Add(acts []*Event, begun EventType, section func(a *Event) (*mail
 	return nil
 }
 
-// Source is what the feature that has things of a kind knows of them.
+// Source knows the targets of one kind. The feature that owns them implements it.
 type Source interface {
-	// Recipients gives who has to do with an act.
-	Recipients(ctx context.Context, a *Event) (Recipients, error)
-	// View shows acts on one thing to a reader: NotFound when he does not see
-	// it. What of them he may not know is left out.
-	View(ctx context.Context, by actor.Actor, acts []*Event) (*View, error)
-	// Subscribe notes that somebody takes part in a thing, unless he left it, or
-	// that he leaves it. Whether he may see it was asked.
-	Subscribe(ctx context.Context, userID, thingID int64, want bool) error
-	// CanUnsubscribe tells whether such a thing can be left: else letters about it say
-	// where the settings are.
+	// Recipients returns the users related to an event.
+	Recipients(ctx context.Context, e *Event) (Recipients, error)
+	// View renders events of one target for a user: NotFound without access to
+	// the target. Events that the user may not see are left out.
+	View(ctx context.Context, by actor.Actor, events []*Event) (*View, error)
+	// Subscribe makes a user a participant of a target unless they have
+	// unsubscribed, or, if want is false, unsubscribes them. The caller has
+	// checked access.
+	Subscribe(ctx context.Context, userID, targetID int64, want bool) error
+	// CanUnsubscribe reports whether users can unsubscribe from such a target.
+	// Otherwise emails link to the settings only.
 	CanUnsubscribe() bool
 }
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -126,24 +127,24 @@ type Deps struct {
 	Projects *project.Service
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Delay is how long a letter waits for more that belongs into it.
+	// Delay is how long an email waits for more events about its target.
 	Delay time.Duration
-	// Name is that of the service, which headers begin with.
+	// Name is the service name, the prefix of our headers.
 	Name string
 }
 
-// DefaultDelay is a Pause in which somebody who labels, assigns and comments is
-// done.
+// DefaultDelay combines a burst of changes, such as labelling, assigning and
+// commenting, into one email.
 const DefaultDelay = 30 * time.Second
 
-// Service is the letters of the installation.
+// Service sends the notification emails of the instance.
 type Service struct {
 	Deps
 	sources map[string]Source
 }
 
-// New makes the service, takes on its background work, and tells of projects
-// that move.
+// New returns the service. It registers its background jobs and subscribes to
+// project events.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, sources: map[string]Source{}}
 	queue.Handle(d.Queue, s.FindRecipients)
@@ -154,57 +155,56 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Register says who knows the things of a kind; it is called while the program
-// is put together.
+// Register sets the source for targets of a kind. It is called at start-up.
 func (s *Service) Register(kind string, src Source) { s.sources[kind] = src }
 
-// EmailHTML makes HTML that is safe to show fit for a letter.
+// EmailHTML adapts sanitized HTML to emails.
 func (s *Service) EmailHTML(safe string) template.HTML {
 	return template.HTML(markup.EmailHTML(safe, s.Mail.Site))
 }
 
-// Enabled tells whether anybody is told of anything.
+// Enabled reports whether emails are sent at all.
 func (s *Service) Enabled() bool { return s.Mail.Enabled() }
 
-// Notify has those told of an act whom it concerns, once tx is committed. Whether
-// its author may act was asked there. Without a mail server nobody is told.
-func (s *Service) Notify(ctx context.Context, tx *db.Tx, a Event) error {
-	if !s.Enabled() || s.sources[a.TargetKind] == nil {
+// Notify records an event and notifies its recipients once tx is committed. The
+// caller has checked permissions. Without a mail server it does nothing.
+func (s *Service) Notify(ctx context.Context, tx *db.Tx, e Event) error {
+	if !s.Enabled() || s.sources[e.TargetKind] == nil {
 		return nil
 	}
-	a.CreatedAt = s.Now()
-	id, err := insertEvent(ctx, tx, &a)
+	e.CreatedAt = s.Now()
+	id, err := insertEvent(ctx, tx, &e)
 	if err != nil {
-		return fmt.Errorf("tell of %s %d: %w", a.TargetKind, a.TargetID, err)
+		return fmt.Errorf("notify of %s %d: %w", e.TargetKind, e.TargetID, err)
 	}
 	if id == 0 {
-		return nil // it has been told
+		return nil // a duplicate
 	}
 	return s.Queue.Add(ctx, tx, RecipientWork{EventID: id})
 }
 
-// HasEvent tells whether an event of a thing has been told of before.
-func (s *Service) HasEvent(ctx context.Context, q db.Q, kind string, thingID int64, e EventType) (bool, error) {
-	return hasEvent(ctx, q, kind, thingID, e)
+// HasEvent reports whether there was an event of this type for a target.
+func (s *Service) HasEvent(ctx context.Context, q db.Q, kind string, targetID int64, e EventType) (bool, error) {
+	return hasEvent(ctx, q, kind, targetID, e)
 }
 
-// DeleteEvents takes what is to be told of things away that are deleted.
-func DeleteEvents(ctx context.Context, tx *db.Tx, kind string, things []int64) error {
-	if len(things) == 0 {
+// DeleteEvents removes the events of targets that are being deleted.
+func DeleteEvents(ctx context.Context, tx *db.Tx, kind string, targets []int64) error {
+	if len(targets) == 0 {
 		return nil
 	}
-	return deleteEvents(ctx, tx, kind, things)
+	return deleteEvents(ctx, tx, kind, targets)
 }
 
 const (
-	// keep is how long it is remembered who was told of what.
+	// keep is how long events and emails are stored.
 	keep = 60 * 24 * time.Hour
-	// purgeBatch is how many rows one statement removes, so that others get
-	// their turn.
+	// purgeBatch limits the rows that one statement deletes, so that other
+	// writers get their turn.
 	purgeBatch = 1000
 )
 
-// Purge forgets what was told long ago.
+// purge deletes old events and emails.
 func (s *Service) purge(ctx context.Context) error {
 	before := s.Now().Add(-keep)
 	for _, table := range []string{"notification_acts", "notification_letters"} {
@@ -221,7 +221,7 @@ func (s *Service) purge(ctx context.Context) error {
 	return nil
 }
 
-// header is the name of a header of ours: X-Svc-Project.
+// header returns the full name of one of our headers: X-Svc-Project.
 func (s *Service) header(name string) string {
 	return "X-" + strings.ToUpper(s.Name[:1]) + s.Name[1:] + "-" + name
 }

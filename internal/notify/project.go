@@ -12,13 +12,13 @@ import (
 // projectKind is the kind of projects themselves.
 const projectKind = "Project"
 
-// projectChanged tells the members of a project that it has moved.
-func (s *Service) projectChanged(ctx context.Context, tx *db.Tx, a project.Act) error {
-	if a.Kind != project.ProjectMoved {
+// projectChanged notifies the members of a project that was moved.
+func (s *Service) projectChanged(ctx context.Context, tx *db.Tx, e project.Act) error {
+	if e.Kind != project.ProjectMoved {
 		return nil
 	}
 	return s.Notify(ctx, tx, Event{
-		Type: MovedProject, TargetKind: projectKind, TargetID: a.ProjectID, ProjectID: a.ProjectID, AuthorID: a.UserID, Details: Details{From: a.From},
+		Type: MovedProject, TargetKind: projectKind, TargetID: e.ProjectID, ProjectID: e.ProjectID, AuthorID: e.UserID, Details: Details{From: e.From},
 	})
 }
 
@@ -31,18 +31,18 @@ func (projects) Recipients(context.Context, *Event) (Recipients, error) {
 }
 
 // View implements Source.
-func (p projects) View(ctx context.Context, by actor.Actor, acts []*Event) (*View, error) {
-	in, err := p.s.Projects.Require(ctx, by, project.RefTo(acts[0].TargetID), project.NoAccess)
+func (p projects) View(ctx context.Context, by actor.Actor, events []*Event) (*View, error) {
+	in, err := p.s.Projects.Require(ctx, by, project.RefTo(events[0].TargetID), project.NoAccess)
 	if err != nil {
 		return nil, err
 	}
 	v := &View{Project: in, Subject: "Project was moved", Noun: "project", Path: "/" + in.FullPath}
-	for _, a := range acts {
-		if a.Type == MovedProject {
-			v.Events = append(v.Events, a)
+	for _, e := range events {
+		if e.Type == MovedProject {
+			v.Events = append(v.Events, e)
 			v.Sections = append(v.Sections, mail.Section{
-				Head: "The project " + a.From + " has moved to " + in.FullPath + ".",
-				Text: "The old address leads to the new one as long as nothing else takes it. Set the new one in your clones:\n\n    git remote set-url origin " +
+				Head: "Project " + e.From + " was moved to " + in.FullPath + ".",
+				Text: "The old URL redirects to the new one until another project takes its path. Update the remote of your clones:\n\n    git remote set-url origin " +
 					p.s.Mail.Site + "/" + in.FullPath + ".git",
 			})
 		}
@@ -53,7 +53,8 @@ func (p projects) View(ctx context.Context, by actor.Actor, acts []*Event) (*Vie
 	return v, nil
 }
 
-// Subscribe implements Source: who is a member is told.
+// Subscribe implements Source. All members are notified, so there is nothing to
+// store.
 func (projects) Subscribe(context.Context, int64, int64, bool) error { return nil }
 
 // CanUnsubscribe implements Source.

@@ -17,10 +17,11 @@ import (
 	"svc/internal/user"
 )
 
-// Reason is why somebody is told of an act, for letters and their headers.
+// Reason is why a user is notified of an event. Emails state it, and carry it
+// in a header.
 type Reason string
 
-// The reasons, the more telling ones first.
+// The reasons, the most specific ones first.
 const (
 	OwnActivity     Reason = "own_activity"
 	Assigned        Reason = "assigned"
@@ -31,31 +32,31 @@ const (
 	Watched         Reason = "watching"
 )
 
-// reasons orders them.
+// reasons returns all reasons, the most specific ones first.
 func reasons() []Reason {
 	return []Reason{OwnActivity, Assigned, ReviewRequested, WasMentioned, Subscribed, Participated, Watched}
 }
 
-// explanation says a reason to the one whom it concerns.
+// explanation is the reason as the email states it, after "because".
 func (r Reason) explanation() string {
 	switch r {
 	case OwnActivity:
-		return "you want to be told of what you do yourself"
+		return "you chose to be notified of your own activity"
 	case Assigned:
-		return "you are assigned"
+		return "you were assigned"
 	case ReviewRequested:
-		return "your review is asked for"
+		return "your review was requested"
 	case WasMentioned:
-		return "you are mentioned"
+		return "you were mentioned"
 	case Subscribed:
 		return "you are subscribed"
 	case Participated:
-		return "you take part in it"
+		return "you participate in it"
 	}
 	return "of your notification settings for the project"
 }
 
-// RecipientWork is the work of finding out who is told of an act.
+// RecipientWork is the background job that finds the recipients of an event.
 type RecipientWork struct {
 	EventID int64 `json:"act_id"`
 }
@@ -63,140 +64,144 @@ type RecipientWork struct {
 // Kind implements queue.Work.
 func (RecipientWork) Kind() string { return "notify.address" }
 
-// FindRecipients finds out who is told of an act, and puts it into a letter to each.
+// FindRecipients finds the recipients of an event and adds the event to an
+// email to each of them.
 func (s *Service) FindRecipients(ctx context.Context, w RecipientWork) error {
-	a, err := findEvent(ctx, s.DB, w.EventID)
+	e, err := findEvent(ctx, s.DB, w.EventID)
 	if err != nil {
-		return fmt.Errorf("find act %d: %w", w.EventID, err)
+		return fmt.Errorf("find event %d: %w", w.EventID, err)
 	}
-	if a == nil || s.sources[a.TargetKind] == nil {
+	if e == nil || s.sources[e.TargetKind] == nil {
 		return nil
 	}
-	told, err := s.recipients(ctx, a)
+	chosen, err := s.recipients(ctx, e)
 	if err != nil {
-		return fmt.Errorf("who is told of act %d: %w", a.ID, err)
+		return fmt.Errorf("recipients of event %d: %w", e.ID, err)
 	}
-	for _, id := range slices.Sorted(maps.Keys(told)) {
-		// One at a time: many may be told, and others want to write as well.
-		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToEmail(ctx, tx, a, id, told[id]) }); err != nil {
-			return fmt.Errorf("tell user %d of act %d: %w", id, a.ID, err)
+	for _, id := range slices.Sorted(maps.Keys(chosen)) {
+		// One transaction each: there may be many recipients, and other writers
+		// must get their turn.
+		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToEmail(ctx, tx, e, id, chosen[id]) }); err != nil {
+			return fmt.Errorf("notify user %d of event %d: %w", id, e.ID, err)
 		}
 	}
 	return nil
 }
 
-// addToEmail puts an act into a letter.
-func (s *Service) addToEmail(ctx context.Context, tx *db.Tx, a *Event, userID int64, r Reason) error {
-	if has, err := hasItem(ctx, tx, a.ID, userID); err != nil || has {
+// addToEmail adds an event to the open email about its target, and schedules a
+// new email for delivery.
+func (s *Service) addToEmail(ctx context.Context, tx *db.Tx, e *Event, userID int64, reason Reason) error {
+	if has, err := hasItem(ctx, tx, e.ID, userID); err != nil || has {
 		return err
 	}
-	id, made, err := openEmail(ctx, tx, userID, a, s.Now())
+	id, made, err := openEmail(ctx, tx, userID, e, s.Now())
 	if err != nil {
 		return err
 	}
-	if err := insertItem(ctx, tx, a.ID, userID, id, r); err != nil || !made {
+	if err := insertItem(ctx, tx, e.ID, userID, id, reason); err != nil || !made {
 		return err
 	}
 	return s.Queue.Add(ctx, tx, Delivery{EmailID: id}, queue.In(mail.Lane), queue.Tries(tries), queue.Delay(s.Delay))
 }
 
-// tries makes a letter wait about a day for a mail server that is away.
+// tries keeps an email for about a day while the mail server is unreachable.
 const tries = 14
 
-// link is how somebody has to do with an act, and how that is called.
+// link is one relation of a user to an event, with the reason that it gives.
 type link struct {
-	relation    relation
-	reason Reason
+	relation relation
+	reason   Reason
 }
 
-// recipients gives who is told of an act and why, as far as settings say. What
-// each may see is asked when his letter is sent.
-func (s *Service) recipients(ctx context.Context, a *Event) (map[int64]Reason, error) {
-	who, err := s.sources[a.TargetKind].Recipients(ctx, a)
+// recipients returns the users to notify of an event, with the reason, according
+// to their settings. Permissions are checked when the email is rendered.
+func (s *Service) recipients(ctx context.Context, e *Event) (map[int64]Reason, error) {
+	r, err := s.sources[e.TargetKind].Recipients(ctx, e)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil, nil // the thing is gone
+		return nil, nil // the target was deleted
 	}
 	if err != nil {
 		return nil, err
 	}
 	links := map[int64][]link{}
-	add := func(w relation, r Reason, ids ...int64) {
+	add := func(w relation, reason Reason, ids ...int64) {
 		for _, id := range ids {
-			links[id] = append(links[id], link{w, r})
+			links[id] = append(links[id], link{w, reason})
 		}
 	}
-	add(byParticipation, Participated, who.Participants...)
-	add(byParticipation, Assigned, who.Assignees...)
-	add(byParticipation, ReviewRequested, who.Reviewers...)
-	add(bySubscription, Subscribed, who.Subscribers...)
-	for _, id := range who.Affected { // a word to himself, as a mention is
-		r := Participated
-		if slices.Contains(who.Assignees, id) {
-			r = Assigned
-		} else if slices.Contains(who.Reviewers, id) {
-			r = ReviewRequested
+	add(byParticipation, Participated, r.Participants...)
+	add(byParticipation, Assigned, r.Assignees...)
+	add(byParticipation, ReviewRequested, r.Reviewers...)
+	add(bySubscription, Subscribed, r.Subscribers...)
+	for _, id := range r.Affected { // as direct as a mention
+		reason := Participated
+		if slices.Contains(r.Assignees, id) {
+			reason = Assigned
+		} else if slices.Contains(r.Reviewers, id) {
+			reason = ReviewRequested
 		}
-		add(byMention, r, id)
+		add(byMention, reason, id)
 	}
-	add(byWatching, Watched, who.BySettings...)
-	names, err := s.mentionedUsers(ctx, a, who)
+	add(byWatching, Watched, r.BySettings...)
+	names, err := s.mentionedUsers(ctx, e, r)
 	if err != nil {
 		return nil, err
 	}
 	add(byMention, WasMentioned, names...)
-	if err := s.addMembers(ctx, a, who, add); err != nil {
+	if err := s.addMembers(ctx, e, r, add); err != nil {
 		return nil, err
 	}
-	return s.filterBySettings(ctx, a, links, who.Unsubscribed)
+	return s.filterBySettings(ctx, e, links, r.Unsubscribed)
 }
 
-// addMembers adds those who have to do with the project rather than the thing.
-func (s *Service) addMembers(ctx context.Context, a *Event, who Recipients, add func(relation, Reason, ...int64)) error {
-	if who.SkipWatchers && !who.AllMembers {
+// addMembers adds the members and watchers of the project.
+func (s *Service) addMembers(ctx context.Context, e *Event, r Recipients, add func(relation, Reason, ...int64)) error {
+	if r.SkipWatchers && !r.AllMembers {
 		return nil
 	}
-	members, err := s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(a.ProjectID)})
+	members, err := s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(e.ProjectID)})
 	if err != nil {
 		return err
 	}
 	add(byWatching, Watched, members...)
-	if who.SkipWatchers {
+	if r.SkipWatchers {
 		return nil
 	}
-	watchers, err := findWatchers(ctx, s.DB, a.ProjectID)
+	watchers, err := findWatchers(ctx, s.DB, e.ProjectID)
 	add(byWatching, Watched, watchers...)
 	return err
 }
 
-// filterBySettings leaves those who want to be told, each with the best reason.
-func (s *Service) filterBySettings(ctx context.Context, a *Event, links map[int64][]link, left []int64) (map[int64]Reason, error) {
-	settings, err := s.effectiveSettings(ctx, a.ProjectID, slices.Sorted(maps.Keys(links)))
+// filterBySettings returns the users whose settings ask for the event, each with
+// the most specific reason.
+func (s *Service) filterBySettings(ctx context.Context, e *Event, links map[int64][]link, unsubscribed []int64) (map[int64]Reason, error) {
+	settings, err := s.effectiveSettings(ctx, e.ProjectID, slices.Sorted(maps.Keys(links)))
 	if err != nil {
 		return nil, err
 	}
-	told := map[int64]Reason{}
+	chosen := map[int64]Reason{}
 	for id, all := range links {
 		t := settings[id]
 		for _, l := range all {
-			if !t.wants(a.Type, l.relation) || l.relation != byMention && slices.Contains(left, id) {
+			if !t.wants(e.Type, l.relation) || l.relation != byMention && slices.Contains(unsubscribed, id) {
 				continue
 			}
-			if best, ok := told[id]; !ok || slices.Index(reasons(), l.reason) < slices.Index(reasons(), best) {
-				told[id] = l.reason
+			if best, ok := chosen[id]; !ok || slices.Index(reasons(), l.reason) < slices.Index(reasons(), best) {
+				chosen[id] = l.reason
 			}
 		}
-		if id == a.AuthorID && told[id] != "" {
-			told[id] = OwnActivity
+		if id == e.AuthorID && chosen[id] != "" {
+			chosen[id] = OwnActivity
 			if !t.OwnActivity {
-				delete(told, id)
+				delete(chosen, id)
 			}
 		}
 	}
-	return told, nil
+	return chosen, nil
 }
 
-// effectiveSettings gives what users want to be told of in a project: what each said of
-// it, else of the nearest group above, else of everywhere.
+// effectiveSettings returns the settings of users that apply to a project: those
+// for the project, else for the nearest group above, else the global ones.
 func (s *Service) effectiveSettings(ctx context.Context, projectID int64, users []int64) (map[int64]Setting, error) {
 	rows, err := findEffective(ctx, s.DB, projectID, users)
 	if err != nil {
@@ -234,15 +239,15 @@ func (s *Service) effectiveSettings(ctx context.Context, projectID int64, users 
 	return found, nil
 }
 
-// maxMentions is how many names of a text are looked up.
+// maxMentions limits how many mentions of a text are resolved.
 const maxMentions = 100
 
-// byMention finds the people whose names, or the names of whose groups, stand in
-// the text of an act.
-func (s *Service) mentionedUsers(ctx context.Context, a *Event, who Recipients) ([]int64, error) {
-	names := who.Mentions
-	if who.Text != "" {
-		found, err := markup.Mentions(ctx, who.Text)
+// mentionedUsers returns the users whom the text of an event mentions, by their
+// username or by a group.
+func (s *Service) mentionedUsers(ctx context.Context, e *Event, r Recipients) ([]int64, error) {
+	names := r.Mentions
+	if r.Text != "" {
+		found, err := markup.Mentions(ctx, r.Text)
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +255,7 @@ func (s *Service) mentionedUsers(ctx context.Context, a *Event, who Recipients) 
 	}
 	var ids []int64
 	for _, name := range names[:min(maxMentions, len(names))] {
-		found, err := s.resolveMention(ctx, a, name)
+		found, err := s.resolveMention(ctx, e, name)
 		if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) {
 			continue
 		}
@@ -262,14 +267,15 @@ func (s *Service) mentionedUsers(ctx context.Context, a *Event, who Recipients) 
 	return ids, nil
 }
 
-// resolveMention finds who a name means: a user, the members of a group that the author
-// of the act sees, or with "all" those of the project.
-func (s *Service) resolveMention(ctx context.Context, a *Event, name string) ([]int64, error) {
+// resolveMention returns the users that a mention stands for: a user, the
+// members of a group that the author of the event can see, or, for "all", the
+// members of the project.
+func (s *Service) resolveMention(ctx context.Context, e *Event, name string) ([]int64, error) {
 	if name == "all" {
-		return s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(a.ProjectID)})
+		return s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(e.ProjectID)})
 	}
 	if strings.Trim(name, "0123456789") == "" {
-		return nil, nil // it would be taken for an id
+		return nil, nil // Find would take it for an ID
 	}
 	if !strings.Contains(name, "/") {
 		u, err := s.Users.Find(ctx, actor.System(), user.Ref(name))
@@ -280,7 +286,7 @@ func (s *Service) resolveMention(ctx context.Context, a *Event, name string) ([]
 			return nil, err
 		}
 	}
-	by, err := s.Users.As(ctx, a.AuthorID)
+	by, err := s.Users.As(ctx, e.AuthorID)
 	if err != nil {
 		return nil, err
 	}

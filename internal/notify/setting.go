@@ -12,17 +12,19 @@ import (
 	"svc/internal/user"
 )
 
-// Setting is what somebody wants to be told of in a place.
+// Setting is the notification setting of a user: global, or for one project or
+// group.
 type Setting struct {
 	Level Level
-	// Everywhere alone.
-	Email   string // where letters go
-	OwnActivity bool   // also of what he does himself
+	// In the global setting only.
+	Email       string // notification email; empty: the primary one
+	OwnActivity bool   // notify of the user's own activity
 
-	chosen map[EventType]bool // what he said of events
+	chosen map[EventType]bool // for the level Custom
 }
 
-// Chosen tells whether an event is told of at the level Custom.
+// Chosen reports whether the user is notified of an event type at the level
+// Custom.
 func (t Setting) Chosen(e EventType) bool {
 	if said, ok := t.chosen[e]; ok {
 		return said
@@ -30,13 +32,13 @@ func (t Setting) Chosen(e EventType) bool {
 	return onByDefault(e)
 }
 
-// Change is what is changed in a setting; nil leaves it. What is said of events
-// is kept at every level, for the day when it is Custom.
+// Change lists changes to a setting; nil leaves a field as it is. Event types are
+// stored at every level, and apply at the level Custom.
 type Change struct {
 	Level  *Level
 	Events map[EventType]bool
-	// Everywhere alone. An empty address is the primary one.
-	Email   *string
+	// In the global setting only. Empty selects the primary email.
+	Email       *string
 	OwnActivity *bool
 }
 
@@ -62,10 +64,11 @@ func (t *Setting) apply(c Change) error {
 	return nil
 }
 
-// scope is a place of settings in the database: everywhere when both are nil.
+// scope is what a setting is for: a project, a group, or, if both are nil, the
+// global setting.
 type scope struct{ project, group *int64 }
 
-// Everywhere gives the actor's own setting for all places that have none.
+// Everywhere returns the actor's global setting.
 func (s *Service) Everywhere(ctx context.Context, by actor.Actor) (Setting, error) {
 	if err := by.RequireUser(); err != nil {
 		return Setting{}, err
@@ -82,8 +85,8 @@ func (s *Service) Everywhere(ctx context.Context, by actor.Actor) (Setting, erro
 	return t, err
 }
 
-// notificationEmail is where letters to a user go: the address that he chose, as long as
-// it is his and confirmed.
+// notificationEmail returns the address for emails to a user: the chosen one if
+// it is still theirs and confirmed, else the primary one.
 func (s *Service) notificationEmail(ctx context.Context, u *user.User, chosen string) (string, error) {
 	if chosen == "" {
 		return u.Email, nil
@@ -112,9 +115,8 @@ func (s *Service) setting(ctx context.Context, q db.Q, userID int64, at scope) (
 	return Setting{Level: Global}, nil
 }
 
-// SetEverywhere changes the actor's own setting for all places that have none.
-// Invalid for a level that there is not, and for an address that is not his own
-// and confirmed.
+// SetEverywhere changes the actor's global setting. Invalid for an unknown level,
+// and for an address that is not one of their confirmed emails.
 func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (Setting, error) {
 	if err := by.RequireUser(); err != nil {
 		return Setting{}, err
@@ -134,8 +136,7 @@ func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (
 	return s.Everywhere(ctx, by)
 }
 
-// At gives the actor's own setting for a project or group that he sees;
-// NotFound.
+// At returns the actor's setting for a project or group. NotFound without access.
 func (s *Service) At(ctx context.Context, by actor.Actor, at project.Place) (Setting, error) {
 	in, err := s.scope(ctx, by, at)
 	if err != nil {
@@ -150,8 +151,8 @@ func (s *Service) LevelAt(ctx context.Context, by actor.Actor, at project.Place)
 	return t.Level, err
 }
 
-// SetAt changes the actor's own setting for a project or group that he sees.
-// NotFound; Invalid for a level that there is not.
+// SetAt changes the actor's setting for a project or group. NotFound without
+// access; Invalid for an unknown level.
 func (s *Service) SetAt(ctx context.Context, by actor.Actor, at project.Place, c Change) (Setting, error) {
 	in, err := s.scope(ctx, by, at)
 	if err != nil {
@@ -182,7 +183,7 @@ func (s *Service) scope(ctx context.Context, by actor.Actor, at project.Place) (
 func (s *Service) set(ctx context.Context, by actor.Actor, at scope, c Change) (Setting, error) {
 	var t Setting
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		// Two changes at once would both find no setting and make one.
+		// Two concurrent changes would both insert a row.
 		if err := tx.Lock(ctx, "users", by.ID); err != nil {
 			return err
 		}
@@ -203,15 +204,16 @@ func (s *Service) set(ctx context.Context, by actor.Actor, at scope, c Change) (
 	return t, nil
 }
 
-// PlaceSetting is a setting with the place that it is for.
+// PlaceSetting is a setting with the project or group that it is for.
 type PlaceSetting struct {
 	Setting
 	Group *project.Namespace // one of these
 	Place *project.Project
 }
 
-// Places lists the actor's own settings for projects and groups, as far as he
-// still sees these, by their paths. There are as many as he made himself.
+// Places lists the actor's settings for projects and groups that they can still
+// see, ordered by path. The list is not paginated: users create each entry
+// themselves.
 func (s *Service) Places(ctx context.Context, by actor.Actor) ([]PlaceSetting, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err

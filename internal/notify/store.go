@@ -9,7 +9,7 @@ import (
 	"svc/internal/db"
 )
 
-// where is the condition on settings s of a spot.
+// where is the SQL condition on the settings s of a scope.
 func (at scope) where() (string, []any) {
 	switch {
 	case at.project != nil:
@@ -22,7 +22,7 @@ func (at scope) where() (string, []any) {
 
 const settingColumns = `s.user_id, s.project_id, s.namespace_id, s.level, s.events, s.email, s.own_acts`
 
-// settingRow is a setting with whose it is and where.
+// settingRow is a setting with its user and scope.
 type settingRow struct {
 	user    int64
 	at      scope
@@ -45,7 +45,7 @@ func scanSetting(s db.Scanner) (r settingRow, err error) {
 	return r, err
 }
 
-// findSetting gives nil when nothing was said.
+// findSetting returns nil if there is no setting.
 func findSetting(ctx context.Context, q db.Q, userID int64, at scope) (*Setting, error) {
 	cond, args := at.where()
 	r, err := scanSetting(q.QueryRowContext(ctx, `SELECT `+settingColumns+` FROM notification_settings s WHERE s.user_id = ? AND `+cond,
@@ -56,7 +56,8 @@ func findSetting(ctx context.Context, q db.Q, userID int64, at scope) (*Setting,
 	return &r.setting, err
 }
 
-// findSettings gives the settings of a user for places, by their paths.
+// findSettings returns the settings of a user for projects and groups, ordered by
+// path.
 func findSettings(ctx context.Context, q db.Q, userID int64) ([]settingRow, error) {
 	const most = 500 // of a page
 	return db.All(ctx, q, scanSetting, `
@@ -84,11 +85,11 @@ func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at scope, t Setti
 	return err
 }
 
-// batch is how many ids a statement names.
+// batch limits how many IDs a statement has.
 const batch = 500
 
-// findEffective gives the settings of users that bear on a project: its own,
-// those of the groups above, and those for everywhere.
+// findEffective returns the settings of users that may apply to a project: those
+// for the project, for the groups above, and the global ones.
 func findEffective(ctx context.Context, q db.Q, projectID int64, users []int64) ([]settingRow, error) {
 	var list []settingRow
 	for len(users) > 0 {
@@ -110,8 +111,8 @@ func findEffective(ctx context.Context, q db.Q, projectID int64, users []int64) 
 	return list, nil
 }
 
-// findWatchers gives who said of a project, or of a group above it, that he
-// wants to know more than what he takes part in.
+// findWatchers returns the users with the level watch or custom on a project or
+// a group above it.
 func findWatchers(ctx context.Context, q db.Q, projectID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT s.user_id FROM notification_settings s WHERE s.project_id = ? AND s.level IN ('watch', 'custom')
@@ -120,61 +121,61 @@ func findWatchers(ctx context.Context, q db.Q, projectID int64) ([]int64, error)
 		WHERE p.id = ? AND s.level IN ('watch', 'custom')`, projectID, projectID)
 }
 
-func insertEvent(ctx context.Context, tx *db.Tx, a *Event) (int64, error) {
-	details, err := json.Marshal(a.Details)
+func insertEvent(ctx context.Context, tx *db.Tx, e *Event) (int64, error) {
+	details, err := json.Marshal(e.Details)
 	if err != nil {
 		return 0, err
 	}
 	var author *int64
-	if a.AuthorID > 0 {
-		author = &a.AuthorID
+	if e.AuthorID > 0 {
+		author = &e.AuthorID
 	}
 	var once *string
-	if a.Once != "" {
-		once = &a.Once
+	if e.Once != "" {
+		once = &e.Once
 	}
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO notification_acts (event, kind, thing_id, project_id, author_id, once, details, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (once) WHERE once IS NOT NULL DO NOTHING RETURNING id`,
-		string(a.Type), a.TargetKind, a.TargetID, a.ProjectID, author, once, string(details), a.CreatedAt).Scan(&a.ID)
+		string(e.Type), e.TargetKind, e.TargetID, e.ProjectID, author, once, string(details), e.CreatedAt).Scan(&e.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
 	}
-	return a.ID, err
+	return e.ID, err
 }
 
 const eventColumns = `a.id, a.event, a.kind, a.thing_id, a.project_id, COALESCE(a.author_id, 0), a.details, a.created_at`
 
 func scanEvent(s db.Scanner, more ...any) (*Event, error) {
-	var a Event
+	var e Event
 	var details string
-	err := s.Scan(append([]any{&a.ID, (*string)(&a.Type), &a.TargetKind, &a.TargetID, &a.ProjectID, &a.AuthorID, &details, db.Time(&a.CreatedAt)}, more...)...)
+	err := s.Scan(append([]any{&e.ID, (*string)(&e.Type), &e.TargetKind, &e.TargetID, &e.ProjectID, &e.AuthorID, &details, db.Time(&e.CreatedAt)}, more...)...)
 	if err == nil {
-		err = json.Unmarshal([]byte(details), &a.Details)
+		err = json.Unmarshal([]byte(details), &e.Details)
 	}
-	return &a, err
+	return &e, err
 }
 
-// findEvent gives nil for an act that is gone with its thing.
+// findEvent returns nil for an event that was deleted with its target.
 func findEvent(ctx context.Context, q db.Q, id int64) (*Event, error) {
-	a, err := scanEvent(q.QueryRowContext(ctx, `SELECT `+eventColumns+` FROM notification_acts a WHERE a.id = ?`, id))
+	e, err := scanEvent(q.QueryRowContext(ctx, `SELECT `+eventColumns+` FROM notification_acts a WHERE a.id = ?`, id))
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
-	return a, err
+	return e, err
 }
 
-func hasEvent(ctx context.Context, q db.Q, kind string, thingID int64, e EventType) (bool, error) {
+func hasEvent(ctx context.Context, q db.Q, kind string, targetID int64, e EventType) (bool, error) {
 	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_acts a WHERE a.kind = ? AND a.thing_id = ? AND a.event = ? LIMIT 1`, kind, thingID, string(e)).Scan(&one)
+	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_acts a WHERE a.kind = ? AND a.thing_id = ? AND a.event = ? LIMIT 1`, kind, targetID, string(e)).Scan(&one)
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func deleteEvents(ctx context.Context, q db.Q, kind string, things []int64) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM notification_acts WHERE kind = ? AND thing_id IN `+db.In(len(things)), append([]any{kind}, db.Any(things)...)...)
+func deleteEvents(ctx context.Context, q db.Q, kind string, targets []int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM notification_acts WHERE kind = ? AND thing_id IN `+db.In(len(targets)), append([]any{kind}, db.Any(targets)...)...)
 	return err
 }
 

@@ -8,48 +8,49 @@ import (
 	"svc/internal/db"
 )
 
-// state is how far a letter has come.
+// state is the delivery state of an email.
 type state string
 
 const (
-	waiting state = "waiting" // for more that belongs into it
+	waiting state = "waiting" // for more events about the same target
 	closed  state = "closed"  // to be sent
-	sending state = "sending" // the mail server is being given it
+	sending state = "sending" // being handed to the mail server
 	sent    state = "sent"
-	dropped state = "dropped" // there is nothing that he may know, or nobody to write to
-	refused state = "refused" // by the mail server, for good
-	unclear state = "unclear" // nobody knows whether it was taken
+	dropped state = "dropped" // nothing that the recipient may see, or no address
+	refused state = "refused" // permanently, by the mail server
+	unclear state = "unclear" // the mail server may have accepted it
 )
 
-// email is a letter to one person about one thing.
+// email is a notification email to one user about one target.
 type email struct {
-	id      int64
-	userID  int64
-	kind    string
+	id       int64
+	userID   int64
+	kind     string
 	targetID int64
-	state   state
+	state    state
 }
 
-// item is an act that a letter tells of.
+// item is an event in an email.
 type item struct {
-	event    *Event
+	event  *Event
 	reason Reason
 }
 
-// openEmail gives the letter to which what is told now belongs, and makes it
-// when there is none that waits.
-func openEmail(ctx context.Context, tx *db.Tx, userID int64, a *Event, now time.Time) (id int64, made bool, err error) {
-	for range 3 { // one that is closed meanwhile is no longer found
+// openEmail returns the waiting email about the target of an event, and creates
+// it if there is none.
+func openEmail(ctx context.Context, tx *db.Tx, userID int64, e *Event, now time.Time) (id int64, made bool, err error) {
+	for range 3 { // an email that is closed in between is not found
 		err = tx.QueryRowContext(ctx, `
 			INSERT INTO notification_letters (user_id, kind, thing_id, state, created_at, updated_at) VALUES (?, ?, ?, 'waiting', ?, ?)
-			ON CONFLICT (user_id, kind, thing_id) WHERE state = 'waiting' DO NOTHING RETURNING id`, userID, a.TargetKind, a.TargetID, now, now).Scan(&id)
+			ON CONFLICT (user_id, kind, thing_id) WHERE state = 'waiting' DO NOTHING RETURNING id`, userID, e.TargetKind, e.TargetID, now, now).Scan(&id)
 		if !errors.Is(err, db.ErrNoRows) {
 			return id, true, err
 		}
-		// Touched, so that it is not closed before this transaction has ended.
+		// The update locks the row, so that the email is not closed before this
+		// transaction ends.
 		err = tx.QueryRowContext(ctx, `
 			UPDATE notification_letters SET updated_at = ? WHERE user_id = ? AND kind = ? AND thing_id = ? AND state = 'waiting' RETURNING id`,
-			now, userID, a.TargetKind, a.TargetID).Scan(&id)
+			now, userID, e.TargetKind, e.TargetID).Scan(&id)
 		if !errors.Is(err, db.ErrNoRows) {
 			break
 		}
@@ -57,22 +58,22 @@ func openEmail(ctx context.Context, tx *db.Tx, userID int64, a *Event, now time.
 	return id, false, err
 }
 
-// hasItem tells whether somebody is told of an act already.
-func hasItem(ctx context.Context, q db.Q, actID, userID int64) (bool, error) {
+// hasItem reports whether an email to the user has the event already.
+func hasItem(ctx context.Context, q db.Q, eventID, userID int64) (bool, error) {
 	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_items WHERE act_id = ? AND user_id = ?`, actID, userID).Scan(&one)
+	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_items WHERE act_id = ? AND user_id = ?`, eventID, userID).Scan(&one)
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func insertItem(ctx context.Context, tx *db.Tx, actID, userID, letterID int64, r Reason) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO notification_items (act_id, user_id, letter_id, reason) VALUES (?, ?, ?, ?)`, actID, userID, letterID, string(r))
+func insertItem(ctx context.Context, tx *db.Tx, eventID, userID, emailID int64, r Reason) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO notification_items (act_id, user_id, letter_id, reason) VALUES (?, ?, ?, ?)`, eventID, userID, emailID, string(r))
 	return err
 }
 
-// findEmail gives nil for a letter that is gone with its reader.
+// findEmail returns nil for an email that was deleted with its recipient.
 func findEmail(ctx context.Context, q db.Q, id int64) (*email, error) {
 	var l email
 	err := q.QueryRowContext(ctx, `SELECT id, user_id, kind, thing_id, state FROM notification_letters WHERE id = ?`, id).
@@ -83,7 +84,8 @@ func findEmail(ctx context.Context, q db.Q, id int64) (*email, error) {
 	return &l, err
 }
 
-// moveEmail tells whether the letter was in the state that it is to leave.
+// moveEmail changes the state of an email, and reports whether it was in the
+// expected state.
 func moveEmail(ctx context.Context, q db.Q, id int64, from, to state, now time.Time) (bool, error) {
 	res, err := q.ExecContext(ctx, `UPDATE notification_letters SET state = ?, updated_at = ? WHERE id = ? AND state = ?`, string(to), now, id, string(from))
 	if err != nil {
@@ -93,9 +95,9 @@ func moveEmail(ctx context.Context, q db.Q, id int64, from, to state, now time.T
 	return n == 1, err
 }
 
-func findItems(ctx context.Context, q db.Q, letterID int64) ([]item, error) {
+func findItems(ctx context.Context, q db.Q, emailID int64) ([]item, error) {
 	return db.All(ctx, q, func(s db.Scanner) (i item, err error) {
 		i.event, err = scanEvent(s, (*string)(&i.reason))
 		return i, err
-	}, `SELECT `+eventColumns+`, i.reason FROM notification_items i JOIN notification_acts a ON a.id = i.act_id WHERE i.letter_id = ? ORDER BY a.id`, letterID)
+	}, `SELECT `+eventColumns+`, i.reason FROM notification_items i JOIN notification_acts a ON a.id = i.act_id WHERE i.letter_id = ? ORDER BY a.id`, emailID)
 }

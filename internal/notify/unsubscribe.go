@@ -14,19 +14,20 @@ import (
 	"svc/internal/errs"
 )
 
-// Unsubscription is what the link in a letter offers: to be told no more of a thing.
+// Unsubscription is what the link in an email offers: to get no more emails about
+// its target.
 type Unsubscription struct {
-	TargetKind    string // of the thing
-	Name    string // "Title (#1)"; empty for one who does not see it
-	Project string
+	TargetKind string
+	Name       string // "Title (#1)"; empty if the caller has no access
+	Project    string
 
 	userID, targetID int64
 }
 
-// unsubscribePath is the page by which the reader of a letter leaves a thing. Who has
-// the letter may, without signing in.
-func (s *Service) unsubscribePath(userID int64, kind string, thingID int64) string {
-	text := fmt.Sprintf("%d.%s.%d", userID, kind, thingID)
+// unsubscribePath is the page on which the recipient of an email unsubscribes from
+// its target. The link works without signing in.
+func (s *Service) unsubscribePath(userID int64, kind string, targetID int64) string {
+	text := fmt.Sprintf("%d.%s.%d", userID, kind, targetID)
 	return "/-/sent_notifications/" + text + "." + s.sign(text) + "/unsubscribe"
 }
 
@@ -36,9 +37,9 @@ func (s *Service) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:20])
 }
 
-// Unsubscription tells what the token of a link offers: NotFound for one that we did
-// not make. What the thing is called is told to those who see it: a letter is
-// passed on, and the link in it works for ever.
+// Unsubscription returns what the token of a link offers: NotFound for a token
+// that svc did not issue. The name of the target is shown only to callers with
+// access: emails are forwarded, and the link does not expire.
 func (s *Service) Unsubscription(ctx context.Context, by actor.Actor, token string) (*Unsubscription, error) {
 	l, err := s.readToken(token)
 	if err != nil {
@@ -49,15 +50,15 @@ func (s *Service) Unsubscription(ctx context.Context, by actor.Actor, token stri
 		return l, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what a letter is about: %w", err)
+		return nil, fmt.Errorf("target of an email: %w", err)
 	}
 	l.Name, l.Project = view.Subject, view.Project.FullName()
 	return l, nil
 }
 
-// Unsubscribe ends the letters about the thing that the token of a link names. Who has
-// the letter may; of a thing or a reader that is gone there are none. NotFound
-// for a token that we did not make.
+// Unsubscribe ends the emails about the target that the token of a link names.
+// The token is the permission. It does nothing if the target or the recipient
+// was deleted. NotFound for a token that svc did not issue.
 func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	l, err := s.readToken(token)
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 		err = s.sources[l.TargetKind].Subscribe(ctx, l.userID, l.targetID, false)
 	}
 	if err != nil && !db.IsForeignKey(err) { // gone just now
-		return fmt.Errorf("leave %s %d: %w", l.TargetKind, l.targetID, err)
+		return fmt.Errorf("unsubscribe from %s %d: %w", l.TargetKind, l.targetID, err)
 	}
 	return nil
 }

@@ -18,14 +18,14 @@ import (
 	"svc/internal/user"
 )
 
-// notify has those told of what happened to an issue whom it concerns.
+// notify notifies the recipients of a change to an issue.
 func (s *Service) notify(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, e notify.EventType, d notify.Details) error {
 	return s.Notify.Notify(ctx, tx, notify.Event{
 		Type: e, TargetKind: string(IssueKind), TargetID: i.ID, ProjectID: i.ProjectID, AuthorID: by.ID, Details: d,
 	})
 }
 
-// notifyMentioned notifies those whom a new description of an issue mentions.
+// notifyMentioned notifies the users whom a new description of an issue mentions.
 func (s *Service) notifyMentioned(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func (s *Service) notifyMentioned(ctx context.Context, tx *db.Tx, by actor.Actor
 	return s.notify(ctx, tx, by, i, notify.Mention, notify.Details{Mentioned: names})
 }
 
-// NewMentions gives the names that a text mentions and that stood not in what
-// was there before.
+// NewMentions returns the names that a text mentions and its previous version
+// does not.
 func NewMentions(ctx context.Context, was, is string) ([]string, error) {
 	if was == is {
 		return nil, nil
@@ -47,8 +47,8 @@ func NewMentions(ctx context.Context, was, is string) ([]string, error) {
 	return slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) }), err
 }
 
-// NotifyDue tells of the issues that are due today or tomorrow: on each of the two
-// days once.
+// NotifyDue notifies of the issues that are due today or tomorrow, once on each
+// of the two days.
 func (s *Service) NotifyDue(ctx context.Context) error {
 	today := s.today()
 	tomorrow := s.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
@@ -56,7 +56,7 @@ func (s *Service) NotifyDue(ctx context.Context) error {
 		for after := int64(0); ; {
 			list, err := findDue(ctx, s.DB, day, after)
 			if err != nil {
-				return fmt.Errorf("issues that are due: %w", err)
+				return fmt.Errorf("notify of due issues: %w", err)
 			}
 			if len(list) == 0 {
 				break
@@ -75,29 +75,30 @@ func (s *Service) NotifyDue(ctx context.Context) error {
 				return nil
 			})
 			if err != nil {
-				return fmt.Errorf("issues that are due: %w", err)
+				return fmt.Errorf("notify of due issues: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// notifications is the notify.Source of issues.
+// notifications implements notify.Source for issues.
 type notifications struct{ s *Service }
 
 // Recipients implements notify.Source.
-func (l notifications) Recipients(ctx context.Context, a *notify.Event) (notify.Recipients, error) {
-	i, err := findIssueByID(ctx, l.s.DB, a.TargetID)
+func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
+	i, err := findIssueByID(ctx, n.s.DB, e.TargetID)
 	if err != nil {
 		return notify.Recipients{}, notFound(err, "Issue")
 	}
-	if err := l.s.fillIssues(ctx, i); err != nil {
+	if err := n.s.fillIssues(ctx, i); err != nil {
 		return notify.Recipients{}, err
 	}
-	return l.s.Recipients(ctx, a, NotifyTarget{Thing: i.thing(), AuthorID: i.AuthorID, Description: i.Description, Labels: i.Labels, Assignees: i.Assignees})
+	return n.s.Recipients(ctx, e, NotifyTarget{Thing: i.thing(), AuthorID: i.AuthorID, Description: i.Description, Labels: i.Labels, Assignees: i.Assignees})
 }
 
-// Events is a thing of which people are told.
+// NotifyTarget is an issue or merge request, as far as its recipients depend on
+// it.
 type NotifyTarget struct {
 	Thing                Thing
 	AuthorID             int64
@@ -106,8 +107,8 @@ type NotifyTarget struct {
 	Assignees, Reviewers []*user.User
 }
 
-// Recipients gives whom an act on an issue or merge request concerns.
-func (s *Service) Recipients(ctx context.Context, a *notify.Event, t NotifyTarget) (notify.Recipients, error) {
+// Recipients returns the recipients of an event on an issue or merge request.
+func (s *Service) Recipients(ctx context.Context, e *notify.Event, t NotifyTarget) (notify.Recipients, error) {
 	who, err := s.Subscriptions(ctx, t.Thing)
 	if err != nil {
 		return who, err
@@ -120,17 +121,17 @@ func (s *Service) Recipients(ctx context.Context, a *notify.Event, t NotifyTarge
 		who.Reviewers = append(who.Reviewers, u.ID)
 	}
 	var labels []int64
-	switch a.Type {
+	switch e.Type {
 	case notify.NewIssue, notify.NewMergeRequest:
 		who.Text, labels = t.Description, LabelIDs(t.Labels)
 	case notify.ReassignIssue, notify.ReassignMergeRequest, notify.ChangeReviewer:
-		who.Affected = append(slices.Clone(a.Before), a.After...)
+		who.Affected = append(slices.Clone(e.Before), e.After...)
 	case notify.Mention:
-		return notify.Recipients{Mentions: a.Mentioned, Unsubscribed: who.Unsubscribed, SkipWatchers: true}, nil
+		return notify.Recipients{Mentions: e.Mentioned, Unsubscribed: who.Unsubscribed, SkipWatchers: true}, nil
 	case notify.Relabel:
-		labels, who = a.After, notify.Recipients{Unsubscribed: who.Unsubscribed, SkipWatchers: true}
+		labels, who = e.After, notify.Recipients{Unsubscribed: who.Unsubscribed, SkipWatchers: true}
 	case notify.NewNote:
-		who.Text, err = s.NoteText(ctx, a)
+		who.Text, err = s.NoteText(ctx, e)
 	}
 	if err != nil {
 		return who, err
@@ -140,17 +141,17 @@ func (s *Service) Recipients(ctx context.Context, a *notify.Event, t NotifyTarge
 	return who, err
 }
 
-// NoteText is what the note of an act says; empty when it is gone.
-func (s *Service) NoteText(ctx context.Context, a *notify.Event) (string, error) {
-	notes, err := findNotes(ctx, s.DB, []int64{a.NoteID})
+// NoteText returns the text of an event's note; empty if the note was deleted.
+func (s *Service) NoteText(ctx context.Context, e *notify.Event) (string, error) {
+	notes, err := findNotes(ctx, s.DB, []int64{e.NoteID})
 	if err != nil || len(notes) == 0 {
 		return "", err
 	}
 	return notes[0].Body, nil
 }
 
-// Subscriptions gives who takes part in a thing, who asked to be told of it, and who
-// does not want to be.
+// Subscriptions returns the participants and subscribers of a target, and the
+// users who unsubscribed from it.
 func (s *Service) Subscriptions(ctx context.Context, of Thing) (notify.Recipients, error) {
 	rows, err := findSubscriptions(ctx, s.DB, of)
 	if err != nil {
@@ -170,17 +171,18 @@ func (s *Service) Subscriptions(ctx context.Context, of Thing) (notify.Recipient
 	return who, nil
 }
 
-// LabelSubscribers gives who asked to be told of things with these labels.
+// LabelSubscribers returns the users who subscribed to labels.
 func (s *Service) LabelSubscribers(ctx context.Context, labels []int64) ([]int64, error) {
 	ids, err := findLabelSubscribers(ctx, s.DB, labels)
 	if err != nil {
-		return nil, fmt.Errorf("followers of labels: %w", err)
+		return nil, fmt.Errorf("subscribers of labels: %w", err)
 	}
 	return ids, nil
 }
 
-// Subscribe notes that somebody takes part in a thing, unless he left it, or that
-// he leaves it. Whether he may see it was asked.
+// SetSubscribed makes a user a participant of a target unless they have
+// unsubscribed, or, if want is false, unsubscribes them. The caller has checked
+// access.
 func (s *Service) SetSubscribed(ctx context.Context, of Thing, userID int64, want bool) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if want {
@@ -191,20 +193,20 @@ func (s *Service) SetSubscribed(ctx context.Context, of Thing, userID int64, wan
 }
 
 // Subscribe implements notify.Source.
-func (l notifications) Subscribe(ctx context.Context, userID, thingID int64, want bool) error {
-	return l.s.SetSubscribed(ctx, Thing{IssueKind, thingID}, userID, want)
+func (n notifications) Subscribe(ctx context.Context, userID, targetID int64, want bool) error {
+	return n.s.SetSubscribed(ctx, Thing{IssueKind, targetID}, userID, want)
 }
 
 // CanUnsubscribe implements notify.Source.
 func (notifications) CanUnsubscribe() bool { return true }
 
 // View implements notify.Source.
-func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.Event) (*notify.View, error) {
-	found, err := findIssueByID(ctx, l.s.DB, acts[0].TargetID)
+func (n notifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
+	found, err := findIssueByID(ctx, n.s.DB, events[0].TargetID)
 	if err != nil {
 		return nil, notFound(err, "Issue")
 	}
-	in, i, err := l.s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	in, i, err := n.s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
 	if err != nil {
 		return nil, err
 	}
@@ -216,75 +218,76 @@ func (l notifications) View(ctx context.Context, by actor.Actor, acts []*notify.
 			{"ConfidentialIssue", strconv.FormatBool(i.Confidential)},
 		},
 	}
-	people, err := l.s.Named(ctx, acts)
+	names, err := n.s.Named(ctx, events)
 	if err != nil {
 		return nil, err
 	}
-	return v, v.Add(acts, notify.NewIssue, func(a *notify.Event) (*mail.Section, error) { return l.section(ctx, by, in, i, a, people) })
+	return v, v.Add(events, notify.NewIssue, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, in, i, e, names) })
 }
 
-// section tells of one act; nil when there is nothing that the reader may know.
-func (l notifications) section(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, a *notify.Event, people Names) (*mail.Section, error) {
-	who := people.Name(a.AuthorID)
-	switch a.Type {
+// section renders one event; nil if the recipient may not see it.
+func (n notifications) section(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, e *notify.Event, names Names) (*mail.Section, error) {
+	who := names.Name(e.AuthorID)
+	switch e.Type {
 	case notify.NewIssue:
-		return l.s.Section(ctx, by, in, who+" opened an issue.", i.Description)
+		return n.s.Section(ctx, by, in, who+" opened an issue.", i.Description)
 	case notify.Mention:
-		return l.s.Section(ctx, by, in, who+" mentioned you in the issue.", i.Description)
+		return n.s.Section(ctx, by, in, who+" mentioned you in the issue.", i.Description)
 	case notify.CloseIssue:
 		return &mail.Section{Head: who + " closed the issue."}, nil
 	case notify.ReopenIssue:
 		return &mail.Section{Head: who + " reopened the issue."}, nil
 	case notify.ReassignIssue:
-		return &mail.Section{Head: who + " changed the assignees.", Text: people.Change(a), HTML: mail.Plain(people.Change(a))}, nil
+		return &mail.Section{Head: who + " changed the assignees.", Text: names.Change(e), HTML: mail.Plain(names.Change(e))}, nil
 	case notify.Relabel:
-		return Relabelled(i.Labels, a, who), nil
+		return Relabelled(i.Labels, e, who), nil
 	case notify.IssueDue:
-		return &mail.Section{Head: dueHeading(a.To, a.CreatedAt)}, nil
+		return &mail.Section{Head: dueHeading(e.To, e.CreatedAt)}, nil
 	case notify.MovedIssue:
-		return l.moved(ctx, by, i, who)
+		return n.moved(ctx, by, i, who)
 	case notify.NewNote:
-		return l.s.NoteSection(ctx, by, in, a, who)
+		return n.s.NoteSection(ctx, by, in, e, who)
 	}
 	return nil, nil
 }
 
-func dueHeading(day string, told time.Time) string {
-	if day == told.UTC().Format(time.DateOnly) {
+func dueHeading(day string, now time.Time) string {
+	if day == now.UTC().Format(time.DateOnly) {
 		return "The issue is due today."
 	}
 	return "The issue is due tomorrow, " + day + "."
 }
 
-// Relabelled names the labels that a thing got, of those that it has; nil when
-// it has none of them any more.
-func Relabelled(has []*Label, a *notify.Event, who string) *mail.Section {
+// Relabelled renders the event that labels were added, with those that are still
+// set; nil if none is.
+func Relabelled(has []*Label, e *notify.Event, who string) *mail.Section {
 	var names []string
 	for _, label := range has {
-		if slices.Contains(a.After, label.ID) {
+		if slices.Contains(e.After, label.ID) {
 			names = append(names, label.Name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return &mail.Section{Head: who + " added a label that you follow: " + strings.Join(names, ", ") + "."}
+	return &mail.Section{Head: who + " added a label that you are subscribed to: " + strings.Join(names, ", ") + "."}
 }
 
-// moved tells where an issue went to those who see it there.
-func (l notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who string) (*mail.Section, error) {
+// moved renders the event that an issue was moved. It names the target only to
+// recipients who can see it.
+func (n notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who string) (*mail.Section, error) {
 	gone := &mail.Section{Head: who + " moved the issue to another project."}
 	if i.MovedToID == nil {
 		return gone, nil
 	}
-	to, err := findIssueByID(ctx, l.s.DB, *i.MovedToID)
+	to, err := findIssueByID(ctx, n.s.DB, *i.MovedToID)
 	if errs.Is(notFound(err, "Issue"), errs.KindNotFound) {
 		return gone, nil // it was deleted there
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, seen, err := l.s.issue(ctx, by, project.RefTo(to.ProjectID), to.IID)
+	_, seen, err := n.s.issue(ctx, by, project.RefTo(to.ProjectID), to.IID)
 	if hidden(err) {
 		return gone, nil
 	}
@@ -295,8 +298,8 @@ func (l notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who 
 	return gone, nil
 }
 
-// Section is a part of a letter with a text of somebody, as its reader may see
-// what it refers to.
+// Section returns a section of an email with a user's text. References in the
+// text are resolved with the recipient's permissions.
 func (s *Service) Section(ctx context.Context, by actor.Actor, in *project.Project, head, text string) (*mail.Section, error) {
 	if text == "" {
 		return &mail.Section{Head: head}, nil
@@ -309,62 +312,62 @@ func (s *Service) Section(ctx context.Context, by actor.Actor, in *project.Proje
 	return &mail.Section{Head: head, Text: text, HTML: s.Notify.EmailHTML(html)}, nil
 }
 
-// NoteSection is a part of a letter about a note on a thing that the reader
-// sees; nil when the note is gone or not for him.
-func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.Project, a *notify.Event, who string) (*mail.Section, error) {
-	notes, err := findNotes(ctx, s.DB, []int64{a.NoteID})
+// NoteSection returns the section about a note; nil if the note was deleted or
+// the recipient may not see it.
+func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.Project, e *notify.Event, who string) (*mail.Section, error) {
+	notes, err := findNotes(ctx, s.DB, []int64{e.NoteID})
 	if err != nil || len(notes) == 0 {
 		return nil, err
 	}
 	n := notes[0]
-	if n.On != (Thing{Kind(a.TargetKind), a.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
+	if n.On != (Thing{Kind(e.TargetKind), e.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
 		return nil, nil
 	}
 	head := who + " commented:"
 	switch {
 	case n.Internal:
-		head = who + " wrote an internal note:"
+		head = who + " added an internal note:"
 	case n.Type != "":
-		head = who + " wrote in a thread:"
+		head = who + " commented in a thread:"
 	}
 	return s.Section(ctx, by, in, head, n.Body)
 }
 
-// Names are the users whom acts name.
+// Names are the users that events refer to.
 type Names map[int64]*user.User
 
-// Named reads who is named by acts.
-func (s *Service) Named(ctx context.Context, acts []*notify.Event) (Names, error) {
+// Named returns the users that events refer to.
+func (s *Service) Named(ctx context.Context, events []*notify.Event) (Names, error) {
 	var ids []int64
-	for _, a := range acts {
-		ids = append(append(append(ids, a.AuthorID), a.Before...), a.After...)
+	for _, e := range events {
+		ids = append(append(append(ids, e.AuthorID), e.Before...), e.After...)
 	}
 	users, err := s.Users.FindAll(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("people of acts: %w", err)
+		return nil, fmt.Errorf("users of events: %w", err)
 	}
 	return users, nil
 }
 
-// Name is that of a user, or of nobody.
+// Name returns the name of a user, or a placeholder.
 func (p Names) Name(id int64) string {
 	if u := p[id]; u != nil {
 		return u.Name
 	}
-	return "Somebody"
+	return "Someone"
 }
 
-// Change says who came for whom.
-func (p Names) Change(a *notify.Event) string {
+// Change describes a change of assignees or reviewers.
+func (p Names) Change(e *notify.Event) string {
 	list := func(ids []int64) string {
 		var names []string
 		for _, id := range ids {
 			names = append(names, p.Name(id))
 		}
 		if len(names) == 0 {
-			return "nobody"
+			return "no one"
 		}
 		return strings.Join(names, ", ")
 	}
-	return "From " + list(a.Before) + " to " + list(a.After)
+	return "From " + list(e.Before) + " to " + list(e.After)
 }

@@ -241,8 +241,8 @@ func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g
 			return err
 		}
 		return s.post(ctx, tx, by, mail.Email{
-			Subject: "The export of " + g.FullPath + " is ready",
-			Lines:   []string{"The group " + g.FullName + " has been written into a file, which you can download until " + until.UTC().Format("2 January 2006, 15:04 MST") + "."},
+			Subject: "Export of " + g.FullPath + " is ready",
+			Lines:   []string{"The export of the group " + g.FullName + " is complete. You can download the file until " + until.UTC().Format("2 January 2006, 15:04 MST") + "."},
 			Action:  "Download", Path: "/groups/" + g.FullPath + "/-/settings/export",
 		})
 	})
@@ -252,7 +252,8 @@ func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g
 	return nil
 }
 
-// post writes to the one who asked, if his address is known to be his.
+// post sends an email to the user who requested the export or import, if their
+// address is confirmed.
 func (s *Service) post(ctx context.Context, tx *db.Tx, by actor.Actor, l mail.Email) error {
 	if !s.Mail.Enabled() || by.Email == "" {
 		return nil

@@ -261,9 +261,9 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 			return err
 		}
 		return s.post(ctx, tx, by, mail.Email{
-			Subject: "The group " + g.FullPath + " has been imported",
-			Lines:   []string{"The group " + g.FullName + " has been made of the file that you sent."},
-			Action:  "See what came", Path: fmt.Sprintf("/-/group_imports/%d", i.ID),
+			Subject: "Group " + g.FullPath + " was imported",
+			Lines:   []string{"The group " + g.FullName + " was imported from the file that you uploaded."},
+			Action:  "View the import", Path: fmt.Sprintf("/-/group_imports/%d", i.ID),
 		})
 	})
 	if err != nil {

@@ -143,13 +143,13 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 	return s.record(ctx, tx, by, u, "user_created", audit.Details{Add: "user", Message: "User " + u.Username + " created"})
 }
 
-// welcome writes to a new user: to set his password, which confirms the
-// address as well, or to confirm it.
+// welcome sends a new user an email with a link to set their password, which
+// confirms the address as well, or to confirm the address.
 func (s *Service) welcome(ctx context.Context, tx *db.Tx, u *User, token string, reset bool) error {
 	switch {
 	case reset:
-		return s.postReset(ctx, tx, u, "An administrator made an account for you. Your username is "+u.Username+".",
-			"Later you can ask for another link on the page where you sign in.")
+		return s.postReset(ctx, tx, u, "An administrator created an account for you. Your username is "+u.Username+".",
+			"If the link has expired, request another one on the sign-in page.")
 	case token != "":
 		return s.postConfirmation(ctx, tx, u.Name, u.Email, token)
 	}

@@ -16,7 +16,7 @@ import (
 	"svc/internal/secret"
 )
 
-// purpose is what a ticket is good for.
+// purpose is what a ticket can be used for.
 type purpose string
 
 const (
@@ -24,32 +24,32 @@ const (
 	unlockTicket      purpose = "unlock"
 )
 
-// ticketLife is how long a ticket works.
+// ticketLife is how long a ticket is valid.
 const ticketLife = 6 * time.Hour
 
-// AskPasswordReset sends the owner of a login a letter by which he can set a
-// new password. Anybody may ask; the answer does not tell whether there is
-// such an account, nor does the time that it takes.
+// AskPasswordReset sends the owner of a login an email with a link to set a new
+// password. Anyone may call it; neither the result nor the response time shows
+// whether there is such an account.
 func (s *Service) AskPasswordReset(ctx context.Context, login string) error {
 	return s.ask(ctx, emailWork{Login: login, About: string(setPasswordTicket)})
 }
 
-// AskUnlock sends the owner of a locked account a letter by which he can
-// unlock it. Like AskPasswordReset it tells nothing.
+// AskUnlock sends the owner of a locked account an email with a link to unlock
+// it. Like AskPasswordReset it does not show whether there is such an account.
 func (s *Service) AskUnlock(ctx context.Context, login string) error {
 	return s.ask(ctx, emailWork{Login: login, About: string(unlockTicket)})
 }
 
-// AskConfirmation sends another letter to an address that waits to be
-// confirmed. Like AskPasswordReset it tells nothing.
+// AskConfirmation sends another confirmation email to an unconfirmed address.
+// Like AskPasswordReset it does not show whether there is such an account.
 func (s *Service) AskConfirmation(ctx context.Context, address string) error {
 	return s.ask(ctx, emailWork{Login: address, About: confirmation})
 }
 
 const confirmation = "confirmation"
 
-// emailWork finds out whether there is somebody to write to, away from the
-// request that asks for it.
+// emailWork is the background job that looks up the account and sends the email,
+// so that the response time of the request does not depend on it.
 type emailWork struct {
 	Login string `json:"login"`
 	About string `json:"about"`
@@ -62,7 +62,7 @@ func (s *Service) ask(ctx context.Context, w emailWork) error {
 	w.Login = clip(w.Login, maxEmail+1)
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Queue.Add(ctx, tx, w, queue.Unique()) })
 	if err != nil {
-		return fmt.Errorf("ask for a letter: %w", err)
+		return fmt.Errorf("request an email: %w", err)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (s *Service) sendEmail(ctx context.Context, w emailWork) error {
 	}
 	u, err := find(ctx, s.DB, w.Login)
 	if err != nil {
-		return err // NotFound: nobody to write to
+		return err // NotFound: no such account
 	}
 	if u.Kind != Human || u.mayEnter() != nil {
 		return nil
@@ -89,12 +89,12 @@ func (s *Service) sendEmail(ctx context.Context, w emailWork) error {
 			}
 			return s.postUnlock(ctx, tx, u)
 		}
-		return s.postReset(ctx, tx, u, "Somebody, hopefully you, asked for a new password for your account "+u.Username+".",
-			"If that was not you, nothing needs to be done: your password stays as it is.")
+		return s.postReset(ctx, tx, u, "A password reset was requested for your account "+u.Username+".",
+			"If you did not request it, you can ignore this email. Your password has not changed.")
 	})
 }
 
-// postReset writes the letter by which a user sets a password.
+// postReset sends the email with the link to set a password.
 func (s *Service) postReset(ctx context.Context, tx *db.Tx, u *User, why, otherwise string) error {
 	token, err := s.addTicket(ctx, tx, u.ID, setPasswordTicket)
 	if err != nil {
@@ -103,11 +103,11 @@ func (s *Service) postReset(ctx context.Context, tx *db.Tx, u *User, why, otherw
 	return s.Mail.Post(ctx, tx, mail.Email{
 		To: u.Email, Name: u.Name, Subject: "Set your password", Lines: []string{why},
 		Action: "Set a new password", Path: "/users/password/edit?reset_password_token=" + url.QueryEscape(token),
-		After: []string{"The link works once, for six hours.", otherwise},
+		After: []string{"The link expires in six hours and can be used once.", otherwise},
 	})
 }
 
-// postUnlock writes the letter by which a user unlocks his account.
+// postUnlock sends the email with the link to unlock an account.
 func (s *Service) postUnlock(ctx context.Context, tx *db.Tx, u *User) error {
 	token, err := s.addTicket(ctx, tx, u.ID, unlockTicket)
 	if err != nil {
@@ -115,23 +115,23 @@ func (s *Service) postUnlock(ctx context.Context, tx *db.Tx, u *User) error {
 	}
 	return s.Mail.Post(ctx, tx, mail.Email{
 		To: u.Email, Name: u.Name, Subject: "Your account is locked",
-		Lines:  []string{"Your account " + u.Username + " was locked after too many failed sign-ins. It opens by itself after a while, or at once by this link."},
+		Lines:  []string{"Your account " + u.Username + " was locked after too many failed sign-in attempts. It unlocks automatically after a while. Use this link to unlock it now."},
 		Action: "Unlock my account", Path: "/users/unlock?unlock_token=" + url.QueryEscape(token),
-		After: []string{"If it was not you who tried to sign in, consider a longer password and two-factor authentication."},
+		After: []string{"If you did not try to sign in, choose a stronger password and turn on two-factor authentication."},
 	})
 }
 
-// postConfirmation writes the letter by which an address is confirmed.
+// postConfirmation sends the email with the link to confirm an address.
 func (s *Service) postConfirmation(ctx context.Context, tx *db.Tx, name, address, token string) error {
 	return s.Mail.Post(ctx, tx, mail.Email{
 		To: address, Name: name, Subject: "Confirm your email address",
-		Lines:  []string{"This address was given for an account. Please confirm that it is yours."},
-		Action: "Confirm the address", Path: "/users/confirmation?confirmation_token=" + url.QueryEscape(token),
-		After: []string{"If you know nothing of it, leave this letter unanswered."},
+		Lines:  []string{"This email address was added to an account. Confirm that it is yours."},
+		Action: "Confirm your email address", Path: "/users/confirmation?confirmation_token=" + url.QueryEscape(token),
+		After: []string{"If you did not request this, you can ignore this email."},
 	})
 }
 
-// confirmAgain gives an address that waits a new token and sends it.
+// confirmAgain sends a new confirmation token to an unconfirmed address.
 func (s *Service) confirmAgain(ctx context.Context, address string) error {
 	token := secret.Token("")
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -153,10 +153,10 @@ func (s *Service) confirmAgain(ctx context.Context, address string) error {
 	})
 }
 
-// TakeReset sets the password of the account that a reset letter was sent to.
-// Whoever has its token may; it works once. All sessions end, the account is
-// unlocked, and the address that the letter reached counts as confirmed.
-// Invalid when the token is not good any more, or the password is refused.
+// TakeReset sets the password of the account that a reset email was sent to. The
+// token is the permission; it can be used once. All sessions end, the account
+// is unlocked, and the address that received the email is confirmed. Invalid if
+// the token has expired or the password is not accepted.
 func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

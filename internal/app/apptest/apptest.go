@@ -120,8 +120,8 @@ func EachWith(t *testing.T, o Options, f func(t *testing.T, s *Server), opts ...
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, StartWith(t, src, o, opts...)) })
 }
 
-// EachMailed is Each with a mail server beside each server: a letter of one
-// is not taken for a letter of the other.
+// EachMailed is Each with a mail server for each server, so that the emails of
+// both are kept apart.
 func EachMailed(t *testing.T, f func(t *testing.T, s *Server, post *mailtest.Server)) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {

@@ -1,5 +1,5 @@
-// Package mailtest is a mail server for tests: it takes every letter, and
-// shows them.
+// Package mailtest is an SMTP server for tests. It accepts all emails and
+// returns them to the test.
 package mailtest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// Email is what arrived.
+// Email is an email that the server received.
 type Email struct {
 	From, To string // of the envelope
 	Header   mail.Header
@@ -35,7 +35,7 @@ type Email struct {
 	HTML     string
 }
 
-// Link finds the first address in the text that contains part.
+// Link returns the first URL in the text that contains part.
 func (l Email) Link(t testing.TB, part string) string {
 	t.Helper()
 	for _, link := range regexp.MustCompile(`https?://\S+`).FindAllString(l.Text, -1) {
@@ -43,23 +43,23 @@ func (l Email) Link(t testing.TB, part string) string {
 			return link
 		}
 	}
-	t.Fatalf("the letter has no link with %q: %s", part, l.Text)
+	t.Fatalf("the email has no link with %q: %s", part, l.Text)
 	return ""
 }
 
-// Server listens on a port of its own until the test ends.
+// Server listens on a free port until the test ends.
 type Server struct {
-	// Password, if set, is asked of the user "forge", over TLS only.
+	// Password, if set, is required from the user "forge", over TLS only.
 	Password string
-	// Trust is how a client knows the certificate of this server.
+	// Trust is the TLS configuration of clients that trust this server.
 	Trust *tls.Config
 
 	own *tls.Config
 
 	listener net.Listener
 	mu       sync.Mutex
-	emails  []Email
-	refusals []string // answers to the next letters, before any is taken
+	emails   []Email
+	refusals []string // replies to the next emails, before any is accepted
 	arrived  chan struct{}
 	vanish   atomic.Bool
 }
@@ -100,24 +100,24 @@ func (s *Server) URL() string {
 	return "smtp://" + s.listener.Addr().String() + "?from=forge@example.org"
 }
 
-// Refuse answers the next attempts to deliver a letter with these lines.
+// Refuse replies to the next attempts to deliver an email with these lines.
 func (s *Server) Refuse(lines ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusals = append(s.refusals, lines...)
 }
 
-// Vanish takes the next letter and goes away before it says so.
+// Vanish accepts the next email and closes the connection without a reply.
 func (s *Server) Vanish() { s.vanish.Store(true) }
 
-// Emails gives all that have arrived.
+// Emails returns all emails that were received.
 func (s *Server) Emails() []Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Email(nil), s.emails...)
 }
 
-// Take gives all that have arrived since it was last asked, or waited for.
+// Take returns the emails received since the last call of Take or Wait.
 func (s *Server) Take() []Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) Take() []Email {
 	return list
 }
 
-// Wait gives the next letter to the address that has not been waited for.
+// Wait returns the next email to an address, and removes it.
 func (s *Server) Wait(t testing.TB, to string) Email {
 	t.Helper()
 	for {
