@@ -247,9 +247,9 @@ func checkShelf(t *testing.T, s *apptest.Server, c shelfCall, name, token string
 	}
 }
 
-// TestAnnexSettled leaves pushes behind as a crash does: one whose branch has
+// TestAuxRepoSettled leaves pushes behind as a crash does: one whose branch has
 // moved, and one that came to nothing.
-func TestAnnexSettled(t *testing.T) {
+func TestAuxRepoSettled(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		aliceID, alice := s.User(t, "alice")
@@ -259,7 +259,7 @@ func TestAnnexSettled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Repos.OpenAnnex(a)
+		r, err := s.Repos.OpenAuxRepo(a)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -220,7 +220,7 @@ func (b *backingUp) note(t db.DumpTable, row []any) {
 	if t.Name == "annexes" {
 		kind, _ := value("kind").(string)
 		size, _ := value("size").(int64)
-		h = repo.Held{AnnexID: id, Kind: repo.AnnexKind(kind), Filled: size > 0}
+		h = repo.Held{AuxRepoID: id, Kind: repo.AuxRepoKind(kind), Filled: size > 0}
 	} else {
 		branch, _ := value("default_branch").(string)
 		h.Filled = branch != ""

@@ -19,7 +19,7 @@ func (a *App) ExamineRepositories(ctx context.Context, progress func(done int, p
 	return func(yield func(Finding) bool) {
 		done, whole := 0, 0
 		for c := range a.Repos.CheckAll(ctx, actor.System()) {
-			if c.Project == nil && c.Annex == nil {
+			if c.Project == nil && c.AuxRepo == nil {
 				yield(Finding{Part: "repositories", Err: c.Err})
 				return
 			}

@@ -59,7 +59,7 @@ func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	for _, s := range list {
 		used[s.Name] = s
 	}
-	annexes, err := db.All(ctx, q, func(sc db.Scanner) (Storage, error) {
+	auxRepos, err := db.All(ctx, q, func(sc db.Scanner) (Storage, error) {
 		var s Storage
 		err := sc.Scan(&s.Name, &s.Snippets, &s.Wikis, &s.Bytes)
 		return s, err
@@ -69,7 +69,7 @@ func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range annexes {
+	for _, a := range auxRepos {
 		s := used[a.Name]
 		s.Snippets, s.Wikis = a.Snippets, a.Wikis
 		s.Bytes += a.Bytes

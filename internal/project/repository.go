@@ -94,9 +94,9 @@ func (s *Service) Measured(ctx context.Context, id int64, m Statistics, found Co
 	return nil
 }
 
-// MeasuredAnnexes keeps the sizes of the wiki and the snippets of a project.
-func (s *Service) MeasuredAnnexes(ctx context.Context, id, wiki, snippets int64) error {
-	if err := saveAnnexSizes(ctx, s.DB, id, wiki, snippets, s.Now()); err != nil {
+// MeasuredAuxRepos keeps the sizes of the wiki and the snippets of a project.
+func (s *Service) MeasuredAuxRepos(ctx context.Context, id, wiki, snippets int64) error {
+	if err := saveAuxRepoSizes(ctx, s.DB, id, wiki, snippets, s.Now()); err != nil {
 		return fmt.Errorf("statistics of project %d: %w", id, err)
 	}
 	return nil

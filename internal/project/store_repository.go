@@ -56,7 +56,7 @@ func saveStatistics(ctx context.Context, q db.Q, id int64, m Statistics, at time
 	return err
 }
 
-func saveAnnexSizes(ctx context.Context, q db.Q, id, wiki, snippets int64, at time.Time) error {
+func saveAuxRepoSizes(ctx context.Context, q db.Q, id, wiki, snippets int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO project_statistics (project_id, repository_size, commit_count, wiki_size, snippets_size, updated_at)
 		SELECT p.id, 0, 0, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM projects p WHERE p.id = ?

@@ -14,9 +14,9 @@ import (
 
 // Held is a repository as a backup of the database knows it.
 type Held struct {
-	ProjectID int64 // 0 for an annex
-	AnnexID   int64
-	Kind      AnnexKind
+	ProjectID int64 // 0 for an auxiliary repository
+	AuxRepoID int64
+	Kind      AuxRepoKind
 	Storage   string
 	// Filled says that something was pushed to it: then it has to be there.
 	Filled bool
@@ -27,7 +27,7 @@ func (h Held) Path() string {
 	if h.ProjectID != 0 {
 		return pathOf(h.ProjectID)
 	}
-	return annexPath(h.Kind, h.AnnexID)
+	return auxRepoPath(h.Kind, h.AuxRepoID)
 }
 
 // Bundle writes a repository as a bundle, while others push to it, and gives
@@ -38,7 +38,7 @@ func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Write
 	if by.ID != actor.SystemID {
 		return "", errs.Forbidden("")
 	}
-	table, id := "annexes", h.AnnexID
+	table, id := "annexes", h.AuxRepoID
 	if h.ProjectID != 0 {
 		table, id = "projects", h.ProjectID
 	}

@@ -16,14 +16,15 @@ import (
 // Checked is what a check of one repository found.
 type Checked struct {
 	Project  *project.Project
-	Annex    *Annex        // in its stead, for one that is beside those of projects
+	AuxRepo  *AuxRepo      // in its stead, for one that is beside those of projects
 	Problems []git.Problem // none for a repository that is whole
 	Err      error         // why it could not be checked
 }
 
 // CheckAll reads all of every repository, in the order of the projects' ids,
-// then the annexes, and gives what is wrong with each. It may take hours. Only the
-// system may, for svc doctor. A Checked with neither tells why it ended early.
+// then the auxiliary repositories, and gives what is wrong with each. It may
+// take hours. Only the system may, for svc doctor. A Checked with neither tells
+// why it ended early.
 func (s *Service) CheckAll(ctx context.Context, by actor.Actor) iter.Seq[Checked] {
 	return func(yield func(Checked) bool) {
 		if by.ID != actor.SystemID {
@@ -43,7 +44,7 @@ func (s *Service) CheckAll(ctx context.Context, by actor.Actor) iter.Seq[Checked
 				}
 			}
 			if !page.More {
-				s.checkAnnexes(ctx, yield)
+				s.checkAuxRepos(ctx, yield)
 				return
 			}
 			p.After = page.Last
@@ -66,18 +67,18 @@ func (s *Service) checkOne(ctx context.Context, p *project.Project) Checked {
 	return Checked{Project: p, Problems: problems, Err: err}
 }
 
-// checkAnnexes is CheckAll for annexes, in the order of their ids.
-func (s *Service) checkAnnexes(ctx context.Context, yield func(Checked) bool) {
+// checkAuxRepos is CheckAll for auxiliary repositories, in the order of their ids.
+func (s *Service) checkAuxRepos(ctx context.Context, yield func(Checked) bool) {
 	var last int64
 	for {
-		list, err := annexesAfter(ctx, s.DB, last, 100)
+		list, err := auxReposAfter(ctx, s.DB, last, 100)
 		if err != nil {
-			yield(Checked{Err: fmt.Errorf("list annexes: %w", err)})
+			yield(Checked{Err: fmt.Errorf("list auxiliary repositories: %w", err)})
 			return
 		}
 		for _, a := range list {
 			last = a.ID
-			if !yield(s.checkAnnex(ctx, a)) {
+			if !yield(s.checkAuxRepo(ctx, a)) {
 				return
 			}
 		}
@@ -87,25 +88,25 @@ func (s *Service) checkAnnexes(ctx context.Context, yield func(Checked) bool) {
 	}
 }
 
-func (s *Service) checkAnnex(ctx context.Context, a *Annex) Checked {
-	r, err := s.OpenAnnex(a)
+func (s *Service) checkAuxRepo(ctx context.Context, a *AuxRepo) Checked {
+	r, err := s.OpenAuxRepo(a)
 	if err != nil {
-		return Checked{Annex: a, Err: err}
+		return Checked{AuxRepo: a, Err: err}
 	}
 	problems, err := r.Fsck(ctx)
 	if errors.Is(err, git.ErrNoRepository) {
 		if a.Size == 0 {
-			return Checked{Annex: a} // nothing has come yet
+			return Checked{AuxRepo: a} // nothing has come yet
 		}
-		return Checked{Annex: a, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is not there: " + r.Path()}}}
+		return Checked{AuxRepo: a, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is not there: " + r.Path()}}}
 	}
-	return Checked{Annex: a, Problems: problems, Err: err}
+	return Checked{AuxRepo: a, Problems: problems, Err: err}
 }
 
 // Name tells people which repository it is.
 func (c Checked) Name() string {
-	if c.Annex != nil {
-		return annexPath(c.Annex.Kind, c.Annex.ID)
+	if c.AuxRepo != nil {
+		return auxRepoPath(c.AuxRepo.Kind, c.AuxRepo.ID)
 	}
 	return fmt.Sprintf("%s (project %d)", c.Project.FullPath, c.Project.ID)
 }

@@ -96,14 +96,14 @@ func (s *Service) alive(ctx context.Context, table string, id int64) (stop func(
 	return stop
 }
 
-// enterAnnex is enter for an annex.
-func (s *Service) enterAnnex(ctx context.Context, by actor.Actor, annexID int64, j journal) (id int64, storage string, err error) {
+// enterAuxRepo is enter for an auxiliary repository.
+func (s *Service) enterAuxRepo(ctx context.Context, by actor.Actor, auxRepoID int64, j journal) (id int64, storage string, err error) {
 	who, what, err := j.encode(by)
 	if err != nil {
 		return 0, "", err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		at, err := lockPlace(ctx, tx, "annexes", annexID)
+		at, err := lockPlace(ctx, tx, "annexes", auxRepoID)
 		if errors.Is(err, db.ErrNoRows) {
 			return errs.NotFound("")
 		}
@@ -114,7 +114,7 @@ func (s *Service) enterAnnex(ctx context.Context, by actor.Actor, annexID int64,
 			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 		}
 		storage = at.storage
-		id, err = insertAnnexPush(ctx, tx, annexID, who, what, s.Now())
+		id, err = insertAuxRepoPush(ctx, tx, auxRepoID, who, what, s.Now())
 		return err
 	})
 	if err != nil {
@@ -123,20 +123,20 @@ func (s *Service) enterAnnex(ctx context.Context, by actor.Actor, annexID int64,
 	return id, storage, nil
 }
 
-// holdAnnex is hold for an annex.
-func (s *Service) holdAnnex(ctx context.Context, a *Annex, do func(r git.Repo) error) error {
-	id, storage, err := s.enterAnnex(ctx, actor.System(), a.ID, journal{})
+// holdAuxRepo is hold for an auxiliary repository.
+func (s *Service) holdAuxRepo(ctx context.Context, a *AuxRepo, do func(r git.Repo) error) error {
+	id, storage, err := s.enterAuxRepo(ctx, actor.System(), a.ID, journal{})
 	if err != nil {
 		return err
 	}
 	defer s.alive(ctx, "annex_pushes", id)()
 	now := *a
 	now.Storage = storage
-	r, err := s.OpenAnnex(&now)
+	r, err := s.OpenAuxRepo(&now)
 	if err == nil {
 		err = do(r)
 	}
-	return errors.Join(err, s.dropAnnex(context.WithoutCancel(ctx), id))
+	return errors.Join(err, s.dropAuxRepo(context.WithoutCancel(ctx), id))
 }
 
 // refuseNow refuses the changes of a push that may succeed later, in words for

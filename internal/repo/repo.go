@@ -42,7 +42,7 @@ type Deps struct {
 type Service struct {
 	Deps
 	listeners []Listener
-	keepers   map[AnnexKind]Keeper
+	keepers   map[AuxRepoKind]Keeper
 	hinters   []Hinter
 	lenders   []Lender
 }
@@ -50,9 +50,9 @@ type Service struct {
 // New makes the service, takes on its background work, and takes part in the
 // life of projects.
 func New(d Deps) *Service {
-	s := &Service{Deps: d, keepers: map[AnnexKind]Keeper{}}
+	s := &Service{Deps: d, keepers: map[AuxRepoKind]Keeper{}}
 	s.handleWork()
-	s.handleAnnexWork()
+	s.handleAuxRepoWork()
 	d.Projects.OnRemove(s.removeFiles)
 	d.Projects.OnDefaultBranch(s.setDefaultBranch)
 	d.Users.OnDelete(s.leaveUser)

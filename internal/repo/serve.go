@@ -14,7 +14,7 @@ import (
 
 // Fetching is a repository that somebody may fetch from.
 type Fetching struct {
-	Project *project.Project // nil for an annex
+	Project *project.Project // nil for an auxiliary repository
 	repo    git.Repo
 	hide    []string
 }
@@ -27,7 +27,7 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err := scoped(by, "read_repository", "write_repository", "api", "read_api"); err != nil {
 		return nil, err
 	}
-	if _, r, ok, err := s.openAnnex(ctx, by, string(ref), false); ok {
+	if _, r, ok, err := s.openAuxRepo(ctx, by, string(ref), false); ok {
 		return &Fetching{repo: r}, err
 	}
 	p, err := s.Projects.ReadCode(ctx, by, ref)
@@ -90,11 +90,11 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 	if err := scoped(by, "write_repository", "api"); err != nil {
 		return nil, err
 	}
-	if a, r, ok, err := s.openAnnex(ctx, by, string(ref), true); ok {
+	if a, r, ok, err := s.openAuxRepo(ctx, by, string(ref), true); ok {
 		if err != nil {
 			return nil, err
 		}
-		return &Pushing{repo: r, to: annexTarget{s, a, r, by}, name: fmt.Sprintf("annex %d", a.ID), service: s}, nil
+		return &Pushing{repo: r, to: auxRepoTarget{s, a, r, by}, name: fmt.Sprintf("auxiliary repository %d", a.ID), service: s}, nil
 	}
 	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *Service) settle(ctx context.Context, before time.Time, prepare func(git
 			faults = append(faults, fmt.Errorf("settle push %d to project %d: %w", l.id, l.projectID, err))
 		}
 	}
-	return errors.Join(append(faults, s.settleAnnexes(ctx, before, prepare))...)
+	return errors.Join(append(faults, s.settleAuxRepos(ctx, before, prepare))...)
 }
 
 func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Repo, context.Context) error) error {

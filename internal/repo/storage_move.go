@@ -196,7 +196,7 @@ func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID
 		mv.Name, mv.Source = p.FullPath, p.Storage
 		return m.schedule(ctx, by, mv)
 	}
-	var a *Annex
+	var a *AuxRepo
 	if kind == GroupMove {
 		g, err := m.Repos.Projects.RequireGroup(ctx, by, project.RefTo(ownerID), project.NoAccess)
 		if err != nil {
@@ -208,7 +208,7 @@ func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID
 		}
 	} else {
 		var err error
-		if a, err = m.Repos.SnippetAnnex(ctx, ownerID); err != nil {
+		if a, err = m.Repos.SnippetAuxRepo(ctx, ownerID); err != nil {
 			return nil, err
 		}
 		if a == nil {

@@ -12,7 +12,7 @@ import (
 
 // part is one of the repositories of a move.
 type part struct {
-	annex   *Annex // nil for the code of a project
+	auxRepo *AuxRepo // nil for the code of a project
 	storage string
 	path    string // in the storage
 }
@@ -34,10 +34,10 @@ func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, err
 		}
 		list = append(list, part{storage: at.storage, path: pathOf(mv.OwnerID)})
 	}
-	a, err := findAnnex(ctx, q, mv.Kind.owner().annex, mv.OwnerID)
+	a, err := findAuxRepo(ctx, q, mv.Kind.owner().auxRepo, mv.OwnerID)
 	switch {
 	case err == nil:
-		list = append(list, part{a, a.Storage, annexPath(a.Kind, a.ID)})
+		list = append(list, part{a, a.Storage, auxRepoPath(a.Kind, a.ID)})
 	case !errors.Is(err, db.ErrNoRows):
 		return nil, err
 	case mv.Kind != ProjectMove:
@@ -55,8 +55,8 @@ func (m *Mover) place(ctx context.Context, tx *db.Tx, mv *StorageMove, list []pa
 			to = storage
 		}
 		var err error
-		if p.annex != nil {
-			err = saveAnnexPlace(ctx, tx, p.annex.ID, to, readOnly)
+		if p.auxRepo != nil {
+			err = saveAuxRepoPlace(ctx, tx, p.auxRepo.ID, to, readOnly)
 		} else {
 			err = m.Repos.Projects.Placed(ctx, tx, mv.OwnerID, to, readOnly)
 		}
@@ -79,8 +79,8 @@ func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]pa
 		return nil, err
 	}
 	for _, p := range list {
-		if p.annex != nil {
-			if err := tx.Lock(ctx, "annexes", p.annex.ID); err != nil {
+		if p.auxRepo != nil {
+			if err := tx.Lock(ctx, "annexes", p.auxRepo.ID); err != nil {
 				return nil, err
 			}
 		}
@@ -112,7 +112,7 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 		}
 	}
 	for _, p := range list {
-		if p.annex != nil && p.annex.ReadOnly {
+		if p.auxRepo != nil && p.auxRepo.ReadOnly {
 			return errs.InvalidField(string(mv.Kind), "is read-only")
 		}
 	}
@@ -156,8 +156,8 @@ func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map
 			}
 			mv.left = append(mv.left, p.place())
 		}
-		if p.annex != nil {
-			err = m.Repos.addAnnexTidying(ctx, tx, p.annex.ID, false)
+		if p.auxRepo != nil {
+			err = m.Repos.addAuxRepoTidying(ctx, tx, p.auxRepo.ID, false)
 		} else {
 			err = m.Repos.addTidying(ctx, tx, mv.OwnerID)
 		}

@@ -36,7 +36,7 @@ func findBegun(ctx context.Context, q db.Q, projectID int64) ([]leftover, error)
 
 // leftover is a push that was begun and is not recorded.
 type leftover struct {
-	id, projectID int64 // of the annex, for a push to one
+	id, projectID int64 // of the auxiliary repository, for a push to one
 	who, what     string
 }
 
@@ -60,8 +60,8 @@ type place struct {
 	readOnly bool
 }
 
-// lockPlace holds the row of a project or an annex until the end of the
-// transaction, and tells where its repository lies.
+// lockPlace holds the row of a project or an auxiliary repository until the end
+// of the transaction, and tells where its repository lies.
 func lockPlace(ctx context.Context, tx *db.Tx, table string, id int64) (place, error) {
 	if err := tx.Lock(ctx, table, id); err != nil {
 		return place{}, err

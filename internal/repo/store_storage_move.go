@@ -55,7 +55,7 @@ func touchMove(ctx context.Context, q db.Q, id int64, run string, at time.Time) 
 // moveOwner is where the things of a kind are found, and what people call them.
 type moveOwner struct {
 	table, name, title, live string
-	annex                    string // the column that leads from its annex to it
+	auxRepo                  string // the column that leads from its auxiliary repository to it
 }
 
 func (k MoveKind) owner() moveOwner {
@@ -117,7 +117,7 @@ func ownersOn(ctx context.Context, q db.Q, kind MoveKind, storage string, after 
 	o := kind.owner()
 	query := `SELECT o.id FROM projects o WHERE o.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
 	if kind != ProjectMove {
-		query = `SELECT o.id FROM annexes a JOIN ` + o.table + ` o ON o.id = a.` + o.annex + ` WHERE a.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
+		query = `SELECT o.id FROM annexes a JOIN ` + o.table + ` o ON o.id = a.` + o.auxRepo + ` WHERE a.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
 	}
 	return db.All(ctx, q, db.Value[int64], query, storage, after, limit)
 }
@@ -130,12 +130,12 @@ func countWriters(ctx context.Context, q db.Q, kind MoveKind, ownerID int64) (n 
 	}
 	err = q.QueryRowContext(ctx, `
 		SELECT (SELECT count(*) FROM pushes WHERE project_id = ?) +
-			(SELECT count(*) FROM annex_pushes p JOIN annexes a ON a.id = p.annex_id WHERE a.`+kind.owner().annex+` = ?)`,
+			(SELECT count(*) FROM annex_pushes p JOIN annexes a ON a.id = p.annex_id WHERE a.`+kind.owner().auxRepo+` = ?)`,
 		projectID, ownerID).Scan(&n)
 	return n, err
 }
 
-func saveAnnexPlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
+func saveAuxRepoPlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
 	return db.ExecOne(ctx, q, `UPDATE annexes SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id)
 }
 

@@ -90,14 +90,14 @@ func (s *Service) Files(ctx context.Context, of *Snippet) ([]*File, error) {
 }
 
 func (s *Service) repo(ctx context.Context, id int64) (git.Repo, error) {
-	a, err := s.Repos.SnippetAnnex(ctx, id)
+	a, err := s.Repos.SnippetAuxRepo(ctx, id)
 	if err == nil && a == nil {
 		err = errs.NotFound("Snippet")
 	}
 	if err != nil {
 		return git.Repo{}, err
 	}
-	return s.Repos.OpenAnnex(a)
+	return s.Repos.OpenAuxRepo(a)
 }
 
 func fileAt(ctx context.Context, r git.Repo, ref, name string) (*File, error) {
@@ -161,7 +161,7 @@ func parsePath(at string) (in *project.Ref, id int64, ok bool) {
 }
 
 // open is how git clients come to a snippet.
-func (s *Service) open(ctx context.Context, by actor.Actor, at string, write bool) (*repo.Annex, bool, error) {
+func (s *Service) open(ctx context.Context, by actor.Actor, at string, write bool) (*repo.AuxRepo, bool, error) {
 	in, id, ok := parsePath(at)
 	if !ok {
 		return nil, false, nil
@@ -187,7 +187,7 @@ func (s *Service) open(ctx context.Context, by actor.Actor, at string, write boo
 	if in == nil && found.In != nil {
 		return nil, true, errs.NotFound("Snippet")
 	}
-	a, err := s.Repos.SnippetAnnex(ctx, id)
+	a, err := s.Repos.SnippetAuxRepo(ctx, id)
 	if err == nil && a == nil {
 		err = errs.NotFound("Snippet")
 	}
@@ -195,7 +195,7 @@ func (s *Service) open(ctx context.Context, by actor.Actor, at string, write boo
 }
 
 // check holds a snippet to one branch and to few files.
-func (s *Service) check(ctx context.Context, _ *repo.Annex, push *git.Push) error {
+func (s *Service) check(ctx context.Context, _ *repo.AuxRepo, push *git.Push) error {
 	head, err := push.Repo.DefaultBranch()
 	if err != nil {
 		return err
@@ -229,12 +229,12 @@ func (s *Service) check(ctx context.Context, _ *repo.Annex, push *git.Push) erro
 }
 
 // follow keeps with the snippet which files there are.
-func (s *Service) follow(ctx context.Context, p repo.AnnexPush) (func(context.Context, *db.Tx) error, error) {
+func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
 	list, err := paths(ctx, p.Repo, "HEAD")
 	if err != nil {
 		return nil, err
 	}
-	id := p.Annex.SnippetID
+	id := p.AuxRepo.SnippetID
 	return func(ctx context.Context, tx *db.Tx) error {
 		if id == nil {
 			return nil // it was deleted meanwhile

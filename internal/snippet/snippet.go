@@ -40,7 +40,7 @@ type Service struct{ Deps }
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Users.OnDelete(s.leaveUser)
-	d.Repos.Keep(repo.SnippetAnnex, repo.Keeper{Open: s.open, Check: s.check, Follow: s.follow})
+	d.Repos.Keep(repo.SnippetAuxRepo, repo.Keeper{Open: s.open, Check: s.check, Follow: s.follow})
 	d.Plan.OnReference(markup.Snippet, s.refer)
 	d.Queue.Every("snippet_unfinished", time.Hour, s.DropUnfinished)
 	return s
@@ -187,13 +187,13 @@ func (s *Service) fill(ctx context.Context, list ...*Snippet) error {
 	if err != nil {
 		return fmt.Errorf("authors of snippets: %w", err)
 	}
-	annexes, err := s.Repos.SnippetAnnexes(ctx, ids)
+	auxRepos, err := s.Repos.SnippetAuxRepos(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for _, one := range list {
 		one.Author = users[one.AuthorID]
-		if a := annexes[one.ID]; a != nil {
+		if a := auxRepos[one.ID]; a != nil {
 			one.Storage = a.Storage
 		}
 	}

@@ -87,7 +87,7 @@ func (s *Snippet) apply(f Fields) {
 // TooLarge.
 func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f Fields) (*Snippet, error) {
 	n := &Snippet{AuthorID: by.ID, Visibility: project.Private, UserAgent: cut(f.UserAgent), IPAddress: by.IP, CreatedAt: s.Now(), UpdatedAt: s.Now()}
-	a := &repo.Annex{Kind: repo.SnippetAnnex}
+	a := &repo.AuxRepo{Kind: repo.SnippetAuxRepo}
 	if in != nil {
 		p, err := s.Projects.RequireView(ctx, by, *in, project.SnippetPart)
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f
 			return err
 		}
 		a.SnippetID = &n.ID
-		return s.Repos.AddAnnex(ctx, tx, a)
+		return s.Repos.AddAuxRepo(ctx, tx, a)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create snippet: %w", err)
@@ -148,8 +148,8 @@ func cut(text string) string {
 }
 
 // commit changes the files of a snippet.
-func (s *Service) commit(ctx context.Context, by actor.Actor, a *repo.Annex, message string, changes []FileChange) error {
-	return s.Repos.CommitAnnex(ctx, by, a, repo.AnnexCommit{Message: message, Actions: func(ctx context.Context, r git.Repo, parent string) ([]git.Action, error) {
+func (s *Service) commit(ctx context.Context, by actor.Actor, a *repo.AuxRepo, message string, changes []FileChange) error {
+	return s.Repos.CommitAuxRepo(ctx, by, a, repo.AuxRepoCommit{Message: message, Actions: func(ctx context.Context, r git.Repo, parent string) ([]git.Action, error) {
 		there, err := paths(ctx, r, parent)
 		if err != nil {
 			return nil, err
@@ -203,7 +203,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, in *project.Ref, i
 		f.Files = append(f.Files, *first)
 	}
 	if len(f.Files) > 0 {
-		a, err := s.Repos.SnippetAnnex(ctx, id)
+		a, err := s.Repos.SnippetAuxRepo(ctx, id)
 		if err == nil && a == nil {
 			err = errs.NotFound("Snippet")
 		}
@@ -296,7 +296,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 			return err
 		}
 		if found.ProjectID != nil {
-			if err := s.Repos.SumAnnexes(ctx, tx, *found.ProjectID); err != nil {
+			if err := s.Repos.SumAuxRepos(ctx, tx, *found.ProjectID); err != nil {
 				return err
 			}
 		}

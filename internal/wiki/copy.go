@@ -17,7 +17,7 @@ func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, err
 	if err != nil || a == nil {
 		return "", err
 	}
-	r, err := s.Repos.OpenAnnex(a)
+	r, err := s.Repos.OpenAuxRepo(a)
 	if err != nil {
 		return "", err
 	}
@@ -38,7 +38,7 @@ func (s *Service) Bundle(ctx context.Context, g *project.Namespace, w io.Writer)
 	if err != nil || a == nil {
 		return false, err
 	}
-	ok, err := s.Repos.BundleAnnex(ctx, a, w)
+	ok, err := s.Repos.BundleAuxRepo(ctx, a, w)
 	if err != nil {
 		return ok, fmt.Errorf("bundle wiki of group %d: %w", g.ID, err)
 	}
@@ -52,5 +52,5 @@ func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bun
 	if err != nil {
 		return err
 	}
-	return s.Repos.FillAnnex(ctx, a, branch, bundle)
+	return s.Repos.FillAuxRepo(ctx, a, branch, bundle)
 }

@@ -28,7 +28,7 @@ type changed struct {
 }
 
 // follow records what a push did to pages.
-func (s *Service) follow(ctx context.Context, p repo.AnnexPush) (func(context.Context, *db.Tx) error, error) {
+func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
 	head, err := p.Repo.DefaultBranch()
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Service) follow(ctx context.Context, p repo.AnnexPush) (func(context.Co
 			return nil, err
 		}
 	}
-	in, err := s.projectOf(ctx, p.Annex)
+	in, err := s.projectOf(ctx, p.AuxRepo)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) follow(ctx context.Context, p repo.AnnexPush) (func(context.Co
 
 // projectOf is the project of a wiki; nil for that of a group, and for one that
 // is gone.
-func (s *Service) projectOf(ctx context.Context, a *repo.Annex) (*project.Project, error) {
+func (s *Service) projectOf(ctx context.Context, a *repo.AuxRepo) (*project.Project, error) {
 	if a.ProjectID == nil {
 		return nil, nil
 	}
@@ -108,8 +108,8 @@ func changes(ctx context.Context, r git.Repo, c repo.Change) ([]changed, error) 
 }
 
 // tell records what was done to one page.
-func tell(ctx context.Context, tx *db.Tx, p repo.AnnexPush, c changed) error {
-	id, err := keepPage(ctx, tx, p.Annex.ID, c)
+func tell(ctx context.Context, tx *db.Tx, p repo.AuxRepoPush, c changed) error {
+	id, err := keepPage(ctx, tx, p.AuxRepo.ID, c)
 	if err != nil {
 		return err
 	}
@@ -120,10 +120,10 @@ func tell(ctx context.Context, tx *db.Tx, p repo.AnnexPush, c changed) error {
 		}
 	}
 	e := activity.Event{
-		ProjectID: p.Annex.ProjectID, AuthorID: p.By.ID, Action: c.what, Audience: activity.WikiReaders, Subject: of,
+		ProjectID: p.AuxRepo.ProjectID, AuthorID: p.By.ID, Action: c.what, Audience: activity.WikiReaders, Subject: of,
 		TargetType: TargetType, TargetID: &id, TargetIID: &id, TargetTitle: c.Title, CreatedAt: p.At,
 	}
-	if p.Annex.ProjectID == nil { // of a group: there are no events of groups for others to read
+	if p.AuxRepo.ProjectID == nil { // of a group: there are no events of groups for others to read
 		e.Audience = activity.Alone
 	}
 	return activity.Record(ctx, tx, e)

@@ -191,7 +191,7 @@ func (s *Service) Versions(ctx context.Context, by actor.Actor, at project.Place
 	if err != nil {
 		return nil, nil, list, err
 	}
-	r, err := s.Repos.OpenAnnex(w.annex)
+	r, err := s.Repos.OpenAuxRepo(w.auxRepo)
 	if err != nil {
 		return nil, nil, list, err
 	}

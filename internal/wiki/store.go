@@ -9,9 +9,9 @@ import (
 
 // keepPage writes down a page that something is recorded of, and gives its id: a
 // page that got another slug keeps it.
-func keepPage(ctx context.Context, tx *db.Tx, annexID int64, c changed) (id int64, err error) {
+func keepPage(ctx context.Context, tx *db.Tx, auxRepoID int64, c changed) (id int64, err error) {
 	if c.was != "" {
-		id, err = rename(ctx, tx, annexID, c)
+		id, err = rename(ctx, tx, auxRepoID, c)
 		if err != nil || id != 0 {
 			return id, err
 		}
@@ -19,17 +19,17 @@ func keepPage(ctx context.Context, tx *db.Tx, annexID int64, c changed) (id int6
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO wiki_pages (annex_id, slug, title, format) VALUES (?, ?, ?, ?)
 		ON CONFLICT (annex_id, slug) DO UPDATE SET title = excluded.title, format = excluded.format RETURNING id`,
-		annexID, c.Slug, c.Title, string(c.Format)).Scan(&id)
+		auxRepoID, c.Slug, c.Title, string(c.Format)).Scan(&id)
 	return id, err
 }
 
 // rename gives a page its new slug, unless another one had that before; then id
 // is 0.
-func rename(ctx context.Context, tx *db.Tx, annexID int64, c changed) (id int64, err error) {
+func rename(ctx context.Context, tx *db.Tx, auxRepoID int64, c changed) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		UPDATE wiki_pages SET slug = ?, title = ?, format = ? WHERE annex_id = ? AND slug = ?
 			AND NOT EXISTS (SELECT 1 FROM wiki_pages o WHERE o.annex_id = ? AND o.slug = ?) RETURNING id`,
-		c.Slug, c.Title, string(c.Format), annexID, c.was, annexID, c.Slug).Scan(&id)
+		c.Slug, c.Title, string(c.Format), auxRepoID, c.was, auxRepoID, c.Slug).Scan(&id)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
 	}

@@ -34,7 +34,7 @@ type Service struct{ Deps }
 // New makes the service, and takes part in pushes.
 func New(d Deps) *Service {
 	s := &Service{d}
-	d.Repos.Keep(repo.WikiAnnex, repo.Keeper{Open: s.open, Check: check, Follow: s.follow})
+	d.Repos.Keep(repo.WikiAuxRepo, repo.Keeper{Open: s.open, Check: check, Follow: s.follow})
 	return s
 }
 
@@ -45,7 +45,7 @@ type Wiki struct {
 	// MayWrite says that the one who asked may change pages.
 	MayWrite bool
 
-	annex *repo.Annex // nil while there is nothing in it
+	auxRepo *repo.AuxRepo // nil while there is nothing in it
 }
 
 // Path is that of the project or group.
@@ -68,7 +68,7 @@ func (w *Wiki) Base() string {
 // without its end.
 func (w *Wiki) Clone() string { return w.Path() + ".wiki" }
 
-// owner is whose it is, as an annex says it.
+// owner is whose it is, as an auxiliary repository says it.
 func (w *Wiki) owner() (projectID, namespaceID *int64) {
 	if w.Project != nil {
 		return &w.Project.ID, nil
@@ -89,7 +89,7 @@ func (s *Service) Wiki(ctx context.Context, by actor.Actor, at project.Place) (*
 		w.MayWrite = w.Project.MayChange(by, project.WikiPart, project.Developer)
 	}
 	projectID, namespaceID := w.owner()
-	w.annex, err = s.Repos.WikiOf(ctx, projectID, namespaceID)
+	w.auxRepo, err = s.Repos.WikiOf(ctx, projectID, namespaceID)
 	return w, err
 }
 
@@ -152,24 +152,24 @@ func (s *Service) writable(ctx context.Context, by actor.Actor, at project.Place
 	return w, s.begin(ctx, w)
 }
 
-// begin makes the annex of a wiki if there is none yet.
+// begin makes the auxiliary repository of a wiki if there is none yet.
 func (s *Service) begin(ctx context.Context, w *Wiki) error {
-	if w.annex != nil {
+	if w.auxRepo != nil {
 		return nil
 	}
 	projectID, namespaceID := w.owner()
 	var err error
-	w.annex, err = s.Repos.BeginWiki(ctx, projectID, namespaceID)
+	w.auxRepo, err = s.Repos.BeginWiki(ctx, projectID, namespaceID)
 	return err
 }
 
 // files gives the repository of a wiki; ok is false while there is nothing in
 // it.
 func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err error) {
-	if w.annex == nil {
+	if w.auxRepo == nil {
 		return git.Repo{}, false, nil
 	}
-	if r, err = s.Repos.OpenAnnex(w.annex); err != nil {
+	if r, err = s.Repos.OpenAuxRepo(w.auxRepo); err != nil {
 		return r, false, err
 	}
 	r = r.As(git.View{}) // versions that callers name are those of its history
@@ -181,7 +181,7 @@ func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err 
 }
 
 // open is how git clients come to a wiki: group/project.wiki, group.wiki.
-func (s *Service) open(ctx context.Context, by actor.Actor, path string, write bool) (*repo.Annex, bool, error) {
+func (s *Service) open(ctx context.Context, by actor.Actor, path string, write bool) (*repo.AuxRepo, bool, error) {
 	const end = ".wiki"
 	ref, ok := repo.CutPath(path, end)
 	if !ok {
@@ -201,8 +201,8 @@ func (s *Service) open(ctx context.Context, by actor.Actor, path string, write b
 	if err := s.begin(ctx, w); err != nil {
 		return nil, true, err
 	}
-	return w.annex, true, nil
+	return w.auxRepo, true, nil
 }
 
 // check has no rules beside those of all repositories.
-func check(context.Context, *repo.Annex, *git.Push) error { return nil }
+func check(context.Context, *repo.AuxRepo, *git.Push) error { return nil }

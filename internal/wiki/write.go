@@ -77,7 +77,7 @@ func orUsual(given string, by actor.Actor, did, title string) string {
 // commit makes a commit. Actions are asked for again when another writer was
 // quicker, so nothing of his is lost.
 func (s *Service) commit(ctx context.Context, by actor.Actor, w *Wiki, message string, actions func(context.Context, git.Repo, string) ([]git.Action, error)) error {
-	return s.Repos.CommitAnnex(ctx, by, w.annex, repo.AnnexCommit{Message: message, Actions: actions})
+	return s.Repos.CommitAuxRepo(ctx, by, w.auxRepo, repo.AuxRepoCommit{Message: message, Actions: actions})
 }
 
 // untaken refuses a title that another page has, in any case: file systems of
@@ -246,7 +246,7 @@ func (s *Service) Attach(ctx context.Context, by actor.Actor, at project.Place, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Repos.OpenAnnex(w.annex)
+	r, err := s.Repos.OpenAuxRepo(w.auxRepo)
 	if err != nil {
 		return nil, err
 	}

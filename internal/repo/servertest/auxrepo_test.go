@@ -11,13 +11,13 @@ import (
 	"svc/internal/repo"
 )
 
-// TestAnnexOvertaken has a push done and recorded while the keeper looks at what
+// TestAuxRepoOvertaken has a push done and recorded while the keeper looks at what
 // an earlier one did: what the earlier one saw is old by then, and is not what
 // stays.
-func TestAnnexOvertaken(t *testing.T) {
+func TestAuxRepoOvertaken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		const kind = repo.AnnexKind("probe")
+		const kind = repo.AuxRepoKind("probe")
 		tip := func(ctx context.Context, r git.Repo) string {
 			t.Helper()
 			ref, err := r.Ref(ctx, git.Heads+repo.UsualBranch)
@@ -29,9 +29,9 @@ func TestAnnexOvertaken(t *testing.T) {
 		recorded, looks := "", 0
 		meanwhile := func() {}
 		s.Repos.Keep(kind, repo.Keeper{
-			Open:  func(context.Context, actor.Actor, string, bool) (*repo.Annex, bool, error) { return nil, false, nil },
-			Check: func(context.Context, *repo.Annex, *git.Push) error { return nil },
-			Follow: func(ctx context.Context, p repo.AnnexPush) (func(context.Context, *db.Tx) error, error) {
+			Open:  func(context.Context, actor.Actor, string, bool) (*repo.AuxRepo, bool, error) { return nil, false, nil },
+			Check: func(context.Context, *repo.AuxRepo, *git.Push) error { return nil },
+			Follow: func(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
 				looks++
 				saw := tip(ctx, p.Repo)
 				do := meanwhile
@@ -43,14 +43,14 @@ func TestAnnexOvertaken(t *testing.T) {
 				}, nil
 			},
 		})
-		a := &repo.Annex{Kind: kind}
-		if err := s.DB.Tx(t.Context(), func(tx *db.Tx) error { return s.Repos.AddAnnex(t.Context(), tx, a) }); err != nil {
+		a := &repo.AuxRepo{Kind: kind}
+		if err := s.DB.Tx(t.Context(), func(tx *db.Tx) error { return s.Repos.AddAuxRepo(t.Context(), tx, a) }); err != nil {
 			t.Fatal(err)
 		}
 		commit := func(path string) {
 			t.Helper()
 			by := actor.Actor{ID: 1, Username: "root", Name: "Root", Email: "root@example.org"}
-			err := s.Repos.CommitAnnex(t.Context(), by, a, repo.AnnexCommit{Message: path, Actions: func(context.Context, git.Repo, string) ([]git.Action, error) {
+			err := s.Repos.CommitAuxRepo(t.Context(), by, a, repo.AuxRepoCommit{Message: path, Actions: func(context.Context, git.Repo, string) ([]git.Action, error) {
 				return []git.Action{{Kind: git.Create, Path: path, Content: []byte(path)}}, nil
 			}})
 			if err != nil {
@@ -59,7 +59,7 @@ func TestAnnexOvertaken(t *testing.T) {
 		}
 		meanwhile = func() { commit("second") }
 		commit("first")
-		r, err := s.Repos.OpenAnnex(a)
+		r, err := s.Repos.OpenAuxRepo(a)
 		if err != nil {
 			t.Fatal(err)
 		}

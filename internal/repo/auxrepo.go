@@ -16,11 +16,11 @@ import (
 	"svc/internal/project"
 )
 
-// Annex is a repository beside those of the projects' code: that of a snippet,
+// AuxRepo is a repository beside those of the projects' code: that of a snippet,
 // or of a wiki.
-type Annex struct {
+type AuxRepo struct {
 	ID   int64
-	Kind AnnexKind
+	Kind AuxRepoKind
 	// Whose it is: one of them is set.
 	SnippetID, ProjectID, NamespaceID *int64
 	Storage                           string
@@ -28,73 +28,73 @@ type Annex struct {
 	Size                              int64 // bytes, as last measured
 }
 
-// AnnexKind says what an annex holds.
-type AnnexKind string
+// AuxRepoKind says what an auxiliary repository holds.
+type AuxRepoKind string
 
-// The kinds of annexes.
+// The kinds of auxiliary repositories.
 const (
-	SnippetAnnex AnnexKind = "snippet"
-	WikiAnnex    AnnexKind = "wiki"
+	SnippetAuxRepo AuxRepoKind = "snippet"
+	WikiAuxRepo    AuxRepoKind = "wiki"
 )
 
-// Keeper is the feature that has the annexes of a kind: it says who may do what
-// there, and follows what is done.
+// Keeper is the feature that has the auxiliary repositories of a kind: it says
+// who may do what there, and follows what is done.
 type Keeper struct {
-	// Open gives the annex that a path names to an actor who may read it or,
-	// with write, push to it. ok is false for a path that names none of this
-	// kind.
-	Open func(ctx context.Context, by actor.Actor, path string, write bool) (a *Annex, ok bool, err error)
+	// Open gives the auxiliary repository that a path names to an actor who may
+	// read it or, with write, push to it. ok is false for a path that names none of
+	// this kind.
+	Open func(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, ok bool, err error)
 	// Check says in Refused why a change may not be.
-	Check func(ctx context.Context, a *Annex, push *git.Push) error
+	Check func(ctx context.Context, a *AuxRepo, push *git.Push) error
 	// Follow looks at what a push did, and gives what is to be recorded of it
 	// in one transaction.
-	Follow func(ctx context.Context, p AnnexPush) (record func(context.Context, *db.Tx) error, err error)
+	Follow func(ctx context.Context, p AuxRepoPush) (record func(context.Context, *db.Tx) error, err error)
 }
 
-// AnnexPush is a push to an annex that was done.
-type AnnexPush struct {
-	Annex   *Annex
+// AuxRepoPush is a push to an auxiliary repository that was done.
+type AuxRepoPush struct {
+	AuxRepo *AuxRepo
 	Repo    git.Repo
 	By      actor.Actor
 	Changes []Change
 	At      time.Time
 }
 
-// Keep registers the feature that has annexes of a kind; it is called while the
-// program is put together.
-func (s *Service) Keep(kind AnnexKind, k Keeper) { s.keepers[kind] = k }
+// Keep registers the feature that has auxiliary repositories of a kind; it is
+// called while the program is put together.
+func (s *Service) Keep(kind AuxRepoKind, k Keeper) { s.keepers[kind] = k }
 
-// AddAnnex makes the row of an annex, in the transaction that makes its owner.
-// The repository itself is made when something comes.
-func (s *Service) AddAnnex(ctx context.Context, tx *db.Tx, a *Annex) error {
+// AddAuxRepo makes the row of an auxiliary repository, in the transaction that
+// makes its owner. The repository itself is made when something comes.
+func (s *Service) AddAuxRepo(ctx context.Context, tx *db.Tx, a *AuxRepo) error {
 	if a.Storage == "" {
 		a.Storage = "default"
 	}
-	if err := insertAnnex(ctx, tx, a, s.Now()); err != nil {
-		return fmt.Errorf("add annex: %w", err)
+	if err := insertAuxRepo(ctx, tx, a, s.Now()); err != nil {
+		return fmt.Errorf("add auxiliary repository: %w", err)
 	}
 	return nil
 }
 
-// WikiOf finds the annex of the wiki of a project or a group; nil when there is
-// none yet.
-func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*Annex, error) {
+// WikiOf finds the auxiliary repository of the wiki of a project or a group;
+// nil when there is none yet.
+func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*AuxRepo, error) {
 	column, id := "project_id", projectID
 	if projectID == nil {
 		column, id = "namespace_id", namespaceID
 	}
-	return orNone(findAnnex(ctx, s.DB, column, *id))
+	return orNone(findAuxRepo(ctx, s.DB, column, *id))
 }
 
-// BeginWiki gives the annex of the wiki of a project or a group, and makes it if
-// there is none yet. While the repository of the project is being moved nobody
-// can write to the new one either.
-func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) (*Annex, error) {
+// BeginWiki gives the auxiliary repository of the wiki of a project or a group,
+// and makes it if there is none yet. While the repository of the project is
+// being moved nobody can write to the new one either.
+func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) (*AuxRepo, error) {
 	table, column, id := "projects", "project_id", projectID
 	if projectID == nil {
 		table, column, id = "namespaces", "namespace_id", namespaceID
 	}
-	var a *Annex
+	var a *AuxRepo
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, table, *id); err != nil {
 			return err
@@ -107,11 +107,11 @@ func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) 
 			}
 		}
 		var err error
-		if a, err = findAnnex(ctx, tx, column, *id); !errors.Is(err, db.ErrNoRows) {
+		if a, err = findAuxRepo(ctx, tx, column, *id); !errors.Is(err, db.ErrNoRows) {
 			return err
 		}
-		a = &Annex{Kind: WikiAnnex, ProjectID: projectID, NamespaceID: namespaceID, Storage: at.storage, ReadOnly: at.readOnly}
-		return s.AddAnnex(ctx, tx, a)
+		a = &AuxRepo{Kind: WikiAuxRepo, ProjectID: projectID, NamespaceID: namespaceID, Storage: at.storage, ReadOnly: at.readOnly}
+		return s.AddAuxRepo(ctx, tx, a)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("begin wiki: %w", err)
@@ -119,20 +119,22 @@ func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) 
 	return a, nil
 }
 
-// SnippetAnnex finds the annex of a snippet; nil when there is none.
-func (s *Service) SnippetAnnex(ctx context.Context, snippetID int64) (*Annex, error) {
-	return orNone(findAnnex(ctx, s.DB, "snippet_id", snippetID))
+// SnippetAuxRepo finds the auxiliary repository of a snippet; nil when there is
+// none.
+func (s *Service) SnippetAuxRepo(ctx context.Context, snippetID int64) (*AuxRepo, error) {
+	return orNone(findAuxRepo(ctx, s.DB, "snippet_id", snippetID))
 }
 
-// SnippetAnnexes finds the annexes of snippets, by the ids of those.
-func (s *Service) SnippetAnnexes(ctx context.Context, ids []int64) (map[int64]*Annex, error) {
-	found := map[int64]*Annex{}
+// SnippetAuxRepos finds the auxiliary repositories of snippets, by the ids of
+// those.
+func (s *Service) SnippetAuxRepos(ctx context.Context, ids []int64) (map[int64]*AuxRepo, error) {
+	found := map[int64]*AuxRepo{}
 	if len(ids) == 0 {
 		return found, nil
 	}
-	list, err := findSnippetAnnexes(ctx, s.DB, ids)
+	list, err := findSnippetAuxRepos(ctx, s.DB, ids)
 	if err != nil {
-		return nil, fmt.Errorf("find annexes: %w", err)
+		return nil, fmt.Errorf("find auxiliary repositories: %w", err)
 	}
 	for _, a := range list {
 		found[*a.SnippetID] = a
@@ -140,37 +142,37 @@ func (s *Service) SnippetAnnexes(ctx context.Context, ids []int64) (map[int64]*A
 	return found, nil
 }
 
-func orNone(a *Annex, err error) (*Annex, error) {
+func orNone(a *AuxRepo, err error) (*AuxRepo, error) {
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find annex: %w", err)
+		return nil, fmt.Errorf("find auxiliary repository: %w", err)
 	}
 	return a, nil
 }
 
-// OpenAnnex gives a handle on the repository of an annex, which need not exist.
-// Who may read it was asked by its keeper.
-func (s *Service) OpenAnnex(a *Annex) (git.Repo, error) {
-	return s.at(a.Storage, annexPath(a.Kind, a.ID))
+// OpenAuxRepo gives a handle on the repository of an auxiliary repository,
+// which need not exist. Who may read it was asked by its keeper.
+func (s *Service) OpenAuxRepo(a *AuxRepo) (git.Repo, error) {
+	return s.at(a.Storage, auxRepoPath(a.Kind, a.ID))
 }
 
-// annexPath is where an annex lies in its storage.
-func annexPath(kind AnnexKind, id int64) string {
+// auxRepoPath is where an auxiliary repository lies in its storage.
+func auxRepoPath(kind AuxRepoKind, id int64) string {
 	return filepath.Join(string(kind)+"s", fmt.Sprintf("%02x", id%256), strconv.FormatInt(id, 10)+".git")
 }
 
-// ensureAnnex makes the repository of an annex if it is not there.
-func (s *Service) ensureAnnex(ctx context.Context, a *Annex) (git.Repo, error) {
-	r, err := s.OpenAnnex(a)
+// ensureAuxRepo makes the repository of an auxiliary repository if it is not there.
+func (s *Service) ensureAuxRepo(ctx context.Context, a *AuxRepo) (git.Repo, error) {
+	r, err := s.OpenAuxRepo(a)
 	if err != nil {
 		return git.Repo{}, err
 	}
 	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
-	err = s.holdAnnex(ctx, a, func(now git.Repo) error { // it may have moved since a was read
+	err = s.holdAuxRepo(ctx, a, func(now git.Repo) error { // it may have moved since a was read
 		r = now
 		return s.make(ctx, r, UsualBranch)
 	})
@@ -178,17 +180,18 @@ func (s *Service) ensureAnnex(ctx context.Context, a *Annex) (git.Repo, error) {
 		err = s.make(ctx, r, UsualBranch) // as ensure does it
 	}
 	if err != nil {
-		return git.Repo{}, fmt.Errorf("make annex %d: %w", a.ID, err)
+		return git.Repo{}, fmt.Errorf("make auxiliary repository %d: %w", a.ID, err)
 	}
 	return r, nil
 }
 
-// Missing answers for a thing that git does not find in an annex: NotFound of
-// the thing. What passes is Unavailable, and others are faults.
+// Missing answers for a thing that git does not find in an auxiliary
+// repository: NotFound of the thing. What passes is Unavailable, and others are
+// faults.
 func Missing(err error, thing string) error { return missing(err, thing) }
 
-// AnnexCommit is a commit on the default branch of an annex.
-type AnnexCommit struct {
+// AuxRepoCommit is a commit on the default branch of an auxiliary repository.
+type AuxRepoCommit struct {
 	Message string
 	// Actions gives what is to be changed on top of a commit, which is empty
 	// for the first. It is asked again when somebody else was quicker.
@@ -199,20 +202,20 @@ type AnnexCommit struct {
 // quicker.
 const maxCommitTries = 50
 
-// CommitAnnex makes a commit for an actor whom the keeper lets write. What
+// CommitAuxRepo makes a commit for an actor whom the keeper lets write. What
 // changes nothing makes none. Invalid when an action does not fit what is there;
 // TooLarge; Forbidden while it is being moved; Conflict when others do not let it
 // come to its turn.
-func (s *Service) CommitAnnex(ctx context.Context, by actor.Actor, a *Annex, c AnnexCommit) error {
+func (s *Service) CommitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, c AuxRepoCommit) error {
 	if a.ReadOnly {
 		return errs.Forbidden(project.BeingMoved).Because(project.ErrMoving)
 	}
-	r, err := s.ensureAnnex(ctx, a)
+	r, err := s.ensureAuxRepo(ctx, a)
 	if err != nil {
 		return err
 	}
 	for try := range maxCommitTries {
-		err := s.commitAnnex(ctx, by, a, r, c)
+		err := s.commitAuxRepo(ctx, by, a, r, c)
 		if !errors.Is(err, git.ErrConflict) {
 			return err
 		}
@@ -225,7 +228,7 @@ func (s *Service) CommitAnnex(ctx context.Context, by actor.Actor, a *Annex, c A
 	return errs.Conflict("Others are changing this all the time. Please try again.")
 }
 
-func (s *Service) commitAnnex(ctx context.Context, by actor.Actor, a *Annex, r git.Repo, c AnnexCommit) error {
+func (s *Service) commitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r git.Repo, c AuxRepoCommit) error {
 	branch, err := r.DefaultBranch()
 	if err != nil {
 		return err
@@ -259,7 +262,7 @@ func (s *Service) commitAnnex(ctx context.Context, by actor.Actor, a *Annex, r g
 		return nil
 	}
 	update.New = made.ID
-	return s.moveAnnex(ctx, by, a, r, update)
+	return s.moveAuxRepo(ctx, by, a, r, update)
 }
 
 // checkActions holds what comes by the API to the limit of a push.
@@ -271,10 +274,10 @@ func (s *Service) checkActions(ctx context.Context, actions []git.Action) error 
 	return s.checkSize(ctx, files)
 }
 
-// moveAnnex moves the default branch: as move does it for projects. ErrConflict
+// moveAuxRepo moves the default branch: as move does it for projects. ErrConflict
 // when it is elsewhere by now.
-func (s *Service) moveAnnex(ctx context.Context, by actor.Actor, a *Annex, r git.Repo, u git.Update) error {
-	to := annexTarget{s, a, r, by}
+func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r git.Repo, u git.Update) error {
+	to := auxRepoTarget{s, a, r, by}
 	push := &git.Push{Repo: r, Atomic: true, Changes: []*git.RefChange{{Ref: u.Ref, Old: u.Old, New: u.New}}}
 	if err := to.check(ctx, push); err != nil {
 		return err
@@ -294,11 +297,11 @@ func (s *Service) moveAnnex(ctx context.Context, by actor.Actor, a *Annex, r git
 	return to.finish(ctx, id, begun)
 }
 
-// BundleAnnex writes all that is in an annex as a git bundle. It is false, and
-// nothing was written, when there is nothing in it. Who may read it was asked by
-// its keeper.
-func (s *Service) BundleAnnex(ctx context.Context, a *Annex, w io.Writer) (bool, error) {
-	r, err := s.OpenAnnex(a)
+// BundleAuxRepo writes all that is in an auxiliary repository as a git bundle.
+// It is false, and nothing was written, when there is nothing in it. Who may
+// read it was asked by its keeper.
+func (s *Service) BundleAuxRepo(ctx context.Context, a *AuxRepo, w io.Writer) (bool, error) {
+	r, err := s.OpenAuxRepo(a)
 	if err != nil {
 		return false, err
 	}
@@ -309,21 +312,22 @@ func (s *Service) BundleAnnex(ctx context.Context, a *Annex, w io.Writer) (bool,
 	return err == nil, passing(err)
 }
 
-// FillAnnex takes what is in a git bundle into an annex that has nothing in it.
-// Nobody is told of it. branch becomes the default one, unless it is empty.
-// Invalid for a file that is no whole bundle; Unavailable while it is being moved.
-func (s *Service) FillAnnex(ctx context.Context, a *Annex, branch string, bundle io.Reader) error {
-	if _, err := s.ensureAnnex(ctx, a); err != nil {
+// FillAuxRepo takes what is in a git bundle into an auxiliary repository that
+// has nothing in it. Nobody is told of it. branch becomes the default one,
+// unless it is empty. Invalid for a file that is no whole bundle; Unavailable
+// while it is being moved.
+func (s *Service) FillAuxRepo(ctx context.Context, a *AuxRepo, branch string, bundle io.Reader) error {
+	if _, err := s.ensureAuxRepo(ctx, a); err != nil {
 		return err
 	}
-	if err := s.holdAnnex(ctx, a, func(r git.Repo) error { return s.fill(ctx, r, branch, bundle) }); err != nil {
-		return fmt.Errorf("fill annex %d: %w", a.ID, err)
+	if err := s.holdAuxRepo(ctx, a, func(r git.Repo) error { return s.fill(ctx, r, branch, bundle) }); err != nil {
+		return fmt.Errorf("fill auxiliary repository %d: %w", a.ID, err)
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := touchAnnex(ctx, tx, a.ID, s.Now()); err != nil {
+		if err := touchAuxRepo(ctx, tx, a.ID, s.Now()); err != nil {
 			return err
 		}
-		return s.addAnnexTidying(ctx, tx, a.ID, false)
+		return s.addAuxRepoTidying(ctx, tx, a.ID, false)
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 	"svc/internal/project"
 )
 
-// openAnnex opens what a path names that is no project; ok is false for others.
-func (s *Service) openAnnex(ctx context.Context, by actor.Actor, path string, write bool) (a *Annex, r git.Repo, ok bool, err error) {
+// openAuxRepo opens what a path names that is no project; ok is false for others.
+func (s *Service) openAuxRepo(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, r git.Repo, ok bool, err error) {
 	for _, k := range s.keepers {
 		a, ok, err := k.Open(ctx, by, path, write)
 		if !ok {
@@ -28,13 +28,13 @@ func (s *Service) openAnnex(ctx context.Context, by actor.Actor, path string, wr
 		if write && a.ReadOnly {
 			return nil, git.Repo{}, true, errs.Forbidden(project.BeingMoved).Because(project.ErrMoving)
 		}
-		r, err := s.ensureAnnex(ctx, a)
+		r, err := s.ensureAuxRepo(ctx, a)
 		return a, r, true, err
 	}
 	return nil, git.Repo{}, false, nil
 }
 
-// target is where a push goes: to a project, or to an annex.
+// target is where a push goes: to a project, or to an auxiliary repository.
 type target interface {
 	// check asks the rules about each change.
 	check(ctx context.Context, push *git.Push) error
@@ -74,17 +74,17 @@ func (t projectTarget) land(ctx context.Context, id int64, j journal) error {
 	return t.s.land(ctx, id, t.by, t.p, t.repo, j)
 }
 
-// annexTarget is an annex.
-type annexTarget struct {
+// auxRepoTarget is an auxiliary repository.
+type auxRepoTarget struct {
 	s    *Service
-	a    *Annex
+	a    *AuxRepo
 	repo git.Repo
 	by   actor.Actor
 }
 
-func (annexTarget) hint(context.Context, *git.Push) {}
+func (auxRepoTarget) hint(context.Context, *git.Push) {}
 
-func (t annexTarget) check(ctx context.Context, push *git.Push) error {
+func (t auxRepoTarget) check(ctx context.Context, push *git.Push) error {
 	head, err := push.Repo.DefaultBranch()
 	if err != nil {
 		return err
@@ -97,15 +97,15 @@ func (t annexTarget) check(ctx context.Context, push *git.Push) error {
 	return t.s.keepers[t.a.Kind].Check(ctx, t.a, push)
 }
 
-func (t annexTarget) begin(ctx context.Context, j journal) (int64, error) {
-	id, storage, err := t.s.enterAnnex(ctx, t.by, t.a.ID, j)
+func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
+	id, storage, err := t.s.enterAuxRepo(ctx, t.by, t.a.ID, j)
 	if err == nil && storage != t.a.Storage {
-		err = errors.Join(errs.Conflict(elsewhere), t.s.dropAnnex(ctx, id))
+		err = errors.Join(errs.Conflict(elsewhere), t.s.dropAuxRepo(ctx, id))
 	}
 	return id, err
 }
 
-func (t annexTarget) finish(ctx context.Context, id int64, j journal) error {
+func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
 	var refs []string
 	for _, c := range j.Changes {
 		refs = append(refs, c.Ref)
@@ -128,28 +128,28 @@ var errOvertaken = errors.New("another push was recorded meanwhile")
 // record has the keeper look at what is there, and records that with the push.
 // What another push did later must not be undone by what was seen before: then
 // it is errOvertaken, and the keeper has to look again.
-func (t annexTarget) record(ctx context.Context, id int64, j journal) error {
-	pushes, err := annexPushes(ctx, t.s.DB, t.a.ID)
+func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
+	pushes, err := auxRepoPushes(ctx, t.s.DB, t.a.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil // it is gone, with its pushes
 	}
 	if err != nil {
-		return fmt.Errorf("pushes to annex %d: %w", t.a.ID, err)
+		return fmt.Errorf("pushes to auxiliary repository %d: %w", t.a.ID, err)
 	}
 	at := t.s.Now()
-	record, err := t.s.keepers[t.a.Kind].Follow(ctx, AnnexPush{Annex: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
+	record, err := t.s.keepers[t.a.Kind].Follow(ctx, AuxRepoPush{AuxRepo: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
 	if err != nil {
-		return fmt.Errorf("follow push %d to annex %d: %w", id, t.a.ID, err)
+		return fmt.Errorf("follow push %d to auxiliary repository %d: %w", id, t.a.ID, err)
 	}
 	err = t.s.DB.Tx(ctx, func(tx *db.Tx) error {
-		err := deleteAnnexPush(ctx, tx, id)
+		err := deleteAuxRepoPush(ctx, tx, id)
 		if errors.Is(err, db.ErrNoRows) {
 			return nil // somebody else has settled it
 		}
 		if err != nil || len(j.Changes) == 0 {
 			return err
 		}
-		err = countAnnexPush(ctx, tx, t.a.ID, pushes, at)
+		err = countAuxRepoPush(ctx, tx, t.a.ID, pushes, at)
 		if errors.Is(err, db.ErrNoRows) {
 			return errOvertaken
 		}
@@ -159,15 +159,15 @@ func (t annexTarget) record(ctx context.Context, id int64, j journal) error {
 		if err := record(ctx, tx); err != nil {
 			return err
 		}
-		return t.s.addAnnexTidying(ctx, tx, t.a.ID, false)
+		return t.s.addAuxRepoTidying(ctx, tx, t.a.ID, false)
 	})
 	if err != nil {
-		return fmt.Errorf("record push %d to annex %d: %w", id, t.a.ID, err)
+		return fmt.Errorf("record push %d to auxiliary repository %d: %w", id, t.a.ID, err)
 	}
 	return nil
 }
 
-func (t annexTarget) land(ctx context.Context, id int64, j journal) error {
+func (t auxRepoTarget) land(ctx context.Context, id int64, j journal) error {
 	came, err := landed(ctx, t.repo, j)
 	if err != nil {
 		return err
@@ -175,43 +175,43 @@ func (t annexTarget) land(ctx context.Context, id int64, j journal) error {
 	if len(came.Changes) > 0 {
 		return t.finish(ctx, id, came)
 	}
-	return t.s.dropAnnex(ctx, id)
+	return t.s.dropAuxRepo(ctx, id)
 }
 
-// dropAnnex is drop for a push to an annex.
-func (s *Service) dropAnnex(ctx context.Context, id int64) error {
-	if err := deleteAnnexPush(ctx, s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
+// dropAuxRepo is drop for a push to an auxiliary repository.
+func (s *Service) dropAuxRepo(ctx context.Context, id int64) error {
+	if err := deleteAuxRepoPush(ctx, s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("drop push %d: %w", id, err)
 	}
 	return nil
 }
 
-// settleAnnexes is settle for annexes.
-func (s *Service) settleAnnexes(ctx context.Context, before time.Time, prepare func(git.Repo, context.Context) error) error {
-	left, err := findAnnexLeftovers(ctx, s.DB, before)
+// settleAuxRepos is settle for auxiliary repositories.
+func (s *Service) settleAuxRepos(ctx context.Context, before time.Time, prepare func(git.Repo, context.Context) error) error {
+	left, err := findAuxRepoLeftovers(ctx, s.DB, before)
 	if err != nil {
-		return fmt.Errorf("find pushes to annexes that were cut off: %w", err)
+		return fmt.Errorf("find pushes to auxiliary repositories that were cut off: %w", err)
 	}
 	var faults []error
 	for _, l := range left {
-		if err := s.settleAnnex(ctx, l, prepare); err != nil {
-			faults = append(faults, fmt.Errorf("settle push %d to annex %d: %w", l.id, l.projectID, err))
+		if err := s.settleAuxRepo(ctx, l, prepare); err != nil {
+			faults = append(faults, fmt.Errorf("settle push %d to auxiliary repository %d: %w", l.id, l.projectID, err))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-func (s *Service) settleAnnex(ctx context.Context, l leftover, prepare func(git.Repo, context.Context) error) error {
-	t := annexTarget{s: s}
+func (s *Service) settleAuxRepo(ctx context.Context, l leftover, prepare func(git.Repo, context.Context) error) error {
+	t := auxRepoTarget{s: s}
 	var was journal
 	if err := errors.Join(json.Unmarshal([]byte(l.who), &t.by), json.Unmarshal([]byte(l.what), &was)); err != nil {
 		return err
 	}
 	var err error
-	if t.a, err = findAnnex(ctx, s.DB, "id", l.projectID); err != nil {
+	if t.a, err = findAuxRepo(ctx, s.DB, "id", l.projectID); err != nil {
 		return err
 	}
-	if t.repo, err = s.OpenAnnex(t.a); err != nil {
+	if t.repo, err = s.OpenAuxRepo(t.a); err != nil {
 		return err
 	}
 	if err := prepare(t.repo, ctx); err != nil && !errors.Is(err, git.ErrNoRepository) {
