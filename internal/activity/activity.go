@@ -56,7 +56,7 @@ const (
 	SnippetAccounts                      // those of them who have signed in and are not external
 	SnippetMembers                       // who reads all of its snippets
 	WikiReaders                          // who reads its wiki
-	Everybody                            // outside of projects: all
+	Everyone                             // outside of projects: all
 	Accounts                             // outside of projects: who has signed in and is not external
 	Alone                                // outside of projects: the author himself
 )
@@ -137,7 +137,7 @@ func (s *Service) OnConcern(c Concern) { s.concerns = c }
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	d.Users.OnDelete(leaveUser)
-	d.Projects.OnAct(s.recordAct)
+	d.Projects.OnEvent(s.recordProjectEvent)
 	d.Queue.Every("activity_retention", 6*time.Hour, s.Purge)
 	return s
 }
@@ -199,8 +199,8 @@ func (s *Service) ProjectsOf(ctx context.Context, userID int64, since time.Time)
 	return ids, nil
 }
 
-// recordAct tells of what happened to a project itself.
-func (s *Service) recordAct(ctx context.Context, tx *db.Tx, a project.Act) error {
+// recordProjectEvent tells of what happened to a project itself.
+func (s *Service) recordProjectEvent(ctx context.Context, tx *db.Tx, a project.Event) error {
 	e := Event{ProjectID: &a.ProjectID, AuthorID: a.UserID, Audience: Viewers, CreatedAt: s.Now()}
 	switch a.Kind {
 	case project.ProjectCreated:

@@ -144,7 +144,7 @@ func laneOf(by actor.Actor, in *project.Project) lane {
 
 // outside is what the actor may know of the acts of a user outside of projects.
 func outside(by actor.Actor, authorID int64) lane {
-	l := lane{mask: Everybody}
+	l := lane{mask: Everyone}
 	if !by.Anonymous() && !by.External {
 		l.mask |= Accounts
 	}

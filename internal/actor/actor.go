@@ -26,9 +26,9 @@ type Actor struct {
 	Scopes []string
 	// TokenID is the access token that was used, 0 for other credentials.
 	TokenID int64
-	// LentID is the OAuth access token by which an application acts for the
+	// OAuthTokenID is the OAuth access token by which an application acts for the
 	// user, 0 for other credentials.
-	LentID int64
+	OAuthTokenID int64
 
 	// Deploy is the deploy token or key that was used instead of an account.
 	// It opens repositories and nothing else: everywhere else the actor is
@@ -39,9 +39,9 @@ type Actor struct {
 	// where job tokens are let in, and nothing else.
 	Job *Job
 
-	// Behind is who really asks: the administrator who acts as this user by
+	// Impersonator is who really asks: the administrator who acts as this user by
 	// sudo.
-	Behind *Actor
+	Impersonator *Actor
 
 	IP string // where the request came from
 }
@@ -127,7 +127,7 @@ func (a Actor) RequireSession() error {
 	if err := a.RequireUser(); err != nil {
 		return err
 	}
-	if a.Bot || a.Scopes != nil || a.TokenID != 0 || a.LentID != 0 || a.Job != nil || a.Behind != nil {
+	if a.Bot || a.Scopes != nil || a.TokenID != 0 || a.OAuthTokenID != 0 || a.Job != nil || a.Impersonator != nil {
 		return errs.Forbidden("Only somebody who has signed in may do that.")
 	}
 	return nil

@@ -30,7 +30,7 @@ type SettingFields struct{ CreateIssue, AutoClose, SendEmail *bool }
 // Settings gives what becomes of the alerts of a project to Maintainers and
 // above.
 func (s *Service) Settings(ctx context.Context, by actor.Actor, ref project.Ref) (Settings, error) {
-	in, err := s.keeper(ctx, by, ref)
+	in, err := s.maintainer(ctx, by, ref)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -194,7 +194,7 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 				return err
 			}
 		}
-		return s.Plan.TellSystem(ctx, tx, by, a.thing(), a.IID, a.ProjectID, fmt.Sprintf("created incident #%d for this alert", i.IID))
+		return s.Plan.AddSystemNote(ctx, tx, by, a.thing(), a.IID, a.ProjectID, fmt.Sprintf("created incident #%d for this alert", i.IID))
 	})
 	return made, err
 }

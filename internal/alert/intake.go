@@ -17,16 +17,16 @@ import (
 // numbers is the kind of number that alerts have in a project.
 const numbers = "alert"
 
-// Knock is how somebody comes to an address for payloads.
-type Knock struct {
+// IntakeRequest is how somebody comes to an address for payloads.
+type IntakeRequest struct {
 	Project  project.Ref
 	Endpoint string // of the integration; empty for the addresses of the project
 	Metrics  bool   // the address is for the format of metrics alone
 	Token    string // empty for none
 }
 
-// Door is an integration that somebody opened with its token.
-type Door struct {
+// Endpoint is an integration that somebody opened with its token.
+type Endpoint struct {
 	in          *project.Project
 	integration *Integration
 	metrics     bool
@@ -34,13 +34,13 @@ type Door struct {
 }
 
 // IntegrationID names the integration.
-func (d *Door) IntegrationID() int64 { return d.integration.ID }
+func (d *Endpoint) IntegrationID() int64 { return d.integration.ID }
 
 // Admit opens an integration for whoever has its token. Unauthorized for any
 // other token, whether there is such a project or not; Forbidden when the
 // integration is turned off or the project archived; NotFound of an address that
 // is gone, for who has a token of the project.
-func (s *Service) Admit(ctx context.Context, k Knock) (*Door, error) {
+func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error) {
 	if k.Token == "" {
 		return nil, errs.Unauthorized("")
 	}
@@ -55,7 +55,7 @@ func (s *Service) Admit(ctx context.Context, k Knock) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	i, err := findDoor(ctx, s.DB, in.ID, secret.Digest(k.Token))
+	i, err := findEndpoint(ctx, s.DB, in.ID, secret.Digest(k.Token))
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, errs.Unauthorized("")
 	}
@@ -78,12 +78,12 @@ func (s *Service) Admit(ctx context.Context, k Knock) (*Door, error) {
 	if !i.Active {
 		return nil, errs.Forbidden("The integration is not active.")
 	}
-	return &Door{in: in, integration: i, metrics: k.Metrics}, in.Change(actor.System(), project.WholePart, project.NoAccess)
+	return &Endpoint{in: in, integration: i, metrics: k.Metrics}, in.Change(actor.System(), project.WholePart, project.NoAccess)
 }
 
 // Take makes alerts of a payload that came to an open integration: all that it
 // tells of, or none. It gives those that it made or found. Invalid.
-func (s *Service) Take(ctx context.Context, d *Door, payload []byte) ([]*Alert, error) {
+func (s *Service) Take(ctx context.Context, d *Endpoint, payload []byte) ([]*Alert, error) {
 	if len(payload) > MaxPayload {
 		return nil, errs.TooLarge("The payload is larger than %d bytes.", MaxPayload)
 	}
@@ -130,13 +130,13 @@ func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	if len(payload) == 0 {
 		payload = i.sample(s.Now())
 	}
-	return s.Take(ctx, &Door{in: in, integration: i, tester: &by}, payload)
+	return s.Take(ctx, &Endpoint{in: in, integration: i, tester: &by}, payload)
 }
 
 // taking is what becomes of one payload.
 type taking struct {
 	*Service
-	door    *Door
+	door    *Endpoint
 	open    map[string][]*Alert // by fingerprint, the oldest first
 	touched []*Alert
 	seen    map[int64]bool // those

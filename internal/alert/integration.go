@@ -62,7 +62,7 @@ type IntegrationFields struct {
 // Integrations lists the integrations of a project, with their tokens, for
 // Maintainers and above.
 func (s *Service) Integrations(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Integration], error) {
-	in, err := s.keeper(ctx, by, ref)
+	in, err := s.maintainer(ctx, by, ref)
 	if err != nil {
 		return db.Page[*Integration]{}, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) Integrations(ctx context.Context, by actor.Actor, ref project.
 
 // Integration gives one integration to Maintainers and above; NotFound.
 func (s *Service) Integration(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Integration, error) {
-	in, err := s.keeper(ctx, by, ref)
+	in, err := s.maintainer(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}

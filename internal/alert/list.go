@@ -210,7 +210,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		return err
 	}
 	for _, text := range told {
-		if err := s.Plan.TellSystem(ctx, tx, by, a.thing(), a.IID, a.ProjectID, text); err != nil {
+		if err := s.Plan.AddSystemNote(ctx, tx, by, a.thing(), a.IID, a.ProjectID, text); err != nil {
 			return err
 		}
 	}

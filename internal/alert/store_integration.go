@@ -36,8 +36,8 @@ func findIntegration(ctx context.Context, q db.Q, projectID, id int64) (*Integra
 	return scanIntegration(q.QueryRowContext(ctx, `SELECT `+integrationColumns+` FROM alert_integrations i WHERE i.project_id = ? AND i.id = ?`, projectID, id))
 }
 
-// findDoor finds the integration of a project that has a token.
-func findDoor(ctx context.Context, q db.Q, projectID int64, digest string) (*Integration, error) {
+// findEndpoint finds the integration of a project that has a token.
+func findEndpoint(ctx context.Context, q db.Q, projectID int64, digest string) (*Integration, error) {
 	return scanIntegration(q.QueryRowContext(ctx, `SELECT `+integrationColumns+` FROM alert_integrations i WHERE i.digest = ? AND i.project_id = ?`, digest, projectID))
 }
 

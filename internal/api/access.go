@@ -180,7 +180,7 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	if session.User.MustChangePassword && session.Behind == nil { // as on the pages
+	if session.User.MustChangePassword && session.Impersonator == nil { // as on the pages
 		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: open any page in the browser")
 	}
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.EqualMasked(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
@@ -207,7 +207,7 @@ func (a *API) reader(c *call) ci.Reader {
 			return a.Users.RecheckSession(ctx, cookie.Value, first.IP)
 		}
 		by, err := a.Users.TryToken(ctx, found.token, first.IP)
-		if err != nil || first.Behind == nil {
+		if err != nil || first.Impersonator == nil {
 			return by, err
 		}
 		return a.Users.Become(ctx, by, user.Ref(strconv.FormatInt(first.ID, 10)))
@@ -228,7 +228,7 @@ func (a *API) sudo(c *call) error {
 	if !c.actor.Admin {
 		return errs.Forbidden("Must be admin to use sudo")
 	}
-	if c.actor.TokenID == 0 && c.actor.LentID == 0 {
+	if c.actor.TokenID == 0 && c.actor.OAuthTokenID == 0 {
 		return errs.Forbidden("Must be authenticated using an OAuth or personal access token to use sudo")
 	}
 	if !c.actor.Has("sudo") {

@@ -25,7 +25,7 @@ func AlertPath(path string) bool {
 
 // alertEndpoint parses the path of an alert endpoint. It is unambiguous: no project
 // can be named prometheus or alerts.
-func alertEndpoint(path string) (k alert.Knock, ok bool) {
+func alertEndpoint(path string) (k alert.IntakeRequest, ok bool) {
 	in := path
 	if in, k.Metrics = strings.CutSuffix(path, notifyMetricsPath); !k.Metrics {
 		if in, ok = strings.CutSuffix(path, notifyPath); !ok {

@@ -66,7 +66,7 @@ func (p *runnerJobParams) token(c *call) string {
 }
 
 // jobHeaders writes the headers with the job status for the runner.
-func jobHeaders(c *call, h *ci.Heard) {
+func jobHeaders(c *call, h *ci.JobReply) {
 	if h == nil {
 		return
 	}

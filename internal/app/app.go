@@ -311,9 +311,9 @@ func (a *App) Close() error {
 	return errors.Join(faults...)
 }
 
-// doors builds what answers requests; health is what the pages show of the
+// interfaces builds what answers requests; health is what the pages show of the
 // state of this node.
-func (a *App) doors(health func() []web.Sample) (*api.API, *web.Web) {
+func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,

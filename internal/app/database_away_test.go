@@ -26,7 +26,7 @@ func TestDatabaseRestarts(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
 		s := apptest.Start(t, p.Source, apptest.SSH, apptest.Pages)
-		direct := dbtest.Source{URL: p.Behind}.Open(t)
+		direct := dbtest.Source{URL: p.Direct}.Open(t)
 		id, token := s.User(t, "carol")
 		signer := signerOf(t)
 		line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))

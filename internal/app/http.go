@@ -20,7 +20,7 @@ import (
 // handler joins the doors: who answers which path, and what every answer has
 // in common.
 func (s *Server) handler(metrics *metrics) http.Handler {
-	rest, pages := s.doors(s.sampler.list)
+	rest, pages := s.interfaces(s.sampler.list)
 	s.SecretRoutes = secretRoutes(rest.Router(), pages.Router())
 	if l, ok := s.Log.Handler().(requestLog); ok {
 		l.mask.Store(newPathMask(s.Config.ServiceName, s.SecretRoutes))

@@ -57,7 +57,7 @@ type pagesServer struct {
 	plain, secure net.Listener
 	http          *http.Server
 	https         *http.Server
-	door          *sites.Door
+	door          *sites.Handler
 	trust         *front // knows the proxies
 	metrics       *metrics
 	log           *slog.Logger

@@ -84,8 +84,8 @@ func Record(ctx context.Context, tx *db.Tx, by actor.Actor, now time.Time, e Eve
 		e.By = Author{ID: actor.SystemID, Name: "An unauthenticated user", Class: "UnauthenticatedAuthor"}
 	}
 	e.IP, e.CreatedAt = by.IP, now
-	if by.Behind != nil {
-		e.Details.Behind = by.Behind.Username
+	if by.Impersonator != nil {
+		e.Details.Behind = by.Impersonator.Username
 	}
 	if e.Target.Type == "" {
 		e.Target = Target{Type: string(e.Entity.Type), ID: e.Entity.ID, Details: e.Entity.Path}

@@ -91,5 +91,5 @@ func (s *Service) saveOverall(ctx context.Context, tx *db.Tx, p *Pipeline, now f
 	if err := savePipelineState(ctx, tx, p); err != nil {
 		return err
 	}
-	return s.told(ctx, tx, p)
+	return s.publishChange(ctx, tx, p)
 }

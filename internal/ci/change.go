@@ -57,8 +57,8 @@ func (c *changes) follow(projectID, pipelineID int64) (f *follower, stop func())
 	}
 }
 
-// tell wakes those who follow a pipeline; without a project it is all.
-func (c *changes) tell(projectID, pipelineID int64) {
+// wake wakes those who follow a pipeline; without a project it is all.
+func (c *changes) wake(projectID, pipelineID int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, followers := range c.projects {
@@ -85,7 +85,7 @@ func (s *Service) listenChanged() {
 			projectID = 0 // everything may have changed
 		}
 		pipelineID, _ := strconv.ParseInt(id, 10, 64)
-		s.changes.tell(projectID, pipelineID)
+		s.changes.wake(projectID, pipelineID)
 	})
 }
 

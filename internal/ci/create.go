@@ -100,7 +100,7 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 			}
 		}
 		if p.Status.Done() {
-			return errors.Join(s.told(ctx, tx, p), s.changed(ctx, tx, p))
+			return errors.Join(s.publishChange(ctx, tx, p), s.changed(ctx, tx, p))
 		}
 		now, err := s.advance(ctx, tx, p.ID)
 		if err != nil {
@@ -155,7 +155,7 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.Job, url string) error {
 	p := m.pipeline
 	j := &Job{
-		Standing: Standing{ProjectID: p.ProjectID, PipelineID: p.ID, Status: flow.Created}, Bridge: o.Trigger != nil || o.MirrorPipeline != "",
+		JobState: JobState{ProjectID: p.ProjectID, PipelineID: p.ID, Status: flow.Created}, Bridge: o.Trigger != nil || o.MirrorPipeline != "",
 		Name: o.Name, Stage: o.Stage, StageIndex: o.StageIndex, When: flow.When(o.When), AllowFailure: o.AllowFailure,
 		Ref: p.Ref, Tag: p.Tag, Protected: p.Protected, Interruptible: o.Interruptible != nil && *o.Interruptible, UserID: p.UserID,
 		Timeout: time.Duration(o.Timeout) * time.Second, CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Options: *o,

@@ -26,7 +26,7 @@ type JobRequest struct {
 // its next request. Forbidden when the token opens nothing. No two runners
 // get the same job.
 func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, string, error) {
-	cursor := s.waiting.cursor()
+	cursor := s.polls.cursor()
 	r, m, err := s.heard(ctx, req.Contact)
 	if err != nil {
 		return nil, cursor, err
@@ -37,7 +37,7 @@ func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, 
 		}
 		return s.assign(ctx, r, m)
 	}
-	if !s.waiting.ours(req.Cursor) {
+	if !s.polls.ours(req.Cursor) {
 		a, err := look(ctx)
 		return a, cursor, err
 	}
@@ -62,10 +62,10 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 			}
 			continue // somebody stopped it
 		}
-		failed, ok := errors.AsType[*unfit](err)
+		failed, ok := errors.AsType[*unrunnable](err)
 		if kind := errs.KindOf(err); !ok && kind != 0 && kind != errs.KindUnavailable {
 			// A refusal stays one: the job would come back for ever.
-			failed, ok = &unfit{UnmetPrerequisites, "What the job needs is not there any more."}, true
+			failed, ok = &unrunnable{UnmetPrerequisites, "What the job needs is not there any more."}, true
 		}
 		if ok {
 			if err := s.failClaimed(ctx, a.Job, failed); err != nil {
@@ -97,14 +97,14 @@ func (s *Service) begin(ctx context.Context, a *Assignment) (bool, error) {
 	return true, nil
 }
 
-// unfit says that a job can not be run, for a reason that its author sees, and
+// unrunnable says that a job can not be run, for a reason that its author sees, and
 // more of it for the log.
-type unfit struct {
+type unrunnable struct {
 	reason FailureReason
 	text   string
 }
 
-func (u *unfit) Error() string { return "job can not be run: " + string(u.reason) }
+func (u *unrunnable) Error() string { return "job can not be run: " + string(u.reason) }
 
 // atOnce is how many projects are compared, and how many jobs of one are read
 // at once.
@@ -199,7 +199,7 @@ func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Pr
 
 // failClaimed ends a job that a runner was to get and can not run. Its log says
 // why.
-func (s *Service) failClaimed(ctx context.Context, j *Job, why *unfit) error {
+func (s *Service) failClaimed(ctx context.Context, j *Job, why *unrunnable) error {
 	_, err := s.logs.add(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
 	if _, there := errors.AsType[*gapError](err); err != nil && !there { // it may say so already
 		return fmt.Errorf("log of job %d: %w", j.ID, err)

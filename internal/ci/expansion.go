@@ -35,7 +35,7 @@ func (e expansion) err() error {
 // log says why.
 func (e expansion) failed() error {
 	if err := e.budget.Err(); errors.Is(err, expand.ErrLimit) {
-		return &unfit{DataIntegrityFailure, fmt.Sprintf("The variables of the job cannot be expanded: %v.", err)}
+		return &unrunnable{DataIntegrityFailure, fmt.Sprintf("The variables of the job cannot be expanded: %v.", err)}
 	}
 	return e.budget.Err()
 }

@@ -10,8 +10,8 @@ import (
 	"svc/internal/user"
 )
 
-// Standing is where a job stands: all that most calls of its runner ask for.
-type Standing struct {
+// JobState is where a job stands: all that most calls of its runner ask for.
+type JobState struct {
 	ID            int64
 	ProjectID     int64
 	PipelineID    int64
@@ -25,7 +25,7 @@ type Standing struct {
 // Job is one piece of work of a pipeline. A bridge is a job that makes another
 // pipeline instead of being run.
 type Job struct {
-	Standing
+	JobState
 	Bridge        bool
 	Refusal       string // why a runner did not take it while it waits; read by Service.Job
 	Retried       bool   // there is a newer try

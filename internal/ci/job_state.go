@@ -172,7 +172,7 @@ func (s *Service) another(ctx context.Context, tx *db.Tx, old *Job, userID *int6
 	old.Retried = true
 	at := s.Now()
 	j := &Job{
-		Standing: Standing{ProjectID: old.ProjectID, PipelineID: old.PipelineID, Status: flow.Created, EnvironmentID: old.EnvironmentID},
+		JobState: JobState{ProjectID: old.ProjectID, PipelineID: old.PipelineID, Status: flow.Created, EnvironmentID: old.EnvironmentID},
 		Bridge:   old.Bridge, Name: old.Name, Stage: old.Stage,
 		StageIndex: old.StageIndex, When: old.When, AllowFailure: old.Options.AllowFailure, Needs: old.Needs, Ref: old.Ref, Tag: old.Tag,
 		Protected: old.Protected, Interruptible: old.Interruptible, UserID: userID, TagSetID: old.TagSetID, Attempt: attempt, RetryOf: &old.ID,

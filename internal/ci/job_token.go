@@ -50,7 +50,7 @@ func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, 
 // holdsToken tells whether the token of a job works: from the moment that a
 // runner has the job until its end. A canceled job may be let finish in its
 // runner's own way.
-func (j *Standing) holdsToken() bool {
+func (j *JobState) holdsToken() bool {
 	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
 }
 

@@ -24,8 +24,8 @@ type JobUpdate struct {
 	Size     int64
 }
 
-// Heard is what a runner is told of its job.
-type Heard struct {
+// JobReply is what a runner is told of its job.
+type JobReply struct {
 	Status   string        // of the job, as its runner knows states
 	Size     int64         // of the log
 	Interval time.Duration // how often it is to send the log
@@ -36,13 +36,13 @@ type Heard struct {
 	Gap bool
 }
 
-func (s *Service) tellRunner(j *Standing, size int64) *Heard {
-	return &Heard{Status: j.runnerStatus(), Size: size, Interval: s.updateInterval(j.ID)}
+func (s *Service) jobReply(j *JobState, size int64) *JobReply {
+	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.updateInterval(j.ID)}
 }
 
 // runnerStatus is the state as runners know it: they are told when somebody
 // stopped a job that they may still tidy up after.
-func (j *Standing) runnerStatus() string {
+func (j *JobState) runnerStatus() string {
 	if j.Canceling {
 		return "canceling"
 	}
@@ -52,13 +52,13 @@ func (j *Standing) runnerStatus() string {
 // UpdateJob takes what a runner says of its job: that it has begun, or how it
 // ended. Forbidden when the token is another one, or the job is not the
 // runner's any more; what the job is then is told beside.
-func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u JobUpdate) (*Heard, error) {
+func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u JobUpdate) (*JobReply, error) {
 	h, err := s.held(ctx, jobID, token)
 	if err != nil {
 		return nil, err
 	}
 	if !h.holdsToken() {
-		return s.overFor(&h.Standing, u)
+		return s.overFor(&h.JobState, u)
 	}
 	switch u.State {
 	case "success", "failed":
@@ -70,13 +70,13 @@ func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u Jo
 			}
 		}
 	}
-	return s.tellRunner(&h.Standing, 0), s.touchJob(ctx, &h.Standing)
+	return s.jobReply(&h.JobState, 0), s.touchJob(ctx, &h.JobState)
 }
 
 // overFor answers a runner whose job has ended. One that says again what it
 // said before did not hear us.
-func (s *Service) overFor(j *Standing, u JobUpdate) (*Heard, error) {
-	told := s.tellRunner(j, 0)
+func (s *Service) overFor(j *JobState, u JobUpdate) (*JobReply, error) {
+	told := s.jobReply(j, 0)
 	if j.Status.Done() && u.State == string(j.Status) {
 		return told, nil
 	}
@@ -88,7 +88,7 @@ func (s *Service) overFor(j *Standing, u JobUpdate) (*Heard, error) {
 func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 	var j *Job
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		j = &Job{Standing: h.Standing}
+		j = &Job{JobState: h.JobState}
 		if j.EnvironmentID != nil { // what is deployed where is told as well
 			if j, err = findAnyJob(ctx, tx, h.ID); err != nil {
 				return err
@@ -97,14 +97,14 @@ func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 		return s.beginJob(ctx, tx, j, h.token)
 	})
 	if err == nil {
-		h.Standing = j.Standing
+		h.JobState = j.JobState
 	}
 	return err
 }
 
 // refusedFor answers a runner whose job was changed by somebody else in the
 // same moment.
-func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*Heard, error) {
+func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*JobReply, error) {
 	if !errs.Is(cause, errs.KindConflict) {
 		return nil, fmt.Errorf("update job %d: %w", jobID, cause)
 	}
@@ -112,12 +112,12 @@ func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*He
 	if err != nil {
 		return nil, notFound(err, "Job")
 	}
-	return s.tellRunner(&now.Standing, 0), errs.Forbidden("Job is not running").Because(cause)
+	return s.jobReply(&now.JobState, 0), errs.Forbidden("Job is not running").Because(cause)
 }
 
 // endByRunner ends a job as its runner says. The log is compared first: the
 // runner sends it again when it is not the same.
-func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Heard, error) {
+func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*JobReply, error) {
 	j, err := findAnyJob(ctx, s.DB, h.ID)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*He
 		return nil, fmt.Errorf("check log of job %d: %w", j.ID, err)
 	}
 	if !ok {
-		told := s.tellRunner(&j.Standing, 0)
+		told := s.jobReply(&j.JobState, 0)
 		told.Mismatch = true
 		return told, nil
 	}
@@ -159,7 +159,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*He
 		return s.refusedFor(ctx, h.ID, err)
 	}
 	s.watched.changed(j.ID)
-	return s.tellRunner(&ended.Standing, 0), nil
+	return s.jobReply(&ended.JobState, 0), nil
 }
 
 // endHeld ends a job for the runner that holds its token.
@@ -244,7 +244,7 @@ func RunnerFailureReasons() []string {
 const heardTouch = 10 * time.Minute
 
 // touchJob notes that the runner of a job was heard of.
-func (s *Service) touchJob(ctx context.Context, j *Standing) error {
+func (s *Service) touchJob(ctx context.Context, j *JobState) error {
 	now := s.Now()
 	if j.HeardAt != nil && now.Sub(*j.HeardAt) < heardTouch {
 		return nil
@@ -267,17 +267,17 @@ type LogPatch struct {
 // AppendLog adds to the log of a job what its runner sends, from a place on.
 // Forbidden when the token is another one or the job does not run, Invalid
 // when there is no place; a Gap is told when the log has another size.
-func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p LogPatch) (*Heard, error) {
+func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p LogPatch) (*JobReply, error) {
 	h, err := s.held(ctx, jobID, token)
 	if err != nil {
 		return nil, err
 	}
-	j := &h.Standing
+	j := &h.JobState
 	if j.Status != flow.Running && !j.Canceling {
-		return s.tellRunner(j, 0), errs.Forbidden("Job is not running")
+		return s.jobReply(j, 0), errs.Forbidden("Job is not running")
 	}
 	if p.At < 0 {
-		return s.tellRunner(j, 0), errs.Invalid("the place in the log is missing")
+		return s.jobReply(j, 0), errs.Invalid("the place in the log is missing")
 	}
 	if err := s.touchJob(ctx, j); err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 		}
 	}
 	size, err := s.addLog(ctx, j.ID, p.At, p.Text)
-	told := s.tellRunner(j, size)
+	told := s.jobReply(j, size)
 	if gap, ok := errors.AsType[*gapError](err); ok {
 		told.Gap, told.Size = true, gap.size
 		return told, nil

@@ -28,7 +28,7 @@ type scene struct {
 // newScene has later features tell of the project.
 func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*scene, error) {
 	sc := &scene{site: s.Site, project: p, pipeline: pipeline, commit: commit}
-	for _, tell := range s.tellers {
+	for _, tell := range s.variableSources {
 		told, err := tell(ctx, p)
 		if err != nil {
 			return nil, err

@@ -57,7 +57,7 @@ func (r *readers) changed(userID int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for l := range r.open {
-		if userID != 0 && l.first.ID != userID && behind(l.first) != userID {
+		if userID != 0 && l.first.ID != userID && impersonatorID(l.first) != userID {
 			continue
 		}
 		select {
@@ -74,16 +74,16 @@ func (l *reading) actor(ctx context.Context) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	if by.ID != l.first.ID || behind(by) != behind(l.first) {
+	if by.ID != l.first.ID || impersonatorID(by) != impersonatorID(l.first) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
 	return by, nil
 }
 
-// behind is the id of the administrator who acts as the actor, or 0.
-func behind(by actor.Actor) int64 {
-	if by.Behind == nil {
+// impersonatorID is the id of the administrator who acts as the actor, or 0.
+func impersonatorID(by actor.Actor) int64 {
+	if by.Impersonator == nil {
 		return 0
 	}
-	return by.Behind.ID
+	return by.Impersonator.ID
 }

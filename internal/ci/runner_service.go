@@ -10,10 +10,10 @@ import (
 // side is what the service holds for runners: nothing of it is needed by
 // another node, or after a restart.
 type side struct {
-	waiting *waiting
+	polls   *longPolls
 	tagSets tagSets
 	taken   taking
-	lines   lines
+	queues  jobQueues
 	turn    atomic.Int64 // the project that was served last
 	watched *watchers
 	changes *changes
@@ -24,10 +24,10 @@ type side struct {
 
 // serveRunners takes on the part of the service that faces runners.
 func (s *Service) serveRunners() {
-	s.waiting, s.watched, s.changes = newWaiting(), newWatchers(), newChanges()
+	s.polls, s.watched, s.changes = newLongPolls(), newWatchers(), newChanges()
 	s.tagSets.known = map[int64][]string{}
 	s.taken.jobs = map[int64]struct{}{}
-	s.lines.made = map[lineKey]*line{}
+	s.queues.queues = map[queueKey]*jobQueue{}
 	s.logs = &logSegments{dir: s.LogDir, limit: segmentSize}
 	if s.DB.Postgres() { // there may be other nodes
 		s.logs = &logChunks{s.DB}

@@ -60,9 +60,9 @@ func TestRunnerStatus(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	w := newWaiting()
-	stand := func(r Runner, projects ...int64) *waiter {
-		at := &waiter{runner: &r, projects: projects, wake: make(chan call, 1)}
+	w := newLongPolls()
+	stand := func(r Runner, projects ...int64) *longPoll {
+		at := &longPoll{runner: &r, projects: projects, wake: make(chan wakeup, 1)}
 		w.add(at)
 		return at
 	}
@@ -73,7 +73,7 @@ func TestWaiting(t *testing.T) {
 	own := stand(Runner{ID: 5, Kind: ProjectRunner, RunUntagged: true}, 7)
 	other := stand(Runner{ID: 6, Kind: ProjectRunner, RunUntagged: true}, 8)
 	group := stand(Runner{ID: 7, Kind: GroupRunner, RunUntagged: true})
-	all := []*waiter{first, second, tagged, safe, own, other, group}
+	all := []*longPoll{first, second, tagged, safe, own, other, group}
 	tagsOf := func(id int64) ([]string, bool) {
 		if id == 1 {
 			return nil, true
@@ -90,22 +90,22 @@ func TestWaiting(t *testing.T) {
 		}
 		return ids
 	}
-	check := func(c call, want ...int64) {
+	check := func(c wakeup, want ...int64) {
 		t.Helper()
-		w.tell(c, tagsOf)
+		w.wake(c, tagsOf)
 		if got := woken(); len(got) != len(want) || !equalIDs(got, want) {
 			t.Errorf("%+v wakes %v, want %v", c, got, want)
 		}
 	}
-	check(call{project: 7, tags: 1}, 1, 5, 7)
-	check(call{project: 7, tags: 1, protected: true}, 1, 4, 7)
-	check(call{project: 9, tags: 2}, 3)
-	check(call{everybody: true}, 1, 2, 3, 4, 5, 6, 7)
+	check(wakeup{project: 7, tags: 1}, 1, 5, 7)
+	check(wakeup{project: 7, tags: 1, protected: true}, 1, 4, 7)
+	check(wakeup{project: 9, tags: 2}, 3)
+	check(wakeup{all: true}, 1, 2, 3, 4, 5, 6, 7)
 	// One that is awake does not hear of a second job: the next one does.
-	w.tell(call{project: 9, tags: 1}, tagsOf)
-	check(call{project: 9, tags: 1}, 1, 2, 7)
+	w.wake(wakeup{project: 9, tags: 1}, tagsOf)
+	check(wakeup{project: 9, tags: 1}, 1, 2, 7)
 	w.remove(first)
-	check(call{project: 9, tags: 1}, 2, 7)
+	check(wakeup{project: 9, tags: 1}, 2, 7)
 }
 
 func equalIDs(a, b []int64) bool {

@@ -62,10 +62,10 @@ type Site struct {
 type Service struct {
 	Deps
 	side
-	listeners []Listener
-	tellers   []Teller
-	indexing  gate // of archives and reports
-	limits    map[int64]RunnerLimit
+	listeners       []Listener
+	variableSources []VariableSource
+	indexing        gate // of archives and reports
+	limits          map[int64]RunnerLimit
 
 	compilations *limit.Share
 }
@@ -77,12 +77,12 @@ type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
 // OnEnd registers a Listener; it is called while the program is put together.
 func (s *Service) OnEnd(l Listener) { s.listeners = append(s.listeners, l) }
 
-// Teller is how a later feature tells the jobs of a project what they need to
+// VariableSource is how a later feature tells the jobs of a project what they need to
 // know of it.
-type Teller func(ctx context.Context, p *project.Project) ([]config.Variable, error)
+type VariableSource func(ctx context.Context, p *project.Project) ([]config.Variable, error)
 
 // OnVariables registers a Teller; it is called while the program is put together.
-func (s *Service) OnVariables(t Teller) { s.tellers = append(s.tellers, t) }
+func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.variableSources, t) }
 
 // New makes the service, takes on its background work, and follows pushes
 // and merge requests.

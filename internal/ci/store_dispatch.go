@@ -8,9 +8,9 @@ import (
 	"svc/internal/db"
 )
 
-// waitingSets are the sets of tags that jobs wait with. It steps through the
+// queuedTagSets are the sets of tags that jobs wait with. It steps through the
 // index from one to the next, however many jobs each has.
-func waitingSets(ctx context.Context, q db.Q) ([]int64, error) {
+func queuedTagSets(ctx context.Context, q db.Q) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		WITH RECURSIVE w (id) AS (
 			SELECT (SELECT MIN(tag_set_id) FROM job_queue)
@@ -35,9 +35,9 @@ const projectLoad = `
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = TRUE),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = FALSE)`
 
-// waitingProjects are projects, after a given one, that have jobs for a runner
+// queuedProjects are projects, after a given one, that have jobs for a runner
 // with one set of tags.
-func waitingProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, limit int) ([]*candidate, error) {
+func queuedProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, limit int) ([]*candidate, error) {
 	query, args := stepProjects, []any{set, after, set, set, set}
 	switch r.Kind {
 	case GroupRunner:
@@ -69,9 +69,9 @@ func waitingProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, l
 	return list, err
 }
 
-// waitingJobs are jobs of a project that wait with a set of tags, after a
+// queuedJobs are jobs of a project that wait with a set of tags, after a
 // given one, the oldest first.
-func waitingJobs(ctx context.Context, q db.Q, set, projectID int64, protectedOnly bool, after int64, limit int) ([]int64, error) {
+func queuedJobs(ctx context.Context, q db.Q, set, projectID int64, protectedOnly bool, after int64, limit int) ([]int64, error) {
 	var found []int64
 	for _, protected := range []bool{true, false} {
 		if protectedOnly && !protected {

@@ -49,7 +49,7 @@ func scanJob(s db.Scanner) (*Job, error) {
 
 // heldJob is what is asked of a job with the token of its runner.
 type heldJob struct {
-	Standing
+	JobState
 	token    []byte // digest, empty when no runner has had it
 	debugLog bool
 }
@@ -102,7 +102,7 @@ func tagSet(ctx context.Context, tx *db.Tx, tags []string) (id int64, err error)
 }
 
 // insertQueued puts a pending job where runners look, and says whom to call.
-func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) (c call, err error) {
+func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) (c wakeup, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO job_queue (job_id, project_id, tag_set_id, protected, queued_at)
 		SELECT j.id, j.project_id, j.tag_set_id, j.protected, CAST(? AS BIGINT) FROM jobs j WHERE j.id = ?

@@ -201,8 +201,8 @@ func (s *Service) workPlay(ctx context.Context, w playWork) error {
 	})
 }
 
-// told tells those who follow a pipeline that its state has changed.
-func (s *Service) told(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+// publishChange tells those who follow a pipeline that its state has changed.
+func (s *Service) publishChange(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	if err := s.notifyEnd(ctx, tx, p); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	// watchedFor is how long a log counts as watched after somebody read it.
 	watchedFor = 90 * time.Second
-	// watchTell is how often the other nodes are told that somebody does.
-	watchTell = 30 * time.Second
+	// watchNotice is how often the other nodes are told that somebody does.
+	watchNotice = 30 * time.Second
 
 	watchedInterval   = 3 * time.Second
 	unwatchedInterval = 60 * time.Second
@@ -66,7 +66,7 @@ func (w *watchers) note(jobID int64, now time.Time, tell bool) bool {
 	defer w.mu.Unlock()
 	j := w.of(jobID, now)
 	j.until = now.Add(watchedFor)
-	if !tell || now.Sub(j.told) < watchTell {
+	if !tell || now.Sub(j.told) < watchNotice {
 		return false
 	}
 	j.told = now

@@ -96,7 +96,7 @@ func (c *command) createUser() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.out, "Created %s with ID %d.\n", u.Username, u.ID)
-			c.tell(made, password)
+			c.printCredentials(made, password)
 			return nil
 		}),
 	}
@@ -127,7 +127,7 @@ generated and printed. All sessions of the account end.`,
 				return err
 			}
 			fmt.Fprintf(c.out, "%s has a new password.\n", u.Username)
-			c.tell(made, password)
+			c.printCredentials(made, password)
 			return nil
 		}),
 	}
@@ -147,7 +147,7 @@ func (c *command) password(stdin bool) (password string, made bool, err error) {
 	return strings.TrimRight(line, "\r\n"), false, nil
 }
 
-func (c *command) tell(made bool, password string) {
+func (c *command) printCredentials(made bool, password string) {
 	if made {
 		fmt.Fprintf(c.out, "The password, shown only once: %s\n", password)
 	}

@@ -78,7 +78,7 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 		o.Out, o.Temp, say = file, filepath.Dir(name), c.out
 	}
 	p := newProgress(say)
-	o.Tell = p.tell
+	o.Tell = p.print
 	m, err := a.Backup(cmd.Context(), o)
 	p.end()
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 		}
 	}
 	fmt.Fprintf(say, "%s contains the instance as of %s:\n", nameOf(name), moment(m.CreatedAt))
-	c.tellParts(say, m)
+	c.printParts(say, m)
 	took := time.Since(begun)
 	fmt.Fprintf(say, "%s in %s.\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))
 	return nil
@@ -113,8 +113,8 @@ func nameOf(name string) string {
 
 func moment(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
 
-// tellParts says how much there is of what, and what is missing.
-func (c *command) tellParts(say io.Writer, m *backup.Manifest) {
+// printParts says how much there is of what, and what is missing.
+func (c *command) printParts(say io.Writer, m *backup.Manifest) {
 	w := tabwriter.NewWriter(say, 0, 4, 2, ' ', tabwriter.AlignRight)
 	for _, part := range slices.Sorted(maps.Keys(m.Parts)) {
 		p := m.Parts[part]
@@ -136,7 +136,7 @@ func (c *command) tellParts(say io.Writer, m *backup.Manifest) {
 func (c *command) verifyBackup(name string) error {
 	p := newProgress(c.out)
 	in, err := backup.Open(name, app.BackupParts(), func(done, size int64) {
-		p.tell("checking: %s of %s", app.ByteSize(done), app.ByteSize(size))
+		p.print("checking: %s of %s", app.ByteSize(done), app.ByteSize(size))
 	})
 	p.end()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *command) verifyBackup(name string) error {
 	m := in.Manifest
 	fmt.Fprintf(c.out, "%s is complete. It contains an instance as of %s (%s, schema version %d, svc %s):\n",
 		name, moment(m.CreatedAt), m.Database, m.Schema, m.Program)
-	c.tellParts(c.out, &m)
+	c.printParts(c.out, &m)
 	if !m.Key {
 		fmt.Fprintln(c.out, "The instance key is not included.")
 	}
@@ -175,13 +175,13 @@ of a newer release is refused.`,
 				return usageError{err}
 			}
 			p := newProgress(c.out)
-			m, err := app.Restore(cmd.Context(), cfg, args[0], p.tell)
+			m, err := app.Restore(cmd.Context(), cfg, args[0], p.print)
 			p.end()
 			if err != nil {
 				return interrupted(cmd, err, "restore: interrupted; everything that was restored was removed again")
 			}
 			fmt.Fprintf(c.out, "Restored the instance as of %s:\n", moment(m.CreatedAt))
-			c.tellParts(c.out, m)
+			c.printParts(c.out, m)
 			took := time.Since(begun)
 			fmt.Fprintf(c.out, "%s in %s. Start it with \"svc serve\".\n", app.ByteSize(m.Bytes), took.Round(time.Millisecond))
 			return nil
@@ -207,7 +207,7 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-func (p *progress) tell(format string, args ...any) {
+func (p *progress) print(format string, args ...any) {
 	if time.Since(p.last) < p.every {
 		return
 	}

@@ -142,7 +142,7 @@ func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 		})
 		return res, err
 	}
-	err := again(ctx, func() (err error) {
+	err := retryBusy(ctx, func() (err error) {
 		res, err = d.writer.exec(ctx, query, args)
 		return err
 	})
@@ -157,9 +157,9 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 		return nil, errors.New("a write to a table that somebody watches needs a transaction")
 	}
 	var found rows
-	run := again
+	run := retryBusy
 	if !writes {
-		run = onceMore
+		run = retryLost
 	}
 	err := run(ctx, func() (err error) {
 		switch {

@@ -50,8 +50,8 @@ func (g *group) run(s *sql.Stmt) error {
 	return err
 }
 
-// joined runs the transaction once, as a part of a group.
-func (d *DB) joined(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
+// joinGroup runs the transaction once, as a part of a group.
+func (d *DB) joinGroup(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	g, tx, err := d.part(ctx, f)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (d *DB) part(ctx context.Context, f func(tx *Tx) error) (*group, *Tx, error
 	}()
 	tx := &Tx{db: d, tx: g.tx, ctx: ctx}
 	if err = tx.run(f); err == nil && tx.failed == nil {
-		err = tx.tell(ctx)
+		err = tx.callWatches(ctx)
 	}
 	if tx.open != nil { // nobody reads on after the end
 		err = errors.Join(err, tx.open.Close())

@@ -86,7 +86,7 @@ func (d *DB) total(ctx context.Context, from string, args ...any) (total int, ov
 	}
 	query := "SELECT count(*) FROM (SELECT 1 FROM " + from + fmt.Sprintf(" LIMIT %d) AS counted", CountLimit+1)
 	if known && d.reader != nil {
-		err = again(ctx, func() (err error) {
+		err = retryBusy(ctx, func() (err error) {
 			total, err = d.reader.count(ctx, key, query, args)
 			return err
 		})

@@ -246,7 +246,7 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 			}
 			switch v := fit.(type) {
 			case string:
-				fit = d.sayable(v)
+				fit = d.storable(v)
 				bytes += len(v)
 			case []byte:
 				bytes += len(v)
@@ -265,9 +265,9 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	return d.setLast(ctx, tx, t)
 }
 
-// sayable is a text as the database can hold it: PostgreSQL knows no zero bytes
+// storable is a text as the database can hold it: PostgreSQL knows no zero bytes
 // and nothing that is no UTF-8.
-func (d *DB) sayable(text string) string {
+func (d *DB) storable(text string) string {
 	if d.kind == sqliteKind {
 		return text
 	}

@@ -36,7 +36,7 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	d.writer.db.SetMaxOpenConns(1)
 	d.turn = newTurn()
 	d.reader = newReader(path)
-	err = again(ctx, func() (err error) {
+	err = retryBusy(ctx, func() (err error) {
 		d.points, err = preparePoints(ctx, d.writer.db)
 		return mapError(err)
 	})

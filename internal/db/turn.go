@@ -91,8 +91,8 @@ func insideTx() bool {
 	}
 }
 
-// again calls f, and again while another transaction stands in its way.
-func again(ctx context.Context, f func() error) error {
+// retryBusy calls f, and again while another transaction stands in its way.
+func retryBusy(ctx context.Context, f func() error) error {
 	err := f()
 	if !busy(err) {
 		return err
@@ -111,13 +111,13 @@ func again(ctx context.Context, f func() error) error {
 	return err
 }
 
-// onceMore is again for what may be run a second time after its connection was
+// retryLost is again for what may be run a second time after its connection was
 // lost: that the database restarts is noticed by a connection only when it is
 // used.
-func onceMore(ctx context.Context, f func() error) error {
-	err := again(ctx, f)
+func retryLost(ctx context.Context, f func() error) error {
+	err := retryBusy(ctx, f)
 	if errors.Is(err, errCut) && ctx.Err() == nil {
-		err = again(ctx, f)
+		err = retryBusy(ctx, f)
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func TestAgain(t *testing.T) {
 	busy := mapPostgres40001()
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		err := again(t.Context(), func() error {
+		err := retryBusy(t.Context(), func() error {
 			if tries++; tries < 5 {
 				return busy
 			}
@@ -91,7 +91,7 @@ func TestAgain(t *testing.T) {
 		}
 
 		start := time.Now()
-		err = again(t.Context(), func() error { return busy })
+		err = retryBusy(t.Context(), func() error { return busy })
 		if !errs.Is(err, errs.KindUnavailable) || !errors.Is(err, busy) {
 			t.Error(err)
 		}
@@ -101,13 +101,13 @@ func TestAgain(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := again(ctx, func() error { return busy }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := retryBusy(ctx, func() error { return busy }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 
 		tries = 0
 		fault := errors.New("a fault")
-		err = again(t.Context(), func() error { tries++; return fault })
+		err = retryBusy(t.Context(), func() error { tries++; return fault })
 		if err != fault || tries != 1 {
 			t.Errorf("%d tries: %v", tries, err)
 		}

@@ -31,7 +31,7 @@ type Tx struct {
 // together. f may run again when another transaction stood in the way.
 func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	var tx *Tx
-	err := onceMore(ctx, func() (err error) {
+	err := retryLost(ctx, func() (err error) {
 		tx, err = d.attempt(ctx, f)
 		return err
 	})
@@ -62,7 +62,7 @@ func (d *DB) Batches(ctx context.Context, change func(tx *Tx) (int64, error)) er
 // attempt runs the transaction once.
 func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if d.kind == sqliteKind {
-		return d.joined(ctx, f)
+		return d.joinGroup(ctx, f)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	defer sqlTx.Rollback() // a no-op after the commit; undoes f's work when f panics
 	tx := &Tx{db: d, tx: sqlTx, ctx: ctx}
 	if err = tx.run(f); err == nil && tx.failed == nil {
-		err = tx.tell(ctx)
+		err = tx.callWatches(ctx)
 	}
 	if errors.Is(err, sql.ErrTxDone) || unmapped(err) {
 		err = because(ctx, err) // database/sql has undone it when the context ended

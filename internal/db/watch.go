@@ -38,8 +38,8 @@ func (t *Tx) note(query string) {
 	}
 }
 
-// tell calls those who want to know what the transaction wrote.
-func (t *Tx) tell(ctx context.Context) error {
+// callWatches calls those who want to know what the transaction wrote.
+func (t *Tx) callWatches(ctx context.Context) error {
 	for _, w := range t.db.watches {
 		if !slices.ContainsFunc(t.wrote, func(table string) bool { return slices.Contains(w.tables, table) }) {
 			continue

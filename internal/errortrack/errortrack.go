@@ -56,9 +56,9 @@ func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (
 	return s.Projects.RequireView(ctx, by, ref, project.ErrorPart)
 }
 
-// keeper gives a project to those who set up where its errors go: Maintainers
+// maintainer gives a project to those who set up where its errors go: Maintainers
 // and above. NotFound, Forbidden.
-func (s *Service) keeper(ctx context.Context, by actor.Actor, ref project.Ref, change bool) (*project.Project, error) {
+func (s *Service) maintainer(ctx context.Context, by actor.Actor, ref project.Ref, change bool) (*project.Project, error) {
 	if change {
 		return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	}

@@ -33,7 +33,7 @@ const maxKeys = 50
 
 // ClientKeys lists the keys of a project to Maintainers and above.
 func (s *Service) ClientKeys(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Key], error) {
-	in, err := s.keeper(ctx, by, ref, false)
+	in, err := s.maintainer(ctx, by, ref, false)
 	if err != nil {
 		return db.Page[*Key]{}, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) ClientKeys(ctx context.Context, by actor.Actor, ref project.Re
 
 // CreateKey makes a key; Maintainers and above. Invalid when there are too many.
 func (s *Service) CreateKey(ctx context.Context, by actor.Actor, ref project.Ref) (*Key, error) {
-	p, err := s.keeper(ctx, by, ref, true)
+	p, err := s.maintainer(ctx, by, ref, true)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Service) DeleteKey(ctx context.Context, by actor.Actor, ref project.Ref
 }
 
 func (s *Service) alterKey(ctx context.Context, by actor.Actor, ref project.Ref, id int64, kind string, d audit.Details, alter func(tx *db.Tx, projectID int64) error) error {
-	p, err := s.keeper(ctx, by, ref, true)
+	p, err := s.maintainer(ctx, by, ref, true)
 	if err != nil {
 		return err
 	}

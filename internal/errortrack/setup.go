@@ -42,7 +42,7 @@ type External struct {
 // Setup tells where the errors of a project are gathered, to Maintainers and
 // above. NotFound as long as nobody has said.
 func (s *Service) Setup(ctx context.Context, by actor.Actor, ref project.Ref) (*Setup, error) {
-	p, err := s.keeper(ctx, by, ref, false)
+	p, err := s.maintainer(ctx, by, ref, false)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Service) Reconfigure(ctx context.Context, by actor.Actor, ref project.R
 }
 
 func (s *Service) configure(ctx context.Context, by actor.Actor, ref project.Ref, c SetupChange, create bool) (*Setup, error) {
-	p, err := s.keeper(ctx, by, ref, true)
+	p, err := s.maintainer(ctx, by, ref, true)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	if err := s.checkBranches(ctx, source, target, m); err != nil {
 		return nil, err
 	}
-	if err := s.checkPeople(ctx, target, &n.Fields); err != nil {
+	if err := s.checkUsers(ctx, target, &n.Fields); err != nil {
 		return nil, err
 	}
 	named, err := s.namedIssues(ctx, target, m, nil)
@@ -167,8 +167,8 @@ func invalid(wrong map[string][]string) error {
 	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
 }
 
-// checkPeople leaves out those who do not read merge requests of the project.
-func (s *Service) checkPeople(ctx context.Context, in *project.Project, f *Fields) error {
+// checkUsers leaves out those who do not read merge requests of the project.
+func (s *Service) checkUsers(ctx context.Context, in *project.Project, f *Fields) error {
 	for name, list := range map[string]*[]int64{"assignees": f.Assignees, "reviewers": f.Reviewers} {
 		if list == nil {
 			continue
@@ -258,7 +258,7 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	if err := tx.Lock(ctx, "projects", m.ProjectID); err != nil {
 		return err
 	}
-	twin, err := findTwin(ctx, tx, m)
+	twin, err := findDuplicate(ctx, tx, m)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}
@@ -270,14 +270,14 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 
 // appointment is a change of who has to do with a request, and as what.
 type appointment struct {
-	as plan.People
+	as plan.Relation
 	plan.Appointment
 }
 
 // appoint writes assignees and reviewers, and gives what changed of them.
 func (s *Service) appoint(ctx context.Context, tx *db.Tx, m *MergeRequest, f Fields) (done []appointment, err error) {
 	for _, one := range []struct {
-		as   plan.People
+		as   plan.Relation
 		list *[]int64
 	}{{plan.Assignees, f.Assignees}, {plan.Reviewers, f.Reviewers}} {
 		if one.list == nil {

@@ -191,7 +191,7 @@ const (
 // OnChange registers a Listener; it is called while the program is put together.
 func (s *Service) OnChange(l Listener) { s.listeners = append(s.listeners, l) }
 
-func (s *Service) tell(ctx context.Context, tx *db.Tx, c Change) error {
+func (s *Service) publish(ctx context.Context, tx *db.Tx, c Change) error {
 	for _, l := range s.listeners {
 		if err := l(ctx, tx, c); err != nil {
 			return err
@@ -209,7 +209,7 @@ func New(d Deps) *Service {
 	d.Projects.OnRemove(removeProjects)
 	d.Repos.OnPush(s.pushed)
 	d.Repos.OnPushed(s.hint)
-	d.Repos.OnLend(s.lent)
+	d.Repos.OnCollaboration(s.collaborationBranches)
 	d.Plan.OnReference(markup.MergeRequest, s.refer)
 	d.Notify.Register(string(plan.MergeKind), notifications{s})
 	return s

@@ -38,7 +38,7 @@ func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *M
 	if err != nil {
 		return nil, err
 	}
-	events := map[plan.People]notify.EventType{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
+	events := map[plan.Relation]notify.EventType{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
 	var texts []string
 	for _, d := range done {
 		if err := s.notify(ctx, tx, by.ID, m, events[d.as], notify.Details{Before: d.Before, After: d.After}); err != nil {

@@ -91,7 +91,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		m.Head, m.UpdatedAt, m.check, m.MergeError = head, s.Now(), check{}, ""
 		if m.autoMerge != "" {
 			m.AutoMergeByID, m.autoMerge = nil, ""
-			if err := s.Plan.TellSystem(ctx, tx, actor.Actor{ID: userID}, m.thing(), m.IID, m.ProjectID, "aborted the automatic merge because source branch was updated"); err != nil {
+			if err := s.Plan.AddSystemNote(ctx, tx, actor.Actor{ID: userID}, m.thing(), m.IID, m.ProjectID, "aborted the automatic merge because source branch was updated"); err != nil {
 				return err
 			}
 		}
@@ -150,13 +150,13 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 		return err
 	}
 	by := actor.Actor{ID: userID}
-	if err := s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "merged"); err != nil {
+	if err := s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "merged"); err != nil {
 		return err
 	}
 	if err := s.record(ctx, tx, userID, m, activity.Merged); err != nil {
 		return err
 	}
-	if err := s.tell(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID}); err != nil {
+	if err := s.publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID}); err != nil {
 		return err
 	}
 	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))

@@ -79,8 +79,8 @@ func deleteRequestsBy(ctx context.Context, tx *db.Tx, userID int64) ([]*MergeReq
 	}, `DELETE FROM merge_requests WHERE author_id = ? RETURNING id, project_id, iid`, userID)
 }
 
-// findTwin finds another open request for the same branches; ErrNoRows.
-func findTwin(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err error) {
+// findDuplicate finds another open request for the same branches; ErrNoRows.
+func findDuplicate(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT i.iid FROM merge_requests i WHERE i.source_project_id = ? AND i.source_branch = ? AND i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' AND i.id <> ?`,
 		m.SourceProjectID, m.SourceBranch, m.ProjectID, m.TargetBranch, m.ID).Scan(&iid)
@@ -110,9 +110,9 @@ func findFromBranch(ctx context.Context, q db.Q, projectID int64, branch string)
 		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.source_branch = ? AND i.state = 'opened' AND p.deleted_at IS NULL ORDER BY i.id`, projectID, branch)
 }
 
-// findLending finds the open requests from branches of a project that others may
+// findCollaborations finds the open requests from branches of a project that others may
 // push to.
-func findLending(ctx context.Context, q db.Q, projectID int64) ([]*MergeRequest, error) {
+func findCollaborations(ctx context.Context, q db.Q, projectID int64) ([]*MergeRequest, error) {
 	return db.All(ctx, q, scanRequest, `
 		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.project_id <> i.source_project_id AND i.state = 'opened' AND i.allow_collaboration
 			AND p.deleted_at IS NULL ORDER BY i.id LIMIT 1000`, projectID)

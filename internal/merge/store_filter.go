@@ -83,7 +83,7 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 func (s *Service) match(m Match, and func(cond string, args ...any)) {
 	m.Weight = ""
 	s.Plan.Match(plan.MergeKind, m.IssueMatch, and)
-	plan.MatchPeople(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
+	plan.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
 }
 
 // order is the column that a list is sorted by.

@@ -32,7 +32,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if !by.Is(m.AuthorID) {
 		f.AllowCollaboration = nil // it opens the author's branch
 	}
-	if err := s.checkPeople(ctx, in, &f); err != nil {
+	if err := s.checkUsers(ctx, in, &f); err != nil {
 		return nil, err
 	}
 	head, err := s.checkTarget(ctx, in, m, f)
@@ -130,7 +130,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		return err
 	}
 	for _, text := range told {
-		if err := s.Plan.TellSystem(ctx, tx, by, m.thing(), m.IID, in.ID, text); err != nil {
+		if err := s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, in.ID, text); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		}
 	}
 	if done == "" {
-		return s.tell(ctx, tx, Change{Request: m, Kind: FieldsChanged, By: by.ID})
+		return s.publish(ctx, tx, Change{Request: m, Kind: FieldsChanged, By: by.ID})
 	}
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err := s.record(ctx, tx, by.ID, m, done); err != nil {
 		return err
 	}
-	return s.tell(ctx, tx, Change{Request: m, Kind: StateChanged, By: by.ID})
+	return s.publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: by.ID})
 }
 
 // move closes or reopens a request and gives what was done; empty when there is

@@ -160,7 +160,7 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.showHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
-	if err := s.heal(ctx, w.ID); err != nil {
+	if err := s.repairHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
 	return s.workCheck(ctx, checkWork(w)) // so that lists tell of it
@@ -203,11 +203,11 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 	return ignoreRefusal(s.showHead(ctx, id))
 }
 
-// heal gives an open request the head that its source branch has, where pushes
+// repairHead gives an open request the head that its source branch has, where pushes
 // were recorded in another order than they moved the branch: by two nodes, or
 // one of them after a crash. A head that it never had belongs to a push that is
 // still to be recorded.
-func (s *Service) heal(ctx context.Context, id int64) error {
+func (s *Service) repairHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
 		return notFound(err)
@@ -304,12 +304,12 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 		if v.authorID != nil {
 			by = *v.authorID
 			if text := pushText(commits, v); text != "" {
-				if err := s.Plan.TellSystem(ctx, tx, actor.Actor{ID: by}, m.thing(), m.IID, m.ProjectID, text); err != nil {
+				if err := s.Plan.AddSystemNote(ctx, tx, actor.Actor{ID: by}, m.thing(), m.IID, m.ProjectID, text); err != nil {
 					return err
 				}
 			}
 		}
-		return s.tell(ctx, tx, Change{Request: now, Kind: Collected, By: by})
+		return s.publish(ctx, tx, Change{Request: now, Kind: Collected, By: by})
 	})
 }
 

@@ -150,7 +150,7 @@ func New(d Deps) *Service {
 	queue.Handle(d.Queue, s.FindRecipients)
 	queue.Handle(d.Queue, s.Deliver, queue.Timeout(time.Minute))
 	d.Queue.Every("notification_retention", 6*time.Hour, s.purge)
-	d.Projects.OnAct(s.projectChanged)
+	d.Projects.OnEvent(s.projectChanged)
 	s.Register(projectKind, projects{s})
 	return s
 }

@@ -13,7 +13,7 @@ import (
 const projectKind = "Project"
 
 // projectChanged notifies the members of a project that was moved.
-func (s *Service) projectChanged(ctx context.Context, tx *db.Tx, e project.Act) error {
+func (s *Service) projectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
 	if e.Kind != project.ProjectMoved {
 		return nil
 	}

@@ -45,7 +45,7 @@ type Service struct{ Deps }
 // New makes the service. From then on its access tokens open accounts.
 func New(d Deps) *Service {
 	s := &Service{d}
-	s.Users.OnToken(findLent)
+	s.Users.OnToken(findOAuthToken)
 	s.Users.OnDelete(s.leave)
 	s.Queue.Every("oauth_purge", time.Hour, s.Purge)
 	return s

@@ -160,7 +160,7 @@ type Info struct {
 // does not, or is of another kind.
 func (s *Service) Info(ctx context.Context, text, ip string) (*Info, error) {
 	by, err := s.Users.Authenticate(ctx, text, ip)
-	if errs.Is(err, errs.KindForbidden) || err == nil && by.LentID == 0 {
+	if errs.Is(err, errs.KindForbidden) || err == nil && by.OAuthTokenID == 0 {
 		return nil, errs.Unauthorized("")
 	}
 	if err != nil {

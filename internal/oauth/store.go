@@ -250,9 +250,9 @@ func findEither(ctx context.Context, q db.Q, digest string) (*token, error) {
 		digest, digest)
 }
 
-// findLent tells the users' service what a token opens.
-func findLent(ctx context.Context, q db.Q, digest string) (*user.LentToken, error) {
-	t := user.LentToken{}
+// findOAuthToken tells the users' service what a token opens.
+func findOAuthToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToken, error) {
+	t := user.OAuthToken{}
 	var scopes string
 	var ended int64
 	err := q.QueryRowContext(ctx, `

@@ -104,7 +104,7 @@ func New(d Deps) *Service {
 	s.Queue.Every("pages_certificates", leastWait, s.RenewCertificates)
 	s.Queue.Every("pages_domains", 6*time.Hour, s.CheckDomains)
 	d.CI.OnEnd(s.jobEnded)
-	d.CI.OnVariables(s.tell)
+	d.CI.OnVariables(s.variables)
 	d.Projects.OnRemove(s.removeProjects)
 	drop := func() { s.hosts.drop(); s.certs.drop() }
 	d.Notices.Subscribe(topic, func(string) { drop() })

@@ -63,8 +63,8 @@ func (s *Service) jobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 	return s.Queue.Add(ctx, tx, w)
 }
 
-// tell tells jobs where the site of their project is, or will be.
-func (s *Service) tell(ctx context.Context, p *project.Project) ([]config.Variable, error) {
+// variables tells jobs where the site of their project is, or will be.
+func (s *Service) variables(ctx context.Context, p *project.Project) ([]config.Variable, error) {
 	if !s.Place.Served || p.Settings.Pages == project.Disabled {
 		return nil, nil
 	}

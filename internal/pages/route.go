@@ -228,7 +228,7 @@ func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
 	if r.Open() {
 		return nil
 	}
-	p, err := s.Projects.Glance(ctx, by, project.RefTo(r.ProjectID))
+	p, err := s.Projects.Summary(ctx, by, project.RefTo(r.ProjectID))
 	if err != nil {
 		return err
 	}

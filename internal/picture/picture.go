@@ -66,8 +66,8 @@ func (f *File) newName() string {
 	return stem + strings.ToLower(rand.Text()[:12]) + f.kind.extension
 }
 
-// Shelf is where the pictures of one kind of owner lie.
-type Shelf struct {
+// Store is where the pictures of one kind of owner lie.
+type Store struct {
 	Blobs blob.Store
 	Owner string // user, group or project
 }
@@ -75,7 +75,7 @@ type Shelf struct {
 // Put stores a picture that has been checked, and gives the name that its
 // owner shall have it by. Each has a name of its own that nobody guesses, so
 // that a cache can keep what it has under that name for ever.
-func (s Shelf) Put(ctx context.Context, id int64, f *File) (name string, err error) {
+func (s Store) Put(ctx context.Context, id int64, f *File) (name string, err error) {
 	name = f.newName()
 	_, err = s.Blobs.Put(ctx, s.Key(id, name), bytes.NewReader(f.image), blob.Options{ContentType: f.kind.contentType, Size: int64(len(f.image))})
 	if err != nil {
@@ -85,20 +85,20 @@ func (s Shelf) Put(ctx context.Context, id int64, f *File) (name string, err err
 }
 
 // Open opens a picture; the caller closes it.
-func (s Shelf) Open(ctx context.Context, id int64, name string) (*blob.Object, error) {
+func (s Store) Open(ctx context.Context, id int64, name string) (*blob.Object, error) {
 	return s.Blobs.Get(ctx, s.Key(id, name))
 }
 
 // Drop removes a picture that nothing refers to, even for a caller who has
 // gone away; an empty name is none. A failure costs room in the store and
 // nothing else, so it is not held against the change that was made.
-func (s Shelf) Drop(ctx context.Context, id int64, name string) {
+func (s Store) Drop(ctx context.Context, id int64, name string) {
 	if name != "" {
 		_ = s.Blobs.Delete(context.WithoutCancel(ctx), s.Key(id, name))
 	}
 }
 
 // Key is where a picture is stored.
-func (s Shelf) Key(id int64, name string) string {
+func (s Store) Key(id int64, name string) string {
 	return fmt.Sprintf("avatars/%s/%d/%s", s.Owner, id, name)
 }

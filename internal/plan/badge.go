@@ -62,8 +62,8 @@ func (s *Service) Badge(ctx context.Context, by actor.Actor, at project.Place, i
 // BadgeFields are what is said of a badge; nil leaves the present value.
 type BadgeFields struct{ Name, LinkURL, ImageURL *string }
 
-// keeper is the level that changes badges.
-func keeper(at project.Place) project.Level {
+// badgeLevel is the level that changes badges.
+func badgeLevel(at project.Place) project.Level {
 	if at.Group {
 		return project.Owner
 	}
@@ -73,7 +73,7 @@ func keeper(at project.Place) project.Level {
 // PreviewBadge shows how a badge would look; Maintainers of a project and Owners
 // of a group only. Invalid.
 func (s *Service) PreviewBadge(ctx context.Context, by actor.Actor, at project.Place, f BadgeFields) (*Badge, error) {
-	in, err := s.at(ctx, by, at, keeper(at))
+	in, err := s.at(ctx, by, at, badgeLevel(at))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Service) PreviewBadge(ctx context.Context, by actor.Actor, at project.P
 // CreateBadge makes a badge; Maintainers of a project and Owners of a group may.
 // Invalid.
 func (s *Service) CreateBadge(ctx context.Context, by actor.Actor, at project.Place, f BadgeFields) (*Badge, error) {
-	in, err := s.at(ctx, by, at, keeper(at))
+	in, err := s.at(ctx, by, at, badgeLevel(at))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Service) CreateBadge(ctx context.Context, by actor.Actor, at project.Pl
 // UpdateBadge changes a badge of the place itself; Maintainers of a project and
 // Owners of a group may. NotFound; Invalid.
 func (s *Service) UpdateBadge(ctx context.Context, by actor.Actor, at project.Place, id int64, f BadgeFields) (*Badge, error) {
-	in, err := s.at(ctx, by, at, keeper(at))
+	in, err := s.at(ctx, by, at, badgeLevel(at))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *Service) UpdateBadge(ctx context.Context, by actor.Actor, at project.Pl
 // DeleteBadge removes a badge of the place itself; Maintainers of a project and
 // Owners of a group may. NotFound.
 func (s *Service) DeleteBadge(ctx context.Context, by actor.Actor, at project.Place, id int64) error {
-	in, err := s.at(ctx, by, at, keeper(at))
+	in, err := s.at(ctx, by, at, badgeLevel(at))
 	if err != nil {
 		return err
 	}

@@ -236,7 +236,7 @@ func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in pl
 // another.
 func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *BoardList) (IssueFields, error) {
 	var f IssueFields
-	assignees, err := findPeople(ctx, tx, IssueKind, Assignees, []int64{id})
+	assignees, err := findRelated(ctx, tx, IssueKind, Assignees, []int64{id})
 	if err != nil {
 		return f, err
 	}

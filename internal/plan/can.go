@@ -82,7 +82,7 @@ func (i *Issue) deletable(by actor.Actor, in *project.Project) error {
 }
 
 // CanComment reports whether an actor, who sees the thing, may comment on it.
-func (on Noteable) CanComment(by actor.Actor) bool { return on.mayTalk(by) == nil }
+func (on Noteable) CanComment(by actor.Actor) bool { return on.mayComment(by) == nil }
 
 // CanResolve reports whether they may resolve its threads.
 func (on Noteable) CanResolve(by actor.Actor) bool { return on.maySettle(by) == nil }

@@ -124,7 +124,7 @@ func (s *Service) ResolveNote(ctx context.Context, by actor.Actor, on Noteable, 
 
 // maySettle refuses one who may not settle discussions here.
 func (on Noteable) maySettle(by actor.Actor) error {
-	if err := on.mayTalk(by); err != nil {
+	if err := on.mayComment(by); err != nil {
 		return err
 	}
 	if !on.Settler {

@@ -137,7 +137,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		return s.tellLink(ctx, tx, by, i, target, "marked this issue as related to")
+		return s.noteLink(ctx, tx, by, i, target, "marked this issue as related to")
 	})
 	if err != nil {
 		return nil, fmt.Errorf("link issue %d: %w", i.ID, err)
@@ -146,9 +146,9 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 	return l, nil
 }
 
-func (s *Service) tellLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, words string) error {
+func (s *Service) noteLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, words string) error {
 	for _, end := range [][2]*Issue{{i, target}, {target, i}} {
-		if err := s.TellSystem(ctx, tx, by, end[0].thing(), end[0].IID, end[0].ProjectID, words+" "+nameFor(end[0], end[1])); err != nil {
+		if err := s.AddSystemNote(ctx, tx, by, end[0].thing(), end[0].IID, end[0].ProjectID, words+" "+nameFor(end[0], end[1])); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Service) UnlinkIssues(ctx context.Context, by actor.Actor, ref project.
 		if err := deleteLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		return s.tellLink(ctx, tx, by, l.Source, l.Target, "removed the relation with")
+		return s.noteLink(ctx, tx, by, l.Source, l.Target, "removed the relation with")
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unlink issue %d: %w", l.Source.ID, err)

@@ -118,13 +118,13 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 		return nil, err
 	}
 	word := choose(c.move, "moved", "cloned")
-	if err := s.TellSystem(ctx, tx, by, made.thing(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
+	if err := s.AddSystemNote(ctx, tx, by, made.thing(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
 		return nil, err
 	}
-	if err := s.TellSystem(ctx, tx, by, old.thing(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
+	if err := s.AddSystemNote(ctx, tx, by, old.thing(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
 		return nil, err
 	}
-	if err := s.tellIssue(ctx, tx, by, &made, activity.Created); err != nil {
+	if err := s.recordIssue(ctx, tx, by, &made, activity.Created); err != nil {
 		return nil, err
 	}
 	if !c.move {
@@ -174,7 +174,7 @@ func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue
 	if err := saveIssue(ctx, tx, i); err != nil || done == "" {
 		return err
 	}
-	return s.tellIssue(ctx, tx, by, i, done)
+	return s.recordIssue(ctx, tx, by, i, done)
 }
 
 // ReorderIssue puts an issue of a project between two others, given by their

@@ -162,7 +162,7 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := s.notify(ctx, tx, by, i, notify.NewIssue, notify.Details{}); err != nil {
 		return err
 	}
-	return s.tellIssue(ctx, tx, by, i, activity.Created)
+	return s.recordIssue(ctx, tx, by, i, activity.Created)
 }
 
 // checkPlan looks at what is planned before the transaction: assignees who do
@@ -303,7 +303,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return err
 	}
 	for _, text := range told {
-		if err := s.TellSystem(ctx, tx, by, i.thing(), i.IID, in.ID, text); err != nil {
+		if err := s.AddSystemNote(ctx, tx, by, i.thing(), i.IID, in.ID, text); err != nil {
 			return err
 		}
 	}
@@ -323,7 +323,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
 		return err
 	}
-	return s.tellIssue(ctx, tx, by, i, done)
+	return s.recordIssue(ctx, tx, by, i, done)
 }
 
 // move closes or reopens an issue and gives what was done; empty when it is in
@@ -356,8 +356,8 @@ func (s *Service) readdress(ctx context.Context, tx *db.Tx, was, i *Issue) error
 	return activity.Readdress(ctx, tx, i.subject(), was.audience(), i.audience())
 }
 
-// tellIssue records an event about an issue.
-func (s *Service) tellIssue(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, done activity.Action) error {
+// recordIssue records an event about an issue.
+func (s *Service) recordIssue(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, done activity.Action) error {
 	return activity.Record(ctx, tx, activity.Event{
 		ProjectID: &i.ProjectID, AuthorID: by.ID, Action: done, Audience: i.audience(), Subject: i.subject(),
 		TargetType: string(IssueKind), TargetID: &i.ID, TargetIID: &i.IID, TargetTitle: i.Title, CreatedAt: s.Now(),

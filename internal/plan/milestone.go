@@ -134,7 +134,7 @@ func (s *Service) CreateMilestone(ctx context.Context, by actor.Actor, at projec
 		if err := insertMilestone(ctx, tx, m); err != nil {
 			return err
 		}
-		return s.tellMilestone(ctx, tx, by, m, activity.Created)
+		return s.recordMilestone(ctx, tx, by, m, activity.Created)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create milestone: %w", err)
@@ -210,9 +210,9 @@ func (s *Service) UpdateMilestone(ctx context.Context, by actor.Actor, at projec
 		case m.State == was.State:
 			return nil
 		case m.State == ClosedMilestone:
-			return s.tellMilestone(ctx, tx, by, m, activity.Closed)
+			return s.recordMilestone(ctx, tx, by, m, activity.Closed)
 		}
-		return s.tellMilestone(ctx, tx, by, m, activity.Reopened)
+		return s.recordMilestone(ctx, tx, by, m, activity.Reopened)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update milestone %d: %w", id, err)
@@ -241,7 +241,7 @@ func (s *Service) DeleteMilestone(ctx context.Context, by actor.Actor, at projec
 		if err := deleteMilestone(ctx, tx, m.ID); err != nil {
 			return err
 		}
-		return s.tellMilestone(ctx, tx, by, m, activity.Destroyed)
+		return s.recordMilestone(ctx, tx, by, m, activity.Destroyed)
 	})
 	if err != nil {
 		return fmt.Errorf("delete milestone %d: %w", id, err)
@@ -295,8 +295,8 @@ func (m *Milestone) subject() activity.Subject {
 	return activity.Subject{Type: string(MilestoneKind), ID: m.ID}
 }
 
-// tellMilestone records an event about a milestone of a project.
-func (s *Service) tellMilestone(ctx context.Context, tx *db.Tx, by actor.Actor, m *Milestone, done activity.Action) error {
+// recordMilestone records an event about a milestone of a project.
+func (s *Service) recordMilestone(ctx context.Context, tx *db.Tx, by actor.Actor, m *Milestone, done activity.Action) error {
 	if m.ProjectID == nil {
 		return nil
 	}

@@ -161,7 +161,7 @@ type NewNote struct {
 // sees it; where the discussion is locked members alone; an internal note those
 // who read such. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
-	if err := on.mayTalk(by); err != nil {
+	if err := on.mayComment(by); err != nil {
 		return nil, err
 	}
 	if n.Internal && !on.Insider {
@@ -203,8 +203,8 @@ func (n *Note) check() error {
 	return nil
 }
 
-// mayTalk refuses one who may not say anything here.
-func (on Noteable) mayTalk(by actor.Actor) error {
+// mayComment refuses one who may not say anything here.
+func (on Noteable) mayComment(by actor.Actor) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
@@ -264,9 +264,9 @@ func newDiscussion() string {
 	return hex.EncodeToString(id[:])
 }
 
-// TellSystem writes a note of the program about what an actor did to a thing, in
+// AddSystemNote writes a note of the program about what an actor did to a thing, in
 // the transaction of it. Whether he may was asked there.
-func (s *Service) TellSystem(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, iid, projectID int64, text string) error {
+func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, iid, projectID int64, text string) error {
 	if by.ID <= 0 {
 		return nil
 	}

@@ -66,9 +66,9 @@ func Not(w *db.Where) func(cond string, args ...any) {
 }
 
 // having is the condition on things i that a user has to do with.
-func having(kind Kind, as People) string { return anybody(kind, as, `a.user_id = ?`) }
+func having(kind Kind, as Relation) string { return anyUser(kind, as, `a.user_id = ?`) }
 
-func anybody(kind Kind, as People, more string) string {
+func anyUser(kind Kind, as Relation, more string) string {
 	cond := `EXISTS (SELECT 1 FROM ` + as.table(kind) + ` a WHERE a.` + kind.table() + `_id = i.id`
 	if more != "" {
 		cond += ` AND ` + more
@@ -76,20 +76,20 @@ func anybody(kind Kind, as People, more string) string {
 	return cond + `)`
 }
 
-// MatchPeople gives the conditions on things i of a kind that have to do with
+// MatchUsers gives the conditions on things i of a kind that have to do with
 // users: by id, None or Any, and by names.
-func MatchPeople(kind Kind, as People, given string, names []string, and func(cond string, args ...any)) {
+func MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
 	switch id, err := strconv.ParseInt(given, 10, 64); {
 	case given == "":
 	case strings.EqualFold(given, None), err == nil && id == 0:
-		and(`NOT ` + anybody(kind, as, ``))
+		and(`NOT ` + anyUser(kind, as, ``))
 	case strings.EqualFold(given, Any):
-		and(anybody(kind, as, ``))
+		and(anyUser(kind, as, ``))
 	default:
 		and(having(kind, as), id)
 	}
 	for _, name := range names {
-		and(anybody(kind, as, `a.user_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`), name)
+		and(anyUser(kind, as, `a.user_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`), name)
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Service) Match(kind Kind, m IssueMatch, and func(cond string, args ...a
 	if m.AuthorUsername != "" {
 		and(`i.author_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, m.AuthorUsername)
 	}
-	MatchPeople(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
+	MatchUsers(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
 	switch weight, err := strconv.ParseInt(m.Weight, 10, 64); {
 	case m.Weight == "":
 	case strings.EqualFold(m.Weight, Any):

@@ -14,17 +14,17 @@ func (k Kind) table() string {
 	return "issue"
 }
 
-// People are those who have to do with a thing in one way.
-type People string
+// Relation are those who have to do with a thing in one way.
+type Relation string
 
 // The ways.
 const (
-	Assignees People = "assignees"
-	Reviewers People = "reviewers" // of merge requests
+	Assignees Relation = "assignees"
+	Reviewers Relation = "reviewers" // of merge requests
 )
 
 // table is where a kind of things keeps these people.
-func (p People) table(k Kind) string { return k.table() + "_" + string(p) }
+func (p Relation) table(k Kind) string { return k.table() + "_" + string(p) }
 
 // pair is a row of a table that joins two things.
 type pair struct{ first, second int64 }
@@ -34,8 +34,8 @@ func scanPair(s db.Scanner) (p pair, err error) {
 	return p, err
 }
 
-// findPeople gives the ids of those who have to do with things, in order.
-func findPeople(ctx context.Context, q db.Q, kind Kind, as People, things []int64) (map[int64][]int64, error) {
+// findRelated gives the ids of those who have to do with things, in order.
+func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, things []int64) (map[int64][]int64, error) {
 	key := kind.table() + "_id"
 	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(things))+` ORDER BY user_id`, db.Any(things)...)
 	found := map[int64][]int64{}
@@ -45,9 +45,9 @@ func findPeople(ctx context.Context, q db.Q, kind Kind, as People, things []int6
 	return found, err
 }
 
-// savePeople writes who has to do with a thing: those who stay are left as they
+// saveRelated writes who has to do with a thing: those who stay are left as they
 // are.
-func savePeople(ctx context.Context, tx *db.Tx, of Thing, as People, users []int64) error {
+func saveRelated(ctx context.Context, tx *db.Tx, of Thing, as Relation, users []int64) error {
 	key := of.Kind.table() + "_id"
 	gone, args := ``, []any{of.ID}
 	if len(users) > 0 {

@@ -21,7 +21,7 @@ import (
 type Plans struct {
 	Labels    []*Label // by name
 	Milestone *Milestone
-	People    map[People][]*user.User
+	People    map[Relation][]*user.User
 	Others    map[int64]*user.User // of all things that were asked for
 }
 
@@ -41,7 +41,7 @@ func (p *Plans) Other(id *int64) *user.User {
 }
 
 // PlansOf reads what stands beside the rows of things of a kind.
-func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways ...People) (map[int64]*Plans, error) {
+func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways ...Relation) (map[int64]*Plans, error) {
 	plans := map[int64]*Plans{}
 	if len(list) == 0 {
 		return plans, nil
@@ -54,7 +54,7 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 				people = append(people, *id)
 			}
 		}
-		plans[t.ID] = &Plans{People: map[People][]*user.User{}}
+		plans[t.ID] = &Plans{People: map[Relation][]*user.User{}}
 		if t.Milestone != nil && !slices.Contains(goals, *t.Milestone) {
 			goals = append(goals, *t.Milestone)
 		}
@@ -67,9 +67,9 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 	if err != nil {
 		return nil, fmt.Errorf("milestones of things: %w", err)
 	}
-	found := map[People]map[int64][]int64{}
+	found := map[Relation]map[int64][]int64{}
 	for _, as := range ways {
-		if found[as], err = findPeople(ctx, s.DB, kind, as, ids); err != nil {
+		if found[as], err = findRelated(ctx, s.DB, kind, as, ids); err != nil {
 			return nil, fmt.Errorf("%s of things: %w", as, err)
 		}
 		for _, of := range found[as] {
@@ -135,8 +135,8 @@ type Appointment struct {
 }
 
 // Appoint writes who has to do with a thing. Those who come are subscribed.
-func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as People, want []int64) (Appointment, error) {
-	found, err := findPeople(ctx, tx, of.Kind, as, []int64{of.ID})
+func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as Relation, want []int64) (Appointment, error) {
+	found, err := findRelated(ctx, tx, of.Kind, as, []int64{of.ID})
 	if err != nil {
 		return Appointment{}, err
 	}
@@ -145,7 +145,7 @@ func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as People, w
 	if slices.Equal(have, want) {
 		return Appointment{Before: have, After: want}, nil
 	}
-	if err := savePeople(ctx, tx, of, as, want); err != nil {
+	if err := saveRelated(ctx, tx, of, as, want); err != nil {
 		return Appointment{}, err
 	}
 	names, err := findUsernames(ctx, tx, append(slices.Clone(have), want...))

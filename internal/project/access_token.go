@@ -31,7 +31,7 @@ type NewAccessToken struct {
 // those that ended lately. Maintainers of a project and Owners of a group
 // only.
 func (s *Service) AccessTokens(ctx context.Context, by actor.Actor, place Place, f user.TokenFilter, p db.Paging) (db.Page[AccessToken], error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return db.Page[AccessToken]{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) withLevels(ctx context.Context, in source, list []user.BotToke
 // AccessToken gives one access token. Maintainers of a project and Owners of a
 // group only; NotFound when it has no such token.
 func (s *Service) AccessToken(ctx context.Context, by actor.Actor, place Place, id int64) (*AccessToken, error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Service) findAccessToken(ctx context.Context, in source, id int64) (*Ac
 // member as long as the token works. Maintainers of a project and Owners of a
 // group only, up to their own level: Invalid above. Bots make none: Forbidden.
 func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place Place, n NewAccessToken) (*AccessToken, error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Service) newBot(in source, level Level) user.NewBot {
 // Owners of a group only; NotFound when it has no such token. That it had
 // ended before is no error.
 func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, unmodifiedSince *time.Time) error {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place P
 // ends as well. Unauthorized when it has expired, and for bots: see
 // RotateSelfAccessToken.
 func (s *Service) RotateAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, expiresAt string) (*AccessToken, error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return nil, err
 	}

@@ -53,11 +53,11 @@ func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name str
 }
 
 // avatars is where the pictures of groups or of projects lie.
-func (s *Service) avatars(group bool) picture.Shelf {
+func (s *Service) avatars(group bool) picture.Store {
 	if group {
-		return picture.Shelf{Blobs: s.Blobs, Owner: "group"}
+		return picture.Store{Blobs: s.Blobs, Owner: "group"}
 	}
-	return picture.Shelf{Blobs: s.Blobs, Owner: "project"}
+	return picture.Store{Blobs: s.Blobs, Owner: "project"}
 }
 
 // setAvatar gives a project a picture that has been checked, or takes away the
@@ -86,7 +86,7 @@ func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespa
 
 // replaceAvatar stores a picture and has its name saved, which gives the name
 // of the one before.
-func (s *Service) replaceAvatar(ctx context.Context, shelf picture.Shelf, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
+func (s *Service) replaceAvatar(ctx context.Context, shelf picture.Store, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
 	if f == nil && !remove {
 		return nil
 	}

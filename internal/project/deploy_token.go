@@ -107,7 +107,7 @@ func (s *Service) DeployToken(ctx context.Context, by actor.Actor, place Place, 
 // CreateDeployToken makes a deploy token. Maintainers of a project and Owners
 // of a group only.
 func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place Place, n NewDeployToken) (*DeployToken, error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (n *NewDeployToken) scopes() []string {
 // DeleteDeployToken takes a deploy token back for good. Maintainers of a
 // project and Owners of a group only; NotFound when it has no such token.
 func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place Place, id int64) error {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return err
 	}

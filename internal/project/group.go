@@ -267,14 +267,14 @@ func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, by actor.Actor, was
 	if err := moveBelow(ctx, tx, n.ID, was.FullPath, n.FullPath, was.FullName, n.FullName); err != nil {
 		return err
 	}
-	if err := s.tellMoved(ctx, tx, by.ID, n.ID, was.FullPath, n.FullPath); err != nil {
+	if err := s.publishMoved(ctx, tx, by.ID, n.ID, was.FullPath, n.FullPath); err != nil {
 		return err
 	}
 	return dropRedirect(ctx, tx, n.FullPath)
 }
 
-// tellMoved lets others know of the projects that have moved with a namespace.
-func (s *Service) tellMoved(ctx context.Context, tx *db.Tx, userID, namespaceID int64, was, is string) error {
+// publishMoved lets others know of the projects that have moved with a namespace.
+func (s *Service) publishMoved(ctx context.Context, tx *db.Tx, userID, namespaceID int64, was, is string) error {
 	if was == is {
 		return nil // it has another name
 	}
@@ -283,7 +283,7 @@ func (s *Service) tellMoved(ctx context.Context, tx *db.Tx, userID, namespaceID 
 		return err
 	}
 	for _, p := range list {
-		if err := s.tell(ctx, tx, Act{Kind: ProjectMoved, ProjectID: p.id, UserID: userID, Name: p.name, From: was + p.path[len(is):]}); err != nil {
+		if err := s.publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.id, UserID: userID, Name: p.name, From: was + p.path[len(is):]}); err != nil {
 			return err
 		}
 	}

@@ -61,19 +61,19 @@ func TestKnown(t *testing.T) {
 		if again.Path != "inside" || again.Access.Level() != Owner || len(p.known.found) == 0 {
 			t.Errorf("known as %q, %v; %d known", again.Path, again.Access, len(p.known.found))
 		}
-		glanced, err := p.Glance(ctx, by, "g/inside")
+		glanced, err := p.Summary(ctx, by, "g/inside")
 		must(err)
-		same, err := p.Glance(ctx, by, "g/inside")
+		same, err := p.Summary(ctx, by, "g/inside")
 		must(err)
 		if glanced.Edition == 0 || same.Edition != glanced.Edition || len(glanced.Topics) != 0 {
 			t.Errorf("editions %d and %d with topics %v", glanced.Edition, same.Edition, glanced.Topics)
 		}
 		_, err = p.Update(ctx, by, RefTo(p.inside.ID), Change{Fields: Fields{Topics: &[]string{"steam"}}})
 		must(err)
-		if same, err = p.Glance(ctx, by, "g/inside"); err != nil || same.Edition == glanced.Edition || len(same.Topics) != 1 {
+		if same, err = p.Summary(ctx, by, "g/inside"); err != nil || same.Edition == glanced.Edition || len(same.Topics) != 1 {
 			t.Errorf("edition %d with topics %v after %d: %v", same.Edition, same.Topics, glanced.Edition, err)
 		}
-		if _, err := p.Glance(ctx, actor.Actor{}, "g/inside"); err == nil {
+		if _, err := p.Summary(ctx, actor.Actor{}, "g/inside"); err == nil {
 			t.Error("nobody sees it")
 		}
 		path := "other"

@@ -114,7 +114,7 @@ func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n 
 		if err := insertMember(ctx, tx, in, m); err != nil {
 			return err
 		}
-		if err := s.tellMember(ctx, tx, MemberJoined, in, u.ID); err != nil {
+		if err := s.publishMember(ctx, tx, MemberJoined, in, u.ID); err != nil {
 			return err
 		}
 		return s.recordMember(ctx, tx, by, in, u, "member_created", audit.Details{Add: "user_access", To: n.Level.String()})
@@ -127,7 +127,7 @@ func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n 
 
 // keep is the source for one who may change its members.
 func (s *Service) keep(ctx context.Context, q db.Q, by actor.Actor, place Place) (source, error) {
-	in, err := s.source(ctx, q, by, place, place.keeper())
+	in, err := s.source(ctx, q, by, place, place.managerLevel())
 	if err != nil {
 		return in, err
 	}
@@ -278,7 +278,7 @@ func (s *Service) RemoveMember(ctx context.Context, by actor.Actor, place Place,
 		if err := deleteMember(ctx, tx, in, m, onlyThere); err != nil {
 			return err
 		}
-		if err := s.tellMember(ctx, tx, MemberLeft, in, userID); err != nil {
+		if err := s.publishMember(ctx, tx, MemberLeft, in, userID); err != nil {
 			return err
 		}
 		u, err := s.userOf(ctx, tx, userID)

@@ -73,7 +73,7 @@ func (s *Service) AuditEvents(ctx context.Context, by actor.Actor, place Place, 
 
 // author narrows events to those of the actor, unless he may see all: 0.
 func (in source) author(by actor.Actor, place Place) int64 {
-	if by.Admin || in.have >= place.keeper() {
+	if by.Admin || in.have >= place.managerLevel() {
 		return 0
 	}
 	return by.ID
@@ -82,7 +82,7 @@ func (in source) author(by actor.Actor, place Place) int64 {
 // AuditEvent gives one event of a group or project to Owners of the group and
 // Maintainers of the project. NotFound when it is not of that.
 func (s *Service) AuditEvent(ctx context.Context, by actor.Actor, place Place, id int64) (audit.Event, error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return audit.Event{}, err
 	}

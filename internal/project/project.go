@@ -191,11 +191,11 @@ type Deps struct {
 // Service is the groups and projects of the installation.
 type Service struct {
 	Deps
-	removers []Remover
-	witness  []Witness
-	branch   BranchSetter
-	storage  StorageSetter
-	known    knownProjects
+	removers  []Remover
+	listeners []Listener
+	branch    BranchSetter
+	storage   StorageSetter
+	known     knownProjects
 }
 
 // Remover is how a later feature takes part when projects go for good. It runs
@@ -213,25 +213,25 @@ type Removed struct {
 // together.
 func (s *Service) OnRemove(r Remover) { s.removers = append(s.removers, r) }
 
-// Witness is how a later feature learns of what happens to projects. It runs in
+// Listener is how a later feature learns of what happens to projects. It runs in
 // the transaction of the act.
-type Witness func(ctx context.Context, tx *db.Tx, a Act) error
+type Listener func(ctx context.Context, tx *db.Tx, a Event) error
 
-// Act is something that a user did to a project, or that happened to him there.
-type Act struct {
-	Kind      ActKind
+// Event is something that a user did to a project, or that happened to him there.
+type Event struct {
+	Kind      EventKind
 	ProjectID int64
 	UserID    int64
 	Name      string // of the project
 	From      string // the path of one that moved, before
 }
 
-// ActKind says what happened.
-type ActKind int
+// EventKind says what happened.
+type EventKind int
 
 // What can happen.
 const (
-	ProjectCreated ActKind = iota + 1
+	ProjectCreated EventKind = iota + 1
 	ProjectRenamed
 	MemberJoined
 	MemberLeft
@@ -239,12 +239,12 @@ const (
 	ProjectMoved // it has another path: whatever was below the old one is below that
 )
 
-// OnAct registers a Witness; it is called while the program is put together.
-func (s *Service) OnAct(w Witness) { s.witness = append(s.witness, w) }
+// OnEvent registers a Witness; it is called while the program is put together.
+func (s *Service) OnEvent(w Listener) { s.listeners = append(s.listeners, w) }
 
-// tell lets others know of an act.
-func (s *Service) tell(ctx context.Context, tx *db.Tx, a Act) error {
-	for _, w := range s.witness {
+// publish lets others know of an act.
+func (s *Service) publish(ctx context.Context, tx *db.Tx, a Event) error {
+	for _, w := range s.listeners {
 		if err := w(ctx, tx, a); err != nil {
 			return err
 		}
@@ -252,12 +252,12 @@ func (s *Service) tell(ctx context.Context, tx *db.Tx, a Act) error {
 	return nil
 }
 
-// tellMember is tell about a member; groups are nobody's concern.
-func (s *Service) tellMember(ctx context.Context, tx *db.Tx, kind ActKind, in source, userID int64) error {
+// publishMember is tell about a member; groups are nobody's concern.
+func (s *Service) publishMember(ctx context.Context, tx *db.Tx, kind EventKind, in source, userID int64) error {
 	if in.project == nil {
 		return nil
 	}
-	return s.tell(ctx, tx, Act{Kind: kind, ProjectID: in.project.ID, UserID: userID})
+	return s.publish(ctx, tx, Event{Kind: kind, ProjectID: in.project.ID, UserID: userID})
 }
 
 // BranchSetter makes a branch of the repository the default one. It is asked

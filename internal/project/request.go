@@ -38,26 +38,26 @@ func (in source) wantsRequests() bool {
 	return in.project.Settings.RequestAccessEnabled
 }
 
-// Standing is what somebody can do about a membership of his own.
-type Standing struct {
+// MembershipState is what somebody can do about a membership of his own.
+type MembershipState struct {
 	MayAsk   bool // to be let in
 	Asked    bool // and waits
 	MayLeave bool
 }
 
-// Standing tells what the actor can do about his membership in a group or
+// MembershipState tells what the actor can do about his membership in a group or
 // project that he sees: NotFound otherwise, Unauthorized for nobody.
-func (s *Service) Standing(ctx context.Context, by actor.Actor, place Place) (Standing, error) {
+func (s *Service) MembershipState(ctx context.Context, by actor.Actor, place Place) (MembershipState, error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
-		return Standing{}, err
+		return MembershipState{}, err
 	}
 	member, asked, err := ownMembership(ctx, s.DB, in, by.ID)
 	if err != nil {
-		return Standing{}, fmt.Errorf("own membership: %w", err)
+		return MembershipState{}, fmt.Errorf("own membership: %w", err)
 	}
 	mine := in.project != nil && in.project.Namespace.UserID != nil && by.Is(*in.project.Namespace.UserID)
-	return Standing{
+	return MembershipState{
 		MayAsk: in.have == NoAccess && !asked && !member && in.wantsRequests(),
 		Asked:  asked, MayLeave: member && !mine,
 	}, nil
@@ -66,7 +66,7 @@ func (s *Service) Standing(ctx context.Context, by actor.Actor, place Place) (St
 // Requests lists who has asked to be let in. Maintainers of a project and
 // Owners of a group only.
 func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p db.Paging) (db.Page[*Member], error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return db.Page[*Member]{}, err
 	}
@@ -81,8 +81,8 @@ func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p d
 	return page, s.name(ctx, page.Items...)
 }
 
-// keeper is the level that changes members there.
-func (p Place) keeper() Level {
+// managerLevel is the level that changes members there.
+func (p Place) managerLevel() Level {
 	if p.Group {
 		return Owner
 	}
@@ -115,7 +115,7 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, user
 		if err := saveMember(ctx, tx, m); err != nil {
 			return err
 		}
-		if err := s.tellMember(ctx, tx, MemberJoined, in, userID); err != nil {
+		if err := s.publishMember(ctx, tx, MemberJoined, in, userID); err != nil {
 			return err
 		}
 		u, err := s.userOf(ctx, tx, userID)
@@ -133,7 +133,7 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, user
 // Deny takes a request away. Maintainers of a project and Owners of a group
 // may, and he who asked; NotFound when he has not.
 func (s *Service) Deny(ctx context.Context, by actor.Actor, place Place, userID int64) error {
-	level := place.keeper()
+	level := place.managerLevel()
 	if by.Is(userID) {
 		level = NoAccess
 	}

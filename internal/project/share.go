@@ -32,7 +32,7 @@ type NewShare struct {
 // Owners of a group may, and give no more than they have. Conflict when it is
 // invited already; Forbidden where the group does not allow it.
 func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n NewShare) (*Share, error) {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Service) checkShare(in source, n NewShare) error {
 // Unshare takes an invitation back. Maintainers of a project and Owners of a
 // group only; NotFound when the group is not invited.
 func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, groupID int64) error {
-	in, err := s.source(ctx, s.DB, by, place, place.keeper())
+	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return err
 	}

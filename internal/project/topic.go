@@ -227,7 +227,7 @@ func (s *Service) OpenTopicAvatar(ctx context.Context, id int64, name string) (*
 	return s.topicAvatars().Open(ctx, id, name)
 }
 
-func (s *Service) topicAvatars() picture.Shelf { return picture.Shelf{Blobs: s.Blobs, Owner: "topic"} }
+func (s *Service) topicAvatars() picture.Store { return picture.Store{Blobs: s.Blobs, Owner: "topic"} }
 
 func (s *Service) recordTopic(ctx context.Context, tx *db.Tx, by actor.Actor, t *Topic, kind string, d audit.Details) error {
 	return s.record(ctx, tx, by, kind, audit.Instance(), audit.Target{Type: "Projects::Topic", ID: t.ID, Details: t.Name}, d)

@@ -39,7 +39,7 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 				return err
 			}
 		}
-		if err := s.tell(ctx, tx, Act{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
+		if err := s.publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, "project_namespace_updated", p.entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
@@ -148,5 +148,5 @@ func (s *Service) renameUser(ctx context.Context, tx *db.Tx, namespaceID int64, 
 	if err := moveProjects(ctx, tx, namespaceID, from, to); err != nil {
 		return err
 	}
-	return s.tellMoved(ctx, tx, 0, namespaceID, from, to)
+	return s.publishMoved(ctx, tx, 0, namespaceID, from, to)
 }

@@ -41,7 +41,7 @@ func (s *Service) expireMembers(ctx context.Context) error {
 			}
 			e.user.Type = "User"
 			if e.in.Type == audit.ProjectEntity {
-				if err := s.tell(ctx, tx, Act{Kind: MemberExpired, ProjectID: e.in.ID, UserID: e.user.ID}); err != nil {
+				if err := s.publish(ctx, tx, Event{Kind: MemberExpired, ProjectID: e.in.ID, UserID: e.user.ID}); err != nil {
 					return err
 				}
 			}

@@ -37,9 +37,9 @@ const (
 	WikiAuxRepo    AuxRepoKind = "wiki"
 )
 
-// Keeper is the feature that has the auxiliary repositories of a kind: it says
+// AuxRepoOwner is the feature that has the auxiliary repositories of a kind: it says
 // who may do what there, and follows what is done.
-type Keeper struct {
+type AuxRepoOwner struct {
 	// Open gives the auxiliary repository that a path names to an actor who may
 	// read it or, with write, push to it. ok is false for a path that names none of
 	// this kind.
@@ -60,9 +60,9 @@ type AuxRepoPush struct {
 	At      time.Time
 }
 
-// Keep registers the feature that has auxiliary repositories of a kind; it is
+// OwnAuxRepos registers the feature that has auxiliary repositories of a kind; it is
 // called while the program is put together.
-func (s *Service) Keep(kind AuxRepoKind, k Keeper) { s.keepers[kind] = k }
+func (s *Service) OwnAuxRepos(kind AuxRepoKind, k AuxRepoOwner) { s.auxRepoOwners[kind] = k }
 
 // AddAuxRepo makes the row of an auxiliary repository, in the transaction that
 // makes its owner. The repository itself is made when something comes.

@@ -17,7 +17,7 @@ import (
 
 // openAuxRepo opens what a path names that is no project; ok is false for others.
 func (s *Service) openAuxRepo(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, r git.Repo, ok bool, err error) {
-	for _, k := range s.keepers {
+	for _, k := range s.auxRepoOwners {
 		a, ok, err := k.Open(ctx, by, path, write)
 		if !ok {
 			continue
@@ -94,7 +94,7 @@ func (t auxRepoTarget) check(ctx context.Context, push *git.Push) error {
 			c.Refused = refuseRef(&project.Project{DefaultBranch: head}, c)
 		}
 	}
-	return t.s.keepers[t.a.Kind].Check(ctx, t.a, push)
+	return t.s.auxRepoOwners[t.a.Kind].Check(ctx, t.a, push)
 }
 
 func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
@@ -137,7 +137,7 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 		return fmt.Errorf("pushes to auxiliary repository %d: %w", t.a.ID, err)
 	}
 	at := t.s.Now()
-	record, err := t.s.keepers[t.a.Kind].Follow(ctx, AuxRepoPush{AuxRepo: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
+	record, err := t.s.auxRepoOwners[t.a.Kind].Follow(ctx, AuxRepoPush{AuxRepo: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
 	if err != nil {
 		return fmt.Errorf("follow push %d to auxiliary repository %d: %w", id, t.a.ID, err)
 	}

@@ -226,10 +226,10 @@ func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Projec
 		return false, nil
 	}
 	if !s.mayWrite(by, p) {
-		if a != PushTo || by.Anonymous() || !s.borrows(by, p) {
+		if a != PushTo || by.Anonymous() || !s.onlyCollaborates(by, p) {
 			return false, nil
 		}
-		lent, err := s.lent(ctx, by, p)
+		lent, err := s.collaborationBranches(ctx, by, p)
 		if err != nil || !slices.Contains(lent, branch) {
 			return false, err
 		}

@@ -47,12 +47,12 @@ type Listener func(ctx context.Context, tx *db.Tx, p Push) error
 // OnPush registers a Listener; it is called while the program is put together.
 func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
 
-// Hinter has something to say to one who has pushed branches, in lines for his
+// PushHint has something to say to one who has pushed branches, in lines for his
 // terminal. Nothing depends on it.
-type Hinter func(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string
+type PushHint func(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string
 
 // OnPushed registers a Hinter; it is called while the program is put together.
-func (s *Service) OnPushed(h Hinter) { s.hinters = append(s.hinters, h) }
+func (s *Service) OnPushed(h PushHint) { s.pushHints = append(s.pushHints, h) }
 
 // hint shows what the features have to say about the branches of a push that
 // was recorded.
@@ -63,7 +63,7 @@ func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project,
 			branches = append(branches, name)
 		}
 	}
-	for _, h := range s.hinters {
+	for _, h := range s.pushHints {
 		for _, line := range h(ctx, by, in, branches) {
 			push.Say("%s", line)
 		}
@@ -79,7 +79,7 @@ func (s *Service) move(ctx context.Context, by actor.Actor, p *project.Project, 
 
 // moveBy is move by another door, with what is to be written down beside the
 // changes.
-func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, from door, begun journal, updates ...git.Update) error {
+func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, from pushOrigin, begun journal, updates ...git.Update) error {
 	push := &git.Push{Repo: r, Atomic: true}
 	for _, u := range updates {
 		push.Changes = append(push.Changes, &git.RefChange{Ref: u.Ref, Old: u.Old, New: u.New})

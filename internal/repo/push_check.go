@@ -173,11 +173,11 @@ func (c *inspector) commit(ctx context.Context, m *git.Commit) error {
 	case c.rules.CommitterNameCheck && !merge && m.Author.Name != c.by.Name:
 		return objection("Your git username is inconsistent with the name of your account")
 	}
-	return c.people(ctx, m)
+	return c.authors(ctx, m)
 }
 
-// people has the rules that ask who somebody is.
-func (c *inspector) people(ctx context.Context, m *git.Commit) error {
+// authors has the rules that ask who somebody is.
+func (c *inspector) authors(ctx context.Context, m *git.Commit) error {
 	if c.rules.MemberCheck {
 		for _, who := range []git.Signature{m.Author, m.Committer} {
 			id, err := c.owner(ctx, who.Email)

@@ -41,16 +41,16 @@ type Deps struct {
 // Service is the repositories of the installation.
 type Service struct {
 	Deps
-	listeners []Listener
-	keepers   map[AuxRepoKind]Keeper
-	hinters   []Hinter
-	lenders   []Lender
+	listeners      []Listener
+	auxRepoOwners  map[AuxRepoKind]AuxRepoOwner
+	pushHints      []PushHint
+	collaborations []Collaboration
 }
 
 // New makes the service, takes on its background work, and takes part in the
 // life of projects.
 func New(d Deps) *Service {
-	s := &Service{Deps: d, keepers: map[AuxRepoKind]Keeper{}}
+	s := &Service{Deps: d, auxRepoOwners: map[AuxRepoKind]AuxRepoOwner{}}
 	s.handleWork()
 	s.handleAuxRepoWork()
 	d.Projects.OnRemove(s.removeFiles)

@@ -12,25 +12,25 @@ import (
 	"svc/internal/project"
 )
 
-// door is the way by which a push comes in.
-type door int
+// pushOrigin is the way by which a push comes in.
+type pushOrigin int
 
 const (
-	overGit   door = iota // by git's own protocol
-	overWeb               // by the API or the pages
-	overMerge             // as the merge of a request, which has its own right
+	overGit   pushOrigin = iota // by git's own protocol
+	overWeb                     // by the API or the pages
+	overMerge                   // as the merge of a request, which has its own right
 )
 
 // check asks the rules about each change of a push and says in Refused, in
 // words for the user, why one may not be. An error is a fault.
-func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push, from door) error {
+func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push, from pushOrigin) error {
 	g, err := s.guard(ctx, by, p)
 	if err != nil {
 		return err
 	}
-	borrows, lent := s.borrows(by, p), []string(nil)
+	borrows, lent := s.onlyCollaborates(by, p), []string(nil)
 	if borrows {
-		if lent, err = s.lent(ctx, by, p); err != nil {
+		if lent, err = s.collaborationBranches(ctx, by, p); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 			c.Refused = refuseRef(p, c)
 		}
 		if c.Refused == "" && borrows {
-			c.Refused = refuseLent(lent, c)
+			c.Refused = refuseOutsideCollaboration(lent, c)
 		}
 		if c.Refused == "" {
 			if c.Refused, err = g.refuse(ctx, push.Repo, c, from); err != nil {
@@ -84,7 +84,7 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 }
 
 // refuse asks the protected refs.
-func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from door) (string, error) {
+func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from pushOrigin) (string, error) {
 	if tag, ok := strings.CutPrefix(c.Ref, git.Tags); ok {
 		if why, err := g.refuseShadow(ctx, r, tag, c); err != nil || why != "" {
 			return why, err
@@ -120,14 +120,14 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from d
 	return "You are not allowed to push code to protected branches on this project.", nil
 }
 
-// keeper reports whether the actor may delete what is protected.
-func (g *guard) keeper() bool {
+// mayUnprotect reports whether the actor may delete what is protected.
+func (g *guard) mayUnprotect() bool {
 	return g.by.Deploy == nil && (g.by.Admin || g.project.Access.Level() >= project.Maintainer)
 }
 
-func (g *guard) refuseDeletion(from door) string {
+func (g *guard) refuseDeletion(from pushOrigin) string {
 	switch {
-	case !g.keeper():
+	case !g.mayUnprotect():
 		return "You are not allowed to delete protected branches from this project. Only a project maintainer or owner can delete a protected branch."
 	case from == overGit:
 		return "You can only delete protected branches using the web interface."
@@ -137,7 +137,7 @@ func (g *guard) refuseDeletion(from door) string {
 
 // refuseCreation lets one who may only merge make a protected branch from
 // commits that a protected branch has already.
-func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protections, c *git.RefChange, from door) (string, error) {
+func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protections, c *git.RefChange, from pushOrigin) (string, error) {
 	if may, err := g.may(ctx, rules, PushTo); err != nil || may {
 		return "", err
 	}
@@ -181,13 +181,13 @@ func (g *guard) refuseShadow(ctx context.Context, r git.Repo, tag string, c *git
 	return fmt.Sprintf("You cannot use the name of the protected branch '%s' for a tag.", tag), nil
 }
 
-func (g *guard) refuseTag(ctx context.Context, rules protections, c *git.RefChange, from door) (string, error) {
+func (g *guard) refuseTag(ctx context.Context, rules protections, c *git.RefChange, from pushOrigin) (string, error) {
 	switch {
 	case len(rules) == 0:
 		return "", nil
 	case c.Old != git.ZeroOID && c.New != git.ZeroOID:
 		return "Protected tags cannot be updated.", nil
-	case c.New == git.ZeroOID && !g.keeper():
+	case c.New == git.ZeroOID && !g.mayUnprotect():
 		return "You are not allowed to delete protected tags from this project. Only a project maintainer or owner can delete a protected tag.", nil
 	case c.New == git.ZeroOID && from == overGit:
 		return "You can only delete protected tags using the web interface.", nil

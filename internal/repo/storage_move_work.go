@@ -228,13 +228,13 @@ func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, w
 		return fmt.Errorf("storage move %d: %w", mv.ID, err)
 	}
 	*mv = next
-	m.tell(ctx, mv)
+	m.publish(ctx, mv)
 	return nil
 }
 
-// tell writes into the log how far a move is, and of one that is over how many
+// publish writes into the log how far a move is, and of one that is over how many
 // are left.
-func (m *Mover) tell(ctx context.Context, mv *StorageMove) {
+func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
 	told := []any{"move", mv.ID, "state", mv.State, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination}
 	if mv.Error != "" {
 		told = append(told, "error", mv.Error)

@@ -63,16 +63,16 @@ func supported() map[string]bool {
 	}
 }
 
-// said is the head of an answer.
-type said struct {
+// reply is the head of an answer.
+type reply struct {
 	status   int
 	state    string        // of the job
 	interval time.Duration // in which the server wants the log, 0 when it does not say
 	size     int64         // of the log there, -1 when it does not say
 }
 
-func heard(res *http.Response) said {
-	s := said{status: res.StatusCode, state: res.Header.Get("Job-Status"), size: -1}
+func heard(res *http.Response) reply {
+	s := reply{status: res.StatusCode, state: res.Header.Get("Job-Status"), size: -1}
 	if n, err := strconv.Atoi(res.Header.Get("X-GitLab-Trace-Update-Interval")); err == nil && n > 0 {
 		s.interval = min(time.Duration(n)*time.Second, 15*time.Minute)
 	}
@@ -178,27 +178,27 @@ type output struct {
 }
 
 // update tells the server of a job.
-func (c *client) update(ctx context.Context, jobID int64, u update) (said, error) {
+func (c *client) update(ctx context.Context, jobID int64, u update) (reply, error) {
 	res, err := c.send(ctx, http.MethodPut, fmt.Sprintf("/jobs/%d", jobID), jobToken(u.Token), u, nil)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	return heard(res), nil
 }
 
 // patch sends a piece of a log.
-func (c *client) patch(ctx context.Context, jobID int64, token string, at int64, text []byte, debug bool) (said, error) {
+func (c *client) patch(ctx context.Context, jobID int64, token string, at int64, text []byte, debug bool) (reply, error) {
 	address := fmt.Sprintf("%s/jobs/%d/trace?debug_trace=%t", c.base, jobID, debug)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPatch, address, bytes.NewReader(text))
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	r.Header.Set("Content-Type", "text/plain")
 	r.Header.Set("Content-Range", fmt.Sprintf("%d-%d", at, at+int64(len(text))-1))
 	r.Header.Set("Job-Token", token)
 	res, err := c.do(r, nil)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	return heard(res), nil
 }

@@ -168,7 +168,7 @@ func (j *job) complete(hard context.Context) error {
 
 	s := &sender{
 		server: j.r.server, id: j.ID, token: j.Token, log: j.log, debug: j.vars.is("CI_DEBUG_TRACE"), pace: j.r.Pace,
-		tell: j.told, note: j.r.Log.With("job", j.ID),
+		tell: j.update, note: j.r.Log.With("job", j.ID),
 	}
 	// The log is sent for as long as there may be more of it, also when the
 	// job itself is broken off.
@@ -193,8 +193,8 @@ func (j *job) complete(hard context.Context) error {
 	return errors.Join(err, flush, s.finish(last, outcome(err)))
 }
 
-// told takes what the server says of the job.
-func (j *job) told(state string) {
+// update takes what the server says of the job.
+func (j *job) update(state string) {
 	switch state {
 	case "canceling":
 		j.stop(errCanceled)

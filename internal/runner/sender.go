@@ -94,7 +94,7 @@ func (s *sender) catchUp(ctx context.Context) error {
 }
 
 // hear takes what the server says beside its answer.
-func (s *sender) hear(h said, good ...int) error {
+func (s *sender) hear(h reply, good ...int) error {
 	if h.interval > 0 {
 		s.interval = h.interval
 	}
@@ -127,7 +127,7 @@ func (s *sender) finish(ctx context.Context, u update) error {
 				total := s.log.total()
 				u.Output = &total
 			}
-			var said said
+			var said reply
 			if said, err = s.server.update(ctx, s.id, u); err == nil {
 				switch said.status {
 				case http.StatusOK:

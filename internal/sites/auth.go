@@ -37,13 +37,13 @@ const (
 )
 
 // ClientID names the application by which visitors sign in.
-func (d *Door) ClientID() string { return d.Name + "-pages" }
+func (d *Handler) ClientID() string { return d.Name + "-pages" }
 
 // CallbackURL is the redirect URI of that application, on the shared host.
-func (d *Door) CallbackURL() string { return d.Pages.Place.Below("projects") + callbackPath }
+func (d *Handler) CallbackURL() string { return d.Pages.Place.Below("projects") + callbackPath }
 
 // Scopes are the scopes of that application.
-func (d *Door) Scopes() []string { return []string{"openid"} }
+func (d *Handler) Scopes() []string { return []string{"openid"} }
 
 // state is what is carried through the sign-in, sealed.
 type state struct {
@@ -67,7 +67,7 @@ func codePlace(origin, challenge string) string { return "pages_code/" + challen
 
 // cookie is the name of a cookie. Over TLS it has the prefix that keeps other
 // hosts of the domain from setting it.
-func (d *Door) cookie(r *http.Request, name string) string {
+func (d *Handler) cookie(r *http.Request, name string) string {
 	name = "_" + d.Name + "_pages" + name
 	if d.Secure(r) {
 		return "__Host-" + name
@@ -77,7 +77,7 @@ func (d *Door) cookie(r *http.Request, name string) string {
 
 // origin is the origin of a site as its visitors reach it. A port that is not
 // configured is left out: the Host header is the client's to choose.
-func (d *Door) origin(r *http.Request) string {
+func (d *Handler) origin(r *http.Request) string {
 	place, name := d.Pages.Place, hostName(r.Host)
 	if label, below := strings.CutSuffix(name, "."+place.Host()); below && (place.Secure() || !d.Secure(r)) {
 		return place.Below(label)
@@ -98,7 +98,7 @@ func (d *Door) origin(r *http.Request) string {
 }
 
 // begin sends a visitor to the shared host, on the way to the sign-in.
-func (d *Door) begin(w http.ResponseWriter, r *http.Request, host string) error {
+func (d *Handler) begin(w http.ResponseWriter, r *http.Request, host string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	origin := d.origin(r)
 	back := r.URL.EscapedPath() + query(r)
@@ -124,7 +124,7 @@ func (d *Door) begin(w http.ResponseWriter, r *http.Request, host string) error 
 }
 
 // shared answers on the host that all sites share.
-func (d *Door) shared(w http.ResponseWriter, r *http.Request) error {
+func (d *Handler) shared(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	switch r.URL.Path {
@@ -138,7 +138,7 @@ func (d *Door) shared(w http.ResponseWriter, r *http.Request) error {
 
 // authorize binds a request to the browser and sends the visitor to the
 // instance.
-func (d *Door) authorize(w http.ResponseWriter, r *http.Request) error {
+func (d *Handler) authorize(w http.ResponseWriter, r *http.Request) error {
 	s, err := d.open(r.FormValue("request"), requestPlace)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (d *Door) authorize(w http.ResponseWriter, r *http.Request) error {
 // handOver passes a visitor on to the site where the sign-in began, with the
 // code sealed for that site. The origin is taken from the sealed state alone,
 // and only the browser that began is redirected.
-func (d *Door) handOver(w http.ResponseWriter, r *http.Request) error {
+func (d *Handler) handOver(w http.ResponseWriter, r *http.Request) error {
 	s, err := d.open(r.FormValue("state"), statePlace)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (d *Door) handOver(w http.ResponseWriter, r *http.Request) error {
 }
 
 // finish ends the sign-in on the site: the code becomes a session.
-func (d *Door) finish(w http.ResponseWriter, r *http.Request, host string) error {
+func (d *Handler) finish(w http.ResponseWriter, r *http.Request, host string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	s, err := d.open(r.FormValue("state"), statePlace)
@@ -218,7 +218,7 @@ func (d *Door) finish(w http.ResponseWriter, r *http.Request, host string) error
 
 func notBegun() *errs.Error { return errs.Invalid("the sign-in was not begun here") }
 
-func (d *Door) seal(s state, place string) (string, error) {
+func (d *Handler) seal(s state, place string) (string, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", err
@@ -227,7 +227,7 @@ func (d *Door) seal(s state, place string) (string, error) {
 }
 
 // open reads a state that was sealed for the place at most stateTime ago.
-func (d *Door) open(sealed, place string) (*state, error) {
+func (d *Handler) open(sealed, place string) (*state, error) {
 	broken := errs.Invalid("the state of the sign-in is broken or too old")
 	text, err := d.Keys.Open(sealed, place)
 	if err != nil {
@@ -243,7 +243,7 @@ func (d *Door) open(sealed, place string) (*state, error) {
 	return &s, nil
 }
 
-func (d *Door) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
+func (d *Handler) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
 	c := &http.Cookie{
 		Name: d.cookie(r, name), Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: d.Secure(r), SameSite: http.SameSiteLaxMode,
 	}
@@ -255,7 +255,7 @@ func (d *Door) setCookie(w http.ResponseWriter, r *http.Request, name, value str
 
 // unsealCookie is the value of a cookie that was sealed for the place; empty
 // when there is no such cookie.
-func (d *Door) unsealCookie(r *http.Request, name, place string) string {
+func (d *Handler) unsealCookie(r *http.Request, name, place string) string {
 	sealed, err := r.Cookie(d.cookie(r, name))
 	if err != nil {
 		return ""

@@ -40,19 +40,19 @@ type Deps struct {
 	Secure func(r *http.Request) bool
 }
 
-// Door answers visitors.
-type Door struct{ Deps }
+// Handler answers visitors.
+type Handler struct{ Deps }
 
 // New makes the door.
-func New(d Deps) *Door { return &Door{d} }
+func New(d Deps) *Handler { return &Handler{d} }
 
 // TLS is how the door speaks TLS: each host has its own certificate, which is
 // asked for anew at each handshake.
-func (d *Door) TLS() *tls.Config {
+func (d *Handler) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: d.certificate}
 }
 
-func (d *Door) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (d *Handler) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := hostName(hello.ServerName)
 	if name != "" && !strings.HasSuffix(name, "."+d.Pages.Place.Host()) {
 		pair, err := d.Pages.Pair(hello.Context(), name)
@@ -79,7 +79,7 @@ func hostName(host string) string {
 }
 
 // ServeHTTP implements http.Handler.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := d.serve(w, r)
 	if errs.Is(err, errs.KindInvalid) { // only the sign-in refuses its input
 		err = d.Users.FailedToken(r.Context(), r.RemoteAddr, err)
@@ -91,7 +91,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // visit is a request to a site.
 type visit struct {
-	d     *Door
+	d     *Handler
 	w     http.ResponseWriter
 	r     *http.Request
 	host  string // without its port
@@ -100,7 +100,7 @@ type visit struct {
 	route *pages.Route
 }
 
-func (d *Door) serve(w http.ResponseWriter, r *http.Request) error {
+func (d *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	name := hostName(r.Host)
 	if strings.HasPrefix(r.URL.Path, pages.ChallengePath) && d.Pages.Challenge(w, r) {
 		return nil
@@ -218,7 +218,7 @@ func (v *visit) leave(to string, status int) error {
 }
 
 // visitor is who has signed in on this host, nobody when that is over.
-func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
+func (d *Handler) visitor(r *http.Request, host string) (actor.Actor, error) {
 	token := d.unsealCookie(r, "", sessionPlace(host))
 	if token == "" {
 		return actor.Actor{}, nil
@@ -232,7 +232,7 @@ func (d *Door) visitor(r *http.Request, host string) (actor.Actor, error) {
 }
 
 // refuse answers with a page. What a visitor may not see is not there.
-func (d *Door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (d *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	if refused, ok := errors.AsType[limit.Refused](err); ok {
 		refused.Headers(w.Header())

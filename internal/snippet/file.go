@@ -256,6 +256,6 @@ func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.
 		if err := saveFiles(ctx, tx, *id, list, at); err != nil {
 			return err
 		}
-		return found.tell(ctx, tx, p.By, what, p.At)
+		return found.record(ctx, tx, p.By, what, p.At)
 	}, nil
 }

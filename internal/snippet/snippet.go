@@ -40,7 +40,7 @@ type Service struct{ Deps }
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Users.OnDelete(s.leaveUser)
-	d.Repos.Keep(repo.SnippetAuxRepo, repo.Keeper{Open: s.open, Check: s.check, Follow: s.follow})
+	d.Repos.OwnAuxRepos(repo.SnippetAuxRepo, repo.AuxRepoOwner{Open: s.open, Check: s.check, Follow: s.follow})
 	d.Plan.OnReference(markup.Snippet, s.refer)
 	d.Queue.Every("snippet_unfinished", time.Hour, s.DropUnfinished)
 	return s
@@ -112,7 +112,7 @@ func (s *Snippet) editable(by actor.Actor) error {
 // audience says who may know of what is done to it.
 func (s *Snippet) audience() activity.Audience {
 	audiences := map[project.Visibility]activity.Audience{
-		project.Public: activity.Everybody, project.Internal: activity.Accounts, project.Private: activity.Alone,
+		project.Public: activity.Everyone, project.Internal: activity.Accounts, project.Private: activity.Alone,
 	}
 	if s.ProjectID != nil {
 		audiences = map[project.Visibility]activity.Audience{

@@ -262,7 +262,7 @@ func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, 
 		if !tell {
 			return nil
 		}
-		return now.tell(ctx, tx, by, activity.Updated, s.Now())
+		return now.record(ctx, tx, by, activity.Updated, s.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("update snippet %d: %w", id, err)
@@ -270,8 +270,8 @@ func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, 
 	return nil
 }
 
-// tell records what was done to a snippet.
-func (s *Snippet) tell(ctx context.Context, tx *db.Tx, by actor.Actor, what activity.Action, at time.Time) error {
+// record records what was done to a snippet.
+func (s *Snippet) record(ctx context.Context, tx *db.Tx, by actor.Actor, what activity.Action, at time.Time) error {
 	return activity.Record(ctx, tx, activity.Event{
 		ProjectID: s.ProjectID, AuthorID: by.ID, Action: what, Audience: s.audience(), Subject: s.subject(),
 		TargetType: "Snippet", TargetID: &s.ID, TargetIID: &s.ID, TargetTitle: s.Title, CreatedAt: at,

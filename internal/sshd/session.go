@@ -98,7 +98,7 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 	start := time.Now()
 	by, err := x.signIn(ctx)
 	if err != nil {
-		x.tell(ctx, err, "")
+		x.refuse(ctx, err, "")
 		x.note(ctx, by, command{}, start, err)
 		return 1
 	}
@@ -145,7 +145,7 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 		talk, err = x.open(ctx, by, c.service, project.Ref(moved.Path))
 	}
 	if err != nil {
-		x.tell(ctx, err, c.service)
+		x.refuse(ctx, err, c.service)
 		return err
 	}
 	options := git.ServeOptions{Protocol: x.protocol}
@@ -156,11 +156,11 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 	}
 	if errors.Is(err, errSilent) {
 		err = errs.Invalid("The client sent nothing for too long.").Because(err)
-		x.tell(ctx, err, c.service)
+		x.refuse(ctx, err, c.service)
 		return err
 	}
 	if errs.Is(err, errs.KindUnavailable) { // git had no slot, so it has told nothing
-		x.tell(ctx, err, c.service)
+		x.refuse(ctx, err, c.service)
 	}
 	return err
 }
@@ -187,10 +187,10 @@ func (w pacedWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// talker is a conversation between git and a client.
-type talker func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
+// gitService is a conversation between git and a client.
+type gitService func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
 
-func (x *session) open(ctx context.Context, by actor.Actor, service string, ref project.Ref) (talker, error) {
+func (x *session) open(ctx context.Context, by actor.Actor, service string, ref project.Ref) (gitService, error) {
 	if ref == "" {
 		return nil, errs.NotFound("Project")
 	}
@@ -211,14 +211,14 @@ func (x *session) open(ctx context.Context, by actor.Actor, service string, ref 
 	return f.UploadPack, nil
 }
 
-func archiveOf(f *repo.Fetching) talker {
+func archiveOf(f *repo.Fetching) gitService {
 	return func(ctx context.Context, in io.Reader, out io.Writer, _ git.ServeOptions) error {
 		return f.UploadArchive(ctx, in, out)
 	}
 }
 
-// tell says on the client's screen why there is nothing for it.
-func (x *session) tell(ctx context.Context, err error, service string) {
+// refuse says on the client's screen why there is nothing for it.
+func (x *session) refuse(ctx context.Context, err error, service string) {
 	_, _ = fmt.Fprintf(x.channel.Stderr(), "ERROR: %s\n", reason(err, service)) // the client may be gone
 	if errs.KindOf(err) == 0 && ctx.Err() == nil {
 		x.Log.ErrorContext(ctx, "git over ssh", "service", service, "fingerprint", x.fingerprint, "error", err)

@@ -225,9 +225,9 @@ const (
 	twice      = "this person is a member already, by another e-mail address"
 )
 
-// whyNobody says why a person was not found. To anybody but an administrator it
+// unmappedReason says why a person was not found. To anybody but an administrator it
 // says the same of everybody.
-func (f *filling) whyNobody(p *archive.PersonRow) string {
+func (f *filling) unmappedReason(p *archive.PersonRow) string {
 	if !f.by.Admin {
 		return adminsOnly
 	}
@@ -252,7 +252,7 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 	why := ""
 	switch {
 	case !ok:
-		why = f.whyNobody(&row.PersonRow)
+		why = f.unmappedReason(&row.PersonRow)
 	case row.ExpiresAt != "" && row.ExpiresAt <= f.Now().UTC().Format(time.DateOnly):
 		why = hasExpired
 	case project.Level(row.AccessLevel) == project.Minimal && (f.i.ParentID != nil || f.group().Path != ""):
@@ -290,7 +290,7 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *a
 			name, why = "milestone "+milestone.Title, notThere
 			l.MilestoneID, err = f.refer(ctx, tx, d, milestone, f.Plan.FindMilestone)
 		default:
-			name, why = "assignee "+person.Username, f.whyNobody(person)
+			name, why = "assignee "+person.Username, f.unmappedReason(person)
 			if id, ok, e := f.find(person); ok {
 				l.AssigneeID = &id
 			} else {

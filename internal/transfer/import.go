@@ -210,7 +210,7 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 	defer m.close()
 	var people map[archive.Digest]int64 // empty but for administrators: nobody else learns which addresses have accounts
 	err = s.withFile(ctx, i, func(file io.Reader) error {
-		people, err = archive.People(ctx, file, m.done.Store)
+		people, err = archive.Users(ctx, file, m.done.Store)
 		return err
 	})
 	if err != nil {

@@ -33,28 +33,28 @@ const (
 // account that it opens.
 type credential struct {
 	token  Token
-	lent   *LentToken // instead of token
+	oauth  *OAuthToken // instead of token
 	actor  actor.Actor
 	state  State
 	active string // last_activity_on
 	loaded time.Time
 }
 
-// LentToken is a token by which a later feature lets a program act for a user.
-type LentToken struct {
-	ID        int64 // becomes the LentID of the actor
+// OAuthToken is a token by which a later feature lets a program act for a user.
+type OAuthToken struct {
+	ID        int64 // becomes the OAuthTokenID of the actor
 	UserID    int64
 	Scopes    []string
 	ExpiresAt time.Time
 	Revoked   bool
 }
 
-// Lender finds a token of a later feature by its digest: ErrNoRows when it has
+// TokenSource finds a token of a later feature by its digest: ErrNoRows when it has
 // none. When one is revoked, the feature calls Forget in that transaction.
-type Lender func(ctx context.Context, q db.Q, digest string) (*LentToken, error)
+type TokenSource func(ctx context.Context, q db.Q, digest string) (*OAuthToken, error)
 
 // OnToken registers a Lender; it is called while the program is put together.
-func (s *Service) OnToken(l Lender) { s.lenders = append(s.lenders, l) }
+func (s *Service) OnToken(l TokenSource) { s.tokenSources = append(s.tokenSources, l) }
 
 // Forget makes every node forget what it knows of the user's credentials once
 // the transaction is committed.
@@ -112,8 +112,8 @@ func (s *Service) TryToken(ctx context.Context, token, ip string) (actor.Actor, 
 // usable refuses a token that has ended.
 func (c *credential) usable(now time.Time) error {
 	active, revoked := c.token.Active(now), c.token.RevokedAt != nil
-	if c.lent != nil {
-		active, revoked = !c.lent.Revoked && now.Before(c.lent.ExpiresAt), c.lent.Revoked
+	if c.oauth != nil {
+		active, revoked = !c.oauth.Revoked && now.Before(c.oauth.ExpiresAt), c.oauth.Revoked
 	}
 	switch {
 	case active:
@@ -155,7 +155,7 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 		return actor.Actor{}, err
 	}
 	as := s.toActor(u, by.IP)
-	as.Scopes, as.Behind = by.Scopes, &by
+	as.Scopes, as.Impersonator = by.Scopes, &by
 	return as, nil
 }
 
@@ -163,7 +163,7 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 // when he is gone, Forbidden when his account may not be used.
 func (s *Service) As(ctx context.Context, userID int64) (actor.Actor, error) {
 	by, err := s.Become(ctx, actor.System(), Ref(strconv.FormatInt(userID, 10)))
-	by.Behind = nil
+	by.Impersonator = nil
 	return by, err
 }
 
@@ -180,7 +180,7 @@ func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error
 	if err := s.noteActivity(ctx, c.actor.ID, c.active, now); err != nil {
 		return err
 	}
-	if c.lent != nil || c.token.LastUsedAt != nil && now.Sub(*c.token.LastUsedAt) < tokenTouch {
+	if c.oauth != nil || c.token.LastUsedAt != nil && now.Sub(*c.token.LastUsedAt) < tokenTouch {
 		return nil
 	}
 	if err := touchToken(ctx, s.DB, c.token.ID, now); err != nil {
@@ -219,10 +219,10 @@ func (s *Service) credential(ctx context.Context, digest string, now time.Time) 
 // findCredential looks among our own tokens, then among those of others.
 func (s *Service) findCredential(ctx context.Context, digest string) (*credential, error) {
 	c, err := s.readCredential(ctx, digest)
-	for i := 0; i < len(s.lenders) && errors.Is(err, db.ErrNoRows); i++ {
-		var lent *LentToken
-		if lent, err = s.lenders[i](ctx, s.DB, digest); err == nil {
-			c, err = s.readLent(ctx, lent)
+	for i := 0; i < len(s.tokenSources) && errors.Is(err, db.ErrNoRows); i++ {
+		var lent *OAuthToken
+		if lent, err = s.tokenSources[i](ctx, s.DB, digest); err == nil {
+			c, err = s.readOAuth(ctx, lent)
 		}
 	}
 	return c, err
@@ -342,13 +342,13 @@ func (s *Service) readCredential(ctx context.Context, digest string) (*credentia
 	return &c, nil
 }
 
-func (s *Service) readLent(ctx context.Context, lent *LentToken) (*credential, error) {
-	c := credential{lent: lent}
+func (s *Service) readOAuth(ctx context.Context, lent *OAuthToken) (*credential, error) {
+	c := credential{oauth: lent}
 	row := s.DB.QueryRowContext(ctx, `SELECT `+accountColumns+` FROM users u WHERE u.id = ? AND u.deleted_at IS NULL`, lent.UserID)
 	if err := s.account(&c, row.Scan); err != nil {
 		return nil, err
 	}
-	c.actor.Scopes, c.actor.LentID = lent.Scopes, lent.ID
+	c.actor.Scopes, c.actor.OAuthTokenID = lent.Scopes, lent.ID
 	return &c, nil
 }
 

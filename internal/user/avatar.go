@@ -52,7 +52,7 @@ func (s *Service) OpenAvatar(ctx context.Context, userID int64, name string) (*b
 }
 
 // avatars is where the pictures of users lie.
-func (s *Service) avatars() picture.Shelf { return picture.Shelf{Blobs: s.Blobs, Owner: "user"} }
+func (s *Service) avatars() picture.Store { return picture.Store{Blobs: s.Blobs, Owner: "user"} }
 
 // storeAvatar stores a picture that has been checked.
 func (s *Service) storeAvatar(ctx context.Context, by actor.Actor, userID int64, f *picture.File) error {

@@ -27,7 +27,7 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 	switch {
 	case !settings.ImpersonationEnabled:
 		return nil, errs.Forbidden("Impersonation is turned off.")
-	case by.Behind != nil, !by.Is(session.UserID):
+	case by.Impersonator != nil, !by.Is(session.UserID):
 		return nil, errs.Forbidden("You act as somebody else already.")
 	case by.Is(userID):
 		return nil, errs.Forbidden("You are that user.")
@@ -48,10 +48,10 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 // StopImpersonating makes a session the administrator's own again, and gives
 // whom it acted as. Conflict when it acts as nobody.
 func (s *Service) StopImpersonating(ctx context.Context, by actor.Actor, session *Session) (*User, error) {
-	if by.Behind == nil || session.Behind == nil {
+	if by.Impersonator == nil || session.Impersonator == nil {
 		return nil, errs.Conflict("You act as nobody else.")
 	}
-	return session.User, s.setActing(ctx, *by.Behind, session, session.User, nil, "Stopped Impersonation")
+	return session.User, s.setActing(ctx, *by.Impersonator, session, session.User, nil, "Stopped Impersonation")
 }
 
 func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Session, u *User, as *int64, message string) error {
@@ -90,10 +90,10 @@ func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor
 	if err != nil {
 		return by, err
 	}
-	session.User, session.Behind = u, owner
+	session.User, session.Impersonator = u, owner
 	session.CSRF = secret.Digest(fmt.Sprintf("%s as %d", session.CSRF, u.ID))
 	as := s.toActor(u, ip)
-	as.Behind = &by
+	as.Impersonator = &by
 	return as, nil
 }
 

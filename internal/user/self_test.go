@@ -62,9 +62,9 @@ func TestPersonalToken(t *testing.T) {
 		token := by
 		token.Scopes, token.TokenID = []string{"api"}, 1
 		sudo := by
-		sudo.Behind = &admin
+		sudo.Impersonator = &admin
 		lent, job := by, by
-		lent.LentID = 1
+		lent.OAuthTokenID = 1
 		job.Job = &actor.Job{ID: 1}
 		for name, who := range map[string]actor.Actor{"token": token, "sudo": sudo, "an application": lent, "a job": job} {
 			if _, err := b.CreatePersonalToken(ctx, who, NewToken{Name: "x", Scopes: []string{"api"}}); !errs.Is(err, errs.KindForbidden) {

@@ -31,9 +31,9 @@ type Session struct {
 	Remember bool
 	// User is whose session it is. Only Service.Session gives it.
 	User *User
-	// Behind is the administrator who acts as the User, nil when the user
+	// Impersonator is the administrator who acts as the User, nil when the user
 	// himself does. Only Service.Session gives it.
-	Behind *User
+	Impersonator *User
 
 	actingAs *int64
 }
@@ -107,8 +107,8 @@ func (s *Service) sessionActor(ctx context.Context, session *Session, ip string)
 // a session is activity: the doors say which is.
 func (s *Service) Visited(ctx context.Context, session *Session) error {
 	who := session.User
-	if session.Behind != nil { // it is he who sits there
-		who = session.Behind
+	if session.Impersonator != nil { // it is he who sits there
+		who = session.Impersonator
 	}
 	if err := s.noteActivity(ctx, who.ID, who.LastActivityOn, s.Now()); err != nil {
 		return fmt.Errorf("note visit: %w", err)

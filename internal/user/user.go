@@ -199,12 +199,12 @@ type Deps struct {
 // Service is the users of the installation.
 type Service struct {
 	Deps
-	movers   []Mover
-	guards   []Guard
-	renamers []Renamer
-	lenders  []Lender
-	actors   actorCache
-	limits   *limit.Limiter // of failed credentials
+	movers       []Mover
+	guards       []Guard
+	renamers     []Renamer
+	tokenSources []TokenSource
+	actors       actorCache
+	limits       *limit.Limiter // of failed credentials
 }
 
 // New makes the service and takes on its background work.

@@ -154,7 +154,7 @@ func (w *Web) showUser(v *visit, u *user.User, f form) error {
 	}
 	self := v.actor.Is(u.ID)
 	p := userPage{User: u, Form: f, Self: self, Locked: u.Locked(w.Now()),
-		Impersonate: settings.ImpersonationEnabled && !self && u.Kind == user.Human && u.State == user.Active && v.actor.Behind == nil}
+		Impersonate: settings.ImpersonationEnabled && !self && u.Kind == user.Human && u.State == user.Active && v.actor.Impersonator == nil}
 	page, err := w.Projects.Memberships(v, v.actor, u.ID, "", allOf())
 	if err != nil {
 		return err

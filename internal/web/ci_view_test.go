@@ -25,7 +25,7 @@ func ciContents() []content {
 	pipeline := &ci.Pipeline{ID: 1, Ref: "main", SHA: "0123456789", Source: ci.FromPush, Status: flow.Failed, User: u, UserID: &id, CreatedAt: now, StartedAt: &now, FinishedAt: &now, Coverage: &share, YAMLErrors: "e", Archived: true}
 	row := &ci.PipelineRow{Pipeline: pipeline, Commit: commit, Along: []ci.Stage{{Name: "test", Status: flow.Manual, Jobs: 1}}}
 	job := func(name string, status flow.Status, needs ...flow.Need) *ci.Job {
-		return &ci.Job{Standing: ci.Standing{ID: 1, PipelineID: 1, Status: status, EnvironmentID: &id}, Name: name, Stage: "test", Ref: "main", Tag: true, Needs: needs, User: u, Commit: commit, Project: p, Pipeline: &ci.Pipeline{}, CreatedAt: now,
+		return &ci.Job{JobState: ci.JobState{ID: 1, PipelineID: 1, Status: status, EnvironmentID: &id}, Name: name, Stage: "test", Ref: "main", Tag: true, Needs: needs, User: u, Commit: commit, Project: p, Pipeline: &ci.Pipeline{}, CreatedAt: now,
 			StartedAt: &now, QueuedAt: &now, Coverage: &share, AllowFailure: true, Retried: true, Timeout: time.Hour, ScheduledAt: &now, ErasedAt: &now, ExitCode: &id,
 			FailureReason: ci.ScriptFailure, Runner: &ci.Runner{ID: 1}, Options: config.Job{Tags: []string{"x", "y"}, ResourceGroup: "r", Environment: &config.Environment{Name: "production"}}}
 	}

@@ -102,7 +102,7 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 	p := mergeForm{planHead: h, Form: f}
 	var places []*project.Project
 	if source.ForkedFromID != nil {
-		parent, err := w.Projects.Glance(v, v.actor, project.RefTo(*source.ForkedFromID))
+		parent, err := w.Projects.Summary(v, v.actor, project.RefTo(*source.ForkedFromID))
 		if err != nil && !errs.Is(err, errs.KindNotFound) {
 			return mergeForm{}, nil, err
 		}

@@ -112,7 +112,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 		return v.askToSignIn()
 	case who == admins && !v.actor.Admin:
 		return errs.NotFound("")
-	case v.session != nil && v.session.User.MustChangePassword && v.session.Behind == nil && who != unfinished:
+	case v.session != nil && v.session.User.MustChangePassword && v.session.Impersonator == nil && who != unfinished:
 		return v.redirect("/-/user_settings/password/edit")
 	}
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {

@@ -220,7 +220,7 @@ type groupView struct {
 	Members   []*project.Member
 	Pager     pager
 	Search    string
-	Standing  project.Standing
+	Standing  project.MembershipState
 	Told      notify.Level // how much the visitor is told
 }
 
@@ -238,7 +238,7 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 	p := groupView{groupHead: h, Search: v.param("search")}
 	if h.SignedIn {
 		at := project.Place{Ref: ref, Group: true}
-		if p.Standing, err = w.Projects.Standing(v, v.actor, at); err != nil {
+		if p.Standing, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
 			return err
 		}
 		if p.Told, err = w.Notify.LevelAt(v, v.actor, at); err != nil {

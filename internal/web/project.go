@@ -52,7 +52,7 @@ type head struct {
 }
 
 func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
-	p, err := w.Projects.Glance(v, v.actor, ref)
+	p, err := w.Projects.Summary(v, v.actor, ref)
 	if err != nil {
 		return head{}, err
 	}
@@ -116,7 +116,7 @@ type treePage struct {
 	Hidden    bool // the code is not for this person
 	passing   bool // something could not be found out now
 	Starred   bool
-	Standing  project.Standing
+	Standing  project.MembershipState
 	Badges    []badgeView
 	Told      notify.Level // how much the visitor is told
 }
@@ -155,7 +155,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	p.Badges = w.badgeViews(badges.Items, false)
 	if h.User {
 		at := project.Place{Ref: project.RefTo(h.Project.ID)}
-		if p.Standing, err = w.Projects.Standing(v, v.actor, at); err != nil {
+		if p.Standing, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
 			return err
 		}
 		if p.Told, err = w.Notify.LevelAt(v, v.actor, at); err != nil {

@@ -131,7 +131,7 @@ func (v *visit) render(status int, c content) error {
 		SignUp: settings.SignUpEnabled, NoMail: !v.web.Mail.Enabled(), Page: c,
 	}
 	if v.session != nil {
-		f.User, f.Behind = v.session.User, v.session.Behind
+		f.User, f.Behind = v.session.User, v.session.Impersonator
 		f.Unproven = f.User.ConfirmedAt == nil && f.Behind == nil
 	}
 	f.Links = mainLinks(f.Path, f.User != nil)
@@ -337,10 +337,12 @@ func newSideLink(to, icon, label, part, own string) sideLink {
 type join struct {
 	Frame      frame
 	Base, Name string
-	Standing   project.Standing
+	Standing   project.MembershipState
 }
 
-func newJoin(f frame, base, name string, s project.Standing) join { return join{f, base, name, s} }
+func newJoin(f frame, base, name string, s project.MembershipState) join {
+	return join{f, base, name, s}
+}
 
 // copied is a text to be copied, a secret mostly.
 type copied struct{ ID, What, Secret, Text string }

@@ -35,7 +35,7 @@ func contents() []content {
 		listPage{Own: true, User: true}, listPage{Own: true, Starred: true}, listPage{Own: true, OfGroups: true}, listPage{},
 		newProjectPage{Form: bad, Places: []*project.Namespace{g}}, newGroupPage{Form: bad, Places: []*project.Namespace{g}},
 		profileView{User: u, Whole: true, Self: true, Projects: []*project.Project{p}}, profileView{User: u},
-		groupView{groupHead: groupHead{Group: g, Tab: "projects", MayAdd: true, MayNest: true, MaySet: true, SignedIn: true}, Projects: []*project.Project{p}, Standing: project.Standing{MayLeave: true}},
+		groupView{groupHead: groupHead{Group: g, Tab: "projects", MayAdd: true, MayNest: true, MaySet: true, SignedIn: true}, Projects: []*project.Project{p}, Standing: project.MembershipState{MayLeave: true}},
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}, Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
 		groupView{groupHead: groupHead{Group: g, Tab: "subgroups"}}, groupView{groupHead: groupHead{Group: g}, Search: "x"},
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}}, groupView{groupHead: groupHead{Group: g, Tab: "projects"}},

@@ -48,7 +48,7 @@ func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.
 	}
 	return func(ctx context.Context, tx *db.Tx) error {
 		for _, c := range list {
-			if err := tell(ctx, tx, p, c); err != nil {
+			if err := recordPage(ctx, tx, p, c); err != nil {
 				return err
 			}
 		}
@@ -107,8 +107,8 @@ func changes(ctx context.Context, r git.Repo, c repo.Change) ([]changed, error) 
 	return list, nil
 }
 
-// tell records what was done to one page.
-func tell(ctx context.Context, tx *db.Tx, p repo.AuxRepoPush, c changed) error {
+// recordPage records what was done to one page.
+func recordPage(ctx context.Context, tx *db.Tx, p repo.AuxRepoPush, c changed) error {
 	id, err := keepPage(ctx, tx, p.AuxRepo.ID, c)
 	if err != nil {
 		return err

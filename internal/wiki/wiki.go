@@ -34,7 +34,7 @@ type Service struct{ Deps }
 // New makes the service, and takes part in pushes.
 func New(d Deps) *Service {
 	s := &Service{d}
-	d.Repos.Keep(repo.WikiAuxRepo, repo.Keeper{Open: s.open, Check: check, Follow: s.follow})
+	d.Repos.OwnAuxRepos(repo.WikiAuxRepo, repo.AuxRepoOwner{Open: s.open, Check: check, Follow: s.follow})
 	return s
 }
 

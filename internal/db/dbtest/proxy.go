@@ -18,7 +18,7 @@ import (
 // that restarts does.
 type Proxy struct {
 	Source        // the database through the proxy
-	Behind string // its URL without the proxy
+	Direct string // its URL without the proxy
 
 	network, address string
 	listener         net.Listener
@@ -40,7 +40,7 @@ func NewProxy(t testing.TB, src Source) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Behind: src.URL, conns: map[net.Conn]bool{}}
+	p := &Proxy{Direct: src.URL, conns: map[net.Conn]bool{}}
 	p.wake = sync.NewCond(&p.mu)
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {

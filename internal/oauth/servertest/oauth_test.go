@@ -203,8 +203,8 @@ func TestConsent(t *testing.T) {
 
 		// Only a person in his browser can allow something.
 		for name, by := range map[string]actor.Actor{
-			"nobody": {}, "a token": {ID: id, Scopes: []string{"api"}, TokenID: 1}, "an application": {ID: id, Scopes: []string{"api"}, LentID: 1},
-			"a job": {ID: id, Job: &actor.Job{}}, "sudo": {ID: id, Behind: &actor.Actor{ID: 1}},
+			"nobody": {}, "a token": {ID: id, Scopes: []string{"api"}, TokenID: 1}, "an application": {ID: id, Scopes: []string{"api"}, OAuthTokenID: 1},
+			"a job": {ID: id, Job: &actor.Job{}}, "sudo": {ID: id, Impersonator: &actor.Actor{ID: 1}},
 		} {
 			if _, err := s.OAuth.Ask(t.Context(), by, now, begin(trusted)); errs.KindOf(err) == 0 {
 				t.Errorf("%s is asked: %v", name, err)

@@ -28,7 +28,7 @@ func TestAuxRepoOvertaken(t *testing.T) {
 		}
 		recorded, looks := "", 0
 		meanwhile := func() {}
-		s.Repos.Keep(kind, repo.Keeper{
+		s.Repos.OwnAuxRepos(kind, repo.AuxRepoOwner{
 			Open:  func(context.Context, actor.Actor, string, bool) (*repo.AuxRepo, bool, error) { return nil, false, nil },
 			Check: func(context.Context, *repo.AuxRepo, *git.Push) error { return nil },
 			Follow: func(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {

@@ -12,9 +12,9 @@ import (
 // Digest stands for the address of a person.
 type Digest = [sha256.Size]byte
 
-// People reads a whole file, and gives who is named in it: each is 0, which
+// Users reads a whole file, and gives who is named in it: each is 0, which
 // stands for nobody. What is wrong with the file is Invalid.
-func People(ctx context.Context, in io.Reader, progress func(read int64)) (map[Digest]int64, error) {
+func Users(ctx context.Context, in io.Reader, progress func(read int64)) (map[Digest]int64, error) {
 	look := &inspection{people: map[Digest]int64{}, most: usualLimits().people}
 	_, err := Read(ctx, in, look, progress)
 	return look.people, err

@@ -11,47 +11,47 @@ import (
 	"svc/internal/secret"
 )
 
-// hold is how long a runner's request is kept when there is nothing to do.
-const hold = 50 * time.Second
+// maxPoll is how long a runner's request is kept when there is nothing to do.
+const maxPoll = 50 * time.Second
 
-// waiting are the runners of this node whose requests are held until there is
+// longPolls are the runners of this node whose requests are held until there is
 // a job for them.
-type waiting struct {
+type longPolls struct {
 	node string // tells our cursors from those of other processes
 
 	mu     sync.Mutex
-	list   []*waiter // the one that waits longest first
+	list   []*longPoll // the one that waits longest first
 	closed chan struct{}
 	over   bool
 }
 
-// waiter is one request that is held.
-type waiter struct {
+// longPoll is one request that is held.
+type longPoll struct {
 	runner   *Runner
 	projects []int64 // of a project's runner
-	wake     chan call
+	wake     chan wakeup
 }
 
-// call says that a job waits for a runner.
-type call struct {
+// wakeup says that a job waits for a runner.
+type wakeup struct {
 	project, tags int64
 	protected     bool
-	everybody     bool // what there is may have changed
+	all           bool // what there is may have changed
 }
 
-func newWaiting() *waiting {
-	return &waiting{node: secret.Token("")[:8], closed: make(chan struct{})}
+func newLongPolls() *longPolls {
+	return &longPolls{node: secret.Token("")[:8], closed: make(chan struct{})}
 }
 
 // cursor is what a runner is given to say, with its next request, that it may
 // be held.
-func (w *waiting) cursor() string { return w.node + "-1" }
+func (w *longPolls) cursor() string { return w.node + "-1" }
 
 // ours tells whether a cursor was given by this process. Others are not held:
 // what happened in between is not known here.
-func (w *waiting) ours(cursor string) bool { return cursor == w.cursor() }
+func (w *longPolls) ours(cursor string) bool { return cursor == w.cursor() }
 
-func (w *waiting) add(at *waiter) {
+func (w *longPolls) add(at *longPoll) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.list = append(w.list, at)
@@ -60,19 +60,19 @@ func (w *waiting) add(at *waiter) {
 // Held is the number of runners' requests that this node holds until there is a
 // job for them.
 func (s *Service) Held() int {
-	s.waiting.mu.Lock()
-	defer s.waiting.mu.Unlock()
-	return len(s.waiting.list)
+	s.polls.mu.Lock()
+	defer s.polls.mu.Unlock()
+	return len(s.polls.list)
 }
 
-func (w *waiting) remove(at *waiter) {
+func (w *longPolls) remove(at *longPoll) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.list = slices.DeleteFunc(w.list, func(other *waiter) bool { return other == at })
+	w.list = slices.DeleteFunc(w.list, func(other *longPoll) bool { return other == at })
 }
 
 // close lets all go.
-func (w *waiting) close() {
+func (w *longPolls) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {
@@ -81,10 +81,10 @@ func (w *waiting) close() {
 	}
 }
 
-// tell wakes runners for a job. One of each kind is enough, since it takes
+// wake wakes runners for a job. One of each kind is enough, since it takes
 // the job if it may; whether a group has the project is not known here, so all
 // its runners look.
-func (w *waiting) tell(c call, tagsOf func(int64) ([]string, bool)) {
+func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.list) == 0 {
@@ -92,13 +92,13 @@ func (w *waiting) tell(c call, tagsOf func(int64) ([]string, bool)) {
 	}
 	var tags []string
 	known := false
-	if !c.everybody {
+	if !c.all {
 		tags, known = tagsOf(c.tags)
 	}
 	var instance, project bool
 	for _, at := range w.list {
 		r := at.runner
-		if !c.everybody {
+		if !c.all {
 			if r.ProtectedOnly && !c.protected || known && !r.serves(tags) {
 				continue
 			}
@@ -122,36 +122,36 @@ func (w *waiting) tell(c call, tagsOf func(int64) ([]string, bool)) {
 	}
 }
 
-// StopWaiting answers the requests that are held, ends the logs that are
+// StopLongPolls answers the requests that are held, ends the logs that are
 // followed, and holds no more: the server is to stop.
-func (s *Service) StopWaiting() {
-	s.waiting.close()
+func (s *Service) StopLongPolls() {
+	s.polls.close()
 	s.watched.close()
 }
 
 // listen follows what concerns runners that wait.
 func (s *Service) listen() {
 	s.Notices.Subscribe(topicQueued, func(key string) {
-		c, ok := parseCall(key)
+		c, ok := parseWakeup(key)
 		if !ok {
-			c.everybody = true
+			c.all = true
 		}
-		s.lines.forget()
-		s.waiting.tell(c, s.knownTags)
+		s.queues.clear()
+		s.polls.wake(c, s.knownTags)
 	})
 	// A runner that was changed is answered, and comes back as it is now.
 	s.Notices.Subscribe(topicRunner, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
-		s.lines.forget()
-		for _, c := range s.waiting.rouse(id) {
-			s.waiting.tell(c, s.knownTags)
+		s.queues.clear()
+		for _, c := range s.polls.end(id) {
+			s.polls.wake(c, s.knownTags)
 		}
 	})
 }
 
-// rouse ends all requests of a runner; 0 is all runners. It gives the calls
+// end ends all requests of a runner; 0 is all runners. It gives the calls
 // that they were about to follow, for others.
-func (w *waiting) rouse(runnerID int64) (calls []call) {
+func (w *longPolls) end(runnerID int64) (calls []wakeup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.list {
@@ -163,15 +163,15 @@ func (w *waiting) rouse(runnerID int64) (calls []call) {
 			calls = append(calls, c)
 		default:
 		}
-		at.wake <- call{everybody: true} // there is room: who sends has the lock
+		at.wake <- wakeup{all: true} // there is room: who sends has the lock
 	}
 	return calls
 }
 
 // key is the call as notices carry it.
-func (c call) key() string { return fmt.Sprintf("%d %d %t", c.project, c.tags, c.protected) }
+func (c wakeup) key() string { return fmt.Sprintf("%d %d %t", c.project, c.tags, c.protected) }
 
-func parseCall(key string) (c call, ok bool) {
+func parseWakeup(key string) (c wakeup, ok bool) {
 	n, err := fmt.Sscanf(key, "%d %d %t", &c.project, &c.tags, &c.protected)
 	return c, err == nil && n == 3
 }
@@ -215,27 +215,27 @@ func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
 // server stops. It looks first, after it has begun to listen, so that no job
 // is missed in between.
 func (s *Service) await(ctx context.Context, r *Runner, look func(context.Context) (*Assignment, error)) (*Assignment, error) {
-	at := &waiter{runner: r, wake: make(chan call, 1)}
+	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
 	if r.Kind == ProjectRunner {
 		var err error
 		if at.projects, err = runnerProjects(ctx, s.DB, r.ID); err != nil {
 			return nil, err
 		}
 	}
-	s.waiting.add(at)
-	var called []call // what it was called for and has not looked at since
+	s.polls.add(at)
+	var called []wakeup // what it was called for and has not looked at since
 	defer func() {
-		s.waiting.remove(at)
+		s.polls.remove(at)
 		select {
 		case c := <-at.wake:
 			called = append(called, c)
 		default:
 		}
 		for _, c := range called { // another one must come
-			s.waiting.tell(c, s.knownTags)
+			s.polls.wake(c, s.knownTags)
 		}
 	}()
-	timer := time.NewTimer(hold)
+	timer := time.NewTimer(maxPoll)
 	defer timer.Stop()
 	for {
 		found, err := look(ctx)
@@ -248,7 +248,7 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 		}
 		select {
 		case c := <-at.wake:
-			if c.everybody {
+			if c.all {
 				return nil, nil
 			}
 			called = append(called, c)
@@ -257,7 +257,7 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 			}
 		case <-timer.C:
 			return nil, nil
-		case <-s.waiting.closed:
+		case <-s.polls.closed:
 			return nil, nil
 		case <-ctx.Done():
 			return nil, nil

@@ -12,33 +12,33 @@ import (
 	"svc/internal/db"
 )
 
-// lines are what waits for runners, as this node read it a moment ago: many
+// jobQueues are what waits for runners, as this node read it a moment ago: many
 // who ask at once are served from one look at the database. Who takes a job is
 // still decided there.
-type lines struct {
-	mu   sync.Mutex
-	made map[lineKey]*line
+type jobQueues struct {
+	mu     sync.Mutex
+	queues map[queueKey]*jobQueue
 }
 
 const (
-	// lineTime and lineJobs are how long a line is used, and how often, before
+	// queueAge and queueUses are how long a line is used, and how often, before
 	// it is read again: then the jobs that ended in the meantime count.
-	lineTime = time.Second
-	lineJobs = 256
-	// linesKept is how many are kept at all.
-	linesKept = 256
+	queueAge  = time.Second
+	queueUses = 256
+	// maxQueues is how many are kept at all.
+	maxQueues = 256
 )
 
-// lineKey is what runners have in common that are served from one line.
-type lineKey struct {
+// queueKey is what runners have in common that are served from one line.
+type queueKey struct {
 	kind                    RunnerKind
 	owner                   int64 // the group, or a project's runner itself
 	untagged, protectedOnly bool
 	tags                    string
 }
 
-// line is the projects with jobs for some runners.
-type line struct {
+// jobQueue is the projects with jobs for some runners.
+type jobQueue struct {
 	mu    sync.Mutex
 	at    time.Time
 	given []int64 // jobs
@@ -53,8 +53,8 @@ type candidate struct {
 	jobs      []int64 // the oldest first; never empty
 }
 
-func (r *Runner) line() lineKey {
-	k := lineKey{kind: r.Kind, untagged: r.RunUntagged, protectedOnly: r.ProtectedOnly, tags: strings.Join(r.Tags, "\x00")}
+func (r *Runner) queueKey() queueKey {
+	k := queueKey{kind: r.Kind, untagged: r.RunUntagged, protectedOnly: r.ProtectedOnly, tags: strings.Join(r.Tags, "\x00")}
 	switch r.Kind {
 	case GroupRunner:
 		k.owner = *r.GroupID
@@ -64,64 +64,64 @@ func (r *Runner) line() lineKey {
 	return k
 }
 
-// of gives the line of a runner; a new one is empty.
-func (l *lines) of(k lineKey) *line {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	found := l.made[k]
+// get gives the line of a runner; a new one is empty.
+func (q *jobQueues) get(k queueKey) *jobQueue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := q.queues[k]
 	if found == nil {
-		if len(l.made) >= linesKept {
-			clear(l.made)
+		if len(q.queues) >= maxQueues {
+			clear(q.queues)
 		}
-		found = &line{}
-		l.made[k] = found
+		found = &jobQueue{}
+		q.queues[k] = found
 	}
 	return found
 }
 
-// forget has all lines read again: something new waits.
-func (l *lines) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	clear(l.made)
+// clear has all lines read again: something new waits.
+func (q *jobQueues) clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.queues)
 }
 
 // next gives the job that a runner is to have next, with its project: of the
 // projects that wait one that has the fewest jobs running, and its oldest job.
 // Nil when nothing waits for the runner.
 func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error) {
-	key := r.line()
+	key := r.queueKey()
 	if _, limited := s.limits[r.ID]; limited {
 		key.owner = r.ID // what it refuses is still for others
 	}
-	l, now := s.lines.of(key), s.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.list) == 0 || len(l.given) >= lineJobs || now.Sub(l.at) >= lineTime {
+	q, now := s.queues.get(key), s.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.list) == 0 || len(q.given) >= queueUses || now.Sub(q.at) >= queueAge {
 		// What was given may not be written yet.
-		list, err := s.candidates(ctx, r, l.given)
-		if len(list) == 0 && len(l.given) > 0 && err == nil {
+		list, err := s.candidates(ctx, r, q.given)
+		if len(list) == 0 && len(q.given) > 0 && err == nil {
 			list, err = s.candidates(ctx, r, nil)
 		}
-		if l.list, l.at, l.given = list, now, nil; len(list) == 0 || err != nil {
+		if q.list, q.at, q.given = list, now, nil; len(list) == 0 || err != nil {
 			return nil, 0, err
 		}
 	}
-	c := slices.MinFunc(l.list, func(a, b *candidate) int {
+	c := slices.MinFunc(q.list, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.running, b.running), cmp.Compare(a.jobs[0], b.jobs[0]))
 	})
 	id := c.jobs[0]
 	c.jobs = c.jobs[1:]
 	c.running++
-	l.given = append(l.given, id)
+	q.given = append(q.given, id)
 	if len(c.jobs) == 0 {
 		var err error
-		if c.jobs, err = waitingJobs(ctx, s.DB, c.set, c.projectID, r.ProtectedOnly, id, jobsAtOnce); err != nil {
+		if c.jobs, err = queuedJobs(ctx, s.DB, c.set, c.projectID, r.ProtectedOnly, id, jobsAtOnce); err != nil {
 			return nil, 0, fmt.Errorf("look for jobs: %w", err)
 		}
 	}
 	if len(c.jobs) == 0 {
-		l.list = slices.DeleteFunc(l.list, func(other *candidate) bool { return other == c })
+		q.list = slices.DeleteFunc(q.list, func(other *candidate) bool { return other == c })
 	}
 	return c, id, nil
 }
@@ -148,7 +148,7 @@ func (s *Service) candidates(ctx context.Context, r *Runner, but []int64) ([]*ca
 				continue
 			}
 			if err == nil && slices.Contains(but, c.jobs[0]) {
-				c.jobs, err = waitingJobs(ctx, s.DB, c.set, c.projectID, r.ProtectedOnly, 0, len(but)+jobsAtOnce)
+				c.jobs, err = queuedJobs(ctx, s.DB, c.set, c.projectID, r.ProtectedOnly, 0, len(but)+jobsAtOnce)
 				c.jobs = slices.DeleteFunc(c.jobs, func(id int64) bool { return slices.Contains(but, id) })
 			}
 			if err != nil {
@@ -177,7 +177,7 @@ func (w *walk) next(ctx context.Context, q db.Q, r *Runner, sets []int64) ([]*ca
 	for !w.done && len(list) < atOnce {
 		more := int64(0) // where all sets have been looked at
 		for _, set := range sets {
-			found, err := waitingProjects(ctx, q, r, set, w.after, atOnce)
+			found, err := queuedProjects(ctx, q, r, set, w.after, atOnce)
 			if err != nil {
 				return nil, err
 			}
@@ -203,7 +203,7 @@ func (w *walk) next(ctx context.Context, q db.Q, r *Runner, sets []int64) ([]*ca
 
 // servedSets are the sets of tags that jobs wait with and the runner serves.
 func (s *Service) servedSets(ctx context.Context, r *Runner) ([]int64, error) {
-	waiting, err := waitingSets(ctx, s.DB)
+	waiting, err := queuedTagSets(ctx, s.DB)
 	if err != nil {
 		return nil, fmt.Errorf("look for jobs: %w", err)
 	}

@@ -8,10 +8,10 @@ import (
 	"svc/internal/project"
 )
 
-// lent is the repo.Lender of requests from forks: who may merge one may push to
+// collaborationBranches is the repo.Lender of requests from forks: who may merge one may push to
 // its branch, if its author allows it. So the last touch needs not wait for him.
-func (s *Service) lent(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
-	list, err := findLending(ctx, s.DB, in.ID)
+func (s *Service) collaborationBranches(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
+	list, err := findCollaborations(ctx, s.DB, in.ID)
 	if err != nil {
 		return nil, err
 	}

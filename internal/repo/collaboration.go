@@ -12,12 +12,12 @@ import (
 	"svc/internal/project"
 )
 
-// Lender is how a later feature lends branches: it names those of a project to
+// Collaboration is how a later feature lends branches: it names those of a project to
 // which an actor may push who may not push to the project.
-type Lender func(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error)
+type Collaboration func(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error)
 
-// OnLend registers a Lender; it is called while the program is put together.
-func (s *Service) OnLend(l Lender) { s.lenders = append(s.lenders, l) }
+// OnCollaboration registers a Lender; it is called while the program is put together.
+func (s *Service) OnCollaboration(l Collaboration) { s.collaborations = append(s.collaborations, l) }
 
 // writeSome is write also for those to whom some branches are lent; to others
 // than these check lets nobody.
@@ -30,25 +30,25 @@ func (s *Service) writeSome(ctx context.Context, by actor.Actor, ref project.Ref
 	if p, r, err = s.read(ctx, by, ref); err != nil {
 		return nil, git.Repo{}, err
 	}
-	if !s.borrows(by, p) || p.Writable() != nil {
+	if !s.onlyCollaborates(by, p) || p.Writable() != nil {
 		return nil, git.Repo{}, refused
 	}
-	branches, err := s.lent(ctx, by, p)
+	branches, err := s.collaborationBranches(ctx, by, p)
 	if err == nil && len(branches) == 0 {
 		err = refused
 	}
 	return p, r.Whole(), err
 }
 
-// borrows tells whether all that an actor may write to in a project that he reads
+// onlyCollaborates tells whether all that an actor may write to in a project that he reads
 // is what was lent to him.
-func (s *Service) borrows(by actor.Actor, p *project.Project) bool {
+func (s *Service) onlyCollaborates(by actor.Actor, p *project.Project) bool {
 	return by.Deploy == nil && by.ID != actor.SystemID && !by.Admin && p.Access.Level() < project.Developer
 }
 
-func (s *Service) lent(ctx context.Context, by actor.Actor, p *project.Project) ([]string, error) {
+func (s *Service) collaborationBranches(ctx context.Context, by actor.Actor, p *project.Project) ([]string, error) {
 	var all []string
-	for _, l := range s.lenders {
+	for _, l := range s.collaborations {
 		branches, err := l(ctx, by, p)
 		if err != nil {
 			return nil, fmt.Errorf("branches of project %d that are lent: %w", p.ID, err)
@@ -58,8 +58,8 @@ func (s *Service) lent(ctx context.Context, by actor.Actor, p *project.Project) 
 	return all, nil
 }
 
-// refuseLent refuses all but new commits on branches that are lent.
-func refuseLent(branches []string, c *git.RefChange) string {
+// refuseOutsideCollaboration refuses all but new commits on branches that are lent.
+func refuseOutsideCollaboration(branches []string, c *git.RefChange) string {
 	name, isBranch := strings.CutPrefix(c.Ref, git.Heads)
 	if isBranch && c.Old != git.ZeroOID && c.New != git.ZeroOID && slices.Contains(branches, name) {
 		return ""
