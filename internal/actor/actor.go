@@ -1,5 +1,5 @@
-// Package actor says who asks. Every operation of every feature takes an
-// Actor and checks it before anything else.
+// Package actor defines Actor, the caller of an operation. Every operation of
+// every feature takes an Actor and checks it before anything else.
 package actor
 
 import (
@@ -8,14 +8,13 @@ import (
 	"svc/internal/errs"
 )
 
-// Actor is the one for whom an operation runs. The zero value is somebody who
-// has not signed in.
+// Actor is the caller of an operation. The zero value is an anonymous caller.
 type Actor struct {
-	ID       int64 // of the user; 0 for nobody
+	ID       int64 // of the user; 0 for anonymous callers
 	Username string
 	Name     string
 	Email    string
-	// CommitEmail is the address that commits of his carry that are made here.
+	// CommitEmail is the address in commits that the actor creates in svc.
 	CommitEmail string
 	Admin       bool
 	Auditor     bool
@@ -26,21 +25,20 @@ type Actor struct {
 	Scopes []string
 	// TokenID is the access token that was used, 0 for other credentials.
 	TokenID int64
-	// OAuthTokenID is the OAuth access token by which an application acts for the
-	// user, 0 for other credentials.
+	// OAuthTokenID is the OAuth access token with which an application acts for
+	// the user, 0 for other credentials.
 	OAuthTokenID int64
 
-	// Deploy is the deploy token or key that was used instead of an account.
-	// It opens repositories and nothing else: everywhere else the actor is
-	// somebody who has not signed in.
+	// Deploy is the deploy token or key that was used instead of an account. It
+	// gives access to repositories only: everywhere else the actor is anonymous.
 	Deploy *Deploy
 
-	// Job is the CI job whose token was used. It may read what its user may,
-	// where job tokens are let in, and nothing else.
+	// Job is the CI job whose token was used. It may read what its user may read,
+	// where job tokens are accepted, and nothing else.
 	Job *Job
 
-	// Impersonator is who really asks: the administrator who acts as this user by
-	// sudo.
+	// Impersonator is the administrator who acts as this user, by sudo or
+	// impersonation; nil for none.
 	Impersonator *Actor
 
 	IP string // where the request came from
@@ -57,7 +55,7 @@ type Deploy struct {
 	Kind   DeployKind
 	ID     int64
 	Name   string
-	UserID int64 // who made it; what is done with it counts as his
+	UserID int64 // the creator, to whom activity is attributed
 }
 
 // DeployKind is the kind of such a credential.
@@ -69,14 +67,13 @@ const (
 	DeployKey   DeployKind = "key"
 )
 
-// System is the program itself, for work that nobody asked for. It may do
-// everything.
+// System is the server itself, for work without a user. It has all permissions.
 func System() Actor { return Actor{ID: SystemID, Username: "svc", Name: "System", Admin: true} }
 
 // SystemID is the id of System; no user has it.
 const SystemID = -1
 
-// Anonymous reports whether nobody has signed in.
+// Anonymous reports whether the caller has not signed in.
 func (a Actor) Anonymous() bool { return a.ID == 0 }
 
 // Account is the user whom the actor's work is accounted to: for a deploy token
@@ -99,7 +96,7 @@ func (a Actor) Has(scope string) bool { return a.Scopes == nil || slices.Contain
 // that of a job, is not.
 func (a Actor) ReadsSecrets() bool { return a.Job == nil && a.Has("api") }
 
-// RequireUser refuses somebody who has not signed in: Unauthorized.
+// RequireUser refuses anonymous callers: Unauthorized.
 func (a Actor) RequireUser() error {
 	if a.Anonymous() {
 		return errs.Unauthorized("")
@@ -120,9 +117,9 @@ func (a Actor) RequireHuman(what string) error {
 	return nil
 }
 
-// RequireSession refuses everybody but a person in his own browser: by no token
-// can another one be made, nor by one who acts for somebody else. Unauthorized
-// or Forbidden.
+// RequireSession refuses everyone but a user in their own browser session: a
+// token cannot create another one, nor can an impersonator. Unauthorized or
+// Forbidden.
 func (a Actor) RequireSession() error {
 	if err := a.RequireUser(); err != nil {
 		return err
@@ -133,7 +130,7 @@ func (a Actor) RequireSession() error {
 	return nil
 }
 
-// RequireAdmin refuses everybody but administrators: Unauthorized or Forbidden.
+// RequireAdmin refuses everyone but administrators: Unauthorized or Forbidden.
 func (a Actor) RequireAdmin() error {
 	if err := a.RequireUser(); err != nil {
 		return err
@@ -144,8 +141,8 @@ func (a Actor) RequireAdmin() error {
 	return nil
 }
 
-// RequireSelf refuses everybody but the user and administrators: Unauthorized,
-// or NotFound of the named thing, because others need not know of it.
+// RequireSelf refuses everyone but the user and administrators: Unauthorized, or
+// NotFound of the named object, whose existence is not shown to others.
 func (a Actor) RequireSelf(userID int64, thing string) error {
 	if err := a.RequireUser(); err != nil {
 		return err

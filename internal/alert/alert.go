@@ -173,8 +173,7 @@ func (s *Service) CanChange(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.AlertPart, project.Developer)
 }
 
-// maintainer gives a project to those who say what becomes of alerts: Maintainers
-// and above.
+// maintainer returns a project to Maintainers and above.
 func (s *Service) maintainer(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.SettingsPart)
 }

@@ -17,29 +17,29 @@ import (
 // numbers is the kind of number that alerts have in a project.
 const numbers = "alert"
 
-// IntakeRequest is how somebody comes to an address for payloads.
+// IntakeRequest is a request to an alert endpoint.
 type IntakeRequest struct {
 	Project  project.Ref
-	Endpoint string // of the integration; empty for the addresses of the project
-	Metrics  bool   // the address is for the format of metrics alone
+	Endpoint string // of the integration; empty for the project's own URLs
+	Metrics  bool   // the URL accepts only the Prometheus format
 	Token    string // empty for none
 }
 
-// Endpoint is an integration that somebody opened with its token.
+// Endpoint is an integration that a request was authenticated for.
 type Endpoint struct {
 	in          *project.Project
 	integration *Integration
 	metrics     bool
-	tester      *actor.Actor // who tries it; nil for a program
+	tester      *actor.Actor // the user who tests it; nil for a program
 }
 
 // IntegrationID names the integration.
 func (d *Endpoint) IntegrationID() int64 { return d.integration.ID }
 
-// Admit opens an integration for whoever has its token. Unauthorized for any
-// other token, whether there is such a project or not; Forbidden when the
-// integration is turned off or the project archived; NotFound of an address that
-// is gone, for who has a token of the project.
+// Admit authenticates a request by the token of the integration. Unauthorized for
+// any other token, whether there is such a project or not; Forbidden if the
+// integration is inactive or the project is archived; NotFound for an unknown
+// endpoint, if the token belongs to the project.
 func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error) {
 	if k.Token == "" {
 		return nil, errs.Unauthorized("")

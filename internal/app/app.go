@@ -311,8 +311,8 @@ func (a *App) Close() error {
 	return errors.Join(faults...)
 }
 
-// interfaces builds what answers requests; health is what the pages show of the
-// state of this node.
+// interfaces creates the API and the pages. health returns the state of this node
+// for the pages.
 func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{

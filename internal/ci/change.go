@@ -17,21 +17,20 @@ import (
 const topicChanged = "ci_changed"
 
 const (
-	// changePause is the least time between two words to one who follows
-	// pipelines.
+	// changePause is the minimum time between two messages to a follower.
 	changePause = time.Second
-	// changeBeat is how often one who follows pipelines hears that nothing
-	// has changed, and their access is checked.
+	// changeBeat is how often a follower gets a message without changes, and
+	// their access is checked.
 	changeBeat = 25 * time.Second
 )
 
-// changes wakes those who follow pipelines.
+// changes is the set of followers of pipelines on this node.
 type changes struct {
 	mu       sync.Mutex
 	projects map[int64]map[*follower]struct{}
 }
 
-// follower is one who follows the pipelines of a project, or one of them.
+// follower is a subscription to the pipelines of a project, or to one of them.
 type follower struct {
 	pipeline int64 // 0 is all
 	wake     chan struct{}
@@ -57,7 +56,7 @@ func (c *changes) follow(projectID, pipelineID int64) (f *follower, stop func())
 	}
 }
 
-// wake wakes those who follow a pipeline; without a project it is all.
+// wake wakes the followers of a pipeline; without a project, all followers.
 func (c *changes) wake(projectID, pipelineID int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,17 +14,17 @@ import (
 	"svc/internal/secret"
 )
 
-// JobRequest is a runner that asks for a job.
+// JobRequest is a runner's request for a job.
 type JobRequest struct {
 	Contact
-	// Cursor is what the runner was given with its last request. With one of
-	// ours the request may be held.
+	// Cursor is the value that the runner got with its last request. A request
+	// with a cursor of this node may be held.
 	Cursor string
 }
 
-// RequestJob gives a runner a job, nil when there is none; the cursor is for
-// its next request. Forbidden when the token opens nothing. No two runners
-// get the same job.
+// RequestJob assigns a job to a runner; nil if there is none. The cursor is for
+// its next request. Forbidden if the token is invalid. No two runners get the
+// same job.
 func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, string, error) {
 	cursor := s.polls.cursor()
 	r, m, err := s.heard(ctx, req.Contact)
@@ -45,9 +45,8 @@ func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, 
 	return a, cursor, err
 }
 
-// assign finds a job for a runner, takes it and puts together what the runner
-// needs. A job for which that is not possible fails, and another one is
-// looked for.
+// assign claims a job for a runner and prepares what the runner needs. If that is
+// not possible, the job fails and assign tries the next one.
 func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
 	for {
 		a, err := s.claim(ctx, r, m)
@@ -60,11 +59,11 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 			if begun || err != nil {
 				return a, err
 			}
-			continue // somebody stopped it
+			continue // the job was canceled
 		}
 		failed, ok := errors.AsType[*unrunnable](err)
 		if kind := errs.KindOf(err); !ok && kind != 0 && kind != errs.KindUnavailable {
-			// A refusal stays one: the job would come back for ever.
+			// A refusal is permanent: the job would be tried forever.
 			failed, ok = &unrunnable{UnmetPrerequisites, "What the job needs is not there any more."}, true
 		}
 		if ok {
@@ -73,7 +72,7 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 			}
 			continue
 		}
-		// The fault is ours, so that the job must not suffer.
+		// The server failed, not the job: put the job back.
 		if back := s.unclaim(context.WithoutCancel(ctx), a.Job); back != nil {
 			err = errors.Join(err, back)
 		}
@@ -81,8 +80,8 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 	}
 }
 
-// begin notes that a job runs, unless its runner says so itself; false when the
-// job is no longer to be run.
+// begin records that a job is running, unless its runner reports that itself. It
+// is false if the job is no longer pending.
 func (s *Service) begin(ctx context.Context, a *Assignment) (bool, error) {
 	if a.Manager.Info.Features["two_phase_job_commit"] {
 		return true, nil
@@ -97,8 +96,8 @@ func (s *Service) begin(ctx context.Context, a *Assignment) (bool, error) {
 	return true, nil
 }
 
-// unrunnable says that a job can not be run, for a reason that its author sees, and
-// more of it for the log.
+// unrunnable is the error of a job that cannot be run: the failure reason, and a
+// text for the job log.
 type unrunnable struct {
 	reason FailureReason
 	text   string
@@ -113,7 +112,7 @@ const (
 	jobsAtOnce = 16
 )
 
-// claim takes a job for a runner, nil when none waits for it.
+// claim takes a job for a runner; nil if there is none.
 func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
 	refused := map[int64]bool{}
 	for {
@@ -122,7 +121,7 @@ func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment
 			return nil, err
 		}
 		if !s.taken.take(id) {
-			continue // somebody beside us is about to have it
+			continue // another request of this node is taking it
 		}
 		p, err := s.servable(ctx, r, c.projectID) // it may have changed
 		var a *Assignment
@@ -141,7 +140,7 @@ func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment
 		if reason == "" {
 			continue
 		}
-		if refused[id] || len(refused) >= maxRefused { // all that wait were looked at
+		if refused[id] || len(refused) >= maxRefused { // all pending jobs were tried
 			return nil, nil
 		}
 		refused[id] = true
@@ -151,7 +150,7 @@ func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment
 	}
 }
 
-// servable gives a project whose jobs the runner may take, nil for others.
+// servable returns the project if the runner may take its jobs, else nil.
 func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*project.Project, error) {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(projectID), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {
@@ -169,8 +168,8 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 	return p, nil
 }
 
-// take makes a job the runner's, nil when somebody else was faster: whoever
-// deletes the row of the queue has the job.
+// take assigns a job to the runner; nil if another runner was faster. The
+// transaction that deletes the row of the queue gets the job.
 func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Project, jobID int64) (*Assignment, error) {
 	a := &Assignment{Runner: r, Manager: m, Project: p, Token: secret.Token(s.Site.Name + "cbt-")}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -197,11 +196,10 @@ func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Pr
 	return a, nil
 }
 
-// failClaimed ends a job that a runner was to get and can not run. Its log says
-// why.
+// failClaimed fails a claimed job that cannot be run. Its log says why.
 func (s *Service) failClaimed(ctx context.Context, j *Job, why *unrunnable) error {
 	_, err := s.logs.add(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
-	if _, there := errors.AsType[*gapError](err); err != nil && !there { // it may say so already
+	if _, there := errors.AsType[*gapError](err); err != nil && !there { // a previous attempt wrote it
 		return fmt.Errorf("log of job %d: %w", j.ID, err)
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -212,7 +210,7 @@ func (s *Service) failClaimed(ctx context.Context, j *Job, why *unrunnable) erro
 		return s.finishJob(ctx, tx, now, End{Status: flow.Failed, Reason: why.reason})
 	})
 	if errs.Is(err, errs.KindConflict) || errs.Is(err, errs.KindNotFound) {
-		return nil // somebody has stopped it
+		return nil // the job was canceled
 	}
 	if err != nil {
 		return fmt.Errorf("fail job %d: %w", j.ID, err)
@@ -220,7 +218,7 @@ func (s *Service) failClaimed(ctx context.Context, j *Job, why *unrunnable) erro
 	return nil
 }
 
-// unclaim puts a job back where runners look, unless it has begun.
+// unclaim puts a job back into the queue, unless it has started.
 func (s *Service) unclaim(ctx context.Context, j *Job) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := dropClaim(ctx, tx, j.ID, s.Now()); err != nil {
@@ -234,8 +232,8 @@ func (s *Service) unclaim(ctx context.Context, j *Job) error {
 	return err
 }
 
-// taking are the jobs that requests of this node are about to take, so that
-// many who come at once do not all reach for the same one.
+// taking is the set of jobs that requests of this node are taking, so that
+// concurrent requests do not compete for the same one.
 type taking struct {
 	mu   sync.Mutex
 	jobs map[int64]struct{}

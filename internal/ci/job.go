@@ -10,7 +10,7 @@ import (
 	"svc/internal/user"
 )
 
-// JobState is where a job stands: all that most calls of its runner ask for.
+// JobState is the part of a job that most requests of its runner need.
 type JobState struct {
 	ID            int64
 	ProjectID     int64

@@ -12,24 +12,24 @@ import (
 	"svc/internal/db"
 )
 
-// jobQueues are what waits for runners, as this node read it a moment ago: many
-// who ask at once are served from one look at the database. Who takes a job is
-// still decided there.
+// jobQueues caches the pending jobs of runners on this node, so that concurrent
+// job requests share one query. The database still decides which runner gets a
+// job.
 type jobQueues struct {
 	mu     sync.Mutex
 	queues map[queueKey]*jobQueue
 }
 
 const (
-	// queueAge and queueUses are how long a line is used, and how often, before
-	// it is read again: then the jobs that ended in the meantime count.
+	// queueAge and queueUses limit how long a queue is used, and for how many
+	// jobs, before it is read again. Then the number of running jobs is current.
 	queueAge  = time.Second
 	queueUses = 256
-	// maxQueues is how many are kept at all.
+	// maxQueues limits the number of cached queues.
 	maxQueues = 256
 )
 
-// queueKey is what runners have in common that are served from one line.
+// queueKey identifies the runners that share a queue.
 type queueKey struct {
 	kind                    RunnerKind
 	owner                   int64 // the group, or a project's runner itself
@@ -37,7 +37,7 @@ type queueKey struct {
 	tags                    string
 }
 
-// jobQueue is the projects with jobs for some runners.
+// jobQueue is the projects with pending jobs for the runners of a queueKey.
 type jobQueue struct {
 	mu    sync.Mutex
 	at    time.Time
@@ -45,7 +45,7 @@ type jobQueue struct {
 	list  []*candidate
 }
 
-// candidate is a project that has jobs for a runner.
+// candidate is a project with pending jobs for a runner.
 type candidate struct {
 	projectID int64
 	set       int64 // of tags
@@ -64,7 +64,7 @@ func (r *Runner) queueKey() queueKey {
 	return k
 }
 
-// get gives the line of a runner; a new one is empty.
+// get returns the queue for a key; a new queue is empty.
 func (q *jobQueues) get(k queueKey) *jobQueue {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,16 +79,15 @@ func (q *jobQueues) get(k queueKey) *jobQueue {
 	return found
 }
 
-// clear has all lines read again: something new waits.
+// clear drops all queues, because there is a new pending job.
 func (q *jobQueues) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	clear(q.queues)
 }
 
-// next gives the job that a runner is to have next, with its project: of the
-// projects that wait one that has the fewest jobs running, and its oldest job.
-// Nil when nothing waits for the runner.
+// next returns the next job for a runner, with its project: the oldest job of the
+// project with the fewest running jobs. Nil if there is no job for the runner.
 func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error) {
 	key := r.queueKey()
 	if _, limited := s.limits[r.ID]; limited {
@@ -98,7 +97,7 @@ func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.list) == 0 || len(q.given) >= queueUses || now.Sub(q.at) >= queueAge {
-		// What was given may not be written yet.
+		// Jobs that were given out may not be recorded yet.
 		list, err := s.candidates(ctx, r, q.given)
 		if len(list) == 0 && len(q.given) > 0 && err == nil {
 			list, err = s.candidates(ctx, r, nil)
@@ -126,10 +125,10 @@ func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error
 	return c, id, nil
 }
 
-// candidates are projects with jobs that the runner may take, not more than
-// are compared at once, and but for some jobs. It goes once round the projects that wait, by their
-// ids, from where the last one was served: so each is looked at in its turn,
-// however many there are.
+// candidates returns projects with jobs that the runner may take, without the
+// jobs in but, and limited to what is compared at once. It goes round the
+// projects with pending jobs by ID, starting after the last one served, so that
+// every project gets its turn.
 func (s *Service) candidates(ctx context.Context, r *Runner, but []int64) ([]*candidate, error) {
 	sets, err := s.servedSets(ctx, r)
 	if err != nil || len(sets) == 0 {
@@ -165,13 +164,13 @@ func (s *Service) candidates(ctx context.Context, r *Runner, but []int64) ([]*ca
 	return nil, nil
 }
 
-// walk is a way round the projects that wait.
+// walk is one round through the projects with pending jobs.
 type walk struct {
 	start, after  int64
 	wrapped, done bool
 }
 
-// next are the next projects of a walk that have a job for the runner.
+// next returns the next projects of a walk that have a job for the runner.
 func (w *walk) next(ctx context.Context, q db.Q, r *Runner, sets []int64) ([]*candidate, error) {
 	var list []*candidate
 	for !w.done && len(list) < atOnce {
@@ -197,11 +196,11 @@ func (w *walk) next(ctx context.Context, q db.Q, r *Runner, sets []int64) ([]*ca
 			w.done = true
 		}
 	}
-	// Those without one have jobs for protected runners only, or others.
+	// Projects without a job have jobs for protected or other runners only.
 	return slices.DeleteFunc(list, func(c *candidate) bool { return len(c.jobs) == 0 }), nil
 }
 
-// servedSets are the sets of tags that jobs wait with and the runner serves.
+// servedSets returns the tag sets of pending jobs that the runner serves.
 func (s *Service) servedSets(ctx context.Context, r *Runner) ([]int64, error) {
 	waiting, err := queuedTagSets(ctx, s.DB)
 	if err != nil {

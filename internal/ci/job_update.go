@@ -24,7 +24,7 @@ type JobUpdate struct {
 	Size     int64
 }
 
-// JobReply is what a runner is told of its job.
+// JobReply is the response to a runner's request about its job.
 type JobReply struct {
 	Status   string        // of the job, as its runner knows states
 	Size     int64         // of the log
@@ -40,8 +40,8 @@ func (s *Service) jobReply(j *JobState, size int64) *JobReply {
 	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.updateInterval(j.ID)}
 }
 
-// runnerStatus is the state as runners know it: they are told when somebody
-// stopped a job that they may still tidy up after.
+// runnerStatus is the state that runners see: "canceling" while a canceled job
+// may still run its after_script.
 func (j *JobState) runnerStatus() string {
 	if j.Canceling {
 		return "canceling"

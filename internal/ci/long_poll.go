@@ -11,13 +11,13 @@ import (
 	"svc/internal/secret"
 )
 
-// maxPoll is how long a runner's request is kept when there is nothing to do.
+// maxPoll is how long a job request is held when there is no job.
 const maxPoll = 50 * time.Second
 
-// longPolls are the runners of this node whose requests are held until there is
-// a job for them.
+// longPolls are the job requests that this node holds until there is a job for
+// the runner.
 type longPolls struct {
-	node string // tells our cursors from those of other processes
+	node string // distinguishes our cursors from those of other processes
 
 	mu     sync.Mutex
 	list   []*longPoll // the one that waits longest first
@@ -25,30 +25,30 @@ type longPolls struct {
 	over   bool
 }
 
-// longPoll is one request that is held.
+// longPoll is one held request.
 type longPoll struct {
 	runner   *Runner
 	projects []int64 // of a project's runner
 	wake     chan wakeup
 }
 
-// wakeup says that a job waits for a runner.
+// wakeup announces a pending job to held requests.
 type wakeup struct {
 	project, tags int64
 	protected     bool
-	all           bool // what there is may have changed
+	all           bool // end all requests: something other than the queue has changed
 }
 
 func newLongPolls() *longPolls {
 	return &longPolls{node: secret.Token("")[:8], closed: make(chan struct{})}
 }
 
-// cursor is what a runner is given to say, with its next request, that it may
-// be held.
+// cursor is the value that a runner sends with its next request to show that the
+// request may be held.
 func (w *longPolls) cursor() string { return w.node + "-1" }
 
-// ours tells whether a cursor was given by this process. Others are not held:
-// what happened in between is not known here.
+// ours reports whether a cursor was issued by this process. Requests with other
+// cursors are not held, because this node may have missed a wakeup.
 func (w *longPolls) ours(cursor string) bool { return cursor == w.cursor() }
 
 func (w *longPolls) add(at *longPoll) {
@@ -57,8 +57,7 @@ func (w *longPolls) add(at *longPoll) {
 	w.list = append(w.list, at)
 }
 
-// Held is the number of runners' requests that this node holds until there is a
-// job for them.
+// Held is the number of job requests that this node holds.
 func (s *Service) Held() int {
 	s.polls.mu.Lock()
 	defer s.polls.mu.Unlock()
@@ -71,7 +70,7 @@ func (w *longPolls) remove(at *longPoll) {
 	w.list = slices.DeleteFunc(w.list, func(other *longPoll) bool { return other == at })
 }
 
-// close lets all go.
+// close ends all held requests.
 func (w *longPolls) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,9 +80,9 @@ func (w *longPolls) close() {
 	}
 }
 
-// wake wakes runners for a job. One of each kind is enough, since it takes
-// the job if it may; whether a group has the project is not known here, so all
-// its runners look.
+// wake wakes requests for a job. One instance runner and one project runner are
+// enough, since the first takes the job. All group runners are woken, because
+// this node does not know whether the group has the project.
 func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,19 +116,19 @@ func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 		case at.wake <- c:
 			instance = instance || r.Kind == InstanceRunner
 			project = project || r.Kind == ProjectRunner
-		default: // it is awake already, and looks for another job
+		default: // it is awake and looks for another job
 		}
 	}
 }
 
-// StopLongPolls answers the requests that are held, ends the logs that are
-// followed, and holds no more: the server is to stop.
+// StopLongPolls ends held requests and followed logs, and holds no more. It is
+// called when the server stops.
 func (s *Service) StopLongPolls() {
 	s.polls.close()
 	s.watched.close()
 }
 
-// listen follows what concerns runners that wait.
+// listen subscribes to notices about pending jobs and runners.
 func (s *Service) listen() {
 	s.Notices.Subscribe(topicQueued, func(key string) {
 		c, ok := parseWakeup(key)
@@ -139,7 +138,8 @@ func (s *Service) listen() {
 		s.queues.clear()
 		s.polls.wake(c, s.knownTags)
 	})
-	// A runner that was changed is answered, and comes back as it is now.
+	// The requests of a changed runner end, so that it returns with its new
+	// settings.
 	s.Notices.Subscribe(topicRunner, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
 		s.queues.clear()
@@ -149,8 +149,8 @@ func (s *Service) listen() {
 	})
 }
 
-// end ends all requests of a runner; 0 is all runners. It gives the calls
-// that they were about to follow, for others.
+// end ends all requests of a runner; 0 is all runners. It returns the wakeups
+// that they had not handled, for other runners.
 func (w *longPolls) end(runnerID int64) (calls []wakeup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,12 +163,12 @@ func (w *longPolls) end(runnerID int64) (calls []wakeup) {
 			calls = append(calls, c)
 		default:
 		}
-		at.wake <- wakeup{all: true} // there is room: who sends has the lock
+		at.wake <- wakeup{all: true} // does not block: senders hold the lock
 	}
 	return calls
 }
 
-// key is the call as notices carry it.
+// key is the wakeup as the key of a notice.
 func (c wakeup) key() string { return fmt.Sprintf("%d %d %t", c.project, c.tags, c.protected) }
 
 func parseWakeup(key string) (c wakeup, ok bool) {
@@ -176,13 +176,13 @@ func parseWakeup(key string) (c wakeup, ok bool) {
 	return c, err == nil && n == 3
 }
 
-// tagSets remembers what the sets of tags hold: a set never changes.
+// tagSets caches the tags of tag sets, which never change.
 type tagSets struct {
 	mu    sync.RWMutex
 	known map[int64][]string
 }
 
-// maxTagSets bounds what is remembered.
+// maxTagSets limits the size of the cache.
 const maxTagSets = 10_000
 
 func (s *Service) knownTags(id int64) ([]string, bool) {
@@ -192,7 +192,7 @@ func (s *Service) knownTags(id int64) ([]string, bool) {
 	return tags, ok
 }
 
-// tagsOf gives the tags of a set.
+// tagsOf returns the tags of a tag set.
 func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
 	if tags, ok := s.knownTags(id); ok {
 		return tags, nil
@@ -211,9 +211,9 @@ func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
 	return tags, nil
 }
 
-// await holds a request until look finds something, the time is over or the
-// server stops. It looks first, after it has begun to listen, so that no job
-// is missed in between.
+// await holds a request until look finds a job, the time is over or the server
+// stops. It registers before it looks first, so that no job is missed in
+// between.
 func (s *Service) await(ctx context.Context, r *Runner, look func(context.Context) (*Assignment, error)) (*Assignment, error) {
 	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
 	if r.Kind == ProjectRunner {
@@ -223,7 +223,7 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 		}
 	}
 	s.polls.add(at)
-	var called []wakeup // what it was called for and has not looked at since
+	var called []wakeup // not handled yet
 	defer func() {
 		s.polls.remove(at)
 		select {
@@ -231,7 +231,7 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 			called = append(called, c)
 		default:
 		}
-		for _, c := range called { // another one must come
+		for _, c := range called { // another runner must handle it
 			s.polls.wake(c, s.knownTags)
 		}
 	}()
@@ -253,7 +253,7 @@ func (s *Service) await(ctx context.Context, r *Runner, look func(context.Contex
 			}
 			called = append(called, c)
 			if !s.Notices.Fresh() {
-				return nil, nil // the runner may have changed: it comes back and is asked who it is
+				return nil, nil // the runner may have changed: it must authenticate again
 			}
 		case <-timer.C:
 			return nil, nil

@@ -7,9 +7,9 @@ import (
 	"svc/internal/queue"
 )
 
-// side is what the service holds for runners: nothing of it is needed by
-// another node, or after a restart.
-type side struct {
+// nodeState is the in-memory state of this node for runners and readers. Other
+// nodes do not need it, and it is not kept across restarts.
+type nodeState struct {
 	polls   *longPolls
 	tagSets tagSets
 	taken   taking

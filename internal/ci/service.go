@@ -61,7 +61,7 @@ type Site struct {
 // Service is the CI of the installation.
 type Service struct {
 	Deps
-	side
+	nodeState
 	listeners       []Listener
 	variableSources []VariableSource
 	indexing        gate // of archives and reports
@@ -77,11 +77,11 @@ type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
 // OnEnd registers a Listener; it is called while the program is put together.
 func (s *Service) OnEnd(l Listener) { s.listeners = append(s.listeners, l) }
 
-// VariableSource is how a later feature tells the jobs of a project what they need to
-// know of it.
+// VariableSource returns variables that another feature adds to the jobs of a
+// project.
 type VariableSource func(ctx context.Context, p *project.Project) ([]config.Variable, error)
 
-// OnVariables registers a Teller; it is called while the program is put together.
+// OnVariables registers a VariableSource. It is called at start-up.
 func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.variableSources, t) }
 
 // New makes the service, takes on its background work, and follows pushes

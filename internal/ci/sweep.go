@@ -201,7 +201,7 @@ func (s *Service) workPlay(ctx context.Context, w playWork) error {
 	})
 }
 
-// publishChange tells those who follow a pipeline that its state has changed.
+// publishChange publishes that the state of a pipeline has changed.
 func (s *Service) publishChange(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	if err := s.notifyEnd(ctx, tx, p); err != nil {
 		return err

@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// group is a transaction of SQLite that several of ours are parts of. What
-// makes a commit slow is the wait for the disk, and one wait can serve all who
-// write at the same time: a part that is done lets those go first who waited
-// for their turn before it, and whoever has the turn again first commits for
-// all. One that writes alone has the turn again at once.
+// group batches concurrent SQLite write transactions into one commit (group
+// commit). A commit is slow because it waits for the disk, and one wait can
+// serve all writers. A part that is done lets the writers go first that were
+// waiting for their turn; the first part that gets the turn again commits for
+// all. A single writer gets the turn again immediately.
 //
-// Only who has the turn touches a group, but for its end.
+// Only the owner of the turn may use a group, except for done and err.
 type group struct {
 	tx         *sql.Tx
 	cancel     context.CancelFunc
-	parts      int // that are done and wait for the commit
+	parts      int // done, waiting for the commit
 	unprepared []string
 
 	done chan struct{} // closed at the end
 	err  error         // of the commit, once done is closed
 }
 
-// errLost is what parts are told whose group was undone for another's sake.
-// They run again.
-var errLost = fmt.Errorf("the transaction was undone with that of another: %w", errBusy)
+// errLost is the error of the parts of a group that was rolled back because of
+// another part. They are retried.
+var errLost = fmt.Errorf("the transaction was rolled back together with another one: %w", errBusy)
 
-// points are the statements for the point from which a part can be undone.
-// The group holds the only connection, so they are prepared before.
+// points are the savepoint statements of a part. They are prepared in advance,
+// because a group uses the only connection.
 type points struct{ set, back, release *sql.Stmt }
 
 func preparePoints(ctx context.Context, d *sql.DB) (p points, err error) {
@@ -50,7 +50,7 @@ func (g *group) run(s *sql.Stmt) error {
 	return err
 }
 
-// joinGroup runs the transaction once, as a part of a group.
+// joinGroup runs f inside the open group transaction and waits for its commit.
 func (d *DB) joinGroup(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	g, tx, err := d.part(ctx, f)
 	if err != nil {
@@ -71,8 +71,8 @@ func (d *DB) joinGroup(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	return tx, nil
 }
 
-// part waits for its turn and runs f in the open group, or in a new one. When
-// it fails the others of the group do not notice.
+// part waits for its turn and runs f in the open group, or in a new one. A
+// failure does not affect the other parts.
 func (d *DB) part(ctx context.Context, f func(tx *Tx) error) (*group, *Tx, error) {
 	if err := d.turn.take(ctx); err != nil {
 		return nil, nil, err
@@ -95,7 +95,7 @@ func (d *DB) part(ctx context.Context, f func(tx *Tx) error) (*group, *Tx, error
 	if err = tx.run(f); err == nil && tx.failed == nil {
 		err = tx.callWatches(ctx)
 	}
-	if tx.open != nil { // nobody reads on after the end
+	if tx.open != nil { // rows cannot be read after the end
 		err = errors.Join(err, tx.open.Close())
 	}
 	switch {
@@ -105,7 +105,7 @@ func (d *DB) part(ctx context.Context, f func(tx *Tx) error) (*group, *Tx, error
 		return nil, nil, err
 	case tx.failed != nil:
 		return nil, nil, fmt.Errorf("commit: a statement has failed: %w", tx.failed)
-	case ctx.Err() != nil: // from here on it no longer counts
+	case ctx.Err() != nil: // after this point it no longer matters
 		return nil, nil, fmt.Errorf("commit: %w", ctx.Err())
 	}
 	if g.parts > 0 {
@@ -119,8 +119,8 @@ func (d *DB) part(ctx context.Context, f func(tx *Tx) error) (*group, *Tx, error
 	return g, tx, nil
 }
 
-// openGroup gives the group that is open, at a point to which it can be undone.
-// The first part needs none: it is undone with the group.
+// openGroup returns the open group, with a savepoint to which the part can be
+// rolled back. The first part needs none: it is rolled back with the group.
 func (d *DB) openGroup(ctx context.Context) (*group, error) {
 	if g := d.group; g != nil {
 		if err := g.run(d.points.set); err != nil {
@@ -129,7 +129,7 @@ func (d *DB) openGroup(ctx context.Context) (*group, error) {
 		}
 		return g, nil
 	}
-	// Of the context of one part the group takes only what it tells.
+	// The group uses the values of the context, not its cancellation.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	tx, err := d.writer.db.BeginTx(inner, nil)
 	if err != nil {
@@ -140,8 +140,8 @@ func (d *DB) openGroup(ctx context.Context) (*group, error) {
 	return d.group, nil
 }
 
-// undoPart undoes what the part that has the turn has done. Some faults make
-// SQLite undo the whole transaction, and then all parts of it are lost.
+// undoPart rolls back the part that has the turn. On some errors SQLite rolls
+// back the whole transaction, and then all its parts are lost.
 func (d *DB) undoPart(g *group) {
 	if d.group != g {
 		return
@@ -170,7 +170,7 @@ func (d *DB) settle(ctx context.Context) {
 	d.writer.learn(context.WithoutCancel(ctx), g.unprepared)
 }
 
-// end closes a group: what was not committed is undone.
+// end closes a group and rolls back what was not committed.
 func (d *DB) end(g *group, err error) {
 	d.group = nil
 	_ = g.tx.Rollback() // a no-op after the commit

@@ -265,8 +265,8 @@ func (d *DB) loadTable(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	return d.setLast(ctx, tx, t)
 }
 
-// storable is a text as the database can hold it: PostgreSQL knows no zero bytes
-// and nothing that is no UTF-8.
+// storable returns a text that the database can store: PostgreSQL accepts neither
+// NUL characters nor invalid UTF-8.
 func (d *DB) storable(text string) string {
 	if d.kind == sqliteKind {
 		return text

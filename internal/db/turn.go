@@ -12,14 +12,13 @@ import (
 	"svc/internal/errs"
 )
 
-// turn lets one write after the other to SQLite, in the order in which they
-// came. The pool of database/sql, which has one connection there, would wake
-// any of those that wait.
+// turn is the FIFO lock of SQLite writers. The pool of database/sql, which has
+// one connection for writing, would wake waiters in any order.
 type turn struct {
 	free chan struct{}
 
-	waits  atomic.Int64 // how often somebody had to wait
-	waited atomic.Int64 // for how long altogether, in nanoseconds
+	waits  atomic.Int64 // number of waits
+	waited atomic.Int64 // total time of the waits, in nanoseconds
 }
 
 func newTurn() *turn {
@@ -28,13 +27,13 @@ func newTurn() *turn {
 	return t
 }
 
-// nestedAfter is how long a write waits before it asks whether the one that
-// it waits for is its own transaction, in which case it would wait for ever.
+// nestedAfter is how long a write waits before it checks whether its own
+// transaction has the turn: then it would wait forever.
 const nestedAfter = 100 * time.Millisecond
 
 var errNested = errors.New("the database is written to inside a transaction: use the Tx, not the DB")
 
-// take waits until it is the caller's turn, who must give it back.
+// take waits for the turn. The caller must give it back.
 func (t *turn) take(ctx context.Context) error {
 	if t.try() {
 		return nil
@@ -91,7 +90,8 @@ func insideTx() bool {
 	}
 }
 
-// retryBusy calls f, and again while another transaction stands in its way.
+// retryBusy calls f, and retries it while it fails because of another
+// transaction.
 func retryBusy(ctx context.Context, f func() error) error {
 	err := f()
 	if !busy(err) {
@@ -111,9 +111,9 @@ func retryBusy(ctx context.Context, f func() error) error {
 	return err
 }
 
-// retryLost is again for what may be run a second time after its connection was
-// lost: that the database restarts is noticed by a connection only when it is
-// used.
+// retryLost is retryBusy for a function that may run a second time after its
+// connection was lost: a connection notices that the database was restarted
+// only when it is used.
 func retryLost(ctx context.Context, f func() error) error {
 	err := retryBusy(ctx, f)
 	if errors.Is(err, errCut) && ctx.Err() == nil {
@@ -122,6 +122,6 @@ func retryLost(ctx context.Context, f func() error) error {
 	return err
 }
 
-// busy reports whether another transaction stood in the way. Libraries that
-// bring their own SQL return errors that nobody has mapped.
+// busy reports whether an error was caused by another transaction. Errors of
+// libraries with their own SQL are not mapped yet.
 func busy(err error) bool { return errors.Is(err, errBusy) || errors.Is(mapError(err), errBusy) }

@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// watch is somebody who wants to know of writes to some tables.
+// watch is a callback for writes to some tables.
 type watch struct {
 	tables []string
 	f      func(ctx context.Context, tx *Tx) error
 }
 
-// OnWrite has f called at the end of each transaction that wrote to one of the
-// tables, before it is committed: who keeps what stands in them tells others
-// there that it has changed, and misses no writer, now or later. Rows that the
-// database itself removes with others count as a write to the table of those.
-// It is called while the program is put together.
+// OnWrite registers f to be called at the end of each transaction that wrote to
+// one of the tables, before it is committed. Caches use it to publish that their
+// rows have changed, without depending on who writes them. Rows that are deleted
+// by a foreign key count as a write to the referenced table. It is called at
+// start-up.
 func (d *DB) OnWrite(tables []string, f func(ctx context.Context, tx *Tx) error) {
 	d.watches = append(d.watches, watch{tables, f})
 }
 
-// watched reports whether somebody wants to know of what the statement writes.
+// watched reports whether a watch has the table that the statement writes.
 func (d *DB) watched(query string) bool {
 	table := written(query)
 	return table != "" && slices.ContainsFunc(d.watches, func(w watch) bool { return slices.Contains(w.tables, table) })
 }
 
-// note keeps which table a statement of the transaction wrote to.
+// note records the table that a statement of the transaction wrote to.
 func (t *Tx) note(query string) {
 	if len(t.db.watches) == 0 {
 		return
@@ -38,7 +38,7 @@ func (t *Tx) note(query string) {
 	}
 }
 
-// callWatches calls those who want to know what the transaction wrote.
+// callWatches calls the watches of the tables that the transaction wrote to.
 func (t *Tx) callWatches(ctx context.Context) error {
 	for _, w := range t.db.watches {
 		if !slices.ContainsFunc(t.wrote, func(table string) bool { return slices.Contains(w.tables, table) }) {
@@ -51,9 +51,8 @@ func (t *Tx) callWatches(ctx context.Context) error {
 	return nil
 }
 
-// written is the table that a statement writes to, empty when it only reads.
-// Our statements are written by ourselves: keywords in capitals, one space
-// between them.
+// written returns the table that a statement writes to; empty if it only reads.
+// It relies on our style: keywords in upper case, one space between them.
 func written(query string) string {
 	query = strings.TrimLeft(query, " \t\n")
 	if strings.HasPrefix(query, "SELECT ") {

@@ -56,8 +56,7 @@ func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (
 	return s.Projects.RequireView(ctx, by, ref, project.ErrorPart)
 }
 
-// maintainer gives a project to those who set up where its errors go: Maintainers
-// and above. NotFound, Forbidden.
+// maintainer returns a project to Maintainers and above. NotFound, Forbidden.
 func (s *Service) maintainer(ctx context.Context, by actor.Actor, ref project.Ref, change bool) (*project.Project, error) {
 	if change {
 		return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)

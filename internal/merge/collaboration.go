@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// collaborationBranches is the repo.Lender of requests from forks: who may merge one may push to
-// its branch, if its author allows it. So the last touch needs not wait for him.
+// collaborationBranches implements repo.Collaboration: users who may merge a merge
+// request from a fork may push to its source branch, if its author allows it.
 func (s *Service) collaborationBranches(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
 	list, err := findCollaborations(ctx, s.DB, in.ID)
 	if err != nil {

@@ -66,15 +66,14 @@ func (f *File) newName() string {
 	return stem + strings.ToLower(rand.Text()[:12]) + f.kind.extension
 }
 
-// Store is where the pictures of one kind of owner lie.
+// Store stores the pictures of one kind of owner.
 type Store struct {
 	Blobs blob.Store
 	Owner string // user, group or project
 }
 
-// Put stores a picture that has been checked, and gives the name that its
-// owner shall have it by. Each has a name of its own that nobody guesses, so
-// that a cache can keep what it has under that name for ever.
+// Put stores a checked picture and returns its name. Each picture has its own
+// random name, so that caches can keep it forever.
 func (s Store) Put(ctx context.Context, id int64, f *File) (name string, err error) {
 	name = f.newName()
 	_, err = s.Blobs.Put(ctx, s.Key(id, name), bytes.NewReader(f.image), blob.Options{ContentType: f.kind.contentType, Size: int64(len(f.image))})

@@ -62,7 +62,7 @@ func (s *Service) Badge(ctx context.Context, by actor.Actor, at project.Place, i
 // BadgeFields are what is said of a badge; nil leaves the present value.
 type BadgeFields struct{ Name, LinkURL, ImageURL *string }
 
-// badgeLevel is the level that changes badges.
+// badgeLevel is the role that may change badges.
 func badgeLevel(at project.Place) project.Level {
 	if at.Group {
 		return project.Owner

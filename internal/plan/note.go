@@ -203,7 +203,7 @@ func (n *Note) check() error {
 	return nil
 }
 
-// mayComment refuses one who may not say anything here.
+// mayComment returns an error if the actor may not comment.
 func (on Noteable) mayComment(by actor.Actor) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -264,8 +264,8 @@ func newDiscussion() string {
 	return hex.EncodeToString(id[:])
 }
 
-// AddSystemNote writes a note of the program about what an actor did to a thing, in
-// the transaction of it. Whether he may was asked there.
+// AddSystemNote adds a system note about a change, in its transaction. The caller
+// has checked permissions.
 func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, iid, projectID int64, text string) error {
 	if by.ID <= 0 {
 		return nil

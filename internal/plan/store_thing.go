@@ -14,16 +14,16 @@ func (k Kind) table() string {
 	return "issue"
 }
 
-// Relation are those who have to do with a thing in one way.
+// Relation is how users are related to an issue or merge request.
 type Relation string
 
-// The ways.
+// The relations.
 const (
 	Assignees Relation = "assignees"
 	Reviewers Relation = "reviewers" // of merge requests
 )
 
-// table is where a kind of things keeps these people.
+// table is the table with the users of a relation.
 func (p Relation) table(k Kind) string { return k.table() + "_" + string(p) }
 
 // pair is a row of a table that joins two things.
@@ -34,7 +34,7 @@ func scanPair(s db.Scanner) (p pair, err error) {
 	return p, err
 }
 
-// findRelated gives the ids of those who have to do with things, in order.
+// findRelated returns the IDs of the related users by target, in order.
 func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, things []int64) (map[int64][]int64, error) {
 	key := kind.table() + "_id"
 	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(things))+` ORDER BY user_id`, db.Any(things)...)

@@ -59,9 +59,9 @@ func (s *Service) watchProjects() {
 // while the program is put together.
 func (s *Service) OnChange(f func()) { s.Notices.Subscribe(topic, func(string) { f() }) }
 
-// Summary gives a project to those who see it, as pages show it: with topics
-// and the number of forks, but without what else Get finds. It must not be
-// changed. The errors are those of Get.
+// Summary returns a project with its topics and number of forks, but without the
+// other fields that Get reads. The result is shared and must not be changed.
+// The errors are those of Get.
 func (s *Service) Summary(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, moved, err := s.recall(ctx, by, ref, true)
 	if err != nil {

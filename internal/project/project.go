@@ -213,11 +213,10 @@ type Removed struct {
 // together.
 func (s *Service) OnRemove(r Remover) { s.removers = append(s.removers, r) }
 
-// Listener is how a later feature learns of what happens to projects. It runs in
-// the transaction of the act.
+// Listener is called for the events of projects, in their transaction.
 type Listener func(ctx context.Context, tx *db.Tx, a Event) error
 
-// Event is something that a user did to a project, or that happened to him there.
+// Event is a change to a project or to a user's membership in it.
 type Event struct {
 	Kind      EventKind
 	ProjectID int64
@@ -226,23 +225,23 @@ type Event struct {
 	From      string // the path of one that moved, before
 }
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind int
 
-// What can happen.
+// The kinds of events.
 const (
 	ProjectCreated EventKind = iota + 1
 	ProjectRenamed
 	MemberJoined
 	MemberLeft
 	MemberExpired
-	ProjectMoved // it has another path: whatever was below the old one is below that
+	ProjectMoved // it has another path, and so has everything below it
 )
 
-// OnEvent registers a Witness; it is called while the program is put together.
+// OnEvent registers a Listener. It is called at start-up.
 func (s *Service) OnEvent(w Listener) { s.listeners = append(s.listeners, w) }
 
-// publish lets others know of an act.
+// publish calls the listeners of an event.
 func (s *Service) publish(ctx context.Context, tx *db.Tx, a Event) error {
 	for _, w := range s.listeners {
 		if err := w(ctx, tx, a); err != nil {
@@ -252,7 +251,7 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a Event) error {
 	return nil
 }
 
-// publishMember is tell about a member; groups are nobody's concern.
+// publishMember publishes an event about a member. Groups have no such events.
 func (s *Service) publishMember(ctx context.Context, tx *db.Tx, kind EventKind, in source, userID int64) error {
 	if in.project == nil {
 		return nil

@@ -38,15 +38,15 @@ func (in source) wantsRequests() bool {
 	return in.project.Settings.RequestAccessEnabled
 }
 
-// MembershipState is what somebody can do about a membership of his own.
+// MembershipState is what a user can do about their own membership.
 type MembershipState struct {
-	MayAsk   bool // to be let in
-	Asked    bool // and waits
+	MayAsk   bool // may request access
+	Asked    bool // has requested access
 	MayLeave bool
 }
 
-// MembershipState tells what the actor can do about his membership in a group or
-// project that he sees: NotFound otherwise, Unauthorized for nobody.
+// MembershipState returns what the actor can do about their membership in a group
+// or project. NotFound without access; Unauthorized if not signed in.
 func (s *Service) MembershipState(ctx context.Context, by actor.Actor, place Place) (MembershipState, error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p d
 	return page, s.name(ctx, page.Items...)
 }
 
-// managerLevel is the level that changes members there.
+// managerLevel is the role that may change members.
 func (p Place) managerLevel() Level {
 	if p.Group {
 		return Owner

@@ -16,19 +16,18 @@ import (
 	"svc/internal/project"
 )
 
-// AuxRepo is a repository beside those of the projects' code: that of a snippet,
-// or of a wiki.
+// AuxRepo is an auxiliary repository: the Git repository of a snippet or a wiki.
 type AuxRepo struct {
 	ID   int64
 	Kind AuxRepoKind
-	// Whose it is: one of them is set.
+	// The owner: exactly one is set.
 	SnippetID, ProjectID, NamespaceID *int64
 	Storage                           string
 	ReadOnly                          bool  // it is being moved
 	Size                              int64 // bytes, as last measured
 }
 
-// AuxRepoKind says what an auxiliary repository holds.
+// AuxRepoKind is what an auxiliary repository contains.
 type AuxRepoKind string
 
 // The kinds of auxiliary repositories.

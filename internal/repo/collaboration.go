@@ -12,15 +12,16 @@ import (
 	"svc/internal/project"
 )
 
-// Collaboration is how a later feature lends branches: it names those of a project to
-// which an actor may push who may not push to the project.
+// Collaboration returns the branches of a project to which an actor may push
+// although they may not push to the project: source branches of merge requests
+// that allow commits from members who can merge.
 type Collaboration func(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error)
 
-// OnCollaboration registers a Lender; it is called while the program is put together.
+// OnCollaboration registers a Collaboration. It is called at start-up.
 func (s *Service) OnCollaboration(l Collaboration) { s.collaborations = append(s.collaborations, l) }
 
-// writeSome is write also for those to whom some branches are lent; to others
-// than these check lets nobody.
+// writeSome is write, but also accepts actors who may push to some branches only.
+// check refuses changes to other branches.
 func (s *Service) writeSome(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
 	p, r, err := s.write(ctx, by, ref)
 	if !errs.Is(err, errs.KindForbidden) || by.Anonymous() {
@@ -40,8 +41,8 @@ func (s *Service) writeSome(ctx context.Context, by actor.Actor, ref project.Ref
 	return p, r.Whole(), err
 }
 
-// onlyCollaborates tells whether all that an actor may write to in a project that he reads
-// is what was lent to him.
+// onlyCollaborates reports whether an actor who can read a project may push at
+// most to its collaboration branches.
 func (s *Service) onlyCollaborates(by actor.Actor, p *project.Project) bool {
 	return by.Deploy == nil && by.ID != actor.SystemID && !by.Admin && p.Access.Level() < project.Developer
 }
@@ -51,14 +52,15 @@ func (s *Service) collaborationBranches(ctx context.Context, by actor.Actor, p *
 	for _, l := range s.collaborations {
 		branches, err := l(ctx, by, p)
 		if err != nil {
-			return nil, fmt.Errorf("branches of project %d that are lent: %w", p.ID, err)
+			return nil, fmt.Errorf("collaboration branches of project %d: %w", p.ID, err)
 		}
 		all = append(all, branches...)
 	}
 	return all, nil
 }
 
-// refuseOutsideCollaboration refuses all but new commits on branches that are lent.
+// refuseOutsideCollaboration refuses all changes but new commits on collaboration
+// branches.
 func refuseOutsideCollaboration(branches []string, c *git.RefChange) string {
 	name, isBranch := strings.CutPrefix(c.Ref, git.Heads)
 	if isBranch && c.Old != git.ZeroOID && c.New != git.ZeroOID && slices.Contains(branches, name) {

@@ -40,18 +40,18 @@ type Change struct {
 	Commits int     // that came with it; known for few changes only
 }
 
-// Listener is how a later feature follows pushes. It runs in the transaction
-// that records the push, and adds its work to the queue.
+// Listener is called for each push, in the transaction that records it. Slow work
+// belongs in the queue.
 type Listener func(ctx context.Context, tx *db.Tx, p Push) error
 
 // OnPush registers a Listener; it is called while the program is put together.
 func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
 
-// PushHint has something to say to one who has pushed branches, in lines for his
-// terminal. Nothing depends on it.
+// PushHint returns messages for a user who has pushed branches, such as the URL
+// to create a merge request. git shows them in the terminal.
 type PushHint func(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string
 
-// OnPushed registers a Hinter; it is called while the program is put together.
+// OnPushed registers a PushHint. It is called at start-up.
 func (s *Service) OnPushed(h PushHint) { s.pushHints = append(s.pushHints, h) }
 
 // hint shows what the features have to say about the branches of a push that

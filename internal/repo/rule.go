@@ -12,17 +12,17 @@ import (
 	"svc/internal/project"
 )
 
-// pushOrigin is the way by which a push comes in.
+// pushOrigin is how a push was made.
 type pushOrigin int
 
 const (
-	overGit   pushOrigin = iota // by git's own protocol
+	overGit   pushOrigin = iota // by the git protocol
 	overWeb                     // by the API or the pages
-	overMerge                   // as the merge of a request, which has its own right
+	overMerge                   // as the merge of a merge request, which has its own permission
 )
 
-// check asks the rules about each change of a push and says in Refused, in
-// words for the user, why one may not be. An error is a fault.
+// check applies the rules to each change of a push, and sets Refused to the
+// message for the user. An error means that the rules could not be checked.
 func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push, from pushOrigin) error {
 	g, err := s.guard(ctx, by, p)
 	if err != nil {

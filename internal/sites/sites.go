@@ -40,14 +40,14 @@ type Deps struct {
 	Secure func(r *http.Request) bool
 }
 
-// Handler answers visitors.
+// Handler serves the sites of Pages.
 type Handler struct{ Deps }
 
-// New makes the door.
+// New returns a Handler.
 func New(d Deps) *Handler { return &Handler{d} }
 
-// TLS is how the door speaks TLS: each host has its own certificate, which is
-// asked for anew at each handshake.
+// TLS returns the TLS configuration: each host has its own certificate, which is
+// looked up at each handshake.
 func (d *Handler) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: d.certificate}
 }

@@ -40,7 +40,7 @@ type credential struct {
 	loaded time.Time
 }
 
-// OAuthToken is a token by which a later feature lets a program act for a user.
+// OAuthToken is an access token with which an OAuth application acts for a user.
 type OAuthToken struct {
 	ID        int64 // becomes the OAuthTokenID of the actor
 	UserID    int64
@@ -49,11 +49,12 @@ type OAuthToken struct {
 	Revoked   bool
 }
 
-// TokenSource finds a token of a later feature by its digest: ErrNoRows when it has
-// none. When one is revoked, the feature calls Forget in that transaction.
+// TokenSource finds an OAuth access token by its digest: ErrNoRows if there is
+// none. The feature that owns the tokens calls Forget in the transaction that
+// revokes one.
 type TokenSource func(ctx context.Context, q db.Q, digest string) (*OAuthToken, error)
 
-// OnToken registers a Lender; it is called while the program is put together.
+// OnToken registers a TokenSource. It is called at start-up.
 func (s *Service) OnToken(l TokenSource) { s.tokenSources = append(s.tokenSources, l) }
 
 // Forget makes every node forget what it knows of the user's credentials once
