@@ -125,7 +125,7 @@ func (a Actor) RequireSession() error {
 		return err
 	}
 	if a.Bot || a.Scopes != nil || a.TokenID != 0 || a.OAuthTokenID != 0 || a.Job != nil || a.Impersonator != nil {
-		return errs.Forbidden("Only somebody who has signed in may do that.")
+		return errs.Forbidden("This action requires a browser session.")
 	}
 	return nil
 }

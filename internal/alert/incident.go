@@ -149,11 +149,11 @@ func (s *Service) CreateIncident(ctx context.Context, by actor.Actor, ref projec
 		return nil, err
 	}
 	if !in.MayRead(by, project.IssuePart) {
-		return nil, errs.Forbidden("The project has no issues.")
+		return nil, errs.Forbidden("Issues are disabled in this project.")
 	}
 	made, err := s.incident(ctx, by, in, iid, false)
 	if err == nil && !made {
-		err = errs.Conflict("The alert has an incident already.")
+		err = errs.Conflict("The alert already has an incident.")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create incident for alert %d: %w", iid, err)

@@ -147,10 +147,10 @@ func TestChangelogConfig(t *testing.T) {
 			t.Errorf("our own: %s", got)
 		}
 		for text, want := range map[string]string{
-			"template: '{% if'": "the template can not be read: line 1: {% is not closed by %}",
+			"template: '{% if'": "the template cannot be parsed: line 1: {% is not closed by %}",
 			"categories: 7":     "categories has to name a title for each category",
-			"tag_regex: '(?<'":  "the tag_regex can not be read: ",
-			"a: b: c":           "the configuration can not be read: ",
+			"tag_regex: '(?<'":  "the tag_regex is invalid: ",
+			"a: b: c":           "the configuration cannot be read: ",
 			"template: '{% each categories %}" + strings.Repeat("{% each entries %}", 40) + "'": "statements are in each other",
 			"# " + strings.Repeat("x", 1<<20): "is larger than",
 		} {
@@ -253,12 +253,12 @@ func TestCommitChangelog(t *testing.T) {
 			failed(`{"version":"3.0.0","branch":"none"}`, "the branch none could not be found"),
 			failed(`{"version":"3.0.0","branch":"v1.0.0"}`, "the branch v1.0.0 could not be found"),
 			failed(`{"version":"0.1.0"}`, "The commit start range is unspecified, and no previous tag could be found to use instead"),
-			failed(`{"version":"3.0.0","file":"../up"}`, "../up can not be a file"),
-			failed(`{"version":"3.0.0","file":"/"}`, " can not be a file"),
-			failed(`{"version":"3.0.0","file":".git/config"}`, ".git/config can not be a file"),
+			failed(`{"version":"3.0.0","file":"../up"}`, "../up is not a valid file name"),
+			failed(`{"version":"3.0.0","file":"/"}`, " is not a valid file name"),
+			failed(`{"version":"3.0.0","file":".git/config"}`, ".git/config is not a valid file name"),
 			failed(`{"version":"3.0.0","file":"dir"}`, "dir is no file"),
 			failed(`{"version":"3.0.0","file":"link"}`, "link is no file"),
-			failed(`{"version":"3.0.0","file":"fix/below"}`, "fix/below can not be a file"),
+			failed(`{"version":"3.0.0","file":"fix/below"}`, "fix/below is not a valid file name"),
 			{Do: "POST " + at + "/repository/changelog", As: alice, Status: 400, Want: `{"error":"version is missing"}`},
 			{Do: "POST " + at + "/repository/changelog", As: alice, JSON: `{"version":"3.0.0","file":" "}`, Status: 400, Want: `{"error":"file is empty"}`},
 			{Do: "POST " + at + "/repository/changelog", As: alice, JSON: `{"version":"x","date":"y"}`, Status: 400, Want: `{"error":"version is invalid, date is invalid"}`},

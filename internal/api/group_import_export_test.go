@@ -267,7 +267,7 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 		id = imported(t, s, apptest.RootToken, file, "name", "Copy", "path", "copy")
 		s.Table(t, []apptest.Call{
 			{Name: "an administrator maps members", Do: fmt.Sprintf("GET /group_imports/%d", id), As: apptest.RootToken, Status: 200,
-				Want: `{"unmapped":[{"thing":"member","name":"carol","reason":"nobody here has confirmed this e-mail address"}],"unmapped_total":{"member":1}}`},
+				Want: `{"unmapped":[{"thing":"member","name":"carol","reason":"no account has confirmed this email address"}],"unmapped_total":{"member":1}}`},
 			{Do: "GET /groups/copy/members?query=bob", As: apptest.RootToken, Status: 200, Want: `[{"username":"bob","access_level":30}]`},
 			{Do: "GET /groups/copy/boards", As: apptest.RootToken, Status: 200, Want: `[{"assignee":{"username":"bob"}}]`},
 		})
@@ -358,7 +358,7 @@ func TestGroupImport(t *testing.T) {
 			{"a bad row late", exportFile(t, "groups/1/group.ndjson", top, "groups/1/labels.ndjson", rows+`{"name":","}`+"\n"), "groups/1/labels.ndjson: title is invalid"},
 			{"the same twice", exportFile(t, "groups/1/group.ndjson", top, "groups/1/labels.ndjson", rows+rows), "groups/1/labels.ndjson: Label already exists"},
 			{"a picture that is none", exportFile(t, "groups/1/group.ndjson", top, "groups/1/avatar.png", "text"), "groups/1/avatar.png: avatar"},
-			{"a wiki that is none", exportFile(t, "groups/1/group.ndjson", top, "groups/1/labels.ndjson", rows, "groups/1/wiki.bundle", "text"), "groups/1/wiki.bundle: the repository can not be read"},
+			{"a wiki that is none", exportFile(t, "groups/1/group.ndjson", top, "groups/1/labels.ndjson", rows, "groups/1/wiki.bundle", "text"), "groups/1/wiki.bundle: the repository cannot be read"},
 			{"no settings", exportFile(t, "groups/1/group.ndjson", `{"path":""}`+"\n"), "is not included in the list"},
 			{"no group above", exportFile(t, "groups/1/group.ndjson", top, "groups/2/group.ndjson", strings.Replace(top, `""`, `"a/b"`, 1)), "does not come before it"},
 			{"a bad path below", exportFile(t, "groups/1/group.ndjson", top, "groups/2/group.ndjson", strings.Replace(top, `""`, `"..","name":"x"`, 1)), "path can contain only"},

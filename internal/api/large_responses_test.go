@@ -124,7 +124,7 @@ func TestLargestResponse(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		project := longTexts(t, s, 30, strings.Repeat("\x01", 1<<20)) // each has six bytes in JSON
 		issues := fmt.Sprintf("GET /projects/%d/issues?per_page=", project)
-		s.Check(t, apptest.Call{Do: issues + "30", Status: 400, Want: `{"message":"400 Bad request - The answer would have more than 128 MiB. Ask for fewer items at a time."}`})
+		s.Check(t, apptest.Call{Do: issues + "30", Status: 400, Want: `{"message":"400 Bad request - The response would exceed 128 MiB. Request fewer items at a time."}`})
 		if n := len(s.Check(t, apptest.Call{Do: issues + "10", Status: 200}).Body); n < 60<<20 {
 			t.Errorf("%d bytes", n)
 		}

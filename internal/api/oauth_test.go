@@ -338,7 +338,7 @@ func TestOAuthPassword(t *testing.T) {
 			{Name: "more than the client has", Do: "POST //oauth/token", Header: basic(small.UID, small.Secret), Form: login("alice"), Status: 400, Want: `{"error":"invalid_scope"}`},
 		})
 		s.Clock.Move(time.Minute)
-		const told = "The login or password is wrong, or the account can not be used in this way."
+		const told = "The login or password is wrong, or the account cannot be used for this grant."
 		refused := `{"error":"invalid_grant","error_description":"` + told + `"}`
 		s.Table(t, []apptest.Call{
 			{Name: "what the client has", Do: "POST //oauth/token", Header: basic(small.UID, small.Secret), Form: login("alice", "scope", "read_user"), Status: 200},

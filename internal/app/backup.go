@@ -72,7 +72,7 @@ func Installed(cfg config.Config) error {
 	}
 	for _, name := range need {
 		if _, err := os.Stat(filepath.Join(cfg.DataDir, name)); err != nil {
-			return fmt.Errorf("there is no installation in the data directory: %w", err)
+			return fmt.Errorf("the data directory has no instance: %w", err)
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func (a *App) checkKey(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && !slices.Contains(a.Keys.IDs(), owner) {
-		err = fmt.Errorf("%s is not the key of this database, which was made with key %s", a.KeyFile(), owner)
+		err = fmt.Errorf("%s is not the key of this database, which was created with key %s", a.KeyFile(), owner)
 	}
 	return err
 }

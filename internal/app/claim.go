@@ -33,7 +33,7 @@ func (a *App) claimKey(ctx context.Context) error {
 		return fmt.Errorf("check the instance key: %w", err)
 	}
 	if !slices.Contains(ids, owner) {
-		return fmt.Errorf("%s is not the key of this database, which was made with key %s: copy the key file of the first node here", a.KeyFile(), owner)
+		return fmt.Errorf("%s is not the key of this database, which was created with key %s: copy the key file of the first node here", a.KeyFile(), owner)
 	}
 	return nil
 }

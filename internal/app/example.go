@@ -41,7 +41,7 @@ func (s *Server) seedExample(ctx context.Context, out io.Writer) {
 	}
 	made, err := s.example(ctx)
 	if err != nil {
-		s.Log.Error("the example was not made", "error", err)
+		s.Log.Error("the example project was not created", "error", err)
 		return
 	}
 	if made {
@@ -116,7 +116,7 @@ func (s *Server) makeExample(ctx context.Context, by actor.Actor) error {
 	group, err := s.Projects.Group(ctx, by, "example")
 	if errs.Is(err, errs.KindNotFound) {
 		group, err = s.Projects.CreateGroup(ctx, by, project.NewGroup{
-			Name: "Example", Path: "example", Visibility: &public, Description: "Something to look at on the first day; remove it when you like.",
+			Name: "Example", Path: "example", Visibility: &public, Description: "An example project to explore. You can delete it at any time.",
 		})
 	}
 	if err != nil {

@@ -111,7 +111,7 @@ func (g *gate) enter(c net.Conn, spare bool) *gatedConn {
 	}
 	if now := time.Now(); now.Sub(g.logged) >= refusalLog {
 		g.logged = now
-		g.log.Warn("connection refused: too many are open; if the address is a proxy, name it in trusted_proxies",
+		g.log.Warn("connection refused: too many open connections; if the address is a proxy, add it to trusted_proxies",
 			"ip", conn.key, "of_address", g.of[conn.key], "open", g.total)
 	}
 	if !spare {

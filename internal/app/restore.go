@@ -86,7 +86,7 @@ func (r *restore) claim(context.Context) error {
 		if dir == r.cfg.DataDir && !r.in.Manifest.Key {
 			p.keep = filepath.Join(dir, "secret.key")
 			if _, err := os.Stat(p.keep); err != nil {
-				return fmt.Errorf("the backup was made without the instance key: put it to %s first", p.keep)
+				return fmt.Errorf("the backup does not contain the instance key: copy it to %s first", p.keep)
 			}
 		}
 		if err := p.survey(); err != nil {

@@ -152,7 +152,7 @@ func (s *Server) runnerClosed(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if settings.SignUpEnabled != s.signUpOpen.Swap(settings.SignUpEnabled) && s.runner != nil {
-		s.Log.Warn("sign-up was switched: the built-in runner takes jobs only while it is off", "signup_enabled", settings.SignUpEnabled)
+		s.Log.Warn("sign-up was changed: the built-in runner takes jobs only while sign-up is off", "signup_enabled", settings.SignUpEnabled)
 	}
 	if !settings.SignUpEnabled {
 		return "", nil
@@ -179,7 +179,7 @@ func (s *Server) startRunner() {
 	go func() {
 		defer close(s.builtin.done)
 		if err := s.runner.Run(ctx); err != nil {
-			s.Log.Error("the built-in runner does not work", "error", err)
+			s.Log.Error("the built-in runner cannot start", "error", err)
 		}
 	}()
 }

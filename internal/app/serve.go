@@ -95,7 +95,7 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 	}
 	if !s.DB.Postgres() { // nobody else can have a push under way
 		if err := s.Repos.Recover(ctx); err != nil {
-			s.Log.Error("pushes that were cut off could not be settled", "error", err)
+			s.Log.Error("cannot settle interrupted pushes", "error", err)
 		}
 	}
 	if err := s.Queue.Start(ctx); err != nil {

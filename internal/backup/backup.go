@@ -86,7 +86,7 @@ func checkName(name string) error {
 	bad := len(name) > maxName || !filepath.IsLocal(name) || path.Clean(name) != name || !strings.Contains(name, "/") ||
 		!utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 	if bad {
-		return fmt.Errorf("%.200q can not be the name of an entry", name)
+		return fmt.Errorf("%.200q is not a valid entry name", name)
 	}
 	return nil
 }

@@ -188,10 +188,10 @@ func TestRefused(t *testing.T) {
 		"another format": {changed(formatName, func(*tar.Header, []byte) []byte { return []byte(`{"format": 2}`) }), "use a newer release"},
 		"format 0":       {changed(formatName, func(*tar.Header, []byte) []byte { return []byte(`{}`) }), "it has format 0"},
 		"another tar":    {changed(formatName, func(*tar.Header, []byte) []byte { return nil }), "no backup of this program"},
-		"upwards":        {renamed("data/../../x"), "can not be the name"},
-		"absolute":       {renamed("/etc/passwd"), "can not be the name"},
+		"upwards":        {renamed("data/../../x"), "is not a valid entry name"},
+		"absolute":       {renamed("/etc/passwd"), "is not a valid entry name"},
 		"another place":  {renamed("etc/passwd"), "does not know"},
-		"at the top":     {renamed("x"), "can not be the name"},
+		"at the top":     {renamed("x"), "is not a valid entry name"},
 		"link": {changed("data/a", func(head *tar.Header, _ []byte) []byte {
 			head.Typeflag, head.Linkname = tar.TypeSymlink, "/etc"
 			return []byte{}
@@ -208,12 +208,12 @@ func TestRefused(t *testing.T) {
 		"other sums": {changed(sumsName, func(_ *tar.Header, b []byte) []byte {
 			return append(bytes.Clone(b), "more\n"...)
 		}), "more lines"},
-		"behind the end": {append(bytes.TrimRight(bytes.Clone(good), "\x00"), tail(t, good)...), "stands behind its end"},
+		"behind the end": {append(bytes.TrimRight(bytes.Clone(good), "\x00"), tail(t, good)...), "follows the end of the archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := opened(t, c.text)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "can not be used") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "is unusable") {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

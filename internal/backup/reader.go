@@ -47,7 +47,7 @@ func Open(name string, roots []string, progress func(done, size int64)) (*Reader
 	}
 	r, err := check(file, info.Size(), roots, progress)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s can not be used: %w", name, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s is unusable: %w", name, err), file.Close())
 	}
 	r.close = file.Close
 	return r, nil
@@ -130,7 +130,7 @@ func (r *Reader) skim(roots []string) (sums *io.SectionReader, err error) {
 		case first:
 			return checkFormat(head, in)
 		case found:
-			return fmt.Errorf("%.200q stands behind its end", head.Name)
+			return fmt.Errorf("%.200q follows the end of the archive", head.Name)
 		case head.Name == sumsName && sums == nil:
 			sums = io.NewSectionReader(r.in, at, head.Size)
 			return nil
@@ -138,7 +138,7 @@ func (r *Reader) skim(roots []string) (sums *io.SectionReader, err error) {
 			found = true
 			return r.readManifest(head, in)
 		case sums != nil:
-			return fmt.Errorf("%.200q stands behind its sums", head.Name)
+			return fmt.Errorf("%.200q follows the checksums", head.Name)
 		}
 		if err := checkName(head.Name); err != nil {
 			return err

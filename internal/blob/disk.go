@@ -127,7 +127,7 @@ func (d *disk) publish(temp, name string) error {
 		case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 			// A directory stands in our place. It goes if it is empty.
 			if rerr := d.root.Remove(name); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-				return errs.Conflict("an object key can not be a directory of another").Because(err)
+				return errs.Conflict("an object key cannot be a directory of another").Because(err)
 			}
 		default:
 			return err
@@ -166,7 +166,7 @@ func (d *disk) makeDirLocked(name string) error {
 // conflict names the case that a file stands where a directory should be.
 func conflict(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
-		return errs.Conflict("an object key can not be a directory of another").Because(err)
+		return errs.Conflict("an object key cannot be a directory of another").Because(err)
 	}
 	return err
 }
@@ -373,7 +373,7 @@ func (d *disk) URL(_ context.Context, key string, ttl time.Duration) (string, er
 	if err := checkTTL(ttl); err != nil {
 		return "", err
 	}
-	return "", errs.NotAllowed("objects on disk have no address of their own")
+	return "", errs.NotAllowed("objects on disk have no URL")
 }
 
 // Ping writes a file, because that is what fails when a disk is full or has
@@ -386,7 +386,7 @@ func (d *disk) Ping(context.Context) error {
 		err = cmp.Or(err, d.root.Remove(temp))
 	}
 	if err != nil {
-		return errs.Unavailable("the object storage can not be written").Because(err)
+		return errs.Unavailable("the object storage is not writable").Because(err)
 	}
 	return nil
 }

@@ -257,7 +257,7 @@ func (b *bucket) URL(ctx context.Context, key string, ttl time.Duration) (string
 func (b *bucket) Ping(ctx context.Context) error {
 	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
 	if err != nil {
-		return errs.Unavailable("the object storage can not be used").Because(fmt.Errorf("head bucket %s: %w", b.name, err))
+		return errs.Unavailable("the object storage is not available").Because(fmt.Errorf("head bucket %s: %w", b.name, err))
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ func kind(err error) error {
 	case code == http.StatusPreconditionFailed:
 		return errs.Precondition("the object was replaced").Because(err)
 	case code == http.StatusConflict:
-		return errs.Conflict("the object can not stand beside another, or is being changed").Because(err)
+		return errs.Conflict("the object conflicts with another key, or is being changed").Because(err)
 	case unsent, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
 		return errs.Unavailable("the object storage does not answer").Because(err)
 	}

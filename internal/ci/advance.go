@@ -64,7 +64,7 @@ func (s *Service) enter(ctx context.Context, tx *db.Tx, m flow.Move) (flow.Statu
 		return m.To, err
 	}
 	if !moved {
-		return m.To, errors.New("a job was moved by somebody else")
+		return m.To, errors.New("a job was changed concurrently")
 	}
 	return s.entered(ctx, tx, m.ID, m.To)
 }

@@ -120,7 +120,7 @@ func (s *Service) prepareDependencies(a *Assignment, deps []dependency) error {
 		if file == nil {
 			gone := j.ErasedAt != nil || j.ArtifactsExpireAt != nil && !now.Before(*j.ArtifactsExpireAt)
 			if gone && j.Options.Artifacts != nil {
-				return &unrunnable{MissingDependency, fmt.Sprintf("The artifacts of the job %s (%d) are gone.", j.Name, j.ID)}
+				return &unrunnable{MissingDependency, fmt.Sprintf("The artifacts of the job %s (%d) were deleted or have expired.", j.Name, j.ID)}
 			}
 			continue
 		}
@@ -134,7 +134,7 @@ func (s *Service) prepareDependencies(a *Assignment, deps []dependency) error {
 func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene, deps []dependency) error {
 	list, err := s.jobVariables(ctx, a.Job, sc, deps)
 	if errs.Is(err, errs.KindInvalid) {
-		return &unrunnable{DataIntegrityFailure, "The variables of the job can not be read."}
+		return &unrunnable{DataIntegrityFailure, "The variables of the job cannot be read."}
 	}
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)

@@ -203,7 +203,7 @@ func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
 		at = next
 	}
 	if j.Options.Trigger.Include != nil && depth >= maxChildDepth {
-		return errs.Invalid("Child pipelines can not be nested deeper than %d levels", maxChildDepth)
+		return errs.Invalid("Child pipelines cannot be nested deeper than %d levels", maxChildDepth)
 	}
 	var made int
 	err := s.DB.QueryRowContext(ctx, `SELECT count(*) FROM pipelines WHERE project_id = ? AND sha = ? AND parent_id IS NOT NULL`, p.ProjectID, p.SHA).Scan(&made)
@@ -211,7 +211,7 @@ func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
 		return err
 	}
 	if made >= maxTree {
-		return errs.Invalid("Too many pipelines come of one commit")
+		return errs.Invalid("Too many pipelines for one commit")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 		return s.Queue.Add(ctx, tx, redundantWork{PipelineID: p.ID})
 	})
 	if db.IsUnique(err, "pipelines_origin") {
-		return errs.Conflict("The pipeline has been made already")
+		return errs.Conflict("The pipeline was already created")
 	}
 	if err != nil {
 		return fmt.Errorf("make pipeline of project %d: %w", m.src.Project.ID, err)

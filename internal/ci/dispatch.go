@@ -64,7 +64,7 @@ func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignmen
 		failed, ok := errors.AsType[*unrunnable](err)
 		if kind := errs.KindOf(err); !ok && kind != 0 && kind != errs.KindUnavailable {
 			// A refusal is permanent: the job would be tried forever.
-			failed, ok = &unrunnable{UnmetPrerequisites, "What the job needs is not there any more."}, true
+			failed, ok = &unrunnable{UnmetPrerequisites, "A prerequisite of the job no longer exists."}, true
 		}
 		if ok {
 			if err := s.failClaimed(ctx, a.Job, failed); err != nil {
@@ -103,7 +103,7 @@ type unrunnable struct {
 	text   string
 }
 
-func (u *unrunnable) Error() string { return "job can not be run: " + string(u.reason) }
+func (u *unrunnable) Error() string { return "job cannot be run: " + string(u.reason) }
 
 // atOnce is how many projects are compared, and how many jobs of one are read
 // at once.

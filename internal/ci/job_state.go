@@ -84,7 +84,7 @@ func (s *Service) finishJob(ctx context.Context, tx *db.Tx, j *Job, end End) err
 func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error {
 	from, at := j.Status, s.Now()
 	if !flow.Can(from, end.Status) {
-		return errs.Conflict("Job can not go from %s to %s", from, end.Status)
+		return errs.Conflict("Job cannot go from %s to %s", from, end.Status)
 	}
 	j.Status, j.FailureReason, j.ExitCode = end.Status, "", end.ExitCode
 	j.FinishedAt, j.UpdatedAt, j.ClaimedAt = &at, at, nil

@@ -78,7 +78,7 @@ func (s *Service) letGo(ctx context.Context, tx *db.Tx, jobID int64) error {
 		return err
 	}
 	if !moved {
-		return errs.Conflict("Job does not wait any more")
+		return errs.Conflict("Job is no longer waiting")
 	}
 	return s.queueJob(ctx, tx, jobID)
 }

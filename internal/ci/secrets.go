@@ -30,7 +30,7 @@ func (a *Assignment) prepareSecrets(ctx context.Context) error {
 		return nil
 	}
 	if f := a.Manager.Info.Features; len(f) > 0 && !f["vault_secrets"] {
-		return &unrunnable{RunnerUnsupported, "This runner can not fetch secrets."}
+		return &unrunnable{RunnerUnsupported, "This runner does not support secrets."}
 	}
 	texts := a.expander(ctx)
 	known := func(name string) string { return texts.All("${" + name + "}") }
@@ -39,7 +39,7 @@ func (a *Assignment) prepareSecrets(ctx context.Context) error {
 		use := SecretUse{Name: name, Provider: wanted.Provider, File: wanted.File}
 		var err error
 		if use.Config, err = secretConfig(wanted); err != nil {
-			return &unrunnable{DataIntegrityFailure, fmt.Sprintf("The secret %s can not be read: %v.", name, err)}
+			return &unrunnable{DataIntegrityFailure, fmt.Sprintf("The secret %s cannot be read: %v.", name, err)}
 		}
 		token, problem := secretToken(wanted, a.Job.Options.IDTokens, texts.Existing)
 		if problem == "" {
@@ -49,7 +49,7 @@ func (a *Assignment) prepareSecrets(ctx context.Context) error {
 			return err
 		}
 		if problem != "" {
-			return &unrunnable{UnmetPrerequisites, fmt.Sprintf("The secret %s can not be fetched: %s.", name, problem)}
+			return &unrunnable{UnmetPrerequisites, fmt.Sprintf("The secret %s cannot be fetched: %s.", name, problem)}
 		}
 		a.Secrets = append(a.Secrets, use)
 	}

@@ -134,7 +134,7 @@ func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error)
 // moveJob moves a job by compare-and-set: false when it was no longer there.
 func moveJob(ctx context.Context, tx *db.Tx, id int64, from, to flow.Status, at time.Time) (bool, error) {
 	if !flow.Can(from, to) {
-		return false, fmt.Errorf("job %d can not go from %s to %s", id, from, to)
+		return false, fmt.Errorf("job %d cannot go from %s to %s", id, from, to)
 	}
 	err := db.ExecOne(ctx, tx, `
 		UPDATE jobs SET status = ?, updated_at = ?,

@@ -54,7 +54,7 @@ func saveSchedule(ctx context.Context, tx *db.Tx, s *Schedule, was time.Time) er
 		WHERE id = ? AND updated_at = ?`,
 		s.OwnerID, s.Description, s.Ref, s.Cron, s.Timezone, s.Active, s.variables, s.NextRunAt, s.UpdatedAt, s.ID, was)
 	if errors.Is(err, db.ErrNoRows) {
-		return errs.Conflict("The schedule was changed by somebody else")
+		return errs.Conflict("The schedule was changed by another user")
 	}
 	return err
 }

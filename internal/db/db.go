@@ -154,7 +154,7 @@ func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
 	writes := !reads(query)
 	if writes && d.watched(query) {
-		return nil, errors.New("a write to a table that somebody watches needs a transaction")
+		return nil, errors.New("a write to a watched table needs a transaction")
 	}
 	var found rows
 	run := retryBusy

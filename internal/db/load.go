@@ -174,7 +174,7 @@ func (d *DB) suspend(ctx context.Context, tx *sql.Tx) (restore func() error, err
 		return func() error {
 			broken, err := column[string](ctx, tx, `SELECT "table" || ' ' || rowid || ' -> ' || "parent" FROM pragma_foreign_key_check LIMIT 1`)
 			if err == nil && len(broken) > 0 {
-				err = fmt.Errorf("a row refers to one that is not there: %s", broken[0])
+				err = fmt.Errorf("a row refers to a missing row: %s", broken[0])
 			}
 			return err
 		}, nil
@@ -378,7 +378,7 @@ func (d *DB) loadWork(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 				return fmt.Errorf("work has %d values", len(row))
 			}
 			if v[i], err = fitted(row[i], kind); err != nil || v[i] == nil {
-				return fmt.Errorf("work: value %d can not be: %w", i, err)
+				return fmt.Errorf("background job: invalid value %d: %w", i, err)
 			}
 		}
 		at := time.UnixMilli(v[5].(int64)).UTC()

@@ -45,7 +45,7 @@ func (t *Tx) callWatches(ctx context.Context) error {
 			continue
 		}
 		if err := w.f(ctx, t); err != nil {
-			return fmt.Errorf("tell of a change: %w", err)
+			return fmt.Errorf("after write: %w", err)
 		}
 	}
 	return nil

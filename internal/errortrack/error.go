@@ -306,7 +306,7 @@ func (s *Service) Mark(ctx context.Context, by actor.Actor, ref project.Ref, id 
 		return err
 	}
 	if !slices.Contains(Statuses(), to) {
-		return errs.Invalid("status is not one of those that there are")
+		return errs.Invalid("status does not have a valid value")
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "errors", id); err != nil {

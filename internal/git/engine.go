@@ -93,7 +93,7 @@ type Engine struct {
 func New(d Deps) (*Engine, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
-		return nil, fmt.Errorf("git can not be run: %w", err)
+		return nil, fmt.Errorf("cannot run git: %w", err)
 	}
 	if program, err = filepath.Abs(program); err != nil {
 		return nil, fmt.Errorf("find git: %w", err)

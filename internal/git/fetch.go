@@ -170,7 +170,7 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
 		// The process may have died without a word, perhaps of another client's
 		// making. Where out is what failed, nobody reads this.
-		_, _ = band{out, 3}.Write([]byte("the pack could not be made\n"))
+		_, _ = band{out, 3}.Write([]byte("the pack could not be created\n"))
 	}
 	return err
 }

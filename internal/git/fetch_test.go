@@ -135,7 +135,7 @@ func TestCloneOfBrokenPack(t *testing.T) {
 		if !errors.Is(err, ErrKilled) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", way, err)
 		}
-		if got := out.String(); !strings.HasSuffix(got, "000dpackfile\n0020\x03the pack could not be made\n") {
+		if got := out.String(); !strings.HasSuffix(got, "000dpackfile\n0023\x03the pack could not be created\n") {
 			t.Errorf("%s: %q", way, got)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 func Version(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "git", "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("git can not be run: %w", err)
+		return "", fmt.Errorf("cannot run git: %w", err)
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "git version "), nil
 }

@@ -86,7 +86,7 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 		}
 	})
 	if err != nil {
-		return Needs{}, fmt.Errorf("look through %s: %w", r.path, err)
+		return Needs{}, fmt.Errorf("search %s: %w", r.path, err)
 	}
 	n.Bitmap = n.Largest >= smallPack && !bitmap
 	n.Graph = n.Largest >= smallPack && !graph

@@ -195,7 +195,7 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 		return err
 	}
 	if errors.Is(err, ErrNotFound) {
-		why = "the object can not stand in this ref"
+		why = "the object is not allowed in this ref"
 	}
 	for _, c := range changes {
 		c.Refused = why

@@ -71,7 +71,7 @@ func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
 	objects := make([]Info, len(unsent))
 	for i, id := range unsent {
 		if objects[i], err = p.repo.Info(ctx, id); err != nil {
-			return fmt.Errorf("look at what a push leads to: %w", err)
+			return fmt.Errorf("check the objects of a push: %w", err)
 		}
 	}
 	lost, err := p.repo.unreachable(ctx, objects, p.unseen.visible)
@@ -128,7 +128,7 @@ func (p *receiver) unsent(ctx context.Context, q *quarantine, changes []*RefChan
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look at what a push leads to: %w", err)
+		return nil, fmt.Errorf("check the objects of a push: %w", err)
 	}
 	return list, nil
 }

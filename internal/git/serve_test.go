@@ -396,7 +396,7 @@ func TestPushIsRefused(t *testing.T) {
 		check = nil
 		expect("a hidden ref", "deny updating a hidden ref", nil, "HEAD:refs/internal/x")
 		expect("a directory", "exists; cannot create", nil, "HEAD:refs/heads/main/x")
-		expect("a blob as a branch", "can not stand in this ref", nil, strings.TrimSpace(s.must(dir, "rev-parse", "HEAD:a"))+":refs/tags/ok", "HEAD^{tree}:refs/heads/tree")
+		expect("a blob as a branch", "is not allowed in this ref", nil, strings.TrimSpace(s.must(dir, "rev-parse", "HEAD:a"))+":refs/tags/ok", "HEAD^{tree}:refs/heads/tree")
 		random := make([]byte, 3_000_000)
 		for i := range random {
 			random[i] = byte(rand.Uint32())

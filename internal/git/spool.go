@@ -66,7 +66,7 @@ type spoolReader struct {
 
 var (
 	errCutOff = errors.New("read too slowly")
-	errUnread = errors.New("nobody reads it any more")
+	errUnread = errors.New("it has no readers left")
 )
 
 // newSpool gives nil, which shares nothing, when there is no directory for it.

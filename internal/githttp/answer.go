@@ -56,7 +56,7 @@ func (x *exchange) statusOf(err error) (int, string) {
 		if x.anonymous {
 			return http.StatusUnauthorized, "Please sign in."
 		}
-		return http.StatusNotFound, "There is no such project, or you may not see it."
+		return http.StatusNotFound, "The project does not exist, or you don't have access to it."
 	case errs.KindForbidden:
 		return http.StatusForbidden, or(refused.Text, x.mayNot())
 	case errs.KindConflict:

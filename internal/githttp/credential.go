@@ -59,7 +59,7 @@ func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 	if login == x.Name+"-ci-token" || login == "gitlab-ci-token" {
 		by, err := x.Jobs.JobActor(x.r.Context(), password, ip)
 		if errs.Is(err, errs.KindUnauthorized) {
-			return actor.Actor{}, errs.Unauthorized("The job token is not known, or its job does not run any more.").Because(err)
+			return actor.Actor{}, errs.Unauthorized("The job token is invalid, or its job is no longer running.").Because(err)
 		}
 		return by, err
 	}
@@ -85,7 +85,7 @@ func unknown(err error) bool {
 // tried: a script with an old one must not lock its user out.
 func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 	if login == "" || login == tokenLogin || password == "" || x.tokenLike(password) {
-		return actor.Actor{}, x.Users.FailedGuess(x.r.Context(), login, ip, errs.Unauthorized("The token is not known, or was revoked."))
+		return actor.Actor{}, x.Users.FailedGuess(x.r.Context(), login, ip, errs.Unauthorized("The token is invalid or was revoked."))
 	}
 	by, err := x.Users.CheckPassword(x.r.Context(), login, password, ip)
 	if _, ok := errors.AsType[user.TwoFactorRequired](err); ok {

@@ -154,7 +154,7 @@ func (x *exchange) infoRefs() {
 		x.say(http.StatusForbidden, dumb)
 		return
 	default:
-		x.say(http.StatusForbidden, "There is no such service of git here.")
+		x.say(http.StatusForbidden, "Unknown git service.")
 		return
 	}
 	c, err := x.open()

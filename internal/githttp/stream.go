@@ -83,12 +83,12 @@ func (x *exchange) body() (*requestBody, error) {
 		b.zipped = true
 		unzip, err := gzip.NewReader(incoming{b})
 		if err != nil {
-			return nil, errs.Invalid("The request is said to be compressed by gzip, but is not.").Because(err)
+			return nil, errs.Invalid("The request body is not valid gzip.").Because(err)
 		}
 		b.read = unzip
 		return b, nil
 	}
-	return nil, errs.Invalid("A request can be compressed by gzip only.")
+	return nil, errs.Invalid("Requests can be compressed with gzip only.")
 }
 
 // Read implements io.Reader.

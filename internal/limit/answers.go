@@ -96,7 +96,7 @@ func (a *Answers) Read(ctx context.Context, read func(release func()) error) err
 	if err := read(release); !reads.Over() {
 		return err
 	}
-	return errs.Invalid("The answer would have more than %d MiB. Ask for fewer items at a time.", a.most>>20)
+	return errs.Invalid("The response would exceed %d MiB. Request fewer items at a time.", a.most>>20)
 }
 
 func noSlot() {}

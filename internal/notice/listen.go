@@ -83,7 +83,7 @@ func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
 		if ctx.Err() != nil {
 			return
 		}
-		b.Log.Warn("the connection for notices is lost", "error", err)
+		b.Log.Warn("connection for notices lost", "error", err)
 		b.reset()
 		var began reading
 		if conn, began = b.reconnect(ctx); conn == nil {
@@ -92,7 +92,7 @@ func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
 		// What comes from now on is heard, so nothing falls in between.
 		b.reset()
 		b.confirmed.Store(&began)
-		b.Log.Info("the connection for notices is back")
+		b.Log.Info("connection for notices restored")
 	}
 }
 
@@ -200,7 +200,7 @@ func (b *Bus) look(ctx context.Context, last int64) {
 		}
 		version, err := b.DB.OutsideChanges(ctx)
 		if err != nil && ctx.Err() == nil {
-			b.Log.Warn("SQLite does not tell whether others write", "error", err)
+			b.Log.Warn("cannot check whether other processes write to SQLite", "error", err)
 		}
 		if err == nil && version != last {
 			b.reset()

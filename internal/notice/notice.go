@@ -154,7 +154,7 @@ func (b *Bus) encode(topic, key string) (string, error) {
 func (b *Bus) receive(payload string) {
 	var m message
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
-		b.Log.Warn("a notice can not be read", "error", err)
+		b.Log.Warn("a notice cannot be read", "error", err)
 		b.reset()
 		return
 	}

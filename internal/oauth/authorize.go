@@ -98,13 +98,13 @@ func (r *Request) check(values url.Values) *Error {
 	case r.Challenge == "" && method != "":
 		return missing("code_challenge")
 	case r.Challenge == "" && !r.Application.Confidential:
-		return refuse(InvalidRequest, "An application that can not keep a secret must send a code_challenge.")
+		return refuse(InvalidRequest, "A public application must send a code_challenge.")
 	case r.Challenge != "" && method != "S256":
 		return refuse(InvalidRequest, "The code challenge method must be S256.")
 	case r.Challenge != "" && !isChallenge(r.Challenge):
 		return refuse(InvalidRequest, "The code challenge must be the SHA-256 of the verifier in URL-safe base64 without padding.")
 	case slices.Contains(r.Prompt, "none") && len(r.Prompt) > 1:
-		return refuse(InvalidRequest, "The prompt none stands alone.")
+		return refuse(InvalidRequest, "The prompt none cannot be combined with others.")
 	}
 	if age := values.Get("max_age"); age != "" {
 		seconds, err := strconv.ParseInt(age, 10, 32)
@@ -140,7 +140,7 @@ func (r *Request) Unattended() bool { return r.Silent() && r.Application.OwnerID
 
 // NoLogin is the answer when nobody has signed in and no page may be shown.
 func (r *Request) NoLogin() *Error {
-	return r.back(refuse(LoginRequired, "Nobody has signed in."))
+	return r.back(refuse(LoginRequired, "Not signed in."))
 }
 
 // Deny is where the browser goes when the user does not want to.

@@ -81,7 +81,7 @@ const (
 	ConsentRequired      = "consent_required"
 	textInvalidClient    = "Client authentication failed: the client is unknown, or its credentials are wrong."
 	textInvalidGrant     = "The provided authorization grant is invalid, expired or revoked, does not match the redirect URI of the authorization request, or was issued to another client."
-	textInvalidPassword  = "The login or password is wrong, or the account can not be used in this way."
+	textInvalidPassword  = "The login or password is wrong, or the account cannot be used for this grant."
 	textInvalidScope     = "The requested scope is unknown, or the application does not have it."
 	textMissingParameter = "The request lacks the parameter "
 )

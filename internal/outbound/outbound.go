@@ -130,7 +130,7 @@ func plain(err error) error {
 	case errors.As(err, &name):
 		return errors.New("the name of the site is not known")
 	case errors.As(err, &network):
-		return errors.New("the site can not be reached")
+		return errors.New("the site cannot be reached")
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func TestGet(t *testing.T) {
 		{s.URL + "/none", "", "HTTP 404"},
 		{"file:///etc/passwd", "", "neither http:// nor https://"},
 		{"http:///x", "", "neither http:// nor https://"},
-		{"http://127.0.0.1:1/x", "", "can not be reached"},
+		{"http://127.0.0.1:1/x", "", "cannot be reached"},
 		{"http://%zz", "", "no URL"},
 	} {
 		got, err := New(true).Get(t.Context(), tt.address, 100)

@@ -230,7 +230,7 @@ func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error
 	if len(text) > 1000 {
 		text = text[:1000]
 	}
-	s.Log.WarnContext(ctx, "no certificate could be had", "domain", d.Name, "error", cause)
+	s.Log.WarnContext(ctx, "cannot obtain a certificate", "domain", d.Name, "error", cause)
 	now := s.Now()
 	return saveFailure(ctx, s.DB, d.ID, cleanText(text), now.Add(min(max(now.Sub(d.UpdatedAt), leastWait), mostWait)))
 }

@@ -192,7 +192,7 @@ func (s *Service) publishFailed(ctx context.Context, w publishWork, cause error)
 	if e, ok := errors.AsType[*errs.Error](cause); ok && e.Kind == errs.KindUnprocessable {
 		text = e.Text
 	}
-	s.Log.WarnContext(ctx, "a site could not be published", "project", w.ProjectID, "job", w.JobID, "error", cause)
+	s.Log.WarnContext(ctx, "cannot publish a site", "project", w.ProjectID, "job", w.JobID, "error", cause)
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", w.ProjectID); err != nil {
 			return err

@@ -192,7 +192,7 @@ func (s *Service) ownDomain(ctx context.Context, tx *db.Tx, projectID int64, nam
 	}
 	d, err := findDomain(ctx, tx, projectID, lookedUp(name))
 	if errors.Is(err, db.ErrNoRows) {
-		return "", errs.InvalidField("pages_primary_domain", "is no domain of the project")
+		return "", errs.InvalidField("pages_primary_domain", "is not a domain of the project")
 	}
 	if err != nil {
 		return "", err

@@ -122,7 +122,7 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	}
 	users, err := s.Users.FindAll(ctx, people)
 	if err != nil {
-		return fmt.Errorf("people of boards: %w", err)
+		return fmt.Errorf("users of boards: %w", err)
 	}
 	milestones, err := findMilestones(ctx, s.DB, goals)
 	if err != nil {
@@ -306,7 +306,7 @@ func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place,
 	l := &BoardList{BoardID: b.ID, LabelID: label, AssigneeID: assignee, MilestoneID: milestone}
 	for _, other := range b.Lists {
 		if label != nil && same(other.LabelID, label) || assignee != nil && same(other.AssigneeID, assignee) || milestone != nil && same(other.MilestoneID, milestone) {
-			return nil, errs.Refused("The board has such a list already")
+			return nil, errs.Refused("The board already has such a list")
 		}
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertBoardList(ctx, tx, l) })

@@ -212,7 +212,7 @@ func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in pl
 		if err != nil {
 			return err
 		}
-		return errs.Conflict("Somebody has moved this issue meanwhile.")
+		return errs.Conflict("This issue was moved in the meantime.")
 	}
 	if m.From != m.To {
 		f, err := cardFields(ctx, tx, id, m, from, to)

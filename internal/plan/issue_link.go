@@ -126,7 +126,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 		}
 	}
 	if i.ID == target.ID {
-		return nil, errs.Invalid("An issue can not be linked to itself")
+		return nil, errs.Invalid("An issue cannot be linked to itself")
 	}
 	now := s.Now()
 	l := &Link{SourceID: i.ID, TargetID: target.ID, Kind: kind, CreatedAt: now, UpdatedAt: now}

@@ -79,7 +79,7 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 	slices.Sort(people)
 	users, err := s.Users.FindAll(ctx, slices.Compact(people))
 	if err != nil {
-		return nil, fmt.Errorf("people of things: %w", err)
+		return nil, fmt.Errorf("users of issues or merge requests: %w", err)
 	}
 	for _, t := range list {
 		p := plans[t.ID]

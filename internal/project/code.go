@@ -63,7 +63,7 @@ func (p *Project) pushable(by actor.Actor) error {
 
 func (p *Project) readable(by actor.Actor) error {
 	if p.Repository == Disabled {
-		return errs.Forbidden("The repository of this project is turned off.")
+		return errs.Forbidden("The repository of this project is disabled.")
 	}
 	open := p.Visibility != Private && p.Repository != MembersOnly
 	if open || by.Auditor {

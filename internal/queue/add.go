@@ -80,7 +80,7 @@ func (q *Queue) check(kind string, args []byte, opts river.InsertOpts) error {
 		return nil // a program that only adds work knows neither
 	}
 	if _, ok := q.handlers[kind]; !ok {
-		return errors.New("nobody handles it")
+		return errors.New("it has no handler")
 	}
 	if _, ok := q.lanes[opts.Queue]; !ok {
 		return fmt.Errorf("there is no lane %q", opts.Queue)

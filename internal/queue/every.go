@@ -39,10 +39,10 @@ type everyArgs struct {
 // is five minutes, or d if that is more.
 func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context) error) {
 	if q.client.Load() != nil {
-		panic("queue: " + name + " is made periodic after Start")
+		panic("queue: " + name + " is registered as periodic after Start")
 	}
 	if _, ok := q.every[name]; ok {
-		panic("queue: " + name + " is made periodic twice")
+		panic("queue: " + name + " is registered as periodic twice")
 	}
 	q.every[name] = periodic{d, do}
 }
@@ -109,7 +109,7 @@ func (w *everyWorker) Work(ctx context.Context, job *river.Job[item]) error {
 		if stopped(ctx, err) {
 			return river.JobSnooze(0)
 		}
-		w.q.Log.ErrorContext(ctx, "periodic work failed", "work", string(job.Args.args), "error", err)
+		w.q.Log.ErrorContext(ctx, "periodic job failed", "work", string(job.Args.args), "error", err)
 		return river.JobSnooze(min(p.every, everyRetry))
 	}
 	return river.JobSnooze(p.every)

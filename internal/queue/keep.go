@@ -103,9 +103,9 @@ func (q *Queue) kept(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	}
 	switch row.State {
 	case rivertype.JobStateRunning:
-		return Item{}, errs.Conflict("This work is running.")
+		return Item{}, errs.Conflict("This background job is running.")
 	case rivertype.JobStateCompleted:
-		return Item{}, errs.Conflict("This work has been done.")
+		return Item{}, errs.Conflict("This background job is finished.")
 	}
 	return Item{ID: row.ID, Kind: row.Kind, Lane: row.Queue}, nil
 }

@@ -151,7 +151,7 @@ func (q *Queue) handle(kind string, h handler) {
 // gets there by In.
 func (q *Queue) Lane(name string, workers int) {
 	if q.client.Load() != nil {
-		panic("queue: the lane " + name + " is made after Start")
+		panic("queue: the lane " + name + " is registered after Start")
 	}
 	q.lanes[name] = workers
 }

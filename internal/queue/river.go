@@ -106,12 +106,12 @@ func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
 	log := w.q.Log.With("kind", job.Kind, "work", job.ID, "try", job.Attempt, "error", err)
 	switch kind := errs.KindOf(err); {
 	case kind == errs.KindInvalid, kind == errs.KindNotFound:
-		log.InfoContext(ctx, "work given up")
+		log.InfoContext(ctx, "background job discarded")
 		return river.JobCancel(err)
 	case job.Attempt >= job.MaxAttempts:
-		log.ErrorContext(ctx, "work failed for good")
+		log.ErrorContext(ctx, "background job failed permanently")
 	default:
-		log.WarnContext(ctx, "work failed and will be tried again")
+		log.WarnContext(ctx, "background job failed and will be retried")
 	}
 	return err
 }

@@ -78,7 +78,7 @@ func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
 		return err
 	}
 	tx.AfterCommit(func() {
-		q.Log.WarnContext(ctx, "work was left unfinished by a process that is gone", "kind", l.kind, "work", l.id, "try", l.try)
+		q.Log.WarnContext(ctx, "background jobs were interrupted by a process that ended", "kind", l.kind, "work", l.id, "try", l.try)
 	})
 	return nil
 }
@@ -99,7 +99,7 @@ func (q *Queue) tend(ctx context.Context, id string) {
 			suspects, err = q.sweep(ctx, suspects)
 		}
 		if err != nil && ctx.Err() == nil {
-			q.Log.WarnContext(ctx, "queue can not look after the other nodes", "error", err)
+			q.Log.WarnContext(ctx, "the queue cannot check the other nodes", "error", err)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (q *Queue) tend(ctx context.Context, id string) {
 func (q *Queue) beat(ctx context.Context, id string) error {
 	_, err := q.DB.ExecContext(ctx, "INSERT INTO river_client (id, updated_at) VALUES (?, now()) ON CONFLICT (id) DO UPDATE SET updated_at = now()", id)
 	if err != nil {
-		return fmt.Errorf("tell that this node lives: %w", err)
+		return fmt.Errorf("heartbeat of this node: %w", err)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func archiveName(p *project.Project, ref string, at git.OID, path string) string
 func (a *Archive) Write(ctx context.Context, w io.Writer) error {
 	err := a.repo.Archive(ctx, w, a.o)
 	if errors.Is(err, git.ErrUnsupported) {
-		return errs.Unavailable("This server can not make archives of this format.").Because(err)
+		return errs.Unavailable("This server does not support archives of this format.").Because(err)
 	}
 	return missing(err, "File")
 }

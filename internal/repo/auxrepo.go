@@ -224,7 +224,7 @@ func (s *Service) CommitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo,
 		case <-time.After(time.Duration(try) * time.Millisecond):
 		}
 	}
-	return errs.Conflict("Others are changing this all the time. Please try again.")
+	return errs.Conflict("The repository is being changed by others. Please try again.")
 }
 
 func (s *Service) commitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r git.Repo, c AuxRepoCommit) error {
@@ -340,7 +340,7 @@ func (s *Service) fill(ctx context.Context, r git.Repo, branch string, bundle io
 		return errs.Invalid("the repository cannot be read: an object exceeds the maximum size").Because(err)
 	}
 	if errors.Is(err, git.ErrBundle) {
-		return errs.Invalid("the repository can not be read: it is no whole git bundle").Because(err)
+		return errs.Invalid("the repository cannot be read: it is not a complete git bundle").Because(err)
 	}
 	if err != nil || branch == "" {
 		return passing(err)

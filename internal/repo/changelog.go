@@ -111,7 +111,7 @@ func (s *Service) addChangelog(ctx context.Context, by actor.Actor, p *project.P
 	})
 	switch {
 	case errors.Is(err, git.ErrBadPath), errors.Is(err, git.ErrExists), errors.Is(err, git.ErrNotFound):
-		return changelogFailure("%.200s can not be a file", c.File).Because(err)
+		return changelogFailure("%.200s is not a valid file name", c.File).Because(err)
 	case err != nil:
 		return fmt.Errorf("commit changelog of project %d: %w", p.ID, passing(err))
 	}
@@ -127,7 +127,7 @@ func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (st
 	e, err := r.Entry(ctx, string(at), path)
 	switch {
 	case errors.Is(err, git.ErrBadPath) || path == "":
-		return "", changelogFailure("%.200s can not be a file", path)
+		return "", changelogFailure("%.200s is not a valid file name", path)
 	case errors.Is(err, git.ErrNotFound):
 		return "", git.ErrNotFound
 	case err != nil:

@@ -90,7 +90,7 @@ func parseChangelogConfig(text []byte) (*changelogConfig, error) {
 		Categories yaml.Node `yaml:"categories"`
 	}
 	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, changelogFailure("the configuration can not be read: %.300s", err)
+		return nil, changelogFailure("the configuration cannot be read: %.300s", err)
 	}
 	c := &changelogConfig{dateFormat: "%Y-%m-%d", titles: map[string]string{}}
 	if file.DateFormat != "" {
@@ -110,7 +110,7 @@ func parseChangelogConfig(text []byte) (*changelogConfig, error) {
 		return nil, changelogFailure("the tag_regex is longer than 1000 bytes")
 	}
 	if c.tags, err = regexp.Compile(file.TagRegex); err != nil {
-		return nil, changelogFailure("the tag_regex can not be read: %.300s", err)
+		return nil, changelogFailure("the tag_regex is invalid: %.300s", err)
 	}
 	if len(file.Groups) > 100 {
 		return nil, changelogFailure("include_groups names more than 100 groups")

@@ -102,12 +102,12 @@ func TestChangelogConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"categories: [a]":         "categories has to name",
 		"categories: {a: {b: c}}": "categories has to name",
-		"template: '{% if %}'":    "template can not be read",
-		"tag_regex: '('":          "tag_regex can not be read",
-		"a: [":                    "configuration can not be read",
-		"- a":                     "configuration can not be read",
-		"template: {a: b}":        "configuration can not be read",
-		"a: &a [x]\nb: [*c]":      "configuration can not be read",
+		"template: '{% if %}'":    "template cannot be parsed",
+		"tag_regex: '('":          "tag_regex is invalid",
+		"a: [":                    "configuration cannot be read",
+		"- a":                     "configuration cannot be read",
+		"template: {a: b}":        "configuration cannot be read",
+		"a: &a [x]\nb: [*c]":      "configuration cannot be read",
 		"tag_regex: " + strings.Repeat("x", 1001): "longer than",
 	} {
 		if _, err := parseChangelogConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -61,7 +61,7 @@ func parseTemplate(text string) (*template, error) {
 		err = fmt.Errorf("{%% %s %%} without a statement before it", end)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the template can not be read: line %d: %w", p.line, err)
+		return nil, fmt.Errorf("the template cannot be parsed: line %d: %w", p.line, err)
 	}
 	return &template{nodes}, nil
 }

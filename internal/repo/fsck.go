@@ -62,7 +62,7 @@ func (s *Service) checkOne(ctx context.Context, p *project.Project) Checked {
 		if p.DefaultBranch == "" {
 			return Checked{Project: p} // nobody has pushed yet
 		}
-		return Checked{Project: p, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is not there: " + r.Path()}}}
+		return Checked{Project: p, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is missing: " + r.Path()}}}
 	}
 	return Checked{Project: p, Problems: problems, Err: err}
 }
@@ -98,7 +98,7 @@ func (s *Service) checkAuxRepo(ctx context.Context, a *AuxRepo) Checked {
 		if a.Size == 0 {
 			return Checked{AuxRepo: a} // nothing has come yet
 		}
-		return Checked{AuxRepo: a, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is not there: " + r.Path()}}}
+		return Checked{AuxRepo: a, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is missing: " + r.Path()}}}
 	}
 	return Checked{AuxRepo: a, Problems: problems, Err: err}
 }

@@ -40,11 +40,11 @@ func (m *Mover) heard(key string) {
 		if id, err := strconv.ParseInt(key, 10, 64); err == nil {
 			ids = append(ids, id)
 		} else if ids, err = movesLeaving(ctx, m.Repos.DB); err != nil {
-			m.Log.Debug("storage moves can not be read", "error", err)
+			m.Log.Debug("storage moves cannot be read", "error", err)
 		}
 		for _, id := range ids {
 			if err := m.leave(ctx, id); err != nil {
-				m.Log.Debug("what a storage move left can not be let go", "move", id, "error", err)
+				m.Log.Debug("the old copy of a storage move cannot be removed", "move", id, "error", err)
 			}
 		}
 	}()
@@ -170,7 +170,7 @@ func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
 	if err != nil {
 		return fmt.Errorf("storage move %d: %w", mv.ID, err)
 	}
-	m.Log.InfoContext(ctx, "storage move: somebody still reads the old place; it can be written to already", "move", mv.ID, "kind", mv.Kind, "id", mv.OwnerID)
+	m.Log.InfoContext(ctx, "storage move: the old copy still has readers; the repository is writable again", "move", mv.ID, "kind", mv.Kind, "id", mv.OwnerID)
 	return nil
 }
 

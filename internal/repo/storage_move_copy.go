@@ -35,7 +35,7 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	if err != nil {
 		return err
 	}
-	m.Log.InfoContext(ctx, "storage move: a repository is copied and checked", "move", mv.ID, "repository", p.path, "bytes", size, "duration", m.Repos.Now().Sub(began))
+	m.Log.InfoContext(ctx, "storage move: repository copied and verified", "move", mv.ID, "repository", p.path, "bytes", size, "duration", m.Repos.Now().Sub(began))
 	return nil
 }
 
@@ -82,6 +82,6 @@ func (m *Mover) verify(ctx context.Context, mv *StorageMove, from, to git.Repo) 
 			return fmt.Errorf("the copy is not whole: %s", p.Text)
 		}
 	}
-	m.Log.WarnContext(ctx, "a repository that is moved is not whole", "move", mv.ID, "repository", from.Path(), "problems", len(problems))
+	m.Log.WarnContext(ctx, "the copy of a repository is incomplete", "move", mv.ID, "repository", from.Path(), "problems", len(problems))
 	return nil
 }

@@ -67,10 +67,10 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 	for {
 		ids, err := ownersOn(ctx, m.Repos.DB, w.Of, w.Source, last, 200)
 		if err != nil {
-			return fmt.Errorf("find what lies on storage %s: %w", w.Source, err)
+			return fmt.Errorf("find repositories on storage %s: %w", w.Source, err)
 		}
 		if len(ids) == 0 {
-			m.Log.InfoContext(ctx, "storage moves are made", "kind", w.Of, "source", w.Source, "destination", w.Destination, "moves", total)
+			m.Log.InfoContext(ctx, "creating storage moves", "kind", w.Of, "source", w.Source, "destination", w.Destination, "moves", total)
 			return nil
 		}
 		last = ids[len(ids)-1]
@@ -109,7 +109,7 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 func (m *Mover) wake(ctx context.Context) error {
 	ids, err := staleMoves(ctx, m.Repos.DB, m.Repos.Now().Add(-moveStale))
 	if err != nil {
-		return fmt.Errorf("find storage moves that lie: %w", err)
+		return fmt.Errorf("find stalled storage moves: %w", err)
 	}
 	return m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
 		for _, id := range ids { // the one that does not fit its state does nothing
@@ -265,7 +265,7 @@ func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 		}
 	}
 	if m.Repos.Now().Sub(mv.UpdatedAt) > writersWait {
-		return false, m.fail(ctx, mv, errors.New("somebody is writing to the repository, and does not come to an end"))
+		return false, m.fail(ctx, mv, errors.New("a push to the repository does not end"))
 	}
 	return false, m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
 		return m.Repos.Queue.Add(ctx, tx, moveWork{mv.ID}, queue.In(moveLane), queue.Tries(moveTries), queue.Delay(time.Second))
@@ -358,7 +358,7 @@ func (m *Mover) beat(ctx context.Context, mv *StorageMove) (stop func()) {
 				return
 			case <-pause.C:
 				if err := touchMove(ctx, m.Repos.DB, id, run, m.Repos.Now()); err != nil && ctx.Err() == nil {
-					m.Log.WarnContext(ctx, "a storage move can not say that it goes on", "move", id, "error", err)
+					m.Log.WarnContext(ctx, "a storage move cannot record its progress", "move", id, "error", err)
 				}
 			}
 		}

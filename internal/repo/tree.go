@@ -123,7 +123,7 @@ func (s *Service) commitAt(ctx context.Context, p *project.Project, r git.Repo, 
 
 func treeError(err error) error {
 	if errors.Is(err, git.ErrTooLarge) {
-		return errs.Invalid("The directories lie too deep in each other.").Because(err)
+		return errs.Invalid("The directories are nested too deeply.").Because(err)
 	}
 	return missing(err, "invalid revision or path")
 }
@@ -144,7 +144,7 @@ func findEntry(ctx context.Context, list func(context.Context, git.TreeOptions) 
 			}
 		}
 		if len(entries) < most {
-			return "", errs.Invalid("page_token is the id of no entry of this tree.")
+			return "", errs.Invalid("page_token is not the ID of an entry of this tree.")
 		}
 		o.After = entries[most-1].Key()
 	}

@@ -56,7 +56,7 @@ func (j *job) restoreCache(keys []string) error {
 		now := j.r.Now()
 		return os.Chtimes(path, now, now) // it is of use
 	}
-	j.say("There is no cache %s yet", keys[0])
+	j.say("Cache %s does not exist yet", keys[0])
 	return nil
 }
 
@@ -137,6 +137,6 @@ func (r *Runner) pruneCache() {
 		return nil
 	})
 	if err != nil {
-		r.Log.Warn("old caches were not removed", "error", fmt.Errorf("prune: %w", err))
+		r.Log.Warn("cannot remove old caches", "error", fmt.Errorf("prune: %w", err))
 	}
 }

@@ -61,22 +61,22 @@ func (r *Runner) runJob(hard context.Context, a *assignment, slot int) {
 	j, err := r.newJob(a, slot)
 	if err != nil {
 		// There is not even a log to say so.
-		log.Error("a job could not be begun", "error", err)
+		log.Error("cannot start a job", "error", err)
 		_, err := r.server.update(hard, a.ID, update{Token: a.Token, State: "failed", Reason: "runner_system_failure"})
 		if err != nil {
-			log.Error("a job that could not be begun is left to the server", "error", err)
+			log.Error("leaving a job that could not be started to the server", "error", err)
 		}
 		return
 	}
 	defer j.cleanUp()
 	if err := j.begin(hard); err != nil {
-		log.Warn("a job was not begun", "error", err)
+		log.Warn("job not started", "error", err)
 		return
 	}
 	start := r.Now()
-	log.Info("job begins", "name", a.JobInfo.Name)
+	log.Info("job started", "name", a.JobInfo.Name)
 	err = j.complete(hard)
-	log.Info("job ends", "name", a.JobInfo.Name, "duration", r.Now().Sub(start), "error", err)
+	log.Info("job finished", "name", a.JobInfo.Name, "duration", r.Now().Sub(start), "error", err)
 }
 
 // beginTime is how long the server may be away when a job is to begin. Later it
@@ -230,7 +230,7 @@ func outcome(err error) update {
 // cleanUp removes what was made for the job.
 func (j *job) cleanUp() {
 	if err := errors.Join(j.log.Close(), removeAll(j.root)); err != nil {
-		j.r.Log.Warn("the directory of a job was not removed", "job", j.ID, "error", err)
+		j.r.Log.Warn("cannot remove the directory of a job", "job", j.ID, "error", err)
 	}
 }
 
@@ -254,17 +254,17 @@ func removeAll(dir string) error {
 func (r *Runner) recoverJobs(hard context.Context) {
 	entries, err := os.ReadDir(r.buildsDir())
 	if err != nil {
-		r.Log.Error("jobs that were cut off could not be looked for", "error", err)
+		r.Log.Error("cannot look for interrupted jobs", "error", err)
 		return
 	}
 	for _, e := range entries {
 		root := filepath.Join(r.buildsDir(), e.Name())
 		r.jobs.Go(func() {
 			if err := r.recoverJob(hard, root); err != nil {
-				r.Log.Warn("a job that was cut off could not be settled", "dir", root, "error", err)
+				r.Log.Warn("cannot report an interrupted job", "dir", root, "error", err)
 			}
 			if err := removeAll(root); err != nil {
-				r.Log.Warn("the directory of a job was not removed", "dir", root, "error", err)
+				r.Log.Warn("cannot remove the directory of a job", "dir", root, "error", err)
 			}
 		})
 	}

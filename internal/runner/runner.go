@@ -172,7 +172,7 @@ func (r *Runner) verify(ctx context.Context) error {
 		case err == nil:
 			err = fmt.Errorf("status %d", status)
 		}
-		r.Log.Warn("the server does not answer the runner", "url", r.URL, "error", err)
+		r.Log.Warn("the server does not respond to the runner", "url", r.URL, "error", err)
 		if !wait.pause(ctx) {
 			return nil
 		}
@@ -208,7 +208,7 @@ func (r *Runner) poll(ctx, hard context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			r.Log.Warn("no answer to a request for a job", "error", err)
+			r.Log.Warn("the server did not respond to a job request", "error", err)
 			if !wait.pause(ctx) {
 				return
 			}
@@ -237,7 +237,7 @@ func (r *Runner) await(abort context.CancelCauseFunc) {
 		return
 	case <-late.C:
 	}
-	r.Log.Warn("jobs that did not end in time are broken off", "after", r.Pace.Grace)
+	r.Log.Warn("aborting jobs that did not end in time", "after", r.Pace.Grace)
 	abort(errStopped)
 	<-done
 }

@@ -45,7 +45,7 @@ func (s *sender) follow(ctx context.Context) {
 			return
 		}
 		if err != nil && ctx.Err() == nil { // what was not sent goes with the next piece
-			s.note.Warn("the log was not sent", "error", err)
+			s.note.Warn("cannot send the job log", "error", err)
 		}
 	}
 }
@@ -145,9 +145,9 @@ func (s *sender) finish(ctx context.Context, u update) error {
 		if errors.Is(err, errOver) {
 			return err
 		}
-		s.note.Warn("the end of a job could not be told yet", "error", err)
+		s.note.Warn("the job result could not be reported yet", "error", err)
 		if !wait.pause(ctx) {
-			return fmt.Errorf("tell the end of job %d: %w", s.id, err)
+			return fmt.Errorf("report the result of job %d: %w", s.id, err)
 		}
 	}
 }

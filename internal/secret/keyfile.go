@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	keyFileHead = "# Instance keys, oldest first. Encrypted values can not be read without\n" +
+	keyFileHead = "# Instance keys, oldest first. Encrypted values cannot be read without\n" +
 		"# this file: keep a copy of it, apart from the copies of the database.\n" +
 		keyFileForm + "\n"
 	keyFileForm = "keyring 1"
@@ -95,7 +95,7 @@ func parseKeys(r io.Reader) ([]key, error) {
 				return nil, fmt.Errorf("line %d: %w", n, err)
 			}
 			if seen[key.id] {
-				return nil, fmt.Errorf("line %d: key %s stands there twice", n, key.id)
+				return nil, fmt.Errorf("line %d: key %s is listed twice", n, key.id)
 			}
 			seen[key.id] = true
 			keys = append(keys, key)
@@ -121,7 +121,7 @@ func parseKey(line string) (key, error) {
 	}
 	k := makeKey(raw)
 	if k.id != id {
-		return key{}, fmt.Errorf("key %s does not fit its id: the file is damaged", id)
+		return key{}, fmt.Errorf("key %s does not match its ID: the file is damaged", id)
 	}
 	return k, nil
 }

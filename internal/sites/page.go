@@ -11,7 +11,7 @@ import (
 // this.
 func problem(w http.ResponseWriter, r *http.Request, status int) {
 	text := map[int]string{
-		http.StatusNotFound:         "There is no such page, or it is not for you to see.",
+		http.StatusNotFound:         "The page does not exist, or you don't have access to it.",
 		http.StatusBadRequest:       "This address is broken. Please go back and try again; cookies must be allowed.",
 		http.StatusMethodNotAllowed: "A site can only be read.",
 	}[status]

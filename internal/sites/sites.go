@@ -60,12 +60,12 @@ func (d *Handler) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, err
 			return pair, nil
 		}
 		if !errs.Is(err, errs.KindNotFound) {
-			d.Log.ErrorContext(hello.Context(), "a certificate can not be used", "host", name, "error", err)
-			return nil, errors.New("the certificate can not be used")
+			d.Log.ErrorContext(hello.Context(), "a certificate is unusable", "host", name, "error", err)
+			return nil, errors.New("the certificate is unusable")
 		}
 	}
 	if d.Default == nil {
-		return nil, errors.New("there is no certificate for this host")
+		return nil, errors.New("no certificate for this host")
 	}
 	return d.Default()
 }

@@ -211,7 +211,7 @@ func (s *Service) check(ctx context.Context, _ *repo.AuxRepo, push *git.Push) er
 		case c.Refused != "":
 			continue
 		case c.Ref != git.Heads+head || c.New == git.ZeroOID || begun && c.Old == git.ZeroOID:
-			c.Refused = "You can not create or delete branches."
+			c.Refused = "You cannot create or delete branches."
 			continue
 		}
 		list, err := paths(ctx, push.Repo, string(c.New))

@@ -80,7 +80,7 @@ func readHostKey(path string) (ssh.Signer, error) {
 	}
 	key, err := ssh.ParsePrivateKey(text)
 	if err != nil {
-		return nil, errors.New("it can not be read as a private key without a passphrase")
+		return nil, errors.New("it is not a private key without a passphrase")
 	}
 	return key, nil
 }

@@ -19,7 +19,7 @@ const fingerprintKey = "svc-fingerprint"
 const uncheckedKey = "svc-unchecked"
 
 // errUnknownKey is for the client library; the client learns nothing of it.
-var errUnknownKey = errors.New("nobody has this key")
+var errUnknownKey = errors.New("no account has this key")
 
 // acceptKey says whether a key opens anything. The client has not proven yet
 // that it has the key, so nothing is decided by it: each command asks anew.

@@ -110,7 +110,7 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 	c, ok := parseCommand(line)
 	if !ok {
 		fmt.Fprintln(x.channel, x.greeting(by))
-		fmt.Fprintln(x.channel.Stderr(), "There is no shell here, only git: clone, fetch, push and archive.")
+		fmt.Fprintln(x.channel.Stderr(), "Shell access is not available. Use git: clone, fetch, push and archive.")
 		return 1
 	}
 	err = x.serve(ctx, by, c)
@@ -233,7 +233,7 @@ func reason(err error, service string) string {
 	}
 	switch refused.Kind {
 	case errs.KindNotFound:
-		return "There is no such project, or you may not see it."
+		return "The project does not exist, or you don't have access to it."
 	case errs.KindUnauthorized, errs.KindForbidden:
 		switch {
 		case refused.Text != "":

@@ -242,7 +242,7 @@ func (s *Server) serve(nc net.Conn) {
 	c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
 	defer c.net.Close()
 	if !s.enter(c) {
-		s.Log.Warn("ssh connection refused: there are too many", "ip", c.addr.String())
+		s.Log.Warn("ssh connection refused: too many connections", "ip", c.addr.String())
 		return
 	}
 	defer s.leave(c)

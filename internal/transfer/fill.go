@@ -216,7 +216,7 @@ func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
 }
 
 const (
-	nobody     = "nobody here has confirmed this e-mail address"
+	nobody     = "no account has confirmed this email address"
 	adminsOnly = "members and assignees are mapped only in imports by an administrator"
 	noAddress  = "the file has no e-mail address for this person, confirmed where it comes from"
 	notThere   = "there is nothing of this name in the groups above"

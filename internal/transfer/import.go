@@ -239,7 +239,7 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Reader) error) error {
 	file, err := s.Blobs.Get(ctx, i.file)
 	if errs.Is(err, errs.KindNotFound) {
-		return errs.Invalid("The file is gone.").Because(err)
+		return errs.Invalid("The file was deleted.").Because(err)
 	}
 	if err != nil {
 		return err
@@ -298,6 +298,6 @@ func (s *Service) dropFile(ctx context.Context, i *Import) {
 		err = forgetFile(ctx, s.DB, i.ID)
 	}
 	if err != nil {
-		s.Log.WarnContext(ctx, "the file of an import was not removed", "import", i.ID, "error", err)
+		s.Log.WarnContext(ctx, "cannot remove the file of an import", "import", i.ID, "error", err)
 	}
 }

@@ -169,7 +169,7 @@ func (s *Service) measure(ctx context.Context, save func(ctx context.Context, do
 				continue
 			}
 			if err := save(ctx, now); err != nil && ctx.Err() == nil {
-				s.Log.WarnContext(ctx, "progress was not written down", "error", err)
+				s.Log.WarnContext(ctx, "cannot save progress", "error", err)
 			}
 			last = now
 		}

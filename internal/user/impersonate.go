@@ -28,19 +28,19 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 	case !settings.ImpersonationEnabled:
 		return nil, errs.Forbidden("Impersonation is turned off.")
 	case by.Impersonator != nil, !by.Is(session.UserID):
-		return nil, errs.Forbidden("You act as somebody else already.")
+		return nil, errs.Forbidden("You are already impersonating a user.")
 	case by.Is(userID):
-		return nil, errs.Forbidden("You are that user.")
+		return nil, errs.Forbidden("You cannot impersonate yourself.")
 	}
 	u, err := s.find(ctx, s.DB, by, userID)
 	if err != nil {
 		return nil, err
 	}
 	if u.Kind != Human {
-		return nil, errs.Forbidden("Nobody signs in as a program.")
+		return nil, errs.Forbidden("Bot users cannot be impersonated.")
 	}
 	if err := u.State.refusal(); err != nil {
-		return nil, errs.Forbidden("This account can not be used now.").Because(err)
+		return nil, errs.Forbidden("This account cannot be impersonated in its current state.").Because(err)
 	}
 	return u, s.setActing(ctx, by, session, u, &u.ID, "Started Impersonation")
 }
@@ -49,7 +49,7 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 // whom it acted as. Conflict when it acts as nobody.
 func (s *Service) StopImpersonating(ctx context.Context, by actor.Actor, session *Session) (*User, error) {
 	if by.Impersonator == nil || session.Impersonator == nil {
-		return nil, errs.Conflict("You act as nobody else.")
+		return nil, errs.Conflict("You are not impersonating a user.")
 	}
 	return session.User, s.setActing(ctx, *by.Impersonator, session, session.User, nil, "Stopped Impersonation")
 }

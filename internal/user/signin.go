@@ -129,7 +129,7 @@ func (s *Service) CheckPassword(ctx context.Context, login, password, ip string)
 		return actor.Actor{}, err
 	}
 	if a.user.MustChangePassword { // somebody else knows it, and there is no page here to change it on
-		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: sign in with a browser.")
+		return actor.Actor{}, errs.Forbidden("You must change your password first: sign in with a browser.")
 	}
 	if a.user.TwoFactorEnabled {
 		return actor.Actor{}, TwoFactorRequired{}

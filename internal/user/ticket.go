@@ -232,5 +232,5 @@ func (s *Service) CheckReset(ctx context.Context, token string) error {
 }
 
 func errOldTicket() error {
-	return errs.Invalid("The link was used before, or is too old. Please ask for a new one.")
+	return errs.Invalid("The link was used before or has expired. Please request a new one.")
 }

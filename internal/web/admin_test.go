@@ -208,7 +208,7 @@ func TestImpersonation(t *testing.T) {
 		}
 		root.get("/").want(200).not("you are impersonating")
 		root.submit(ada, ada+"/impersonate").leads(ada)
-		root.get(ada).want(200, "can not be used now")
+		root.get(ada).want(200, "cannot be impersonated in its current state")
 		if err := s.Users.Unblock(t.Context(), actor.System(), id); err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ func cleanTitle(title string) (string, error) {
 		return "", errs.InvalidField("title", "can't be blank")
 	case !utf8.ValidString(clean), strings.ContainsFunc(clean, unicode.IsControl), git.CheckNewPath(slugOf(clean)) != nil, len(clean) > maxPath,
 		strings.HasPrefix(clean+"/", uploads):
-		return "", errs.InvalidField("title", "can not be the name of a page")
+		return "", errs.InvalidField("title", "is not a valid page title")
 	}
 	return clean, nil
 }

@@ -159,7 +159,7 @@ func (r *Rule) checkTarget() string {
 		return "only a file of the site can be shown under another address"
 	case strings.HasPrefix(strings.TrimLeft(u.Host, "."), ":"), strings.Contains(u.Hostname(), ":splat"), strings.HasSuffix(u.Host, ":"),
 		strings.ContainsAny(u.Hostname(), ":*"):
-		return "the host of the target can not be a placeholder"
+		return "the host of the target cannot be a placeholder"
 	}
 	return ""
 }

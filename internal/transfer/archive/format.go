@@ -272,13 +272,13 @@ func checkNames(text []byte) error {
 		}
 		token, err := d.Token()
 		if err == io.EOF {
-			return errs.Invalid("it is no JSON object")
+			return errs.Invalid("it is not a JSON object")
 		}
 		if err != nil {
 			return errs.Invalid("%s", plainly(err))
 		}
 		if len(open) == 0 && token != json.Delim('{') {
-			return errs.Invalid("it is no JSON object")
+			return errs.Invalid("it is not a JSON object")
 		}
 		switch t := token.(type) {
 		case json.Delim:

@@ -55,7 +55,7 @@ func (i *inspection) note(p *PersonRow) error {
 		return err
 	}
 	if i.people[d] = 0; len(i.people) > i.most {
-		return errs.Invalid("the file names more than %d people", i.most)
+		return errs.Invalid("the file lists more than %d users", i.most)
 	}
 	return nil
 }

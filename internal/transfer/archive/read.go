@@ -74,7 +74,7 @@ func read(ctx context.Context, in io.Reader, to Taker, most limits, progress fun
 func (r *reader) read(ctx context.Context) error {
 	unpacked, err := gzip.NewReader(r.in)
 	if err != nil {
-		return errs.Invalid("The file is no export of a group: it is not packed by gzip.")
+		return errs.Invalid("The file is not a group export: it is not compressed with gzip.")
 	}
 	unpacked.Multistream(false)
 	r.out = &meteredReader{r: unpacked, check: r.growth}
@@ -113,7 +113,7 @@ func (r *reader) next() (*tar.Header, error) {
 	h, err := r.tar.Next()
 	r.touched(r.in.n)
 	if err == io.EOF {
-		return nil, errs.Invalid("The file is cut off: %s is missing.", totalsName)
+		return nil, errs.Invalid("The file is truncated: %s is missing.", totalsName)
 	}
 	if err != nil {
 		return nil, r.broken("The file is cut off or damaged.", err)
@@ -124,7 +124,7 @@ func (r *reader) next() (*tar.Header, error) {
 		return nil, errs.Invalid("%.100q is not a plain file.", h.Name)
 	}
 	if r.whole += h.Size; h.Size < 0 || r.whole > r.most.whole {
-		return nil, errs.Invalid("The file holds too much.")
+		return nil, errs.Invalid("The file contains too much data.")
 	}
 	return h, nil
 }
@@ -192,10 +192,10 @@ func (r *reader) last(h *tar.Header) error {
 		return located(totalsName, 0, err)
 	}
 	if said != r.count {
-		return errs.Invalid("The file is not whole: it holds other numbers of rows than %s says.", totalsName)
+		return errs.Invalid("The file is incomplete: its row counts differ from %s.", totalsName)
 	}
 	if r.count.Groups == 0 {
-		return errs.Invalid("The file holds no group.")
+		return errs.Invalid("The file contains no group.")
 	}
 	if _, err := r.tar.Next(); err == nil {
 		return errs.Invalid("Something follows %s.", totalsName)
@@ -266,7 +266,7 @@ func (r *reader) place(name string) (Part, error) {
 		return "", strange
 	case rank == 0 && n == r.group+1:
 		if n > r.most.groups {
-			return "", errs.Invalid("The file holds more than %d groups.", r.most.groups)
+			return "", errs.Invalid("The file contains more than %d groups.", r.most.groups)
 		}
 		r.group = n
 	case rank <= r.rank || n != r.group || n == 0:
@@ -279,7 +279,7 @@ func (r *reader) place(name string) (Part, error) {
 // rows reads an entry of rows.
 func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
 	if r.text += h.Size; r.text > r.most.text {
-		return errs.Invalid("the file holds too much text")
+		return errs.Invalid("the file contains too much text")
 	}
 	r.line.Reset(fileReader{r})
 	count := r.count.of(p)
@@ -296,7 +296,7 @@ func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
 			row := newRow(p)
 			if err = decode(line, row); err == nil {
 				if *count++; r.count.rows() > r.most.rows {
-					return errs.Invalid("the file holds more than %d rows", r.most.rows)
+					return errs.Invalid("the file contains more than %d rows", r.most.rows)
 				}
 				err = r.to.Row(ctx, p, row, len(line))
 			}
