@@ -88,7 +88,7 @@ func (s site) allowLogs(megabytes int) error {
 	return nil
 }
 
-// upload sends an archive of one file that can not be compressed.
+// upload sends an archive of one file that cannot be compressed.
 func (r *runner) upload(j *job, size int) error {
 	out, in := io.Pipe()
 	form := multipart.NewWriter(in)

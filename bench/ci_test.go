@@ -150,7 +150,7 @@ func awaitQueue(b testing.TB, s *app.Server, n int) {
 	}
 }
 
-// pushToJob tells how long it takes from the start of a push until a runner
+// pushToJob returns how long it takes from the start of a push until a runner
 // that waits has its job.
 func pushToJob(b *testing.B, t *table) {
 	s := newSite(b, serve(b, "").Addr())

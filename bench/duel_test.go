@@ -17,8 +17,8 @@ type duel struct {
 	again  float64 // how much what we do may take when it is repeated; 0 is not promised
 }
 
-// run gives the shortest times, in seconds: what else the machine does adds to
-// the others.
+// run returns the shortest times, in seconds: what else the machine does adds
+// to the others.
 func (d duel) run() (theirs, ours float64) {
 	timed := func(f func()) float64 {
 		if d.before != nil {
@@ -52,7 +52,7 @@ func (d duel) figure(b *testing.B, t *table, name, against string, limit float64
 		}
 		add(b, name, limit)
 	})
-	if d.again == 0 || theirs == 0 { // nobody chose the first
+	if d.again == 0 || theirs == 0 { // no one chose the first
 		return
 	}
 	b.Run(name+", again", func(b *testing.B) {

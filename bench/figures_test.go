@@ -41,7 +41,7 @@ type figure struct {
 	atLeast  bool // the limit is the least, else the most, that is allowed
 	told     bool // there is no limit: it is told beside another one
 	unit     string
-	note     string // absolute values, for people
+	note     string // absolute values, for users
 }
 
 func (f figure) ok() bool {

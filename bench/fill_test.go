@@ -83,7 +83,7 @@ func fill(b testing.TB, d *db.DB, statements []statement) {
 		b.Fatal(err)
 	}
 	restore()
-	if d.Postgres() { // does it by itself, but some time later; nobody does it on SQLite
+	if d.Postgres() { // does it by itself, but some time later; no one does it on SQLite
 		if _, err := d.SQL().ExecContext(b.Context(), "VACUUM ANALYZE"); err != nil {
 			b.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func (t *table) finish(b *testing.B) {
 	}
 }
 
-// pushed is a project whose repository was pushed, on a server of its own.
+// pushed is a project whose repository was pushed, on its own server.
 type pushed struct {
 	server *app.Server
 	site
@@ -150,7 +150,7 @@ func check(b testing.TB, err error) {
 	}
 }
 
-// read gives a function that reads something of the project, at least so many
+// read returns a function that reads something of the project, at least so many
 // bytes.
 func (p *pushed) read(b testing.TB, path string, least int) func() {
 	return func() {
@@ -160,7 +160,7 @@ func (p *pushed) read(b testing.TB, path string, least int) func() {
 	}
 }
 
-// git gives a function that runs git in the repository.
+// git returns a function that runs git in the repository.
 func (p *pushed) git(b testing.TB, args ...string) func() {
 	return func() {
 		cmd := gittest.Command(p.repo.Path(), args...)

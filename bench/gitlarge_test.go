@@ -17,8 +17,8 @@ import (
 )
 
 // BenchmarkGitLarge measures what serving a repository of 1 GiB takes. It has
-// a target of its own, make bench-large: it writes some GiB to the directory
-// for temporary files.
+// its own target, make bench-large: it writes some GiB to the directory for
+// temporary files.
 func BenchmarkGitLarge(b *testing.B) {
 	t := &table{}
 	began := time.Now()
@@ -78,8 +78,8 @@ func largeClient(b testing.TB, s site, tip string, real bool) {
 	}
 }
 
-// generateLarge makes a repository of files of 1 MiB that can not be
-// compressed, and a second commit that changes a few and some text.
+// generateLarge makes a repository of files of 1 MiB that cannot be compressed,
+// and a second commit that changes a few and some text.
 func generateLarge(b testing.TB, files int) *gittest.Repo {
 	b.Helper()
 	g := gittest.New(b)

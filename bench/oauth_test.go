@@ -68,7 +68,7 @@ func userID(b *testing.B, s *app.Server) (int64, error) {
 	return id, err
 }
 
-// refreshing has each client refresh the tokens of a grant of its own.
+// refreshing has each client refresh the tokens of its own grant.
 func refreshing(b *testing.B, s *app.Server, client *oauth.Application, userID int64, scope string) *load {
 	b.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
@@ -111,7 +111,7 @@ func refreshing(b *testing.B, s *app.Server, client *oauth.Application, userID i
 	return l
 }
 
-// writing has each client change one row, in a transaction of its own.
+// writing has each client change one row, in its own transaction.
 func writing(b *testing.B, s *app.Server) *load {
 	b.Helper()
 	l := &load{}

@@ -34,8 +34,8 @@ const (
 // client.
 //
 // A keyset page is compared with the page at the same part of the short list:
-// the first, the one in the middle, which is read again and again, and pages
-// at places that nobody has read before. A page by offset is compared with the
+// the first, the one in the middle, which is read again and again, and pages at
+// places that no one has read before. A page by offset is compared with the
 // page of the same number where the short list has it; page 400 with page 50,
 // its last; the deepest page with the same one of the shortest list that has
 // it.
@@ -172,7 +172,7 @@ func (l list) offset(page int) string { return l.path + "&page=" + strconv.Itoa(
 
 func (l list) keyset(cursor string) string { return l.path + "&pagination=keyset&cursor=" + cursor }
 
-// cursor is that of the page after a number of rows. Nobody follows links that
+// cursor is that of the page after a number of rows. No one follows links that
 // far here.
 func (l list) cursor(b testing.TB, s *app.Server, rows int) string {
 	b.Helper()
@@ -190,7 +190,7 @@ func (l list) random(b testing.TB, s *app.Server, rows int) []string {
 	}
 	var pages []string
 	for range (pageRounds + 1) * pageReads {
-		// Accounts that the installation itself made leave gaps at the start.
+		// Accounts that the instance itself made leave gaps at the start.
 		pages = append(pages, l.keyset(l.cursorOf(b, s, `WHERE id >= ? ORDER BY id LIMIT 1`, random.Int64N(last)+1)))
 	}
 	return pages

@@ -17,7 +17,7 @@ const plannedIssues = 1000
 
 // BenchmarkPlan compares how many pages of planned work per second the server
 // makes with how many answers it gives to the cheapest question of the API, as
-// somebody who has not signed in, and weighs a board of a thousand issues.
+// someone who has not signed in, and weighs a board of a thousand issues.
 func BenchmarkPlan(b *testing.B) {
 	t := &table{}
 	s := serve(b, "")

@@ -206,7 +206,7 @@ func (p *server) spent(b testing.TB) float64 {
 	return float64(ticks) / 100 // a tick is that long for every program
 }
 
-// freeAddr is an address that nobody listens on just now.
+// freeAddr is an address that no one listens on just now.
 func freeAddr(b testing.TB) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,10 +15,10 @@ const (
 	requestUsers  = 500
 )
 
-// requests compares how many whole requests per second the server answers
-// with how many a bare handler does: net/http on a listener of its own in the
-// same process, which does nothing but write the same body, with its type and
-// its length. The load comes from the same machine, as from wrk or hey.
+// requests compares how many whole requests per second the server answers with
+// how many a bare handler does: net/http on its own listener in the same
+// process, which does nothing but write the same body, with its type and its
+// length. The load comes from the same machine, as from wrk or hey.
 //
 // The limit holds for the lean client, whose own cost is small, as that of
 // such a program. Two more ratios are told and held to nothing, because they

@@ -153,7 +153,7 @@ func (r *runner) request() (*job, error) {
 }
 
 // readJob finds the two members of the answer that a runner goes on with: the
-// public runner reads them all, but on a machine of its own.
+// public runner reads them all, but on its own machine.
 func readJob(text []byte) (*job, error) {
 	j := &job{}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -179,7 +179,7 @@ func readJob(text []byte) (*job, error) {
 	return j, nil
 }
 
-// state tells how a job goes, with the checksum of its log at the end.
+// state returns how a job goes, with the checksum of its log at the end.
 func (r *runner) state(j *job, state string, log []byte) error {
 	body := fmt.Sprintf(`{"token":%q,"state":%q,"output":{"checksum":"crc32:%08x","bytesize":%d}}`, j.Token, state, crc32.ChecksumIEEE(log), len(log))
 	_, err := r.call(http.MethodPut, fmt.Sprintf("jobs/%d", j.ID), jsonType, []byte(body), http.StatusOK)

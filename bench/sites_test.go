@@ -22,7 +22,7 @@ const siteHost = "root.pages.test"
 
 // BenchmarkSites compares how many files of a site per second the server gives
 // to visitors with how many http.FileServer does, from a directory with the
-// same files, on a listener of its own in the same process.
+// same files, on its own listener in the same process.
 func BenchmarkSites(b *testing.B) {
 	t := &table{}
 	s := serve(b, "", withSites)

@@ -15,7 +15,7 @@ import (
 // BenchmarkWeb compares how many pages per second the server makes with how
 // many answers it gives to the cheapest question of the API, and tells their
 // size: the overview of a project with its README and languages, and the tree
-// of its files, as somebody who has not signed in.
+// of its files, as someone who has not signed in.
 func BenchmarkWeb(b *testing.B) {
 	t := &table{}
 	s := serve(b, "")

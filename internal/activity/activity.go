@@ -40,8 +40,8 @@ func Actions() []Action {
 	return []Action{Approved, Closed, Commented, Created, Destroyed, Expired, Joined, Left, Merged, Pushed, Reopened, Updated}
 }
 
-// Audience says who may know of an event. It is stored as a number with one
-// bit set, so that what somebody may know in a project is a mask.
+// Audience says who may know of an event. It is stored as a number with one bit
+// set, so that what a user may know in a project is a mask.
 type Audience int64
 
 // The audiences.
@@ -58,7 +58,7 @@ const (
 	WikiReaders                          // who reads its wiki
 	Everyone                             // outside of projects: all
 	Accounts                             // outside of projects: who has signed in and is not external
-	Alone                                // outside of projects: the author himself
+	Alone                                // outside of projects: the author themselves
 )
 
 // Subject is the thing that an event is about in the end: for a comment, what
@@ -109,7 +109,7 @@ const (
 	RefRemoved PushAction = "removed"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -118,22 +118,21 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the activity of the installation.
+// Service is the activity of the instance.
 type Service struct {
 	Deps
 	concerns Concern
 }
 
 // Concern is how the feature that knows issues says which of them concern an
-// actor himself: a condition on e.subject_id, which is the id of one.
+// actor themselves: a condition on e.subject_id, which is the id of one.
 type Concern func(by actor.Actor) (cond string, args []any)
 
-// OnConcern registers a Concern; it is called while the program is put
-// together.
+// OnConcern registers a Concern; it is called at start-up.
 func (s *Service) OnConcern(c Concern) { s.concerns = c }
 
-// New makes the service, takes on its background work, and takes part in what
-// happens to projects and users.
+// New returns the service, registers its background jobs, and takes part in
+// what happens to projects and users.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	d.Users.OnDelete(leaveUser)
@@ -189,7 +188,7 @@ func ForgetTarget(ctx context.Context, tx *db.Tx, of Subject, targetID int64) er
 	return deleteEvents(ctx, tx, of.Type, []int64{of.ID}, &targetID)
 }
 
-// ProjectsOf gives the projects to which a user has contributed since then.
+// ProjectsOf returns the projects to which a user has contributed since then.
 // Who may know is for the caller to ask.
 func (s *Service) ProjectsOf(ctx context.Context, userID int64, since time.Time) ([]int64, error) {
 	ids, err := findContributed(ctx, s.DB, userID, since)

@@ -20,7 +20,7 @@ type Filter struct {
 	Oldest      bool       // the oldest first, else the newest
 }
 
-// Own gives what the actor himself did, as far as he still sees it.
+// Own returns what the actor themselves did, as far as they still see it.
 func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Event]{}, err
@@ -28,8 +28,8 @@ func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging
 	return s.ofAuthor(ctx, by, by.ID, f, p)
 }
 
-// OfMemberships gives what anybody did in the projects that the actor is a
-// member of, as far as he sees it.
+// OfMemberships returns what anyone did in the projects that the actor is a
+// member of, as far as they see it.
 func (s *Service) OfMemberships(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Event]{}, err
@@ -41,8 +41,9 @@ func (s *Service) OfMemberships(ctx context.Context, by actor.Actor, f Filter, p
 	return s.list(ctx, by, 0, in, f, p)
 }
 
-// OfUser gives what a user did, as far as the actor sees it. NotFound when he
-// does not see the user; nothing when the user keeps his profile to himself.
+// OfUser returns what a user did, as far as the actor sees it. NotFound when
+// they do not see the user; nothing when the user keeps their profile to
+// themselves.
 func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Event]{}, err
@@ -57,8 +58,8 @@ func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Fi
 	return s.ofAuthor(ctx, by, u.ID, f, p)
 }
 
-// OfProject gives what was done in a project, as far as the actor sees it;
-// NotFound when he does not see the project.
+// OfProject returns what was done in a project, as far as the actor sees it;
+// NotFound when they do not see the project.
 func (s *Service) OfProject(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {
@@ -79,15 +80,15 @@ func (s *Service) ofAuthor(ctx context.Context, by actor.Actor, authorID int64, 
 	return s.list(ctx, by, authorID, in, f, p)
 }
 
-// lane is the events of one project that somebody may know of, or with 0 those
+// lane is the events of one project that a user may know of, or with 0 those
 // outside of projects.
 type lane struct {
 	project int64
 	mask    Audience
-	mine    bool // and of confidential issues those that concern himself
+	mine    bool // and of confidential issues those that concern themselves
 }
 
-// list gives the events of an author, or with 0 of anybody, in projects that
+// list returns the events of an author, or with 0 of anyone, in projects that
 // the actor sees.
 func (s *Service) list(ctx context.Context, by actor.Actor, authorID int64, in []*project.Project, f Filter, p db.Paging) (db.Page[*Event], error) {
 	q := s.search(by, authorID, in, f)

@@ -11,9 +11,9 @@ import (
 	"svc/internal/user"
 )
 
-// OfProfile gives what a user did whom the actor was shown, as far as he sees
-// it: nothing when the user keeps his profile to himself. Unlike OfUser it is
-// for everybody, as the page of the user is.
+// OfProfile returns what a user did whom the actor was shown, as far as they
+// see it: nothing when the user keeps their profile to themselves. Unlike
+// OfUser it is for everyone, as the page of the user is.
 func (s *Service) OfProfile(ctx context.Context, by actor.Actor, u *user.User, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if !user.MayReadProfile(by, u) {
 		return db.Page[*Event]{Items: []*Event{}}, nil
@@ -25,8 +25,8 @@ func (s *Service) OfProfile(ctx context.Context, by actor.Actor, u *user.User, f
 // active last: what is new is in them.
 const maxGroup = 500
 
-// OfGroup gives what was done in the projects of a group and of those below it,
-// as far as the actor sees it; NotFound when he does not see the group.
+// OfGroup returns what was done in the projects of a group and of those below
+// it, as far as the actor sees it; NotFound when they do not see the group.
 func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
 	page, err := s.Projects.GroupProjects(ctx, by, ref, project.GroupFilter{Subgroups: true}, project.Filter{}, project.Sort{By: "last_activity_at", Desc: true}, db.Paging{Limit: maxGroup})
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, 
 
 // Days counts what a user contributed on each day from one on, whom the actor
 // was shown, as far as the actor sees it. The keys are days in UTC, 2006-01-02.
-// There is nothing when the user keeps his profile to himself.
+// There is nothing when the user keeps their profile to themselves.
 func (s *Service) Days(ctx context.Context, by actor.Actor, u *user.User, from time.Time) (map[string]int, error) {
 	if !user.MayReadProfile(by, u) {
 		return map[string]int{}, nil

@@ -72,7 +72,7 @@ func deleteOld(ctx context.Context, q db.Q, before time.Time, limit int) (int64,
 }
 
 // projectsOf are the projects in which a user did something. It leaps from one
-// to the next, so that it costs by their number and not by that of his acts.
+// to the next, so that it costs by their number and not by that of their acts.
 const projectsOf = `
 	WITH RECURSIVE acted (id) AS (
 		SELECT min(project_id) FROM activity_events WHERE author_id = ?
@@ -124,8 +124,8 @@ func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Even
 	if n := len(s.lanes); n > 1 && n <= MaxLanes {
 		var parts []string
 		args = nil
-		// As a number in the text the planner of PostgreSQL knows it once and for
-		// all, and does not plan each page anew.
+		// As a number in the text the planner of PostgreSQL knows it once and for all,
+		// and does not plan each page again.
 		limit := " LIMIT " + strconv.Itoa(p.Offset+p.Limit+1)
 		for _, l := range s.lanes {
 			w := s.where([]lane{l})

@@ -23,7 +23,7 @@ import (
 	"svc/internal/user"
 )
 
-// Status says how far people are with an alert.
+// Status says how far users are with an alert.
 type Status string
 
 // The statuses. All but Resolved are open.
@@ -84,7 +84,7 @@ const (
 	Metrics Format = "metrics"
 )
 
-// Alert is something that a program saw and people should look at.
+// Alert is something that a program saw and users should look at.
 type Alert struct {
 	ID            int64
 	IID           int64 // its number in the project
@@ -117,10 +117,10 @@ type Alert struct {
 	Assignee    *user.User
 }
 
-// Open tells whether somebody still has to do with the alert.
+// Open reports whether a user still has to do with the alert.
 func (a *Alert) Open() bool { return a.Status != Resolved }
 
-// Site is what the feature knows of the installation.
+// Site is what the feature knows of the instance.
 type Site struct {
 	URL  string // the external address, without a slash at its end
 	Name string // the service's own name
@@ -129,7 +129,7 @@ type Site struct {
 	Premium bool
 }
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -143,10 +143,10 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the alerts of the installation.
+// Service is the alerts of the instance.
 type Service struct{ Deps }
 
-// New makes the service and takes on its background work.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{d}
 	queue.Handle(d.Queue, s.openIncidents)
@@ -161,7 +161,7 @@ func (s *Service) watcher(ctx context.Context, by actor.Actor, ref project.Ref) 
 	return s.Projects.RequireView(ctx, by, ref, project.AlertPart)
 }
 
-// Sees tells whether an actor, to whom the project was given, may look at its
+// Sees reports whether an actor, to whom the project was given, may look at its
 // alerts: see watcher.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.AlertPart)
@@ -199,7 +199,7 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// address is the page of an alert below the address of the installation.
+// address is the page of an alert below the address of the instance.
 func address(in *project.Project, iid int64) string {
 	return fmt.Sprintf("/%s/-/alert_management/%d/details", in.FullPath, iid)
 }

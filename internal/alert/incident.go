@@ -27,7 +27,7 @@ func defaults() Settings { return Settings{AutoClose: true, SendEmail: true} }
 // SettingFields are what is said of settings; nil leaves the present value.
 type SettingFields struct{ CreateIssue, AutoClose, SendEmail *bool }
 
-// Settings gives what becomes of the alerts of a project to Maintainers and
+// Settings returns what becomes of the alerts of a project to Maintainers and
 // above.
 func (s *Service) Settings(ctx context.Context, by actor.Actor, ref project.Ref) (Settings, error) {
 	in, err := s.maintainer(ctx, by, ref)
@@ -102,7 +102,7 @@ type recoveryWork struct {
 // Kind implements queue.Work.
 func (recoveryWork) Kind() string { return "alert.close_incidents" }
 
-// bot is the one who opens and closes incidents when nobody else does.
+// bot is the one who opens and closes incidents when no one else does.
 func (s *Service) bot(ctx context.Context) (actor.Actor, error) {
 	u, err := s.Users.AlertBot(ctx)
 	if err != nil {
@@ -206,7 +206,7 @@ const (
 )
 
 // describe is the description of an incident. What a program sent is shown as it
-// is: nothing in it mentions anybody or becomes a link.
+// is: nothing in it mentions anyone or becomes a link.
 func (s *Service) describe(in *project.Project, a *Alert) string {
 	var out strings.Builder
 	row := func(name, text string) {
@@ -274,7 +274,7 @@ func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
 	return nil
 }
 
-// sample is a payload for a test of an integration for which nobody gave one.
+// sample is a payload for a test of an integration for which no one gave one.
 func (i *Integration) sample(now time.Time) []byte {
 	at := now.UTC().Format(time.RFC3339)
 	var doc any = map[string]any{

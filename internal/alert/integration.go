@@ -73,7 +73,7 @@ func (s *Service) Integrations(ctx context.Context, by actor.Actor, ref project.
 	return page, s.fill(by, in, page.Items...)
 }
 
-// Integration gives one integration to Maintainers and above; NotFound.
+// Integration returns one integration to Maintainers and above; NotFound.
 func (s *Service) Integration(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Integration, error) {
 	in, err := s.maintainer(ctx, by, ref)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Service) Integration(ctx context.Context, by actor.Actor, ref project.R
 	return i, s.fill(by, in, i)
 }
 
-// CreateIntegration makes an integration with a token of its own; Maintainers
-// and above may. Invalid, also for a second one of a type where the tier allows
+// CreateIntegration makes an integration with its own token; Maintainers and
+// above may. Invalid, also for a second one of a type where the tier allows
 // one.
 func (s *Service) CreateIntegration(ctx context.Context, by actor.Actor, ref project.Ref, f IntegrationFields) (*Integration, error) {
 	in, err := s.changer(ctx, by, ref)
@@ -188,7 +188,7 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 			continue
 		}
 		d := audit.Details{Change: c.name, From: c.from, To: c.to}
-		if c.name == "payload_example" { // which may be long, and is nobody's business
+		if c.name == "payload_example" { // which may be long, and is no one's business
 			d.From, d.To = "", ""
 		}
 		if err := s.recordIntegration(ctx, tx, by, in, i, "alert_integration_updated", d); err != nil {
@@ -334,7 +334,7 @@ func (s *Service) fill(by actor.Actor, in *project.Project, list ...*Integration
 	return nil
 }
 
-// slug is a name as addresses have it, for people; nothing depends on it.
+// slug is a name as addresses have it, for users; nothing depends on it.
 func slug(name string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(name) {

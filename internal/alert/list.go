@@ -27,7 +27,7 @@ type Filter struct {
 	Severities       []Severity
 	AssigneeID       int64
 	AssigneeUsername string
-	Assigned         bool // to anybody
+	Assigned         bool // to anyone
 	Unassigned       bool
 	Search           string // in title, description, service and tool
 	Tool             string
@@ -62,7 +62,7 @@ type Count struct {
 	Over bool // there are more than db.CountLimit
 }
 
-// Counts tells how many alerts that a filter leaves have each status, for
+// Counts returns how many alerts that a filter leaves have each status, for
 // Developers and above.
 func (s *Service) Counts(ctx context.Context, by actor.Actor, ref project.Ref, f Filter) (map[Status]Count, error) {
 	in, err := s.watcher(ctx, by, ref)
@@ -81,7 +81,7 @@ func (s *Service) Counts(ctx context.Context, by actor.Actor, ref project.Ref, f
 	return counts, nil
 }
 
-// Alert gives an alert of a project by its number, with its payload, to
+// Alert returns an alert of a project by its number, with its payload, to
 // Developers and above; NotFound.
 func (s *Service) Alert(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, error) {
 	in, err := s.watcher(ctx, by, ref)
@@ -118,7 +118,7 @@ func (s *Service) fillAlerts(ctx context.Context, list ...*Alert) error {
 	return nil
 }
 
-// Notes gives what the program noted of what people did to an alert, the first
+// Notes returns what the program noted of what users did to an alert, the first
 // first, for Developers and above; NotFound.
 func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Note, error) {
 	in, err := s.watcher(ctx, by, ref)
@@ -139,8 +139,8 @@ func (a *Alert) thing() plan.Thing { return plan.Thing{Kind: NoteKind, ID: a.ID}
 // Change is what becomes of an alert; nil leaves it.
 type Change struct {
 	Status   *Status
-	Assignee **int64 // a pointer to nil takes him away
-	Named    *string // the same by id or username; empty takes him away
+	Assignee **int64 // a pointer to nil takes them away
+	Named    *string // the same by id or username; empty takes them away
 }
 
 // Update changes the status of an alert, and who looks after it; Developers and
@@ -226,7 +226,7 @@ func (s *Service) recordAlert(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return s.record(ctx, tx, by, in, kind, audit.Target{Type: string(NoteKind), ID: a.ID, Details: a.Title}, d)
 }
 
-// idText is an id for people; empty for none.
+// idText is an id for users; empty for none.
 func idText(id *int64) string {
 	if id == nil {
 		return ""
@@ -254,7 +254,7 @@ func (s *Service) move(ctx context.Context, tx *db.Tx, a *Alert, to Status) erro
 	return nil
 }
 
-// named gives the id of a user, or nil for nobody: Invalid when there is no such.
+// named returns the id of a user, or nil for no one: Invalid when there is no such.
 func (s *Service) named(ctx context.Context, by actor.Actor, name string) (**int64, error) {
 	var id *int64
 	if name == "" {
@@ -271,7 +271,7 @@ func (s *Service) named(ctx context.Context, by actor.Actor, name string) (**int
 	return &id, nil
 }
 
-// able gives a user who sees the alerts of the project: Invalid for others.
+// able returns a user who sees the alerts of the project: Invalid for others.
 func (s *Service) able(ctx context.Context, in *project.Project, id int64) (*user.User, error) {
 	users, err := s.Users.FindAll(ctx, []int64{id})
 	if err != nil {

@@ -172,7 +172,7 @@ func WriteMappings(list []Mapping, name string) string {
 	return encode(out)
 }
 
-// find gives the value at the end of a path; nil when it leads nowhere.
+// find returns the value at the end of a path; nil when it leads nowhere.
 func (p Path) find(v any) any {
 	for _, step := range p {
 		switch at := v.(type) {
@@ -207,7 +207,7 @@ func (p Path) remove(v any) {
 	}
 }
 
-// suits tells whether a value can be that of a field.
+// suits reports whether a value can be that of a field.
 func (f Field) suits(v any) bool {
 	switch f {
 	case StartField, EndField:
@@ -256,11 +256,11 @@ type Leaf struct {
 	Value string
 }
 
-// Name is the way to it, for people.
+// Name is the way to it, for users.
 func (l Leaf) Name() string { return strings.Join(l.Path, "/") }
 
 // Leaves lists the values of a payload that are no objects and no lists, and the
-// lists of such, in order; at most as many as people can look through. Invalid.
+// lists of such, in order; at most as many as users can look through. Invalid.
 func Leaves(payload string) ([]Leaf, error) {
 	doc, err := decode([]byte(payload))
 	if err != nil {

@@ -107,7 +107,7 @@ func (r reader) paths(f Field) []Path {
 	return list
 }
 
-// value gives what a payload has for a field: the first thing that suits it.
+// value returns what a payload has for a field: the first thing that suits it.
 func (r reader) value(doc map[string]any, f Field) any {
 	for _, p := range r.paths(f) {
 		if v := p.find(doc); v != nil && f.suits(v) {
@@ -117,7 +117,7 @@ func (r reader) value(doc map[string]any, f Field) any {
 	return nil
 }
 
-// end notes that the alert is over. One of which nobody said when it began has
+// end notes that the alert is over. One of which no one said when it began has
 // not begun after that.
 func (in *incoming) end(at time.Time) {
 	in.resolved, in.Status, in.EndedAt = true, Resolved, &at
@@ -206,7 +206,7 @@ func (r reader) element(doc map[string]any, status string) (incoming, bool) {
 	return in, true
 }
 
-// object gives the object at the end of a path; nil for none.
+// object returns the object at the end of a path; nil for none.
 func (p Path) object(doc map[string]any) map[string]any {
 	found, _ := p.find(doc).(map[string]any)
 	return found

@@ -235,7 +235,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// FuzzMappings reads mappings of whoever, and finds with them what is there.
+// FuzzMappings reads arbitrary mappings, and finds with them what is there.
 func FuzzMappings(f *testing.F) {
 	for _, seed := range []string{
 		`[{"field_name":"title","path":["a",0],"fallback_paths":[["b"]]}]`, `{"hosts":{"path":["a"]},"gitlab_environment_name":{"path":"b"}}`, `[]`, `{}`, `null`,

@@ -37,7 +37,7 @@ func scanAlert(s db.Scanner, more ...any) (*Alert, error) {
 
 func scanListed(s db.Scanner) (*Alert, error) { return scanAlert(s) }
 
-// findAlert gives an alert with its payload.
+// findAlert returns an alert with its payload.
 func findAlert(ctx context.Context, q db.Q, projectID, iid int64) (*Alert, error) {
 	var payload string
 	a, err := scanAlert(q.QueryRowContext(ctx, `SELECT `+alertColumns+`, a.payload FROM `+alertTables+` WHERE a.project_id = ? AND a.iid = ?`, projectID, iid), &payload)
@@ -48,7 +48,7 @@ func findAlert(ctx context.Context, q db.Q, projectID, iid int64) (*Alert, error
 	return a, nil
 }
 
-// findAlerts gives alerts by their ids, with their payloads.
+// findAlerts returns alerts by their ids, with their payloads.
 func findAlerts(ctx context.Context, q db.Q, ids []int64) ([]*Alert, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -63,8 +63,8 @@ func findAlerts(ctx context.Context, q db.Q, ids []int64) ([]*Alert, error) {
 	}, `SELECT `+alertColumns+`, a.payload FROM `+alertTables+` WHERE a.id IN `+db.In(len(ids))+` ORDER BY a.id`, db.Any(ids)...)
 }
 
-// findOpen gives the open alerts of a project that have these fingerprints, the
-// oldest first.
+// findOpen returns the open alerts of a project that have these fingerprints,
+// the oldest first.
 func findOpen(ctx context.Context, q db.Q, projectID int64, prints []string) (map[string][]*Alert, error) {
 	const batch = 500 // placeholders of one statement
 	open := map[string][]*Alert{}
@@ -97,7 +97,7 @@ func saveAlert(ctx context.Context, q db.Q, a *Alert) error {
 		string(a.Status), a.EndedAt, a.UpdatedAt, a.Events, a.AssigneeID, a.IssueID, a.ID), "Alert")
 }
 
-// hasOther tells whether another alert with the same fingerprint is open.
+// hasOther reports whether another alert with the same fingerprint is open.
 func hasOther(ctx context.Context, q db.Q, a *Alert) (has bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) > 0 FROM alerts WHERE project_id = ? AND fingerprint = ? AND status <> 'resolved' AND id <> ?`,
 		a.ProjectID, a.Fingerprint, a.ID).Scan(&has)

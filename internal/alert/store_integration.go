@@ -41,7 +41,7 @@ func findEndpoint(ctx context.Context, q db.Q, projectID int64, digest string) (
 	return scanIntegration(q.QueryRowContext(ctx, `SELECT `+integrationColumns+` FROM alert_integrations i WHERE i.digest = ? AND i.project_id = ?`, digest, projectID))
 }
 
-// hasEndpoint tells whether a project has an integration with this address.
+// hasEndpoint reports whether a project has an integration with this address.
 func hasEndpoint(ctx context.Context, q db.Q, projectID int64, endpoint string) (has bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) > 0 FROM alert_integrations WHERE endpoint = ? AND project_id = ?`, endpoint, projectID).Scan(&has)
 	return has, err

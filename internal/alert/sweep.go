@@ -13,8 +13,8 @@ import (
 const sweepBatch = 100
 
 // Sweep removes alerts that are over and have not changed for the days of the
-// settings, with what was noted of them. Those that are open stay, somebody has
-// to look at them; so do incidents, which belong to people. The queue calls it
+// settings, with what was noted of them. Those that are open stay, a user has to
+// look at them; so do incidents, which belong to users. The queue calls it
 // every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	settings, err := s.Deps.Settings.Current(ctx)

@@ -15,7 +15,7 @@ import (
 	"svc/internal/errs"
 )
 
-// A payload is JSON of whoever sent it: nothing in it has to be of the type
+// A payload is JSON of anyone who sent it: nothing in it has to be of the type
 // that one hopes for. What does not fit is as if it were not there.
 
 // MaxPayload is the largest payload, in bytes.
@@ -82,7 +82,7 @@ func scalars(v any) []string {
 	return texts
 }
 
-// line is a text without line breaks and other signs that nobody sees.
+// line is a text without line breaks and other signs that no one sees.
 func line(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

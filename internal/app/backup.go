@@ -41,9 +41,9 @@ const (
 )
 
 // dataFiles are the files and directories of the data directory that belong to
-// an installation. The rest is a copy of something (pages), of no use elsewhere
-// (tmp, runner, locks), or has a way of its own (svc.db, blobs, repositories
-// and logs).
+// an instance. The rest is a copy of something (pages), of no use elsewhere
+// (tmp, runner, locks), or has its own way (svc.db, blobs, repositories and
+// logs).
 func dataFiles() []string {
 	return []string{"secret.key", "ssh", "ci_templates", "runner/token", "runner/system_id"}
 }
@@ -63,8 +63,8 @@ type BackupOptions struct {
 	Tell func(format string, args ...any)
 }
 
-// Installed returns an error when there is no installation to open: a command
-// that only reads makes none.
+// Installed returns an error when there is no instance to open: a command that
+// only reads makes none.
 func Installed(cfg config.Config) error {
 	need := []string{"secret.key"}
 	if cfg.DatabaseURL == "" {
@@ -78,7 +78,7 @@ func Installed(cfg config.Config) error {
 	return nil
 }
 
-// Backup writes all that the installation holds, while servers run on it.
+// Backup writes all that the instance holds, while servers run on it.
 //
 // The database is written as it is at one moment. What it names then is in the
 // backup: objects were written before, those that came meanwhile are afterwards,
@@ -191,7 +191,7 @@ func (b *backingUp) database(ctx context.Context) error {
 	return err
 }
 
-// noting gives the rows of a table and notes the repositories on their way.
+// noting returns the rows of a table and notes the repositories on their way.
 func (b *backingUp) noting(t db.DumpTable) func(func([]any, error) bool) {
 	if t.Name != "projects" && t.Name != "annexes" {
 		return t.Rows
@@ -259,7 +259,7 @@ func (b *backingUp) repository(ctx context.Context, h repo.Held) (err error) {
 		return err
 	}
 	if !h.Filled {
-		return nil // nobody has pushed to it yet
+		return nil // no one has pushed to it yet
 	}
 	b.m.Lacks(fmt.Sprintf("repository %s on storage %s", filepath.ToSlash(h.Path()), h.Storage))
 	return b.w.AddFrom(name, func(w io.Writer) (backup.Meta, error) {

@@ -18,8 +18,8 @@ import (
 	"svc/internal/errs"
 )
 
-// files adds what lies in the data directory itself. What is a link there may
-// lie elsewhere on the next machine: the content goes into the backup.
+// files adds what is in the data directory itself. What is a link there may lie
+// elsewhere on the next machine: the content goes into the backup.
 func (b *backingUp) files(ctx context.Context) error {
 	for _, name := range dataFiles() {
 		if name == filepath.Base(b.KeyFile()) && b.WithoutKey {
@@ -245,7 +245,7 @@ func typeOf(o *blob.Object) backup.Meta {
 	return backup.Meta{metaType: o.ContentType}
 }
 
-// ByteSize is a size for people.
+// ByteSize is a size for users.
 func ByteSize(n int64) string {
 	const unit = 1 << 10
 	if n < unit {

@@ -15,9 +15,9 @@ import (
 // keySetting is the row that ties the database to its instance key.
 const keySetting = "instance_key"
 
-// claimKey refuses to serve a database with the key of another installation:
-// a node that made a key of its own would seal values that no other can open.
-// The first start ties the two together.
+// claimKey refuses to serve a database with the key of another instance: a node
+// that made its own key would seal values that no other can open. The first
+// start ties the two together.
 func (a *App) claimKey(ctx context.Context) error {
 	ids := a.Keys.IDs()
 	var owner string

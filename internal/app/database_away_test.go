@@ -20,7 +20,7 @@ import (
 )
 
 // TestDatabaseRestarts asks every interface while PostgreSQL is away, while it
-// goes and comes, and when it is back: nobody gets a 500, and nobody is told
+// goes and comes, and when it is back: no one gets a 500, and no one is told
 // that their credential is wrong.
 func TestDatabaseRestarts(t *testing.T) {
 	t.Parallel()

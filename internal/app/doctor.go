@@ -12,7 +12,7 @@ import (
 	"svc/internal/git"
 )
 
-// Finding is what a check of the installation found.
+// Finding is what a check of the instance found.
 type Finding struct {
 	Part    string
 	Text    string // what was checked, or what the warning is

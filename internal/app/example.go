@@ -32,9 +32,9 @@ const (
 	exampleDone  = "done"
 )
 
-// seedExample makes a public group with a project whose pipeline a newcomer
-// can watch, when the operator asks for it and the installation has nothing
-// yet. What a crash cut off is completed. A server without it is as good.
+// seedExample makes a public group with a project whose pipeline a newcomer can
+// watch, when the operator asks for it and the instance has nothing yet. What a
+// crash cut off is completed. A server without it is as good.
 func (s *Server) seedExample(ctx context.Context, out io.Writer) {
 	if !s.Config.Example {
 		return
@@ -89,8 +89,8 @@ func (s *Server) setExample(ctx context.Context, state string) error {
 	return err
 }
 
-// untouched tells whether nobody has used the installation: there is no
-// account but those of the first start, no group and no project.
+// untouched reports whether no one has used the instance: there is no account
+// but those of the first start, no group and no project.
 func (s *Server) untouched(ctx context.Context) (bool, error) {
 	few := db.Paging{Limit: 2}
 	people, err := s.Users.List(ctx, actor.System(), user.Filter{Humans: true}, user.Sort{By: "id"}, few)

@@ -66,8 +66,8 @@ func TestExample(t *testing.T) {
 	}, withRunner)
 }
 
-// TestExampleOnce makes the example in an empty installation, once, and
-// completes what was cut off.
+// TestExampleOnce makes the example in an empty instance, once, and completes
+// what was cut off.
 func TestExampleOnce(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, dir string, example bool, do func(s *app.Server)) string {

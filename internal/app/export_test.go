@@ -8,7 +8,7 @@ func StartRunner(ctx context.Context, s *Server) error {
 	return err
 }
 
-// SealedColumns are what RotateKey seals anew, as table.column.
+// SealedColumns are what RotateKey seals again, as table.column.
 func SealedColumns() []string {
 	var list []string
 	for _, s := range (*App)(nil).sealed() {

@@ -61,7 +61,7 @@ func usualConnections() int {
 	return int(min(files.Cur/2, 1<<30))
 }
 
-// listen gives a listener whose connections pass the gate. With spare, a few
+// listen returns a listener whose connections pass the gate. With spare, a few
 // connections over the limits are accepted, for handlers that ask isSpare.
 func (g *gate) listen(l net.Listener, spare bool) net.Listener {
 	return &gatedListener{Listener: l, gate: g, spare: spare}

@@ -29,9 +29,9 @@ func (s *Server) health(m *metrics) http.Handler {
 	return mux
 }
 
-// readiness tells whether requests can be answered, and if not, which part
-// stands in the way. The reasons go to the log: they may name hosts. Which
-// disk is nearly full is said in the answer, by the name of what it holds.
+// readiness reports whether requests can be answered, and if not, which part
+// stands in the way. The reasons go to the log: they may name hosts. Which disk
+// is nearly full is said in the answer, by the name of what it holds.
 func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()

@@ -91,7 +91,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // client left before it was answered. It is not an error of the server.
 const statusClientLeft = 499
 
-// Header values that never change are not built anew for each answer.
+// Header values that never change are not built again for each answer.
 var (
 	nosniff      = []string{"nosniff"}
 	sameOrigin   = []string{"SAMEORIGIN"}

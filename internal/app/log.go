@@ -10,8 +10,8 @@ import (
 	"svc/internal/config"
 )
 
-// NewLog makes the log of the program: JSON for machines, text for people.
-// Every line of a request carries its id.
+// NewLog makes the log of the program: JSON for machines, text for users. Every
+// line of a request carries its id.
 func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: cfg.LogLevel}
 	var h slog.Handler = slog.NewJSONHandler(out, o)
@@ -21,7 +21,7 @@ func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
 	return slog.New(requestLog{h, new(atomic.Pointer[pathMask])})
 }
 
-// Terminal tells whether a person reads what is written.
+// Terminal reports whether a person reads what is written.
 func Terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// secretParams are the names of path parameters that open something to whoever
-// knows them. Routes must use them for such parameters.
+// secretParams are the names of path parameters that open something to anyone
+// who knows them. Routes must use them for such parameters.
 var secretParams = []string{"{token}", "{secret}"}
 
 // pathMask hides secrets in the paths of log lines: what stands where a route
@@ -41,7 +41,7 @@ func secretRoutes(routers ...chi.Routes) []string {
 
 // newPathMask makes a mask of route patterns. Parameters before the secret may
 // hold slashes, because log lines have paths decoded. service starts the tokens
-// of the installation: svcpat-….
+// of the instance: svcpat-….
 func newPathMask(service string, patterns []string) *pathMask {
 	m := &pathMask{known: regexp.MustCompile(`(?i)\b((?:gl|` + regexp.QuoteMeta(service) + `)[a-z]{1,5}[-_])[\w-]{16,}`)}
 	param := regexp.MustCompile(`\\\{[^}]*\\\}`)
@@ -60,7 +60,7 @@ func newPathMask(service string, patterns []string) *pathMask {
 	return m
 }
 
-// hide gives a path without its secrets.
+// hide returns a path without its secrets.
 func (m *pathMask) hide(path string) string {
 	for _, r := range m.routes {
 		if at := r.FindStringIndex(path); at != nil && at[1] < len(path) {

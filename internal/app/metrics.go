@@ -13,8 +13,8 @@ import (
 	"svc/internal/config"
 )
 
-// metrics counts requests and asks the parts for their state when somebody
-// reads it.
+// metrics counts requests and asks the parts for their state when someone reads
+// it.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -181,7 +181,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end leaves little time for the rest of a request that nobody needs.
+// end leaves little time for the rest of a request that no one needs.
 func (b *pacedBody) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -36,7 +36,7 @@ func (a *App) pagesPlace() pages.Place {
 	if _, port, err := net.SplitHostPort(a.Config.PagesTLSAddr); err == nil && port != "443" {
 		p.TLSPort = port
 	}
-	// Who names an address over TLS has his reasons, such as a proxy.
+	// Who names an address over TLS has their reasons, such as a proxy.
 	if u, err := url.Parse(p.URL); err == nil && u.Scheme == "https" {
 		p.TLSPort = u.Port()
 	}
@@ -207,8 +207,8 @@ func (r *pagesRecorder) WriteHeader(status int) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *pagesRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// forwardedTLS tells whether a proxy that we trust says that the visitor spoke
-// TLS to it.
+// forwardedTLS reports whether a proxy that we trust says that the visitor
+// spoke TLS to it.
 func (f *front) forwardedTLS(r *http.Request) bool {
 	if len(f.server.Config.TrustedProxies) == 0 || !strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
 		return false
@@ -217,7 +217,7 @@ func (f *front) forwardedTLS(r *http.Request) bool {
 	return err == nil && f.trusted(at.Addr())
 }
 
-// certificateFiles is a certificate in files that somebody else renews.
+// certificateFiles is a certificate in files that someone else renews.
 type certificateFiles struct {
 	cert, key string
 

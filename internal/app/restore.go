@@ -25,9 +25,8 @@ import (
 // is there then is not whole, and is not served.
 const restoring = "restore.incomplete"
 
-// Restore fills an empty installation from a backup: all of it or, with an
-// error, nothing. The database may be of another kind than the one that was
-// backed up.
+// Restore fills an empty instance from a backup: all of it or, with an error,
+// nothing. The database may be of another kind than the one that was backed up.
 func Restore(ctx context.Context, cfg config.Config, file string, tell func(format string, args ...any)) (*backup.Manifest, error) {
 	in, err := backup.Open(file, BackupParts(), func(done, size int64) { tell("checking: %s of %s", ByteSize(done), ByteSize(size)) })
 	if err != nil {
@@ -69,7 +68,7 @@ func (r *restore) run(ctx context.Context) (err error) {
 }
 
 // claim looks whether there is nothing in the directories yet, and marks the
-// place: from then on nobody else uses it.
+// place: from then on no one else uses it.
 func (r *restore) claim(context.Context) error {
 	for _, name := range r.in.Manifest.Storages {
 		if _, ok := r.cfg.Storages[name]; !ok {
@@ -167,7 +166,7 @@ func (r *restore) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// files puts what lies in the data directory itself to its place.
+// files puts what is in the data directory itself to its place.
 func (r *restore) files(ctx context.Context) error {
 	return r.in.Each(backupData, func(e backup.Entry, in io.Reader) error {
 		known := path.Dir(e.Name) == logFiles || slices.ContainsFunc(dataFiles(), func(name string) bool {
@@ -247,7 +246,7 @@ func (r *restore) rows(ctx context.Context) error {
 	return ci.TakeOverLogs(ctx, r.db, filepath.Join(r.cfg.DataDir, logFiles))
 }
 
-// done takes the mark away: from then on it is an installation.
+// done takes the mark away: from then on it is an instance.
 func (r *restore) done(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // the last moment
 		return err

@@ -179,8 +179,8 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 	}
 }
 
-// sealedUnder gives the columns that have something under a key, of all columns
-// of the database that could.
+// sealedUnder returns the columns that have something under a key, of all
+// columns of the database that could.
 func sealedUnder(t *testing.T, s *apptest.Server, key string) (found []string) {
 	t.Helper()
 	all := `SELECT m.name || '.' || c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND upper(c.type) LIKE '%TEXT%'`

@@ -89,9 +89,9 @@ func loopback(addr net.Addr) string {
 	return "http://" + at.String()
 }
 
-// builtinToken is the token of the runner inside the server. The runner is
-// made once; the token lies in the directory of the runner, which is for the
-// server's eyes only. One that somebody has deleted is made anew.
+// builtinToken is the token of the runner inside the server. The runner is made
+// once; the token is in the directory of the runner, which is for the server's
+// eyes only. One that someone has deleted is made again.
 func (s *Server) builtinToken(ctx context.Context) (string, error) {
 	system, err := runner.SystemID(s.Config.RunnerDir)
 	if err != nil {

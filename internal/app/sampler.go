@@ -77,7 +77,7 @@ func (s *sampler) start() (stop context.CancelFunc, ended <-chan struct{}) {
 	return stop, done
 }
 
-// list gives the looks, the oldest first.
+// list returns the looks, the oldest first.
 func (s *sampler) list() []web.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()

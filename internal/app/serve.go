@@ -44,8 +44,8 @@ type Server struct {
 }
 
 // Listen brings the schema up to date, makes the first administrator in an
-// empty installation, starts the background work and opens the listener.
-// What the first start made up is written to out, once.
+// empty instance, starts the background work and opens the listener. What the
+// first start made up is written to out, once.
 func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 	if err := a.claimData(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 	if err := s.bootstrap(ctx, out); err != nil {
 		return err
 	}
-	if !s.DB.Postgres() { // nobody else can have a push under way
+	if !s.DB.Postgres() { // no one else can have a push under way
 		if err := s.Repos.Recover(ctx); err != nil {
 			s.Log.Error("cannot settle interrupted pushes", "error", err)
 		}
@@ -178,7 +178,7 @@ func (s *Server) stopSSH(ctx context.Context) error {
 	return nil
 }
 
-// bootstrap makes the first administrator and tells his credentials, once.
+// bootstrap makes the first administrator and tells their credentials, once.
 func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	root, err := s.Users.Bootstrap(ctx, string(s.Config.RootPassword), string(s.Config.RootToken))
 	if err != nil || root == nil || *root == (user.Root{}) {

@@ -9,7 +9,7 @@ import (
 )
 
 // recompiles reports whether the tests of a package make the compiler compile
-// the features and interfaces above it once more: some of them have access to
+// the features and interfaces above it again: some of them have access to
 // unexported code, and others import a server that is built on the package. The
 // two kinds of tests belong in two directories.
 func recompiles(pkg string, files []source) bool {

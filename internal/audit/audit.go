@@ -32,14 +32,14 @@ type Entity struct {
 	Path string // username or full path
 }
 
-// Instance is the entity of events of the whole installation.
+// Instance is the entity of events of the whole instance.
 func Instance() Entity { return Entity{Type: InstanceEntity, ID: 1, Path: "svc"} }
 
 // Target is the thing that was changed, where that is not the entity itself.
 type Target struct {
 	Type    string // "User", "PersonalAccessToken", …
 	ID      int64
-	Details string // its name, for people
+	Details string // its name, for users
 }
 
 // Event is one administrative change.
@@ -54,7 +54,7 @@ type Event struct {
 	CreatedAt time.Time
 }
 
-// Author is who made the change, as he was then.
+// Author is who made the change, as they were then.
 type Author struct {
 	ID    int64
 	Name  string
@@ -100,7 +100,7 @@ func Record(ctx context.Context, tx *db.Tx, by actor.Actor, now time.Time, e Eve
 	return nil
 }
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB *db.DB
 }
@@ -108,7 +108,7 @@ type Deps struct {
 // Service reads audit events.
 type Service struct{ Deps }
 
-// New makes the service.
+// New returns the service.
 func New(d Deps) *Service { return &Service{d} }
 
 // Filter chooses events; zero values choose all.
@@ -120,7 +120,7 @@ type Filter struct {
 	AuthorID      int64
 }
 
-// List gives the events of the whole installation, newest first. Only
+// List returns the events of the whole instance, newest first. Only
 // administrators may call it.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[Event], error) {
 	if err := by.RequireAdmin(); err != nil {
@@ -132,7 +132,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, p db.Pagin
 	return listEvents(ctx, s.DB, f, p)
 }
 
-// Get gives one event. Only administrators may call it; NotFound when there
+// Get returns one event. Only administrators may call it; NotFound when there
 // is no such event.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (Event, error) {
 	if err := by.RequireAdmin(); err != nil {
@@ -141,7 +141,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (Event, err
 	return findEvent(ctx, s.DB, id)
 }
 
-// Of gives the events of one group or project, newest first: those of one
+// Of returns the events of one group or project, newest first: those of one
 // author, or all when author is 0. The feature that owns the entity has asked
 // who may see them.
 func (s *Service) Of(ctx context.Context, in Entity, author int64, f Filter, p db.Paging) (db.Page[Event], error) {
@@ -149,7 +149,7 @@ func (s *Service) Of(ctx context.Context, in Entity, author int64, f Filter, p d
 	return listEvents(ctx, s.DB, f, p)
 }
 
-// OneOf gives one event of a group or project; NotFound when it belongs to
+// OneOf returns one event of a group or project; NotFound when it belongs to
 // something else. The feature that owns the entity has asked who may see it.
 func (s *Service) OneOf(ctx context.Context, in Entity, id int64) (Event, error) {
 	e, err := findEvent(ctx, s.DB, id)

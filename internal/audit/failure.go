@@ -11,7 +11,7 @@ import (
 	"svc/internal/db"
 )
 
-// Failed sign-ins are events that anybody can cause, so their number is bounded:
+// Failed sign-ins are events that anyone can cause, so their number is bounded:
 // those from one address with one login within failureWindow are one event with
 // a count. Beyond maxLogins of an address, and maxFailures altogether, events
 // name no login and no address.
@@ -21,7 +21,7 @@ const (
 	maxLogins     = 20
 	maxFailures   = 1000
 
-	// severalLogins and severalAddresses stand for what is not told apart.
+	// severalLogins and severalAddresses stand for what is not distinguished.
 	severalLogins    = "(several logins)"
 	severalAddresses = "several"
 )

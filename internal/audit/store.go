@@ -70,7 +70,7 @@ func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[E
 	}, p)
 }
 
-// findFailures gives the events of failed sign-ins of an address since an
+// findFailures returns the events of failed sign-ins of an address since an
 // instant.
 func findFailures(ctx context.Context, tx *db.Tx, address string, since time.Time) ([]failure, error) {
 	return db.All(ctx, tx, func(s db.Scanner) (f failure, err error) {

@@ -37,7 +37,7 @@ func Create(name string) (*File, error) {
 	return &File{f, name}, nil
 }
 
-// own makes sure that nobody else writes the file or may read it.
+// own makes sure that no one else writes the file or may read it.
 func own(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

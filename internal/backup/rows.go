@@ -114,7 +114,7 @@ func ReadRows(r io.Reader, size int64) (columns []string, last int64, rows iter.
 	}, nil
 }
 
-// exact gives an error when there is more or less than was said: what unpacks
+// exact returns an error when there is more or less than was said: what unpacks
 // to much more than it should fills no disk.
 type exact struct {
 	in   io.Reader

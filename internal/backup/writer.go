@@ -27,7 +27,7 @@ type Writer struct {
 }
 
 // NewWriter begins a backup. What has to be measured before it can be written,
-// and is large, goes through files in temp, one at a time, that nobody finds:
+// and is large, goes through files in temp, one at a time, that no one finds:
 // they are gone when the process is.
 func NewWriter(out io.Writer, temp string) (*Writer, error) {
 	sums, err := TempFile(temp)

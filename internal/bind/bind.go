@@ -76,7 +76,7 @@ func (in *Input) sort(o *Object, slots []slot) {
 	}
 }
 
-// find gives a parameter's value, of kind valueNone if it was not sent, and
+// find returns a parameter's value, of kind valueNone if it was not sent, and
 // the name it was sent under.
 func (in *Input) find(f *Field, slots []slot) (name string, v value) {
 	if f.Path && in.path != nil {
@@ -151,7 +151,7 @@ func (b *binding) add(name, text string) {
 	}
 }
 
-// full gives a name with the way to it: variables[0][key].
+// full returns a name with the way to it: variables[0][key].
 func (b *binding) full(name string) string {
 	if len(b.trail) == 0 {
 		return name

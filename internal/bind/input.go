@@ -43,7 +43,7 @@ type Input struct {
 	pairs []pair // of the query, then of the form
 	files []*Upload
 
-	room [8]pair // for the usual small query, without an allocation of its own
+	room [8]pair // for the usual small query, without its own allocation
 }
 
 // pair is one field of a query or form.

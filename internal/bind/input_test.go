@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// faultOf gives the fault and text of an error from ReadInput.
+// faultOf returns the fault and text of an error from ReadInput.
 func faultOf(t *testing.T, err error) (Fault, string) {
 	t.Helper()
 	if err == nil {

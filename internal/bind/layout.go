@@ -80,7 +80,7 @@ func (f *Field) Location(method string) Location {
 
 // NewLayout reads a parameters struct. path names the parameters that are
 // segments of the endpoint's route; each must have a field. The error is a
-// fault of the program: a tag that says nothing, or a type that can not be
+// fault of the program: a tag that says nothing, or a type that cannot be
 // bound.
 func NewLayout(t reflect.Type, path ...string) (*Layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
@@ -173,8 +173,8 @@ func (c *compiler) addFields(o *Object, t reflect.Type, index []int) error {
 	return nil
 }
 
-// inlined tells whether the parameters of a struct stand beside the others: it is
-// embedded, or has the tag "*" since Go does not embed a type parameter.
+// inlined reports whether the parameters of a struct stand beside the others: it
+// is embedded, or has the tag "*" since Go does not embed a type parameter.
 func inlined(sf reflect.StructField) bool {
 	tag, tagged := sf.Tag.Lookup("param")
 	return sf.Type.Kind() == reflect.Struct && (sf.Anonymous && !tagged || tag == "*" && sf.IsExported())

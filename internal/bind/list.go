@@ -42,7 +42,7 @@ func (b *binding) putList(f *Field, s *Shape, v *value, dst reflect.Value) troub
 	return troubleNone
 }
 
-// elements gives the elements of what was sent for a list.
+// elements returns the elements of what was sent for a list.
 func elements(v *value) ([]value, bool) {
 	switch v.kind {
 	case valueList:
@@ -174,7 +174,7 @@ func putJSON(v *value, dst reflect.Value) trouble {
 	return troubleNone
 }
 
-// appendValue writes a value as JSON; it is false for what JSON can not hold.
+// appendValue writes a value as JSON; it is false for what JSON cannot hold.
 func appendValue(b []byte, v *value) ([]byte, bool) {
 	switch v.kind {
 	case valueNull:

@@ -18,7 +18,7 @@ type Opt[T any] struct {
 
 func (Opt[T]) optional() {}
 
-// optional marks opt for the layout, which can not name all its instances.
+// optional marks opt for the layout, which cannot name all its instances.
 type optional interface{ optional() }
 
 // Unmarshaler is a type that reads itself from the text of one parameter.
@@ -38,12 +38,12 @@ type Date struct {
 	Day   int
 }
 
-// Time gives the start of the day in UTC.
+// Time returns the start of the day in UTC.
 func (d Date) Time() time.Time {
 	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)
 }
 
-// String gives the day as YYYY-MM-DD.
+// String returns the day as YYYY-MM-DD.
 func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day)
 }
@@ -124,7 +124,7 @@ func ExactlyOne(names ...string) Rule { return Rule{RuleExactlyOne, names} }
 // AllOrNone wants all of the parameters, or none of them.
 func AllOrNone(names ...string) Rule { return Rule{RuleAllOrNone, names} }
 
-// broken gives the names to blame and what to say of them, or no names when
+// broken returns the names to blame and what to say of them, or no names when
 // the rule holds. given are the names of the group that were sent.
 func (r Rule) broken(given []string) (blame []string, text string) {
 	switch {

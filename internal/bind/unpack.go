@@ -55,7 +55,7 @@ func inflate(body io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// Bounded gives so many bytes and then says that it is too much.
+// Bounded returns so many bytes and then says that it is too much.
 type Bounded struct {
 	From io.Reader
 	Left int64

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Upload is a file of a multipart body. It lies in a temporary file until the
+// Upload is a file of a multipart body. It is in a temporary file until the
 // request is over.
 type Upload struct {
 	Name        string // base name, as the client calls it: printable, never a path, never empty
@@ -21,7 +21,7 @@ type Upload struct {
 	ContentType string // as the client says
 
 	file *os.File
-	left string // Path to remove at the end, on systems that can not do it at the start
+	left string // Path to remove at the end, on systems that cannot do it at the start
 }
 
 // uploadReader reads an upload; every one has its own position.
@@ -37,7 +37,7 @@ func (u *Upload) Open() uploadReader {
 	return uploadReader{io.NewSectionReader(u.file, 0, u.Size)}
 }
 
-// Text gives what is in the file, if that is text and not too long.
+// Text returns what is in the file, if that is text and not too long.
 func (u *Upload) text() (string, bool) {
 	content, err := io.ReadAll(io.LimitReader(u.Open(), MaxFileText+1))
 	text := string(content)
@@ -162,7 +162,7 @@ func (f *formReader) spool(part *multipart.Part, filename string) (*Upload, erro
 		return nil, fmt.Errorf("spool an upload: %w", err)
 	}
 	u := &Upload{Name: CleanName(filename), ContentType: contentType(part), file: file}
-	// Without a name the file can not outlive the process, however that ends.
+	// Without a name the file cannot outlive the process, however that ends.
 	if err := os.Remove(file.Name()); err != nil {
 		u.left = file.Name()
 	}

@@ -37,7 +37,7 @@ type value struct {
 // Blank reports whether the value is text without characters.
 func (v *value) blank() bool { return v.kind == valueText && v.text == "" }
 
-// scalar gives the text of a text, number or boolean that databases and git
+// scalar returns the text of a text, number or boolean that databases and git
 // can hold: in UTF-8 and without NUL.
 func (v *value) scalar() (string, bool) {
 	switch v.kind {
@@ -143,7 +143,7 @@ func (v *value) find(key string) int {
 	return -1
 }
 
-// member gives the object's member, made when it is not there.
+// member returns the object's member, made when it is not there.
 func (v *value) member(key string) *value {
 	at := v.find(key)
 	if at < 0 {
@@ -292,7 +292,7 @@ func cutFraction(s string) (nano int, rest string, ok bool) {
 	return nano, s[i:], i > 1
 }
 
-// parseZone gives the seconds east of UTC.
+// parseZone returns the seconds east of UTC.
 func parseZone(s string) (offset int, ok bool) {
 	switch s {
 	case "", "Z", "z", " UTC":

@@ -25,11 +25,11 @@ import (
 // Every method returns Invalid for a key that CheckKey refuses, and
 // Unavailable when a remote store does not answer.
 type Store interface {
-	// Put stores what r gives until io.EOF and returns its size. It replaces
-	// an object that was there. An error of r, or an end of ctx before all is
-	// sent, leaves things as they were. It returns Invalid when the size is
-	// not the one in the options, and Conflict when the key is a directory of
-	// another key (or the other way round) and the store can not hold both.
+	// Put stores what r gives until io.EOF and returns its size. It replaces an
+	// object that was there. An error of r, or an end of ctx before all is sent,
+	// leaves things as they were. It returns Invalid when the size is not the one
+	// in the options, and Conflict when the key is a directory of another key (or
+	// the other way round) and the store cannot hold both.
 	Put(ctx context.Context, key string, r io.Reader, o Options) (int64, error)
 
 	// Get opens an object for reading, from any place in it; ctx must last
@@ -48,15 +48,15 @@ type Store interface {
 	// Delete removes an object; one that is not there is no error.
 	Delete(ctx context.Context, key string) error
 
-	// List gives the objects whose keys start with prefix, in the order of
-	// the keys' bytes. Their ContentType is empty. It ends after an error. A
-	// disk reads a directory whole, so give keys parts that spread them.
+	// List returns the objects whose keys start with prefix, in the order of the
+	// keys' bytes. Their ContentType is empty. It ends after an error. A disk reads
+	// a directory whole, so give keys parts that spread them.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 
-	// URL gives an address from which anyone can read the object for a while,
-	// without asking us. It does not look whether the object is there. It
-	// returns NotAllowed when the store has no such addresses: then read the
-	// object and pass it on.
+	// URL returns an address from which anyone can read the object for a while,
+	// without asking us. It does not look whether the object is there. It returns
+	// NotAllowed when the store has no such addresses: then read the object and
+	// pass it on.
 	URL(ctx context.Context, key string, ttl time.Duration) (string, error)
 
 	// Ping reports whether the store can be used.
@@ -117,7 +117,7 @@ func Open(ctx context.Context, address, dataDir string) (Store, error) {
 	return openS3(ctx, c)
 }
 
-// checked gives the options with defaults filled in. The content type goes
+// checked returns the options with defaults filled in. The content type goes
 // into headers and into a fixed space on disk.
 func (o Options) checked() (Options, error) {
 	if o.ContentType == "" {

@@ -344,7 +344,7 @@ func (d *disk) walk(ctx context.Context, dir, start string, yield func(Info, err
 	return true
 }
 
-// readDir gives the entries in the order of the keys they stand for: those of
+// readDir returns the entries in the order of the keys they stand for: those of
 // a directory go on with "/".
 func (d *disk) readDir(name string) ([]fs.DirEntry, error) {
 	dir, err := d.root.Open(name)

@@ -51,7 +51,7 @@ func checkPrefix(prefix string) error {
 	return checkText(rest)
 }
 
-// splitPrefix gives the whole directories of a prefix, without the last "/",
+// splitPrefix returns the whole directories of a prefix, without the last "/",
 // and what remains.
 func splitPrefix(prefix string) (dir, rest string) {
 	i := strings.LastIndexByte(prefix, '/')
@@ -66,7 +66,7 @@ func checkText(key string) error {
 		return errs.Invalid("object key is not UTF-8")
 	}
 	for _, r := range key {
-		// The last two can not stand in XML, in which S3 lists keys.
+		// The last two cannot stand in XML, in which S3 lists keys.
 		if unicode.IsControl(r) || r == '\\' || r == 0xfffe || r == 0xffff {
 			return errs.Invalid("object key has a character that is not allowed")
 		}

@@ -81,8 +81,8 @@ func FuzzParseS3(f *testing.F) {
 	})
 }
 
-// FuzzCheckKey: whatever passes is a relative path of its own, and may be the
-// prefix of a listing.
+// FuzzCheckKey: whatever passes is its own relative path, and may be the prefix
+// of a listing.
 func FuzzCheckKey(f *testing.F) {
 	for _, key := range []string{"a", "a/b", "../a", "/a", "a//b", "a/./b", "a\x00", "\xff", "...", "a/..b/c.."} {
 		f.Add(key)

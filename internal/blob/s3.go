@@ -109,7 +109,7 @@ func (b *bucket) GetRange(ctx context.Context, key string, offset, length int64)
 	if offset < 0 {
 		return nil, errs.Invalid("offset is negative")
 	}
-	if length == 0 { // which a Range header can not say
+	if length == 0 { // which a Range header cannot say
 		if _, err := b.Stat(ctx, key); err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (b *bucket) Close() error {
 	return nil
 }
 
-// kind gives the errs kind of an answer where it has one; all else, such as
+// kind returns the errs kind of an answer where it has one; all else, such as
 // refused credentials, is a fault.
 func kind(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -296,7 +296,7 @@ func kind(err error) error {
 }
 
 // full reports whether a store has no space left, in the words of those that
-// are in use: the status of WebDAV, or a code of their own.
+// are in use: the status of WebDAV, or their own code.
 func full(err error) bool {
 	if status(err) == http.StatusInsufficientStorage {
 		return true
@@ -312,7 +312,7 @@ func full(err error) bool {
 	return false
 }
 
-// status gives the HTTP status of an error answer, or 0.
+// status returns the HTTP status of an error answer, or 0.
 func status(err error) int {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return e.HTTPStatusCode()

@@ -22,7 +22,7 @@ import (
 	"svc/internal/errs"
 )
 
-// with gives an address with some parameters changed, or removed when empty.
+// with returns an address with some parameters changed, or removed when empty.
 func with(t testing.TB, address string, pairs ...string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -171,7 +171,7 @@ func TestS3Server(t *testing.T) {
 	})
 }
 
-// TestS3Environment has the credentials in the environment, so it can not be
+// TestS3Environment has the credentials in the environment, so it cannot be
 // parallel.
 func TestS3Environment(t *testing.T) {
 	address := blobtest.S3(t)

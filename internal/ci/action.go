@@ -24,7 +24,7 @@ func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (
 	return &controlled{service: s, by: by, project: proj}, nil
 }
 
-// controlled is a project in which somebody acts on jobs.
+// controlled is a project in which a user acts on jobs.
 type controlled struct {
 	service *Service
 	by      actor.Actor
@@ -104,7 +104,7 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id
 	return j, nil
 }
 
-// Retry runs a job that has ended once more, as another job, for those who may
+// Retry runs a job that has ended again, as another job, for those who may
 // cancel it. Forbidden for one that has not ended, never ran or was tried again
 // already; NotFound.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
@@ -131,7 +131,7 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id 
 	return j, nil
 }
 
-// Retryable tells whether a job can be run once more.
+// Retryable reports whether a job can be run again.
 func (j *Job) Retryable() bool {
 	return !j.Retried && j.Status.Done() && j.Status != flow.Skipped
 }
@@ -238,8 +238,8 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 	return j, s.fillJobs(ctx, by, []*Job{j})
 }
 
-// RetryPipeline runs all jobs of a pipeline that failed or were canceled once
-// more, for those who may cancel them. NotFound.
+// RetryPipeline runs all jobs of a pipeline that failed or were canceled again,
+// for those who may cancel them. NotFound.
 func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
 		jobs, err := findPipelineJobs(ctx, tx, id)

@@ -62,7 +62,7 @@ func (s *Service) Agents(ctx context.Context, by actor.Actor, ref project.Ref, p
 	return page, nil
 }
 
-// Agent gives an agent of a project. Developers only; NotFound.
+// Agent returns an agent of a project. Developers only; NotFound.
 func (s *Service) Agent(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Agent, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
 	if err != nil {
@@ -77,8 +77,8 @@ func findAgent(ctx context.Context, q db.Q, p *project.Project, id int64) (*Agen
 	return a, notFound(err, "Agent")
 }
 
-// CreateAgent registers an agent. Maintainers only; Invalid when the name can
-// not be or is taken.
+// CreateAgent registers an agent. Maintainers only; Invalid when the name
+// cannot be or is taken.
 func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Agent, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Service) AllowedAgents(ctx context.Context, by actor.Actor) (*AllowedAg
 	if err != nil {
 		return nil, fmt.Errorf("allowed agents: %w", err)
 	}
-	// An agent serves its own part of the installation, and no other.
+	// An agent serves its own part of the instance, and no other.
 	candidates, err := db.All(ctx, s.DB, scanAgent, `
 		SELECT `+agentColumns+` FROM cluster_agents a JOIN projects p ON p.id = a.project_id AND p.deleted_at IS NULL
 			JOIN namespace_tree t ON t.descendant_id = p.namespace_id
@@ -234,13 +234,13 @@ func (s *Service) agentAllows(ctx context.Context, a *Agent, j *Job, p *project.
 	return false, nil
 }
 
-// covers tells whether a grant is for an environment; one that names none is
+// covers reports whether a grant is for an environment; one that names none is
 // for all jobs.
 func (g *agentGrant) covers(environment string) bool {
 	return len(g.Environments) == 0 || slices.ContainsFunc(g.Environments, func(pattern string) bool { return scopeCovers(pattern, environment) })
 }
 
-// scopeCovers tells whether a name fits a pattern in which * stands for
+// scopeCovers reports whether a name fits a pattern in which * stands for
 // anything.
 func scopeCovers(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")

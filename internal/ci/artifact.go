@@ -53,8 +53,8 @@ type Upload struct {
 
 // AddArtifact stores a file of a job that runs, sent by its runner. Forbidden
 // when the token is another one or the job does not run, TooLarge over the
-// limit, Invalid when the file can not be what it says or there is another
-// one of its kind.
+// limit, Invalid when the file cannot be what it says or there is another one
+// of its kind.
 func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u Upload) (*Artifact, *Job, error) {
 	j, err := s.runnersJob(ctx, jobID, token)
 	if err != nil {

@@ -27,7 +27,7 @@ type ArchiveEntry struct {
 	io.ReadCloser
 }
 
-// ArtifactEntry gives one file out of the archive of a job, without unpacking
+// ArtifactEntry returns one file out of the archive of a job, without unpacking
 // the others, for those who may read its artifacts. NotFound.
 func (s *Service) ArtifactEntry(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, name string) (*ArchiveEntry, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)

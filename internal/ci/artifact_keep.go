@@ -10,8 +10,8 @@ import (
 	"svc/internal/project"
 )
 
-// KeepArtifacts keeps the artifacts of a job for ever. Developers only;
-// NotFound when there are none.
+// KeepArtifacts keeps the artifacts of a job forever. Developers only; NotFound
+// when there are none.
 func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Developer)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// ArtifactSizes gives how many bytes the artifacts of projects take up, with
-// the logs that were put away. It asks nobody who he is: it is shown with what
-// the caller sees already.
+// ArtifactSizes returns how many bytes the artifacts of projects take up, with
+// the logs that were put away. It asks no one who they are: it is shown with
+// what the caller sees already.
 func (s *Service) ArtifactSizes(ctx context.Context, projects []int64) (map[int64]int64, error) {
 	found, err := sumArtifacts(ctx, s.DB, projects)
 	if err != nil {

@@ -66,7 +66,7 @@ type ArtifactUse struct {
 }
 
 // prepare puts together what a runner needs for a job. It returns unfit when
-// the job can not be run.
+// the job cannot be run.
 func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	j := a.Job
 	if reason := unsupported(j, a.Manager); reason != "" {
@@ -100,7 +100,7 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	return s.prepareCache(ctx, a)
 }
 
-// unsupported says why a machine can not run a job as it is meant.
+// unsupported says why a machine cannot run a job as it is meant.
 func unsupported(j *Job, m *Manager) FailureReason {
 	wants := j.Options.Artifacts
 	if wants == nil || len(m.Info.Features) == 0 {
@@ -164,7 +164,7 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene
 	if err != nil {
 		return fmt.Errorf("id tokens: %w", err)
 	}
-	for _, t := range tokens { // nobody is to put something else in their place
+	for _, t := range tokens { // no one is to put something else in their place
 		a.Variables = slices.DeleteFunc(a.Variables, func(v JobVariable) bool { return v.Key == t.Key })
 	}
 	a.Variables = append(a.Variables, tokens...)

@@ -81,7 +81,7 @@ func (s *Service) PipelineCan(ctx context.Context, by actor.Actor, p *project.Pr
 type ScheduleCan struct {
 	Play   bool // run it now
 	Edit   bool
-	Take   bool // become its owner, which is somebody else
+	Take   bool // become its owner, which is someone else
 	Delete bool
 }
 

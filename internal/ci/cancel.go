@@ -146,8 +146,8 @@ func (s *Service) cancelIfRedundant(ctx context.Context, p *Pipeline) error {
 	return s.cancelPipeline(ctx, p.ID, func(*Job) bool { return true })
 }
 
-// cancelsGracefully tells whether the program that runs a job can finish it in
-// its own way when it is canceled.
+// cancelsGracefully reports whether the program that runs a job can finish it
+// in its own way when it is canceled.
 func cancelsGracefully(ctx context.Context, q db.Q, managerID int64) (bool, error) {
 	var text string
 	err := q.QueryRowContext(ctx, `SELECT info FROM runner_managers WHERE id = ?`, managerID).Scan(&text)

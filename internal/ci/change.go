@@ -105,11 +105,11 @@ func (s *Service) changedAt(ctx context.Context, tx *db.Tx, projectID, pipelineI
 
 // FollowPipelines calls tell when something in the pipelines of a project has
 // changed, or in one of them, for those who see them, until the context ends or
-// tell fails. It waits a little between two calls, however much happens. Now
-// and then it calls with false: nothing has changed, but somebody may have gone.
-// Access is checked before each call, and when the account of the reader or
-// one of their credentials changes. NotFound, Forbidden or Unauthorized, also
-// when the reader loses access later.
+// tell fails. It waits a little between two calls, however much happens. Now and
+// then it calls with false: nothing has changed, but a user may have gone. Access
+// is checked before each call, and when the account of the reader or one of
+// their credentials changes. NotFound, Forbidden or Unauthorized, also when the
+// reader loses access later.
 func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Ref, pipelineID int64, tell func(changed bool) error) error {
 	reader, end, err := s.readers.begin(ctx, who)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Re
 }
 
 // awaitChange waits for a change, until access is to be checked or nothing was
-// sent for long; an error says that nobody listens any more.
+// sent for long; an error says that no one listens any more.
 func (s *Service) awaitChange(ctx context.Context, wake, check <-chan struct{}) (bool, error) {
 	beat := time.NewTimer(changeBeat)
 	defer beat.Stop()

@@ -267,7 +267,7 @@ func (s *CommitStatus) become(n NewStatus, now time.Time) {
 	}
 }
 
-// CommitPipeline gives the newest pipeline of a commit to those who see the
+// CommitPipeline returns the newest pipeline of a commit to those who see the
 // pipelines of its project, which they have been given; nil when there is none,
 // and for others.
 func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *project.Project, sha string) (*Pipeline, error) {

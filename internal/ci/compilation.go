@@ -14,8 +14,7 @@ import (
 const compilationWait = 30 * time.Second
 
 // LimitCompilations makes the slots for compilations of CI configurations, each
-// of which waits for one no longer than wait. It is called while the program is
-// put together.
+// of which waits for one no longer than wait. It is called at start-up.
 //
 // A configuration of a few hundred kilobytes takes tens of megabytes and a
 // processor for a second, and anyone who reads a public project can have its

@@ -24,7 +24,7 @@ type making struct {
 	commit    *git.Commit
 	variables []PipelineVariable
 	inputs    map[string]any
-	skip      bool // whoever pushes wants no job run
+	skip      bool // the user who pushes wants no jobs
 	// content is the configuration of a child pipeline, with the jobs of its
 	// parent whose artifacts may hold a part of it.
 	content []byte

@@ -54,7 +54,7 @@ func lastCoverage(r io.ReadSeeker, size int64, pattern *regexp.Regexp) (*float64
 		if from > 0 {
 			first = 1
 			if rest = []byte(lines[0]); len(rest) > coverageBlock {
-				rest = rest[:coverageBlock] // no line that people wrote is that long
+				rest = rest[:coverageBlock] // no line that users wrote is that long
 			}
 		}
 		for i := len(lines) - 1; i >= first; i-- {

@@ -62,7 +62,7 @@ func (s *Service) storeFailed(ctx context.Context, m *making, reason string) err
 
 var skipMark = regexp.MustCompile(`(?i)\[(ci[ _-]skip|skip[ _-]ci)\]`)
 
-// skips tells whether a commit message asks for no pipeline.
+// skips reports whether a commit message asks for no pipeline.
 func skips(message string) bool { return skipMark.MatchString(message) }
 
 // store writes a pipeline and its jobs, and lets it begin, in one transaction.
@@ -121,7 +121,7 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 	return nil
 }
 
-// environmentURLs gives the address of the environment of each job, as far as
+// environmentURLs returns the address of the environment of each job, as far as
 // it is known before the job has run.
 func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.Plan) ([]string, error) {
 	urls := make([]string, len(plan.Jobs))
@@ -211,7 +211,7 @@ func (s *Service) joinEnvironment(ctx context.Context, tx *db.Tx, p *Pipeline, j
 	return nil
 }
 
-// NewPipeline is a pipeline that somebody asks for.
+// NewPipeline is a pipeline that a user asks for.
 type NewPipeline struct {
 	Ref       string
 	Variables []PipelineVariable
@@ -315,7 +315,7 @@ func (m *making) mayGive() error {
 // noVariables answers those who may not set variables of pipelines and jobs.
 const noVariables = "Insufficient permissions to set pipeline variables"
 
-// MaySetVariables tells whether the actor may give pipelines and jobs of a
+// MaySetVariables reports whether the actor may give pipelines and jobs of a
 // project variables, as far as the actor may start them.
 func MaySetVariables(by actor.Actor, p *project.Project) bool {
 	level := p.Access.Level()

@@ -138,7 +138,7 @@ func later(t, next time.Time) time.Time {
 	return t.Add(time.Hour)
 }
 
-// onDay tells whether the rule holds on a day. When both kinds of days are
+// onDay reports whether the rule holds on a day. When both kinds of days are
 // limited, one of them is enough.
 func (c *cron) onDay(t time.Time) bool {
 	day, weekday := c.day&(1<<t.Day()) != 0, c.weekday&(1<<t.Weekday()) != 0

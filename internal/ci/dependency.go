@@ -22,8 +22,8 @@ type dependency struct {
 	dotenv  *Artifact // the variables that it has reported, nil as well
 }
 
-// dependenciesOf gives the jobs whose artifacts a job downloads, in the order of
-// the pipeline, then those of other pipelines.
+// dependenciesOf returns the jobs whose artifacts a job downloads, in the order
+// of the pipeline, then those of other pipelines.
 func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *scene) ([]dependency, error) {
 	jobs, err := s.dependencyJobs(ctx, j, sc)
 	if err != nil || len(jobs) == 0 {
@@ -141,7 +141,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	return found, nil
 }
 
-// related tells whether two pipelines of a project belong together.
+// related reports whether two pipelines of a project belong together.
 func related(a, b *Pipeline) bool {
 	switch {
 	case a.ParentID != nil && *a.ParentID == b.ID, b.ParentID != nil && *b.ParentID == a.ID:

@@ -75,7 +75,7 @@ type NewDeployment struct {
 }
 
 // seeDeployments gives a project to those who see what it deploys: Reporters
-// and above, and where its pipelines are public everybody who sees it.
+// and above, and where its pipelines are public everyone who sees it.
 func (s *Service) seeDeployments(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, in, project.EnvironmentPart)
 }
@@ -94,7 +94,7 @@ func (s *Service) Deployments(ctx context.Context, by actor.Actor, in project.Re
 	return proj, page, s.fillDeployments(ctx, by, page.Items)
 }
 
-// Deployment gives one deployment to those who list them; NotFound.
+// Deployment returns one deployment to those who list them; NotFound.
 func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Deployment, error) {
 	proj, err := s.seeDeployments(ctx, by, in)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *Service) DeleteDeployment(ctx context.Context, by actor.Actor, in proje
 	return nil
 }
 
-// over tells whether a deployment has ended.
+// over reports whether a deployment has ended.
 func (d DeploymentStatus) over() bool {
 	return d != DeploymentCreated && d != DeploymentRunning && d != DeploymentBlocked
 }
@@ -288,7 +288,7 @@ func insertDeployment(ctx context.Context, tx *db.Tx, d *Deployment) error {
 		d.ProjectID, d.IID, d.EnvironmentID, d.UserID, string(d.Status), d.Ref, d.Tag, d.SHA, d.CreatedAt, d.UpdatedAt, d.FinishedAt).Scan(&d.ID)
 }
 
-// deploys tells whether a job brings something to its environment.
+// deploys reports whether a job brings something to its environment.
 func (j *Job) deploys() bool {
 	e := j.Options.Environment
 	return j.EnvironmentID != nil && e != nil && (e.Action == "" || e.Action == "start")

@@ -196,7 +196,7 @@ func (s *Service) mayStop(ctx context.Context, by actor.Actor, in project.Ref, i
 }
 
 // StopStale stops all environments of a project to which nothing was deployed,
-// and that nobody changed, since then. Maintainers and above may.
+// and that no one changed, since then. Maintainers and above may.
 func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {

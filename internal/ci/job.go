@@ -97,7 +97,7 @@ const (
 	UnknownFailure       FailureReason = "unknown_failure"
 )
 
-// Archived tells whether its log and artifacts were removed by age.
+// Archived reports whether its log and artifacts were removed by age.
 func (j *Job) Archived() bool { return j.Pipeline != nil && j.Pipeline.Archived }
 
 // Duration is how long it ran; of a job that runs, up to now.

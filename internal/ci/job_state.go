@@ -23,9 +23,9 @@ type End struct {
 	token []byte // digest: only the job of this runner ends
 }
 
-// beginJob says that the one who holds a token has begun with a job that he was
-// given: Conflict when the job is not pending any more, or somebody else's. A
-// bridge has no token.
+// beginJob says that the one who holds a token has begun with a job that they
+// were given: Conflict when the job is not pending any more, or someone else's.
+// A bridge has no token.
 func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte) error {
 	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte)
 	return err
 }
 
-// finishJob ends a job that runs, or that waits for a runner and can not have
+// finishJob ends a job that runs, or that waits for a runner and cannot have
 // one, and does all that follows: another try where the job asks for it, the
 // next in its resource group, its deployment, and the rest of its pipeline.
 // Conflict when the job has ended already.
@@ -139,7 +139,7 @@ func (s *Service) settleCanceled(ctx context.Context, tx *db.Tx, j *Job, end End
 	return s.release(ctx, tx, j)
 }
 
-// retries tells whether a job that failed is to be run again by itself.
+// retries reports whether a job that failed is to be run again by itself.
 func (j *Job) retries() bool {
 	r := j.Options.Retry
 	if r == nil || j.Attempt >= r.Max {

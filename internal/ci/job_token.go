@@ -13,7 +13,7 @@ import (
 	"svc/internal/secret"
 )
 
-// JobActor gives the actor of a job's token: the user for whom the job runs,
+// JobActor returns the actor of a job's token: the user for whom the job runs,
 // within what job tokens may do. Unauthorized when there is no such token or
 // its job does not run.
 func (s *Service) JobActor(ctx context.Context, token, ip string) (actor.Actor, error) {
@@ -47,7 +47,7 @@ func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, 
 	return by, nil
 }
 
-// holdsToken tells whether the token of a job works: from the moment that a
+// holdsToken reports whether the token of a job works: from the moment that a
 // runner has the job until its end. A canceled job may be let finish in its
 // runner's own way.
 func (j *JobState) holdsToken() bool {
@@ -61,9 +61,9 @@ func findJobByToken(ctx context.Context, q db.Q, token string) (*Job, error) {
 	return scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.token_digest = ?`, digest(token)))
 }
 
-// held tells where a job stands to the runner that has it: Forbidden for every
-// other token, also when there is no such job, because a proxy can make up a
-// 404.
+// held returns where a job stands to the runner that has it: Forbidden for
+// every other token, also when there is no such job, because a proxy can make
+// up a 404.
 func (s *Service) held(ctx context.Context, jobID int64, token string) (*heldJob, error) {
 	h, err := findHeld(ctx, s.DB, jobID)
 	if errors.Is(err, db.ErrNoRows) || err == nil && (len(h.token) == 0 || !secret.Equal(string(h.token), string(digest(token)))) {
@@ -75,7 +75,7 @@ func (s *Service) held(ctx context.Context, jobID int64, token string) (*heldJob
 	return h, nil
 }
 
-// runnersJob gives the whole job to its runner, as held does.
+// runnersJob returns the whole job to its runner, as held does.
 func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*Job, error) {
 	if _, err := s.held(ctx, jobID, token); err != nil {
 		return nil, err
@@ -83,12 +83,12 @@ func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*J
 	return findAnyJob(ctx, s.DB, jobID)
 }
 
-// JobOpens gives a project and the actor whose rights count there. For the token
-// of a job that is its user in the job's own project and in those that accept
-// the token. In any other project the token has the rights of an anonymous
-// visitor: it reads what is public and changes nothing; NotFound unless the
-// project is public. Callers continue with the actor returned, never with the
-// one they passed. Other credentials keep their own rights.
+// JobOpens returns a project and the actor whose rights count there. For the
+// token of a job that is its user in the job's own project and in those that
+// accept the token. In any other project the token has the rights of an
+// anonymous visitor: it reads what is public and changes nothing; NotFound
+// unless the project is public. Callers continue with the actor returned, never
+// with the one they passed. Other credentials keep their own rights.
 func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, *project.Project, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil || by.Job == nil || p.ID == by.Job.ProjectID {
@@ -115,7 +115,7 @@ func jobRefusal(by actor.Actor, err error) error {
 	return err
 }
 
-// letsIn tells whether a project lets in the job tokens of another one.
+// letsIn reports whether a project lets in the job tokens of another one.
 func (s *Service) letsIn(ctx context.Context, from, to int64) (bool, error) {
 	source, err := s.Projects.Require(ctx, actor.System(), project.RefTo(from), project.NoAccess)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) letsIn(ctx context.Context, from, to int64) (bool, error) {
 	return allowlisted(ctx, s.DB, to, source)
 }
 
-// CurrentJob gives the job of a job token. NotFound for other credentials.
+// CurrentJob returns the job of a job token. NotFound for other credentials.
 func (s *Service) CurrentJob(ctx context.Context, by actor.Actor) (*Job, error) {
 	if by.Job == nil {
 		return nil, errs.NotFound("")

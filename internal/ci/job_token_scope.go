@@ -21,7 +21,7 @@ type TokenScope struct {
 // maxAllowed is how many projects and groups a list may hold.
 const maxAllowed = 400
 
-// JobTokenScope tells whose job tokens open a project. Maintainers only.
+// JobTokenScope returns whose job tokens open a project. Maintainers only.
 func (s *Service) JobTokenScope(ctx context.Context, by actor.Actor, ref project.Ref) (TokenScope, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -111,7 +111,7 @@ func pick[K, T any](ids []K, pg db.Paging, read func(K) (T, error)) (db.Page[T],
 type Allowed struct{ ProjectID, GroupID int64 }
 
 // Allow lets in the job tokens of a project, or of all projects of a group,
-// that the actor sees. Maintainers only; NotFound when he does not see it,
+// that the actor sees. Maintainers only; NotFound when they do not see it,
 // Invalid when it is listed already or the list is full.
 func (s *Service) Allow(ctx context.Context, by actor.Actor, ref project.Ref, a Allowed) (*project.Project, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
@@ -199,7 +199,7 @@ func (s *Service) Disallow(ctx context.Context, by actor.Actor, ref project.Ref,
 	return nil
 }
 
-// inboundScope tells whether a project lets in only what it lists.
+// inboundScope reports whether a project lets in only what it lists.
 func inboundScope(ctx context.Context, q db.Q, projectID int64) (inbound bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT inbound FROM job_token_settings WHERE project_id = ?`, projectID).Scan(&inbound)
 	if errors.Is(err, db.ErrNoRows) {
@@ -208,7 +208,7 @@ func inboundScope(ctx context.Context, q db.Q, projectID int64) (inbound bool, e
 	return inbound, err
 }
 
-// allowlisted tells whether a project lists another one, or a group above it.
+// allowlisted reports whether a project lists another one, or a group above it.
 func allowlisted(ctx context.Context, q db.Q, projectID int64, source *project.Project) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `

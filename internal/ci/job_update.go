@@ -102,8 +102,8 @@ func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 	return err
 }
 
-// refusedFor answers a runner whose job was changed by somebody else in the
-// same moment.
+// refusedFor answers a runner whose job was changed by someone else in the same
+// moment.
 func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*JobReply, error) {
 	if !errs.Is(cause, errs.KindConflict) {
 		return nil, fmt.Errorf("update job %d: %w", jobID, cause)
@@ -175,8 +175,8 @@ func (s *Service) endHeld(ctx context.Context, tx *db.Tx, j *Job, token []byte, 
 
 // sameLog compares the log with what the runner says of it. Where bytes are
 // missing the runner finds out where to go on; where they are others, the log
-// is begun anew, once: a runner that never agrees with itself must not go on
-// for ever.
+// is begun again, once: a runner that never agrees with itself must not go on
+// forever.
 func (s *Service) sameLog(ctx context.Context, j *Job, u JobUpdate) (bool, error) {
 	crc, ok := parseChecksum(u.Checksum)
 	if !ok {
@@ -282,7 +282,7 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 	if err := s.touchJob(ctx, j); err != nil {
 		return nil, err
 	}
-	if p.Debug && !h.debugLog { // before somebody reads it
+	if p.Debug && !h.debugLog { // before a user reads it
 		if err := s.noteDebugLog(ctx, j.ID); err != nil {
 			return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 		}

@@ -57,7 +57,7 @@ func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, err
 	return s.jobVariables(ctx, j, sc, deps)
 }
 
-// variablesOf gives all variables of a job, from the weakest to the strongest.
+// variablesOf returns all variables of a job, from the weakest to the strongest.
 func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
 	var env *Environment
 	if j.EnvironmentID != nil {
@@ -135,9 +135,9 @@ func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error)
 	return sc, nil
 }
 
-// keptVariables are those of the installation, of the groups and of the
-// project that a job of an environment may see, in the order in which later
-// ones win. Protected ones are for protected refs only.
+// keptVariables are those of the instance, of the groups and of the project
+// that a job of an environment may see, in the order in which later ones win.
+// Protected ones are for protected refs only.
 func (s *Service) keptVariables(ctx context.Context, p *project.Project, protected bool, environment string) ([]config.Variable, error) {
 	instance, places, err := findAllVariables(ctx, s.DB, p.NamespaceID, p.ID)
 	if err != nil {
@@ -187,7 +187,7 @@ func plain(list []PipelineVariable) []config.Variable {
 	return out
 }
 
-// checkVariables says what can not be in given variables.
+// checkVariables says what cannot be in given variables.
 func checkVariables(list []PipelineVariable) error {
 	for _, v := range list {
 		if !keyPattern.MatchString(v.Key) {

@@ -16,7 +16,7 @@ import (
 )
 
 // seePipelines gives a project to those who see its pipelines: members from
-// Reporters on, and where they are public everybody who sees the project.
+// Reporters on, and where they are public everyone who sees the project.
 func (s *Service) seePipelines(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, in, project.BuildsPart)
 }
@@ -59,7 +59,7 @@ func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.R
 	return page, s.fillJobs(ctx, by, page.Items)
 }
 
-// Job gives one job to those who see its pipeline; NotFound.
+// Job returns one job to those who see its pipeline; NotFound.
 func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -238,8 +238,8 @@ func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.
 	}
 	var parts []string
 	var args, last []any
-	// PostgreSQL makes a plan anew for each page, which takes longer than to
-	// read it, unless it sees how short the page is.
+	// PostgreSQL makes a plan again for each page, which takes longer than to read
+	// it, unless it sees how short the page is.
 	limit := p.Offset + p.Limit + 1
 	most := `LIMIT ` + strconv.Itoa(limit)
 	whole := most
@@ -315,7 +315,7 @@ func findPipelines(ctx context.Context, q db.Q, ids []int64) ([]*Pipeline, error
 	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN `+db.In(len(ids)), db.Any(ids)...)
 }
 
-// findDownstream gives the pipelines that bridges have made, by the bridge.
+// findDownstream returns the pipelines that bridges have made, by the bridge.
 func findDownstream(ctx context.Context, q db.Q, bridges []int64) (map[int64]*Pipeline, error) {
 	found := map[int64]*Pipeline{}
 	if len(bridges) == 0 {

@@ -32,8 +32,8 @@ func (l *Log) ETag() string { return fmt.Sprintf(`"log-%d-%d"`, l.Job.ID, l.Size
 
 // Log opens the log of a job, for those who see the jobs of the project.
 // Forbidden to those below Developer when the log shows every step, NotFound
-// when there is no such job or it has no log. Somebody watches it
-// from then on for a while, so that its runner sends more often.
+// when there is no such job or it has no log. A user watches it from then on for
+// a while, so that its runner sends more often.
 func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Log, error) {
 	_, j, err := s.loggedJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) noteDebugLog(ctx context.Context, jobID int64) error {
 	return err
 }
 
-// seenJob gives a job, no bridge, to those who see the jobs of its project.
+// seenJob returns a job, no bridge, to those who see the jobs of its project.
 func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
 	p, err := s.seePipelines(ctx, by, ref)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) openKept(ctx context.Context, j *Job) (*Log, error) {
 	return &Log{j, a.Size, &packedLog{ctx: ctx, store: s.Blobs, key: a.blob, size: a.Size}}, nil
 }
 
-// settled tells whether a job has ended, its runner too.
+// settled reports whether a job has ended, its runner too.
 func (j *Job) settled() bool { return j.Status.Done() && !j.Canceling }
 
 // logLimit is the size up to which a log is kept.
@@ -171,7 +171,7 @@ func (s *Service) addLog(ctx context.Context, jobID, at int64, p []byte) (int64,
 }
 
 // checksum compares a log with what its runner says of it. A log that was cut
-// can not be compared.
+// cannot be compared.
 func (s *Service) checkLog(ctx context.Context, j *Job, size int64, crc uint32) (ok bool, err error) {
 	limit, err := s.logLimit(ctx)
 	if err != nil {
@@ -274,7 +274,7 @@ const (
 )
 
 // SweepLogs puts away the logs of jobs that ended a while ago. The queue calls
-// it every minute. A log that can not be put away does not hold up the others.
+// it every minute. A log that cannot be put away does not hold up the others.
 func (s *Service) SweepLogs(ctx context.Context) error {
 	ids, err := s.logs.jobs(ctx)
 	if err != nil {

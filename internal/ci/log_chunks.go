@@ -13,7 +13,7 @@ import (
 // and read them.
 type logChunks struct{ db *db.DB }
 
-// before is where the chunks of a log stand that was begun anew: below zero,
+// before is where the chunks of a log stand that was begun again: below zero,
 // so that the one place of each chunk tells which log it is of.
 const before = -(int64(1) << 50)
 

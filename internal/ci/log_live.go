@@ -21,7 +21,7 @@ type liveLog interface {
 	sum(ctx context.Context, jobID int64) (size int64, crc uint32, known bool)
 	// size is how much was written since the last restart.
 	size(ctx context.Context, jobID int64) (int64, error)
-	// restart begins a log anew; restarted tells whether that was done.
+	// restart begins a log again; restarted reports whether that was done.
 	restart(ctx context.Context, jobID int64) error
 	restarted(ctx context.Context, jobID int64) (bool, error)
 	// open reads what there is, nil when there is nothing: the longer of the

@@ -93,7 +93,7 @@ func testLiveLog(t *testing.T, l liveLog) {
 		t.Errorf("%d have added at one place", won)
 	}
 
-	// Begun anew, it does not shrink for readers.
+	// Begun again, it does not shrink for readers.
 	if again, err := l.restarted(ctx, 7); again || err != nil {
 		t.Errorf("restarted: %v %v", again, err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestMovedLog puts logs away while they are read: the reader sees all of what
-// was there when he began, and nothing else.
+// was there when they began, and nothing else.
 func TestMovedLog(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

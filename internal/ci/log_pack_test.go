@@ -124,7 +124,7 @@ func TestPackedLogEnd(t *testing.T) {
 	}
 }
 
-// FuzzReadFrames reads lists that somebody else wrote: whatever they say, the
+// FuzzReadFrames reads lists that someone else wrote: whatever they say, the
 // frames lie within the file and in their order.
 func FuzzReadFrames(f *testing.F) {
 	var packed bytes.Buffer

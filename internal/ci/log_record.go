@@ -21,7 +21,7 @@ type record struct {
 
 const (
 	pieceKind   = 1
-	restartKind = 2 // the log is begun anew; there is no piece
+	restartKind = 2 // the log is begun again; there is no piece
 	removedKind = 3 // was a piece
 )
 
@@ -94,9 +94,9 @@ func (l *logSegments) load() error {
 	return err
 }
 
-// read takes up the records of a segment, up to one that was not written
-// whole: the server was killed, or the machine went down before anybody was
-// told that it is safe.
+// read takes up the records of a segment, up to one that was not written whole:
+// the server was killed, or the machine went down before anyone was told that
+// it is safe.
 func (l *logSegments) read(s *segment) error {
 	head := make([]byte, recordSize)
 	var content []byte

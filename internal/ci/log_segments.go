@@ -56,7 +56,7 @@ type segmentLog struct {
 	pieces []piece
 	size   int64
 	crc    uint32
-	before *segmentLog // what there was when it was begun anew
+	before *segmentLog // what there was when it was begun again
 }
 
 // piece is a part of a log.
@@ -108,7 +108,7 @@ func (l *logSegments) extend(jobID int64, p piece) {
 	log.size += p.size
 }
 
-// within tells whether a log has something in a segment: pieces are added to
+// within reports whether a log has something in a segment: pieces are added to
 // one segment after the other.
 func (l *logSegments) within(log *segmentLog, in *segment) bool {
 	for ; log != nil; log = log.before {
@@ -177,8 +177,8 @@ func (l *logSegments) drop(s *segment) error {
 	return errors.Join(err, l.release(s, 0))
 }
 
-// release takes readers from a segment, which is closed when it is gone and
-// nobody reads it.
+// release takes readers from a segment, which is closed when it is gone and no
+// one reads it.
 func (l *logSegments) release(s *segment, readers int) error {
 	if s.used -= readers; s.gone && s.used == 0 {
 		return s.file.Close()
@@ -226,7 +226,7 @@ func (l *logSegments) restart(_ context.Context, jobID int64) error {
 	return errors.Join(faults...)
 }
 
-// again begins a log anew: what was before its last beginning is forgotten.
+// again begins a log again: what was before its last beginning is forgotten.
 func (l *logSegments) again(jobID int64) {
 	log := l.logs[jobID]
 	was := holding(log)

@@ -10,9 +10,9 @@ import (
 	"svc/internal/errs"
 )
 
-// TakeOverLogs brings the live logs of an installation that came from a backup
-// to where its kind of database keeps them: in files of dir, or in rows. No
-// server may run on it; svc restore calls it.
+// TakeOverLogs brings the live logs of an instance that came from a backup to
+// where its kind of database keeps them: in files of dir, or in rows. No server
+// may run on it; svc restore calls it.
 func TakeOverLogs(ctx context.Context, d *db.DB, dir string) error {
 	var from, to liveLog = &logChunks{d}, &logSegments{dir: dir, limit: segmentSize}
 	if d.Postgres() {

@@ -49,7 +49,7 @@ func (i *RunnerInfo) equal(other *RunnerInfo) bool {
 	return reflect.DeepEqual(a, b) && maps.Equal(i.Features, other.Features)
 }
 
-// Status tells whether the machine is there.
+// Status reports whether the machine is there.
 func (m *Manager) Status(now time.Time) RunnerStatus {
 	return runnerStatus(m.ContactedAt, m.CreatedAt, now)
 }

@@ -63,7 +63,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
 	case j.Status == flow.Pending:
 		return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
-			if j.Status != flow.Pending { // somebody else was quicker
+			if j.Status != flow.Pending { // someone else was quicker
 				return nil
 			}
 			if j.Options.MirrorPipeline != "" {
@@ -78,7 +78,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 }
 
 // resumeBridge lets a trigger job run again that had ended with its pipeline:
-// jobs of that are run once more. What was skipped for it waits again.
+// jobs of that are run again. What was skipped for it waits again.
 func (s *Service) resumeBridge(ctx context.Context, id int64) error {
 	return s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
 		if j.Retried || !flow.Can(j.Status, flow.Running) {
@@ -108,7 +108,7 @@ func (s *Service) sweepMirrors(ctx context.Context) error {
 		return fmt.Errorf("sweep mirrors: %w", err)
 	}
 	var faults []error
-	for _, id := range ids { // one that can not be settled does not hold up the others
+	for _, id := range ids { // one that cannot be settled does not hold up the others
 		if err := ignoreNotFound(s.followBridge(ctx, id)); err != nil {
 			faults = append(faults, err)
 			continue

@@ -64,8 +64,8 @@ func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
 	return nil
 }
 
-// mayRollBack refuses to run a job once more that would bring something older
-// to its environment, where the project does not let that be.
+// mayRollBack refuses to run a job again that would bring something older to
+// its environment, where the project does not let that be.
 func (s *Service) mayRollBack(ctx context.Context, q db.Q, p *project.Project, j *Job) error {
 	if !j.deploys() || !p.Settings.CIForwardDeploymentEnabled || p.Settings.CIForwardDeploymentRollbackAllowed {
 		return nil
@@ -80,8 +80,8 @@ func (s *Service) mayRollBack(ctx context.Context, q db.Q, p *project.Project, j
 	return nil
 }
 
-// isOutdated tells whether something newer was brought to the environment of a
-// job than what it would bring there.
+// isOutdated reports whether something newer was brought to the environment of
+// a job than what it would bring there.
 func isOutdated(ctx context.Context, q db.Q, jobID int64) (bool, error) {
 	var own, last int64
 	var sha, there string

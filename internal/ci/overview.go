@@ -28,7 +28,7 @@ type PipelineRow struct {
 	Along  []Stage     // its stages that have jobs, in their order
 }
 
-// Sees tells whether somebody sees the pipelines of a project that he has been
+// Sees reports whether a user sees the pipelines of a project that they have been
 // given.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.BuildsPart)
@@ -71,7 +71,7 @@ func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipel
 	return rows, nil
 }
 
-// commits gives those that there still are.
+// commits returns those that there still are.
 func (s *Service) commits(ctx context.Context, projectID int64, ids []string) (map[string]*git.Commit, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -97,7 +97,7 @@ type Graph struct {
 // maxGraph is how many jobs a graph has.
 const maxGraph = 200
 
-// PipelineGraph gives a pipeline with its jobs, the downstream pipelines that
+// PipelineGraph returns a pipeline with its jobs, the downstream pipelines that
 // the actor sees among them, to those who see it; NotFound.
 func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Graph, error) {
 	proj, p, err := s.Pipeline(ctx, by, in, id)
@@ -148,7 +148,7 @@ func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.
 	return g, nil
 }
 
-// seenElsewhere gives a pipeline with the path of its project, nothing when
+// seenElsewhere returns a pipeline with the path of its project, nothing when
 // the actor does not see it.
 func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline) (*Pipeline, string, error) {
 	proj, err := s.seePipelines(ctx, by, project.RefTo(p.ProjectID))
@@ -161,7 +161,7 @@ func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline
 	return p, proj.FullPath, nil
 }
 
-// Attempts gives the jobs of the name of one in its pipeline, the newest
+// Attempts returns the jobs of the name of one in its pipeline, the newest
 // first, to those who see it: what was tried, and tried again.
 func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, j *Job) ([]*Job, error) {
 	proj, err := s.seePipelines(ctx, by, in)
@@ -230,7 +230,7 @@ type RunRef struct {
 	Tag  bool
 }
 
-// MayRun tells on which of some refs somebody may act on pipelines and jobs.
+// MayRun tells on which of some refs a user may act on pipelines and jobs.
 func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, refs ...RunRef) (map[RunRef]bool, error) {
 	c, err := s.control(ctx, by, in)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// PipelineForm is what somebody is asked who starts a pipeline by hand.
+// PipelineForm is what a user is asked who starts a pipeline by hand.
 type PipelineForm struct {
 	Ref       string // of the branch or tag, in short
 	Variables []config.DefaultVariable
@@ -19,7 +19,7 @@ type PipelineForm struct {
 	Fault     error // why the file asks for nothing: config.Errors, or that there is none
 }
 
-// PipelineForm tells what the CI file of a ref, the default branch when it is
+// PipelineForm returns what the CI file of a ref, the default branch when it is
 // empty, asks of one who starts a pipeline: the variables that it describes,
 // and its inputs. For those who may start one; Invalid when the ref is not
 // there.

@@ -56,7 +56,7 @@ func (s *Service) Pipelines(ctx context.Context, by actor.Actor, in project.Ref,
 	return proj, page, nil
 }
 
-// Pipeline gives one pipeline to those who see it; NotFound.
+// Pipeline returns one pipeline to those who see it; NotFound.
 func (s *Service) Pipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Service) Pipeline(ctx context.Context, by actor.Actor, in project.Ref, 
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// LatestPipeline gives the newest pipeline of the head of a ref, the default
+// LatestPipeline returns the newest pipeline of the head of a ref, the default
 // branch when it is empty, to those who see it; NotFound.
 func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project.Ref, ref string) (*project.Project, *Pipeline, error) {
 	proj, err := s.seePipelines(ctx, by, in)
@@ -99,7 +99,7 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// PipelineVariables gives the variables that a pipeline was made with, to the
+// PipelineVariables returns the variables that a pipeline was made with, to the
 // one who made it and to Maintainers. NotFound; Forbidden.
 func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in project.Ref, id int64) ([]PipelineVariable, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Developer)

@@ -67,8 +67,8 @@ func (s *Service) Variables(ctx context.Context, by actor.Actor, place project.P
 	return page, nil
 }
 
-// Variable gives one variable, to those who list them. scope tells apart those
-// of one key; nil takes any. NotFound; Conflict when there are several.
+// Variable returns one variable, to those who list them. scope distinguishes
+// those of one key; nil takes any. NotFound; Conflict when there are several.
 func (s *Service) Variable(ctx context.Context, by actor.Actor, place project.Place, key string, scope *string) (*Variable, error) {
 	h, err := s.home(ctx, by, place, false)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Service) savePlace(ctx context.Context, tx *db.Tx, v *Variable) error {
 	return savePlaceVariable(ctx, tx, v, s.Keys.Seal([]byte(v.Value), placeOf(v.ID)), s.Now())
 }
 
-// inScope tells whether a variable is for jobs of an environment; none is the
+// inScope reports whether a variable is for jobs of an environment; none is the
 // empty name.
 func (v *Variable) inScope(environment string) bool {
 	if v.Scope == "" || v.Scope == "*" {

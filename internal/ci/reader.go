@@ -9,9 +9,9 @@ import (
 	"svc/internal/errs"
 )
 
-// Reader gives the actor for whom something is followed. It authenticates their
-// credential again at each call, without prolonging it, and fails when the
-// credential is no longer accepted.
+// Reader returns the actor for whom something is followed. It authenticates
+// their credential again at each call, without prolonging it, and fails when
+// the credential is no longer accepted.
 type Reader func(context.Context) (actor.Actor, error)
 
 // recheckAfter is how long a reader who is sent a long log is not checked again.
@@ -67,8 +67,8 @@ func (r *readers) changed(userID int64) {
 	}
 }
 
-// actor gives the reader as they are now: Unauthorized or Forbidden when their
-// credential is no longer accepted, or is that of another user now.
+// actor returns the reader as they are now: Unauthorized or Forbidden when
+// their credential is no longer accepted, or is that of another user now.
 func (l *reading) actor(ctx context.Context) (actor.Actor, error) {
 	by, err := l.who(ctx)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 // a project or, when both are empty, the whole instance.
 type RegistrationPlace struct{ Group, Project project.Ref }
 
-// RegistrationToken gives the registration token of a place; its first one is
-// made when somebody asks for it. It is empty where the settings do not allow
-// such tokens. Administrators, Owners of the group, Maintainers of the project;
+// RegistrationToken returns the registration token of a place; its first one is
+// made when a user asks for it. It is empty where the settings do not allow such
+// tokens. Administrators, Owners of the group, Maintainers of the project;
 // Forbidden for a credential that may not be shown secrets.
 func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
 	if !by.ReadsSecrets() {

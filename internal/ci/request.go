@@ -89,7 +89,7 @@ func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 }
 
 // proposeRequest prepares the pipeline of a merge request, which runs in the
-// project of the source: Invalid when it can not be, Forbidden or NotFound when
+// project of the source: Invalid when it cannot be, Forbidden or NotFound when
 // the actor may not run pipelines there.
 func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.MergeRequest) (*making, error) {
 	if m.SourceProjectID == nil || m.Version == nil || m.State != merge.Opened {
@@ -191,8 +191,8 @@ func (p *Pipeline) branch() string {
 	return p.Ref
 }
 
-// headPipelines gives the newest pipelines of the heads of merge requests, one
-// that was made for it before others.
+// headPipelines returns the newest pipelines of the heads of merge requests,
+// one that was made for it before others.
 func (s *Service) headPipelines(ctx context.Context, list []*merge.MergeRequest) (map[int64]*merge.Pipeline, error) {
 	ids, heads := make([]int64, len(list)), map[int64]string{}
 	for i, m := range list {
@@ -216,8 +216,7 @@ func (s *Service) headPipelines(ctx context.Context, list []*merge.MergeRequest)
 
 // RequestPipelines lists the pipelines of the heads that a merge request has had,
 // the newest first, as far as the actor sees them, and the projects they are in.
-// NotFound; Forbidden when he
-// does not see the pipelines of the project.
+// NotFound; Forbidden when they do not see the pipelines of the project.
 func (s *Service) RequestPipelines(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, pg db.Paging) (map[int64]*project.Project, db.Page[*Pipeline], error) {
 	var page db.Page[*Pipeline]
 	m, err := s.Merges.Get(ctx, by, ref, iid)
@@ -258,7 +257,7 @@ func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref
 		return nil, nil, err
 	}
 	making, err := s.proposeRequest(ctx, by, m)
-	if errs.Is(err, errs.KindNotFound) { // he sees the request, but not where it comes from
+	if errs.Is(err, errs.KindNotFound) { // they see the request, but not where it comes from
 		err = errs.Forbidden("")
 	}
 	if err != nil {

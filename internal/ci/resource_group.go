@@ -35,7 +35,7 @@ const (
 	NewestReadyFirst ProcessMode = "newest_ready_first"
 )
 
-// Valid tells whether there is such a mode.
+// Valid reports whether there is such a mode.
 func (m ProcessMode) Valid() bool {
 	switch m {
 	case Unordered, OldestFirst, NewestFirst, NewestReadyFirst:
@@ -45,7 +45,7 @@ func (m ProcessMode) Valid() bool {
 }
 
 // awaitTurn lets a job that has come to its resource group go on at once when
-// nobody is before it, and gives the state that it is in then.
+// no one is before it, and gives the state that it is in then.
 func (s *Service) awaitTurn(ctx context.Context, tx *db.Tx, jobID int64) (flow.Status, error) {
 	j, err := findAnyJob(ctx, tx, jobID)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Service) awaitTurn(ctx context.Context, tx *db.Tx, jobID int64) (flow.S
 	return flow.Pending, s.letGo(ctx, tx, jobID)
 }
 
-// hasTurn tells whether a job is the next of its group, and the group is free.
-// Others that ask wait until the transaction has ended.
+// hasTurn reports whether a job is the next of its group, and the group is
+// free. Others that ask wait until the transaction has ended.
 func (s *Service) hasTurn(ctx context.Context, tx *db.Tx, groupID, jobID int64) (bool, error) {
 	if err := tx.Lock(ctx, "resource_groups", groupID); err != nil {
 		return false, err
@@ -125,7 +125,7 @@ func (s *Service) giveTurn(ctx context.Context, w turnWork) error {
 	return nil
 }
 
-// groupBusy tells whether a job of the group has its turn.
+// groupBusy reports whether a job of the group has its turn.
 func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID).Scan(&one)
@@ -135,8 +135,8 @@ func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
 	return err == nil, err
 }
 
-// nextInGroup gives the job whose turn is next, and its pipeline; 0 when
-// nobody waits, or the next one is not ready.
+// nextInGroup returns the job whose turn is next, and its pipeline; 0 when no
+// one waits, or the next one is not ready.
 func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID int64, err error) {
 	var mode ProcessMode
 	if err := q.QueryRowContext(ctx, `SELECT process_mode FROM resource_groups WHERE id = ?`, groupID).Scan(&mode); err != nil {
@@ -166,7 +166,7 @@ func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID 
 	return jobID, pipelineID, nil
 }
 
-// resourceGroup gives the id of a group by its key, which is made when it is
+// resourceGroup returns the id of a group by its key, which is made when it is
 // new.
 func resourceGroup(ctx context.Context, tx *db.Tx, projectID int64, key string, at time.Time) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `

@@ -93,7 +93,7 @@ func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.R
 	return page, s.fillJobs(ctx, by, page.Items)
 }
 
-// GroupJob gives the job that has its turn in a resource group, to Reporters
+// GroupJob returns the job that has its turn in a resource group, to Reporters
 // and above; NotFound when there is none.
 func (s *Service) GroupJob(ctx context.Context, by actor.Actor, in project.Ref, key string) (*Job, error) {
 	g, err := s.ResourceGroup(ctx, by, in, key)

@@ -11,8 +11,8 @@ import (
 	"svc/internal/project"
 )
 
-// eraseFiles removes the logs and artifacts of jobs: their rows now, what lies
-// in the store by the queue.
+// eraseFiles removes the logs and artifacts of jobs: their rows now, what is in
+// the store by the queue.
 func (s *Service) eraseFiles(ctx context.Context, tx *db.Tx, jobIDs []int64) error {
 	if len(jobIDs) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (s *Service) forgetProjects(ctx context.Context, tx *db.Tx, gone []project.
 			}
 			keys = keys[n:]
 		}
-		// A runner of this project alone has nobody left to keep it.
+		// A runner of this project alone has no one left to keep it.
 		_, err = tx.ExecContext(ctx, `
 			DELETE FROM runners WHERE kind = 'project_type' AND id IN (SELECT runner_id FROM runner_projects WHERE project_id = ?)
 				AND NOT EXISTS (SELECT 1 FROM runner_projects rp WHERE rp.runner_id = runners.id AND rp.project_id <> ?)`, p.ID, p.ID)
@@ -179,8 +179,8 @@ func (s *Service) expireJob(ctx context.Context, id int64, now time.Time) error 
 	})
 }
 
-// keepsLatest tells whether a job's artifacts stay because its pipeline is the
-// newest successful one of its ref.
+// keepsLatest reports whether a job's artifacts stay because its pipeline is
+// the newest successful one of its ref.
 func (s *Service) keepsLatest(ctx context.Context, j *Job) (bool, error) {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.ProjectID), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {

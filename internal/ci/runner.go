@@ -34,7 +34,7 @@ type Runner struct {
 	GroupID         *int64 // of a group's runner
 	Description     string
 	Paused          bool
-	Locked          bool // it can not be enabled in other projects
+	Locked          bool // it cannot be enabled in other projects
 	RunUntagged     bool
 	ProtectedOnly   bool // takes jobs of protected refs alone
 	Tags            []string
@@ -75,7 +75,7 @@ const (
 	staleAfter = 7 * 24 * time.Hour
 )
 
-// Status tells whether the runner is there.
+// Status reports whether the runner is there.
 func (r *Runner) Status(now time.Time) RunnerStatus {
 	return runnerStatus(r.ContactedAt, r.CreatedAt, now)
 }
@@ -96,7 +96,7 @@ func runnerStatus(contacted *time.Time, created, now time.Time) RunnerStatus {
 	return RunnerOffline
 }
 
-// serves tells whether the runner takes jobs with these tags.
+// serves reports whether the runner takes jobs with these tags.
 func (r *Runner) serves(tags []string) bool {
 	if len(tags) == 0 {
 		return r.RunUntagged
@@ -149,7 +149,7 @@ const (
 	maxDescription = 1024
 )
 
-// check refuses what a runner can not be, in one sentence.
+// check refuses what a runner cannot be, in one sentence.
 func (r *Runner) check() error {
 	var wrong []string
 	if utf8.RuneCountInString(r.MaintenanceNote) > maxNote {
@@ -281,7 +281,7 @@ func (r *Runner) name() string {
 	return fmt.Sprintf("#%d", r.ID)
 }
 
-// Runner gives a runner: of the instance to everybody who has signed in, of a
+// Runner returns a runner: of the instance to everyone who has signed in, of a
 // group or project to those who keep it. NotFound or Forbidden.
 func (s *Service) Runner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	r, err := s.seenRunner(ctx, by, id)

@@ -22,7 +22,7 @@ type RunnerLimit struct {
 // maxRefused is how many jobs are refused in one request for a job.
 const maxRefused = 200
 
-// LimitRunner limits a runner; it is called while the program is put together.
+// LimitRunner limits a runner; it is called at start-up.
 func (s *Service) LimitRunner(runnerID int64, l RunnerLimit) {
 	if s.limits == nil {
 		s.limits = map[int64]RunnerLimit{}

@@ -50,7 +50,7 @@ func (f *RunnerFilter) where(w *db.Where, now time.Time) {
 	}
 }
 
-// AllRunners lists the runners of the installation. Administrators only.
+// AllRunners lists the runners of the instance. Administrators only.
 func (s *Service) AllRunners(ctx context.Context, by actor.Actor, f RunnerFilter, p db.Paging) (db.Page[*Runner], error) {
 	if !by.Auditor {
 		if err := by.RequireAdmin(); err != nil {
@@ -60,8 +60,8 @@ func (s *Service) AllRunners(ctx context.Context, by actor.Actor, f RunnerFilter
 	return s.listRunners(ctx, db.Where{}, f, p)
 }
 
-// OwnRunners lists the runners that the actor keeps: those of groups that he
-// owns and of projects that he maintains.
+// OwnRunners lists the runners that the actor keeps: those of groups that they
+// own and of projects that they maintain.
 func (s *Service) OwnRunners(ctx context.Context, by actor.Actor, f RunnerFilter, p db.Paging) (db.Page[*Runner], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Runner]{}, err

@@ -21,7 +21,7 @@ import (
 type Schedule struct {
 	ID             int64
 	ProjectID      int64
-	OwnerID        *int64 // in whose name it runs; nil when he is gone
+	OwnerID        *int64 // in whose name it runs; nil when they are gone
 	Description    string
 	Ref            string // in full
 	Cron           string
@@ -65,7 +65,7 @@ func (s *Service) Schedules(ctx context.Context, by actor.Actor, in project.Ref,
 	return page, s.fillSchedules(ctx, page.Items)
 }
 
-// Schedule gives one schedule to those who list them, with its variables to
+// Schedule returns one schedule to those who list them, with its variables to
 // its owner and to Maintainers; NotFound.
 func (s *Service) Schedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Schedule, error) {
 	proj, err := s.seePipelines(ctx, by, in)
@@ -295,8 +295,8 @@ func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project
 		return nil, errs.Forbidden("")
 	}
 	was := sch.UpdatedAt
-	// The ref is looked up in git, which no transaction may wait for: so the
-	// change is made first, and saved if nobody else was quicker.
+	// The ref is looked up in git, which no transaction may wait for: so the change
+	// is made first, and saved if no one else was quicker.
 	if err := change(proj, sch); err != nil {
 		return nil, err
 	}
@@ -316,20 +316,20 @@ func (s *Service) changeSchedule(ctx context.Context, by actor.Actor, in project
 	return sch, s.fillSchedules(ctx, []*Schedule{sch})
 }
 
-// keepsSchedule tells whether somebody may see all of a schedule, delete it and
-// make it his own.
+// keepsSchedule reports whether a user may see all of a schedule, delete it and
+// make it their own.
 func keepsSchedule(by actor.Actor, p *project.Project, sch *Schedule) bool {
 	return p.Access.Level() >= project.Maintainer || ownsSchedule(by, p, sch)
 }
 
-// ownsSchedule tells whether somebody may change a schedule: its pipelines run
-// in the name of its owner, so nobody else says what they do. Maintainers make
-// it their own first.
+// ownsSchedule reports whether a user may change a schedule: its pipelines run in
+// the name of its owner, so no one else says what they do. Maintainers make it
+// their own first.
 func ownsSchedule(by actor.Actor, p *project.Project, sch *Schedule) bool {
 	return by.Admin || sch.OwnerID != nil && by.Is(*sch.OwnerID) && p.Access.Level() >= project.Developer
 }
 
-// applySchedule sets what is given, and says what can not be.
+// applySchedule sets what is given, and says what cannot be.
 func (s *Service) applySchedule(ctx context.Context, by actor.Actor, p *project.Project, sch *Schedule, c ScheduleChange) error {
 	set(&sch.Description, c.Description)
 	set(&sch.Cron, c.Cron)

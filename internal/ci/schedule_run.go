@@ -41,7 +41,7 @@ func (s *Service) runSchedule(ctx context.Context, sch *Schedule) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := db.ExecOne(ctx, tx, `UPDATE pipeline_schedules SET next_run_at = ? WHERE id = ? AND next_run_at = ?`, next, sch.ID, at)
 		if err != nil {
-			return ignoreNoRows(err) // somebody else took it
+			return ignoreNoRows(err) // someone else took it
 		}
 		if sch.OwnerID == nil {
 			return nil

@@ -27,8 +27,8 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are what the service needs. They are many: a pipeline touches nearly
-// everything that the installation has.
+// Deps are the dependencies of the service. They are many: a pipeline touches
+// nearly everything that the instance has.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -49,7 +49,7 @@ type Deps struct {
 	Now         func() time.Time
 }
 
-// Site is what jobs are told of the installation.
+// Site is what jobs are told of the instance.
 type Site struct {
 	URL      string // without a slash at the end
 	Name     string // of the service
@@ -58,7 +58,7 @@ type Site struct {
 	SSHPort  string // empty without an SSH server
 }
 
-// Service is the CI of the installation.
+// Service is the CI of the instance.
 type Service struct {
 	Deps
 	nodeState
@@ -74,7 +74,7 @@ type Service struct {
 // transaction of the end; what takes time it adds to the queue there.
 type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
 
-// OnEnd registers a Listener; it is called while the program is put together.
+// OnEnd registers a Listener; it is called at start-up.
 func (s *Service) OnEnd(l Listener) { s.listeners = append(s.listeners, l) }
 
 // VariableSource returns variables that another feature adds to the jobs of a
@@ -84,7 +84,7 @@ type VariableSource func(ctx context.Context, p *project.Project) ([]config.Vari
 // OnVariables registers a VariableSource. It is called at start-up.
 func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.variableSources, t) }
 
-// New makes the service, takes on its background work, and follows pushes
+// New returns the service, registers its background jobs, and follows pushes
 // and merge requests.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, indexing: newGate()}
@@ -99,8 +99,8 @@ func New(d Deps) *Service {
 	return s
 }
 
-// leaveUser takes part when a user is deleted: what he started stays, under the
-// name of the ghost, and nothing more runs in his name.
+// leaveUser takes part when a user is deleted: what they started stays, under
+// the name of the ghost, and nothing more runs in their name.
 func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, _ bool) error {
 	for _, table := range []string{"pipelines", "jobs", "deployments"} {
 		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, ghostID, userID); err != nil {
@@ -111,7 +111,7 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 	return err
 }
 
-// person gives an account with its profile; nil when it is gone.
+// person returns an account with its profile; nil when it is gone.
 func (s *Service) person(ctx context.Context, id int64) (*user.User, error) {
 	u, err := s.Users.Get(ctx, actor.System(), id, false)
 	if errs.Is(err, errs.KindNotFound) {

@@ -67,7 +67,7 @@ type handedOn struct {
 	kind ArtifactKind
 }
 
-// findHandedOn gives the archives and the reported variables of jobs.
+// findHandedOn returns the archives and the reported variables of jobs.
 func findHandedOn(ctx context.Context, q db.Q, jobs []int64) (map[handedOn]*Artifact, error) {
 	found := map[handedOn]*Artifact{}
 	list, err := db.All(ctx, q, scanArtifact, `
@@ -78,7 +78,7 @@ func findHandedOn(ctx context.Context, q db.Q, jobs []int64) (map[handedOn]*Arti
 	return found, err
 }
 
-// Artifacts gives what jobs left behind, by job, in the order in which it
+// Artifacts returns what jobs left behind, by job, in the order in which it
 // came.
 func (s *Service) Artifacts(ctx context.Context, jobs []int64) (map[int64][]*Artifact, error) {
 	found := map[int64][]*Artifact{}

@@ -92,7 +92,7 @@ func insertJob(ctx context.Context, tx *db.Tx, j *Job) error {
 		string(j.FailureReason), j.CreatedAt, j.UpdatedAt, string(options)).Scan(&j.ID)
 }
 
-// tagSet gives the id of a set of tags, which is made when it is new.
+// tagSet returns the id of a set of tags, which is made when it is new.
 func tagSet(ctx context.Context, tx *db.Tx, tags []string) (id int64, err error) {
 	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
 	err = tx.QueryRowContext(ctx, `

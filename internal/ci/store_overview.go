@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// findStages gives the stages of pipelines, by pipeline. Jobs that are alike
+// findStages returns the stages of pipelines, by pipeline. Jobs that are alike
 // are one row, however many they are.
 func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Stage, error) {
 	found := map[int64][]Stage{}
@@ -42,7 +42,7 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 			jobs = append(jobs, groups[i].job)
 		}
 		if one.Status = flow.Overall(jobs); one.Status == flow.Skipped {
-			// What nobody needs to start has not been skipped yet.
+			// What no one needs to start has not been skipped yet.
 			for _, j := range jobs {
 				if j.Status == flow.Manual {
 					one.Status = flow.Manual
@@ -54,14 +54,14 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 	return found, nil
 }
 
-// findGraph gives the jobs of a pipeline, bridges too, without those that were
-// tried again, stage by stage.
+// findGraph returns the jobs of a pipeline, bridges too, without those that
+// were tried again, stage by stage.
 func findGraph(ctx context.Context, q db.Q, pipelineID int64, most int) ([]*Job, error) {
 	return db.All(ctx, q, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipelineID, most)
 }
 
-// findAttempts gives the last jobs of a name in a pipeline, the newest first.
+// findAttempts returns the last jobs of a name in a pipeline, the newest first.
 func findAttempts(ctx context.Context, q db.Q, pipelineID int64, name string) ([]*Job, error) {
 	return db.All(ctx, q, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? ORDER BY j.id DESC LIMIT 20`, pipelineID, name)
@@ -93,7 +93,7 @@ func countDays(ctx context.Context, q db.Q, by actor.Actor, in *project.Project,
 		FROM pipelines p`+w.SQL()+` GROUP BY created_at / 86400000000, status`, w.Args()...)
 }
 
-// findLastDeployments gives the last deployment that succeeded of each
+// findLastDeployments returns the last deployment that succeeded of each
 // environment.
 func findLastDeployments(ctx context.Context, q db.Q, of []*Environment) ([]*Deployment, error) {
 	if len(of) == 0 {

@@ -96,7 +96,7 @@ func averageCoverage(ctx context.Context, q db.Q, pipelineID int64) (mean *float
 	return mean, err
 }
 
-// failedBefore tells whether the last pipeline of the ref that ended before p
+// failedBefore reports whether the last pipeline of the ref that ended before p
 // failed.
 func failedBefore(ctx context.Context, q db.Q, p *Pipeline) (bool, error) {
 	var status flow.Status
@@ -109,7 +109,7 @@ func failedBefore(ctx context.Context, q db.Q, p *Pipeline) (bool, error) {
 	return status == flow.Failed, err
 }
 
-// findFailed gives the names of the jobs for which a pipeline failed.
+// findFailed returns the names of the jobs for which a pipeline failed.
 func findFailed(ctx context.Context, q db.Q, pipelineID int64, most int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT j.name FROM jobs j WHERE j.pipeline_id = ? AND j.status = 'failed' AND NOT j.retried AND NOT j.allow_failure ORDER BY j.stage_index, j.id LIMIT ?`,

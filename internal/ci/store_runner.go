@@ -76,7 +76,7 @@ func runnerProjects(ctx context.Context, q db.Q, runnerID int64) ([]int64, error
 		WHERE rp.runner_id = ? AND p.deleted_at IS NULL ORDER BY rp.position`, runnerID)
 }
 
-// runnerHomes gives the project that owns each project's runner: the first of
+// runnerHomes returns the project that owns each project's runner: the first of
 // those that it serves.
 func runnerHomes(ctx context.Context, q db.Q, runners []int64) (map[int64]int64, error) {
 	type home struct{ runner, project int64 }
@@ -141,7 +141,7 @@ func deleteManager(ctx context.Context, tx *db.Tx, runnerID int64, systemID stri
 	return db.ExecOne(ctx, tx, `DELETE FROM runner_managers WHERE runner_id = ? AND system_id = ?`, runnerID, systemID)
 }
 
-// latestManagers gives the machine of each runner that was heard of last.
+// latestManagers returns the machine of each runner that was heard of last.
 func latestManagers(ctx context.Context, q db.Q, runners []int64) (map[int64]*Manager, error) {
 	list, err := db.All(ctx, q, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id IN `+db.In(len(runners))+`
 		AND NOT EXISTS (SELECT 1 FROM runner_managers o WHERE o.runner_id = m.runner_id AND
@@ -153,7 +153,7 @@ func latestManagers(ctx context.Context, q db.Q, runners []int64) (map[int64]*Ma
 	return found, err
 }
 
-// busyRunners tells which runners have a job that runs.
+// busyRunners returns which runners have a job that runs.
 func busyRunners(ctx context.Context, q db.Q, runners []int64) (map[int64]bool, error) {
 	if len(runners) == 0 {
 		return nil, nil

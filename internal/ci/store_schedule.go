@@ -47,7 +47,7 @@ func insertSchedule(ctx context.Context, tx *db.Tx, s *Schedule) error {
 		s.ProjectID, s.OwnerID, s.Description, s.Ref, s.Cron, s.Timezone, s.Active, s.NextRunAt, s.CreatedAt, s.UpdatedAt).Scan(&s.ID)
 }
 
-// saveSchedule writes a schedule unless somebody changed it since.
+// saveSchedule writes a schedule unless a user changed it since.
 func saveSchedule(ctx context.Context, tx *db.Tx, s *Schedule, was time.Time) error {
 	err := db.ExecOne(ctx, tx, `
 		UPDATE pipeline_schedules SET owner_id = ?, description = ?, ref = ?, cron = ?, cron_timezone = ?, active = ?, variables = ?, next_run_at = ?, updated_at = ?

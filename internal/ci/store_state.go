@@ -38,7 +38,7 @@ func startJob(ctx context.Context, tx *db.Tx, id int64, token []byte, at time.Ti
 	return err
 }
 
-// isRunning tells whether a pipeline runs.
+// isRunning reports whether a pipeline runs.
 func isRunning(ctx context.Context, tx *db.Tx, pipelineID int64) (running bool, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT status = 'running' FROM pipelines WHERE id = ?`, pipelineID).Scan(&running)
 	return running, err
@@ -85,7 +85,7 @@ func markRetried(ctx context.Context, tx *db.Tx, id int64) error {
 	return err
 }
 
-// kindOf tells whether a job is a bridge, and whether it has an environment.
+// kindOf reports whether a job is a bridge, and whether it has an environment.
 func kindOf(ctx context.Context, q db.Q, id int64) (bridge, deploys bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT bridge, environment_id IS NOT NULL FROM jobs WHERE id = ?`, id).Scan(&bridge, &deploys)
 	return bridge, deploys, err

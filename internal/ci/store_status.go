@@ -83,8 +83,8 @@ func findStatusPipeline(ctx context.Context, q db.Q, projectID int64, sha, ref s
 	return scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p`+w.SQL()+` ORDER BY p.id DESC LIMIT 1`, w.Args()...))
 }
 
-// findNewestOf gives the newest pipeline of each of the commits that the actor
-// sees and that is no child of another.
+// findNewestOf returns the newest pipeline of each of the commits that the
+// actor sees and that is no child of another.
 func findNewestOf(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, shas []string) ([]*Pipeline, error) {
 	var w db.Where
 	w.And("l.project_id = ? AND NOT l.child", in.ID)
@@ -99,8 +99,8 @@ func findLatestStatus(ctx context.Context, q db.Q, pipelineID int64, name string
 		SELECT `+statusColumns+` FROM commit_statuses t WHERE t.pipeline_id = ? AND t.name = ? AND t.latest`, pipelineID, name))
 }
 
-// findOutside gives what programs from outside say in a pipeline, as jobs after
-// all others.
+// findOutside returns what programs from outside say in a pipeline, as jobs
+// after all others.
 func findOutside(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {
 	return db.All(ctx, q, func(s db.Scanner) (flow.Job, error) {
 		j := flow.Job{Stage: math.MaxInt32, When: flow.OnSuccess}

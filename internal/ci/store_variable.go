@@ -76,8 +76,8 @@ func placeVariableUpdatedAt(ctx context.Context, q db.Q, id int64) (at time.Time
 	return at, err
 }
 
-// findAllVariables gives the variables that the jobs of a project may see, from
-// the weakest to the strongest: of the installation, of the groups from the
+// findAllVariables returns the variables that the jobs of a project may see,
+// from the weakest to the strongest: of the instance, of the groups from the
 // top down, of the project.
 func findAllVariables(ctx context.Context, q db.Q, namespaceID, projectID int64) (instance, places []Variable, err error) {
 	instance, err = db.All(ctx, q, scanVariable, `SELECT `+variableColumns+` FROM instance_variables ORDER BY id`)

@@ -24,9 +24,9 @@ const (
 )
 
 // Sweep does what time asks for: starts delayed jobs, ends those that run for
-// too long or that nobody runs, and gives turns. The queue calls it every few
-// seconds. Each job is a transaction of its own, so that one that can not be
-// settled does not hold up the others.
+// too long or that no one runs, and gives turns. The queue calls it every few
+// seconds. Each job is its own transaction, so that one that cannot be settled
+// does not hold up the others.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.Now()
 	return errors.Join(
@@ -44,7 +44,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 
 // sweepJobs has do called for each job for which the condition holds, in a
 // transaction that holds the lock of its pipeline. do asks again whether it
-// does: somebody may have been quicker.
+// does: a user may have been quicker.
 func (s *Service) sweepJobs(ctx context.Context, condition string, at time.Time, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
 	ids, err := db.All(ctx, s.DB, db.Value[int64], `SELECT id FROM jobs WHERE `+condition+` ORDER BY id LIMIT ?`, at, sweepSize)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 	return errors.Join(faults...)
 }
 
-// sweepTurns gives turns in resource groups that nobody asked for: a job that
+// sweepTurns gives turns in resource groups that no one asked for: a job that
 // was skipped or removed may have been the next.
 func (s *Service) sweepTurns(ctx context.Context) error {
 	ids, err := db.All(ctx, s.DB, db.Value[int64], `
@@ -168,7 +168,7 @@ func (s *Service) sweepTurns(ctx context.Context) error {
 	return nil
 }
 
-// playWork starts a job in the name of somebody, or of nobody.
+// playWork starts a job in the name of a user, or of no one.
 type playWork struct {
 	JobID  int64  `json:"job_id"`
 	UserID *int64 `json:"user_id,omitempty"`

@@ -16,7 +16,7 @@ import (
 	"svc/internal/errs"
 )
 
-// ownTemplates are those that every installation has.
+// ownTemplates are those that every instance has.
 //
 //go:embed templates
 var ownTemplates embed.FS
@@ -31,7 +31,7 @@ type Template struct {
 }
 
 // Templates lists all templates in the order of their keys, without their
-// content; for everybody.
+// content; for everyone.
 func (s *Service) Templates(ctx context.Context, pg db.Paging) (db.Page[Template], error) {
 	keys := map[string]bool{}
 	for _, in := range s.templates() {
@@ -51,7 +51,7 @@ func (s *Service) Templates(ctx context.Context, pg db.Paging) (db.Page[Template
 	return pick(slices.Sorted(maps.Keys(keys)), pg, func(key string) (Template, error) { return Template{Key: key}, nil })
 }
 
-// Template gives one template; for everybody. NotFound.
+// Template returns one template; for everyone. NotFound.
 func (s *Service) Template(_ context.Context, key string) (Template, error) {
 	content, err := fs.ReadFile(s.templates(), key+templateSuffix)
 	if !fs.ValidPath(key) || errors.Is(err, fs.ErrNotExist) {

@@ -51,7 +51,7 @@ const (
 	maxServedBytes = 8 << 20
 )
 
-// TestReport gives what the tests of a pipeline say, for those who see the
+// TestReport returns what the tests of a pipeline say, for those who see the
 // pipelines of the project. Without cases only the numbers are kept. NotFound.
 func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Ref, pipelineID int64, cases bool) (*TestReport, error) {
 	p, err := s.seePipelines(ctx, by, ref)

@@ -50,7 +50,7 @@ func (s *Service) Triggers(ctx context.Context, by actor.Actor, in project.Ref, 
 	return page, s.fillTriggers(ctx, by, page.Items)
 }
 
-// Trigger gives one trigger token to Maintainers; NotFound.
+// Trigger returns one trigger token to Maintainers; NotFound.
 func (s *Service) Trigger(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Trigger, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Maintainer)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Service) DeleteTrigger(ctx context.Context, by actor.Actor, in project.
 	return nil
 }
 
-// TriggerPipeline makes a pipeline for whoever has a trigger token of the
+// TriggerPipeline makes a pipeline for anyone who has a trigger token of the
 // project, in the name of its owner, or the token of a job that the project
 // lets in. NotFound for any other token; Invalid.
 func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip string, n NewPipeline) (*project.Project, *Pipeline, error) {
@@ -225,7 +225,7 @@ func (s *Service) triggerByJob(ctx context.Context, in project.Ref, token, ip st
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// shortToken is the beginning by which people tell tokens apart.
+// shortToken is the beginning by which users tell tokens apart.
 func shortToken(token string) string {
 	_, rest, ok := strings.Cut(token, "-")
 	if !ok {

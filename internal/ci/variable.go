@@ -23,8 +23,8 @@ const (
 	File   VariableType = "file"
 )
 
-// Variable is a variable of the installation, seen by every job, or of a group
-// or project, seen by the jobs there.
+// Variable is a variable of the instance, seen by every job, or of a group or
+// project, seen by the jobs there.
 type Variable struct {
 	ID          int64
 	Key         string
@@ -81,7 +81,7 @@ func (s *Service) InstanceVariables(ctx context.Context, by actor.Actor, p db.Pa
 	return page, nil
 }
 
-// InstanceVariable gives one variable. Administrators only; NotFound.
+// InstanceVariable returns one variable. Administrators only; NotFound.
 func (s *Service) InstanceVariable(ctx context.Context, by actor.Actor, key string) (*Variable, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// watchedFor is how long a log counts as watched after somebody read it.
+	// watchedFor is how long a log counts as watched after a user read it.
 	watchedFor = 90 * time.Second
-	// watchNotice is how often the other nodes are told that somebody does.
+	// watchNotice is how often the other nodes are told that a user does.
 	watchNotice = 30 * time.Second
 
 	watchedInterval   = 3 * time.Second
 	unwatchedInterval = 60 * time.Second
 )
 
-// topicWatched is the notice that somebody reads the log of a job; its key is
-// the job.
+// topicWatched is the notice that a user reads the log of a job; its key is the
+// job.
 const topicWatched = "ci_watched"
 
 // watchers knows which logs are being read, and wakes those who follow them.
@@ -45,7 +45,7 @@ func newWatchers() *watchers {
 	return &watchers{jobs: map[int64]*watched{}, closed: make(chan struct{})}
 }
 
-// of gives the entry of a job; the lock is held.
+// of returns the entry of a job; the lock is held.
 func (w *watchers) of(jobID int64, now time.Time) *watched {
 	j := w.jobs[jobID]
 	if j == nil {
@@ -73,7 +73,7 @@ func (w *watchers) note(jobID int64, now time.Time, tell bool) bool {
 	return true
 }
 
-// is tells whether somebody watches a job.
+// is reports whether a user watches a job.
 func (w *watchers) is(jobID int64, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *watchers) close() {
 	}
 }
 
-// watch notes that somebody reads a log, on all nodes.
+// watch notes that a user reads a log, on all nodes.
 func (s *Service) watch(ctx context.Context, jobID int64) error {
 	if !s.watched.note(jobID, s.Now(), true) {
 		return nil
@@ -161,9 +161,9 @@ const (
 	followPoll  = 2 * time.Second // other nodes add to the log without our knowing
 )
 
-// FollowLog gives a log from a place on, piece by piece as it is written, until
-// the job has ended, for those who see the jobs of the project. take is also
-// called with nothing, now and then, so that it finds out whether anybody
+// FollowLog returns a log from a place on, piece by piece as it is written,
+// until the job has ended, for those who see the jobs of the project. take is
+// also called with nothing, now and then, so that it finds out whether anyone
 // still listens. Access is checked before each step, and when the account of
 // the reader or one of their credentials changes. NotFound when there is no
 // such job; Forbidden or Unauthorized, also when the reader loses access later.
@@ -191,9 +191,8 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 		if err := s.watch(ctx, j.ID); err != nil {
 			return err
 		}
-		// First the state, then the log: what ended has no more to say. Whether
-		// one may read on is asked anew: the job may have begun to show every
-		// step.
+		// First the state, then the log: what ended has no more to say. Whether one may
+		// read on is asked again: the job may have begun to show every step.
 		if j, err = see(); err != nil {
 			return err
 		}
@@ -231,7 +230,7 @@ func (s *Service) CheckLog(ctx context.Context, by actor.Actor, ref project.Ref,
 	return err
 }
 
-// copyLog gives what a log has from a place on, and where it ends. It checks
+// copyLog returns what a log has from a place on, and where it ends. It checks
 // access by see after it knows how far the log goes: nothing is sent that was
 // written after the reader lost access. A long copy checks again as it goes on.
 func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPart) error, see func() (*Job, error)) (int64, error) {

@@ -71,7 +71,7 @@ func fill(t *testing.T, s *apptest.Server) *filled {
 	f.idle(t)
 	f.ask(f.alice, group+"/export", group+"/export/download")
 	f.ask(apptest.RootToken, at+"/repository_storage_moves")
-	for _, q := range f.questions { // some things are made when somebody asks for them
+	for _, q := range f.questions { // some things are made when someone asks for them
 		answerOf(t, s, q)
 	}
 	return f
@@ -224,7 +224,7 @@ func zipped(t *testing.T) []byte {
 }
 
 // busy has bob write all the time, until stop is called, which gives how often
-// he has begun: commits, attachments that come and go, projects that do.
+// they have begun: commits, attachments that come and go, projects that do.
 func (f *filled) busy(t *testing.T) (stop func() int) {
 	t.Helper()
 	var kept struct{ ID int64 }

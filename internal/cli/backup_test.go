@@ -25,7 +25,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// place is where an installation lies.
+// place is where an instance lies.
 type place struct{ data, url, blobs, second, external string }
 
 // bucket is the object store of what lies on PostgreSQL; SQLite has files.

@@ -36,7 +36,7 @@ func quickly() app.Options {
 
 // TestKilledMoves kills the server at each step of a storage move: the next one
 // goes on with it, and in the end the repository lies at one place, whole and
-// open for everybody.
+// open for everyone.
 func TestKilledMoves(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -51,7 +51,7 @@ func TestKilledMoves(t *testing.T) {
 		file(t, address, id, "first")
 		move(t, address, id, "second")
 		killed(t, process.Wait(), "start")
-		for _, step := range []string{"copy", "verify", "switch", "leave", "clean", "finish"} { // it goes on before anybody asks it
+		for _, step := range []string{"copy", "verify", "switch", "leave", "clean", "finish"} { // it goes on before anyone asks it
 			dies(t, server(until(step)), step)
 		}
 		address, process = serve(t, until("fail"))

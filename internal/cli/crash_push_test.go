@@ -21,8 +21,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// pushes is what the pushers did: each to a branch of its own, so that every
-// push can be told from the others.
+// pushes is what the pushers did: each to its own branch, so that every push
+// can be told from the others.
 type pushes struct {
 	tried        atomic.Int64
 	mu           sync.Mutex
@@ -148,13 +148,12 @@ func TestKilledPushes(t *testing.T) {
 				t.Errorf("%s was to be %s and is at %s", key, commit, there[key])
 			case recorded[key] > 1, recorded[key] == 1 && there[key] == "":
 				t.Errorf("%s, which was cut off, is recorded %d times, and is at %q", key, recorded[key], there[key])
-			// Beside other nodes it is settled later, when nobody can still
-			// be about to.
+			// Beside other nodes it is settled later, when no one can still be about to.
 			case src.URL == "" && there[key] != "" && recorded[key] != 1:
 				t.Errorf("%s has moved and is recorded %d times", key, recorded[key])
 			}
 		}
-		// What was cut off can be pushed anew.
+		// What was cut off can be pushed again.
 		if src.URL == "" {
 			for _, key := range slices.Sorted(maps.Keys(p.unknown)) {
 				project, branch, _ := strings.Cut(key, " ")

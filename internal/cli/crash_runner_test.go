@@ -32,7 +32,7 @@ type fleet struct {
 	runs   map[int64]*jobRun
 	first  map[int64]int64 // the first try of the job "flaky", by pipeline
 	faults []string
-	resent int // pieces of logs that had come in, though nobody said so
+	resent int // pieces of logs that had come in, though no one said so
 }
 
 // jobRun is what is known of a job.
@@ -60,7 +60,7 @@ type lease struct {
 
 var errLeft = errors.New("the job is not the runner's any more")
 
-// lives tells where the server is now.
+// lives returns where the server is now.
 func (f *fleet) lives(address string) { f.address.Store(&address) }
 
 func (f *fleet) fault(format string, args ...any) {
@@ -171,7 +171,7 @@ func (f *fleet) run(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// given notes that a runner has a job. Nobody else may have begun it.
+// given notes that a runner has a job. No one else may have begun it.
 func (f *fleet) given(l *lease) *jobRun {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,7 @@ func (f *fleet) reached(l *lease, run *jobRun, state string) {
 	run.state = state
 }
 
-// fails tells how a job is to end.
+// fails returns how a job is to end.
 func (f *fleet) fails(l *lease) bool {
 	switch l.JobInfo.Name {
 	case "warn":
@@ -217,7 +217,7 @@ func (f *fleet) fails(l *lease) bool {
 	return false
 }
 
-// logOf is what a job writes: the same whoever runs it, and unlike all others.
+// logOf is what a job writes: the same no matter who runs it, and unlike all others.
 func logOf(id int64) string {
 	random := rand.New(rand.NewPCG(uint64(id), 1))
 	var b strings.Builder

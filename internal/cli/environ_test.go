@@ -8,7 +8,7 @@ import (
 )
 
 // TestServerForgetsOptions reads the environment of a running server as a job of
-// the built-in runner would: its secrets are not there, whoever asks.
+// the built-in runner would: its secrets are not there, no matter who asks.
 func TestServerForgetsOptions(t *testing.T) {
 	t.Parallel()
 	_, process := serve(t, []string{"SVC_DATA_DIR=" + t.TempDir(), "SVC_ROOT_PASSWORD=the password of root"})

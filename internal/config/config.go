@@ -57,7 +57,7 @@ type Config struct {
 	RunnerToken       Secret            // of "svc runner"
 	RunnerConcurrency int               // jobs at a time; 0: the runner decides
 	RunnerDir         string            // absolute
-	Example           bool              // make an example in an empty installation
+	Example           bool              // make an example in an empty instance
 	LogFormat         string            // auto, text or json; auto: text on a terminal, else json
 	LogLevel          slog.Level
 	MinFreeDisk       DiskSpace      // the server is not ready while less is free
@@ -133,7 +133,7 @@ func (c *Config) complete() []error {
 
 // DefaultExternalURL is the external URL of a server that listens on addr and
 // was not told any. Load leaves ExternalURL empty when the port is chosen by
-// the system; whoever opens the listener then asks here.
+// the system; anyone who opens the listener then asks here.
 func DefaultExternalURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c Config) String() string {
 	return strings.Join(parts, " ")
 }
 
-// LogValue gives all settings as one group, without the secrets.
+// LogValue returns all settings as one group, without the secrets.
 func (c Config) LogValue() slog.Value {
 	var attrs []slog.Attr
 	for _, s := range settings() {

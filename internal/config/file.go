@@ -76,7 +76,7 @@ func parseFile(path string, data []byte) (layer, []error) {
 	return l, faults
 }
 
-// parseYAML gives the mapping at the root, or nil for an empty file.
+// parseYAML returns the mapping at the root, or nil for an empty file.
 func parseYAML(data []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))

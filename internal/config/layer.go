@@ -39,7 +39,7 @@ func (s *switchText) String() string        { return s.text }
 func (s *switchText) Set(text string) error { s.text = text; return nil }
 func (s *switchText) Type() string          { return "bool" }
 
-// fromFlags gives the flags that were set, --config among them.
+// fromFlags returns the flags that were set, --config among them.
 func fromFlags(fs *pflag.FlagSet) layer {
 	l := make(layer)
 	if fs == nil {
@@ -51,10 +51,10 @@ func fromFlags(fs *pflag.FlagSet) layer {
 	return l
 }
 
-// fromEnviron gives the settings among the variables and the path of the
-// file. An empty variable counts as not set: container tools pass on those
-// that nobody gave. A variable with our prefix that we do not know is an
-// error, since a mistyped setting that is quietly ignored is worse.
+// fromEnviron returns the settings among the variables and the path of the
+// file. An empty variable counts as not set: container tools pass on those that
+// no one gave. A variable with our prefix that we do not know is an error,
+// since a mistyped setting that is quietly ignored is worse.
 func fromEnviron(environ []string) (l layer, file string, faults []error) {
 	known := make(map[string]string)
 	keys := []string{fileKey}
@@ -102,8 +102,8 @@ func foreign(name, text string) bool {
 	return strings.HasSuffix(name, "_PORT") && serviceURL.MatchString(text)
 }
 
-// nearest gives the known key that a mistyped one is probably meant to be,
-// or nothing when none is near.
+// nearest returns the known key that a mistyped one is probably meant to be, or
+// nothing when none is near.
 func nearest(word string, keys []string) string {
 	best, least := "", min(3, (len(word)+2)/3)
 	for _, key := range keys {

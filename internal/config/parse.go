@@ -208,7 +208,7 @@ func parseSMTPURL(text string) (SecretURL, error) {
 	return SecretURL(text), nil
 }
 
-// parseSecretURL gives nil for an empty text. Its errors never quote the text.
+// parseSecretURL returns nil for an empty text. Its errors never quote the text.
 func parseSecretURL(text string, schemes ...string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
@@ -281,7 +281,7 @@ type DiskSpace struct {
 // Of is the space in bytes on a file system of a size.
 func (d DiskSpace) Of(size int64) int64 { return d.Bytes + size/100*int64(d.Percent) }
 
-// String gives the space as it is written in the configuration.
+// String returns the space as it is written in the configuration.
 func (d DiskSpace) String() string {
 	if d.Percent > 0 {
 		return strconv.Itoa(d.Percent) + "%"

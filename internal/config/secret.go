@@ -53,7 +53,7 @@ func (s SecretURL) String() string {
 	query := u.Query()
 	shown := make(url.Values)
 	for _, name := range shownParams() {
-		// An endpoint is a URL, too, and may have a password of its own.
+		// An endpoint is a URL, too, and may have its own password.
 		if v := query.Get(name); v != "" && !strings.Contains(v, "@") {
 			shown.Set(name, v)
 		}

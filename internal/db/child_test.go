@@ -17,7 +17,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestMain runs a part of a test in a process of its own, when asked.
+// TestMain runs a part of a test in its own process, when asked.
 func TestMain(m *testing.M) {
 	part, path := os.Getenv("TEST_DB_CHILD"), os.Getenv("TEST_DB_PATH")
 	if part == "" {

@@ -42,7 +42,7 @@ const pollEvery = 1000
 
 // mapped is how many bytes of the file, from its start, are read where the
 // kernel keeps them; it is the most that SQLite allows, and what lies behind is
-// read by calls. Pages that are in nobody's cache, as the rows of a page by
+// read by calls. Pages that are in no one's cache, as the rows of a page by
 // name in a long list are, then cost half as much. The kernel can take this
 // memory back at any time, but counts it as resident, for each connection.
 const mapped = "2147418112"
@@ -74,8 +74,8 @@ func (c *conn) setUp(opened int32) error {
 	}
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	sqlite3.Xsqlite3_progress_handler(c.tls, c.db, pollEvery, function(c.poll), 0)
-	// A plan that depends on the values is made anew for each of them, which
-	// takes longer than most queries do.
+	// A plan that depends on the values is made again for each of them, which takes
+	// longer than most queries do.
 	list := c.alloc(16)
 	defer c.free(list)
 	rc := sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(1), uintptr(0)))
@@ -135,7 +135,7 @@ type stmt struct {
 	place  *list.Element
 }
 
-// prepare gives the statement of a query.
+// prepare returns the statement of a query.
 func (c *conn) prepare(query string) (*stmt, error) {
 	if s := c.stmts[query]; s != nil {
 		c.order.MoveToFront(s.place)
@@ -164,7 +164,7 @@ func (c *conn) finalize(s *stmt) {
 	c.free(s.room)
 }
 
-// version is a number that changes whenever somebody else has written.
+// version is a number that changes whenever someone else has written.
 func (c *conn) version() (int64, error) {
 	s, err := c.prepare("PRAGMA data_version")
 	if err != nil {
@@ -309,7 +309,7 @@ type sqliteFault struct {
 	text string
 }
 
-// Error gives the text for logs.
+// Error returns the text for logs.
 func (e *sqliteFault) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
 
 func (c *conn) fault(rc int32) error {
@@ -320,7 +320,7 @@ func (c *conn) fault(rc int32) error {
 	return e
 }
 
-// alloc gives memory of the library; it panics when there is none, as Go does.
+// alloc returns memory of the library; it panics when there is none, as Go does.
 func (c *conn) alloc(size int) uintptr {
 	p := libc.Xcalloc(c.tls, 1, libc.Tsize_t(size))
 	if p == 0 {

@@ -23,7 +23,7 @@ type ReadLimits struct {
 // DefaultReadLimits are the limits of a database that has not been given others.
 var DefaultReadLimits = ReadLimits{Timeout: 10 * time.Second, Anonymous: 5 * time.Second, Wait: 5 * time.Second}
 
-// LimitReads sets the limits. It is called while the program is put together.
+// LimitReads sets the limits. It is called at start-up.
 func (d *DB) LimitReads(l ReadLimits) {
 	d.limits = l
 	share := limit.ShareLimits{Total: readers / 2, Reserve: readers / 4, PerUser: 2, PerAddress: 1, Queue: 16, Wait: l.Wait}

@@ -265,7 +265,7 @@ func escapedSize(text string) int {
 	return n
 }
 
-// Err gives the error that ended the iteration, if any.
+// Err returns the error that ended the iteration, if any.
 func (r *Rows) Err() error { return mapError(r.rows.Err()) }
 
 // Close ends the iteration; it may be called more than once.
@@ -303,8 +303,8 @@ func (r *Row) Scan(dest ...any) error {
 		return err
 	}
 	if r.rows.writes {
-		// SQLite commits INSERT … RETURNING at its last step, so only that
-		// step tells whether the row was written.
+		// SQLite commits INSERT … RETURNING at its last step, so only that step reports
+		// whether the row was written.
 		for r.rows.Next() {
 		}
 		if err := r.rows.Err(); err != nil {

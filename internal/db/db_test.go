@@ -88,7 +88,7 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// On SQLite a query that reads runs beside the writer, and readers can not
+// On SQLite a query that reads runs beside the writer, and readers cannot
 // write, whatever they are given.
 func TestReadsGoPastTheWriter(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ type DumpTable struct {
 	Name    string
 	Columns []string
 	Last    int64 // the highest id that was ever given; 0 where there are none
-	// Rows gives the values: nil, bool, int64, float64, string or []byte.
+	// Rows returns the values: nil, bool, int64, float64, string or []byte.
 	Rows iter.Seq2[[]any, error]
 }
 
@@ -99,7 +99,7 @@ type plainQuery interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// tables are the names of all tables with what people have stored.
+// tables are the names of all tables with what users have stored.
 func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
 	if d.kind == postgresKind {

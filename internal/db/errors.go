@@ -25,7 +25,7 @@ var ErrNoRows = sql.ErrNoRows
 var errBusy = errors.New("another transaction is in the way")
 
 // errCut marks that a connection ended while it was used: what only read, or
-// was not committed, is run once more on another one.
+// was not committed, is run again on another one.
 var errCut = errors.New("the connection to the database was lost")
 
 // ConstraintError says that a statement would have broken a rule of the schema.
@@ -38,7 +38,7 @@ type ConstraintError struct {
 	cause error
 }
 
-// Error gives the text for logs.
+// Error returns the text for logs.
 func (e *ConstraintError) Error() string {
 	if e.Unique {
 		return "unique index " + e.Index + ": " + e.cause.Error()
@@ -46,7 +46,7 @@ func (e *ConstraintError) Error() string {
 	return "foreign key: " + e.cause.Error()
 }
 
-// Unwrap gives the driver's error.
+// Unwrap returns the driver's error.
 func (e *ConstraintError) Unwrap() error { return e.cause }
 
 // IsUnique reports whether err is a violation of the named unique index.
@@ -77,9 +77,9 @@ func because(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", end, err)
 }
 
-// mapError gives the driver's error a form that is the same for both
+// mapError returns the driver's error a form that is the same for both
 // databases: ConstraintError, errBusy, or errs.Unavailable when the database
-// can not work at all.
+// cannot work at all.
 func mapError(err error) error {
 	if err == nil {
 		return nil
@@ -107,7 +107,7 @@ func mapError(err error) error {
 	return err
 }
 
-// unsure is an error of a commit: when its connection was lost nobody knows
+// unsure is an error of a commit: when its connection was lost no one knows
 // whether it was done, so it is not run again.
 func unsure(err error) error {
 	if errors.Is(err, errCut) {

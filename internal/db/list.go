@@ -65,10 +65,10 @@ func Like(text string) string {
 // Total counts the rows of a list up to CountLimit; over is true when there
 // are more, and then total says nothing. from is what follows FROM.
 //
-// That a list is over the limit is remembered for some seconds, so that
-// paging through a long list does not count ten thousand rows on each page. A
-// total that is shown is always that of the moment: on SQLite it is counted
-// anew when anything was written since, on PostgreSQL always.
+// That a list is over the limit is remembered for some seconds, so that paging
+// through a long list does not count ten thousand rows on each page. A total
+// that is shown is always that of the moment: on SQLite it is counted again
+// when anything was written since, on PostgreSQL always.
 //
 // For a request it has the limits of a list: see List.
 func (d *DB) Total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
@@ -105,7 +105,7 @@ func (d *DB) total(ctx context.Context, from string, args ...any) (total int, ov
 	return total, false, nil
 }
 
-// countKey tells apart all lists: each part says how long it is. It is false
+// countKey distinguishes all lists: each part says how long it is. It is false
 // for an argument that only the driver can read.
 func countKey(from string, args []any) (string, bool) {
 	key := fmt.Appendf(nil, "%d:%s", len(from), from)

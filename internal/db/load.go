@@ -52,8 +52,8 @@ func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpT
 	return err
 }
 
-// Empty returns an error that names what there is in a database that should
-// be empty: a table, whoever has made it.
+// Empty returns an error that names what there is in a database that should be
+// empty: a table, no matter who has made it.
 func (d *DB) Empty(ctx context.Context) error {
 	query := `SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' LIMIT 1`
 	if d.kind == postgresKind {
@@ -302,7 +302,7 @@ func (d *DB) setLast(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	return err
 }
 
-// columnTypes are the types of the columns of a table, in small letters.
+// columnTypes are the types of the columns of a table, in lower case.
 func (d *DB) columnTypes(ctx context.Context, q plainQuery, table string) (map[string]string, error) {
 	query := `SELECT name || ' ' || lower(type) FROM pragma_table_info(?)`
 	if d.kind == postgresKind {

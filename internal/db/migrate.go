@@ -143,7 +143,7 @@ func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// dialectFS gives the migrations in the dialect of the database. They are
+// dialectFS returns the migrations in the dialect of the database. They are
 // written once, with a few words that the dialects spell differently, and
 // SQLITE_INDEX for an index that PostgreSQL does not need; where more differs,
 // a second file with the suffix .postgres takes the place of the first.

@@ -2,7 +2,7 @@ package db
 
 import "context"
 
-// OutsideChanges gives a number that changes when another process has written
+// OutsideChanges returns a number that changes when another process has written
 // to the SQLite file. What this process writes, by its one writer, does not
 // count.
 func (d *DB) OutsideChanges(ctx context.Context) (int64, error) {

@@ -48,7 +48,7 @@ type Query[T any] struct {
 	Order      []Order // the last one is unique; all go in the same direction
 	Desc       bool
 	Scan       func(Scanner) (T, error)
-	// Keys gives the values of the Order columns of an item.
+	// Keys returns the values of the Order columns of an item.
 	Keys func(T) []any
 	// CountFrom replaces From when rows are counted or passed over, where the
 	// joins of From change nothing in their number.
@@ -109,7 +109,7 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		where = Where{}
 		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", countWhere.Args(p.Limit+1, p.Offset)...)
 	}
-	// One row more than asked for tells whether another page follows.
+	// One row more than asked for reports whether another page follows.
 	query := "SELECT " + q.Columns + " FROM " + q.From + where.SQL() + order + " LIMIT ?"
 	args := append(append(make([]any, 0, len(q.ColumnArgs)+len(where.args)+1), q.ColumnArgs...), where.Args(p.Limit+1)...)
 	items, err := All(ctx, d, q.Scan, query, args...)

@@ -111,7 +111,7 @@ func (r *reader) count(ctx context.Context, key, query string, args []any) (int,
 	return n, nil
 }
 
-// take gives a connection, which the caller gives back.
+// take returns a connection, which the caller gives back.
 func (r *reader) take(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (r *cursor) Close() error {
 	return nil
 }
 
-// end gives the connection back.
+// end returns the connection back.
 func (r *cursor) end() {
 	if r.conn == nil {
 		return

@@ -102,7 +102,7 @@ func TestReaderFoldsAsTheWriter(t *testing.T) {
 	}
 }
 
-// endless has more rows than anybody waits for.
+// endless has more rows than anyone waits for.
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
 
 func TestReaderStops(t *testing.T) {
@@ -170,7 +170,7 @@ func TestReaderWaitsForAConnection(t *testing.T) {
 		if err := rows.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := rows.Close(); err != nil { // once more does no harm
+		if err := rows.Close(); err != nil { // again does no harm
 			t.Error(err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestReaderAfterClose(t *testing.T) {
 	}
 }
 
-// join is a query whose plan SQLite would like to make anew for each value.
+// join is a query whose plan SQLite would like to make again for each value.
 const join = "SELECT a.v FROM items a JOIN items b ON b.v = a.v WHERE a.id = ?"
 
 func TestPlansAreKept(t *testing.T) {
@@ -362,7 +362,7 @@ func TestCountsAreOfTheMoment(t *testing.T) {
 	}
 }
 
-// Whoever has written sees it counted, whichever connection counts.
+// Anyone who has written sees it counted, whichever connection counts.
 func TestCountsWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	d := open(t)

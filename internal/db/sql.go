@@ -18,9 +18,9 @@ func rebind(query string) string {
 // quoted text and comments.
 //
 // SQLite's planner looks at the values of some placeholders, those of a join
-// among others, and a statement with such a one is compiled anew each time
-// that its values are set. That costs more than to run it. The planner does
-// not look behind a sign.
+// among others, and a statement with such a one is compiled again each time
+// that its values are set. That costs more than to run it. The planner does not
+// look behind a sign.
 func steady(query string) string {
 	return replace(query, func(b *strings.Builder, _ int) { b.WriteString("+?") })
 }

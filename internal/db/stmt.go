@@ -53,7 +53,7 @@ func (p *pool) query(ctx context.Context, query string, args []any) (*sql.Rows, 
 	return rows, nil
 }
 
-// statement gives the query as the driver wants it, prepared on SQLite. The
+// statement returns the query as the driver wants it, prepared on SQLite. The
 // caller releases it.
 func (p *pool) statement(ctx context.Context, query string) (*statement, error) {
 	if s := p.stmts.find(query); s != nil {
@@ -89,7 +89,7 @@ type statements struct {
 	order   list.List // of *statement, the last used in front
 }
 
-// find gives the statement of a query and counts the caller as a user, or nil.
+// find returns the statement of a query and counts the caller as a user, or nil.
 func (c *statements) find(query string) *statement {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -145,7 +145,7 @@ func TestStatementIsClosedByItsLastUser(t *testing.T) {
 	if err := second.stmt.QueryRow().Scan(&v); err == nil {
 		t.Error("left open")
 	}
-	// The one that makes room while nobody uses it is closed at once.
+	// The one that makes room while no one uses it is closed at once.
 	idle := p.stmts.order.Back().Value.(*statement)
 	if _, err := p.statement(t.Context(), "SELECT 43"); err != nil {
 		t.Fatal(err)

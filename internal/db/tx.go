@@ -21,7 +21,7 @@ type Tx struct {
 	open        *Rows           // of the last query, until they are closed
 	failed      error           // of the first statement that failed
 	unprepared  []string
-	wrote       []string // tables, when somebody watches
+	wrote       []string // tables, when someone watches
 	afterCommit []func()
 }
 
@@ -67,9 +67,9 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The end of ctx undoes the transaction until it is to be committed. From
-	// then on it no longer counts: nobody could tell whether a commit that was
-	// broken off had been done.
+	// The end of ctx undoes the transaction until it is to be committed. From then
+	// on it no longer counts: no one could say whether a commit that was broken off
+	// had been done.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	detach := context.AfterFunc(ctx, cancel)
@@ -161,7 +161,7 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *Ro
 	return &Row{rows: rows, err: err}
 }
 
-// statement gives the query as the driver wants it. An unknown query is not
+// statement returns the query as the driver wants it. An unknown query is not
 // prepared now: on SQLite the only connection that could is the one that the
 // transaction holds. It is prepared after the commit, for the next time.
 func (t *Tx) statement(query string) (*statement, error) {
@@ -186,10 +186,10 @@ func (t *Tx) statement(query string) (*statement, error) {
 }
 
 // learn prepares queries for the next transaction, by who has committed and
-// still has the turn: where many write, nobody would find another time for it.
+// still has the turn: where many write, no one would find another time for it.
 func (p *pool) learn(ctx context.Context, queries []string) {
 	for _, query := range queries {
-		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE can not be prepared twice
+		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE cannot be prepared twice
 			p.stmts.release(s)
 		}
 	}

@@ -225,7 +225,7 @@ func TestWriteInsideATransaction(t *testing.T) {
 			t.Errorf("%s: after %v: %v", name, time.Since(start), err)
 		}
 	}
-	// One that waits for somebody else's transaction gets its turn. (TestTurnEnds
+	// One that waits for someone else's transaction gets its turn. (TestTurnEnds
 	// shows that for a long wait.)
 	waits := func() int64 { return d.Stats()["writer"].WaitCount }
 	before := waits()
@@ -271,7 +271,7 @@ func TestRowsStayOpenDuringWrites(t *testing.T) {
 	})
 }
 
-// Transactions that can not both be right are tried again until they are.
+// Transactions that cannot both be right are tried again until they are.
 func TestSerializationFailureIsRetried(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -25,8 +25,8 @@ const (
 	trimEvery = 10
 	// CountedUsers is how far the users of an error are counted.
 	CountedUsers = 10_000
-	// maxEnvironments is how many environments of an error are told apart. They
-	// are a handful, unless somebody puts the name of the machine there.
+	// maxEnvironments is how many environments of an error are distinguished. They
+	// are a handful, unless a user puts the name of the machine there.
 	maxEnvironments = 100
 )
 
@@ -36,8 +36,8 @@ type Sender struct {
 	projectID int64
 }
 
-// Admit tells whether a key may send errors of a project. All that is wrong is
-// the same NotFound: the key stands in public pages, and nobody shall learn by it
+// Admit reports whether a key may send errors of a project. All that is wrong is
+// the same NotFound: the key stands in public pages, and no one shall learn by it
 // what there is. Unauthorized without any key.
 func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sender, error) {
 	if key == "" {

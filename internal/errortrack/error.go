@@ -14,7 +14,7 @@ import (
 	"svc/internal/project"
 )
 
-// Status is what people have said of an error.
+// Status is what users have said of an error.
 type Status string
 
 // The statuses. A resolved error that comes again is unresolved; an ignored one
@@ -180,8 +180,8 @@ type TagTally struct {
 	Values []Tally
 }
 
-// Error gives an error with one of its events, the latest unless an id is given,
-// to those who see it. NotFound.
+// Error returns an error with one of its events, the latest unless an id is
+// given, to those who see it. NotFound.
 func (s *Service) Error(ctx context.Context, by actor.Actor, ref project.Ref, id int64, eventID string) (*Story, error) {
 	in, err := s.reader(ctx, by, ref)
 	if err != nil {

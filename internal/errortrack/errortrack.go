@@ -16,7 +16,7 @@ import (
 	"svc/internal/setting"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -28,24 +28,24 @@ type Deps struct {
 	Name     string // the service's own name
 }
 
-// Service is the errors of the installation.
+// Service is the errors of the instance.
 type Service struct{ Deps }
 
-// New makes the service.
+// New returns the service.
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Queue.Every("error_retention", time.Hour, s.Sweep)
 	return s
 }
 
-// Sees tells whether an actor, to whom the project was given, may look at its
+// Sees reports whether an actor, to whom the project was given, may look at its
 // errors: Reporters and above, where the project has not turned its monitoring
 // off. What programs send tells of their inside, so others never see it.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.ErrorPart)
 }
 
-// MayChange tells whether one who sees the errors may resolve or ignore them:
+// MayChange reports whether one who sees the errors may resolve or ignore them:
 // Developers and above.
 func (s *Service) MayChange(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.ErrorPart, project.Developer)

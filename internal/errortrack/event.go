@@ -12,7 +12,7 @@ type Event struct {
 	Tags        []Tag
 	Details
 
-	user        string   // who met it, as the sender knows him; see identity
+	user        string   // who met it, as the sender knows them; see identity
 	fingerprint []string // what the sender says makes events alike
 	template    string   // a message before its values were put in
 }
@@ -32,7 +32,7 @@ type Details struct {
 	Server      string      `json:"server,omitempty"`
 	SDK         string      `json:"sdk,omitempty"`
 	Request     string      `json:"request,omitempty"`    // method and address, without its query
-	User        string      `json:"user,omitempty"`       // for people
+	User        string      `json:"user,omitempty"`       // for users
 	Exceptions  []Exception `json:"exceptions,omitempty"` // the one that was caught last comes first
 	Crumbs      []Crumb     `json:"crumbs,omitempty"`     // the newest comes last
 	Contexts    []Context   `json:"contexts,omitempty"`

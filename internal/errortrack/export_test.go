@@ -6,5 +6,5 @@ func Group(e *Event) string { return e.group() }
 // Culprit is where an event was.
 func Culprit(e *Event) string { return e.culprit() }
 
-// Encode gives details as they are stored.
+// Encode returns details as they are stored.
 func Encode(d Details) ([]byte, error) { return d.encode() }

@@ -61,7 +61,7 @@ func (s *Service) CreateKey(ctx context.Context, by actor.Actor, ref project.Ref
 	}
 	var made *Key
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil { // nobody else counts meanwhile
+		if err := tx.Lock(ctx, "projects", p.ID); err != nil { // no one else counts meanwhile
 			return err
 		}
 		n, err := countKeys(ctx, tx, p.ID)

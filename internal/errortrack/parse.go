@@ -14,7 +14,7 @@ import (
 )
 
 // What is kept of one event. Its text is shown on one page, and fifty of them
-// lie in the database for each error.
+// are in the database for each error.
 const (
 	maxName       = 200 // characters of names and of words
 	maxTitle      = 500
@@ -36,7 +36,7 @@ const (
 const DefaultEnvironment = "production"
 
 // ParseEvent reads an event that an SDK has sent, in any of the forms that the
-// public SDKs have. Times that can not be are replaced by now. Invalid when it is
+// public SDKs have. Times that cannot be are replaced by now. Invalid when it is
 // no JSON object.
 func ParseEvent(text []byte, now time.Time) (*Event, error) {
 	var w wireEvent
@@ -118,8 +118,8 @@ func request(r wireRequest) string {
 	return shorten(strings.TrimSpace(string(r.Method)+" "+u.String()), maxTitle)
 }
 
-// putUser notes who met the error. His address on the network tells users apart,
-// but is not kept.
+// putUser notes who met the error. Their address on the network tells users
+// apart, but is not kept.
 func (w *wireEvent) putUser(e *Event) {
 	u := w.User.value
 	switch {
@@ -298,8 +298,8 @@ func shorten(text string, most int) string {
 	return text[:end] + "…"
 }
 
-// encode gives the details as they are stored, and leaves out the less important
-// as long as they are too large.
+// encode returns the details as they are stored, and leaves out the less
+// important as long as they are too large.
 func (d Details) encode() ([]byte, error) {
 	for _, less := range []func(*Details){
 		func(*Details) {},

@@ -27,20 +27,20 @@ type Setup struct {
 	token string // sealed
 }
 
-// HasToken tells whether a token for the external service is kept. It is never
-// shown again.
+// HasToken reports whether a token for the external service is kept. It is
+// never shown again.
 func (s *Setup) HasToken() bool { return s.token != "" }
 
 // External is another service that gathers errors. It is kept for those who look
 // it up; nothing is sent there from here.
 type External struct {
 	ProjectName string
-	URL         string // for people
+	URL         string // for users
 	APIURL      string // for programs
 }
 
-// Setup tells where the errors of a project are gathered, to Maintainers and
-// above. NotFound as long as nobody has said.
+// Setup returns where the errors of a project are gathered, to Maintainers and
+// above. NotFound as long as no one has said.
 func (s *Service) Setup(ctx context.Context, by actor.Actor, ref project.Ref) (*Setup, error) {
 	p, err := s.maintainer(ctx, by, ref, false)
 	if err != nil {
@@ -66,14 +66,14 @@ type SetupChange struct {
 	ExternalToken *string // empty takes the present one away
 }
 
-// Configure says for the first time or anew where the errors of a project are
+// Configure says for the first time or again where the errors of a project are
 // gathered. Maintainers and above. Invalid.
 func (s *Service) Configure(ctx context.Context, by actor.Actor, ref project.Ref, c SetupChange) (*Setup, error) {
 	return s.configure(ctx, by, ref, c, true)
 }
 
 // Reconfigure changes what was said before. Maintainers and above; NotFound when
-// nobody has said anything. Invalid.
+// no one has said anything. Invalid.
 func (s *Service) Reconfigure(ctx context.Context, by actor.Actor, ref project.Ref, c SetupChange) (*Setup, error) {
 	return s.configure(ctx, by, ref, c, false)
 }

@@ -84,7 +84,7 @@ func deleteUnseen(ctx context.Context, q db.Q, before time.Time, most int) (int6
 	return res.RowsAffected()
 }
 
-// crowded gives the projects that have more errors than so many.
+// crowded returns the projects that have more errors than so many.
 func crowded(ctx context.Context, q db.Q, most int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT project_id FROM errors GROUP BY project_id HAVING count(*) > ?`, most)
 }

@@ -140,7 +140,7 @@ func insertEvent(ctx context.Context, q db.Q, projectID, errorID int64, e *Event
 		projectID, errorID, e.ID, e.At, e.Environment, e.Release, e.Title, string(tags), details)
 }
 
-// touched tells whether a statement changed a row.
+// touched reports whether a statement changed a row.
 func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
 	res, err := q.ExecContext(ctx, query, args...)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // keptErrors is how many errors of a project are kept, those that came last. Who
-// has a key can send as many as he likes, each another one.
+// has a key can send as many as they like, each another one.
 const keptErrors = 10_000
 
 // sweepBatch is how many errors go in one transaction, with all their events:
@@ -17,8 +17,8 @@ const keptErrors = 10_000
 const sweepBatch = 50
 
 // Sweep removes what is not to be kept any longer: errors that have not come for
-// the days of the settings, those beyond the limit of a project, ids that
-// nobody sends again, and counts that no plot shows. The queue calls it every hour.
+// the days of the settings, those beyond the limit of a project, ids that no one
+// sends again, and counts that no plot shows. The queue calls it every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

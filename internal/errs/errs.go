@@ -21,13 +21,13 @@ type Kind int
 
 // The kinds. A door maps each to one status of its protocol.
 const (
-	KindInvalid       Kind = iota + 1 // the input can not be accepted
+	KindInvalid       Kind = iota + 1 // the input cannot be accepted
 	KindUnauthorized                  // the caller is not known
 	KindForbidden                     // the caller may see the thing, but not do this
 	KindNotFound                      // there is no such thing, or the caller may not see it
 	KindConflict                      // the thing's present state, or another thing, stands in the way
 	KindPrecondition                  // the thing changed since the caller looked
-	KindUnprocessable                 // the input is well formed, but can not be worked off
+	KindUnprocessable                 // the input is well formed, but cannot be worked off
 	KindTooLarge                      // the input is over a limit of size
 	KindNotAllowed                    // the request is not supported for this thing
 	KindUnavailable                   // a part that is needed does not answer now
@@ -56,7 +56,7 @@ type Error struct {
 	cause      error
 }
 
-// Error gives the text for logs, with the cause that callers never see.
+// Error returns the text for logs, with the cause that callers never see.
 func (e *Error) Error() string {
 	text := e.Text
 	if len(e.Fields) > 0 {
@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Because returns a copy of e that carries the cause for the log.
@@ -128,7 +128,7 @@ func Precondition(format string, args ...any) *Error {
 }
 
 // ChangedSince is a Precondition when a thing changed after the caller looked
-// at it, and nil otherwise, also when he does not say when that was. HTTP tells
+// at it, and nil otherwise, also when they do not say when that was. HTTP tells
 // times in whole seconds.
 func ChangedSince(changed time.Time, looked *time.Time) error {
 	if looked == nil || !changed.Truncate(time.Second).After(*looked) {
@@ -137,7 +137,7 @@ func ChangedSince(changed time.Time, looked *time.Time) error {
 	return Precondition("")
 }
 
-// Unprocessable refuses well-formed input that can not be worked off.
+// Unprocessable refuses well-formed input that cannot be worked off.
 func Unprocessable(format string, args ...any) *Error {
 	return newError(KindUnprocessable, format, args)
 }
@@ -166,8 +166,8 @@ func StorageFull(cause error) *Error {
 	return Busy(time.Minute, "The server's storage is full. Try again later, or ask an administrator to free space.").Because(cause)
 }
 
-// As gives the refusal in err's chain, if there is one. When the system had no
-// space left or a disk quota was reached, that is the refusal, wherever it
+// As returns the refusal in err's chain, if there is one. When the system had
+// no space left or a disk quota was reached, that is the refusal, wherever it
 // happened and whatever else was made of it on the way.
 func As(err error) (*Error, bool) {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -189,7 +189,7 @@ func RetryAfter(err error) string {
 // Gone says that this way of doing things is not open any more.
 func Gone(format string, args ...any) *Error { return newError(KindGone, format, args) }
 
-// KindOf gives the kind of the first Error in err's chain, or 0 for a fault.
+// KindOf returns the kind of the first Error in err's chain, or 0 for a fault.
 func KindOf(err error) Kind {
 	if e, ok := As(err); ok {
 		return e.Kind
@@ -199,7 +199,7 @@ func KindOf(err error) Kind {
 
 // IsRefusal reports whether the operation answered, and the answer was no: the
 // caller may not, or the thing is not there. A fault is none, and neither is
-// KindUnavailable, after which nobody knows the answer.
+// KindUnavailable, after which no one knows the answer.
 func IsRefusal(err error) bool {
 	kind := KindOf(err)
 	return kind != 0 && kind != KindUnavailable

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// MergeBase gives the best common ancestor of all revisions. It returns
+// MergeBase returns the best common ancestor of all revisions. It returns
 // ErrNotFound when one of them is not there, or when they have none.
 func (r Repo) MergeBase(ctx context.Context, revs ...string) (OID, error) {
 	ids, err := r.resolveAll(ctx, revs)
@@ -42,7 +42,7 @@ func (r Repo) mergeBaseArgs(ids []string) ([]string, cacheKey) {
 	return args, cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
 }
 
-// knownMergeBase gives a merge base that needs no process.
+// knownMergeBase returns a merge base that needs no process.
 func (r Repo) knownMergeBase(ids []string) (OID, bool) {
 	args, key := r.mergeBaseArgs(ids)
 	if len(args) == 3 { // all are the same
@@ -123,8 +123,8 @@ func (r Repo) Distance(ctx context.Context, from, to string) (ahead, behind int,
 	return ahead, behind, nil
 }
 
-// Contains gives the refs below a place from which a commit can be reached, in
-// the order of their names, at most limit of them; 0 is all.
+// Contains returns the refs below a place from which a commit can be reached,
+// in the order of their names, at most limit of them; 0 is all.
 func (r Repo) Contains(ctx context.Context, rev, place string, limit int) ([]string, error) {
 	id, err := r.ResolveCommit(ctx, rev)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	Zip    ArchiveFormat = "zip"
 )
 
-// ErrUnsupported says that this machine can not make the format.
+// ErrUnsupported says that this machine cannot make the format.
 var ErrUnsupported = errors.New("not supported here")
 
 // ArchiveOptions says what goes into an archive.
@@ -139,7 +139,7 @@ func (r Repo) packBzip2(ctx context.Context, program string, w io.Writer, tar io
 }
 
 // keptError is a writer that remembers why it could not write; of a process
-// whose output nobody takes only its end by a signal would be known.
+// whose output no one takes only its end by a signal would be known.
 type keptError struct {
 	w   io.Writer
 	err error

@@ -71,7 +71,7 @@ func (r Repo) bundled(ctx context.Context) ([]Ref, error) {
 
 // Unbundle takes all that is in a bundle into a repository that has no branches
 // yet, checked as a push is: all of it, or nothing. It returns ErrBundle for a
-// file that is none, that lacks something, or that holds what can not be taken,
+// file that is none, that lacks something, or that holds what cannot be taken,
 // such as an object of more than maxObject bytes; 0 is no limit.
 func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// cacheKind tells apart what is cached under one id.
+// cacheKind distinguishes what is cached under one id.
 type cacheKind uint8
 
 const (
@@ -140,7 +140,7 @@ func (r Repo) Keep(name string, value any, size int) {
 	r.engine.cache.put(cacheKey{r.scope(), kindKept, name}, value, size)
 }
 
-// Kept gives what is kept under a name.
+// Kept returns what is kept under a name.
 func (r Repo) Kept(name string) (any, bool) {
 	return r.engine.cache.get(cacheKey{r.scope(), kindKept, name})
 }

@@ -15,9 +15,9 @@ type ChangeOptions struct {
 	Message   string
 }
 
-// CommitChanges makes a commit with the actions on top of its parent, one
-// after the other. The objects are in the repository and survive a crash when
-// it returns, but nobody sees the commit before UpdateRefs.
+// CommitChanges makes a commit with the actions on top of its parent, one after
+// the other. The objects are in the repository and survive a crash when it
+// returns, but no one sees the commit before UpdateRefs.
 //
 // It returns ErrBadPath, ErrExists for a file that is there or a name that is
 // taken, ErrNotFound for one that is not there or an unknown parent, each with

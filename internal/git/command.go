@@ -50,7 +50,7 @@ func (c command) name() string {
 	return c.args[len(c.args)-1]
 }
 
-// errEnough ends a process whose further answer nobody needs.
+// errEnough ends a process whose further answer no one needs.
 var errEnough = errors.New("enough")
 
 // output runs a command whose answer is small and gives it whole. An answer
@@ -73,8 +73,8 @@ func (r Repo) output(ctx context.Context, c command) ([]byte, error) {
 // is that of run, but errEnough is none. The process ends with ctx and at its
 // time limit.
 //
-// A caller must not start a second process of the same work from within
-// read: with all places taken by such callers nobody would go on.
+// A caller must not start a second process of the same work from within read:
+// with all places taken by such callers no one would go on.
 func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) error {
 	defer r.engine.uses.begin(r.dirs())()
 	release, err := r.engine.admit(ctx, c.work)

@@ -15,10 +15,10 @@ import (
 
 // Copy makes a repository in path that is the same as another: all refs, the
 // logs of them, the default branch, all objects, also those that nothing leads
-// to, and what an operator has set there. Nobody may move refs meanwhile;
-// housekeeping may run. It leans on nothing of the other, as a Fork does.
-// The directory appears whole or not at all, and is on disk when Copy returns.
-// It returns ErrExists when there is something in path already, ErrNoRepository,
+// to, and what an operator has set there. No one may move refs meanwhile;
+// housekeeping may run. It leans on nothing of the other, as a Fork does. The
+// directory appears whole or not at all, and is on disk when Copy returns. It
+// returns ErrExists when there is something in path already, ErrNoRepository,
 // and ErrCorrupt for a ref without its object.
 func (e *Engine) Copy(ctx context.Context, from Repo, path string) (Repo, error) {
 	branch, err := from.DefaultBranch()

@@ -90,7 +90,7 @@ func TestCopyOfDamaged(t *testing.T) {
 	}
 }
 
-// TestLeave waits for one who reads, and for the quiet after him.
+// TestLeave waits for one who reads, and for the quiet after them.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)

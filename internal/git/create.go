@@ -16,7 +16,7 @@ import (
 // Init makes an empty bare repository in path whose HEAD is the branch, which
 // need not exist. The directory appears whole or not at all, and is on disk
 // when Init returns. It returns ErrExists when there is something in path
-// already and ErrBadRef for a branch that can not be.
+// already and ErrBadRef for a branch that cannot be.
 func (e *Engine) Init(ctx context.Context, path, branch string) (Repo, error) {
 	if err := CheckRef(Heads + branch); err != nil {
 		return e.Repo(path), fmt.Errorf("init %s: %w", path, err)

@@ -205,7 +205,7 @@ func (o DiffOptions) args(what []string) ([]string, error) {
 	return args, nil
 }
 
-// runDiff gives a comparison and about the bytes that it takes.
+// runDiff returns a comparison and about the bytes that it takes.
 func (r Repo) runDiff(ctx context.Context, o DiffOptions, args []string) (*Diff, int, error) {
 	p := diffParser{o: o, diff: &Diff{}}
 	err := r.run(ctx, command{args: args, limit: o.Time}, p.read)

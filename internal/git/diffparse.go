@@ -117,7 +117,7 @@ func (p *diffParser) readTexts(in *bufio.Reader) error {
 // end or to a limit: most of a text is taken in few steps. What add would do
 // more than count and copy is left to it.
 func (p *diffParser) addLines(in *bufio.Reader) {
-	there, _ := in.Peek(in.Buffered()) // can not fail
+	there, _ := in.Peek(in.Buffered()) // cannot fail
 	f, n := &p.diff.Files[p.at], 0
 	for n < len(there) && there[n] != 'd' && p.lines < p.o.MaxLines {
 		size := bytes.IndexByte(there[n:], '\n') + 1

@@ -7,8 +7,7 @@ import (
 )
 
 // Directory is Tree for one directory, with the directories in it before all
-// else: the order in which people look at it. After and Limit are those of
-// Tree.
+// else: the order in which users look at it. After and Limit are those of Tree.
 func (r Repo) Directory(ctx context.Context, o TreeOptions) ([]Entry, error) {
 	path := strings.Trim(o.Path, "/")
 	at, err := r.Entry(ctx, o.Rev, path)

@@ -93,7 +93,7 @@ func (e *editor) load(ctx context.Context, n *node) error {
 	return nil
 }
 
-// find gives the node of a path, or nil.
+// find returns the node of a path, or nil.
 func (e *editor) find(ctx context.Context, path string) (*node, error) {
 	at := e.root
 	for name := range strings.SplitSeq(path, "/") {

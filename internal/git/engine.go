@@ -30,7 +30,7 @@ type Limits struct {
 	Read     time.Duration // the time of a process that reads: 60 s
 	Write    time.Duration // the time of a process that writes: 2 min
 	Transfer time.Duration // the time of a process that moves a pack or an archive: 2 h
-	Idle     time.Duration // how long a reader is kept that nobody uses: 1 min
+	Idle     time.Duration // how long a reader is kept that no one uses: 1 min
 
 	// Memory is the most bytes that one process may allocate. Files that it maps
 	// to read do not count. Half of the machine's memory, at least 1 GiB.
@@ -137,7 +137,7 @@ func newLargeShare(total int, wait time.Duration) *limit.Share {
 	})
 }
 
-// LargePushes gives the slots of pushes with a large pack, for tests.
+// LargePushes returns the slots of pushes with a large pack, for tests.
 func (e *Engine) LargePushes() *limit.Share { return e.large }
 
 // Close ends the processes that wait for work. Calls that are under way end
@@ -159,7 +159,7 @@ type Repo struct {
 	view *view
 }
 
-// Repo gives a handle on the bare repository in the directory path.
+// Repo returns a handle on the bare repository in the directory path.
 func (e *Engine) Repo(path string) Repo {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -170,7 +170,7 @@ func (e *Engine) Repo(path string) Repo {
 // Path is the directory of the repository.
 func (r Repo) Path() string { return r.path }
 
-// With gives a view of r that sees the objects of another repository too, as
+// With returns a view of r that sees the objects of another repository too, as
 // a comparison between forks needs. Refs are those of r alone. Nothing may be
 // written through it: new objects could lean on ones that r does not have.
 func (r Repo) With(other Repo) Repo {

@@ -164,7 +164,7 @@ func TestCorruptObject(t *testing.T) {
 }
 
 // sleepy is a repository whose git command runs until it is killed, together
-// with a child of its own.
+// with its own child.
 func sleepy(t *testing.T, l Limits) (Repo, command, string) {
 	t.Helper()
 	e := newEngine(t, l)
@@ -181,7 +181,7 @@ func wantGone(t *testing.T, pidFile string) {
 		t.Fatal(err)
 	}
 	waittest.For(t, "the child of git ends", func() bool {
-		// A dead child that nobody waited for still answers to kill -0.
+		// A dead child that no one waited for still answers to kill -0.
 		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})
@@ -309,7 +309,7 @@ func FuzzRefFormat(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		if strings.ContainsRune(name, 0) || len(name) > 2000 || strings.HasPrefix(name, "-") {
-			return // can not be an argument of a program, or is an option
+			return // cannot be an argument of a program, or is an option
 		}
 		want := exec.Command("git", "check-ref-format", name).Run() == nil
 		if got := wellFormed(name); got != want {

@@ -23,9 +23,9 @@ func settings() []setting {
 		{"core.fsyncMethod", "fsync"},
 		// Pushes are checked in this process; a hook is never run.
 		{"core.hooksPath", os.DevNull},
-		// What a ref held is written down, so that a push whose record was
-		// lost in a crash can be looked up (WasAt). Git drops the log with
-		// the ref, so it is in nobody's way.
+		// What a ref held is written down, so that a push whose record was lost in a
+		// crash can be looked up (WasAt). Git drops the log with the ref, so it is in
+		// no one's way.
 		{"core.logAllRefUpdates", "always"},
 		// Pushes to one repository wait for each other rather than fail.
 		{"core.filesRefLockTimeout", "2000"},

@@ -35,7 +35,7 @@ type Error struct {
 	Stderr string // the end of what it said
 }
 
-// Error gives the text for the log.
+// Error returns the text for the log.
 func (e *Error) Error() string {
 	text := "git " + e.Name + ": " + e.Kind.Error()
 	if said := strings.TrimSpace(e.Stderr); said != "" {
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives the kind.
+// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
 // clues are parts of git's messages that tell what went wrong. A full disk

@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// feed passes a client's words to a process through a pipe of its own. The
-// process may end while the client still has its side open, as it has in a
-// conversation; then nobody waits for a word that does not come.
+// feed passes a client's words to a process through its own pipe. The process
+// may end while the client still has its side open, as it has in a
+// conversation; then no one waits for a word that does not come.
 type feed struct {
 	file *os.File // what the process reads
-	// ended is closed when the input is over, or can not be read any more.
+	// ended is closed when the input is over, or cannot be read any more.
 	ended chan struct{}
 
 	mu      sync.Mutex

@@ -15,8 +15,8 @@ import (
 
 // In version 2 of the protocol a client sends requests that stand alone, over
 // SSH one after the other (gitprotocol-v2(5)). They are read here and each is
-// answered by a process of its own, so that what a client may ask for is
-// checked, and answers that many clients want are made once.
+// answered by its own process, so that what a client may ask for is checked,
+// and answers that many clients want are made once.
 
 // inquiry is a request of version 2.
 type inquiry struct {
@@ -28,8 +28,8 @@ type inquiry struct {
 // maxInquiry bounds what is held of a request; it is room for 300,000 refs.
 const maxInquiry = 16 << 20
 
-// writeCapabilities tells what we can do. What git has beside it is not for
-// clients: object-info would tell of objects that they can not fetch.
+// writeCapabilities returns what we can do. What git has beside it is not for
+// clients: object-info would tell of objects that they cannot fetch.
 func writeCapabilities(out io.Writer) error {
 	var b []byte
 	for _, line := range []string{"version 2", "agent=git/svc", "ls-refs=unborn", "fetch=shallow wait-for-done filter", "server-option", "object-format=sha1"} {
@@ -168,8 +168,8 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 	})
 	// Where there was no slot nothing was sent, and the caller can still say so.
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
-		// The process may have died without a word, perhaps of another client's
-		// making. Where out is what failed, nobody reads this.
+		// The process may have died without a word, perhaps of another client's making.
+		// Where out is what failed, no one reads this.
 		_, _ = band{out, 3}.Write([]byte("the pack could not be created\n"))
 	}
 	return err

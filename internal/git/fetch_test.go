@@ -93,7 +93,7 @@ func TestClonesShareAPack(t *testing.T) {
 	if n := packs(2); n != 2 {
 		t.Errorf("%d packs, want one for each set of tags", n)
 	}
-	// Fetches of what is new are nobody else's.
+	// Fetches of what is new are no one else's.
 	s.bare.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "new", Content: "1"}}})
 	s.must(dir, "fetch", "-q")
 	if got := s.must(dir, "log", "-1", "--format=%H", "origin/main"); strings.TrimSpace(got) != s.bare.Tip("main") {
@@ -105,7 +105,7 @@ func TestClonesShareAPack(t *testing.T) {
 	s.clean()
 }
 
-// A client learns that its pack could not be made, whoever had it made.
+// A client learns that its pack could not be made, no matter who had it made.
 func TestCloneOfBrokenPack(t *testing.T) {
 	t.Parallel()
 	s := serve(t, PushOptions{})

@@ -13,12 +13,12 @@ import (
 	"svc/internal/durable"
 )
 
-// Fork makes a repository in path with the branches, tags and default branch
-// of another, and no other refs. It gets the objects to which these lead and no
-// others: what only hidden refs lead to is not for everybody who may fork. It
-// leans on nothing of the other. The directory appears whole or not at all, and is on disk when Fork returns. It
-// returns ErrExists when there is something in path already, and
-// ErrNoRepository.
+// Fork makes a repository in path with the branches, tags and default branch of
+// another, and no other refs. It gets the objects to which these lead and no
+// others: what only hidden refs lead to is not for everyone who may fork. It leans
+// on nothing of the other. The directory appears whole or not at all, and is on
+// disk when Fork returns. It returns ErrExists when there is something in path
+// already, and ErrNoRepository.
 func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error) {
 	branch, err := from.DefaultBranch()
 	if err != nil {
@@ -46,8 +46,8 @@ func (r Repo) copyTo(ctx context.Context, draft string) error {
 	return r.copyRefs(ctx, draft, refs, false)
 }
 
-// copyRefs gives a draft refs, which are sorted, and their objects: with whole
-// also those that no ref leads to.
+// copyRefs returns a draft refs, which are sorted, and their objects: with
+// whole also those that no ref leads to.
 func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref, whole bool) error {
 	if err := r.copyObjects(ctx, filepath.Join(draft, "objects"), refs, whole); err != nil {
 		return err

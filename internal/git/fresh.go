@@ -18,10 +18,10 @@ type NewObject struct {
 // newBatch is how many objects are asked about at a time.
 const newBatch = 256
 
-// NewObjects gives do every object that can be reached from ids and not from
+// NewObjects returns do every object that can be reached from ids and not from
 // any ref of the repository, commits first. It takes two processes, however
-// many objects there are, and holds a few at a time. An error of do ends it
-// and is returned. It returns ErrNotFound for an id that is not there.
+// many objects there are, and holds a few at a time. An error of do ends it and
+// is returned. It returns ErrNotFound for an id that is not there.
 func (r Repo) NewObjects(ctx context.Context, ids []OID, do func(NewObject) error) error {
 	return r.fresh(ctx, ids, []string{"rev-list", "--objects"}, func(batch []NewObject) error {
 		err := r.withReader(ctx, func(p *reader) error {
@@ -65,7 +65,7 @@ func (r Repo) NewCommits(ctx context.Context, ids []OID, do func(*Commit) error)
 	})
 }
 
-// NewPaths gives do the path of every file that a commit which can be reached
+// NewPaths returns do the path of every file that a commit which can be reached
 // from ids, and not from any ref, adds: also of a file whose content is known.
 // A path may come more than once. It takes one process.
 func (r Repo) NewPaths(ctx context.Context, ids []OID, do func(path string) error) error {

@@ -15,7 +15,7 @@ import (
 const (
 	ProblemMissing = "missing"     // an object that others need
 	ProblemLink    = "broken link" // an object that needs one that is missing
-	ProblemCorrupt = "corrupt"     // an object or pack that can not be read
+	ProblemCorrupt = "corrupt"     // an object or pack that cannot be read
 	ProblemBad     = "bad object"  // an object that breaks the rules of git
 	ProblemRef     = "bad ref"
 	ProblemOther   = "other"

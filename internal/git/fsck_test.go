@@ -12,7 +12,7 @@ import (
 
 func TestFsck(t *testing.T) {
 	t.Parallel()
-	// damage gives the object that the problem is about, if any.
+	// damage returns the object that the problem is about, if any.
 	for _, c := range []struct {
 		name   string
 		damage func(t *testing.T, g *gittest.Repo) string

@@ -115,8 +115,8 @@ func steps(n Needs, o HousekeepOptions) [][]string {
 	repack := []string{"-c", "pack.threads=1", "repack", "-d", "-l", "-q"}
 	switch {
 	case o.Full || n.objects() && n.whole():
-		// What nothing leads to goes into a pack of its own, which knows the
-		// age of each object.
+		// What nothing leads to goes into its own pack, which knows the age of each
+		// object.
 		graph = "--split=replace"
 		list = append(list,
 			append(repack, "--cruft", "--cruft-expiration="+unreachable, "--write-bitmap-index"),

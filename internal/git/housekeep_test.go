@@ -113,7 +113,7 @@ func TestHousekeepByNeed(t *testing.T) {
 	}
 }
 
-// looseBlob writes a blob as a file of its own without a process.
+// looseBlob writes a blob as its own file without a process.
 func looseBlob(t *testing.T, r Repo, content string) string {
 	t.Helper()
 	q := &quarantine{r, filepath.Join(r.Path(), "objects")}

@@ -21,11 +21,11 @@ type Language struct {
 	Share float64 // percent of all that counts, with two decimals
 }
 
-// Languages says what a revision is written in, the most first. Files are told
-// apart by their names, and programs without an extension by their first line.
-// Only programs and markup count, and nothing that is someone else's,
-// generated or documentation; attributes in the tree (linguist-language and
-// its kin) can say otherwise. It returns ErrBadRevision and ErrNotFound.
+// Languages says what a revision is written in, the most first. Files are
+// distinguished by their names, and programs without an extension by their
+// first line. Only programs and markup count, and nothing that is someone
+// else's, generated or documentation; attributes in the tree (linguist-language
+// and its kin) can say otherwise. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) Languages(ctx context.Context, rev string) ([]Language, error) {
 	tree, err := r.ResolveTree(ctx, rev)
 	if err != nil {

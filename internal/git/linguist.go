@@ -85,7 +85,7 @@ type attributeRule struct {
 
 type attributeRules []attributeRule
 
-// of gives what is said about a path; later lines and deeper files have the
+// of returns what is said about a path; later lines and deeper files have the
 // last word.
 func (rules attributeRules) of(path string) linguist {
 	var a linguist

@@ -13,15 +13,15 @@ import (
 )
 
 // Git locks a ref by a file, and a process that is killed leaves the file
-// behind: from then on everybody who wants to move the ref is told that
-// somebody else does. No process that writes lives longer than Limits.Write,
-// so a lock that is much older has nobody behind it and is removed by whoever
-// it stands in the way of.
+// behind: from then on everyone who wants to move the ref is told that someone
+// else does. No process that writes lives longer than Limits.Write, so a lock
+// that is much older has no one behind it and is removed by anyone who it
+// stands in the way of.
 
-// deadAge is the age from which on a lock is nobody's.
+// deadAge is the age from which on a lock is no one's.
 func (e *Engine) deadAge() time.Duration { return 2*e.limits.Write + time.Minute }
 
-// breakLocks removes the locks in the way of updates that are nobody's, and
+// breakLocks removes the locks in the way of updates that are no one's, and
 // reports whether there were any.
 func (r Repo) breakLocks(updates []Update) (bool, error) {
 	// The branch that HEAD names is locked together with HEAD.
@@ -55,8 +55,8 @@ func removeOld(path string, before time.Time) (bool, error) {
 	return err == nil, err
 }
 
-// reclaimWait is how long Reclaim waits: a process whose server was killed
-// has nobody to talk to and ends soon.
+// reclaimWait is how long Reclaim waits: a process whose server was killed has
+// no one to talk to and ends soon.
 const reclaimWait = 10 * time.Second
 
 // Reclaim takes the repository over from a server that was killed: it waits
@@ -79,8 +79,8 @@ func (r Repo) Reclaim(ctx context.Context) error {
 	return r.dropLocks()
 }
 
-// worked reports whether a process of another server works in the directory
-// of the repository. Where the system does not tell, nobody does.
+// worked reports whether a process of another server works in the directory of
+// the repository. Where the system does not tell, no one does.
 func (r Repo) worked() bool {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, dir := range dirs {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestOldLocks leaves the locks that killed processes leave: old ones stand in
-// nobody's way, young ones do.
+// no one's way, young ones do.
 func TestOldLocks(t *testing.T) {
 	t.Parallel()
 	e, err := git.New(git.Deps{})

@@ -43,7 +43,7 @@ type LogOptions struct {
 // maxLogCached is the most ids of a log that are cached.
 const maxLogCached = 10_000
 
-// Log gives the commits of one page. Where all revisions are the same as
+// Log returns the commits of one page. Where all revisions are the same as
 // before, so is the answer, and no process is needed. It returns
 // ErrBadRevision, ErrBadPath and ErrNotFound.
 func (r Repo) Log(ctx context.Context, o LogOptions) ([]*Commit, error) {
@@ -121,7 +121,7 @@ func (r Repo) Count(ctx context.Context, o LogOptions) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if o.Follow { // rev-list can not follow, and log can not count
+	if o.Follow { // rev-list cannot follow, and log cannot count
 		n := 0
 		err := r.run(ctx, command{args: args}, func(out io.Reader) error {
 			return eachID(out, func(OID) error { n++; return nil })
@@ -148,7 +148,7 @@ func (r Repo) Count(ctx context.Context, o LogOptions) (int, error) {
 }
 
 // logArgs makes the command that lists the ids; fixed says that its answer
-// can not change.
+// cannot change.
 func (r Repo) logArgs(ctx context.Context, o LogOptions) (args []string, fixed bool, err error) {
 	if o.Follow && len(o.Paths) == 1 {
 		args = []string{"log", "--format=%H", "--follow"}

@@ -18,8 +18,8 @@ import (
 	"svc/internal/durable"
 )
 
-// write stores an object as git does when it has few of them: as a file of its
-// own, synced before it gets its name. It takes no process.
+// write stores an object as git does when it has few of them: as its own file,
+// synced before it gets its name. It takes no process.
 func (q *quarantine) write(kind Type, content []byte) (OID, error) {
 	head := string(kind) + " " + strconv.Itoa(len(content)) + "\x00"
 	sum := sha1.New()

@@ -13,16 +13,16 @@ import (
 // together. It is an ErrConflict.
 type MergeConflict struct{ Paths []string }
 
-// Error gives the text for the log.
+// Error returns the text for the log.
 func (m *MergeConflict) Error() string { return fmt.Sprintf("conflict in %.500q", m.Paths) }
 
-// Unwrap gives ErrConflict.
+// Unwrap returns ErrConflict.
 func (m *MergeConflict) Unwrap() error { return ErrConflict }
 
 // ErrNothing says that a pick or revert would change nothing.
 var ErrNothing = errors.New("nothing to change")
 
-// MergeOptions is a commit that is to be made of two others. Nobody sees it
+// MergeOptions is a commit that is to be made of two others. No one sees it
 // before UpdateRefs.
 type MergeOptions struct {
 	Ours      string // the branch that goes on
@@ -155,7 +155,7 @@ func (r Repo) mainline(ctx context.Context, c *Commit, number int) (OID, error) 
 	return parent.TreeID, nil
 }
 
-// mergeTrees merges two trees that come from one. Git 2.39 can not be told a
+// mergeTrees merges two trees that come from one. Git 2.39 cannot be told a
 // base, so it gets commits whose history is just that; they are not kept.
 func (q *quarantine) mergeTrees(ctx context.Context, base, ours, theirs OID) (OID, error) {
 	if slices.Contains([]OID{base, ours, theirs}, EmptyTree) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// RefNames gives the full names of the refs below a place, in order, without
+// RefNames returns the full names of the refs below a place, in order, without
 // looking where they lead. match is asked about the name behind the place; nil
 // takes all. It returns ErrNoRepository and ErrBadRef.
 func (r Repo) RefNames(ctx context.Context, place string, match func(string) bool) ([]string, error) {
@@ -18,9 +18,9 @@ func (r Repo) RefNames(ctx context.Context, place string, match func(string) boo
 	return names, err
 }
 
-// Merged tells which of the refs are part of the history of a revision, by one
-// process for all of them. Without refs it looks at all branches. It returns
-// ErrBadRevision, ErrBadRef and ErrNotFound.
+// Merged returns which of the refs are part of the history of a revision, by
+// one process for all of them. Without refs it looks at all branches. It
+// returns ErrBadRevision, ErrBadRef and ErrNotFound.
 func (r Repo) Merged(ctx context.Context, into string, refs ...string) ([]string, error) {
 	id, err := r.ResolveCommit(ctx, into)
 	if err != nil {
@@ -58,7 +58,7 @@ type TagOptions struct {
 	Message string
 }
 
-// CreateTag stores an annotated tag, which nobody sees before UpdateRefs. It
+// CreateTag stores an annotated tag, which no one sees before UpdateRefs. It
 // returns ErrBadRef.
 func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
 	if err := CheckRef(Tags + o.Name); err != nil {

@@ -66,7 +66,7 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 			case ".mtimes":
 				apart[base] = true
 			case ".keep":
-				apart[base], bitmap = true, true // a bitmap can not be without these
+				apart[base], bitmap = true, true // a bitmap cannot be without these
 			case ".bitmap":
 				bitmap = true
 			case ".pack":

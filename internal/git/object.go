@@ -69,7 +69,7 @@ const (
 	maxParsed = 32 << 20
 )
 
-// Info gives type and size of an object. It returns ErrNotFound.
+// Info returns type and size of an object. It returns ErrNotFound.
 func (r Repo) Info(ctx context.Context, id OID) (Info, error) {
 	key := cacheKey{r.scope(), kindInfo, string(id)}
 	if v, ok := r.engine.cache.get(key); ok {
@@ -131,7 +131,7 @@ func (c *Content) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(w, onlyReader{c.ReadCloser}, make([]byte, 64<<10))
 }
 
-// Open gives an object of any size as a stream, which ends with ctx. Of a
+// Open returns an object of any size as a stream, which ends with ctx. Of a
 // large object nothing is held in memory. It returns ErrNotFound.
 func (r Repo) Open(ctx context.Context, id OID) (*Content, error) {
 	info, err := r.Info(ctx, id)
@@ -145,8 +145,8 @@ func (r Repo) Open(ctx context.Context, id OID) (*Content, error) {
 		}
 		return &Content{o.Info, io.NopCloser(bytes.NewReader(o.Content))}, nil
 	}
-	// A large object gets a process of its own: a client that reads slowly
-	// must not keep a reader from the others.
+	// A large object gets its own process: a client that reads slowly must not keep
+	// a reader from the others.
 	c := command{work: transfer, args: []string{"cat-file", string(info.Type), string(id)}}
 	return &Content{info, r.stream(ctx, c)}, nil
 }

@@ -107,7 +107,7 @@ type Commit struct {
 	Committer Signature
 	Message   string
 	Title     string // the first line of the message
-	Signed    bool   // there is a signature in it; nobody checked it
+	Signed    bool   // there is a signature in it; no one checked it
 }
 
 // parseCommit reads the content of a commit. It takes what git takes: where a
@@ -193,7 +193,7 @@ func splitHead(content []byte) (head, message []byte) {
 	return head, message
 }
 
-// headers gives the headers of a commit or tag in their order. Of one that
+// headers returns the headers of a commit or tag in their order. Of one that
 // goes on over several lines, such as a signature, only the first is given.
 func headers(head []byte) func(yield func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/durable"
 )
 
-// quarantine is a directory of new objects that nobody else sees yet. They
+// quarantine is a directory of new objects that no one else sees yet. They
 // become part of the repository by migrate, after all checks, or are dropped.
 type quarantine struct {
 	repo Repo

@@ -24,7 +24,7 @@ type reader struct {
 	spent bool // it has answered before
 	since time.Time
 	epoch int // of the pool when it was started
-	// release gives back the slot of its holder.
+	// release returns the slot of its holder.
 	release func()
 }
 
@@ -161,7 +161,7 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 	}
 }
 
-// read gives an object that must be of the type; another one is not found. It
+// read returns an object that must be of the type; another one is not found. It
 // takes one question, not two: each costs a turn of both processes.
 func (p *reader) read(id OID, want Type) (*Object, error) {
 	head, err := p.ask(id)
@@ -172,7 +172,7 @@ func (p *reader) read(id OID, want Type) (*Object, error) {
 }
 
 // questions is how many are asked at once: their text is held by the pipe, so
-// that nobody waits for the other while both write.
+// that no one waits for the other while both write.
 const questions = 64
 
 // readAll is read for many objects, each of which is handed to do. They are
@@ -229,8 +229,8 @@ func (p *reader) wanted(head Info, want Type) (_ *Object, err error) {
 	return nil, err
 }
 
-// unread is an error after which the reader has something left to say that
-// nobody needs.
+// unread is an error after which the reader has something left to say that no
+// one needs.
 type unread struct{ error }
 
 func (u unread) Unwrap() error { return u.error }

@@ -28,7 +28,7 @@ func newReaderPool(share *limit.Share, most int, idle time.Duration, start func(
 	return &readerPool{start: start, share: share, most: most, idle: idle}
 }
 
-// take gives a reader of r to its caller alone, who gives or drops it.
+// take returns a reader of r to its caller alone, who gives or drops it.
 func (p *readerPool) take(ctx context.Context, r Repo) (*reader, error) {
 	release, err := acquire(ctx, p.share)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *readerPool) take(ctx context.Context, r Repo) (*reader, error) {
 	return started, nil
 }
 
-// claim gives a resting reader of the scope or, when a new one is needed and
+// claim returns a resting reader of the scope or, when a new one is needed and
 // there are too many, one that has to end.
 func (p *readerPool) claim(scope string) (found, over *reader) {
 	p.mu.Lock()
@@ -104,7 +104,7 @@ func (p *readerPool) give(r *reader) {
 	}
 }
 
-// drop ends a reader that can not be trusted and gives what it said last.
+// drop ends a reader that cannot be trusted and gives what it said last.
 func (p *readerPool) drop(r *reader) string {
 	said := r.end()
 	p.leave(r.release)

@@ -16,8 +16,8 @@ import (
 
 // ReceivePack receives a push. Over SSH it is the whole conversation; with
 // Stateless it answers one POST. No hook is run: the callbacks of the options
-// decide. Until they have, new objects are in a place of their own, which goes
-// when the push is refused.
+// decide. Until they have, new objects are in their own place, which goes when
+// the push is refused.
 //
 // The error is for the log: the client has been told what concerns it, as far
 // as it could be. A push of which some changes were refused is no error; the
@@ -93,7 +93,7 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	return p.push, errors.Join(err, p.report("ok"))
 }
 
-// checkChanges refuses names that can not be, or that are not for clients, and
+// checkChanges refuses names that cannot be, or that are not for clients, and
 // changes to refs that are elsewhere by now. The latter is checked again when
 // the ref is moved; to know it early keeps useless objects out.
 func (p *receiver) checkChanges() {
@@ -298,7 +298,7 @@ func (p *receiver) report(unpacked string) error {
 	return err
 }
 
-// shorten makes a reason fit on a line of its own.
+// shorten makes a reason fit on its own line.
 func shorten(why string) string {
 	why = strings.Join(strings.Fields(why), " ")
 	if len(why) > 1000 {
@@ -307,7 +307,7 @@ func shorten(why string) string {
 	return strings.ToValidUTF8(why, "")
 }
 
-// keepAlive sends empty packets while the client waits, so that nobody between
+// keepAlive sends empty packets while the client waits, so that no one between
 // us takes the connection for dead. The function that it gives ends that.
 func (p *receiver) keepAlive() (stop func()) {
 	if !p.banded() {

@@ -15,7 +15,7 @@ import (
 // For ZeroOID that is: the ref is not there, or was not at some time.
 //
 // The log reaches back as far as housekeeping lets it, and goes with its ref:
-// of one that was deleted only ZeroOID is known, of one that was made anew
+// of one that was deleted only ZeroOID is known, of one that was made again
 // only what came after. It returns ErrBadRef and ErrNoRepository.
 func (r Repo) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 	if err := CheckRef(ref); err != nil {

@@ -123,7 +123,7 @@ func (r Repo) HasRef(name string) (bool, error) {
 	return err == nil, err
 }
 
-// refNames gives the names below a place in order. Loose refs are looked for
+// refNames returns the names below a place in order. Loose refs are looked for
 // first: one that is packed meanwhile is then found in the packed ones.
 func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs, error) {
 	var names []string

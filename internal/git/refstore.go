@@ -60,7 +60,7 @@ func (r Repo) lookup(name string) (OID, error) {
 	if r.view != nil {
 		places = slices.DeleteFunc(places, func(full string) bool { return !r.view.names(full) })
 	}
-	// Nobody pushes to the last one, so it is not asked for until it must be.
+	// No one pushes to the last one, so it is not asked for until it must be.
 	for _, some := range [][]string{places[:min(len(places), 3)], places[min(len(places), 3):]} {
 		if id, err := r.firstOf(some); !errors.Is(err, ErrNotFound) {
 			return id, err
@@ -107,7 +107,7 @@ func (r Repo) firstOf(names []string) (OID, error) {
 	return loose, nil
 }
 
-// followLoose reads a ref that is a file of its own, through symbolic refs; a
+// followLoose reads a ref that is its own file, through symbolic refs; a
 // symbolic one is one, and what it leads to may be packed.
 func (r Repo) followLoose(name string) (OID, error) {
 	id, target, err := r.readLoose(name)
@@ -146,7 +146,7 @@ func (r Repo) readRef(name string) (id OID, target string, err error) {
 	return "", "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
 }
 
-// readLoose is readRef for a ref that has a file of its own.
+// readLoose is readRef for a ref that has its own file.
 func (r Repo) readLoose(name string) (id OID, target string, err error) {
 	if len(name) > maxRef {
 		return "", "", errNoRef
@@ -224,7 +224,7 @@ func parseRef(name string, text []byte) (id OID, target string, err error) {
 	return id, "", nil
 }
 
-// packed gives the packed refs as they are now.
+// packed returns the packed refs as they are now.
 func (r Repo) packed() (*packedRefs, error) {
 	path := filepath.Join(r.path, "packed-refs")
 	key := cacheKey{r.path, kindPacked, ""}

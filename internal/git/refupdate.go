@@ -28,10 +28,10 @@ type RefConflict struct {
 	Why string
 }
 
-// Error gives the text for the log.
+// Error returns the text for the log.
 func (c *RefConflict) Error() string { return fmt.Sprintf("ref %s: %s", c.Ref, c.Why) }
 
-// Unwrap gives ErrConflict.
+// Unwrap returns ErrConflict.
 func (c *RefConflict) Unwrap() error { return ErrConflict }
 
 // git's words for a ref that is not as expected, or in the way of another.
@@ -39,8 +39,8 @@ var lockFailure = regexp.MustCompile(`(?m)cannot lock ref '([^']*)': (.*)$`)
 
 // UpdateRefs moves all refs, or none; they survive a crash when it returns. It
 // returns ErrBadRef, a *RefConflict when one is not at Old, is locked or is in
-// the way of another ref's name, and ErrNotFound for a New that is not there
-// or can not stand in a branch.
+// the way of another ref's name, and ErrNotFound for a New that is not there or
+// cannot stand in a branch.
 func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
 	return r.UpdateRefsAs(ctx, "", updates)
 }
@@ -79,9 +79,8 @@ func (r Repo) UpdateRefsAs(ctx context.Context, mark string, updates []Update) e
 	return r.syncRefs(updates)
 }
 
-// updateRefs has git do the commands. They end with a word of their own:
-// without it a part of them, as git gets from a server that is killed, is
-// nothing.
+// updateRefs has git do the commands. They end with their own word: without it
+// a part of them, as git gets from a server that is killed, is nothing.
 func (r Repo) updateRefs(ctx context.Context, mark, commands string) error {
 	args := []string{"update-ref", "--no-deref", "--stdin", "-z"}
 	if mark != "" {

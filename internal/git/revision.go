@@ -28,8 +28,8 @@ func splitRevision(rev string) (base, suffix string, err error) {
 // Resolve finds the object that a revision names: a full or short id, HEAD or
 // @, a ref in full or in short, each with ~n, ^n and ^{type} behind it. A tag
 // is not followed unless ^{} says so. Of a branch and a tag of the same name
-// the branch is taken, unlike git: whoever may create tags must not decide what
-// the name of a branch means.
+// the branch is taken, unlike git: anyone who may create tags must not decide
+// what the name of a branch means.
 //
 // Ranges, searches of the history (^{/text}, :/text), reflogs (@{1}) and paths
 // (main:README) are refused. With a view the revision must lead there from a
@@ -128,13 +128,13 @@ func (r Repo) peel(ctx context.Context, id OID, want Type) (Info, error) {
 		if err != nil {
 			return Info{}, err
 		}
-		return Info{OID: c.TreeID, Type: TypeTree}, nil // whoever reads it learns its size
+		return Info{OID: c.TreeID, Type: TypeTree}, nil // the size is known once it is read
 	}
 	return r.ask(ctx, string(id)+"^{"+string(want)+"}", true)
 }
 
-// ask has git find an object by name. What is named from a full id is so for
-// ever.
+// ask has git find an object by name. What is named from a full id is so
+// forever.
 func (r Repo) ask(ctx context.Context, name string, fixed bool) (Info, error) {
 	key := cacheKey{r.scope(), kindPeel, name}
 	if fixed {

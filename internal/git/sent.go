@@ -15,8 +15,8 @@ import (
 
 // The history of a push may hold objects that the client did not send, because
 // they are in the repository. Git asks only that they are there. The receiver
-// asks as well that the client may read them: whoever knows an id could otherwise
-// make a branch of what only hidden refs lead to.
+// asks as well that the client may read them: anyone who knows an id could
+// otherwise make a branch of what only hidden refs lead to.
 
 const (
 	// maxSent is how many objects a push can have whose client does not see all
@@ -81,8 +81,8 @@ func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
 	return err
 }
 
-// unsent gives the objects that a push leads to, or that its pack builds on, and
-// that were not sent.
+// unsent returns the objects that a push leads to, or that its pack builds on,
+// and that were not sent.
 func (p *receiver) unsent(ctx context.Context, q *quarantine, changes []*RefChange) ([]OID, error) {
 	sent := map[OID]struct{}{}
 	var list []OID

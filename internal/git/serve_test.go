@@ -164,7 +164,7 @@ func (s *server) failed(err error) {
 	}
 }
 
-// faults gives the errors of the server since the last call.
+// faults returns the errors of the server since the last call.
 func (s *server) faults() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,7 +123,7 @@ var errBadSignature = errors.New("bad signature")
 
 // VerifySSH checks an SSH signature, in the form of PROTOCOL.sshsig, and gives
 // the fingerprint of the key that made it. Whose key that is remains to be
-// asked: anybody can sign with a key of his own.
+// asked: anyone can sign with their own key.
 func (s *Signed) VerifySSH() (fingerprint string, err error) {
 	block, rest := pem.Decode([]byte(s.Signature))
 	if !strings.HasPrefix(s.Signature, sshArmor) || block == nil || len(block.Headers) > 0 || len(bytes.TrimSpace(rest)) > 0 {

@@ -69,7 +69,7 @@ var (
 	errUnread = errors.New("it has no readers left")
 )
 
-// newSpool gives nil, which shares nothing, when there is no directory for it.
+// newSpool returns nil, which shares nothing, when there is no directory for it.
 func newSpool(dir string, budget int64, age time.Duration) (*spool, error) {
 	if dir == "" {
 		return nil, nil
@@ -94,10 +94,10 @@ func (e *Engine) Spool(ctx context.Context, w io.Writer, produce func(context.Co
 	return e.spool.serve(ctx, "", "", w, produce)
 }
 
-// serve writes to w what produce writes, which is called once for all who ask
-// for the same key at a time; an empty key is shared with nobody. When the spool has no room, produce writes to w
-// alone. Where w fails or ctx ends, the others are served on; produce ends with
-// its last reader. An error of produce is that of all.
+// serve writes to w what produce writes, which is called once for all who ask for
+// the same key at a time; an empty key is shared with no one. When the spool has no
+// room, produce writes to w alone. Where w fails or ctx ends, the others are served
+// on; produce ends with its last reader. An error of produce is that of all.
 //
 // The scope is the repository, for forget.
 func (s *spool) serve(ctx context.Context, scope, key string, w io.Writer, produce func(context.Context, io.Writer) error) error {
@@ -146,7 +146,7 @@ func (s *spool) join(scope, key string, anonymous bool) (item *spooled, r *spool
 	return item, r, true
 }
 
-// room drops what nobody reads until there is room for n bytes more.
+// room drops what no one reads until there is room for n bytes more.
 func (s *spool) room(n int64) bool {
 	for s.used+n > s.budget {
 		var oldest *spooled
@@ -194,7 +194,7 @@ func (s *spool) close() {
 	}
 }
 
-// Write adds to what is made. It fails when nobody reads it any more.
+// Write adds to what is made. It fails when no one reads it any more.
 func (i *spooled) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 {
@@ -216,7 +216,7 @@ func (i *spooled) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// end gives the place where to go on, in a new segment if need be. It waits
+// end returns the place where to go on, in a new segment if need be. It waits
 // for readers when there is no room.
 func (i *spooled) end() (file *os.File, at, free int64, err error) {
 	s := i.spool
@@ -265,8 +265,8 @@ func (i *spooled) extend() error {
 	return nil
 }
 
-// releasePassed gives back the segments that all readers have passed. One
-// that does not move while others wait is left behind.
+// releasePassed returns the segments that all readers have passed. One that
+// does not move while others wait is left behind.
 func (i *spooled) releasePassed() bool {
 	lowest := i.size
 	for r := range i.readers {
@@ -282,7 +282,7 @@ func (i *spooled) releasePassed() bool {
 	return i.first > before
 }
 
-// release gives back the segments before one.
+// release returns the segments before one.
 func (i *spooled) release(before int) {
 	for ; i.first < before; i.first++ {
 		_ = i.files[i.first].Close() // it has no name, so it is gone
@@ -293,7 +293,7 @@ func (i *spooled) release(before int) {
 	}
 }
 
-// releaseUnread gives back all of what is complete and has no reader.
+// releaseUnread returns all of what is complete and has no reader.
 func (i *spooled) releaseUnread() {
 	if i.done && len(i.readers) == 0 {
 		i.release(len(i.files))

@@ -37,7 +37,7 @@ func pattern(n int) []byte {
 	return b
 }
 
-// inPieces gives a function that writes content bit by bit and counts its
+// inPieces returns a function that writes content bit by bit and counts its
 // calls.
 func inPieces(content []byte, piece int, calls *atomic.Int32) func(context.Context, io.Writer) error {
 	return func(_ context.Context, w io.Writer) error {
@@ -99,7 +99,7 @@ func TestSpoolServesMany(t *testing.T) {
 	}
 }
 
-// state gives the bytes in use, and how many things there are to read.
+// state returns the bytes in use, and how many things there are to read.
 func (s *spool) state() (used int64, items int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func TestSpoolIsBounded(t *testing.T) {
 	if used, _ := s.state(); used > s.budget {
 		t.Errorf("%d bytes", used)
 	}
-	// What is larger than all comes through, and nobody else can follow it.
+	// What is larger than all comes through, and no one else can follow it.
 	most := atomic.Int64{}
 	watch := writerFunc(func(p []byte) (int, error) {
 		s.mu.Lock()

@@ -20,8 +20,8 @@ type Stat struct {
 	Removed int
 }
 
-// Stats gives the counts of each commit against its first parent, in the order
-// of ids. Binary files count nothing. It returns ErrNotFound.
+// Stats returns the counts of each commit against its first parent, in the
+// order of ids. Binary files count nothing. It returns ErrNotFound.
 func (r Repo) Stats(ctx context.Context, ids []OID) ([]Stat, error) {
 	commits, err := r.commits(ctx, ids)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // pass. Why is in git's words.
 type Rejected struct{ Why string }
 
-// Error gives the text for the log.
+// Error returns the text for the log.
 func (r *Rejected) Error() string { return "git rejects the objects: " + r.Why }
 
 // special reports whether a name may be one that git, or the file system of a

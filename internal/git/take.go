@@ -8,7 +8,7 @@ import (
 )
 
 // Take copies a commit with its history from another repository into r, as far
-// as no ref of r leads to it. Nobody sees it before UpdateRefs; it survives a
+// as no ref of r leads to it. No one sees it before UpdateRefs; it survives a
 // crash when Take returns. It returns ErrNotFound for a commit that is not
 // there.
 func (r Repo) Take(ctx context.Context, from Repo, id OID) error {

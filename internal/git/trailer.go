@@ -79,7 +79,7 @@ func messageLines(message string) []string {
 	return lines[:end]
 }
 
-// lastParagraph gives the lines behind the last blank one; nothing when that
+// lastParagraph returns the lines behind the last blank one; nothing when that
 // would be the title.
 func lastParagraph(lines []string) []string {
 	title := 0

@@ -98,7 +98,7 @@ func sortName(e Entry) string {
 	return e.Name
 }
 
-// entries gives the parsed tree, which must not be changed.
+// entries returns the parsed tree, which must not be changed.
 func (r Repo) entries(ctx context.Context, id OID) ([]Entry, error) {
 	key := cacheKey{r.scope(), kindTree, string(id)}
 	if v, ok := r.engine.cache.get(key); ok {

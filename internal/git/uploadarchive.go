@@ -95,7 +95,7 @@ func (r Repo) checkArguments(args []string) ([]string, error) {
 	return nil, fmt.Errorf("no branch or tag: %w", errArgument)
 }
 
-// publicName gives the full name of a branch or tag.
+// publicName returns the full name of a branch or tag.
 func (r Repo) publicName(name string) (string, error) {
 	places := []string{Heads, Tags}
 	if name == "HEAD" || strings.HasPrefix(name, Heads) || strings.HasPrefix(name, Tags) {

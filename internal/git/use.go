@@ -8,17 +8,17 @@ import (
 )
 
 // uses knows in which repositories of this node git works just now, so that a
-// directory that was replaced by another is not taken away from somebody who
-// still reads it.
+// directory that was replaced by another is not taken away from someone who still
+// reads it.
 type uses struct {
 	mu sync.Mutex
-	of map[string]*use // by directory; only while somebody works or waits there
+	of map[string]*use // by directory; only while someone works or waits there
 }
 
 type use struct {
 	n     int       // calls under way
 	waits int       // how many wait for their end
-	last  time.Time // when the last one ended, while somebody waits
+	last  time.Time // when the last one ended, while someone waits
 }
 
 func newUses() *uses { return &uses{of: map[string]*use{}} }
@@ -58,7 +58,7 @@ func (u *uses) drop(dir string, one *use) {
 	}
 }
 
-// wait returns when nobody has worked in the directory for a while.
+// wait returns when no one has worked in the directory for a while.
 func (u *uses) wait(ctx context.Context, dir string, quiet time.Duration) error {
 	u.mu.Lock()
 	one := u.at(dir)

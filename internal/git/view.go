@@ -70,7 +70,7 @@ func below(ref string, prefixes []string) bool {
 	})
 }
 
-// As gives the repository as a reader sees it. Revisions that are resolved
+// As returns the repository as a reader sees it. Revisions that are resolved
 // through it name visible refs, or objects to which a visible ref leads; all
 // else is ErrNotFound. A branch or tag costs no more than without a view.
 //
@@ -81,8 +81,8 @@ func (r Repo) As(v View) Repo {
 	return r
 }
 
-// Whole gives the repository without a view, for ids that were found in it and
-// are not a caller's.
+// Whole returns the repository without a view, for ids that were found in it
+// and are not a caller's.
 func (r Repo) Whole() Repo {
 	r.view = nil
 	return r
@@ -167,8 +167,8 @@ func (t *tips) sorted() []OID {
 	return list
 }
 
-// unreachable gives those of the objects to which no tip leads. The answer for
-// one set of tips cannot change, so it is kept.
+// unreachable returns those of the objects to which no tip leads. The answer
+// for one set of tips cannot change, so it is kept.
 //
 // A tag must be held by a ref itself. Commits take one walk that ends where
 // their history meets that of the tips. Files and directories are looked for
@@ -210,7 +210,7 @@ func (r Repo) unreachable(ctx context.Context, objects []Info, t *tips) (left []
 	return append(left, lost...), nil
 }
 
-// lostCommits gives those of the commits that are in no history of a tip.
+// lostCommits returns those of the commits that are in no history of a tip.
 func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -250,7 +250,7 @@ func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error
 	return lost, nil
 }
 
-// lostParts gives those of the blobs and trees that are in no history of a
+// lostParts returns those of the blobs and trees that are in no history of a
 // tip.
 func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) {
 	if len(ids) == 0 {
@@ -279,7 +279,7 @@ func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) 
 	return left, err
 }
 
-// listed gives those of the ids that git lists among the objects of what is
+// listed returns those of the ids that git lists among the objects of what is
 // read from the input.
 func (r Repo) listed(ctx context.Context, ids []OID, input, option string) ([]OID, error) {
 	wanted := make(map[OID]bool, len(ids))

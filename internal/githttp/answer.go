@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// errNoProject is for paths that can not be.
+// errNoProject is for paths that cannot be.
 var errNoProject = errs.NotFound("Project")
 
 // refuse answers a request that is not served. Git shows the text behind
@@ -39,8 +39,8 @@ func (x *exchange) refuse(err error) {
 	x.say(status, text)
 }
 
-// statusOf puts a refusal in HTTP. Somebody without a credential is asked for
-// one, whether the project is there or not; so nobody learns which there are.
+// statusOf puts a refusal in HTTP. A user without a credential is asked for one,
+// whether the project is there or not; so no one learns which there are.
 func (x *exchange) statusOf(err error) (int, string) {
 	refused, ok := errs.As(err)
 	if !ok {
@@ -88,7 +88,7 @@ func or(text, usual string) string {
 }
 
 // redirect leads a client to where the project is now. Git follows when it
-// begins, and goes on there; the middle of a conversation can not be moved.
+// begins, and goes on there; the middle of a conversation cannot be moved.
 func (x *exchange) redirect(to *project.Moved) {
 	text := "The project has moved to " + to.Path + ". Please use the new address: git remote set-url origin …/" + to.Path + ".git"
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {

@@ -13,7 +13,7 @@ import (
 )
 
 // authenticate finds out who asks. A credential that opens nothing is an error
-// even where nobody needs to sign in.
+// even where no one needs to sign in.
 func (x *exchange) authenticate() error {
 	ip := remoteIP(x.r)
 	scheme, rest, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
@@ -48,8 +48,8 @@ func name(by actor.Actor) string {
 	return by.Username
 }
 
-// tokenLogin is the username that clients send with a token of OAuth, and
-// that is nobody's.
+// tokenLogin is the username that clients send with a token of OAuth, and that
+// is no one's.
 const tokenLogin = "oauth2"
 
 // credential tries what a password can be, in the order of the price: tokens

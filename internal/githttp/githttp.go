@@ -35,10 +35,10 @@ type Deps struct {
 
 // Jobs knows the tokens of CI jobs.
 type Jobs interface {
-	// JobActor gives the actor of a job's token: Unauthorized when there is
-	// none, or its job does not run.
+	// JobActor returns the actor of a job's token: Unauthorized when there is none,
+	// or its job does not run.
 	JobActor(ctx context.Context, token, ip string) (actor.Actor, error)
-	// JobOpens gives a project and the actor whose rights a job's token has
+	// JobOpens returns a project and the actor whose rights a job's token has
 	// there: NotFound when the token does not open it.
 	JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, *project.Project, error)
 }
@@ -187,7 +187,7 @@ func (x *exchange) rpc() {
 		x.say(http.StatusMethodNotAllowed, "Only POST is possible here.")
 		return
 	}
-	// A page of somebody else can make a browser send forms, but not this.
+	// A page of someone else can make a browser send forms, but not this.
 	if want := "application/x-" + x.service + "-request"; x.r.Header.Get("Content-Type") != want {
 		x.say(http.StatusUnsupportedMediaType, "Content-Type must be "+want+".")
 		return
@@ -254,7 +254,7 @@ type conversation struct {
 	serve     func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
 }
 
-// open finds out who asks and opens the repository to him.
+// open finds out who asks and opens the repository to them.
 func (x *exchange) open() (conversation, error) {
 	if err := x.authenticate(); err != nil {
 		return conversation{}, err

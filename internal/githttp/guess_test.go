@@ -11,7 +11,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestPasswordGuesses is somebody who guesses passwords and tokens, with many
+// TestPasswordGuesses is a user who guesses passwords and tokens, with many
 // logins and from many addresses of one network.
 func TestPasswordGuesses(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestPasswordGuesses(t *testing.T) {
 			want(elsewhere, git(elsewhere, "alice", good), 200)
 			want(elsewhere, grant(elsewhere, "alice", good), 200)
 		}
-		// One login has a limit of its own.
+		// One login has its own limit.
 		for range 10 {
 			want("one login", git("203.0.113.9", "nobody", "guess"), 401)
 		}

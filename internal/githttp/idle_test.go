@@ -53,7 +53,7 @@ func statusLine(t *testing.T, c net.Conn) string {
 	return strings.TrimSpace(line)
 }
 
-// clone clones a repository as user, or as nobody.
+// clone clones a repository as user, or as no one.
 func clone(t *testing.T, s *apptest.Server, path, token string, protocol int) error {
 	t.Helper()
 	u, err := url.Parse(s.URL + "/" + path + ".git")

@@ -20,8 +20,8 @@ const (
 	// patience is how long a client that pushes may be silent before its pack
 	// begins: it may search a large repository for what to send.
 	patience = 10 * time.Minute
-	// farewell is how long we wait for the rest of a request that nobody
-	// needs any more.
+	// farewell is how long we wait for the rest of a request that no one needs any
+	// more.
 	farewell = 5 * time.Second
 	// maxRest is how much of it is read.
 	maxRest = 1 << 20
@@ -67,7 +67,7 @@ func (b *requestBody) wait(d time.Duration) {
 // no pauses.
 func (b *requestBody) flows() { b.wait(0) }
 
-// body gives the request's body. Invalid when it can not be read.
+// body returns the request's body. Invalid when it cannot be read.
 func (x *exchange) body() (*requestBody, error) {
 	b := &requestBody{from: x.r.Body}
 	if x.service == uploadPack {
@@ -174,8 +174,8 @@ func unreadable(err error) error {
 }
 
 // end reads the rest of a request that git does not need, if it is short and
-// comes soon: else the connection can not be used again. It is done here
-// because the server does not expect the end of a request after its answer.
+// comes soon: else the connection cannot be used again. It is done here because
+// the server does not expect the end of a request after its answer.
 func (b *requestBody) end() {
 	if b.ended.Load() {
 		return

@@ -9,7 +9,7 @@ import (
 type Disk struct {
 	Free, Size int64 // bytes
 	Missing    bool  // the directory is not there, and is made with the first repository
-	Locked     bool  // it can not be written to
+	Locked     bool  // it cannot be written to
 }
 
 // Used is how much of the file system is not free.

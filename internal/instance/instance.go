@@ -1,6 +1,6 @@
-// Package instance is the installation as a whole, as those see it who run
-// it: how much there is of everything, the background work, and the storages
-// of repositories.
+// Package instance is the instance as a whole, as those see it who run it: how
+// much there is of everything, the background work, and the storages of
+// repositories.
 package instance
 
 import (
@@ -16,7 +16,7 @@ import (
 	"svc/internal/queue"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -24,14 +24,14 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service looks at the installation.
+// Service looks at the instance.
 type Service struct{ Deps }
 
-// New makes the service.
+// New returns the service.
 func New(d Deps) *Service { return &Service{d} }
 
-// Count is how much there is of something. It is counted up to a bound, so
-// that a large installation does not wait for its own size.
+// Count is how much there is of something. It is counted up to a bound, so that
+// a large instance does not wait for its own size.
 type Count struct {
 	N    int64
 	Over bool // there is more
@@ -46,7 +46,7 @@ type Counts struct {
 	Database                    int64 // bytes
 }
 
-// Counts tells how much there is. Administrators only.
+// Counts returns how much there is. Administrators only.
 func (s *Service) Counts(ctx context.Context, by actor.Actor) (*Counts, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Service) meddle(ctx context.Context, by actor.Actor, id int64, kind str
 	})
 }
 
-// Storage is a directory that repositories lie in.
+// Storage is a directory that repositories are in.
 type Storage struct {
 	Name     string
 	Dir      string

@@ -44,7 +44,7 @@ func count(ctx context.Context, q db.Q) (*Counts, error) {
 	return c, nil
 }
 
-// usage gives what lies in each storage, by its name.
+// usage returns what is in each storage, by its name.
 func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	list, err := db.All(ctx, q, func(sc db.Scanner) (Storage, error) {
 		var s Storage

@@ -16,8 +16,8 @@ var ErrLargeAnswer = errors.New("the answer is too large")
 // counts only after Answers has bounded it. A nil Reads counts nothing.
 type Reads struct{ bytes, most atomic.Int64 }
 
-// ReadsOf gives the count of the request of ctx, or nil when it is not bounded:
-// the work of the server itself, and of requests that write.
+// ReadsOf returns the count of the request of ctx, or nil when it is not
+// bounded: the work of the server itself, and of requests that write.
 func ReadsOf(ctx context.Context) *Reads {
 	if a, ok := ctx.Value(accountKey{}).(*account); ok && a.reads.most.Load() > 0 {
 		return &a.reads
@@ -68,14 +68,14 @@ func NewAnswers(small, most int64, l ShareLimits) *Answers {
 	return &Answers{share: NewShare("large answers", l), small: small, most: most}
 }
 
-// Share gives the slots, for metrics and tests.
+// Share returns the slots, for metrics and tests.
 func (a *Answers) Share() *Share { return a.share }
 
 // Read calls read, which reads an answer into memory and sends it. When more is
 // read than a small answer has, read must return before it has sent anything;
-// then Read waits for a slot and calls read once more. The function release gives
-// the slot back before read returns, when the answer is no longer in memory; it
-// may be called more than once. Read returns errs.Busy when there is no slot and
+// then Read waits for a slot and calls read again. The function release gives the
+// slot back before read returns, when the answer is no longer in memory; it may
+// be called more than once. Read returns errs.Busy when there is no slot and
 // errs.Invalid when the answer is too large for one.
 func (a *Answers) Read(ctx context.Context, read func(release func()) error) error {
 	account, ok := ctx.Value(accountKey{}).(*account)

@@ -45,7 +45,7 @@ func Identify(ctx context.Context, user int64) {
 	}
 }
 
-// CallerOf gives the caller of a context: the server itself when the work
+// CallerOf returns the caller of a context: the server itself when the work
 // belongs to no request.
 func CallerOf(ctx context.Context) Caller {
 	a, ok := ctx.Value(accountKey{}).(*account)

@@ -31,7 +31,7 @@ type Decision struct {
 	// was allowed. It is over Limit when OK is false.
 	Observed  int
 	Remaining int
-	// Reset is when the whole quota is there again if nobody asks.
+	// Reset is when the whole quota is there again if no one asks.
 	Reset time.Time
 	// RetryAfter is how long to wait for the next request to be allowed; 0
 	// unless this one was refused.
@@ -73,8 +73,8 @@ type shard struct {
 	_       [48]byte // a cache line for each lock
 }
 
-// bucket is a token bucket in the form of one instant: when it will be full
-// if nobody asks. A bucket that is full is the same as none.
+// bucket is a token bucket in the form of one instant: when it will be full if
+// no one asks. A bucket that is full is the same as none.
 type bucket struct {
 	full    time.Duration // since Limiter.start
 	refused int32         // since the last request that was allowed
@@ -101,7 +101,7 @@ func (l *Limiter) Allow(key string, rate Rate) Decision {
 		return Decision{OK: true}
 	}
 	now := l.now()
-	at := now.Sub(l.start) // by the monotonic clock, so that setting the time frees or locks out nobody
+	at := now.Sub(l.start) // by the monotonic clock, so that setting the time frees or locks out no one
 
 	id := l.bucketOf(key, rate)
 	s := &l.shards[id%shardCount]
@@ -117,7 +117,7 @@ func (l *Limiter) Allow(key string, rate Rate) Decision {
 }
 
 // bucketOf names a bucket. Hashes stand for the keys, so that a long key costs
-// no memory. The seed is random: nobody can choose a key that shares another's
+// no memory. The seed is random: no one can choose a key that shares another's
 // bucket.
 func (l *Limiter) bucketOf(key string, rate Rate) uint64 {
 	return maphash.Comparable(l.seed, struct{ name, key string }{rate.Name, key})

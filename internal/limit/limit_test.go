@@ -116,7 +116,7 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// TestChangedRate lowers a limit under a bucket that is in debt: nobody waits
+// TestChangedRate lowers a limit under a bucket that is in debt: no one waits
 // longer than the new rate's period.
 func TestChangedRate(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // TestNeverTooMany asks at random times: in no stretch of time do more pass
-// than a full bucket and what came back meanwhile, and whoever waits for
+// than a full bucket and what came back meanwhile, and the one who waits for
 // RetryAfter is let in.
 func TestNeverTooMany(t *testing.T) {
 	t.Parallel()
@@ -215,7 +215,7 @@ func TestBoundedKeys(t *testing.T) {
 	if n := l.size(); n > keys || n < keys/2 {
 		t.Errorf("%d buckets, want nearly %d", n, keys)
 	}
-	// A flood of new keys frees nobody who is over the limit.
+	// A flood of new keys frees no one who is over the limit.
 	if d := l.Allow("busy", rate); d.OK {
 		t.Error("the busy bucket was dropped for idle ones")
 	}

@@ -4,7 +4,7 @@ package limit
 // status 429 and the headers of the decision.
 type Refused struct{ Decision }
 
-// Error gives the text for users.
+// Error returns the text for users.
 func (Refused) Error() string {
 	return "There were too many failed attempts from your address. Try again later."
 }

@@ -29,7 +29,7 @@ type ShareLimits struct {
 // who have not signed in cannot crowd out those who have. Slots are given in
 // the order of the calls, passing over callers that hold their share.
 type Share struct {
-	name   string // of the work, for people
+	name   string // of the work, for users
 	limits ShareLimits
 
 	mu        sync.Mutex
@@ -139,7 +139,7 @@ func (s *Share) take(c Caller) {
 	}
 }
 
-// releaser gives back a slot once.
+// releaser returns a slot once.
 func (s *Share) releaser(c Caller) func() {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
@@ -155,7 +155,7 @@ func (s *Share) releaser(c Caller) func() {
 	})
 }
 
-// next gives free slots to those who wait.
+// next returns free slots to those who wait.
 func (s *Share) next() {
 	for s.total < s.limits.Total {
 		i := slices.IndexFunc(s.queue, func(w *waiter) bool { return s.fits(w.caller) })

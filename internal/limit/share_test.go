@@ -11,7 +11,7 @@ import (
 	"svc/internal/errs"
 )
 
-// from gives the context of a request: of a user, or with 0 of an address alone.
+// from returns the context of a request: of a user, or with 0 of an address alone.
 func from(addr string, user int64) context.Context {
 	ctx := WithAddress(context.Background(), addr)
 	Identify(ctx, user)

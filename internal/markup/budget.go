@@ -14,7 +14,7 @@ type Limits struct {
 	Steps int           // matches that a lexer tries, and elements that the Markdown parser looks at
 }
 
-// defaultLimits are far above what texts cost that people write: a source file
+// defaultLimits are far above what texts cost that users write: a source file
 // of 256 KiB takes about a second.
 var defaultLimits = Limits{CPU: 2 * time.Second, Steps: 50_000_000}
 
@@ -82,7 +82,7 @@ func (b *budget) spend(steps int) {
 	}
 }
 
-// look ends the rendering when its processor time is used up or nobody waits
+// look ends the rendering when its processor time is used up or no one waits
 // for it any more.
 func (b *budget) look() {
 	if err := b.ctx.Err(); err != nil {

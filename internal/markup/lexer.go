@@ -47,7 +47,7 @@ func (y *library) session() *session {
 	return s
 }
 
-// bounded gives the lexer that does the work of one of the library within the
+// bounded returns the lexer that does the work of one of the library within the
 // budget, or nil when there is none.
 func (s *session) bounded(l chroma.Lexer) chroma.Lexer {
 	own, ok := s.known[l]
@@ -94,7 +94,7 @@ func (s *session) bind(l chroma.Lexer) chroma.Lexer {
 	return nil
 }
 
-// field gives a field of a struct of the library, which does not export it.
+// field returns a field of a struct of the library, which does not export it.
 func field[T any](of any, name string) (T, bool) {
 	var none T
 	v := reflect.ValueOf(of)
@@ -133,8 +133,8 @@ func (y *library) rulesOf(l *chroma.RegexLexer) compiled {
 	return c
 }
 
-// compile has the library make the rules of a lexer once more, and takes them
-// from it.
+// compile has the library make the rules of a lexer again, and takes them from
+// it.
 func compile(l *chroma.RegexLexer) (chroma.CompiledRules, error) {
 	raw, err := l.Rules()
 	if err != nil {
@@ -298,7 +298,7 @@ func (r *run) next() chroma.Token {
 	return chroma.EOF
 }
 
-// emitted gives the next token of what the last rules emitted.
+// emitted returns the next token of what the last rules emitted.
 func (r *run) emitted() (chroma.Token, bool) {
 	for len(r.inner) > 0 {
 		last := len(r.inner) - 1

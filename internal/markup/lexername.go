@@ -20,7 +20,7 @@ type lexerTable struct {
 	known map[string]chroma.Lexer // nil for plain text
 }
 
-// maxLexers bounds what is known: anybody can make files with new endings.
+// maxLexers bounds what is known: anyone can make files with new endings.
 const maxLexers = 1000
 
 var lexerNames = sync.OnceValue(func() *lexerTable {
@@ -40,7 +40,7 @@ var lexerNames = sync.OnceValue(func() *lexerTable {
 	return t
 })
 
-// find gives the lexer for a file, nil if there is none.
+// find returns the lexer for a file, nil if there is none.
 func (t *lexerTable) find(file string) chroma.Lexer {
 	name := path.Base(file)
 	kind := "x" + path.Ext(name)

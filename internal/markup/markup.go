@@ -1,4 +1,4 @@
-// Package markup makes HTML of texts that people write: of the files of a
+// Package markup makes HTML of texts that users write: of the files of a
 // repository, of issues and of notes. What comes out is safe to show, whatever
 // went in.
 package markup
@@ -48,7 +48,7 @@ type Options struct {
 
 // Markdown renders Markdown of the usual kind, with tables, lists of tasks,
 // footnotes and plain addresses. A text that costs too much to render is given as
-// Plain does, and one that is too long for a page for people in part.
+// Plain does, and one that is too long for a page for users in part.
 func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (string, error) {
 	page := pageOf(ctx)
 	if most := page.part(len(source), o.Whole != ""); most > 0 && most < len(source) {
@@ -90,7 +90,7 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 	return safe, nil
 }
 
-// cut gives the beginning of a text as it was written, and says so.
+// cut returns the beginning of a text as it was written, and says so.
 func cut(source string, most int, whole string) string {
 	link := ""
 	if whole != "" {
@@ -167,8 +167,8 @@ func engine(b *budget, code func(w io.Writer, language, source string) error, bo
 	)
 }
 
-// policy is what may stand in a text of somebody: no script, no style, no
-// form, no frame.
+// policy is what may stand in a text of someone: no script, no style, no form, no
+// frame.
 var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item)$`)).OnElements("span", "pre", "code", "div", "li", "a", "sup")
@@ -184,7 +184,7 @@ var policy = sync.OnceValue(func() *bluemonday.Policy {
 // HeadingPrefix keeps ids out of a text from being those of the page.
 const HeadingPrefix = "user-content-"
 
-// headings gives headings their ids.
+// headings returns headings their ids.
 type headings struct{ used map[string]int }
 
 // Generate implements parser.IDs.

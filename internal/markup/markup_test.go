@@ -8,7 +8,7 @@ import (
 	"svc/internal/markup"
 )
 
-// TestSafe tries what people put into texts to run a script of theirs.
+// TestSafe tries what users put into texts to run a script of theirs.
 func TestSafe(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{

@@ -75,7 +75,7 @@ type Stats struct {
 	Held   int   // slots of the share that are taken
 }
 
-// Stats gives the counts.
+// Stats returns the counts.
 func (r *Renderer) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *Renderer) Stats() Stats {
 // together: when it is used up, no further one is started for the page.
 const pageCPU = 3 * time.Second
 
-// The texts of a page for people are shown whole up to these bounds. What is
+// The texts of a page for users are shown whole up to these bounds. What is
 // longer is shown in part, as plain text: see cut.
 const (
 	pageSource = 2 << 20   // bytes of Markdown of all texts
@@ -101,7 +101,7 @@ type page struct {
 	spent atomic.Int64 // nanoseconds
 	busy  atomic.Bool  // a rendering was turned away, so that the next ones are not tried
 
-	bounded      bool // it is a page for people
+	bounded      bool // it is a page for users
 	source, html atomic.Int64
 }
 
@@ -136,7 +136,7 @@ func WithPage(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pageKey{}, &page{})
 }
 
-// WithShownPage is WithPage for a page that people look at: its texts are cut
+// WithShownPage is WithPage for a page that users look at: its texts are cut
 // when they are too long for one.
 func WithShownPage(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pageKey{}, &page{bounded: true})
@@ -171,7 +171,7 @@ func sumOf(parts ...string) sum {
 }
 
 // flightKey names a rendering that is under way. Callers who have not signed in
-// have flights of their own: nobody else waits for their share.
+// have flights of their own: no one else waits for their share.
 type flightKey struct {
 	sum
 	anonymous bool
@@ -196,7 +196,7 @@ type result struct {
 	ok   bool
 }
 
-// render gives the result of a rendering: from the cache, or from work. The
+// render returns the result of a rendering: from the cache, or from work. The
 // error is that of the context, or of work.
 func (r *Renderer) render(ctx context.Context, of sum, work func(b *budget) (string, error)) (result, error) {
 	if found, ok := r.cache.get(of); ok {
@@ -220,8 +220,8 @@ func (r *Renderer) render(ctx context.Context, of sum, work func(b *budget) (str
 	return f.result, f.err
 }
 
-// join starts a flight, or takes part in one. Whoever joins must leave; with the
-// last one the work ends.
+// join starts a flight, or takes part in one. Anyone who joins must leave; with
+// the last one the work ends.
 func (r *Renderer) join(ctx context.Context, of sum, work func(b *budget) (string, error)) (*flight, func()) {
 	key := flightKey{of, limit.CallerOf(ctx).Anonymous()}
 	r.mu.Lock()

@@ -18,8 +18,9 @@ import (
 // few bounds the work by steps alone, so that it does not depend on the machine.
 var few = Limits{CPU: time.Hour, Steps: 200_000}
 
-// TestLexersAreBounded gives texts that lexers take quadratic time for to each
-// lexer. All of them end within the budget, or are switched off with a reason.
+// TestLexersAreBounded returns texts that lexers take quadratic time for to
+// each lexer. All of them end within the budget, or are switched off with a
+// reason.
 func TestLexersAreBounded(t *testing.T) {
 	t.Parallel()
 	const parts = 8 // to compile the rules of all lexers takes a minute under the race detector
@@ -115,7 +116,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 	for name, source := range costlyMarkdown(32 << 10) {
 		checkMarkdown(t, name, source)
 	}
-	// What people write is rendered.
+	// What users write is rendered.
 	html, err := New(Deps{}).Markdown(t.Context(), strings.Repeat("> *a* [b](c) `d`\n\n", 1000), Options{})
 	if err != nil || !strings.Contains(html, "<em>a</em>") {
 		t.Errorf("%.100q, %v", html, err)

@@ -36,7 +36,7 @@ func (r *Renderer) Tasks(ctx context.Context, source string) ([]bool, error) {
 }
 
 // SetTask ticks the nth box of a text, counted from 0, or takes the tick away.
-// It is false when there is no such box, or when it is so already: somebody was
+// It is false when there is no such box, or when it is so already: someone was
 // faster.
 func SetTask(ctx context.Context, source string, n int, done bool) (string, bool) {
 	list := findTasks(ctx, source)
@@ -55,8 +55,8 @@ func SetTask(ctx context.Context, source string, n int, done bool) (string, bool
 
 func ticked(sign byte) bool { return sign == 'x' || sign == 'X' }
 
-// findTasks gives where the signs of the boxes stand. A text that costs too much
-// to render has none.
+// findTasks returns where the signs of the boxes stand. A text that costs too
+// much to render has none.
 func findTasks(ctx context.Context, source string) []int {
 	var list []int
 	_, err := spending(ctx, scanLimits, func(b *budget) error {
@@ -86,7 +86,7 @@ func tasksIn(b *budget, source string) []int {
 }
 
 // marks stand for the boxes of a text until it has been cleaned: what a box
-// becomes would not pass. Nobody who writes a text can know them.
+// becomes would not pass. No one who writes a text can know them.
 type marks struct {
 	secret string
 	count  int

@@ -33,7 +33,7 @@ type Acceptance struct {
 // Merge merges a request, or with Auto has it merged when its pipeline has
 // succeeded: those may who may merge into the target branch. NotFound;
 // Unauthorized; Forbidden while the repository is being moved; NotAllowed when it
-// is not ready; Unprocessable when git can not merge it; Conflict when its head is
+// is not ready; Unprocessable when git cannot merge it; Conflict when its head is
 // another.
 func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, a Acceptance) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
@@ -71,8 +71,8 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return s.Get(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// ready refuses a request that can not be merged now: NotAllowed, or
-// Unprocessable when it is git that can not. later lets a pipeline run on.
+// ready refuses a request that cannot be merged now: NotAllowed, or
+// Unprocessable when it is git that cannot. later lets a pipeline run on.
 func (m *MergeRequest) ready(later bool) error {
 	switch m.Status.Detailed {
 	case Mergeable:
@@ -95,7 +95,7 @@ func notReady() error {
 // changed tells a head that is another one from a target that is.
 const changed = "changed"
 
-// tries is how often a merge begins anew because the target has moved meanwhile.
+// tries is how often a merge begins again because the target has moved meanwhile.
 const tries = 20
 
 // accept merges a request that is ready. One at a time does it; the listener of
@@ -136,7 +136,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.Head != m.Head {
 		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head).Coded(changed)
 	}
-	// Somebody may have begun to talk about it, or run its pipeline again.
+	// A user may have begun to talk about it, or run its pipeline again.
 	if err := s.fill(ctx, now); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	return err
 }
 
-// squashes tells whether the commits become one.
+// squashes reports whether the commits become one.
 func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 	switch in.Settings.SquashOption {
 	case "always":
@@ -190,7 +190,7 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 	return squash
 }
 
-// enableAuto writes that somebody wants a request merged when its pipeline has
+// enableAuto writes that a user wants a request merged when its pipeline has
 // succeeded.
 func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance) error {
 	a.SHA = m.Head
@@ -223,7 +223,7 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 
 // CancelAuto takes back that a request is merged when its pipeline has succeeded:
 // who may merge it, and its author. NotFound; Unauthorized; NotAllowed when it is
-// not open; Refused when nobody has asked for it.
+// not open; Refused when no one has asked for it.
 func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	return ignoreRefusal(err) // what stands in the way is told with the request
 }
 
-// refusal is the text of a refusal for people.
+// refusal is the text of a refusal for users.
 func refusal(err error) string {
 	if e, ok := asRefusal(err); ok {
 		return e.Text

@@ -14,7 +14,7 @@ import (
 )
 
 // mergedWork does what follows when a request is merged: the issues that it
-// closes, and the source branch that nobody wants any more.
+// closes, and the source branch that no one wants any more.
 type mergedWork struct {
 	ID     int64 `json:"id"`
 	UserID int64 `json:"user_id"`
@@ -66,7 +66,7 @@ func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 }
 
 // closeIssue closes an issue for one who may. Where it is elsewhere, what closed
-// it is not told: not everybody who reads it there sees that.
+// it is not told: not everyone who reads it there sees that.
 func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issue, via string) error {
 	if i.State != plan.Opened {
 		return nil

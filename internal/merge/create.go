@@ -56,7 +56,7 @@ type NewRequest struct {
 
 // Create makes a merge request from a branch of a project: those may who may push
 // there and read the merge requests of the target, which is the same project or
-// one of its fork network. What is planned with it is left out unless he is a
+// one of its fork network. What is planned with it is left out unless they are a
 // member of the target. NotFound; Forbidden; Invalid; Unprocessable; Conflict
 // when there is an open one for the same branches.
 func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (*MergeRequest, error) {
@@ -97,7 +97,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	return s.Get(ctx, by, project.RefTo(target.ID), m.IID)
 }
 
-// ends gives the projects of a request that is to be made.
+// ends returns the projects of a request that is to be made.
 func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (source, target *project.Project, err error) {
 	if source, err = s.Projects.ReadCode(ctx, by, ref); err != nil {
 		return nil, nil, err
@@ -254,7 +254,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 
 // alone refuses a second open request for the same branches: Conflict.
 func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
-	// Two at once would both find nobody.
+	// Two at once would both find no one.
 	if err := tx.Lock(ctx, "projects", m.ProjectID); err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by
 	return s.Queue.Add(ctx, tx, collectWork{m.ID}, queue.In(lane))
 }
 
-// record writes an event about a merge request, and has people told of it.
+// record writes an event about a merge request, and has users told of it.
 func (s *Service) record(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
 	if err := s.notifyDone(ctx, tx, userID, m, done); err != nil {
 		return err

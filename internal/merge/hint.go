@@ -13,7 +13,7 @@ import (
 const maxHints = 3
 
 // hint tells one who has pushed a branch where its merge request is, or where
-// he can make one. It only helps: what it can not find out it leaves unsaid.
+// they can make one. It only helps: what it cannot find out it leaves unsaid.
 func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string {
 	// The first branch of all becomes the default one: there is nothing to
 	// merge it into.

@@ -36,7 +36,7 @@ type issueRef struct {
 const maxNamed = 50
 
 // issuesIn finds the issues that a text names, and whether it says that it closes
-// them. An address counts if it is one of this installation.
+// them. An address counts if it is one of this instance.
 func issuesIn(text, url string) map[issueRef]bool {
 	named := map[issueRef]bool{}
 	if len(text) > maxText {
@@ -133,8 +133,8 @@ func (s *Service) findIssue(ctx context.Context, by actor.Actor, in *project.Pro
 	return i, nil
 }
 
-// ignoreRefusal leaves faults: what somebody may not do, or is not there, is
-// left out. A repository that is being moved is there again soon.
+// ignoreRefusal leaves faults: what a user may not do, or is not there, is left
+// out. A repository that is being moved is there again soon.
 func ignoreRefusal(err error) error {
 	if errs.IsRefusal(err) && !errors.Is(err, project.ErrMoving) {
 		return nil

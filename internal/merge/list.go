@@ -49,7 +49,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order plan
 }
 
 // PlaceList lists the merge requests of a project, or of all projects of a group,
-// that the actor sees. NotFound when he does not see the place, or its merge
+// that the actor sees. NotFound when they do not see the place, or its merge
 // requests.
 func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Place, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	w, err := s.at(ctx, by, at)
@@ -173,7 +173,7 @@ func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref,
 }
 
 // CountOpen counts the open merge requests of a project that the actor was
-// shown, if he sees them; over says that there are more than are counted.
+// shown, if they see them; over says that there are more than are counted.
 func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
 	if !in.MayRead(by, project.MergePart) {
 		return 0, false, nil

@@ -1,5 +1,5 @@
 // Package merge is merge requests: proposals to take what a branch has into
-// another one, which people look at, talk about and accept. The work on
+// another one, which users look at, talk about and accept. The work on
 // repositories is done by repo; labels, milestones and notes are those of plan.
 package merge
 
@@ -29,7 +29,7 @@ import (
 // State says what has become of a merge request.
 type State string
 
-// The states. A closed one can be opened again, a merged one can not.
+// The states. A closed one can be opened again, a merged one cannot.
 const (
 	Opened State = "opened"
 	Closed State = "closed"
@@ -49,7 +49,7 @@ type MergeRequest struct {
 	Description        string
 	State              State
 	Draft              bool
-	Locked             *bool  // the discussion; nil: nobody has said
+	Locked             *bool  // the discussion; nil: no one has said
 	Head               string // the commit of the source, as it was last pushed
 	Squash             bool
 	RemoveSource       bool
@@ -66,7 +66,7 @@ type MergeRequest struct {
 	ClosedByID         *int64
 	AutoMergeByID      *int64 // who wants it merged when its pipeline has succeeded
 	PreparedAt         *time.Time
-	RebasingAt         *time.Time // somebody rebases it since then
+	RebasingAt         *time.Time // a user rebases it since then
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 
@@ -83,17 +83,17 @@ type MergeRequest struct {
 	Reviewers   []*user.User
 	Labels      []*plan.Label // by name
 	Milestone   *plan.Milestone
-	OpenThreads int64 // that nobody has settled
+	OpenThreads int64 // that no one has settled
 	// SquashOnMerge says that the commits become one, as the project has it.
 	SquashOnMerge bool
-	// Status is whether it can be merged: of one that is looked at alone that
-	// is asked anew, in lists it is what was known last.
+	// Status is whether it can be merged: of one that is looked at alone that is
+	// asked again, in lists it is what was known last.
 	Status Status
 
 	// Read for one alone.
 	Subscribed bool
 	CanMerge   bool      // the one who asks
-	CanRebase  bool      // he too, where that is what is needed
+	CanRebase  bool      // they too, where that is what is needed
 	Version    *Version  // the newest that has been collected
 	Pipeline   *Pipeline // in lists only where the project asks for one
 }
@@ -104,16 +104,16 @@ type check struct {
 	source, target string
 }
 
-// ResolvedThreads tells whether no thread keeps it from being merged where the
-// project asks for that.
+// ResolvedThreads reports whether no thread keeps it from being merged where
+// the project asks for that.
 func (m *MergeRequest) ResolvedThreads() bool { return m.OpenThreads == 0 }
 
-// FromFork tells whether its source is another project.
+// FromFork reports whether its source is another project.
 func (m *MergeRequest) FromFork() bool {
 	return m.SourceProjectID == nil || *m.SourceProjectID != m.ProjectID
 }
 
-// Rebasing tells whether it is being rebased now.
+// Rebasing reports whether it is being rebased now.
 func (m *MergeRequest) Rebasing(now time.Time) bool {
 	return m.RebasingAt != nil && now.Sub(*m.RebasingAt) < claimAge
 }
@@ -142,12 +142,12 @@ func (m *MergeRequest) subject() activity.Subject {
 
 func (m *MergeRequest) thing() plan.Thing { return plan.Thing{Kind: plan.MergeKind, ID: m.ID} }
 
-// of tells whether the request is a user's own: he wrote it, or is to do it.
+// of reports whether the request is a user's own: they wrote it or are assigned.
 func (m *MergeRequest) of(by actor.Actor) bool {
 	return by.Is(m.AuthorID) || slices.ContainsFunc(m.Assignees, func(u *user.User) bool { return by.Is(u.ID) })
 }
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -156,11 +156,11 @@ type Deps struct {
 	Repos    *repo.Service
 	Plan     *plan.Service
 	Notify   *notify.Service
-	URL      string // of the installation, without a slash at its end
+	URL      string // of the instance, without a slash at its end
 	Now      func() time.Time
 }
 
-// Service is the merge requests of the installation.
+// Service is the merge requests of the instance.
 type Service struct {
 	Deps
 	listeners []Listener
@@ -188,7 +188,7 @@ const (
 	FieldsChanged ChangeKind = "fields"
 )
 
-// OnChange registers a Listener; it is called while the program is put together.
+// OnChange registers a Listener; it is called at start-up.
 func (s *Service) OnChange(l Listener) { s.listeners = append(s.listeners, l) }
 
 func (s *Service) publish(ctx context.Context, tx *db.Tx, c Change) error {
@@ -200,8 +200,8 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, c Change) error {
 	return nil
 }
 
-// New makes the service, takes on its background work, and takes part in what
-// happens to users, projects and repositories.
+// New returns the service, registers its background jobs, and takes part in
+// what happens to users, projects and repositories.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
@@ -239,7 +239,7 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 }
 
 // removeProjects takes part when projects go for good: what hangs on no project
-// by itself goes, and requests from there can not be merged any more.
+// by itself goes, and requests from there cannot be merged any more.
 func removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
 	for _, p := range gone {
 		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
@@ -249,8 +249,8 @@ func removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) erro
 	return nil
 }
 
-// Get gives a merge request of a project by its number to those who read the
-// merge requests there; NotFound. What git has to say of it is asked anew.
+// Get returns a merge request of a project by its number to those who read the
+// merge requests there; NotFound. What git has to say of it is asked again.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -375,7 +375,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 }
 
 // refresh brings what is known of the head of an open request up to date, if a
-// push has come that nobody has looked at yet.
+// push has come that no one has looked at yet.
 func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	if m.PreparedAt != nil {
 		pending, err := hasPending(ctx, s.DB, m.ID)
@@ -471,8 +471,8 @@ func (s *Service) ReviewersOf(ctx context.Context, by actor.Actor, ref project.R
 	return found, nil
 }
 
-// OnMergeRequest gives a merge request, to talk about it, to those who see it;
-// NotFound.
+// OnMergeRequest returns a merge request, to talk about it, to those who see
+// it; NotFound.
 func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (plan.Noteable, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -534,7 +534,7 @@ func (s *Service) tip(ctx context.Context, p *project.Project, branch string) (g
 	return id, err
 }
 
-// Source gives the project of the source if the actor reads its code; nil
+// Source returns the project of the source if the actor reads its code; nil
 // otherwise. NotFound for the merge request itself.
 func (s *Service) Source(ctx context.Context, by actor.Actor, m *MergeRequest) (*project.Project, error) {
 	if m.SourceProjectID == nil {

@@ -33,7 +33,7 @@ func (w words) squash(in *project.Project, a Acceptance) string {
 	return w.message(a.SquashMessage, in.Settings.SquashCommitTemplate, squashTemplate)
 }
 
-// message is what somebody wants to say, or what the template makes of it.
+// message is what a user wants to say, or what the template makes of it.
 func (w words) message(given, template, usual string) string {
 	if strings.TrimSpace(given) != "" {
 		return given

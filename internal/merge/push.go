@@ -34,7 +34,7 @@ func (s *Service) handleWork() {
 }
 
 // pushed follows pushes, in the transaction that records them: requests from the
-// branch have a new head, those into it are to be looked at anew, and one that
+// branch have a new head, those into it are to be looked at again, and one that
 // the push merged is merged.
 func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	userID := p.By.ID
@@ -70,7 +70,7 @@ func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	return nil
 }
 
-// pushedFrom gives the open requests from a branch their new head.
+// pushedFrom returns the open requests from a branch their new head.
 func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID int64) error {
 	list, err := findFromBranch(ctx, tx, projectID, branch)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		if err != nil {
 			return err
 		}
-		if m.State != Opened || m.Head == head { // somebody was quicker
+		if m.State != Opened || m.Head == head { // a user was quicker
 			continue
 		}
 		was := m.Head

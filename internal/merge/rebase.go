@@ -76,7 +76,7 @@ func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeReq
 	return err
 }
 
-// rebaseWork rebases a request for somebody.
+// rebaseWork rebases a request for a user.
 type rebaseWork struct {
 	ID int64       `json:"id"`
 	By actor.Actor `json:"by"`
@@ -136,7 +136,7 @@ func (s *Service) rebase(ctx context.Context, w rebaseWork, m *MergeRequest) err
 
 // MergeRef makes the commit that merging a request would make now, and gives its
 // id, to those who see the request. It lies at refs/merge-requests/…/merge.
-// NotFound; Refused when it can not be merged.
+// NotFound; Refused when it cannot be merged.
 func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (string, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -153,9 +153,9 @@ func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref,
 	if target == "" {
 		return "", wrong
 	}
-	// Of the same commits it is the same one, whoever asks and however often.
+	// Of the same commits it is the same one, no matter who asks and however often.
 	at := m.Version.CreatedAt
-	// It tells no address of anybody.
+	// It tells no address of anyone.
 	who := git.Signature{Name: "Merge", Email: "merge@localhost", When: at}
 	id, err := s.Repos.TryMerge(ctx, in, repo.MergeRef(m.IID, "merge"), target, git.OID(m.Head), who, fmt.Sprintf("Merge %s into %s", m.Head, target))
 	if errs.Is(err, errs.KindUnprocessable) {

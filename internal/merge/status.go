@@ -43,7 +43,7 @@ const (
 	cannotMerge = "cannot"
 )
 
-// Conflicting tells whether git can not merge it.
+// Conflicting reports whether git cannot merge it.
 func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
 
 // Pipeline is the pipeline of a head, as far as it matters here.
@@ -55,12 +55,12 @@ type Pipeline struct {
 	Skipped   bool
 }
 
-// Pipelines gives the newest pipelines of the heads of merge requests, by the ids
-// of the requests; those without one are left out.
+// Pipelines returns the newest pipelines of the heads of merge requests, by the
+// ids of the requests; those without one are left out.
 type Pipelines func(ctx context.Context, list []*MergeRequest) (map[int64]*Pipeline, error)
 
-// OnPipelines registers the feature that has pipelines; it is called while the
-// program is put together.
+// OnPipelines registers the feature that has pipelines; it is called at
+// start-up.
 func (s *Service) OnPipelines(p Pipelines) { s.pipelines = p }
 
 // headPipelines reads the pipelines of the heads of requests.

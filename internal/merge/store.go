@@ -34,7 +34,7 @@ func findRequestByID(ctx context.Context, q db.Q, id int64) (*MergeRequest, erro
 	return scanRequest(q.QueryRowContext(ctx, `SELECT `+columns+` FROM `+tables+` WHERE i.id = ? AND p.deleted_at IS NULL`, id))
 }
 
-// lockRequest gives a merge request that nobody else changes until the
+// lockRequest returns a merge request that no one else changes until the
 // transaction ends. NotFound.
 func lockRequest(ctx context.Context, tx *db.Tx, id int64) (*MergeRequest, error) {
 	if err := tx.Lock(ctx, "merge_requests", id); err != nil {
@@ -53,7 +53,7 @@ func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 		m.Head, m.Squash, m.RemoveSource, m.AllowCollaboration, m.Description).Scan(&m.ID)
 }
 
-// saveRequest writes all of a row but what has a function of its own.
+// saveRequest writes all of a row but what has its own function.
 func saveRequest(ctx context.Context, q db.Q, m *MergeRequest) error {
 	return notFound(db.ExecOne(ctx, q, `
 		UPDATE merge_requests SET state = ?, draft = ?, milestone_id = ?, updated_at = ?, target_branch = ?, title = ?, head_sha = ?, locked = ?, squash = ?, remove_source = ?,
@@ -179,7 +179,7 @@ func release(ctx context.Context, q db.Q, column string, id int64, failure strin
 	return err
 }
 
-// findWaiting gives the open requests with a head that wait for its pipeline.
+// findWaiting returns the open requests with a head that wait for its pipeline.
 func findWaiting(ctx context.Context, q db.Q, sha string) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM merge_requests WHERE auto_merge_by_id IS NOT NULL AND head_sha = ? AND state = 'opened' ORDER BY id`, sha)
 }

@@ -23,7 +23,7 @@ func insertVersion(ctx context.Context, tx *db.Tx, v *Version) error {
 		v.RequestID, v.Head, v.authorID, v.was, v.CreatedAt).Scan(&v.ID)
 }
 
-// collectVersion writes what git says of a version; false when somebody else has
+// collectVersion writes what git says of a version; false when someone else has
 // done that.
 func collectVersion(ctx context.Context, tx *db.Tx, v *Version) (bool, error) {
 	err := db.ExecOne(ctx, tx, `UPDATE merge_request_versions SET base_sha = ?, start_sha = ?, files = ?, collected = TRUE WHERE id = ? AND NOT collected`,
@@ -55,7 +55,7 @@ func findPending(ctx context.Context, q db.Q, requestID int64) ([]*Version, erro
 	return db.All(ctx, q, scanVersion, `SELECT `+versionColumns+` FROM merge_request_versions v WHERE v.merge_request_id = ? AND NOT v.collected ORDER BY v.id`, requestID)
 }
 
-// hasVersion tells whether the merge request has been this.
+// hasVersion reports whether the merge request has been this.
 func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head string) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `
@@ -67,7 +67,7 @@ func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head 
 	return err == nil, err
 }
 
-// hadHead tells whether a push with this head was recorded.
+// hadHead reports whether a push with this head was recorded.
 func hadHead(ctx context.Context, q db.Q, requestID int64, head string) (bool, error) {
 	var had bool
 	err := q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND head_sha = ?)`, requestID, head).Scan(&had)

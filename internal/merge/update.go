@@ -16,8 +16,8 @@ import (
 )
 
 // Update changes a merge request: Developers and above may change everything, its
-// author and assignees all but what is planned. What somebody may not change is
-// left. NotFound; Forbidden; Invalid; Conflict when it can not be opened again.
+// author and assignees all but what is planned. What a user may not change is left.
+// NotFound; Forbidden; Invalid; Conflict when it cannot be opened again.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f Fields) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {

@@ -78,7 +78,7 @@ type Part struct {
 	Options   git.DiffOptions
 }
 
-// Contents gives a version of a merge request with what is wanted of it, to
+// Contents returns a version of a merge request with what is wanted of it, to
 // those who see the request; NotFound.
 func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want Part) (*Contents, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
@@ -105,8 +105,8 @@ func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref,
 	return c, nil
 }
 
-// fileDiff gives the file of a position with all its lines, in a version that the
-// merge request has been, and gives the position both its paths; NotFound.
+// fileDiff returns the file of a position with all its lines, in a version that
+// the merge request has been, and gives the position both its paths; NotFound.
 func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *plan.Position) (*git.FileDiff, error) {
 	known, err := hasVersion(ctx, s.DB, m.ID, p.BaseSHA, p.StartSHA, p.HeadSHA)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.collect(ctx, w.ID); err != nil {
 		return ignoreRefusal(err) // gone meanwhile
 	}
-	// One who collected it may have been killed before he showed it.
+	// One who collected it may have been killed before they showed it.
 	if err := s.showHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
@@ -167,8 +167,8 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 }
 
 // collect takes the commits of new versions into the project and writes down
-// what they are. Whoever comes first does it: the queue, or one who looks at the
-// request before.
+// what they are. Anyone who comes first does it: the queue, or one who looks at
+// the request before.
 func (s *Service) collect(ctx context.Context, id int64) error {
 	pending, err := findPending(ctx, s.DB, id)
 	if err != nil {
@@ -203,9 +203,9 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 	return ignoreRefusal(s.showHead(ctx, id))
 }
 
-// repairHead gives an open request the head that its source branch has, where pushes
-// were recorded in another order than they moved the branch: by two nodes, or
-// one of them after a crash. A head that it never had belongs to a push that is
+// repairHead returns an open request the head that its source branch has, where
+// pushes were recorded in another order than they moved the branch: by two nodes,
+// or one of them after a crash. A head that it never had belongs to a push that is
 // still to be recorded.
 func (s *Service) repairHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
@@ -292,7 +292,7 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 		if err != nil {
 			return err
 		}
-		if newest.ID == v.ID { // else somebody has collected a later one meanwhile
+		if newest.ID == v.ID { // else a user has collected a later one meanwhile
 			if err := saveIssues(ctx, tx, m.ID, named); err != nil {
 				return err
 			}
@@ -363,8 +363,8 @@ func pushText(commits []*git.Commit, v *Version) string {
 	return fmt.Sprintf("added %d %s\n\n%s%s", n, word, strings.Join(fresh, "\n"), more)
 }
 
-// Heads gives the heads that a merge request has had lately, the newest first; for
-// one that was read.
+// Heads returns the heads that a merge request has had lately, the newest first;
+// for one that was read.
 func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) {
 	const most = 100
 	page, err := listVersions(ctx, s.DB, m.ID, db.Paging{Limit: most})
@@ -378,7 +378,7 @@ func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) 
 	return heads, nil
 }
 
-// ByID gives a merge request by its id to those who see it, for work of other
+// ByID returns a merge request by its id to those who see it, for work of other
 // features; NotFound.
 func (s *Service) ByID(ctx context.Context, by actor.Actor, id int64) (*MergeRequest, error) {
 	m, err := findRequestByID(ctx, s.DB, id)

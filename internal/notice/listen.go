@@ -37,7 +37,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start notices: %w", err)
 	}
-	b.reset() // what was cached before, nobody kept up to date
+	b.reset() // what was cached before, no one kept up to date
 	b.confirmed.Store(&began)
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -49,7 +49,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	return nil
 }
 
-// begin gives what hears of the changes of others; none from now on is lost.
+// begin returns what hears of the changes of others; none from now on is lost.
 func (b *Bus) begin(ctx context.Context) (work func(context.Context), err error) {
 	if b.DB.Postgres() {
 		conn, err := b.listen(ctx)
@@ -169,7 +169,7 @@ func (b *Bus) reconnect(ctx context.Context) (*pgx.Conn, reading) {
 }
 
 // listen opens a connection that hears all notices from now on. It is not of
-// the pool, because it waits for ever.
+// the pool, because it waits forever.
 func (b *Bus) listen(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

@@ -25,7 +25,7 @@ type Application struct {
 	Trusted      bool     // users are not asked
 	Disabled     bool     // nothing is given to it
 	Builtin      bool     // a part of the server: it gets tokens by RedeemBuiltin alone
-	OwnerID      *int64   // nil: it belongs to the installation
+	OwnerID      *int64   // nil: it belongs to the instance
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 
@@ -40,11 +40,11 @@ type NewApplication struct {
 	RedirectURIs string // one per line
 	Scopes       []string
 	Confidential bool
-	Trusted      bool // for those of the installation only
+	Trusted      bool // for those of the instance only
 }
 
-// Create makes an application of the installation. Administrators only;
-// Invalid when it can not be as asked.
+// Create makes an application of the instance. Administrators only; Invalid
+// when it cannot be as asked.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewApplication) (*Application, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *Service) newSecret(app *Application) {
 	app.digest = secret.Digest(app.Secret)
 }
 
-// set takes over what people write, once it has been checked.
+// set takes over what users write, once it has been checked.
 func (a *Application) set(name, redirects string, scopes []string) error {
 	a.Name = strings.TrimSpace(name)
 	if a.Name == "" {
@@ -120,9 +120,9 @@ type Change struct {
 	Disabled     *bool // administrators only
 }
 
-// Update changes an application: its owner may, and administrators those of
-// the installation; NotFound for anybody else. Tokens of one that is disabled
-// end at once, and so do those with a scope that it no longer has.
+// Update changes an application: its owner may, and administrators those of the
+// instance; NotFound for anyone else. Tokens of one that is disabled end at
+// once, and so do those with a scope that it no longer has.
 func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change) (*Application, error) {
 	if !by.Admin && (c.Trusted != nil || c.Disabled != nil) {
 		return nil, errs.Forbidden("")
@@ -220,7 +220,7 @@ func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scope
 		app, err := findByUID(ctx, tx, uid)
 		if errs.Is(err, errs.KindNotFound) {
 			app, err = &Application{UID: uid, Confidential: true, Trusted: true, Builtin: true, CreatedAt: s.Now(), UpdatedAt: s.Now()}, nil
-			s.newSecret(app) // nobody knows it
+			s.newSecret(app) // no one knows it
 		}
 		if err != nil {
 			return err
@@ -246,7 +246,7 @@ func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scope
 	return nil
 }
 
-// Application gives one application; who may: see Update.
+// Application returns one application; who may: see Update.
 func (s *Service) Application(ctx context.Context, by actor.Actor, id int64) (*Application, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -273,8 +273,8 @@ func (s *Service) own(ctx context.Context, tx *db.Tx, by actor.Actor, id int64) 
 	return app, app.require(by)
 }
 
-// require refuses everybody but the owner; administrators are the owner of
-// what belongs to the installation.
+// require refuses everyone but the owner; administrators are the owner of what
+// belongs to the instance.
 func (a *Application) require(by actor.Actor) error {
 	if a.OwnerID == nil && by.Admin || a.OwnerID != nil && by.Is(*a.OwnerID) {
 		return nil
@@ -282,8 +282,8 @@ func (a *Application) require(by actor.Actor) error {
 	return errs.NotFound("Application")
 }
 
-// Applications lists those of the installation, the oldest first.
-// Administrators only.
+// Applications lists those of the instance, the oldest first. Administrators
+// only.
 func (s *Service) Applications(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Application], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*Application]{}, err
@@ -304,7 +304,7 @@ func (s *Service) OwnApplications(ctx context.Context, by actor.Actor, p db.Pagi
 }
 
 // record writes an audit event about an application: at its owner, or at the
-// installation.
+// instance.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, app *Application, kind string, d audit.Details) error {
 	entity := audit.Instance()
 	if app.OwnerID != nil {
@@ -332,7 +332,7 @@ func (s *Service) endAll(ctx context.Context, tx *db.Tx, id int64) error {
 	return nil
 }
 
-// leave takes part in the deletion of a user: his applications go with him,
+// leave takes part in the deletion of a user: their applications go with them,
 // and what others allowed them.
 func (s *Service) leave(ctx context.Context, tx *db.Tx, userID, _ int64, _ bool) error {
 	ids, err := applicationsOf(ctx, tx, userID)

@@ -26,7 +26,7 @@ const (
 )
 
 // Request is an authorization request that was found good: a client that we
-// know wants to be let in by somebody.
+// know wants to be let in by a user.
 type Request struct {
 	Application *Application
 	Scopes      []string
@@ -38,9 +38,9 @@ type Request struct {
 	MaxAge      time.Duration // since the user signed in; negative: any
 }
 
-// Begin reads the parameters of an authorization request. It asks nobody who
-// he is. Its refusals are *Error: without a Redirect they are for the eyes of
-// the user, because nothing else of the request can be believed.
+// Begin reads the parameters of an authorization request. It asks no one who
+// they are. Its refusals are *Error: without a Redirect they are for the eyes
+// of the user, because nothing else of the request can be believed.
 func (s *Service) Begin(ctx context.Context, values url.Values) (*Request, error) {
 	if name := repeated(values); name != "" {
 		return nil, refuse(InvalidRequest, "The request has the parameter "+name+" more than once.")
@@ -65,8 +65,8 @@ func (s *Service) Begin(ctx context.Context, values url.Values) (*Request, error
 	return r, nil
 }
 
-// repeated gives a parameter that is there more than once: who reads the first
-// and who reads the last would not mean the same.
+// repeated returns a parameter that is there more than once: who reads the
+// first and who reads the last would not mean the same.
 func repeated(values url.Values) string {
 	for name, list := range values {
 		if len(list) > 1 {
@@ -133,12 +133,12 @@ func (r *Request) answer(values url.Values) string {
 func (r *Request) Silent() bool { return slices.Contains(r.Prompt, "none") }
 
 // Unattended reports whether a browser is redirected to the client without a
-// page although nobody has signed in. Only applications of the instance can ask
-// for that: anybody can register one, with any redirect URI, and would else turn
+// page although no one has signed in. Only applications of the instance can ask
+// for that: anyone can register one, with any redirect URI, and would else turn
 // links to the instance into links to anywhere.
 func (r *Request) Unattended() bool { return r.Silent() && r.Application.OwnerID == nil }
 
-// NoLogin is the answer when nobody has signed in and no page may be shown.
+// NoLogin is the answer when no one has signed in and no page may be shown.
 func (r *Request) NoLogin() *Error {
 	return r.back(refuse(LoginRequired, "Not signed in."))
 }
@@ -148,10 +148,10 @@ func (r *Request) Deny() string {
 	return r.back(refuse(AccessDenied, "The user denied the request.")).Redirect
 }
 
-// Ask reports whether the user has to be asked. He is not for a trusted
-// application, nor when he has allowed a confidential one the same before. A
-// sign-in that is too old for the client is refused, as is a page that it
-// does not want: *Error with a Redirect. Nobody: Unauthorized.
+// Ask reports whether the user has to be asked. They are not for a trusted
+// application, nor when they have allowed a confidential one the same before. A
+// sign-in that is too old for the client is refused, as is a page that it does
+// not want: *Error with a Redirect. No one: Unauthorized.
 func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (bool, error) {
 	if err := by.RequireSession(); err != nil {
 		return false, err
@@ -175,8 +175,8 @@ func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time,
 }
 
 // allowedBefore reports whether the user has let the application have all that
-// it asks for, and has not taken that back. One that can not prove who it is
-// is always asked about: another program may use its name.
+// it asks for, and has not taken that back. One that cannot prove who it is is
+// always asked about: another program may use its name.
 func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (bool, error) {
 	if !r.Application.Confidential {
 		return false, nil
@@ -189,9 +189,8 @@ func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (
 }
 
 // Approve gives the application what it asks for, on behalf of a person who
-// signed in at that time. It gives the address to which the browser carries
-// the code. Unauthorized or Forbidden when the actor is nobody who can allow
-// that.
+// signed in at that time. It gives the address to which the browser carries the
+// code. Unauthorized or Forbidden when the actor is no one who can allow that.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (string, error) {
 	if err := by.RequireSession(); err != nil {
 		return "", err

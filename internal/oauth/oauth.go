@@ -22,11 +22,11 @@ const (
 	codeLife = 10 * time.Minute
 	// TokenLife is how long an access token works.
 	TokenLife = 2 * time.Hour
-	// idTokenLife is how long an id_token says that somebody has signed in.
+	// idTokenLife is how long an id_token says that a user has signed in.
 	idTokenLife = 2 * time.Minute
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -35,14 +35,14 @@ type Deps struct {
 	Projects *project.Service
 	Now      func() time.Time
 
-	URL         string // of the installation: the issuer of tokens
+	URL         string // of the instance: the issuer of tokens
 	ServiceName string // starts secrets and tokens
 }
 
 // Service is the applications and their tokens.
 type Service struct{ Deps }
 
-// New makes the service. From then on its access tokens open accounts.
+// New returns the service. From then on its access tokens open accounts.
 func New(d Deps) *Service {
 	s := &Service{d}
 	s.Users.OnToken(findOAuthToken)
@@ -52,18 +52,18 @@ func New(d Deps) *Service {
 }
 
 // Error is a refusal in the words of the protocol. Redirect is where the
-// browser carries it; empty when the client or its address can not be trusted,
+// browser carries it; empty when the client or its address cannot be trusted,
 // or when there is no browser.
 type Error struct {
 	Code        string
 	Description string
 	Redirect    string
-	// Silent says that a browser may be redirected although nobody has signed
-	// in: see Request.Unattended.
+	// Silent says that a browser may be redirected although no one has signed in:
+	// see Request.Unattended.
 	Silent bool
 }
 
-// Error gives the text for logs.
+// Error returns the text for logs.
 func (e *Error) Error() string { return e.Code + ": " + e.Description }
 
 // The codes of RFC 6749, and those of OpenID Connect.
@@ -93,7 +93,7 @@ func missing(name string) *Error { return refuse(InvalidRequest, textMissingPara
 // Scope is something that an application may be allowed to do.
 type Scope struct {
 	Name  string
-	Title string // for people
+	Title string // for users
 	Text  string
 }
 

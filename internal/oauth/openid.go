@@ -32,7 +32,7 @@ func (s *Service) ClaimNames() []string {
 	}
 }
 
-// UserInfo tells an application of the user who let it act for him, which the
+// UserInfo tells an application of the user who let it act for them, which the
 // scope openid allows: Forbidden without.
 func (s *Service) UserInfo(ctx context.Context, by actor.Actor) (Claims, error) {
 	if err := by.RequireUser(); err != nil {
@@ -65,8 +65,8 @@ func (s *Service) roleClaim(role string) string {
 	return "https://" + s.ServiceName + ".org/claims/groups/" + role
 }
 
-// groups gives the groups that a user is in, also by those above, and the
-// level that he was given himself in each.
+// groups returns the groups that a user is in, also by those above, and the
+// level that they were given themselves in each.
 func (s *Service) groups(ctx context.Context, userID int64) ([]*project.Namespace, map[int64]project.Level, error) {
 	in := project.GroupsFilter{MinLevel: project.Minimal}
 	all, err := s.Projects.Groups(ctx, actor.Actor{ID: userID}, in, project.Sort{By: "id"}, db.Paging{Limit: maxGroups})
@@ -95,8 +95,8 @@ func paths(groups []*project.Namespace, choose func(*project.Namespace) bool) []
 	return list
 }
 
-// person are the claims of the user himself. His address is told with the
-// scope email; without it only the one that he shows to everybody.
+// person are the claims of the user themselves. Their address is told with the
+// scope email; without it only the one that they show to everyone.
 func (s *Service) person(u *user.User, scopes []string) Claims {
 	c := Claims{
 		"sub": strconv.FormatInt(u.ID, 10), "name": u.Name, "nickname": u.Username, "preferred_username": u.Username,

@@ -17,8 +17,8 @@ const (
 // forbiddenSchemes are addresses that a browser runs or reads from itself.
 var forbiddenSchemes = []string{"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "mailto", "tel", "urn"}
 
-// parseRedirects reads redirect URIs, one per line. Invalid when one can not
-// be allowed.
+// parseRedirects reads redirect URIs, one per line. Invalid when one cannot be
+// allowed.
 func parseRedirects(text string) ([]string, error) {
 	list := []string{}
 	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -40,7 +40,7 @@ func parseRedirects(text string) ([]string, error) {
 	return list, nil
 }
 
-// checkRedirect says what is wrong with a redirect URI that somebody wants to
+// checkRedirect says what is wrong with a redirect URI that a user wants to
 // register. What browsers and parsers read in different ways is refused:
 // backslashes, control characters, a user before the host.
 func checkRedirect(text string) error {

@@ -18,7 +18,7 @@ import (
 // Revoke ends an access or refresh token, and with it all of its family, for
 // the application that it was given to: RFC 7009. A token that there is not is
 // no error. Its refusals are *Error. A token that no application was given is
-// ended by whoever holds it.
+// ended by anyone who holds it.
 func (s *Service) Revoke(ctx context.Context, clientID, clientSecret, token string) error {
 	var app *Application
 	if clientID != "" || clientSecret != "" {
@@ -58,9 +58,9 @@ func (s *Service) Revoke(ctx context.Context, clientID, clientSecret, token stri
 	return nil
 }
 
-// Authorization is an application that a user lets act for him.
+// Authorization is an application that a user lets act for them.
 type Authorization struct {
-	Application  *Application // nil: programs that were given his password
+	Application  *Application // nil: programs that were given their password
 	Scopes       []string
 	AuthorizedAt time.Time // the last time
 }
@@ -91,7 +91,7 @@ func sameApplication(a, b *Application) bool {
 }
 
 // RevokeAuthorization takes back what the actor has allowed an application; 0
-// stands for programs that were given his password. NotFound when that is
+// stands for programs that were given their password. NotFound when that is
 // nothing.
 func (s *Service) RevokeAuthorization(ctx context.Context, by actor.Actor, applicationID int64) error {
 	if err := by.RequireUser(); err != nil {

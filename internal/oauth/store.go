@@ -106,12 +106,12 @@ func insertGrant(ctx context.Context, q db.Q, g *grant) error {
 		g.applicationID, g.userID, strings.Join(g.scopes, " "), g.redirectURI, g.pkce, g.nonce, g.authenticatedAt, g.createdAt, g.usedAt).Scan(&g.id)
 }
 
-// touchGrant gives ErrNoRows when the grant has ended.
+// touchGrant returns ErrNoRows when the grant has ended.
 func touchGrant(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_grants SET used_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
 
-// revokeGrant gives ErrNoRows when the grant has ended.
+// revokeGrant returns ErrNoRows when the grant has ended.
 func revokeGrant(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
@@ -121,7 +121,7 @@ func revokeOf(ctx context.Context, q db.Q, applicationID int64, now time.Time) e
 	return err
 }
 
-// revokeBetween gives how many grants have ended; application 0 is none.
+// revokeBetween returns how many grants have ended; application 0 is none.
 func revokeBetween(ctx context.Context, q db.Q, userID, applicationID int64, now time.Time) (int64, error) {
 	res, err := q.ExecContext(ctx, `
 		UPDATE oauth_grants SET revoked_at = ? WHERE user_id = ? AND COALESCE(application_id, 0) = ? AND revoked_at IS NULL`,
@@ -138,7 +138,7 @@ func usersOf(ctx context.Context, q db.Q, applicationID int64) ([]int64, error) 
 		SELECT DISTINCT user_id FROM oauth_grants WHERE application_id = ? AND revoked_at IS NULL`, applicationID)
 }
 
-// grantedScopes are what the user has allowed an application in his browser.
+// grantedScopes are what the user has allowed an application in their browser.
 func grantedScopes(ctx context.Context, q db.Q, userID, applicationID int64) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT scopes FROM oauth_grants WHERE user_id = ? AND application_id = ? AND revoked_at IS NULL AND redirect_uri <> ''`,
@@ -196,7 +196,7 @@ func findCode(ctx context.Context, q db.Q, digest string) (*code, error) {
 	return &c, err
 }
 
-// useCode gives ErrNoRows when the code was used before.
+// useCode returns ErrNoRows when the code was used before.
 func useCode(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_codes SET used_at = ? WHERE id = ? AND used_at IS NULL`, now, id)
 }
@@ -222,7 +222,7 @@ func insertToken(ctx context.Context, q db.Q, m *minted) error {
 	return err
 }
 
-// revokeToken gives ErrNoRows when the token has been replaced before.
+// revokeToken returns ErrNoRows when the token has been replaced before.
 func revokeToken(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }

@@ -45,7 +45,7 @@ type Tokens struct {
 	CreatedAt    time.Time
 }
 
-// Exchange gives tokens for a code, a refresh token or a password. Anybody may
+// Exchange returns tokens for a code, a refresh token or a password. Anyone may
 // call it; its refusals are *Error, and limit.Refused when too many credentials
 // of the address were wrong.
 func (s *Service) Exchange(ctx context.Context, r TokenRequest) (*Tokens, error) {
@@ -199,7 +199,7 @@ func (s *Service) refresh(ctx context.Context, r TokenRequest) (*Tokens, error) 
 	})
 }
 
-// minted are tokens that nobody has yet.
+// minted are tokens that no one has yet.
 type minted struct {
 	Tokens
 	grant *grant
@@ -223,7 +223,7 @@ func (s *Service) mint(ctx context.Context, app *Application, g *grant, scopes [
 	return m, nil
 }
 
-// account gives the user behind a grant, if his account may be used.
+// account returns the user behind a grant, if their account may be used.
 func (s *Service) account(ctx context.Context, id int64) (*user.User, error) {
 	u, err := s.Users.Find(ctx, actor.System(), user.Ref(strconv.FormatInt(id, 10)))
 	if errs.Is(err, errs.KindNotFound) || err == nil && u.State != user.Active {
@@ -271,8 +271,8 @@ func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend f
 	return &m.Tokens, nil
 }
 
-// replayed ends the whole family of what was used a second time: somebody has
-// a stolen copy, and nobody can tell who.
+// replayed ends the whole family of what was used a second time: a user has a
+// stolen copy, and no one can tell who.
 func (s *Service) replayed(ctx context.Context, g *grant, ip, story string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.endFamily(ctx, tx, g, ip, story) })
 	if err != nil {

@@ -37,8 +37,8 @@ type Fetcher struct {
 func New(local bool) *Fetcher {
 	dial := &net.Dialer{Timeout: maxTime}
 	if !local {
-		// The address is looked at when it is dialled: a name that was harmless
-		// when somebody asked for it may stand for something else by now.
+		// The address is looked at when it is dialled: a name that was harmless when
+		// someone asked for it may stand for something else by now.
 		dial.Control = func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || !Public(at.Addr()) {
@@ -135,7 +135,7 @@ func plain(err error) error {
 	return err
 }
 
-// closed are networks that are not for everybody and that netip does not know.
+// closed are networks that are not for everyone and that netip does not know.
 var closed = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"),   // behind a provider's translation
@@ -152,7 +152,7 @@ var closed = []netip.Prefix{
 	netip.MustParsePrefix("2001:db8::/32"),
 }
 
-// Public tells whether an address is one of the open Internet.
+// Public reports whether an address is one of the open Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() {

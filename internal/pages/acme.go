@@ -24,14 +24,14 @@ import (
 
 // ACME says from whom automatic certificates are had.
 type ACME struct {
-	Directory string // the address of the directory; empty for nobody
+	Directory string // the address of the directory; empty for no one
 	Email     string
 	RootFile  string // certificates by which the server itself is trusted; empty for those of the system
 	Host      string // on which the server of sites listens
 	Port      int
 }
 
-// On tells whether there are automatic certificates.
+// On reports whether there are automatic certificates.
 func (a ACME) On() bool { return a.Directory != "" }
 
 // renewal is when a certificate is replaced: a month before its end, or when
@@ -202,7 +202,7 @@ func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) erro
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := s.lockDomain(ctx, tx, d.ProjectID, d.Name)
 		if errs.Is(err, errs.KindNotFound) || err == nil && !now.AutoSSL {
-			return nil // its owner has changed his mind
+			return nil // its owner has changed their mind
 		}
 		if err != nil {
 			return err
@@ -235,7 +235,7 @@ func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error
 	return saveFailure(ctx, s.DB, d.ID, cleanText(text), now.Add(min(max(now.Sub(d.UpdatedAt), leastWait), mostWait)))
 }
 
-// RenewCertificates has those issued anew that end soon, and those that are
+// RenewCertificates has those issued again that end soon, and those that are
 // missing.
 func (s *Service) RenewCertificates(ctx context.Context) error {
 	if !s.ACME.On() {

@@ -11,7 +11,7 @@ import (
 	"svc/internal/pages/cert"
 )
 
-// Pair gives the certificate of a domain with its key, for the TLS server.
+// Pair returns the certificate of a domain with its key, for the TLS server.
 // NotFound when there is none.
 func (s *Service) Pair(ctx context.Context, name string) (*tls.Certificate, error) {
 	pair, err := s.certs.get(name, s.Now(), s.Notices.Fresh, func() (*tls.Certificate, error) { return s.readPair(ctx, name) })

@@ -57,7 +57,7 @@ func (d *Domain) URL() string {
 	return "http://" + d.Name
 }
 
-// Verified tells whether its owner has shown that it is his.
+// Verified reports whether its owner has shown that it is theirs.
 func (d *Domain) Verified() bool { return d.VerifiedAt != nil }
 
 // Record is the DNS record of type TXT that verifies the domain.
@@ -119,7 +119,7 @@ func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return page, s.fill(ctx, page.Items...)
 }
 
-// Domain gives a domain of a project; who may: see Domains.
+// Domain returns a domain of a project; who may: see Domains.
 func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
 	in, err := s.view(ctx, by, ref)
 	if err != nil {
@@ -144,7 +144,7 @@ type NewDomain struct {
 }
 
 // CreateDomain adds a domain to a project; who may: see Domains. Invalid when
-// the name or the certificate can not be taken, or another project has it.
+// the name or the certificate cannot be taken, or another project has it.
 func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.Ref, n NewDomain) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -225,7 +225,7 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 		if c.Certificate != nil {
 			changed = "certificate"
 			s.setCertificate(wrong, d, *c.Certificate)
-			d.AutoSSL = false // who puts his own wants to keep it
+			d.AutoSSL = false // who puts their own wants to keep it
 		}
 		if c.AutoSSL != nil && *c.AutoSSL != d.AutoSSL {
 			d.AutoSSL, d.renewAt = *c.AutoSSL, nil

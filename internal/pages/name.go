@@ -31,8 +31,8 @@ func (s *Service) domainName(wrong map[string][]string, text string) string {
 	return name
 }
 
-// lookedUp is a name in the form in which it is kept: what people write of
-// other alphabets as the DNS has it.
+// lookedUp is a name in the form in which it is kept: what users write of other
+// alphabets as the DNS has it.
 func lookedUp(text string) string {
 	name := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), "."))
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
@@ -41,8 +41,8 @@ func lookedUp(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "")
 }
 
-// hostname tells whether a name can be looked up in the DNS, has more than one
-// label, and is no address.
+// hostname reports whether a name can be looked up in the DNS, has more than
+// one label, and is no address.
 func hostname(name string) bool {
 	if len(name) > maxName || !strings.Contains(name, ".") {
 		return false

@@ -23,8 +23,8 @@ const (
 	entriesMax = 500_000
 	// copiesMax bounds the bytes of those that are copies on this machine.
 	copiesMax = 8 << 30
-	// idleTime is how long one is kept that nobody asks for: what was removed
-	// takes up space as long as it is open.
+	// idleTime is how long one is kept that no one asks for: what was removed takes
+	// up space as long as it is open.
 	idleTime = 30 * time.Minute
 	// loadTime is how long a remote store may take for one.
 	loadTime = 10 * time.Minute
@@ -38,7 +38,7 @@ type Content struct {
 	in    *packs
 }
 
-// opened is an archive that somebody reads, or did so lately.
+// opened is an archive that a user reads, or did so lately.
 type opened struct {
 	ready  chan struct{} // closed when the rest is set
 	pack   *pack.Pack
@@ -116,7 +116,7 @@ func (p *packs) forget(key string, o *opened) {
 	o.gone = true
 }
 
-// end closes an archive that nobody needs; the lock is held.
+// end closes an archive that no one needs; the lock is held.
 func (o *opened) end() {
 	if !o.gone || o.users > 0 || o.file == nil {
 		return

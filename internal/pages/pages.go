@@ -1,6 +1,6 @@
 // Package pages is the sites that projects publish: what a job leaves behind is
-// shown on a host of its own or below that of its namespace, and on domains
-// that its owners bring, with their certificates.
+// shown on its own host or below that of its namespace, and on domains that its
+// owners bring, with their certificates.
 package pages
 
 import (
@@ -25,7 +25,7 @@ import (
 	"svc/internal/setting"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -49,7 +49,7 @@ type Deps struct {
 // Place is where sites are.
 type Place struct {
 	URL      string // below whose host they are, without a slash at its end
-	External string // the address of the installation itself
+	External string // the address of the instance itself
 	Served   bool   // sites are shown
 	TLS      bool   // domains of their own are served over TLS too
 	TLSPort  string // of those; empty for the usual one
@@ -64,7 +64,7 @@ func (p Place) Host() string {
 	return strings.ToLower(u.Hostname())
 }
 
-// Secure tells whether sites below the host are reached over TLS.
+// Secure reports whether sites below the host are reached over TLS.
 func (p Place) Secure() bool { return strings.HasPrefix(p.URL, "https://") }
 
 // Below is the address of a host below the one of the sites.
@@ -77,7 +77,7 @@ func (p Place) Below(label string) string {
 // sign-in. No namespace has its name.
 func (p Place) AuthHost() string { return "projects." + p.Host() }
 
-// Service is the sites of the installation.
+// Service is the sites of the instance.
 type Service struct {
 	Deps
 	hosts  recent[*host] // by name
@@ -87,10 +87,10 @@ type Service struct {
 }
 
 // topic is the notice that a site, a domain or a certificate has changed. It
-// concerns all of them: they are few, and read anew by who is asked for one.
+// concerns all of them: they are few, and read again by who is asked for one.
 const topic = "pages"
 
-// New makes the service, takes on its background work, and follows the jobs.
+// New returns the service, registers its background jobs, and follows the jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	if s.LookupTXT == nil {
@@ -115,7 +115,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// view gives a project whose Pages are turned on to Maintainers and above.
+// view returns a project whose Pages are turned on to Maintainers and above.
 func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.PagesPart)
 }

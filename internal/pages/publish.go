@@ -94,7 +94,7 @@ func prefixLabel(text string) string {
 }
 
 // publish makes a pack of the artifacts of a job, beside what is shown, and
-// then shows that. A site that can not be shown is told of, and the one before
+// then shows that. A site that cannot be shown is told of, and the one before
 // stays.
 func (s *Service) publish(ctx context.Context, w publishWork) error {
 	site := &Site{
@@ -186,7 +186,7 @@ func (s *Service) show(ctx context.Context, tx *db.Tx, site *Site) error {
 	return saveSettings(ctx, tx, site.ProjectID, t)
 }
 
-// publishFailed notes for the people of the project why a job did not publish.
+// publishFailed notes for the users of the project why a job did not publish.
 func (s *Service) publishFailed(ctx context.Context, w publishWork, cause error) error {
 	text := "The site could not be published"
 	if e, ok := errors.AsType[*errs.Error](cause); ok && e.Kind == errs.KindUnprocessable {
@@ -241,7 +241,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return fmt.Errorf("sweep pages: %w", err)
 	}
 	var faults []error
-	for _, key := range left { // one that can not be removed does not keep the others
+	for _, key := range left { // one that cannot be removed does not keep the others
 		err := s.Blobs.Delete(ctx, key)
 		if err == nil {
 			err = unleave(ctx, s.DB, key)

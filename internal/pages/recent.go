@@ -25,9 +25,9 @@ type remembered[T any] struct {
 	at    time.Time
 }
 
-// get gives what is known of a name, or reads it. What changes while it is read
-// is not kept, and what is kept is not used unless fresh says that notices of
-// changes arrive.
+// get returns what is known of a name, or reads it. What changes while it is
+// read is not kept, and what is kept is not used unless fresh says that notices
+// of changes arrive.
 func (r *recent[T]) get(name string, now time.Time, fresh func() bool, read func() (T, error)) (T, error) {
 	r.mu.RLock()
 	have, ok := r.known[name]

@@ -33,13 +33,13 @@ type Version struct {
 	blob string
 }
 
-// Open tells whether everybody may see the site.
+// Open reports whether everyone may see the site.
 func (r *Route) Open() bool {
 	return r.access == project.Everyone || r.access == project.Enabled && r.visibility == project.Public
 }
 
-// Pick gives the version for a path below the base, which it cuts where another
-// site of the project begins; nil when there is none.
+// Pick returns the version for a path below the base, which it cuts where
+// another site of the project begins; nil when there is none.
 func (r *Route) Pick(path string) (v *Version, base, rest string) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if v = r.sites[first]; v != nil && first != "" {
@@ -70,15 +70,15 @@ type host struct {
 
 // Match is what a host shows under a path.
 type Match struct {
-	// Routes holds the sites that the path lies in, the one with the longest base
+	// Routes holds the sites that the path is in, the one with the longest base
 	// first.
 	Routes []*Route
-	// Private reports whether some site of the host is not open to everybody.
+	// Private reports whether some site of the host is not open to everyone.
 	Private bool
 }
 
-// Resolve gives the sites that a host, in lower case and without its port, has
-// for a path. It does not check the visitor: see Admit.
+// Resolve returns the sites that a host, in lower case and without its port,
+// has for a path. It does not check the visitor: see Admit.
 func (s *Service) Resolve(ctx context.Context, name, path string) (Match, error) {
 	h, err := s.host(ctx, name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 	return h, nil
 }
 
-// enabled tells whether a domain shows its site.
+// enabled reports whether a domain shows its site.
 func (s *Service) enabled(d *Domain) bool {
 	return !d.Verification || d.Verified() && d.EnabledUntil != nil && s.Now().Before(*d.EnabledUntil)
 }
@@ -200,7 +200,7 @@ func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, n
 	label := first.settings.label + "." + s.Place.Host()
 	primary := first.primary
 	primary.Verification = verification
-	led := primary.Name != "" && s.enabled(&primary) // nobody is led to where nothing is shown
+	led := primary.Name != "" && s.enabled(&primary) // no one is led to where nothing is shown
 	switch {
 	case led && primary.Name != name:
 		r.Elsewhere = "http://" + primary.Name
@@ -222,8 +222,8 @@ func portOf(port string) string {
 	return ":" + port
 }
 
-// Admit refuses everybody who may not see a site: NotFound. A site of members
-// is for Guests and above.
+// Admit refuses everyone who may not see a site: NotFound. A site of members is
+// for Guests and above.
 func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
 	if r.Open() {
 		return nil
@@ -238,7 +238,7 @@ func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
 	return nil
 }
 
-// Access refuses everybody who may not see the site of a project: NotFound.
+// Access refuses everyone who may not see the site of a project: NotFound.
 func (s *Service) Access(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {

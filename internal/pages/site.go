@@ -34,7 +34,7 @@ type Site struct {
 // Settings are how a project shows its sites.
 type Settings struct {
 	HTTPSOnly     bool // where that can be
-	UniqueDomain  bool // it has a host of its own
+	UniqueDomain  bool // it has its own host
 	PrimaryDomain string
 	Failure       string // why the last job could not publish
 	FailedJobID   *int64
@@ -50,10 +50,10 @@ type Overview struct {
 	Sites []*Site // by prefix
 }
 
-// Published tells whether there is anything to see.
+// Published reports whether there is anything to see.
 func (o *Overview) Published() bool { return len(o.Sites) > 0 }
 
-// Overview gives the settings and sites of a project; who may: see Domains.
+// Overview returns the settings and sites of a project; who may: see Domains.
 func (s *Service) Overview(ctx context.Context, by actor.Actor, ref project.Ref) (*Overview, error) {
 	in, err := s.view(ctx, by, ref)
 	if err != nil {
@@ -171,7 +171,7 @@ func (t Settings) String() string {
 }
 
 // uniqueLabel is a label of the DNS that no namespace has: it ends in digits
-// that nobody could guess.
+// that no one could guess.
 func uniqueLabel(in *project.Project) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -32,7 +32,7 @@ func deleteValues(ctx context.Context, q db.Q, name string) error {
 	return err
 }
 
-// listValues gives the names of a value, or of all in a directory.
+// listValues returns the names of a value, or of all in a directory.
 func listValues(ctx context.Context, q db.Q, name string, limit int) ([]string, error) {
 	if name == "" {
 		return db.All(ctx, q, db.Value[string], `SELECT name FROM pages_acme ORDER BY name LIMIT ?`, limit)

@@ -22,8 +22,8 @@ type imageKind struct {
 // unpack to more than a browser bears.
 const maxSide = 8192
 
-// inspect finds out by its content what an image is, and says what is
-// wrong with one that can not be accepted.
+// inspect finds out by its content what an image is, and says what is wrong
+// with one that cannot be accepted.
 func inspect(image []byte) (kind imageKind, problem string) {
 	var width, height int
 	var err error

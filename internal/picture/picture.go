@@ -1,5 +1,5 @@
 // Package picture keeps the pictures by which users, groups and projects are
-// known: it looks at what somebody sends, and stores it beside the database.
+// known: it looks at what someone sends, and stores it beside the database.
 package picture
 
 import (
@@ -15,7 +15,7 @@ import (
 	"svc/internal/errs"
 )
 
-// File is a picture that somebody sent.
+// File is a picture that someone sent.
 type File struct {
 	Name string // as the sender calls it
 	Data io.Reader

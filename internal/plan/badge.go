@@ -45,7 +45,7 @@ func (s *Service) Badges(ctx context.Context, by actor.Actor, at project.Place, 
 	return page, nil
 }
 
-// Badge gives a badge of a project or group to those who see it; NotFound.
+// Badge returns a badge of a project or group to those who see it; NotFound.
 func (s *Service) Badge(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Badge, error) {
 	in, err := s.at(ctx, by, at, project.NoAccess)
 	if err != nil {

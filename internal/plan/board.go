@@ -74,7 +74,7 @@ func (s *Service) Boards(ctx context.Context, by actor.Actor, at project.Place, 
 	return page, s.fillBoards(ctx, in, page.Items...)
 }
 
-// Board gives a board of a project or group to those who read issues there;
+// Board returns a board of a project or group to those who read issues there;
 // NotFound.
 func (s *Service) Board(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Board, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
@@ -209,7 +209,7 @@ func (b *Board) checkWords() error {
 	return nil
 }
 
-// checkColumn refuses what a board of the place can not show: Invalid.
+// checkColumn refuses what a board of the place cannot show: Invalid.
 func (s *Service) checkColumn(ctx context.Context, in place, label, assignee, milestone *int64) error {
 	if label != nil {
 		l, err := findLabel(ctx, s.DB, in, fmt.Sprint(*label), true)
@@ -316,7 +316,7 @@ func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place,
 	return s.list(ctx, in, boardID, l.ID)
 }
 
-// list gives a list of a board of the place.
+// list returns a list of a board of the place.
 func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*BoardList, error) {
 	b, err := s.board(ctx, in, boardID)
 	if err != nil {
@@ -330,7 +330,7 @@ func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*Board
 	return nil, errs.NotFound("List")
 }
 
-// List gives a list of a board to those who read issues there; NotFound.
+// List returns a list of a board to those who read issues there; NotFound.
 func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) (*BoardList, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
 	if err != nil {

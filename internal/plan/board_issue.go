@@ -44,7 +44,7 @@ func (b *Board) Columns() []string {
 	return keys
 }
 
-// list gives the list that a key names; false when the board has no such column.
+// list returns the list that a key names; false when the board has no such column.
 func (b *Board) list(key string) (*BoardList, bool) {
 	if key == Backlog || key == Done {
 		return nil, true
@@ -70,8 +70,8 @@ func (b *Board) scope() IssueFilter {
 	return IssueFilter{IssueMatch: m}
 }
 
-// BoardIssues gives a board with a page of the issues of some of its columns, or
-// of all without keys, as far as the actor sees them, who reads issues there.
+// BoardIssues returns a board with a page of the issues of some of its columns,
+// or of all without keys, as far as the actor sees them, who reads issues there.
 // NotFound.
 func (s *Service) BoardIssues(ctx context.Context, by actor.Actor, at project.Place, boardID int64, f IssueFilter, p db.Paging, keys ...string) (*Board, []*Column, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)

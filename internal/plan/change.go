@@ -117,7 +117,7 @@ func LabelChange(added, removed []*Label) string {
 	return strings.Join(parts, " and ") + choose(len(added)+len(removed) == 1, " label", " labels")
 }
 
-// LabelIDs gives the ids of labels.
+// LabelIDs returns the ids of labels.
 func LabelIDs(list []*Label) (ids []int64) {
 	for _, l := range list {
 		ids = append(ids, l.ID)

@@ -11,8 +11,8 @@ import (
 )
 
 // What is here copies the things of groups, for those who carry whole groups
-// from one installation to another. The caller was given the group as an Owner,
-// or puts together a draft of one.
+// from one instance to another. The caller was given the group as an Owner, or
+// puts together a draft of one.
 
 // Sizes are how many things of each kind there are.
 type Sizes struct{ Labels, Milestones, Boards, Badges int64 }
@@ -26,8 +26,8 @@ func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, 
 	return n, nil
 }
 
-// EachLabel gives the labels of a group itself, in the order in which they were
-// made.
+// EachLabel returns the labels of a group itself, in the order in which they
+// were made.
 func (s *Service) EachLabel(ctx context.Context, g *project.Namespace, f func(*Label) error) error {
 	if err := eachGroupLabel(ctx, s.DB, g.ID, f); err != nil {
 		return fmt.Errorf("labels of group %d: %w", g.ID, err)
@@ -35,7 +35,7 @@ func (s *Service) EachLabel(ctx context.Context, g *project.Namespace, f func(*L
 	return nil
 }
 
-// EachMilestone gives the milestones of a group itself, in the order of their
+// EachMilestone returns the milestones of a group itself, in the order of their
 // numbers.
 func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f func(*Milestone) error) error {
 	if err := eachGroupMilestone(ctx, s.DB, g.ID, f); err != nil {
@@ -44,8 +44,8 @@ func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f fun
 	return nil
 }
 
-// EachBadge gives the badges of a group itself, in the order in which they were
-// made.
+// EachBadge returns the badges of a group itself, in the order in which they
+// were made.
 func (s *Service) EachBadge(ctx context.Context, g *project.Namespace, f func(*Badge) error) error {
 	if err := eachGroupBadge(ctx, s.DB, g.ID, f); err != nil {
 		return fmt.Errorf("badges of group %d: %w", g.ID, err)
@@ -53,8 +53,8 @@ func (s *Service) EachBadge(ctx context.Context, g *project.Namespace, f func(*B
 	return nil
 }
 
-// EachBoard gives the boards of a group itself with their lists, a few at a time,
-// in the order in which they were made.
+// EachBoard returns the boards of a group itself with their lists, a few at a
+// time, in the order in which they were made.
 func (s *Service) EachBoard(ctx context.Context, g *project.Namespace, f func([]*Board) error) error {
 	in := place{group: g}
 	paging := db.Paging{Limit: 100, Keyset: true}

@@ -15,7 +15,7 @@ type Discussion struct {
 	Notes []*Note
 }
 
-// Individual tells whether it is a single note that nobody can reply to as a
+// Individual reports whether it is a single note that no one can reply to as a
 // thread.
 func (d *Discussion) Individual() bool { return d.Notes[0].Type == "" }
 
@@ -48,7 +48,7 @@ func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Dis
 	return s.fillNotes(ctx, notes...)
 }
 
-// Discussion gives a discussion of a thing; NotFound.
+// Discussion returns a discussion of a thing; NotFound.
 func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Discussion, error) {
 	d := &Discussion{ID: id}
 	if err := s.fillDiscussions(ctx, on, d); err != nil {

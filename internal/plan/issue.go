@@ -33,10 +33,10 @@ type Issue struct {
 	State        State
 	Type         string // issue, incident, test_case or task
 	Confidential bool
-	Locked       *bool // the discussion; nil: nobody has said
+	Locked       *bool // the discussion; nil: no one has said
 	DueDate      string
 	Weight       *int64
-	Position     int64 // among others, where people order them by hand
+	Position     int64 // among others, where users order them by hand
 	Notes        int64 // how many users wrote
 	AuthorID     int64
 	MilestoneID  *int64
@@ -75,22 +75,22 @@ func (i *Issue) audience() activity.Audience {
 	return activity.IssueReaders
 }
 
-// of tells whether the issue is a user's own: he wrote it, or is to do it.
+// of reports whether the issue is a user's own: they wrote it or are assigned.
 func (i *Issue) of(by actor.Actor) bool {
 	return by.Is(i.AuthorID) || slices.ContainsFunc(i.Assignees, func(u *user.User) bool { return by.Is(u.ID) })
 }
 
-// seen tells whether the actor, who reads issues of the project, sees this one.
+// seen reports whether the actor, who reads issues of the project, sees this one.
 func (i *Issue) seen(by actor.Actor, in *project.Project) bool {
 	return !i.Confidential || in.MayRead(by, project.ConfidentialPart) || i.of(by)
 }
 
-// planner tells whether the actor may change whatever he wants in an issue.
+// planner reports whether the actor may change whatever they want in an issue.
 func planner(by actor.Actor, in *project.Project) bool {
 	return in.Enough(by, project.Planner) == nil
 }
 
-// Issue gives an issue of a project by its number to those who see it; NotFound.
+// Issue returns an issue of a project by its number to those who see it; NotFound.
 func (s *Service) Issue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Issue, error) {
 	_, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) Issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return i, s.fillSubscribed(ctx, by, i)
 }
 
-// IssueByID gives an issue by its id to an administrator; NotFound.
+// IssueByID returns an issue by its id to an administrator; NotFound.
 func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Issue, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func (s *Service) openLinks(ctx context.Context, by actor.Actor, i *Issue, list 
 	return seen, nil
 }
 
-// IssueLink gives a link of an issue to those who see both ends; NotFound.
+// IssueLink returns a link of an issue to those who see both ends; NotFound.
 func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Link, error) {
 	_, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {

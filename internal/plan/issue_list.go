@@ -65,7 +65,7 @@ func (s *Service) Issues(ctx context.Context, by actor.Actor, f IssueFilter, ord
 }
 
 // PlaceIssues lists the issues of a project, or of all projects of a group, that
-// the actor sees. NotFound when he does not see the place, or its issues.
+// the actor sees. NotFound when they do not see the place, or its issues.
 func (s *Service) PlaceIssues(ctx context.Context, by actor.Actor, at project.Place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	in, err := s.issuesAt(ctx, by, at)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 }
 
 // CountOpen counts the open issues of a project that the actor was shown, as far
-// as he sees them; over says that there are more than are counted.
+// as they see them; over says that there are more than are counted.
 func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
 	if !in.MayRead(by, project.IssuePart) {
 		return 0, false, nil
@@ -143,7 +143,7 @@ func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at projec
 	return s.listIssues(ctx, by, in, f, Sort{By: "created_at", Desc: true}, p)
 }
 
-// IssuesAmong gives those of the issues that the actor sees, in order.
+// IssuesAmong returns those of the issues that the actor sees, in order.
 func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) ([]*Issue, error) {
 	if len(ids) == 0 {
 		return []*Issue{}, nil

@@ -155,7 +155,7 @@ func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toI
 }
 
 // nameFor is how a note on an issue names another one. Where that is elsewhere
-// not even the path of its project is told: not everybody who reads the note
+// not even the path of its project is told: not everyone who reads the note
 // sees it.
 func nameFor(on, other *Issue) string {
 	if on.ProjectID != other.ProjectID {

@@ -54,7 +54,7 @@ type ticked struct{ was, is string }
 var errStale = errors.New("the description has changed")
 
 // prepare parses the descriptions of an issue and of a change to it. That may
-// take half a second of processor time, during which nobody else could write if
+// take half a second of processor time, during which no one else could write if
 // it were done in the transaction.
 func (f *IssueFields) prepare(ctx context.Context, i *Issue) (err error) {
 	if f.Description != nil {
@@ -93,8 +93,8 @@ type NewIssue struct {
 	CreatedAt *time.Time // for administrators and Owners
 }
 
-// CreateIssue makes an issue: everybody may who has signed in and reads the
-// issues of the project. What is planned with it is left out unless he is a
+// CreateIssue makes an issue: everyone may who has signed in and reads the
+// issues of the project. What is planned with it is left out unless they are a
 // member. NotFound; Forbidden; Invalid; Conflict when the number is taken.
 func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.Ref, n NewIssue) (*Issue, error) {
 	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
@@ -231,8 +231,8 @@ func Usable(ctx context.Context, tx *db.Tx, in *project.Project, id *int64) erro
 }
 
 // UpdateIssue changes an issue: those who plan may change everything, its author
-// and assignees its title, description and state. What somebody may not change
-// is left. NotFound; Forbidden; Invalid.
+// and assignees its title, description and state. What a user may not change is
+// left. NotFound; Forbidden; Invalid.
 func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f IssueFields) (*Issue, error) {
 	in, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return nil, fmt.Errorf("update issue %d: %w", i.ID, err)
 	}
-	// He may have made it confidential, or given it to somebody else.
+	// They may have made it confidential, or given it to someone else.
 	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
 		return nil, notFound(err, "Issue")
 	}

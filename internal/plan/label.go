@@ -76,8 +76,8 @@ func (s *Service) fillLabels(ctx context.Context, by actor.Actor, in place, coun
 	return nil
 }
 
-// Label gives a label of a project or group, or of one of the groups above, by
-// id or name, to those who see the place; NotFound.
+// Label returns a label of a project or group, or of one of the groups above,
+// by id or name, to those who see the place; NotFound.
 func (s *Service) Label(ctx context.Context, by actor.Actor, at project.Place, ref string) (*Label, error) {
 	in, err := s.at(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -255,7 +255,7 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 	return l, s.fillLabels(ctx, by, place{group: group}, false, l)
 }
 
-// groupOf gives the group of a project to one who plans there: Invalid for a
+// groupOf returns the group of a project to one who plans there: Invalid for a
 // project in no group.
 func (s *Service) groupOf(ctx context.Context, by actor.Actor, in place) (*project.Namespace, error) {
 	if in.project.Namespace.Kind != project.GroupNamespace {

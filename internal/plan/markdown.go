@@ -15,16 +15,15 @@ import (
 )
 
 // Referrer finds what references of a kind that a later feature knows stand for,
-// as far as the actor may know: nil when he may not, or there is nothing.
+// as far as the actor may know: nil when they may not, or there is nothing.
 type Referrer func(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error)
 
-// OnReference registers a Referrer; it is called while the program is put
-// together.
+// OnReference registers a Referrer; it is called at start-up.
 func (s *Service) OnReference(kind markup.Kind, r Referrer) { s.referrers[kind] = r }
 
 // Render makes HTML of a text in Markdown for a reader. In a project, if one is
 // named, its references become links as far as the reader sees what they stand
-// for. NotFound when he does not see the project; TooLarge.
+// for. NotFound when they do not see the project; TooLarge.
 func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, source string) (string, error) {
 	list, err := s.RenderAll(ctx, by, in, Text{Source: source})
 	if err != nil {
@@ -80,7 +79,7 @@ type reader struct {
 	s     *Service
 	ctx   context.Context
 	by    actor.Actor
-	known map[string]*project.Project // by the path of a reference; nil for what he does not see
+	known map[string]*project.Project // by the path of a reference; nil for what they do not see
 	reads int                         // how often the repository was asked
 	found map[markup.Reference]*markup.Target
 }
@@ -129,7 +128,7 @@ func (r *reader) resolve(refs []markup.Reference) (map[markup.Reference]markup.T
 	return found, nil
 }
 
-// hidden tells whether something is not there for the reader.
+// hidden reports whether something is not there for the reader.
 func hidden(err error) bool {
 	return errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindInvalid)
 }
@@ -171,7 +170,7 @@ func (r *reader) target(ref markup.Reference) (*markup.Target, error) {
 	return nil, nil
 }
 
-// project gives the project of a reference, if the reader sees it.
+// project returns the project of a reference, if the reader sees it.
 func (r *reader) project(path string) (*project.Project, error) {
 	p, asked := r.known[path]
 	if asked || path == "" {

@@ -40,7 +40,7 @@ const (
 	ClosedMilestone MilestoneState = "closed"
 )
 
-// Expired tells whether its day is over.
+// Expired reports whether its day is over.
 func (m *Milestone) Expired(now time.Time) bool {
 	return m.DueDate != "" && m.DueDate < now.UTC().Format(time.DateOnly)
 }
@@ -91,8 +91,8 @@ func (s *Service) Milestones(ctx context.Context, by actor.Actor, at project.Pla
 	return page, nil
 }
 
-// Milestone gives a milestone of the place itself by its id, to those who read
-// issues or merge requests there; NotFound.
+// Milestone returns a milestone of the place itself by its id, to those who
+// read issues or merge requests there; NotFound.
 func (s *Service) Milestone(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Milestone, error) {
 	in, err := s.atMilestones(ctx, by, at, project.NoAccess)
 	if err != nil {

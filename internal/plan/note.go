@@ -27,7 +27,7 @@ type Note struct {
 	Type         string // DiscussionNote or DiffNote; empty for one that stands alone
 	Body         string
 	AuthorID     int64
-	System       string    // what the program tells of; empty for one that somebody wrote
+	System       string    // what the program tells of; empty for one that a user wrote
 	Internal     bool      // for those alone who read what is confidential
 	Position     *Position // of a DiffNote
 	ResolvedAt   *time.Time
@@ -45,17 +45,17 @@ const (
 	DiffNote       = "DiffNote"
 )
 
-// Together tells whether the note is a part of a thread.
+// Together reports whether the note is a part of a thread.
 func (n *Note) Together() bool { return n.System == "" && n.Type != "" }
 
-// Resolvable tells whether the note is a part of a thread that can be settled:
-// only issues and merge requests have such.
+// Resolvable reports whether the note is a part of a thread that can be
+// settled: only issues and merge requests have such.
 func (n *Note) Resolvable() bool {
 	return n.Together() && (n.On.Kind == IssueKind || n.On.Kind == MergeKind)
 }
 
 // Noteable is a thing of a project that an actor sees and can talk about. It is
-// made by the feature that has the thing, which asked whether he sees it.
+// made by the feature that has the thing, which asked whether they see it.
 type Noteable struct {
 	Thing
 	IID     int64  // its number in the project, if it has one
@@ -89,7 +89,7 @@ type NoteFilter struct {
 	Sort Sort   // by created_at or updated_at
 }
 
-// OnIssue gives an issue, to talk about it, to those who see it; NotFound.
+// OnIssue returns an issue, to talk about it, to those who see it; NotFound.
 func (s *Service) OnIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (Noteable, error) {
 	in, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) fillNotes(ctx context.Context, list ...*Note) error {
 	return nil
 }
 
-// Note gives a note on a thing; NotFound.
+// Note returns a note on a thing; NotFound.
 func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error) {
 	n, err := on.find(ctx, s.DB, id)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error
 	return n, s.fillNotes(ctx, n)
 }
 
-// find gives a note on a thing, if the actor may see it.
+// find returns a note on a thing, if the actor may see it.
 func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 	n, err := findNote(ctx, q, on.Thing, id)
 	if err == nil && n.Internal && !on.Insider {
@@ -157,7 +157,7 @@ type NewNote struct {
 	Position   *Position // begins a discussion about a place in the diff
 }
 
-// CreateNote says something about a thing: everybody may who has signed in and
+// CreateNote says something about a thing: everyone may who has signed in and
 // sees it; where the discussion is locked members alone; an internal note those
 // who read such. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
@@ -333,7 +333,7 @@ func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, i
 	return nil
 }
 
-// NotesOf gives notes by their ids, for events that the actor may know of.
+// NotesOf returns notes by their ids, for events that the actor may know of.
 func (s *Service) NotesOf(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	found := map[int64]*Note{}
 	if len(ids) == 0 {

@@ -1,4 +1,4 @@
-// Package plan is the work that people plan and talk about: issues, labels,
+// Package plan is the work that users plan and talk about: issues, labels,
 // milestones, boards, and the notes on all of it.
 package plan
 
@@ -21,7 +21,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -35,13 +35,13 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the planned work of the installation.
+// Service is the planned work of the instance.
 type Service struct {
 	Deps
 	referrers map[markup.Kind]Referrer
 }
 
-// New makes the service, and takes part in what happens to users and projects.
+// New returns the service, and takes part in what happens to users and projects.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, referrers: map[markup.Kind]Referrer{}}
 	d.Users.OnDelete(leaveUser)
@@ -84,7 +84,7 @@ func (in place) tree() int64 {
 	return in.group.ID
 }
 
-// at gives a project or group to an actor who has the level there and, unless
+// at returns a project or group to an actor who has the level there and, unless
 // the level is NoAccess, wants to change something.
 func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
 	if at.Group {
@@ -129,7 +129,7 @@ func textOrNull(text string) *string {
 // today is the day by which things are overdue.
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
-// nextNumber gives a number of a kind within the place.
+// nextNumber returns a number of a kind within the place.
 func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, error) {
 	if in.project != nil {
 		return project.NextNumber(ctx, tx, in.project.ID, kind)

@@ -72,8 +72,8 @@ func LineCode(path string, old, now int64) string {
 	return fmt.Sprintf("%s_%d_%d", hex.EncodeToString(sum[:]), old, now)
 }
 
-// Differ gives what became of the file of a position, with all its lines, in the
-// diff that the position names: NotFound when there is no such diff.
+// Differ returns what became of the file of a position, with all its lines, in
+// the diff that the position names: NotFound when there is no such diff.
 type Differ func(ctx context.Context, p *Position) (*git.FileDiff, error)
 
 const maxPath = 4096
@@ -152,7 +152,7 @@ func (p *Position) checkLines(f *git.FileDiff) error {
 	return nil
 }
 
-// is tells whether a line of the diff is the one.
+// is reports whether a line of the diff is the one.
 func (w *LinePoint) is(path string, l git.DiffLine) bool {
 	if w.OldLine == nil && w.NewLine == nil {
 		return w.Code != "" && w.Code == LineCode(path, l.Old, l.New)

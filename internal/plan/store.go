@@ -33,7 +33,7 @@ func exists(row *db.Row) (bool, error) {
 	return err == nil, err
 }
 
-// touched runs a statement and tells whether it changed anything.
+// touched runs a statement and reports whether it changed anything.
 func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
 	res, err := q.ExecContext(ctx, query, args...)
 	if err != nil {

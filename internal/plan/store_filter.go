@@ -76,7 +76,7 @@ func anyUser(kind Kind, as Relation, more string) string {
 	return cond + `)`
 }
 
-// MatchUsers gives the conditions on things i of a kind that have to do with
+// MatchUsers returns the conditions on things i of a kind that have to do with
 // users: by id, None or Any, and by names.
 func MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
 	switch id, err := strconv.ParseInt(given, 10, 64); {
@@ -93,7 +93,7 @@ func MatchUsers(kind Kind, as Relation, given string, names []string, and func(c
 	}
 }
 
-// Match gives the conditions of a match on things i of a kind one by one.
+// Match returns the conditions of a match on things i of a kind one by one.
 func (s *Service) Match(kind Kind, m IssueMatch, and func(cond string, args ...any)) {
 	labels := kind.table() + `_labels x`
 	own := `x.` + kind.table() + `_id = i.id`
@@ -181,7 +181,7 @@ func (s *Service) due(in string) (string, []any) {
 	return "", nil
 }
 
-// gap is how far apart the positions of issues are that nobody has moved.
+// gap is how far apart the positions of issues are that no one has moved.
 const gap = 1_000_000
 
 // placed is where an issue stands among others that are ordered by hand.
@@ -215,7 +215,7 @@ func issueOrder(by string) (db.Order, error) {
 	return db.Order{}, errs.Invalid("order_by does not have a valid value")
 }
 
-// listIssues gives pages by offset alone: most orders have no key to go on from.
+// listIssues returns pages by offset alone: most orders have no key to go on from.
 func listIssues(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	first, err := issueOrder(order.By)
 	if err != nil {

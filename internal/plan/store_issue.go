@@ -30,8 +30,8 @@ func findIssueByID(ctx context.Context, q db.Q, id int64) (*Issue, error) {
 	return scanIssue(q.QueryRowContext(ctx, `SELECT `+issueColumns+` FROM `+issueTables+` WHERE i.id = ? AND p.deleted_at IS NULL`, id))
 }
 
-// findIssues gives those of the issues that a condition on issues i and projects
-// p leaves.
+// findIssues returns those of the issues that a condition on issues i and
+// projects p leaves.
 func findIssues(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64]*Issue, error) {
 	w.And(`i.id IN `+db.In(len(ids)), db.Any(ids)...)
 	list, err := db.All(ctx, q, scanIssue, `SELECT `+issueColumns+` FROM `+issueTables+w.SQL(), w.Args()...)
@@ -42,8 +42,8 @@ func findIssues(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64
 	return found, err
 }
 
-// issueNumber gives the next number, or the one that was asked for, after which
-// the next ones come.
+// issueNumber returns the next number, or the one that was asked for, after
+// which the next ones come.
 func issueNumber(ctx context.Context, tx *db.Tx, projectID int64, want *int64) (int64, error) {
 	if want == nil {
 		return project.NextNumber(ctx, tx, projectID, "issue")
@@ -75,7 +75,7 @@ func saveIssue(ctx context.Context, q db.Q, i *Issue) error {
 		i.Position, i.MovedToID, i.ClosedAt, i.ClosedByID, i.Description, i.ID), "Issue")
 }
 
-// findDue gives open issues that are due on a day, by their ids.
+// findDue returns open issues that are due on a day, by their ids.
 func findDue(ctx context.Context, q db.Q, day string, after int64) ([]*Issue, error) {
 	const most = 200
 	return db.All(ctx, q, scanIssue, `

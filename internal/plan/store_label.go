@@ -74,7 +74,7 @@ func findLabel(ctx context.Context, q db.Q, in place, ref string, more bool) (*L
 		append(append([]any{in.projectID()}, args...), id, ref, id)...))
 }
 
-// hasLabel tells whether the place or a group above has another label of that
+// hasLabel reports whether the place or a group above has another label of that
 // name.
 func hasLabel(ctx context.Context, q db.Q, in place, name string, but int64) (bool, error) {
 	cond, args := in.owns("l", true)

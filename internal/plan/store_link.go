@@ -45,8 +45,8 @@ func deleteLink(ctx context.Context, q db.Q, id int64) error {
 	return notFound(db.ExecOne(ctx, q, `DELETE FROM issue_links WHERE id = ?`, id), "")
 }
 
-// findMilestoneTitled gives the id of the milestone that issues of a project can
-// have by this title; nil without one.
+// findMilestoneTitled returns the id of the milestone that issues of a project
+// can have by this title; nil without one.
 func findMilestoneTitled(ctx context.Context, q db.Q, in place, title string) (*int64, error) {
 	cond, args := in.owns("m", true)
 	var id int64
@@ -71,7 +71,7 @@ func copyNotes(ctx context.Context, tx *db.Tx, from Thing, to *Issue) error {
 	return err
 }
 
-// between gives a position behind one issue and before another one.
+// between returns a position behind one issue and before another one.
 func between(ctx context.Context, tx *db.Tx, projectID int64, after, before *int64) (int64, error) {
 	position := func(id int64) (at int64, err error) {
 		err = tx.QueryRowContext(ctx, `

@@ -53,7 +53,7 @@ func findMilestone(ctx context.Context, q db.Q, in place, id int64) (*Milestone,
 	return scanMilestone(q.QueryRowContext(ctx, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.id = ? AND `+cond, append([]any{id}, args...)...))
 }
 
-// usableMilestone tells whether issues of a project can have the milestone.
+// usableMilestone reports whether issues of a project can have the milestone.
 func usableMilestone(ctx context.Context, q db.Q, in place, id int64) (bool, error) {
 	cond, args := in.owns("m", true)
 	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM milestones m WHERE m.id = ? AND (`+cond+`)`, append([]any{id}, args...)...))

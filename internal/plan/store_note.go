@@ -104,14 +104,14 @@ func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time)
 	return notFound(err, "Issue")
 }
 
-// findWriters gives who wrote notes on a thing, in the order of their first one.
+// findWriters returns who wrote notes on a thing, in the order of their first one.
 func findWriters(ctx context.Context, q db.Q, on Thing, insider bool) ([]int64, error) {
 	w := Noteable{Thing: on, Insider: insider}.where()
 	w.And(`n.system = ''`)
 	return db.All(ctx, q, db.Value[int64], `SELECT n.author_id FROM notes n`+w.SQL()+` GROUP BY n.author_id ORDER BY min(n.id)`, w.Args()...)
 }
 
-// listDiscussions gives the ids of discussions by their first notes.
+// listDiscussions returns the ids of discussions by their first notes.
 func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	w := on.where()
 	w.And(`NOT EXISTS (SELECT 1 FROM notes f WHERE f.noteable_type = n.noteable_type AND f.noteable_id = n.noteable_id AND f.discussion_id = n.discussion_id AND f.id < n.id)`)

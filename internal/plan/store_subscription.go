@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// saveSubscription tells whether anything has changed. Somebody who never said
+// saveSubscription reports whether anything has changed. A user who never said
 // anything is not subscribed.
 func saveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, want bool, at time.Time) (bool, error) {
 	if !want {
@@ -20,13 +20,13 @@ func saveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, wa
 	if err != nil {
 		return false, err
 	}
-	// One who was subscribed because he takes part has asked for it now.
+	// One who was subscribed because they take part has asked for it now.
 	_, err = tx.ExecContext(ctx, `UPDATE subscriptions SET asked = TRUE WHERE kind = ? AND thing_id = ? AND user_id = ? AND NOT asked`, string(of.Kind), of.ID, userID)
 	return changed, err
 }
 
-// leaveSubscription notes that somebody does not want to be told of a thing,
-// also when he was told for another reason than that he is subscribed.
+// leaveSubscription notes that a user does not want to be told of a thing, also
+// when they were told for another reason than that they are subscribed.
 func leaveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, FALSE, ?)
@@ -34,7 +34,7 @@ func leaveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, a
 	return err
 }
 
-// subscription is what somebody said of a thing, or did with it.
+// subscription is what a user said of a thing, or did with it.
 type subscription struct {
 	userID            int64
 	subscribed, asked bool
@@ -47,7 +47,7 @@ func findSubscriptions(ctx context.Context, q db.Q, of Thing) ([]subscription, e
 	}, `SELECT user_id, subscribed, asked FROM subscriptions WHERE kind = ? AND thing_id = ? ORDER BY user_id`, string(of.Kind), of.ID)
 }
 
-// findLabelSubscribers gives who asked to be told of things with these labels.
+// findLabelSubscribers returns who asked to be told of things with these labels.
 func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64, error) {
 	if len(labels) == 0 {
 		return nil, nil
@@ -56,8 +56,8 @@ func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64,
 		SELECT DISTINCT user_id FROM subscriptions WHERE kind = 'Label' AND subscribed AND thing_id IN `+db.In(len(labels))+` ORDER BY 1`, db.Any(labels)...)
 }
 
-// joinSubscription subscribes one who takes part, unless he has said that he
-// does not want it.
+// joinSubscription subscribes one who takes part, unless they have said that
+// they do not want it.
 func joinSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, TRUE, ?)
@@ -65,7 +65,7 @@ func joinSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at
 	return err
 }
 
-// findSubscribed gives those of the things that the user is subscribed to.
+// findSubscribed returns those of the things that the user is subscribed to.
 func findSubscribed(ctx context.Context, q db.Q, kind Kind, ids []int64, userID int64) (map[int64]bool, error) {
 	found := map[int64]bool{}
 	if len(ids) == 0 {

@@ -64,7 +64,7 @@ func saveRelated(ctx context.Context, tx *db.Tx, of Thing, as Relation, users []
 	return nil
 }
 
-// findLabelsOf gives the labels of things, by name, with the order that the
+// findLabelsOf returns the labels of things, by name, with the order that the
 // project of each has.
 func findLabelsOf(ctx context.Context, q db.Q, kind Kind, things []int64) (map[int64][]*Label, error) {
 	type row struct {
@@ -102,7 +102,7 @@ func changeLabels(ctx context.Context, tx *db.Tx, of Thing, added, removed []*La
 	return nil
 }
 
-// countOpenThreads counts the threads of things that nobody has settled.
+// countOpenThreads counts the threads of things that no one has settled.
 func countOpenThreads(ctx context.Context, q db.Q, kind Kind, things []int64) (map[int64]int64, error) {
 	list, err := db.All(ctx, q, scanPair, `
 		SELECT n.noteable_id, count(DISTINCT n.discussion_id) FROM notes n

@@ -25,8 +25,8 @@ const (
 	MergeKind     Kind = "MergeRequest"
 )
 
-// Subscribe writes what somebody wants who sees the thing; changed is false when
-// he wants nothing new.
+// Subscribe writes what a user wants who sees the thing; changed is false when
+// they want nothing new.
 func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Thing, want bool) (changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return false, err
@@ -41,13 +41,13 @@ func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Thing, want 
 	return changed, nil
 }
 
-// Join subscribes one who takes part in a thing, unless he has said that he does
-// not want it.
+// Join subscribes one who takes part in a thing, unless they have said that they
+// do not want it.
 func (s *Service) Join(ctx context.Context, tx *db.Tx, of Thing, userID int64) error {
 	return joinSubscription(ctx, tx, of, userID, s.Now())
 }
 
-// Subscribed gives those of the things that a user is subscribed to.
+// Subscribed returns those of the things that a user is subscribed to.
 func (s *Service) Subscribed(ctx context.Context, kind Kind, ids []int64, userID int64) (map[int64]bool, error) {
 	return findSubscribed(ctx, s.DB, kind, ids, userID)
 }

@@ -13,7 +13,7 @@ import (
 	"svc/internal/user"
 )
 
-// What issues have, merge requests have too: labels, people, milestones, notes
+// What issues have, merge requests have too: labels, users, milestones, notes
 // and subscribers. The feature that has the thing asks who may, and calls what
 // is here.
 
@@ -99,7 +99,7 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 	return plans, nil
 }
 
-// Able gives those of the users who read a part of the project: those who do
+// Able returns those of the users who read a part of the project: those who do
 // not, or are not there, are left out. Invalid when there are too many.
 func (s *Service) Able(ctx context.Context, in *project.Project, name string, ids []int64, part project.Part) ([]int64, error) {
 	const most = 200
@@ -220,7 +220,7 @@ func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	return added, removed, changeLabels(ctx, tx, of, added, removed)
 }
 
-// labelsNamed gives the labels that a project has by these names.
+// labelsNamed returns the labels that a project has by these names.
 func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, names []string) ([]*Label, error) {
 	var list []*Label
 	for _, name := range names {
@@ -248,12 +248,12 @@ func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return list, nil
 }
 
-// Writers gives who wrote notes on a thing, in the order of their first one.
+// Writers returns who wrote notes on a thing, in the order of their first one.
 func (s *Service) Writers(ctx context.Context, of Thing, insider bool) ([]int64, error) {
 	return findWriters(ctx, s.DB, of, insider)
 }
 
-// OpenThreads counts the threads of things that nobody has settled.
+// OpenThreads counts the threads of things that no one has settled.
 func (s *Service) OpenThreads(ctx context.Context, kind Kind, ids ...int64) (map[int64]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -32,7 +32,7 @@ type Upload struct {
 // in Markdown or a path in an address.
 func (u *Upload) Path() string { return "/uploads/" + u.Secret + "/" + url.PathEscape(u.Name) }
 
-// key is where the file lies in the store.
+// key is where the file is in the store.
 func (u *Upload) key() string { return uploadKey(u.ProjectID, u.Secret) }
 
 func uploadKey(projectID int64, secret string) string {
@@ -42,8 +42,9 @@ func uploadKey(projectID int64, secret string) string {
 // MaxUpload is the largest file, in bytes.
 const MaxUpload = 100 << 20
 
-// AddUpload keeps a file for a project: everybody may who has signed in and sees
-// it, whatever text of it he is about to write. NotFound; Forbidden; TooLarge.
+// AddUpload keeps a file for a project: everyone may who has signed in and sees
+// it, whatever text of it they are about to write. NotFound; Forbidden;
+// TooLarge.
 func (s *Service) AddUpload(ctx context.Context, by actor.Actor, ref project.Ref, name string, size int64, content io.Reader) (*Upload, error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Service) Uploads(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return page, nil
 }
 
-// OpenUpload gives a file by its secret to those who see the project, and by its
-// id to Maintainers; NotFound.
+// OpenUpload returns a file by its secret to those who see the project, and by
+// its id to Maintainers; NotFound.
 func (s *Service) OpenUpload(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) (*Upload, *blob.Object, error) {
 	level := project.NoAccess
 	if secret == "" {

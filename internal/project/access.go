@@ -26,7 +26,7 @@ const (
 	Owner      Level = 50
 )
 
-// String is the name for people.
+// String is the name for users.
 func (l Level) String() string {
 	switch l {
 	case Minimal:
@@ -55,9 +55,9 @@ func (l Level) Valid() bool {
 // Granted reports whether the level gives access at all.
 func (l Level) Granted() bool { return l != NoAccess }
 
-// Access is what somebody is in a project or group.
+// Access is what a user is in a project or group.
 type Access struct {
-	Direct Level // by his own membership in the project
+	Direct Level // by their own membership in the project
 	Group  Level // by groups: those above, and those that it is shared with
 }
 
@@ -65,8 +65,8 @@ type Access struct {
 func (a Access) Level() Level { return max(a.Direct, a.Group) }
 
 // Require gives a project to an actor who has at least the level there;
-// NoAccess asks only that he sees it. NotFound when he does not see it,
-// Forbidden when he sees it and has less. An old path is answered with Moved.
+// NoAccess asks only that they see it. NotFound when they do not see it,
+// Forbidden when they see it and has less. An old path is answered with Moved.
 func (s *Service) Require(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Project, error) {
 	return s.require(ctx, s.DB, by, ref, level)
 }
@@ -186,7 +186,7 @@ func (s *Service) accesses(ctx context.Context, q db.Q, by actor.Actor, list []*
 	return found, nil
 }
 
-// GroupLevel is the effective level of the actor in a group, whether he sees
+// GroupLevel is the effective level of the actor in a group, whether they see
 // it or not.
 func (s *Service) GroupLevel(ctx context.Context, by actor.Actor, groupID int64) (Level, error) {
 	return s.groupLevel(ctx, s.DB, by, groupID)

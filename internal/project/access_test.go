@@ -57,7 +57,7 @@ func newUser(t *testing.T, s *Service, name string) *user.User {
 	return u
 }
 
-// world is a small installation, as rows and as a naive model of them.
+// world is a small instance, as rows and as a naive model of them.
 type world struct {
 	groups   []*place
 	projects []*place

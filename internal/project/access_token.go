@@ -100,9 +100,9 @@ func (s *Service) findAccessToken(ctx context.Context, in source, id int64) (*Ac
 	return &list[0], nil
 }
 
-// CreateAccessToken makes an access token, with a bot of its own that is a
-// member as long as the token works. Maintainers of a project and Owners of a
-// group only, up to their own level: Invalid above. Bots make none: Forbidden.
+// CreateAccessToken makes an access token, with its own bot that is a member as
+// long as the token works. Maintainers of a project and Owners of a group only,
+// up to their own level: Invalid above. Bots make none: Forbidden.
 func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place Place, n NewAccessToken) (*AccessToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place P
 	return &AccessToken{Token: *t, Level: n.Level}, nil
 }
 
-// newBot is the account of a bot, with a name that nobody else has.
+// newBot is the account of a bot, with a name that no one else has.
 func (s *Service) newBot(in source, level Level) user.NewBot {
 	_, id := in.column()
 	kind := "project"

@@ -33,9 +33,9 @@ func (in source) avatar() string {
 	return in.project.Avatar
 }
 
-// OpenAvatar opens the picture of a group or project for anybody who knows its
-// name, which nobody guesses; the caller closes it. NotFound unless the name
-// is that of the present picture.
+// OpenAvatar opens the picture of a group or project for anyone who knows its
+// name, which no one guesses; the caller closes it. NotFound unless the name is
+// that of the present picture.
 func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name string) (*blob.Object, error) {
 	table := "projects"
 	if group {

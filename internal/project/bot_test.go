@@ -67,7 +67,7 @@ func TestBotRetires(t *testing.T) {
 		if _, err := p.RotateAccessToken(ctx, p.by, at, reused.ID, ""); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.RotateAccessToken(ctx, p.by, at, reused.ID, "") // somebody has a copy
+		_, err := p.RotateAccessToken(ctx, p.by, at, reused.ID, "") // a user has a copy
 		refused(t, err, errs.KindInvalid)
 		if err := p.retireBots(ctx); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestBotRetires(t *testing.T) {
 	})
 }
 
-// Who owns a group together with a bot alone can not leave it to the bot.
+// Who owns a group together with a bot alone cannot leave it to the bot.
 func TestBotOwnsNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -36,8 +36,8 @@ type Setup struct {
 	in            source
 }
 
-// Setup gives the settings of a project to its Maintainers and those of a group
-// to its Owners. NotFound, Forbidden.
+// Setup returns the settings of a project to its Maintainers and those of a
+// group to its Owners. NotFound, Forbidden.
 func (s *Service) Setup(ctx context.Context, by actor.Actor, at Place) (Setup, error) {
 	in, err := s.source(ctx, s.DB, by, at, at.managerLevel())
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // ReadCode gives a project to an actor who may read its repository: in a
-// private project, or where the repository is for members, Reporters and
-// above, elsewhere everybody who sees the project. NotFound when he does not
-// see it, Forbidden when he sees it and may not read. Moved for an old path.
+// private project, or where the repository is for members, Reporters and above,
+// elsewhere everyone who sees the project. NotFound when they do not see it,
+// Forbidden when they see it and may not read. Moved for an old path.
 func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, opened, err := s.codeByDeploy(ctx, by, ref)
 	if err != nil || opened.read {
@@ -76,7 +76,7 @@ func (p *Project) readable(by actor.Actor) error {
 // storage. Work in the background that meets it is to come again.
 var ErrMoving = errors.New("it is being moved")
 
-// BeingMoved is what everybody is told then.
+// BeingMoved is what everyone is told then.
 const BeingMoved = "The repository is temporarily read-only: it is being moved to another storage. Please try again later."
 
 // Writable refuses who would write to the repository of a project that is
@@ -92,7 +92,7 @@ func (p *Project) Writable() error {
 type opening struct{ read, write bool }
 
 // codeByDeploy finds what a deploy token or key opens; without one it opens
-// nothing, and the actor stands for himself.
+// nothing, and the actor stands for themselves.
 func (s *Service) codeByDeploy(ctx context.Context, by actor.Actor, ref Ref) (*Project, opening, error) {
 	if by.Deploy == nil {
 		return nil, opening{}, nil

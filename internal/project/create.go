@@ -25,9 +25,9 @@ type NewProject struct {
 	Branch string
 	Fields
 
-	// ForkOf is the project whose repository it gets a copy of, by somebody
-	// who may read that. Begin adds the work of copying in the transaction
-	// that makes the project.
+	// ForkOf is the project whose repository it gets a copy of, by a user who may
+	// read that. Begin adds the work of copying in the transaction that makes the
+	// project.
 	ForkOf *int64
 	Begin  func(ctx context.Context, tx *db.Tx, made *Project) error
 }
@@ -119,8 +119,8 @@ func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 	return p
 }
 
-// forUser puts a project that an administrator makes for somebody else into
-// the namespace of that user, unless another one is named.
+// forUser puts a project that an administrator makes for someone else into the
+// namespace of that user, unless another one is named.
 func (s *Service) forUser(ctx context.Context, by actor.Actor, n *NewProject) error {
 	if n.For == nil {
 		return nil
@@ -135,7 +135,7 @@ func (s *Service) forUser(ctx context.Context, by actor.Actor, n *NewProject) er
 	return err
 }
 
-// defaultStorage is the storage that every installation has.
+// defaultStorage is the storage that every instance has.
 const defaultStorage = "default"
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project, namespaceID int64, v *Visibility) error {
@@ -220,8 +220,8 @@ func (s *Service) mayAddTo(ctx context.Context, by actor.Actor, n *Namespace) er
 	return n.mayHoldProjectOf(by, have)
 }
 
-// mayHoldProjectOf is the rule of a group about new projects of somebody who
-// has the level there.
+// mayHoldProjectOf is the rule of a group about new projects of a user who has
+// the level there.
 func (n *Namespace) mayHoldProjectOf(by actor.Actor, have Level) error {
 	need := map[string]Level{"owner": Owner, "maintainer": Maintainer, "developer": Developer}[n.Settings.ProjectCreationLevel]
 	if need == NoAccess && !by.Admin {

@@ -27,9 +27,9 @@ type deleteGroupWork struct {
 // Kind names the work in the queue.
 func (deleteGroupWork) Kind() string { return "group_delete" }
 
-// Delete removes a project: at once for everybody who looks, in the
-// background with all that hangs on it. Its path is free at once. Owners
-// only; Precondition when it has changed since.
+// Delete removes a project: at once for everyone who looks, in the background
+// with all that hangs on it. Its path is free at once. Owners only;
+// Precondition when it has changed since.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifiedSince *time.Time) error {
 	found, err := s.Require(ctx, by, ref, Owner)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 }
 
 // DeleteGroup removes a group with all groups and projects in it: at once for
-// everybody who looks, in the background with all that hangs on them. Owners
+// everyone who looks, in the background with all that hangs on them. Owners
 // only; Precondition when it has changed since.
 func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmodifiedSince *time.Time) error {
 	found, err := s.RequireGroup(ctx, by, ref, Owner)
@@ -170,15 +170,15 @@ func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) erro
 	return nil
 }
 
-// soleOwner is a condition on groups n: those that one user owns and nobody
+// soleOwner is a condition on groups n: those that one user owns and no one
 // else, neither there nor above.
 const soleOwner = `n.kind = 'group' AND n.deleted_at IS NULL
 	AND EXISTS (SELECT 1 FROM members m WHERE m.namespace_id = n.id AND m.user_id = ? AND m.access_level = 50 AND ` + activeMember + `)
 	AND NOT EXISTS (SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
 		WHERE t.descendant_id = n.id AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember + `)`
 
-// guardUser refuses the deletion of a user who alone owns a group: it would
-// be left without anybody. A hard deletion takes such groups along.
+// guardUser refuses the deletion of a user who alone owns a group: it would be
+// left without anyone. A hard deletion takes such groups along.
 func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard bool) error {
 	if hard {
 		return nil
@@ -193,9 +193,9 @@ func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard b
 	return nil
 }
 
-// leaveUser takes part in the deletion of a user: what he made elsewhere is
-// the ghost's from now on, and a hard deletion takes the groups along that he
-// alone owned. His namespace and memberships go with the account.
+// leaveUser takes part in the deletion of a user: what they made elsewhere is
+// the ghost's from now on, and a hard deletion takes the groups along that they
+// alone owned. Their namespace and memberships go with the account.
 func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
 	if hard {
 		groups, err := db.All(ctx, tx, scanNamespace, `SELECT `+namespaceColumns+` FROM namespaces n WHERE `+soleOwner+` ORDER BY n.full_path`,

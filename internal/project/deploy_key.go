@@ -20,7 +20,7 @@ type DeployKey struct {
 	Key         string // the authorized-keys line, with its comment
 	Fingerprint string // MD5, sixteen bytes in hex with colons
 	SHA256      string // "SHA256:" and base64
-	Public      bool   // everybody may enable it in his projects
+	Public      bool   // everyone may enable it in their projects
 	CreatedBy   *int64
 	CreatedAt   time.Time
 	ExpiresAt   *time.Time
@@ -59,9 +59,9 @@ func (n *NewDeployKey) check(by actor.Actor, public bool, now time.Time) (*Deplo
 	return made, nil
 }
 
-// AllDeployKeys lists the deploy keys of the installation with the projects
-// in which they are enabled, only those for everybody when public.
-// Administrators only.
+// AllDeployKeys lists the deploy keys of the instance with the projects in
+// which they are enabled, only those for everyone when public. Administrators
+// only.
 func (s *Service) AllDeployKeys(ctx context.Context, by actor.Actor, public bool, p db.Paging) (db.Page[DeployKey], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[DeployKey]{}, err
@@ -122,8 +122,8 @@ func (s *Service) addOpened(ctx context.Context, list []DeployKey) error {
 	return nil
 }
 
-// CreatePublicDeployKey makes a key that everybody may enable in his projects.
-// Administrators only. Invalid when it can not be used or is known already.
+// CreatePublicDeployKey makes a key that everyone may enable in their projects.
+// Administrators only. Invalid when it cannot be used or is known already.
 func (s *Service) CreatePublicDeployKey(ctx context.Context, by actor.Actor, n NewDeployKey) (*DeployKey, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -144,9 +144,9 @@ func (s *Service) CreatePublicDeployKey(ctx context.Context, by actor.Actor, n N
 	return k, nil
 }
 
-// UserDeployKeys lists the keys of the projects in which both the actor and
-// the user are Maintainers. NotFound when he does not see the user, Forbidden
-// when they have no such project in common.
+// UserDeployKeys lists the keys of the projects in which both the actor and the
+// user are Maintainers. NotFound when they do not see the user, Forbidden when
+// they have no such project in common.
 func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Ref, p db.Paging) (db.Page[DeployKey], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[DeployKey]{}, err
@@ -184,7 +184,7 @@ func (s *Service) listDeployKeys(ctx context.Context, w db.Where, p db.Paging) (
 	return page, nil
 }
 
-// AuthenticateDeployKey gives the actor behind a deploy key with this
+// AuthenticateDeployKey returns the actor behind a deploy key with this
 // fingerprint, "SHA256:" and base64, for git over SSH. Unauthorized when there
 // is none or it has expired. What it opens is asked later: see ReadCode.
 func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 string) (actor.Actor, error) {

@@ -33,7 +33,7 @@ const enabledKeys = `deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy
 // offered is how many keys a page offers.
 const offered = 100
 
-// OfferedDeployKeys lists the keys for everybody that are not enabled in a
+// OfferedDeployKeys lists the keys for everyone that are not enabled in a
 // project yet. Maintainers only.
 func (s *Service) OfferedDeployKeys(ctx context.Context, by actor.Actor, ref Ref) ([]DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
@@ -46,7 +46,7 @@ func (s *Service) OfferedDeployKeys(ctx context.Context, by actor.Actor, ref Ref
 	return page.Items, err
 }
 
-// DeployKey gives a key that is enabled in a project. Maintainers only;
+// DeployKey returns a key that is enabled in a project. Maintainers only;
 // NotFound when there is no such key.
 func (s *Service) DeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
@@ -65,10 +65,9 @@ func findEnabledKey(ctx context.Context, q db.Q, projectID, id int64) (*DeployKe
 	return &k, nil
 }
 
-// AddDeployKey enables a key in a project: a new one, or one that the actor
-// may enable, see EnableDeployKey. Maintainers only. One that is enabled there
-// stays as it is. Invalid when the key can not be used, or somebody else has
-// it.
+// AddDeployKey enables a key in a project: a new one, or one that the actor may
+// enable, see EnableDeployKey. Maintainers only. One that is enabled there
+// stays as it is. Invalid when the key cannot be used, or someone else has it.
 func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n NewDeployKey) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -100,8 +99,8 @@ func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n N
 	return findEnabledKey(ctx, s.DB, in.ID, id)
 }
 
-// EnableDeployKey enables a key in one more project: one for everybody, or
-// one of a project that the actor is a member of; administrators may take any.
+// EnableDeployKey enables a key in one more project: one for everyone, or one
+// of a project that the actor is a member of; administrators may take any.
 // Maintainers only; NotFound when there is no such key. One that is enabled
 // there stays as it is.
 func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
@@ -164,8 +163,8 @@ type DeployKeyChange struct {
 	CanPush *bool   // in this one
 }
 
-// UpdateDeployKey changes a key that is enabled in a project. Maintainers
-// only; the title of a key that is for everybody is for administrators.
+// UpdateDeployKey changes a key that is enabled in a project. Maintainers only;
+// the title of a key that is for everyone is for administrators.
 func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64, c DeployKeyChange) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {

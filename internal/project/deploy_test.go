@@ -48,7 +48,7 @@ func (p *plot) later(d time.Duration) {
 	p.Now, p.Users.Now = func() time.Time { return now }, func() time.Time { return now }
 }
 
-// opens checks what somebody may do with the code of a project.
+// opens checks what a user may do with the code of a project.
 func (p *plot) opens(by actor.Actor, of *Project, read, write bool) {
 	p.t.Helper()
 	_, err := p.ReadCode(p.t.Context(), by, RefTo(of.ID))
@@ -204,7 +204,7 @@ func TestKeyOfOne(t *testing.T) {
 		}
 		_, err = p.AddDeployKey(ctx, p.by, RefTo(p.inside.ID), NewDeployKey{Title: "ci", Key: mine})
 		refused(t, err, errs.KindInvalid)
-		// Somebody else can not take a key of a project that he is not in.
+		// Someone else cannot take a key of a project that they are not in.
 		bob := newUser(t, p.Service, "bob")
 		byBob := actor.Actor{ID: bob.ID, Username: "bob"}
 		his, err := p.Create(ctx, byBob, NewProject{Path: "his"})

@@ -54,8 +54,8 @@ type NewDeployToken struct {
 	ExpiresAt *time.Time
 }
 
-// AllDeployTokens lists the deploy tokens of the installation, those that
-// work or those that do not when active is given. Administrators only.
+// AllDeployTokens lists the deploy tokens of the instance, those that work or
+// those that do not when active is given. Administrators only.
 func (s *Service) AllDeployTokens(ctx context.Context, by actor.Actor, active *bool, p db.Paging) (db.Page[DeployToken], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[DeployToken]{}, err
@@ -94,7 +94,7 @@ func (s *Service) listDeployTokens(ctx context.Context, w db.Where, active *bool
 	return page, nil
 }
 
-// DeployToken gives one deploy token of a group or project. Maintainers only;
+// DeployToken returns one deploy token of a group or project. Maintainers only;
 // NotFound when it has no such token.
 func (s *Service) DeployToken(ctx context.Context, by actor.Actor, place Place, id int64) (*DeployToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, Maintainer)
@@ -186,7 +186,7 @@ func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place P
 	return nil
 }
 
-// AuthenticateDeployToken gives the actor behind a deploy token, for git over
+// AuthenticateDeployToken returns the actor behind a deploy token, for git over
 // HTTP. Unauthorized when there is no such token, it has expired, or it has
 // another username. What it opens is asked later: see ReadCode.
 func (s *Service) AuthenticateDeployToken(ctx context.Context, username, token string) (actor.Actor, error) {

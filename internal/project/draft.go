@@ -14,8 +14,8 @@ import (
 	"svc/internal/picture"
 )
 
-// Draft is a group that is being put together, with groups below it, where
-// nobody sees it: to all others it is as if it had been deleted.
+// Draft is a group that is being put together, with groups below it, where no
+// one sees it: to all others it is as if it had been deleted.
 type Draft struct {
 	ID   int64
 	Path string // from the draft at the top; empty for that itself
@@ -24,7 +24,7 @@ type Draft struct {
 	depth      int
 }
 
-// CheckGroup tells whether an actor may make such a group now, and it is what
+// CheckGroup reports whether an actor may make such a group now, and it is what
 // CreateGroup would say: Forbidden, NotFound, Invalid.
 func (s *Service) CheckGroup(ctx context.Context, by actor.Actor, g NewGroup) error {
 	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
@@ -65,7 +65,7 @@ func DraftSettings() GroupSettings { return defaultGroupSettings() }
 // BeginDraft makes the draft at the top, for an actor whom CheckGroup lets. It
 // gets its name and place when it is shown. Invalid.
 func (s *Service) BeginDraft(ctx context.Context, tx *db.Tx, by actor.Actor, mark string, g DraftGroup) (*Draft, error) {
-	// No group of anybody's can have such a path.
+	// No group of anyone's can have such a path.
 	g.Path, g.Name = "-import-"+mark, "Import"
 	return s.addDraft(ctx, tx, by, nil, &Draft{}, g)
 }
@@ -148,9 +148,9 @@ func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list
 	return nil
 }
 
-// ShowDraft gives a draft its name and place, and shows it to all who may see
-// it: private at the top, else as visible as the group above, with all that is
-// in it. Who put it together is an Owner. Whether he may is asked again: NotFound,
+// ShowDraft gives a draft its name and place, and shows it to all who may see it:
+// private at the top, else as visible as the group above, with all that is in it.
+// Who put it together is an Owner. Whether they may is asked again: NotFound,
 // Forbidden, Invalid.
 func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, told string) (*Namespace, error) {
 	wrong := map[string][]string{}

@@ -112,8 +112,8 @@ func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *
 	return nil
 }
 
-// mayHoldGroupOf is the rule of a group about new groups of somebody who has
-// the level there.
+// mayHoldGroupOf is the rule of a group about new groups of a user who has the
+// level there.
 func (n *Namespace) mayHoldGroupOf(by actor.Actor, have Level) error {
 	need := Owner
 	if n.Settings.SubgroupCreationLevel == "maintainer" {

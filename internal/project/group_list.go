@@ -17,19 +17,19 @@ type GroupsFilter struct {
 	MinLevel     Level
 	TopLevelOnly bool
 	Visibility   Visibility
-	// AllAvailable shows everything that the actor sees; otherwise only what
-	// he is a member of.
+	// AllAvailable shows everything that the actor sees; otherwise only what they
+	// are a member of.
 	AllAvailable bool
 }
 
-// Groups gives the groups that the actor sees, also to somebody who has not
+// Groups returns the groups that the actor sees, also to a user who has not
 // signed in.
 func (s *Service) Groups(ctx context.Context, by actor.Actor, f GroupsFilter, order Sort, p db.Paging) (db.Page[*Namespace], error) {
 	return s.listGroups(ctx, s.groupsWhere(by, f), order, p)
 }
 
-// Subgroups gives the groups directly below a group, or all below it, that
-// the actor sees; NotFound when he does not see the group itself.
+// Subgroups returns the groups directly below a group, or all below it, that
+// the actor sees; NotFound when they do not see the group itself.
 func (s *Service) Subgroups(ctx context.Context, by actor.Actor, ref Ref, descendants bool, f GroupsFilter, order Sort, p db.Paging) (db.Page[*Namespace], error) {
 	n, err := s.RequireGroup(ctx, by, ref, NoAccess)
 	if err != nil {

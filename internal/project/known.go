@@ -32,7 +32,7 @@ type knownKey struct {
 }
 
 // knownProjects are the projects that were found last, each with what the one
-// who asked is in it. Whether he may read it is asked anew each time.
+// who asked is in it. Whether they may read it is asked again each time.
 type knownProjects struct {
 	mu      sync.RWMutex
 	found   map[knownKey]knownProject
@@ -46,8 +46,8 @@ type knownProject struct {
 	loaded  time.Time
 }
 
-// watchProjects drops what is known when a row changes that it came from,
-// whoever changes it.
+// watchProjects drops what is known when a row changes that it came from, no
+// matter who changes it.
 func (s *Service) watchProjects() {
 	s.Notices.Subscribe(topic, func(string) { s.known.drop() })
 	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics"}
@@ -55,8 +55,8 @@ func (s *Service) watchProjects() {
 }
 
 // OnChange has f called when something may have changed by which projects are
-// found and opened, on this node or another; f must be quick. It is called
-// while the program is put together.
+// found and opened, on this node or another; f must be quick. It is called at
+// start-up.
 func (s *Service) OnChange(f func()) { s.Notices.Subscribe(topic, func(string) { f() }) }
 
 // Summary returns a project with its topics and number of forks, but without the
@@ -98,7 +98,7 @@ func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole boo
 	return p, moved, nil
 }
 
-// get gives a copy of what is known, and what put needs.
+// get returns a copy of what is known, and what put needs.
 func (k *knownProjects) get(key knownKey, now time.Time) (p *Project, drops int, have bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -86,8 +86,8 @@ func TestKnown(t *testing.T) {
 			t.Errorf("%v, %v", again, err)
 		}
 
-		// Who signs in writes to his account, and changes nothing here. Others
-		// who use the same PostgreSQL may, so it is enough that it is kept once.
+		// Who signs in writes to their account, and changes nothing here. Others who
+		// use the same PostgreSQL may, so it is enough that it is kept once.
 		carol, kept := newUser(t, p.Service, "carol"), false
 		for i := 0; i < 20 && !kept; i++ {
 			_, err = p.ReadCode(ctx, by, RefTo(p.inside.ID))

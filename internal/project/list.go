@@ -42,7 +42,7 @@ type Sort struct {
 	Desc bool
 }
 
-// List gives the projects that the actor sees, also to somebody who has not
+// List returns the projects that the actor sees, also to a user who has not
 // signed in.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	return s.list(ctx, by, s.where(by, f), order, p)
@@ -55,8 +55,8 @@ type GroupFilter struct {
 	OnlyShared bool // what is shared with the group, and nothing that is in it
 }
 
-// GroupProjects gives the projects of a group that the actor sees; NotFound
-// when he does not see the group.
+// GroupProjects returns the projects of a group that the actor sees; NotFound
+// when they do not see the group.
 func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g GroupFilter, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	n, err := s.RequireGroup(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g 
 	return s.list(ctx, by, w, order, p)
 }
 
-// UserProjects gives the projects in the namespace of a user that the actor
-// sees; NotFound when he does not see the user.
+// UserProjects returns the projects in the namespace of a user that the actor
+// sees; NotFound when they do not see the user.
 func (s *Service) UserProjects(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	u, err := s.Users.Find(ctx, by, ref)
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *Service) UserProjects(ctx context.Context, by actor.Actor, ref user.Ref
 	return s.list(ctx, by, w, order, p)
 }
 
-// StarredProjects gives the projects that a user has starred and the actor
-// sees. NotFound when he does not see the user, or the user keeps his profile
-// to himself.
+// StarredProjects returns the projects that a user has starred and the actor
+// sees. NotFound when they do not see the user, or the user keeps their profile
+// to themselves.
 func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	u, err := s.Users.Find(ctx, by, ref)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.
 	return s.list(ctx, by, w, order, p)
 }
 
-// ContributedProjects gives those of the projects, to which a user has
+// ContributedProjects returns those of the projects, to which a user has
 // contributed, that the actor sees. NotFound as in StarredProjects.
 func (s *Service) ContributedProjects(ctx context.Context, by actor.Actor, ref user.Ref, among func(userID int64) ([]int64, error), f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	u, err := s.Users.Find(ctx, by, ref)
@@ -125,8 +125,8 @@ func (s *Service) ContributedProjects(ctx context.Context, by actor.Actor, ref u
 	return s.list(ctx, by, w, order, p)
 }
 
-// Forks gives the forks of a project that the actor sees; NotFound when he
-// does not see the project itself.
+// Forks returns the forks of a project that the actor sees; NotFound when they
+// do not see the project itself.
 func (s *Service) Forks(ctx context.Context, by actor.Actor, ref Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	of, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Service) where(by actor.Actor, f Filter) db.Where {
 	return w
 }
 
-// seen keeps to what the actor sees, and to what he is a member of where the
+// seen keeps to what the actor sees, and to what they are a member of where the
 // filter asks for that.
 func (s *Service) seen(w *db.Where, by actor.Actor, f Filter) {
 	least := f.MinLevel

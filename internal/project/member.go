@@ -12,7 +12,7 @@ import (
 	"svc/internal/user"
 )
 
-// Member is somebody who belongs to a group or project.
+// Member is a user who belongs to a group or project.
 type Member struct {
 	ID          int64
 	UserID      int64
@@ -23,7 +23,7 @@ type Member struct {
 	RequestedAt *time.Time // of one who asked to be let in
 
 	User    *user.User
-	Creator *user.User // if he is still there
+	Creator *user.User // if they are still there
 }
 
 // Place names a group or a project, whose members are meant.
@@ -74,15 +74,15 @@ func (s *Service) source(ctx context.Context, q db.Q, by actor.Actor, p Place, l
 	return source{project: found, have: found.Access.Level()}, nil
 }
 
-// NewMember is somebody to be added.
+// NewMember is a user to be added.
 type NewMember struct {
 	UserID    int64
 	Level     Level
 	ExpiresAt string
 }
 
-// AddMember adds somebody: Maintainers of a project and Owners of a group
-// may, and give no more than they have. Conflict when he is a member already;
+// AddMember adds a user: Maintainers of a project and Owners of a group may, and
+// give no more than they have. Conflict when they are a member already;
 // NotFound when there is no such user; Forbidden when the group keeps its
 // members to itself.
 func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n NewMember) (*Member, error) {
@@ -246,9 +246,9 @@ func (s *Service) UpdateMember(ctx context.Context, by actor.Actor, place Place,
 	return s.findMember(ctx, in, userID)
 }
 
-// RemoveMember takes a direct member away, in a group also from all that is
-// in it unless only there. Maintainers of a project and Owners of a group may,
-// and everybody may leave. Forbidden for the last Owner.
+// RemoveMember takes a direct member away, in a group also from all that is in
+// it unless only there. Maintainers of a project and Owners of a group may, and
+// everyone may leave. Forbidden for the last Owner.
 func (s *Service) RemoveMember(ctx context.Context, by actor.Actor, place Place, userID int64, onlyThere bool) error {
 	if err := by.RequireUser(); err != nil {
 		return err

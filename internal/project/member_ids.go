@@ -7,7 +7,7 @@ import (
 	"svc/internal/actor"
 )
 
-// MemberIDs gives the users who are members of a project or group, by
+// MemberIDs returns the users who are members of a project or group, by
 // themselves, by a group above or by a share, for features that write to them.
 // NotFound when there is no such place.
 func (s *Service) MemberIDs(ctx context.Context, place Place) ([]int64, error) {
@@ -29,7 +29,7 @@ func (s *Service) MembersFrom(ctx context.Context, place Place, level Level) ([]
 	return ids, nil
 }
 
-// MaySendMail tells whether letters are sent about a project: unless it, or a
+// MaySendMail reports whether letters are sent about a project: unless it, or a
 // group above it, has turned them off.
 func (s *Service) MaySendMail(ctx context.Context, p *Project) (bool, error) {
 	if !p.Settings.EmailsEnabled {

@@ -18,9 +18,9 @@ type MemberFilter struct {
 	Skip  []int64
 }
 
-// Members lists the members of a group or project for anybody who has signed
-// in and sees it: Unauthorized or NotFound otherwise. Those who came by a
-// share are shown to members.
+// Members lists the members of a group or project for anyone who has signed in
+// and sees it: Unauthorized or NotFound otherwise. Those who came by a share
+// are shown to members.
 func (s *Service) Members(ctx context.Context, by actor.Actor, place Place, f MemberFilter, p db.Paging) (db.Page[*Member], error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) Members(ctx context.Context, by actor.Actor, place Place, f Me
 	return page, s.name(ctx, page.Items...)
 }
 
-// Member gives one member, direct ones only unless all. Who may: see Members.
+// Member returns one member, direct ones only unless all. Who may: see Members.
 // NotFound when the user is none.
 func (s *Service) Member(ctx context.Context, by actor.Actor, place Place, userID int64, all bool) (*Member, error) {
 	page, err := s.Members(ctx, by, place, MemberFilter{All: all, Users: []int64{userID}}, db.Paging{Limit: 1})
@@ -88,9 +88,8 @@ func (in source) column() (string, int64) {
 	return "m.project_id", in.project.ID
 }
 
-// grants is a query for all that gives somebody a level in the source: id of
-// the membership, user, level, and how far away it is. Shares are shown to
-// members.
+// grants is a query for all that gives a user a level in the source: id of the
+// membership, user, level, and how far away it is. Shares are shown to members.
 func (s *Service) grants(by actor.Actor, in source) (string, []any) {
 	place, project := in.tree()
 	sharePlace, shareProject := int64(0), int64(0)
@@ -224,7 +223,7 @@ func insertMember(ctx context.Context, q db.Q, in source, m *Member) error {
 	return err
 }
 
-// saveOwner makes a user an Owner of a project for good, whatever he was there.
+// saveOwner makes a user an Owner of a project for good, whatever they were there.
 func saveOwner(ctx context.Context, q db.Q, projectID, userID int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO members (project_id, user_id, access_level, created_by, created_at) VALUES (?, ?, ?, ?, ?)

@@ -60,8 +60,8 @@ func (s *Service) Memberships(ctx context.Context, by actor.Actor, userID int64,
 	return page, nil
 }
 
-// AuditEvents lists the events of a group or project, newest first: all of
-// them for Owners of a group and Maintainers of a project, those of his own
+// AuditEvents lists the events of a group or project, newest first: all of them
+// for Owners of a group and Maintainers of a project, those of their own
 // actions for a Developer. Forbidden below.
 func (s *Service) AuditEvents(ctx context.Context, by actor.Actor, place Place, f audit.Filter, p db.Paging) (db.Page[audit.Event], error) {
 	in, err := s.source(ctx, s.DB, by, place, Developer)
@@ -71,7 +71,7 @@ func (s *Service) AuditEvents(ctx context.Context, by actor.Actor, place Place, 
 	return s.Audit.Of(ctx, in.entity(), in.author(by, place), f, p)
 }
 
-// author narrows events to those of the actor, unless he may see all: 0.
+// author narrows events to those of the actor, unless they may see all: 0.
 func (in source) author(by actor.Actor, place Place) int64 {
 	if by.Admin || in.have >= place.managerLevel() {
 		return 0
@@ -79,7 +79,7 @@ func (in source) author(by actor.Actor, place Place) int64 {
 	return by.ID
 }
 
-// AuditEvent gives one event of a group or project to Owners of the group and
+// AuditEvent returns one event of a group or project to Owners of the group and
 // Maintainers of the project. NotFound when it is not of that.
 func (s *Service) AuditEvent(ctx context.Context, by actor.Actor, place Place, id int64) (audit.Event, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())

@@ -54,7 +54,7 @@ func checkName(wrong map[string][]string, name string) {
 	}
 }
 
-// checkText holds the rules of a text that names a thing to people.
+// checkText holds the rules of a text that names a thing to users.
 func checkText(wrong map[string][]string, field, text string) {
 	switch {
 	case strings.TrimSpace(text) == "":

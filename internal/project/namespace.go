@@ -18,8 +18,8 @@ type NamespaceFilter struct {
 	TopLevelOnly bool
 }
 
-// Namespaces lists the actor's own namespace and the groups in which he has a
-// level; administrators get all.
+// Namespaces lists the actor's own namespace and the groups in which they have
+// a level; administrators get all.
 func (s *Service) Namespaces(ctx context.Context, by actor.Actor, f NamespaceFilter, p db.Paging) (db.Page[*Namespace], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Namespace]{}, err
@@ -75,7 +75,7 @@ func (s *Service) Namespace(ctx context.Context, by actor.Actor, ref Ref) (*Name
 // maxSuggestions is how many other paths are tried.
 const maxSuggestions = 50
 
-// NamespaceExists tells anybody who has signed in whether a path is taken, at
+// NamespaceExists tells anyone who has signed in whether a path is taken, at
 // the top or in a group, and suggests a free one.
 func (s *Service) NamespaceExists(ctx context.Context, by actor.Actor, path string, parentID *int64) (taken bool, suggests []string, err error) {
 	if err := by.RequireUser(); err != nil {

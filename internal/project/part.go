@@ -8,7 +8,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Part is a part of a project that not everybody reads who sees the project.
+// Part is a part of a project that not everyone reads who sees the project.
 type Part int
 
 // The parts.
@@ -29,10 +29,10 @@ const (
 	WholePart    // what belongs to no part alone, like labels and uploads: all read it who see the project
 )
 
-// MayRead tells whether an actor, to whom the project was given, may read a
-// part of it: Guests and above read issues, wiki and snippets, Reporters and above
-// code and merge requests, Planners and above what is confidential. Everybody who
-// sees a project that is not private reads what is for everybody.
+// MayRead reports whether an actor, to whom the project was given, may read a part
+// of it: Guests and above read issues, wiki and snippets, Reporters and above code
+// and merge requests, Planners and above what is confidential. Everyone who sees a
+// project that is not private reads what is for everyone.
 func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	level := p.levelOf(by)
 	switch part {
@@ -83,8 +83,8 @@ func (p *Project) Enough(by actor.Actor, level Level) error {
 	return enough(by, p.Access.Level(), level)
 }
 
-// Joined gives the projects that the actor is a member of, with what he is in
-// each: by himself, by a group or by a share.
+// Joined returns the projects that the actor is a member of, with what they are
+// in each: by themselves, by a group or by a share.
 func (s *Service) Joined(ctx context.Context, by actor.Actor) ([]*Project, error) {
 	list, err := findJoined(ctx, s.DB, by.ID, s.today())
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Service) Joined(ctx context.Context, by actor.Actor) ([]*Project, error
 	return list, s.fillAccess(ctx, by, list)
 }
 
-// Among gives those of the projects that the actor sees, with what he is in
-// each.
+// Among returns those of the projects that the actor sees, with what they are
+// in each.
 func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*Project, error) {
 	const most = 500 // placeholders of one statement
 	var seen []*Project

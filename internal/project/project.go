@@ -21,7 +21,7 @@ import (
 // Visibility says who sees a thing without being a member.
 type Visibility string
 
-// The visibilities, each wider than the one before. Internal is for everybody
+// The visibilities, each wider than the one before. Internal is for everyone
 // who has signed in and is not external.
 const (
 	Private  Visibility = "private"
@@ -55,7 +55,7 @@ const (
 	GroupNamespace NamespaceKind = "group"
 )
 
-// Namespace is a place for projects: a group, or what each user has of his
+// Namespace is a place for projects: a group, or what each user has of their
 // own.
 type Namespace struct {
 	ID          int64
@@ -114,8 +114,8 @@ type Project struct {
 	Description   string
 	Visibility    Visibility
 	DefaultBranch string // empty until something has been pushed
-	// Edition is another number each time that Glance finds the project anew,
-	// also for another actor: what is made from one holds as long as that.
+	// Edition is another number each time that Glance finds the project again, also
+	// for another actor: what is made from one holds as long as that.
 	Edition       int64
 	InitialBranch string // chosen for the first push; empty is the usual one
 	Readme        string // its path in the default branch; empty without one
@@ -174,7 +174,7 @@ func (n *Namespace) entity() audit.Entity {
 	return audit.Entity{Type: audit.GroupEntity, ID: n.ID, Path: n.FullPath}
 }
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB      *db.DB
 	Blobs   blob.Store
@@ -188,7 +188,7 @@ type Deps struct {
 	Storages []string // that a project may be on; empty: not asked
 }
 
-// Service is the groups and projects of the installation.
+// Service is the groups and projects of the instance.
 type Service struct {
 	Deps
 	removers  []Remover
@@ -209,8 +209,7 @@ type Removed struct {
 	Storage string
 }
 
-// OnRemove registers a Remover; it is called while the program is put
-// together.
+// OnRemove registers a Remover; it is called at start-up.
 func (s *Service) OnRemove(r Remover) { s.removers = append(s.removers, r) }
 
 // Listener is called for the events of projects, in their transaction.
@@ -263,19 +262,17 @@ func (s *Service) publishMember(ctx context.Context, tx *db.Tx, kind EventKind, 
 // before the project is saved: InvalidField when there is no such branch.
 type BranchSetter func(ctx context.Context, p *Project, branch string) error
 
-// OnDefaultBranch registers who knows the repository; it is called while the
-// program is put together.
+// OnDefaultBranch registers who knows the repository; it is called at start-up.
 func (s *Service) OnDefaultBranch(b BranchSetter) { s.branch = b }
 
 // StorageSetter has the repository of a project brought to another storage, in
-// the background, for administrators. InvalidField when it can not go there.
+// the background, for administrators. InvalidField when it cannot go there.
 type StorageSetter func(ctx context.Context, by actor.Actor, p *Project, storage string) error
 
-// OnStorage registers who moves repositories; it is called while the program is
-// put together.
+// OnStorage registers who moves repositories; it is called at start-up.
 func (s *Service) OnStorage(m StorageSetter) { s.storage = m }
 
-// New makes the service, takes on its background work, and takes part in the
+// New returns the service, registers its background jobs, and takes part in the
 // renaming and deletion of users.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}

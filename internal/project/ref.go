@@ -30,7 +30,7 @@ func (r Ref) id() (int64, bool) {
 	}
 	id, err := strconv.ParseInt(string(r), 10, 64)
 	if err != nil {
-		return 0, true // too large to be anybody's
+		return 0, true // too large to be anyone's
 	}
 	return id, true
 }
@@ -44,7 +44,7 @@ type Moved struct {
 	Path  string // where it is now
 }
 
-// Error gives the reason for people.
+// Error returns the reason for users.
 func (m *Moved) Error() string { return fmt.Sprintf("%s has moved to %s", m.Thing, m.Path) }
 
 // Unwrap makes it NotFound for those who do not know the type.

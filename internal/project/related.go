@@ -16,8 +16,8 @@ type RelatedFilter struct {
 	SharedMin Level // of the shares
 }
 
-// RelatedGroups gives the groups above a project, and those that it is shared
-// with if asked for, as far as the actor sees them; NotFound when he does not
+// RelatedGroups returns the groups above a project, and those that it is shared
+// with if asked for, as far as the actor sees them; NotFound when they do not
 // see the project.
 func (s *Service) RelatedGroups(ctx context.Context, by actor.Actor, ref Ref, f RelatedFilter, p db.Paging) (db.Page[*Namespace], error) {
 	of, err := s.Require(ctx, by, ref, NoAccess)
@@ -42,8 +42,8 @@ type InvitedFilter struct {
 	Relation []string // direct, inherited
 }
 
-// InvitedGroups gives the groups that a group or project is shared with,
-// there or above, as far as the actor sees them; NotFound when he does not see
+// InvitedGroups returns the groups that a group or project is shared with,
+// there or above, as far as the actor sees them; NotFound when they do not see
 // the thing itself.
 func (s *Service) InvitedGroups(ctx context.Context, by actor.Actor, place Place, f InvitedFilter, p db.Paging) (db.Page[*Namespace], error) {
 	in, err := s.source(ctx, s.DB, by, place, NoAccess)

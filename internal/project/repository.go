@@ -15,7 +15,7 @@ type Statistics struct {
 	CommitCount    int64 // of the default branch
 	WikiSize       int64 // bytes
 	SnippetsSize   int64 // bytes
-	ArtifactsSize  int64 // bytes; only where somebody asks for it: see ci
+	ArtifactsSize  int64 // bytes; only where a user asks for it: see ci
 }
 
 // Storage is all that they take up, in bytes.
@@ -102,7 +102,7 @@ func (s *Service) MeasuredAuxRepos(ctx context.Context, id, wiki, snippets int64
 	return nil
 }
 
-// ActiveSince gives the ids of projects in which something happened since
+// ActiveSince returns the ids of projects in which something happened since
 // then, in their order, after one of them.
 func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64, limit int) ([]int64, error) {
 	ids, err := findActive(ctx, s.DB, since, after, limit)
@@ -113,7 +113,7 @@ func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64,
 }
 
 // Placed notes on which storage the repository of a project lies, and whether
-// nobody may write to it because it is being moved. NotFound.
+// no one may write to it because it is being moved. NotFound.
 func (s *Service) Placed(ctx context.Context, tx *db.Tx, id int64, storage string, readOnly bool) error {
 	if err := savePlace(ctx, tx, id, storage, readOnly); err != nil {
 		return fmt.Errorf("place of project %d: %w", id, err)
@@ -121,7 +121,7 @@ func (s *Service) Placed(ctx context.Context, tx *db.Tx, id int64, storage strin
 	return nil
 }
 
-// Importing tells whether the repository of a project is still being copied
+// Importing reports whether the repository of a project is still being copied
 // from elsewhere.
 func (s *Service) Importing(ctx context.Context, q db.Q, id int64) (bool, error) {
 	p, err := findProject(ctx, q, id)

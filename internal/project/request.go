@@ -10,9 +10,9 @@ import (
 	"svc/internal/errs"
 )
 
-// RequestAccess asks to be let in: anybody may who has signed in, sees the
-// group or project and is no member. Forbidden where requests are not wanted;
-// Conflict when he has asked already.
+// RequestAccess asks to be let in: anyone may who has signed in, sees the group
+// or project and is no member. Forbidden where requests are not wanted;
+// Conflict when they have asked already.
 func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place) (*Member, error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 	return m, s.name(ctx, m)
 }
 
-// wantsRequests reports whether people may ask to be let in.
+// wantsRequests reports whether users may ask to be let in.
 func (in source) wantsRequests() bool {
 	if in.group != nil {
 		return in.group.Settings.RequestAccessEnabled
@@ -89,8 +89,8 @@ func (p Place) managerLevel() Level {
 	return Maintainer
 }
 
-// Approve lets somebody in who has asked, with a level that the approver has.
-// Maintainers of a project and Owners of a group only; NotFound when he has
+// Approve lets a user in who has asked, with a level that the approver has.
+// Maintainers of a project and Owners of a group only; NotFound when they have
 // not asked.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, userID int64, level Level) (*Member, error) {
 	in, err := s.keep(ctx, s.DB, by, place)
@@ -131,7 +131,7 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, user
 }
 
 // Deny takes a request away. Maintainers of a project and Owners of a group
-// may, and he who asked; NotFound when he has not.
+// may, and they who asked; NotFound when they have not.
 func (s *Service) Deny(ctx context.Context, by actor.Actor, place Place, userID int64) error {
 	level := place.managerLevel()
 	if by.Is(userID) {

@@ -14,7 +14,7 @@ type Feature string
 const (
 	Disabled    Feature = "disabled"
 	MembersOnly Feature = "private"
-	Enabled     Feature = "enabled" // for everybody who sees the project
+	Enabled     Feature = "enabled" // for everyone who sees the project
 	Everyone    Feature = "public"
 )
 
@@ -107,7 +107,7 @@ func (s *Settings) overrideRoleForOwners(next *Settings) bool {
 	return was != is && (slices.Contains(above, was) || slices.Contains(above, is))
 }
 
-// check says what of the settings can not be.
+// check says what of the settings cannot be.
 func (s *Settings) check(wrong map[string][]string) {
 	for name, c := range map[string]struct {
 		value string

@@ -10,8 +10,8 @@ import (
 	"svc/internal/user"
 )
 
-// Star marks a project for the actor, who has signed in and sees it; changed
-// is false when he has marked it before.
+// Star marks a project for the actor, who has signed in and sees it; changed is
+// false when they have marked it before.
 func (s *Service) Star(ctx context.Context, by actor.Actor, ref Ref) (p *Project, changed bool, err error) {
 	return s.star(ctx, by, ref, 1, `INSERT INTO stars (project_id, user_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, s.Now())
 }
@@ -49,14 +49,14 @@ func (s *Service) star(ctx context.Context, by actor.Actor, ref Ref, step int, q
 	return p, changed, err
 }
 
-// Starrer is somebody who has starred a project.
+// Starrer is a user who has starred a project.
 type Starrer struct {
 	Since time.Time
 	User  *user.User
 }
 
 // Starrers lists who has starred a project, for those who see it. Who keeps
-// his profile to himself is left out.
+// their profile to themselves is left out.
 func (s *Service) Starrers(ctx context.Context, by actor.Actor, ref Ref, search string, p db.Paging) (db.Page[Starrer], error) {
 	found, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {

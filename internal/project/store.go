@@ -117,7 +117,7 @@ func saveGroup(ctx context.Context, q db.Q, n *Namespace) error {
 // below are the ids of a namespace and of all below it.
 const below = `(SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ?)`
 
-// moveBelow gives a namespace, all below it and all their projects the full
+// moveBelow returns a namespace, all below it and all their projects the full
 // paths and names that follow from its own new ones.
 func moveBelow(ctx context.Context, q db.Q, id int64, fromPath, toPath, fromName, toName string) error {
 	_, err := q.ExecContext(ctx, `
@@ -146,7 +146,7 @@ type placed struct {
 	name, path string
 }
 
-// findPlacesBelow gives the projects of a group and of those below it.
+// findPlacesBelow returns the projects of a group and of those below it.
 func findPlacesBelow(ctx context.Context, q db.Q, id int64) ([]placed, error) {
 	return db.All(ctx, q, func(s db.Scanner) (p placed, err error) {
 		err = s.Scan(&p.id, &p.name, &p.path)
@@ -314,7 +314,7 @@ func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Remo
 	}, `SELECT p.id, p.storage FROM projects p WHERE `+which+` ORDER BY p.id`, args...)
 }
 
-// findAbove gives a namespace and all above it, the nearest first.
+// findAbove returns a namespace and all above it, the nearest first.
 func findAbove(ctx context.Context, q db.Q, namespaceID int64) ([]*Namespace, error) {
 	return db.All(ctx, q, scanNamespace, `
 		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)

@@ -19,9 +19,9 @@ const (
 // more than the member has in the invited group.
 const lesser = `CASE WHEN s.access_level < m.access_level THEN s.access_level ELSE m.access_level END`
 
-// namespaceLevels gives the effective level of a user in each namespace: by
-// membership there or above, by shares there or above with groups that he is
-// a member of, and as the owner of his own. Minimal is not inherited.
+// namespaceLevels returns the effective level of a user in each namespace: by
+// membership there or above, by shares there or above with groups that they are
+// a member of, and as the owner of their own. Minimal is not inherited.
 func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Level, error) {
 	in := db.In(len(ids))
 	var args []any
@@ -56,7 +56,7 @@ func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, id
 	return found, err
 }
 
-// projectLevels gives the levels that a user has in projects by membership
+// projectLevels returns the levels that a user has in projects by membership
 // and by shares of the projects themselves.
 func projectLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Access, error) {
 	in := db.In(len(ids))
@@ -93,8 +93,8 @@ func projectLevels(ctx context.Context, q db.Q, userID int64, today string, ids 
 }
 
 // memberProjects is a condition on projects p: those in which the user has at
-// least the level. It goes from his memberships to the projects, so that it
-// costs by what he has and not by what there is.
+// least the level. It goes from their memberships to the projects, so that it
+// costs by what they have and not by what there is.
 func memberProjects(userID int64, today string, least Level) (string, []any) {
 	level := int64(max(least, Guest))
 	return `
@@ -158,7 +158,7 @@ func exists(row *db.Row) (bool, error) {
 	return err == nil, err
 }
 
-// ownMembership tells whether a user is a direct member, or has asked to be.
+// ownMembership reports whether a user is a direct member, or has asked to be.
 func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member, asked bool, err error) {
 	column, id := in.column()
 	err = q.QueryRowContext(ctx, `SELECT m.requested_at IS NOT NULL FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID).Scan(&asked)
@@ -168,7 +168,7 @@ func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member
 	return !asked, asked, err
 }
 
-// findGranted gives the users to whom a query for grants gives at least a level.
+// findGranted returns the users to whom a query for grants gives at least a level.
 func findGranted(ctx context.Context, q db.Q, grants string, args []any, least Level) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT g.user_id FROM (`+grants+`) g GROUP BY g.user_id HAVING max(g.level) >= ? ORDER BY 1`, append(args, int64(least))...)
 }

@@ -62,8 +62,8 @@ func findJoined(ctx context.Context, q db.Q, userID int64, today string) ([]*Pro
 	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.deleted_at IS NULL AND (`+cond+`) ORDER BY p.id`, args...)
 }
 
-// NextNumber gives a number of a kind within a project, in the transaction that
-// uses it: there are no gaps, and the next one waits for it.
+// NextNumber returns a number of a kind within a project, in the transaction
+// that uses it: there are no gaps, and the next one waits for it.
 func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 1)
@@ -71,7 +71,7 @@ func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n
 	return n, err
 }
 
-// HoldNumbers makes everybody else wait who wants a number of a kind within a
+// HoldNumbers makes everyone else wait who wants a number of a kind within a
 // project, or holds them too, until tx ends.
 func HoldNumbers(ctx context.Context, tx *db.Tx, projectID int64, kind string) error {
 	_, err := tx.ExecContext(ctx, `

@@ -24,7 +24,7 @@ func findTopic(ctx context.Context, q db.Q, id int64) (*Topic, error) {
 	return t, notFound(err, "Topic")
 }
 
-// lockTopic reads a topic that nobody else can change until tx ends.
+// lockTopic reads a topic that no one else can change until tx ends.
 func lockTopic(ctx context.Context, tx *db.Tx, id int64) (*Topic, error) {
 	if err := tx.Lock(ctx, "topics", id); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func renameTopic(ctx context.Context, q db.Q, from, to string) error {
 	return err
 }
 
-// saveTopics replaces the topics of a project. One that nobody had is made;
+// saveTopics replaces the topics of a project. One that no one had is made;
 // others keep the name that they have.
 func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, at time.Time) error {
 	touched, err := db.All(ctx, q, db.Value[string], `SELECT name FROM project_topics WHERE project_id = ?`, projectID)
@@ -126,7 +126,7 @@ func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, a
 	return countTopics(ctx, q, append(touched, topics...)...)
 }
 
-// countTopics counts the projects of topics anew. What is the same name in
+// countTopics counts the projects of topics again. What is the same name in
 // another case is for the database to say: not all of them fold all letters.
 func countTopics(ctx context.Context, q db.Q, names ...string) error {
 	// Two that count the same topics lock them in the same order.

@@ -7,7 +7,7 @@ import (
 	"svc/internal/user"
 )
 
-// findTree gives a group and all below it, with their full paths.
+// findTree returns a group and all below it, with their full paths.
 func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
 	return db.All(ctx, q, func(s db.Scanner) (b Branch, err error) {
 		err = s.Scan(&b.ID, &b.Path)
@@ -15,7 +15,7 @@ func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
 	}, `SELECT n.id, n.full_path FROM namespaces n WHERE n.deleted_at IS NULL AND n.id IN `+below, id)
 }
 
-// lasting are the members m of groups, people u, who count today.
+// lasting are the members m of groups, users u, who count today.
 const lasting = `members m JOIN users u ON u.id = m.user_id WHERE u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember
 
 func eachMember(ctx context.Context, q db.Q, groupID int64, today string, f func(*Member) error) error {
@@ -33,7 +33,7 @@ func countMembers(ctx context.Context, q db.Q, id int64, today string) (n int64,
 	return n, err
 }
 
-// hideGroup takes a group that was just made out of everybody's sight.
+// hideGroup takes a group that was just made out of everyone's sight.
 func hideGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	return db.ExecOne(ctx, q, `UPDATE namespaces SET deleted_at = ? WHERE id = ?`, n.CreatedAt, n.ID)
 }
@@ -63,7 +63,7 @@ func showDraft(ctx context.Context, q db.Q, n *Namespace) error {
 	return err
 }
 
-// saveGroupOwner makes a user an Owner of a group for good, whatever he was
+// saveGroupOwner makes a user an Owner of a group for good, whatever they were
 // there.
 func saveGroupOwner(ctx context.Context, q db.Q, m *Member, groupID int64) error {
 	_, err := q.ExecContext(ctx, `

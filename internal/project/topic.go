@@ -33,7 +33,7 @@ type TopicFilter struct {
 	Unused bool   // only those that no project has
 }
 
-// ListTopics gives topics to everybody, those that most projects have first.
+// ListTopics gives topics to everyone, those that most projects have first.
 func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
 	page, err := listTopics(ctx, s.DB, f, p)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (d
 	return page, nil
 }
 
-// Topic gives one topic to everybody; NotFound.
+// Topic returns one topic to everyone; NotFound.
 func (s *Service) Topic(ctx context.Context, id int64) (*Topic, error) {
 	return findTopic(ctx, s.DB, id)
 }
@@ -214,7 +214,7 @@ func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (
 	return findTopic(ctx, s.DB, id)
 }
 
-// OpenTopicAvatar opens the picture of a topic for anybody who knows its name;
+// OpenTopicAvatar opens the picture of a topic for anyone who knows its name;
 // the caller closes it. NotFound unless the name is that of the present one.
 func (s *Service) OpenTopicAvatar(ctx context.Context, id int64, name string) (*blob.Object, error) {
 	t, err := findTopic(ctx, s.DB, id)

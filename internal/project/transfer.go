@@ -140,7 +140,7 @@ func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *in
 	return nil
 }
 
-// renameUser leads the projects of a user to the paths below his new name.
+// renameUser leads the projects of a user to the paths below their new name.
 func (s *Service) renameUser(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error {
 	if err := keepPaths(ctx, tx, namespaceID, s.Now()); err != nil {
 		return err

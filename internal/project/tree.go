@@ -16,8 +16,8 @@ type Branch struct {
 	Path string // from the group at the top of the tree; empty for that itself
 }
 
-// Tree gives a group and all groups below it, each before those below it. Owners
-// only; NotFound, Forbidden.
+// Tree returns a group and all groups below it, each before those below it.
+// Owners only; NotFound, Forbidden.
 func (s *Service) Tree(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, []Branch, error) {
 	top, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
@@ -36,14 +36,14 @@ func (s *Service) Tree(ctx context.Context, by actor.Actor, ref Ref) (*Namespace
 	return top, list, nil
 }
 
-// Leaf gives a group of a tree, to whom Tree gave that. NotFound when it has gone
-// since.
+// Leaf returns a group of a tree, to whom Tree gave that. NotFound when it has
+// gone since.
 func (s *Service) Leaf(ctx context.Context, b Branch) (*Namespace, error) {
 	return findNamespace(ctx, s.DB, b.ID)
 }
 
-// EachMember gives the direct members of a group, to whom Tree gave it, in the
-// order in which they came. Bots work nowhere else, so they are left out.
+// EachMember returns the direct members of a group, to whom Tree gave it, in
+// the order in which they came. Bots work nowhere else, so they are left out.
 func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) error) error {
 	if err := eachMember(ctx, s.DB, n.ID, s.today(), f); err != nil {
 		return fmt.Errorf("members of group %d: %w", n.ID, err)

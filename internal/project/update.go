@@ -211,8 +211,8 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	return nil
 }
 
-// SetArchived puts a project aside, where nobody changes it, or brings it
-// back. Owners only; a project that is so already stays as it is.
+// SetArchived puts a project aside, where no one changes it, or brings it back.
+// Owners only; a project that is so already stays as it is.
 func (s *Service) SetArchived(ctx context.Context, by actor.Actor, ref Ref, archived bool) (*Project, error) {
 	found, err := s.Require(ctx, by, ref, Owner)
 	if err != nil {

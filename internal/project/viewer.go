@@ -7,8 +7,8 @@ import (
 	"svc/internal/actor"
 )
 
-// HasStarred tells whether the actor himself has starred a project that he
-// was shown.
+// HasStarred reports whether the actor themselves has starred a project that
+// they were shown.
 func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int64) (bool, error) {
 	if by.Anonymous() {
 		return false, nil
@@ -20,14 +20,14 @@ func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int6
 	return starred, nil
 }
 
-// Rights are what somebody may do in a group, for pages that offer it. What
-// he does is checked again.
+// Rights are what a user may do in a group, for pages that offer it. What they do
+// is checked again.
 type Rights struct {
 	AddProjects, AddGroups, ChangeSettings bool
 	Plan                                   bool // change labels, milestones and boards
 }
 
-// RightsIn tells what the actor may do in a group that he was shown.
+// RightsIn returns what the actor may do in a group that they were shown.
 func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (Rights, error) {
 	if by.Anonymous() {
 		return Rights{}, nil

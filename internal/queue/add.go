@@ -102,8 +102,8 @@ func (q *Queue) insert(ctx context.Context, tx *db.Tx, it item, a addition) erro
 }
 
 // insertPlain writes the row that River would write for work that may begin at
-// once. River has SQLite read the text of its statement anew each time, within
-// a savepoint, while nobody else may write.
+// once. River has SQLite read the text of its statement again each time, within
+// a savepoint, while no one else may write.
 func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.InsertOpts) error {
 	var now *string // the database knows better, unless the time is not the real one
 	if at := (clock{q.Now}).NowUTCOrNil(); at != nil {

@@ -36,9 +36,9 @@ func TestUnique(t *testing.T) {
 		}
 		start(t, q)
 		running(1)
-		// While it runs the same work is added once more, and no further
-		// while that waits: it gets its turn at once, so there are workers
-		// for two, and the third comes in while both run.
+		// While it runs the same work is added again, and no further while that waits:
+		// it gets its turn at once, so there are workers for two, and the third comes
+		// in while both run.
 		add(t, q, job{N: 1}, Unique())
 		running(2)
 		add(t, q, job{N: 1}, Unique())

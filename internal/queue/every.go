@@ -20,7 +20,7 @@ type periodic struct {
 }
 
 // everyKind is the kind of all periodic work. There is one row for each name,
-// for ever: after each run it waits for its next turn. So the turn survives
+// forever: after each run it waits for its next turn. So the turn survives
 // restarts, one that was missed is made up for, and no two nodes take it.
 const everyKind = "queue.every"
 

@@ -34,7 +34,7 @@ const stateCase = `CASE
 			WHEN attempt > 0 THEN 'retry'
 			ELSE 'waiting' END`
 
-// List gives work that is not finished well, the newest first; an empty state
+// List returns work that is not finished well, the newest first; an empty state
 // stands for all.
 func (q *Queue) List(ctx context.Context, state State, p db.Paging) (db.Page[Item], error) {
 	seconds, fault := "unixepoch(%s)", "json_extract(errors, '$[#-1].error')"
@@ -92,7 +92,7 @@ func (q *Queue) Drop(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	return i, nil
 }
 
-// kept is work that somebody may meddle with.
+// kept is work that someone may meddle with.
 func (q *Queue) kept(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	row, err := q.inserter.JobGetTx(ctx, tx.SQL(), id)
 	if errors.Is(err, rivertype.ErrNotFound) || err == nil && row.Kind == everyKind {

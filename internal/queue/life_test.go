@@ -25,9 +25,9 @@ import (
 
 func jobRow(attempt int) *rivertype.JobRow { return &rivertype.JobRow{Attempt: attempt} }
 
-// TestMain runs a part of a test in a process of its own, when asked. The
-// local time is far from UTC, as it is for most of our users: SQLite compares
-// times as text.
+// TestMain runs a part of a test in its own process, when asked. The local time
+// is far from UTC, as it is for most of our users: SQLite compares times as
+// text.
 func TestMain(m *testing.M) {
 	time.Local = time.FixedZone("far west", -9*3600)
 	if os.Getenv("TEST_QUEUE_CHILD") == "" {
@@ -426,7 +426,7 @@ func TestFinishedWorkIsForgotten(t *testing.T) {
 }
 
 // TestStopWhileElected stops a queue while its client is told that it won the
-// election: one in two would wait for ever.
+// election: one in two would wait forever.
 func TestStopWhileElected(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -453,7 +453,7 @@ func TestStopWhileElected(t *testing.T) {
 }
 
 // slowLog holds the listener to elections up until the queue was elected and
-// somebody stops it.
+// someone stops it.
 type slowLog struct {
 	slog.Handler
 	elected, stopped chan struct{}

@@ -146,9 +146,9 @@ func (q *Queue) handle(kind string, h handler) {
 	q.handlers[kind] = h
 }
 
-// Lane makes a lane of its own for work that must not keep other work
-// waiting, before Start: at most workers of it run at once on this node. Work
-// gets there by In.
+// Lane makes its own lane for work that must not keep other work waiting,
+// before Start: at most workers of it run at once on this node. Work gets there
+// by In.
 func (q *Queue) Lane(name string, workers int) {
 	if q.client.Load() != nil {
 		panic("queue: the lane " + name + " is registered after Start")

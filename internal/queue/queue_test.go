@@ -151,7 +151,7 @@ func TestWorkRunsAfterCommitOnly(t *testing.T) {
 					return err
 				}
 			}
-			if d.Postgres() { // on SQLite nobody else can write now
+			if d.Postgres() { // on SQLite no one else can write now
 				add(t, q, job{N: 6})
 				waittest.For(t, "work that was added later", func() bool { return slices.Contains(r.numbers(), 6) })
 			}
@@ -184,8 +184,8 @@ func TestWorkRunsAfterCommitOnly(t *testing.T) {
 	})
 }
 
-// TestWorkStartsAtOnce: work is begun because it was added, not because
-// somebody looks for it from time to time.
+// TestWorkStartsAtOnce: work is begun because it was added, not because someone
+// looks for it from time to time.
 func TestWorkStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

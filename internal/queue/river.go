@@ -179,13 +179,13 @@ func newDriver(d *db.DB) *driver {
 	return &driver{riversqlite.New(d.SQL()), &pilot{}}
 }
 
-// SupportsListenNotify says that nobody listens, so that River need not notify.
+// SupportsListenNotify says that no one listens, so that River need not notify.
 func (d *driver) SupportsListenNotify() bool { return false }
 
 // PluginInit is called by River before PluginPilot.
 func (d *driver) PluginInit(*baseservice.Archetype) {}
 
-// PluginPilot gives River our pilot.
+// PluginPilot returns River our pilot.
 func (d *driver) PluginPilot() riverpilot.Pilot { return d.pilot }
 
 // pilot is River's own, but that it remembers how to wake a lane.
@@ -239,8 +239,8 @@ func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name), h.watch} }
 
 // election waits for the first election of the client that keeps the queue in
-// order. A client that is stopped while it is told of its victory may stop for
-// ever: the elector holds a lock while it waits for the listener to take the
+// order. A client that is stopped while it is told of its victory may stop
+// forever: the elector holds a lock while it waits for the listener to take the
 // news, and the listener, who has seen the end, waits for the lock. The log is
 // all that tells when the news was taken.
 type election struct {
@@ -279,8 +279,8 @@ func (e *election) notice(r slog.Record) {
 	}
 }
 
-// wait waits until it is over, but not for ever: a database that is away elects
-// nobody.
+// wait waits until it is over, but not forever: a database that is away elects
+// no one.
 func (e *election) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, electionGrace)
 	defer cancel()

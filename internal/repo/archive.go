@@ -66,7 +66,7 @@ func archiveName(p *project.Project, ref string, at git.OID, path string) string
 }
 
 // Write makes the archive and writes it as it is made; it ends with ctx.
-// Unavailable, with nothing written, when the format can not be made here.
+// Unavailable, with nothing written, when the format cannot be made here.
 func (a *Archive) Write(ctx context.Context, w io.Writer) error {
 	err := a.repo.Archive(ctx, w, a.o)
 	if errors.Is(err, git.ErrUnsupported) {

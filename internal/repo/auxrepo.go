@@ -39,7 +39,7 @@ const (
 // AuxRepoOwner is the feature that has the auxiliary repositories of a kind: it says
 // who may do what there, and follows what is done.
 type AuxRepoOwner struct {
-	// Open gives the auxiliary repository that a path names to an actor who may
+	// Open returns the auxiliary repository that a path names to an actor who may
 	// read it or, with write, push to it. ok is false for a path that names none of
 	// this kind.
 	Open func(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, ok bool, err error)
@@ -59,8 +59,8 @@ type AuxRepoPush struct {
 	At      time.Time
 }
 
-// OwnAuxRepos registers the feature that has auxiliary repositories of a kind; it is
-// called while the program is put together.
+// OwnAuxRepos registers the feature that has auxiliary repositories of a kind; it
+// is called at start-up.
 func (s *Service) OwnAuxRepos(kind AuxRepoKind, k AuxRepoOwner) { s.auxRepoOwners[kind] = k }
 
 // AddAuxRepo makes the row of an auxiliary repository, in the transaction that
@@ -85,9 +85,9 @@ func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*A
 	return orNone(findAuxRepo(ctx, s.DB, column, *id))
 }
 
-// BeginWiki gives the auxiliary repository of the wiki of a project or a group,
-// and makes it if there is none yet. While the repository of the project is
-// being moved nobody can write to the new one either.
+// BeginWiki returns the auxiliary repository of the wiki of a project or a
+// group, and makes it if there is none yet. While the repository of the project
+// is being moved no one can write to the new one either.
 func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) (*AuxRepo, error) {
 	table, column, id := "projects", "project_id", projectID
 	if projectID == nil {
@@ -151,13 +151,13 @@ func orNone(a *AuxRepo, err error) (*AuxRepo, error) {
 	return a, nil
 }
 
-// OpenAuxRepo gives a handle on the repository of an auxiliary repository,
+// OpenAuxRepo returns a handle on the repository of an auxiliary repository,
 // which need not exist. Who may read it was asked by its keeper.
 func (s *Service) OpenAuxRepo(a *AuxRepo) (git.Repo, error) {
 	return s.at(a.Storage, auxRepoPath(a.Kind, a.ID))
 }
 
-// auxRepoPath is where an auxiliary repository lies in its storage.
+// auxRepoPath is where an auxiliary repository is in its storage.
 func auxRepoPath(kind AuxRepoKind, id int64) string {
 	return filepath.Join(string(kind)+"s", fmt.Sprintf("%02x", id%256), strconv.FormatInt(id, 10)+".git")
 }
@@ -192,12 +192,12 @@ func Missing(err error, thing string) error { return missing(err, thing) }
 // AuxRepoCommit is a commit on the default branch of an auxiliary repository.
 type AuxRepoCommit struct {
 	Message string
-	// Actions gives what is to be changed on top of a commit, which is empty
-	// for the first. It is asked again when somebody else was quicker.
+	// Actions returns what is to be changed on top of a commit, which is empty for
+	// the first. It is asked again when someone else was quicker.
 	Actions func(ctx context.Context, r git.Repo, parent string) ([]git.Action, error)
 }
 
-// maxCommitTries is how often a commit is made anew because somebody else was
+// maxCommitTries is how often a commit is made again because someone else was
 // quicker.
 const maxCommitTries = 50
 
@@ -312,7 +312,7 @@ func (s *Service) BundleAuxRepo(ctx context.Context, a *AuxRepo, w io.Writer) (b
 }
 
 // FillAuxRepo takes what is in a git bundle into an auxiliary repository that
-// has nothing in it. Nobody is told of it. branch becomes the default one,
+// has nothing in it. No one is told of it. branch becomes the default one,
 // unless it is empty. Invalid for a file that is no whole bundle; Unavailable
 // while it is being moved.
 func (s *Service) FillAuxRepo(ctx context.Context, a *AuxRepo, branch string, bundle io.Reader) error {

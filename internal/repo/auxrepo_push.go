@@ -44,7 +44,7 @@ type target interface {
 	finish(ctx context.Context, id int64, j journal) error
 	// land asks the refs how far a push came, and records that.
 	land(ctx context.Context, id int64, j journal) error
-	// hint tells who pushed what could be done next.
+	// hint shows the user messages about the push.
 	hint(ctx context.Context, push *git.Push)
 }
 
@@ -144,7 +144,7 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 	err = t.s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deleteAuxRepoPush(ctx, tx, id)
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // somebody else has settled it
+			return nil // someone else has settled it
 		}
 		if err != nil || len(j.Changes) == 0 {
 			return err

@@ -143,7 +143,7 @@ func (s *Service) DropOrphans(ctx context.Context, tx *db.Tx) error {
 	return s.Queue.Add(ctx, tx, orphanWork{}, queue.In(lane), queue.Unique())
 }
 
-// removeOrphans gives the files of orphans to removal, with their rows.
+// removeOrphans returns the files of orphans to removal, with their rows.
 func (s *Service) removeOrphans(ctx context.Context, _ orphanWork) error {
 	for {
 		list, err := findOrphans(ctx, s.DB, 100)

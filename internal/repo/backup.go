@@ -22,7 +22,7 @@ type Held struct {
 	Filled bool
 }
 
-// Path is where it lies in its storage.
+// Path is where it is in its storage.
 func (h Held) Path() string {
 	if h.ProjectID != 0 {
 		return pathOf(h.ProjectID)

@@ -38,8 +38,8 @@ func (s *Service) Blob(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	return &Blob{info.OID, info.Size, r.Whole()}, nil
 }
 
-// Open gives the content as a stream that ends with ctx. Nothing large is held
-// in memory.
+// Open returns the content as a stream that ends with ctx. Nothing large is
+// held in memory.
 func (b *Blob) Open(ctx context.Context) (io.ReadCloser, error) {
 	content, err := b.repo.Open(ctx, b.ID)
 	if err != nil {

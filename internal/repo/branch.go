@@ -29,7 +29,7 @@ type Branch struct {
 }
 
 // Branches lists the branches of a project, for those who read its code.
-// Invalid for a pattern or a place to go on from that can not be.
+// Invalid for a pattern or a place to go on from that cannot be.
 func (s *Service) Branches(ctx context.Context, by actor.Actor, ref project.Ref, f RefFilter, pg db.Paging) (*project.Project, db.Page[Branch], error) {
 	var page db.Page[Branch]
 	p, r, err := s.read(ctx, by, ref)
@@ -71,7 +71,7 @@ func (s *Service) Distances(ctx context.Context, by actor.Actor, ref project.Ref
 	return found, nil
 }
 
-// Branch gives one branch, for those who read the project's code; NotFound
+// Branch returns one branch, for those who read the project's code; NotFound
 // when there is none of the name.
 func (s *Service) Branch(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Branch, error) {
 	p, r, err := s.read(ctx, by, ref)
@@ -143,7 +143,7 @@ func (s *Service) mayWrite(by actor.Actor, p *project.Project) bool {
 	return p.Can(by).Push
 }
 
-// mergedBranches gives the names of branches that are part of the default
+// mergedBranches returns the names of branches that are part of the default
 // branch and not the same as it; without names it looks at all.
 func mergedBranches(ctx context.Context, r git.Repo, main string, names ...string) ([]string, error) {
 	if main == "" {
@@ -173,8 +173,8 @@ func mergedBranches(ctx context.Context, r git.Repo, main string, names ...strin
 	return list, nil
 }
 
-// CreateBranch makes a branch where a revision is. Developers and above may,
-// as far as protected names allow it. Invalid for a name that can not be or is
+// CreateBranch makes a branch where a revision is. Developers and above may, as
+// far as protected names allow it. Invalid for a name that cannot be or is
 // taken, and for a revision that leads to no commit.
 func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.Ref, name, from string) (*project.Project, *Branch, error) {
 	p, r, err := s.write(ctx, by, ref)
@@ -237,7 +237,7 @@ func (s *Service) DeleteMerged(ctx context.Context, by actor.Actor, ref project.
 	})
 }
 
-// mergedWork deletes merged branches for somebody.
+// mergedWork deletes merged branches for a user.
 type mergedWork struct {
 	ProjectID int64       `json:"project_id"`
 	By        actor.Actor `json:"by"`
@@ -250,7 +250,7 @@ func (mergedWork) Kind() string { return "repo_delete_merged" }
 const together = 50
 
 func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
-	p, r, err := s.write(ctx, w.By, project.RefTo(w.ProjectID)) // he may have lost his place since
+	p, r, err := s.write(ctx, w.By, project.RefTo(w.ProjectID)) // they may have lost their place since
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (v *View) Languages(ctx context.Context) ([]git.Language, error) {
 	return list, missing(err, "Ref")
 }
 
-// Text gives the content of one of the entries, which is small: nil for one
+// Text returns the content of one of the entries, which is small: nil for one
 // that is over the limit or no file.
 func (v *View) Text(ctx context.Context, e git.Entry, limit int64) ([]byte, error) {
 	if e.Type != git.TypeBlob {

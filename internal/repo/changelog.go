@@ -34,8 +34,8 @@ type ChangelogOptions struct {
 // maxChangelogCommits is the longest range of commits.
 const maxChangelogCommits = 15_000
 
-// Changelog writes the section of a version in Markdown, for those who may
-// read the repository. Unprocessable with the reason when it can not be made.
+// Changelog writes the section of a version in Markdown, for those who may read
+// the repository. Unprocessable with the reason when it cannot be made.
 func (s *Service) Changelog(ctx context.Context, by actor.Actor, ref project.Ref, o ChangelogOptions) (string, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -53,7 +53,7 @@ type ChangelogCommit struct {
 
 // CommitChangelog adds the section of a version to a file on a branch, for
 // those who may push there. A file that has one already stays as it is. The
-// errors are those of Changelog, Forbidden for a branch that is not for him,
+// errors are those of Changelog, Forbidden for a branch that is not for them,
 // and Conflict when others keep moving it.
 func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref project.Ref, o ChangelogOptions, c ChangelogCommit) error {
 	p, r, err := s.write(ctx, by, ref)
@@ -76,7 +76,7 @@ func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref proje
 	const tries = 3
 	for range tries {
 		err = s.addChangelog(ctx, by, p, r, o.Version, section, c)
-		if !errs.Is(err, errs.KindConflict) { // somebody else was quicker: his commit is the parent now
+		if !errs.Is(err, errs.KindConflict) { // someone else was quicker: their commit is the parent now
 			return err
 		}
 	}

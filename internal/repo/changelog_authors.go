@@ -13,7 +13,7 @@ import (
 )
 
 // authors are the users who wrote commits, as a template sees them, by their
-// addresses in small letters.
+// addresses in lower case.
 func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Project, c *changelogConfig, commits []changelogCommit) (map[string]any, error) {
 	var addresses []string
 	for _, commit := range commits {
@@ -66,7 +66,7 @@ func (s *Service) creditGroups(ctx context.Context, by actor.Actor, c *changelog
 	return ids, nil
 }
 
-// outsider reports whether somebody is no member of a project.
+// outsider reports whether a user is no member of a project.
 func (s *Service) outsider(ctx context.Context, p *project.Project, u *user.User) (bool, error) {
 	seen, err := s.Projects.Require(ctx, actor.Actor{ID: u.ID}, project.RefTo(p.ID), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {

@@ -41,7 +41,7 @@ No changes.
 {% end %}
 `
 
-// changelogFailure is a changelog that can not be made, with the reason.
+// changelogFailure is a changelog that cannot be made, with the reason.
 func changelogFailure(format string, args ...any) *errs.Error {
 	return errs.Unprocessable("Failed to generate the changelog: %s", fmt.Sprintf(format, args...))
 }

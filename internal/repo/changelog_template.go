@@ -22,7 +22,7 @@ import (
 // https://docs.gitlab.com/user/project/changelogs/#custom-templates.
 type template struct{ nodes []node }
 
-// Bounds of what a template may cost: it comes from whoever may push.
+// Bounds of what a template may cost: anyone who may push can write it.
 const (
 	maxTemplate     = 64 << 10 // bytes
 	maxTemplateNest = 32       // statements in each other

@@ -75,7 +75,7 @@ func TestTemplateFaults(t *testing.T) {
 	}
 }
 
-// TestTemplateLimits gives templates that would fill memory, or never end.
+// TestTemplateLimits returns templates that would fill memory, or never end.
 func TestTemplateLimits(t *testing.T) {
 	t.Parallel()
 	list := make([]any, 15_000)

@@ -18,8 +18,8 @@ const tagPattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<p
 
 var versionPattern = regexp.MustCompile(tagPattern)
 
-// ValidVersion reports whether the text is a semantic version. A v before it
-// is allowed, as people write it so.
+// ValidVersion reports whether the text is a semantic version. A v before it is
+// allowed, as users write it so.
 func ValidVersion(text string) bool {
 	_, ok := parseVersion(versionPattern, text)
 	return ok && len(text) <= 255

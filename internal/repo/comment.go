@@ -13,7 +13,7 @@ import (
 	"svc/internal/user"
 )
 
-// Comment is what somebody said about a commit, or about a line of its diff.
+// Comment is what a user said about a commit, or about a line of its diff.
 type Comment struct {
 	ID        int64
 	Note      string
@@ -122,8 +122,8 @@ func inDiff(d *git.Diff, n NewComment) bool {
 	return false
 }
 
-// leaveUser takes part in the deletion of a user: what he said stays, as the
-// ghost's, unless all of him goes.
+// leaveUser takes part in the deletion of a user: what they said stays, as the
+// ghost's, unless all of them goes.
 func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
 	if hard {
 		return nil

@@ -196,7 +196,7 @@ func gitActions(ctx context.Context, r git.Repo, parent string, list []FileActio
 	return actions, nil
 }
 
-// unchanged refuses to change a file that somebody else has changed since.
+// unchanged refuses to change a file that someone else has changed since.
 func unchanged(ctx context.Context, r git.Repo, parent string, a FileAction) error {
 	name := a.Path
 	if a.Kind == git.Move && a.From != "" {
@@ -250,9 +250,9 @@ type Pick struct {
 	DryRun  bool   // only find out whether it can be done
 }
 
-// CherryPick puts the change of a commit on a branch; with DryRun the commit
-// is nil. Developers and above may, as far as protected branches allow it.
-// NotFound of the commit or branch; Invalid when it can not be done.
+// CherryPick puts the change of a commit on a branch; with DryRun the commit is
+// nil. Developers and above may, as far as protected branches allow it.
+// NotFound of the commit or branch; Invalid when it cannot be done.
 func (s *Service) CherryPick(ctx context.Context, by actor.Actor, ref project.Ref, n Pick) (*project.Project, *git.Commit, error) {
 	return s.pick(ctx, by, ref, n, false)
 }

@@ -34,7 +34,7 @@ type CommitDetail struct {
 	Stats *git.Stat
 }
 
-// maxSkip is more commits than any history has; git can not count much further.
+// maxSkip is more commits than any history has; git cannot count much further.
 const maxSkip = 1 << 30
 
 // Commits lists commits, for those who read the project's code. There is no
@@ -112,7 +112,7 @@ func sinceEpoch(t time.Time) time.Time {
 	return t
 }
 
-// Commit gives one commit, for those who read the project's code; NotFound.
+// Commit returns one commit, for those who read the project's code; NotFound.
 func (s *Service) Commit(ctx context.Context, by actor.Actor, ref project.Ref, rev string, stats bool) (*project.Project, *CommitDetail, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {

@@ -140,7 +140,7 @@ func (c *Comparison) Keep(name string, form []byte) {
 	}
 }
 
-// Kept gives a form that was kept, nil without one.
+// Kept returns a form that was kept, nil without one.
 func (c *Comparison) Kept(name string) []byte {
 	form, _ := c.repo.Kept(c.name + " " + name)
 	text, _ := form.([]byte)
@@ -157,7 +157,7 @@ func (c *Comparison) Read(ctx context.Context, ids []git.OID) ([]*git.Commit, er
 	return list, passing(err)
 }
 
-// MergeBase gives the best common ancestor of revisions, for those who may
+// MergeBase returns the best common ancestor of revisions, for those who may
 // read the repository. Invalid for fewer than two, or one that is not there;
 // NotFound when they have none.
 func (s *Service) MergeBase(ctx context.Context, by actor.Actor, ref project.Ref, revs []string) (*project.Project, *git.Commit, error) {

@@ -19,8 +19,8 @@ type ContributorOptions struct {
 }
 
 // Contributors sums up who wrote the commits, merges aside, for those who may
-// read the repository. In one that is empty nobody has. NotFound for a ref
-// that is not there.
+// read the repository. In one that is empty no one has. NotFound for a ref that
+// is not there.
 func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.Ref, o ContributorOptions) ([]git.Contributor, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Create makes a project, with a first commit that holds a README if that is
-// wanted. The errors are those of project.Create, and InvalidField for a
-// branch that can not be.
+// wanted. The errors are those of project.Create, and InvalidField for a branch
+// that cannot be.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProject, readme bool) (*project.Project, error) {
 	if n.Branch != "" {
 		if err := git.CheckBranch(n.Branch); err != nil {

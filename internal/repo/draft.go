@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// draftAge is how old a draft of a repository is that nobody works on any more:
+// draftAge is how old a draft of a repository is that no one works on any more:
 // no copy takes so long.
 const draftAge = 24 * time.Hour
 

@@ -93,7 +93,7 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 		return nil, err
 	}
 	f := &File{FileBlob: *found}
-	// The history is searched by a process of its own, so both go on at once.
+	// The history is searched by its own process, so both go on at once.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searched := make(chan error, 1)
@@ -116,7 +116,7 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 	return f, nil
 }
 
-// Open gives the content as a stream.
+// Open returns the content as a stream.
 func (f *FileBlob) Open(ctx context.Context) (*git.Content, error) {
 	content, err := f.repo.Open(ctx, f.BlobID)
 	if err != nil {

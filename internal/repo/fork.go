@@ -24,9 +24,9 @@ type NewFork struct {
 }
 
 // Fork makes a project with a copy of the repository of another, which is
-// copied in the background. Whoever may read the original may, where the
-// project allows it and he may make projects; Forbidden or NotFound otherwise,
-// Conflict when the fork can not be made where it is wanted.
+// copied in the background. Anyone who may read the original may, where the
+// project allows it and they may make projects; Forbidden or NotFound
+// otherwise, Conflict when the fork cannot be made where it is wanted.
 func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n NewFork) (*project.Project, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (s *Service) copyFork(ctx context.Context, w forkWork) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addTidying(ctx, tx, p.ID) })
 }
 
-// copyRepository gives the default branch of the copy, which is empty when
+// copyRepository returns the default branch of the copy, which is empty when
 // there was nothing to copy.
 func (s *Service) copyRepository(ctx context.Context, from, to *project.Project, onlyDefault bool) (string, error) {
 	source, err := s.open(from.Storage, from.ID)
@@ -148,7 +148,7 @@ func (s *Service) copyRepository(ctx context.Context, from, to *project.Project,
 	_, err = s.Git.Fork(ctx, source, target.Path())
 	switch {
 	case errors.Is(err, git.ErrNoRepository):
-		return "", nil // nobody has pushed to it
+		return "", nil // no one has pushed to it
 	case err != nil && !errors.Is(err, git.ErrExists): // it was copied, and the end was not written down
 		return "", err
 	}

@@ -60,7 +60,7 @@ func (s *Service) checkOne(ctx context.Context, p *project.Project) Checked {
 	problems, err := r.Fsck(ctx)
 	if errors.Is(err, git.ErrNoRepository) {
 		if p.DefaultBranch == "" {
-			return Checked{Project: p} // nobody has pushed yet
+			return Checked{Project: p} // no one has pushed yet
 		}
 		return Checked{Project: p, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is missing: " + r.Path()}}}
 	}
@@ -103,7 +103,7 @@ func (s *Service) checkAuxRepo(ctx context.Context, a *AuxRepo) Checked {
 	return Checked{AuxRepo: a, Problems: problems, Err: err}
 }
 
-// Name tells people which repository it is.
+// Name tells users which repository it is.
 func (c Checked) Name() string {
 	if c.AuxRepo != nil {
 		return auxRepoPath(c.AuxRepo.Kind, c.AuxRepo.ID)

@@ -42,7 +42,7 @@ func (s *Service) guard(ctx context.Context, by actor.Actor, p *project.Project)
 // protections are rules; where several match, who is let in by one may.
 type protections []*Protected
 
-// matching gives the rules for the name of a branch or tag.
+// matching returns the rules for the name of a branch or tag.
 func (list protections) matching(name string) protections {
 	var found protections
 	for _, p := range list {

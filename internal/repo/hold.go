@@ -14,14 +14,14 @@ import (
 	"svc/internal/project"
 )
 
-// Whoever changes a repository is known by a row, from before the first change
-// until after the last: a push by its journal, all else by an empty one. A move
-// to another storage makes the repository read-only and then waits until there
-// is no such row, on any node; a row is made under the lock of the one that
-// says where the repository lies, and that nobody may write to it. So nothing
-// is written to a place that is being left.
+// Anyone who changes a repository is known by a row, from before the first
+// change until after the last: a push by its journal, all else by an empty one.
+// A move to another storage makes the repository read-only and then waits until
+// there is no such row, on any node; a row is made under the lock of the one
+// that says where the repository lies, and that no one may write to it. So
+// nothing is written to a place that is being left.
 
-// elsewhere is said to one whose repository went away under him.
+// elsewhere is said to one whose repository went away under them.
 const elsewhere = "The repository was moved to another storage meanwhile. Please try again."
 
 // enter writes down that a repository is about to be changed, and says where

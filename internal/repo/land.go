@@ -22,7 +22,7 @@ type Landing struct {
 	MergeMessage  string
 	SquashMessage string
 	Author        git.Signature // of the one commit
-	// About tells what the push is for, once it is known what it brings.
+	// About says what the push is for, once it is known what it brings.
 	About func(Landed) string
 }
 
@@ -34,7 +34,7 @@ type Landed struct {
 
 // Land brings a commit into a branch for an actor who may merge into it, and
 // records it as a push about something. Conflict when the branch has moved;
-// Unprocessable when the two can not be merged, or there is nothing to do;
+// Unprocessable when the two cannot be merged, or there is nothing to do;
 // Forbidden in the words of the rule that keeps the actor from it.
 func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, l Landing) (Landed, error) {
 	var made Landed
@@ -78,7 +78,7 @@ func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, 
 	return made, s.moveBy(ctx, by, p, r, overMerge, journal{About: l.About(made)}, git.Update{Ref: git.Heads + l.Branch, Old: l.Old, New: tip})
 }
 
-// unmerged refuses what git can not merge.
+// unmerged refuses what git cannot merge.
 func unmerged(err error) error {
 	if errors.Is(err, git.ErrConflict) || errors.Is(err, git.ErrNothing) {
 		return errs.Unprocessable("Branch cannot be merged").Because(err)
@@ -86,8 +86,8 @@ func unmerged(err error) error {
 	return missing(err, "Commit")
 }
 
-// TryMerge makes the commit that a merge would make, and keeps it under a ref of
-// its own. Unprocessable when the two can not be merged.
+// TryMerge makes the commit that a merge would make, and keeps it under its own
+// ref. Unprocessable when the two cannot be merged.
 func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, ours, theirs git.OID, by git.Signature, message string) (git.OID, error) {
 	var made git.OID
 	err := s.hold(ctx, p, func(r git.Repo) error {

@@ -61,7 +61,7 @@ func (s *Service) adoptHead(ctx context.Context, r git.Repo, target, source *pro
 }
 
 // ShowHead lets the ref of a merge request lead to its newest head, which was
-// adopted. newest is asked after the ref was read, and again when somebody else
+// adopted. newest is asked after the ref was read, and again when someone else
 // has moved it meanwhile: of several at once none moves it back. NotFound;
 // Unavailable while the repository is being moved.
 func (s *Service) ShowHead(ctx context.Context, target *project.Project, iid int64, newest func() (git.OID, error)) error {
@@ -171,7 +171,7 @@ func between(ctx context.Context, r git.Repo, base, head git.OID) ([]git.OID, er
 	return ids, missing(err, "Commit")
 }
 
-// Has tells whether a commit is a part of the history of another; false when
+// Has reports whether a commit is a part of the history of another; false when
 // one of them is not there.
 func (s *Service) Has(ctx context.Context, p *project.Project, in, commit git.OID) (bool, error) {
 	r, err := s.open(p.Storage, p.ID)
@@ -196,7 +196,7 @@ func (s *Service) Behind(ctx context.Context, p *project.Project, target, head g
 	return n, missing(err, "Commit")
 }
 
-// Clashes tells whether two commits can not be merged without somebody who
+// Clashes reports whether two commits cannot be merged without a user who
 // decides. NotFound.
 func (s *Service) Clashes(ctx context.Context, p *project.Project, target, head git.OID) (bool, error) {
 	r, err := s.open(p.Storage, p.ID)
@@ -210,13 +210,13 @@ func (s *Service) Clashes(ctx context.Context, p *project.Project, target, head 
 	return false, missing(err, "Commit")
 }
 
-// MayMerge tells whether an actor may merge into a branch: whoever may push to
-// it, and where it is protected whom that lets merge.
+// MayMerge reports whether an actor may merge into a branch: anyone who may
+// push to it, and where it is protected whom that lets merge.
 func (s *Service) MayMerge(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
 	return s.mayMove(ctx, by, p, branch, MergeInto)
 }
 
-// MayPush tells whether an actor may push to a branch that is there.
+// MayPush reports whether an actor may push to a branch that is there.
 func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
 	return s.mayMove(ctx, by, p, branch, PushTo)
 }
@@ -245,7 +245,7 @@ func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Projec
 	return g.may(ctx, rules, a)
 }
 
-// Guarded tells whether a branch is protected, or the default one: it is not
+// Guarded reports whether a branch is protected, or the default one: it is not
 // removed in passing.
 func (s *Service) Guarded(ctx context.Context, p *project.Project, branch string) (bool, error) {
 	if branch == p.DefaultBranch {

@@ -44,7 +44,7 @@ type Change struct {
 // belongs in the queue.
 type Listener func(ctx context.Context, tx *db.Tx, p Push) error
 
-// OnPush registers a Listener; it is called while the program is put together.
+// OnPush registers a Listener; it is called at start-up.
 func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
 
 // PushHint returns messages for a user who has pushed branches, such as the URL

@@ -25,7 +25,7 @@ const (
 	TagRef    RefKind = "tag"
 )
 
-// RefAction is what somebody may do to a protected ref.
+// RefAction is what a user may do to a protected ref.
 type RefAction string
 
 // The actions: the first three are for branches, the last for tags.
@@ -36,8 +36,8 @@ const (
 	CreateRef RefAction = "create"
 )
 
-// AdminLevel is the level of those who administer the installation, in lists
-// of who may do what.
+// AdminLevel is the level of those who administer the instance, in lists of who
+// may do what.
 const AdminLevel project.Level = 60
 
 // Protected is a rule for the branches or tags of a name or pattern.
@@ -52,7 +52,7 @@ type Protected struct {
 	CreatedAt         time.Time
 }
 
-// RefAccess lets somebody do something: all of a level, or one user, group or
+// RefAccess lets a user do something: all of a level, or one user, group or
 // deploy key.
 type RefAccess struct {
 	ID          int64
@@ -61,10 +61,10 @@ type RefAccess struct {
 	UserID      *int64
 	GroupID     *int64
 	DeployKeyID *int64
-	Name        string // of the user, group or key, for people
+	Name        string // of the user, group or key, for users
 }
 
-// Description says for people who that is.
+// Description says for users who that is.
 func (a RefAccess) Description() string {
 	switch {
 	case a.Name != "":
@@ -81,7 +81,7 @@ func (a RefAccess) Description() string {
 	return a.Level.String()
 }
 
-// Of gives the entries for one action.
+// Of returns the entries for one action.
 func (p *Protected) Of(action RefAction) []RefAccess {
 	list := []RefAccess{}
 	for _, a := range p.Access {
@@ -142,7 +142,7 @@ func (s *Service) fillAccess(ctx context.Context, q db.Q, list []*Protected) err
 	return nil
 }
 
-// NewProtected is a rule that is to be made. Where nobody is named for an
+// NewProtected is a rule that is to be made. Where no one is named for an
 // action, Maintainers are meant.
 type NewProtected struct {
 	Name              string
@@ -152,8 +152,8 @@ type NewProtected struct {
 }
 
 // Protect protects the branches or tags of a name or pattern. Maintainers may.
-// Conflict when there is a rule of that name; Unprocessable when it can not be
-// a name, or names somebody who has nothing to do with the project.
+// Conflict when there is a rule of that name; Unprocessable when it cannot be a
+// name, or names a user who has nothing to do with the project.
 func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, n NewProtected) (*Protected, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.findProtected(ctx, s.DB, p.ID, kind, n.Name)
 }
 
-// withDefaults adds Maintainers for each action that nobody is named for.
+// withDefaults adds Maintainers for each action that no one is named for.
 func withDefaults(kind RefKind, list []RefAccess) []RefAccess {
 	actions := []RefAction{PushTo, MergeInto, Unprotect}
 	if kind == TagRef {
@@ -377,7 +377,7 @@ func entity(p *project.Project) audit.Entity {
 }
 
 // protectFirst protects the default branch of a project whose first push has
-// just been recorded, as far as nobody has done so.
+// just been recorded, as far as no one has done so.
 func (s *Service) protectFirst(ctx context.Context, tx *db.Tx, push Push) error {
 	if push.Project.DefaultBranch != "" {
 		return nil

@@ -42,8 +42,8 @@ func (s *Service) checkPushRule(ctx context.Context, by actor.Actor, p *project.
 	return c.inspect(ctx, push.Repo, open)
 }
 
-// fewChanges is the number of refs up to which each is told apart when one of
-// them brings something that is not allowed.
+// fewChanges is the number of refs up to which each is distinguished when one
+// of them brings something that is not allowed.
 const fewChanges = 16
 
 // inspect refuses the changes that bring a commit or file which is not
@@ -176,7 +176,7 @@ func (c *inspector) commit(ctx context.Context, m *git.Commit) error {
 	return c.authors(ctx, m)
 }
 
-// authors has the rules that ask who somebody is.
+// authors has the rules that ask who a user is.
 func (c *inspector) authors(ctx context.Context, m *git.Commit) error {
 	if c.rules.MemberCheck {
 		for _, who := range []git.Signature{m.Author, m.Committer} {
@@ -204,7 +204,7 @@ func (c *inspector) authors(ctx context.Context, m *git.Commit) error {
 // owner finds the account of an address, once for all commits.
 func (c *inspector) owner(ctx context.Context, email string) (int64, error) {
 	if email == c.by.CommitEmail && email != c.by.Email {
-		return c.by.ID, nil // he has confirmed it, or it is the private one, which stands nowhere
+		return c.by.ID, nil // they have confirmed it, or it is the private one, which stands nowhere
 	}
 	if id, ok := c.owners[email]; ok {
 		return id, nil

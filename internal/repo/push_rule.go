@@ -61,7 +61,7 @@ type PushRuleChange struct {
 // maxPattern is the longest pattern of a push rule, in characters.
 const maxPattern = 511
 
-// apply sets what is given. InvalidField for a pattern that can not be read.
+// apply sets what is given. InvalidField for a pattern that cannot be read.
 func (c PushRuleChange) apply(r *PushRules) error {
 	wrong := map[string][]string{}
 	pattern := func(to *string, from *string, name string) {
@@ -101,7 +101,7 @@ func (c PushRuleChange) apply(r *PushRules) error {
 	return nil
 }
 
-// PushRule gives the push rule of a project, for Maintainers; NotFound.
+// PushRule returns the push rule of a project, for Maintainers; NotFound.
 func (s *Service) PushRule(ctx context.Context, by actor.Actor, ref project.Ref) (*PushRule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {

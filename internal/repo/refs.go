@@ -38,8 +38,8 @@ const (
 	ByVersion RefOrder = "version"
 )
 
-// match makes the question that is asked about each name. Invalid for a
-// pattern that can not be read.
+// match makes the question that is asked about each name. Invalid for a pattern
+// that cannot be read.
 func (f RefFilter) match() (func(string) bool, error) {
 	if f.Regex != "" {
 		pattern, err := regexp.Compile(f.Regex)
@@ -68,7 +68,7 @@ func (f RefFilter) match() (func(string) bool, error) {
 	}, nil
 }
 
-// pageRefs gives one page of the refs below a place. A keyset page goes on
+// pageRefs returns one page of the refs below a place. A keyset page goes on
 // after the short name in After; by another order than the name it must be
 // there: Invalid.
 func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.Paging) (db.Page[git.Ref], error) {
@@ -108,7 +108,7 @@ func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.P
 	return page, nil
 }
 
-// orderedNames gives the full names of all refs that the filter takes.
+// orderedNames returns the full names of all refs that the filter takes.
 func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([]string, error) {
 	match, err := f.match()
 	if err != nil {

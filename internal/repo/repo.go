@@ -24,7 +24,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -38,7 +38,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the repositories of the installation.
+// Service is the repositories of the instance.
 type Service struct {
 	Deps
 	listeners      []Listener
@@ -47,7 +47,7 @@ type Service struct {
 	collaborations []Collaboration
 }
 
-// New makes the service, takes on its background work, and takes part in the
+// New returns the service, registers its background jobs, and takes part in the
 // life of projects.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, auxRepoOwners: map[AuxRepoKind]AuxRepoOwner{}}
@@ -60,9 +60,9 @@ func New(d Deps) *Service {
 	return s
 }
 
-// read gives the repository of a project to an actor who may read it, as they
+// read returns the repository of a project to an actor who may read it, as they
 // see it: revisions resolve only to what the actor may read. It need not exist:
-// nobody may have pushed yet.
+// no one may have pushed yet.
 func (s *Service) read(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Service) read(ctx context.Context, by actor.Actor, ref project.Ref) (*p
 	return p, seen(by, p, r), err
 }
 
-// seen gives the repository of a project as an actor sees it who reads its
+// seen returns the repository of a project as an actor sees it who reads its
 // code. Revisions that come from outside are resolved through it.
 func seen(by actor.Actor, p *project.Project, r git.Repo) git.Repo {
 	if by.ID == actor.SystemID {
@@ -97,7 +97,7 @@ const (
 	MergeRefs    = "refs/merge-requests/"
 )
 
-// write gives the repository of a project to an actor who may push to it, and
+// write returns the repository of a project to an actor who may push to it, and
 // makes it if it is not there. What they may do to a ref is asked by move;
 // revisions that they name are resolved by seen.
 func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
@@ -112,12 +112,12 @@ func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	return p, r, err
 }
 
-// open gives a handle on the repository of a project.
+// open returns a handle on the repository of a project.
 func (s *Service) open(storage string, projectID int64) (git.Repo, error) {
 	return s.at(storage, pathOf(projectID))
 }
 
-// at gives a handle on what lies at a path of a storage.
+// at returns a handle on what lies at a path of a storage.
 func (s *Service) at(storage, path string) (git.Repo, error) {
 	root, ok := s.Storages[storage]
 	if !ok {
@@ -126,7 +126,7 @@ func (s *Service) at(storage, path string) (git.Repo, error) {
 	return s.Git.Repo(filepath.Join(root, path)), nil
 }
 
-// pathOf is where a repository lies in its storage: never named after the
+// pathOf is where a repository is in its storage: never named after the
 // project, whose path changes, and spread over directories that stay small.
 func pathOf(projectID int64) string {
 	return filepath.Join("projects", fmt.Sprintf("%02x", projectID%256), strconv.FormatInt(projectID, 10)+".git")
@@ -147,7 +147,7 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 		return s.make(ctx, r, branch)
 	})
 	if errors.Is(err, project.ErrMoving) {
-		err = s.make(ctx, r, branch) // somebody wants to read it, and an empty one is no loss if it stays behind
+		err = s.make(ctx, r, branch) // a user wants to read it, and an empty one is no loss if it stays behind
 	}
 	if err != nil {
 		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
@@ -170,7 +170,7 @@ func (s *Service) make(ctx context.Context, r git.Repo, branch string) error {
 // UsualBranch is the default branch of a repository that is empty.
 const UsualBranch = "main"
 
-// missing answers for a thing that git does not find, or that can not be named
+// missing answers for a thing that git does not find, or that cannot be named
 // so; other errors are faults, but for those that pass.
 func missing(err error, thing string) error {
 	switch {
@@ -217,6 +217,6 @@ func (s *Service) setDefaultBranch(ctx context.Context, p *project.Project, bran
 	if err := s.hold(ctx, p, func(r git.Repo) error { return r.SetDefaultBranch(ctx, branch) }); err != nil {
 		return err
 	}
-	// What is kept of its files is found anew.
+	// What is kept of its files is found again.
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addTidying(ctx, tx, p.ID) })
 }

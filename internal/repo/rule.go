@@ -57,7 +57,7 @@ func (s *Service) pushLimits(ctx context.Context) (push, object int64, err error
 	return int64(settings.MaxPushMegabytes) << 20, int64(settings.MaxObjectMegabytes) << 20, err
 }
 
-// refuseRef has the rules that are the same for everybody.
+// refuseRef has the rules that are the same for everyone.
 func refuseRef(p *project.Project, c *git.RefChange) string {
 	branch, isBranch := strings.CutPrefix(c.Ref, git.Heads)
 	tag, isTag := strings.CutPrefix(c.Ref, git.Tags)

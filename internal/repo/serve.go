@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// Fetching is a repository that somebody may fetch from.
+// Fetching is a repository that a user may fetch from.
 type Fetching struct {
 	Project *project.Project // nil for an auxiliary repository
 	repo    git.Repo
@@ -74,7 +74,7 @@ func (f *Fetching) UploadArchive(ctx context.Context, in io.Reader, out io.Write
 	return f.repo.UploadArchive(ctx, in, out)
 }
 
-// Pushing is a repository that somebody may push to.
+// Pushing is a repository that a user may push to.
 type Pushing struct {
 	repo    git.Repo
 	to      target
@@ -103,7 +103,7 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 	return &Pushing{repo: r, to: projectTarget{s, p, r, by}, unseen: viewOf(by, p).Hide, name: fmt.Sprintf("project %d", p.ID), service: s}, nil
 }
 
-// unmovable are the prefixes of refs that nobody pushes to.
+// unmovable are the prefixes of refs that no one pushes to.
 func unmovable() []string { return []string{internalRefs, MergeRefs} }
 
 // Advertise tells a client over HTTP what there is to push to.

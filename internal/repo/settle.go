@@ -17,10 +17,10 @@ import (
 // off: much longer than moving refs may take.
 const settleAge = 10 * time.Minute
 
-// Recover settles what an earlier process left, before this one takes
-// requests. It is for a node that is alone; beside others the age of a push
-// tells whether it is still under way. Git processes may have outlived the
-// one that started them: the refs say what they did when they have ended.
+// Recover settles what an earlier process left, before this one takes requests.
+// It is for a node that is alone; beside others the age of a push reports
+// whether it is still under way. Git processes may have outlived the one that
+// started them: the refs say what they did when they have ended.
 func (s *Service) Recover(ctx context.Context) error {
 	return s.settle(ctx, s.Now(), git.Repo.Reclaim)
 }
@@ -38,7 +38,7 @@ func (s *Service) settle(ctx context.Context, before time.Time, prepare func(git
 		return fmt.Errorf("find pushes that were cut off: %w", err)
 	}
 	var faults []error
-	for _, l := range left { // one that can not be settled must not keep the others
+	for _, l := range left { // one that cannot be settled must not keep the others
 		if err := s.settleOne(ctx, l, prepare); err != nil {
 			faults = append(faults, fmt.Errorf("settle push %d to project %d: %w", l.id, l.projectID, err))
 		}
@@ -85,8 +85,9 @@ func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project
 	return s.finish(ctx, id, by, p, r, came)
 }
 
-// happened tells whether a change of a push was made. The logs tell by the mark
-// whose change it was: the same push may have been sent again, to another node.
+// happened reports whether a change of a push was made. The logs tell by the
+// mark whose change it was: the same push may have been sent again, to another
+// node.
 func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, error) {
 	if mark == "" {
 		return r.WasAt(ctx, c.Ref, c.New)
@@ -94,7 +95,7 @@ func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, err
 	return r.Happened(ctx, git.Update{Ref: c.Ref, Old: c.Old, New: c.New}, mark)
 }
 
-// landed gives of a push what the refs know of; nothing where there is no
+// landed returns of a push what the refs know of; nothing where there is no
 // repository.
 func landed(ctx context.Context, r git.Repo, j journal) (journal, error) {
 	came := journal{Options: j.Options, About: j.About, Mark: j.Mark, settled: j.settled}

@@ -16,19 +16,19 @@ import (
 type Signature struct {
 	Kind   string // SSH, PGP or X509
 	Status SignatureStatus
-	Key    *user.Key // that made it; nil when nobody here has it
+	Key    *user.Key // that made it; nil when no one here has it
 }
 
 // SignatureStatus says how far a signature is to be trusted.
 type SignatureStatus string
 
 // The states of signatures. Only those by SSH keys are checked: others are
-// unverified, since nobody can leave such keys here.
+// unverified, since no one can leave such keys here.
 const (
 	Verified   SignatureStatus = "verified"    // by a key of the one whose address it has
 	Unverified SignatureStatus = "unverified"  // not checked, or not one of this text
-	UnknownKey SignatureStatus = "unknown_key" // by a key that nobody here signs with
-	OtherUser  SignatureStatus = "other_user"  // by a key of somebody else
+	UnknownKey SignatureStatus = "unknown_key" // by a key that no one here signs with
+	OtherUser  SignatureStatus = "other_user"  // by a key of someone else
 )
 
 // CommitSignature checks the signature of a commit, for those who read the
@@ -142,7 +142,7 @@ func (c *checker) check(ctx context.Context, id git.OID, address string) (*Signa
 	return found, nil
 }
 
-// key gives the key that somebody here signs with; nil without one.
+// key returns the key that a user here signs with; nil without one.
 func (c *checker) key(ctx context.Context, fingerprint string) (*user.Key, error) {
 	if key, asked := c.keys[fingerprint]; asked {
 		return key, nil
@@ -157,7 +157,7 @@ func (c *checker) key(ctx context.Context, fingerprint string) (*user.Key, error
 	return key, err
 }
 
-// owner gives the user whose address it is; nil without one.
+// owner returns the user whose address it is; nil without one.
 func (c *checker) owner(ctx context.Context, address string) (*user.User, error) {
 	address = strings.ToLower(address)
 	if owner, asked := c.owners[address]; asked {

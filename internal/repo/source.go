@@ -155,7 +155,7 @@ func (o *Source) Commits(ctx context.Context, ids []string) (map[string]*git.Com
 	return found, nil
 }
 
-// Read gives a file of a commit, which the caller has the id of from Find,
+// Read returns a file of a commit, which the caller has the id of from Find,
 // Commit or CommitAt. It reads limit+1 bytes at most. What is not there, or no
 // file, is fs.ErrNotExist.
 func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]byte, error) {
@@ -203,8 +203,8 @@ func (o *Source) Paths(ctx context.Context, commit string) ([]string, error) {
 }
 
 // Changed lists the files that differ between two commits: with straight as
-// they are, otherwise since the history of both went apart. known is false
-// when they can not be compared. It takes the ids that Read takes.
+// they are, otherwise since the history of both went apart. known is false when
+// they cannot be compared. It takes the ids that Read takes.
 func (o *Source) Changed(ctx context.Context, from, to string, straight bool) (paths []string, known bool, err error) {
 	for _, id := range []string{from, to} {
 		if _, ok := git.ParseOID(id); !ok && id != "" { // nothing is what the first commit begins with
@@ -227,13 +227,13 @@ func (o *Source) Changed(ctx context.Context, from, to string, straight bool) (p
 	return slices.Compact(paths), !d.TimedOut, nil
 }
 
-// Protected tells whether a branch or tag is protected.
+// Protected reports whether a branch or tag is protected.
 func (o *Source) Protected(ctx context.Context, name string, tag bool) (bool, error) {
 	rules, err := o.rules(ctx, name, tag)
 	return len(rules) > 0, err
 }
 
-// MayRun tells whether the actor may have pipelines run on a branch or tag: a
+// MayRun reports whether the actor may have pipelines run on a branch or tag: a
 // Developer, and where it is protected one who may push to it, merge into it or
 // make it.
 func (o *Source) MayRun(ctx context.Context, name string, tag bool) (bool, error) {

@@ -64,7 +64,7 @@ const (
 //	   │            │            │             └───────> cleanup failed
 //	   └────────────┴────────────┴─────────────────────> failed
 //
-// From scheduled on nobody writes to the repository, until the move is over.
+// From scheduled on no one writes to the repository, until the move is over.
 type MoveState string
 
 // The states. A move of many waits for its turn in MoveInitial.
@@ -78,7 +78,7 @@ const (
 	MoveCleanupFailed MoveState = "cleanup failed"
 )
 
-// Over tells whether nothing comes after a state.
+// Over reports whether nothing comes after a state.
 func (s MoveState) Over() bool {
 	return s == MoveFinished || s == MoveFailed || s == MoveCleanupFailed
 }
@@ -93,8 +93,8 @@ type MoverDeps struct {
 
 // MoveOptions change how moves are done; the zero value is what is usual.
 type MoveOptions struct {
-	// Quiet is how long nobody must have read the old place before it is
-	// removed; 0 is five seconds.
+	// Quiet is how long no one must have read the old place before it is removed; 0
+	// is five seconds.
 	Quiet time.Duration
 	// Patience is how long a repository that is at its new place stays read-only
 	// for those who still read it at the old one; 0 is a minute.
@@ -106,7 +106,7 @@ type MoveOptions struct {
 // Mover moves repositories between storages.
 type Mover struct{ MoverDeps }
 
-// NewMover makes the mover and takes on its background work.
+// NewMover makes the mover and registers its background jobs.
 func NewMover(d MoverDeps) *Mover {
 	if d.Quiet == 0 {
 		d.Quiet = 5 * time.Second
@@ -145,7 +145,7 @@ func (m *Mover) List(ctx context.Context, by actor.Actor, f MoveFilter, p db.Pag
 	return page, nil
 }
 
-// Get gives the move that a filter with an ID names. Administrators only;
+// Get returns the move that a filter with an ID names. Administrators only;
 // NotFound.
 func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*StorageMove, error) {
 	page, err := m.List(ctx, by, f, db.Paging{Limit: 1})
@@ -160,14 +160,14 @@ func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*Storage
 
 // MoveProgress counts the moves that are under way.
 type MoveProgress struct {
-	Waiting int64 // for their turn, or for somebody who writes
+	Waiting int64 // for their turn, or for a user who writes
 	Copying int64
 	Leaving int64 // they are at the new place, the old one is not removed yet
 }
 
 func (p MoveProgress) all() int64 { return p.Waiting + p.Copying + p.Leaving }
 
-// Progress tells how much is under way. Administrators only.
+// Progress returns how much is under way. Administrators only.
 func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return MoveProgress{}, err
@@ -181,8 +181,8 @@ func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, err
 
 // Move has a repository moved to another storage, that of a project with its
 // wiki: to the storage with most space if none is named. The wiki of a group
-// that nobody has written to yet will begin there. Administrators only.
-// NotFound; InvalidField when it can not go there or is being moved already.
+// that no one has written to yet will begin there. Administrators only.
+// NotFound; InvalidField when it cannot go there or is being moved already.
 func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID int64, destination string) (*StorageMove, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (m *Mover) possible(source, destination string) error {
 	return nil
 }
 
-// sameDir tells whether two names lead to one directory.
+// sameDir reports whether two names lead to one directory.
 func sameDir(a, b string) bool {
 	if a == b {
 		return true

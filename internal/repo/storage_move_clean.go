@@ -50,7 +50,7 @@ func (m *Mover) heard(key string) {
 	}()
 }
 
-// leave waits until nobody on this node reads what a move left behind, and says
+// leave waits until no one on this node reads what a move left behind, and says
 // so.
 func (m *Mover) leave(ctx context.Context, id int64) error {
 	node := m.Repos.Queue.Node()
@@ -70,7 +70,7 @@ func (m *Mover) leave(ctx context.Context, id int64) error {
 		return err
 	}
 	if node == "" {
-		return nil // it does no work yet, and nobody waits for it
+		return nil // it does no work yet, and no one waits for it
 	}
 	return insertMoveNode(ctx, m.Repos.DB, id, node)
 }
@@ -100,7 +100,7 @@ func (m *Mover) addCleaning(ctx context.Context, tx *db.Tx, id int64, o ...queue
 	return m.Repos.Queue.Add(ctx, tx, cleanWork{id}, append(o, queue.In(cleanLane), queue.Tries(moveTries))...)
 }
 
-// workClean removes what a move left behind, when nobody reads it any more.
+// workClean removes what a move left behind, when no one reads it any more.
 func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 	mv, err := findMove(ctx, m.Repos.DB, w.MoveID)
 	if errors.Is(err, db.ErrNoRows) || err == nil && mv.State != MoveReplicated {
@@ -163,7 +163,7 @@ func (m *Mover) leaveOrOpen(ctx context.Context, mv *StorageMove) error {
 	return m.leave(ctx, mv.ID)
 }
 
-// openEarly lets everybody write to a repository that is at its new place though
+// openEarly lets everyone write to a repository that is at its new place though
 // its move is not over.
 func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
 	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error { return m.open(ctx, tx, mv) })
@@ -174,8 +174,8 @@ func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
 	return nil
 }
 
-// everyoneLeft tells whether all nodes that live have let go, or whatever they
-// do must have come to its end.
+// everyoneLeft reports whether all nodes that live have let go, or whatever
+// they do must have come to its end.
 func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error) {
 	if !m.Repos.DB.Postgres() || m.Repos.Now().Sub(mv.UpdatedAt) > leaveLimit {
 		return true, nil

@@ -22,7 +22,7 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	began := m.Repos.Now()
 	_, err = m.Repos.Git.Copy(ctx, from, to.Path())
 	if errors.Is(err, git.ErrNoRepository) {
-		return nil // nobody has written to it yet
+		return nil // no one has written to it yet
 	}
 	if err != nil {
 		return err
@@ -40,8 +40,8 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 }
 
 // ends are the two directories of a part. That they are not one and the same,
-// whatever links there are, is asked here once more: one of them is going to
-// be removed.
+// whatever links there are, is asked here again: one of them is going to be
+// removed.
 func (m *Mover) ends(mv *StorageMove, p part) (from, to git.Repo, err error) {
 	source, ok := m.Repos.Storages[p.storage]
 	target, there := m.Repos.Storages[mv.Destination]

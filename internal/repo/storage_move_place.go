@@ -85,7 +85,7 @@ func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]pa
 			}
 		}
 	}
-	return m.parts(ctx, tx, mv) // as they are now that nobody changes them
+	return m.parts(ctx, tx, mv) // as they are now that no one changes them
 }
 
 // close makes the repositories of a move read-only. InvalidField when they are
@@ -122,8 +122,8 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	return m.place(ctx, tx, mv, list, "", true)
 }
 
-// promise writes down which copies there will be: somebody has to remove them if
-// the move comes to nothing, also when the owner is gone by then. NotFound.
+// promise writes down which copies there will be: a user has to remove them if the
+// move comes to nothing, also when the owner is gone by then. NotFound.
 func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	list, err := m.parts(ctx, tx, mv)
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 // errMore says that there are repositories of which there is no copy yet.
 var errMore = errors.New("there are more repositories by now")
 
-// swap makes the copies what everybody reads. It is done when the transaction
+// swap makes the copies what everyone reads. It is done when the transaction
 // is. errMore.
 func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[remains]bool) error {
 	now, err := m.lockParts(ctx, tx, mv)
@@ -180,7 +180,7 @@ func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map
 	return m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10))
 }
 
-// open lets everybody write to the repositories of a move again, wherever they
+// open lets everyone write to the repositories of a move again, wherever they
 // lie; of an owner who is gone there are none.
 func (m *Mover) open(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	now, err := m.lockParts(ctx, tx, mv)

@@ -27,7 +27,7 @@ const (
 	// writersWait is how long a move waits for those who write: longer than it
 	// takes until what a dead node has begun is settled.
 	writersWait = 2 * settleAge
-	// moveStale is the age of a move on which nobody works.
+	// moveStale is the age of a move on which no one works.
 	moveStale = 10 * time.Minute
 	moveBeat  = time.Minute
 )
@@ -105,7 +105,7 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 	}
 }
 
-// wake has moves gone on with that somebody has left lying.
+// wake has moves gone on with that a user has left lying.
 func (m *Mover) wake(ctx context.Context) error {
 	ids, err := staleMoves(ctx, m.Repos.DB, m.Repos.Now().Add(-moveStale))
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *Mover) work(ctx context.Context, w moveWork) error {
 	return m.fail(context.WithoutCancel(ctx), mv, err)
 }
 
-// errNotMine says that somebody else has taken a move over, or ended it.
+// errNotMine says that someone else has taken a move over, or ended it.
 var errNotMine = errors.New("the move is in other hands")
 
 // begin takes a move in hand. It gives nil for one that has come to its new
@@ -192,7 +192,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	return mv, nil
 }
 
-// mine makes nothing of a move that somebody else has taken.
+// mine makes nothing of a move that someone else has taken.
 func mine(err error) error {
 	if errors.Is(err, errNotMine) {
 		return nil
@@ -247,8 +247,8 @@ func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
 	m.Log.InfoContext(ctx, "storage move", told...)
 }
 
-// await tells whether nobody writes any more. While somebody does, the move
-// waits in the queue and keeps no other from its turn.
+// await reports whether no one writes any more. While a user does, the move waits
+// in the queue and keeps no other from its turn.
 func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 	for range 40 {
 		n, err := countWriters(ctx, m.Repos.DB, mv.Kind, mv.OwnerID)
@@ -300,7 +300,7 @@ func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 	}
 }
 
-// fail ends a move that can not be done: the repositories stay where they are,
+// fail ends a move that cannot be done: the repositories stay where they are,
 // and may be written to again.
 func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 	now, err := m.parts(ctx, m.Repos.DB, mv)
@@ -310,7 +310,7 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 	if err != nil {
 		return err
 	}
-	if mv.State == MoveStarted { // the copies have nobody else who removes them
+	if mv.State == MoveStarted { // the copies have no one else who removes them
 		cause = errors.Join(cause, m.removeCopies(mv, now))
 	}
 	closed := mv.State == MoveScheduled || mv.State == MoveStarted
@@ -345,7 +345,7 @@ func (m *Mover) removeCopies(mv *StorageMove, now []part) error {
 	return errors.Join(faults...)
 }
 
-// beat shows that somebody works on a move, until what it gives is called.
+// beat shows that a user works on a move, until what it gives is called.
 func (m *Mover) beat(ctx context.Context, mv *StorageMove) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	id, run := mv.ID, mv.run

@@ -36,7 +36,7 @@ func findOrphans(ctx context.Context, q db.Q, limit int) ([]*AuxRepo, error) {
 		WHERE a.snippet_id IS NULL AND a.project_id IS NULL AND a.namespace_id IS NULL ORDER BY a.id LIMIT ?`, limit)
 }
 
-// deleteAuxRepo gives where it lay.
+// deleteAuxRepo returns where it lay.
 func deleteAuxRepo(ctx context.Context, q db.Q, id int64) (storage string, err error) {
 	err = q.QueryRowContext(ctx, `DELETE FROM annexes WHERE id = ? RETURNING storage`, id).Scan(&storage)
 	return storage, err

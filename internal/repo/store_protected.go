@@ -28,7 +28,7 @@ func listProtected(ctx context.Context, d *db.DB, projectID int64, kind RefKind,
 	}, pg)
 }
 
-// allProtected gives every rule of a project, without who may.
+// allProtected returns every rule of a project, without who may.
 func allProtected(ctx context.Context, q db.Q, projectID int64) ([]*Protected, error) {
 	return db.All(ctx, q, scanProtected, `SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ? ORDER BY r.id`, projectID)
 }
@@ -63,7 +63,7 @@ func deleteProtected(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM protected_refs WHERE id = ?`, id)
 }
 
-// readAccess gives the entries of several rules, in the order in which they
+// readAccess returns the entries of several rules, in the order in which they
 // were made.
 func readAccess(ctx context.Context, q db.Q, ids []int64, take func(of int64, a RefAccess)) error {
 	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
@@ -102,8 +102,7 @@ func deleteAccess(ctx context.Context, q db.Q, ruleID int64, a RefAccess) error 
 	return db.ExecOne(ctx, q, `DELETE FROM protected_ref_access WHERE id = ? AND protected_ref_id = ? AND action = ?`, a.ID, ruleID, a.Action)
 }
 
-// groupHasAccess reports whether a project lies in a group, or is shared with
-// it.
+// groupHasAccess reports whether a project is in a group, or is shared with it.
 func groupHasAccess(ctx context.Context, q db.Q, groupID int64, p *project.Project) (bool, error) {
 	return one(q.QueryRowContext(ctx, `
 		SELECT 1 WHERE EXISTS (SELECT 1 FROM namespace_tree t WHERE t.descendant_id = ? AND t.ancestor_id = ?)

@@ -34,8 +34,8 @@ func insertMove(ctx context.Context, q db.Q, m *StorageMove) error {
 		string(m.Kind), m.OwnerID, m.Source, m.Destination, string(m.State), m.CreatedAt, m.UpdatedAt).Scan(&m.ID)
 }
 
-// saveMove writes a move that was in another state, and in the hands of whoever
-// has the run. ErrNoRows when it is not so any more.
+// saveMove writes a move that was in another state, and in the hands of anyone
+// who has the run. ErrNoRows when it is not so any more.
 func saveMove(ctx context.Context, q db.Q, m *StorageMove, was MoveState, run string) error {
 	left, err := json.Marshal(m.left)
 	if err != nil {
@@ -52,7 +52,7 @@ func touchMove(ctx context.Context, q db.Q, id int64, run string, at time.Time) 
 	return err
 }
 
-// moveOwner is where the things of a kind are found, and what people call them.
+// moveOwner is where the things of a kind are found, and what users call them.
 type moveOwner struct {
 	table, name, title, live string
 	auxRepo                  string // the column that leads from its auxiliary repository to it
@@ -146,7 +146,7 @@ func countMoves(ctx context.Context, q db.Q) (p MoveProgress, err error) {
 	return p, err
 }
 
-// staleMoves are under way, but nobody has worked on them for a while.
+// staleMoves are under way, but no one has worked on them for a while.
 func staleMoves(ctx context.Context, q db.Q, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM storage_moves

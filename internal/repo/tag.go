@@ -29,7 +29,7 @@ type Tag struct {
 }
 
 // Tags lists the tags of a project, for those who read its code. Invalid for a
-// place to go on from that can not be.
+// place to go on from that cannot be.
 func (s *Service) Tags(ctx context.Context, by actor.Actor, ref project.Ref, f RefFilter, pg db.Paging) (*project.Project, db.Page[Tag], error) {
 	var page db.Page[Tag]
 	p, r, err := s.read(ctx, by, ref)
@@ -45,7 +45,7 @@ func (s *Service) Tags(ctx context.Context, by actor.Actor, ref project.Ref, f R
 	return p, page, err
 }
 
-// Tag gives one tag, for those who read the project's code; NotFound when
+// Tag returns one tag, for those who read the project's code; NotFound when
 // there is none of the name.
 func (s *Service) Tag(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Tag, error) {
 	p, r, err := s.read(ctx, by, ref)
@@ -112,7 +112,7 @@ type NewTag struct {
 }
 
 // CreateTag makes a tag. Developers and above may, as far as protected names
-// allow it. Invalid for a name that can not be or is taken, and for a revision
+// allow it. Invalid for a name that cannot be or is taken, and for a revision
 // that is not there.
 func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref, n NewTag) (*project.Project, *Tag, error) {
 	p, r, err := s.write(ctx, by, ref)
@@ -145,7 +145,7 @@ func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref
 	return p, t, err
 }
 
-// signature is the actor as git writes him.
+// signature is the actor as git writes them.
 func (s *Service) signature(by actor.Actor) git.Signature {
 	return git.Signature{Name: by.Name, Email: by.CommitEmail, When: s.Now()}
 }

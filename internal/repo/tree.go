@@ -33,7 +33,7 @@ type TreePage struct {
 	form atomic.Pointer[[]byte]
 }
 
-// Form gives the form of the page that was made of nothing but its entries,
+// Form returns the form of the page that was made of nothing but its entries,
 // and has it made by the first who asks.
 func (p *TreePage) Form(encode func() ([]byte, error)) ([]byte, error) {
 	if made := p.form.Load(); made != nil {
@@ -128,7 +128,7 @@ func treeError(err error) error {
 	return missing(err, "invalid revision or path")
 }
 
-// findEntry gives the key of an entry by its id. It goes by pages, since
+// findEntry returns the key of an entry by its id. It goes by pages, since
 // nothing bounds the size of a tree.
 func findEntry(ctx context.Context, list func(context.Context, git.TreeOptions) ([]git.Entry, error), o git.TreeOptions, id git.OID) (string, error) {
 	const most = 10_000

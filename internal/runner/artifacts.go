@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errRefused is what can not be done as the job wants it: the fault is the
+// errRefused is what cannot be done as the job wants it: the fault is the
 // job's.
 var errRefused = errors.New("not possible")
 

@@ -103,7 +103,7 @@ type features struct {
 	TokenMaskPrefixes []string `json:"token_mask_prefixes"`
 }
 
-// applies tells whether something is done after a job that ended well or did
+// applies reports whether something is done after a job that ended well or did
 // not, as its "when" says.
 func applies(when string, failed bool) bool {
 	switch when {

@@ -96,7 +96,7 @@ func (j *job) saveCache(c cache) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// Whoever reads it meanwhile has the old one.
+	// Anyone who reads it meanwhile has the old one.
 	temp := path + ".new-" + random(4)
 	err = pack(j.whole, j.dir, files, "zip", temp)
 	if err == nil {
@@ -112,7 +112,7 @@ func (j *job) saveCache(c cache) error {
 // halfTime is how long a cache may take to be written.
 const halfTime = 24 * time.Hour
 
-// pruneCache removes the caches that nobody asked for in a long time, and what
+// pruneCache removes the caches that no one asked for in a long time, and what
 // was left half written.
 func (r *Runner) pruneCache() {
 	oldest := r.Now().Add(-cacheTime)

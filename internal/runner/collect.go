@@ -130,8 +130,7 @@ func (c *collector) walk(start string, all bool, fits func(string) bool, pattern
 	})
 }
 
-// take notes a file, unless it is excluded or of a kind that can not be
-// stored.
+// take notes a file, unless it is excluded or of a kind that cannot be stored.
 func (c *collector) take(name string, kind fs.FileMode) {
 	if name == "." || kind&^(fs.ModeDir|fs.ModeSymlink) != 0 {
 		return

@@ -15,8 +15,8 @@ func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 // afterTime is how long after_script may take.
 const afterTime = 5 * time.Minute
 
-// say writes a line into the log. What can not be written now is missed when
-// the log is sent.
+// say writes a line into the log. What cannot be written now is missed when the
+// log is sent.
 func (j *job) say(format string, args ...any) { fmt.Fprintf(j.out, format+"\n", args...) }
 
 func (j *job) warn(format string, args ...any) {
@@ -169,7 +169,7 @@ func status(err error) string {
 	return "failed"
 }
 
-// runLines runs lines in a shell of their own.
+// runLines runs lines in their own shell.
 func (j *job) runLines(ctx context.Context, name string, lines []string) error {
 	env, err := j.vars.environ(j.base, j.dir+".tmp")
 	if err != nil {

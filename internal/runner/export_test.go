@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Alive tells whether there is a process. One that is dead, but whose parent
+// Alive reports whether there is a process. One that is dead, but whose parent
 // has not noticed, is not.
 func Alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// form is a multipart body around a file, which is read anew each time it is
+// form is a multipart body around a file, which is read again each time it is
 // sent and never held in memory.
 type form struct {
 	head, tail []byte

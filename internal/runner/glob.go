@@ -8,7 +8,7 @@ import (
 // maxBraces bounds what one pattern may stand for.
 const maxBraces = 256
 
-// match tells whether a path fits a pattern. In a pattern * and ? stay within
+// match reports whether a path fits a pattern. In a pattern * and ? stay within
 // a name, ** stands for any number of directories, [ab] for one of some
 // characters and {a,b} for one of some texts. A broken pattern fits nothing.
 func match(pattern, name string) bool {

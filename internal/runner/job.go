@@ -80,7 +80,7 @@ func (r *Runner) runJob(hard context.Context, a *assignment, slot int) {
 }
 
 // beginTime is how long the server may be away when a job is to begin. Later it
-// will have given the job to somebody else.
+// will have given the job to someone else.
 const beginTime = time.Minute
 
 // begin tells the server that the job runs. It may not be ours any more.

@@ -119,7 +119,7 @@ func (m *masker) look(rest []byte, at int64, last bool) bool {
 	return true
 }
 
-// tokenByte tells whether a byte may be part of a token.
+// tokenByte reports whether a byte may be part of a token.
 func tokenByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == '.' || b == '='
 }

@@ -24,7 +24,7 @@ type Deps struct {
 	// fetched; empty where that can be reached from here.
 	CloneURL    string
 	Token       string // of the runner
-	Dir         string // where it keeps builds and caches; nobody else may use it
+	Dir         string // where it keeps builds and caches; no one else may use it
 	Concurrency int    // jobs at a time; 0 stands for DefaultConcurrency
 	Environ     []string
 	Version     Version

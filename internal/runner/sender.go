@@ -123,7 +123,7 @@ func (s *sender) finish(ctx context.Context, u update) error {
 		err := s.catchUp(ctx)
 		if err == nil {
 			u.Token, u.Output = s.token, nil
-			if mismatches < 3 { // we can not go on about it for ever
+			if mismatches < 3 { // we cannot go on about it forever
 				total := s.log.total()
 				u.Output = &total
 			}

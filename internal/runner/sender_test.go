@@ -201,7 +201,7 @@ func TestSenderGivesUp(t *testing.T) {
 	if err := s.finish(t.Context(), update{State: "success"}); err == nil || errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	// A server that never agrees with the checksum is not asked for ever.
+	// A server that never agrees with the checksum is not asked forever.
 	f := newFake(t, func(n int, r *http.Request, f *fake) int {
 		f.log = []byte("y")
 		return 0

@@ -163,7 +163,7 @@ func (j *job) gitEnv(address string) []string {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
 		n++
 	}
-	set("credential.helper", "") // nobody is to remember the token
+	set("credential.helper", "") // no one is to remember the token
 	if at, err := url.Parse(address); err == nil && at.User != nil {
 		with := url.URL{Scheme: at.Scheme, User: at.User, Host: at.Host, Path: "/"}
 		without := url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/"}

@@ -67,7 +67,7 @@ func (t *trace) total() output {
 	return output{Checksum: fmt.Sprintf("crc32:%08x", t.sum.Sum32()), Bytesize: t.size}
 }
 
-// read gives a piece of the log, from a place on.
+// read returns a piece of the log, from a place on.
 func (t *trace) read(at int64, most int) ([]byte, error) {
 	size := t.total().Bytesize
 	p := make([]byte, min(int64(most), max(0, size-at)))

@@ -94,7 +94,7 @@ func (v *variables) expandAll(list []string) []string {
 	return out
 }
 
-// is tells whether a switch is on.
+// is reports whether a switch is on.
 func (v *variables) is(name string) bool {
 	on, err := strconv.ParseBool(v.get(name))
 	return err == nil && on
@@ -153,7 +153,7 @@ func (v *variables) environ(base []string, dir string) ([]string, error) {
 	return env, v.fault()
 }
 
-// environName tells whether a shell can have a variable of the name.
+// environName reports whether a shell can have a variable of the name.
 func environName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'

@@ -100,7 +100,7 @@ func (k *Keyring) Rotate() error {
 	return nil
 }
 
-// IDs gives the ids of the keys, oldest first; the last one seals. They tell
+// IDs returns the ids of the keys, oldest first; the last one seals. They tell
 // nothing of the keys.
 func (k *Keyring) IDs() []string {
 	k.mu.RLock()
@@ -113,8 +113,8 @@ func (k *Keyring) IDs() []string {
 }
 
 // Seal encrypts a value for one place, such as "ci_variables/value/17": it
-// opens with the same place only, so values can not be swapped in the
-// database. Each value has a data key of its own, wrapped by the instance key.
+// opens with the same place only, so values cannot be swapped in the database.
+// Each value has its own data key, wrapped by the instance key.
 func (k *Keyring) Seal(plaintext []byte, place string) string {
 	dataKey := make([]byte, keyLen)
 	rand.Read(dataKey) // never fails: the runtime ends the process instead
@@ -151,8 +151,8 @@ func (k *Keyring) Reseal(sealed string) (string, bool, error) {
 	return newest.seal(dataKey, payload), true, nil
 }
 
-// Derive gives a key of 32 bytes for another use, such as signing cookies.
-// The same label gives the same key for ever: it comes from the oldest key.
+// Derive returns a key of 32 bytes for another use, such as signing cookies.
+// The same label gives the same key forever: it comes from the oldest key.
 func (k *Keyring) Derive(label string) []byte {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -199,8 +199,8 @@ func (k *Keyring) unwrap(sealed string) (id string, dataKey, payload []byte, err
 	return id, dataKey, payload, nil
 }
 
-// find gives the key of an id. A key it does not know may have been added by
-// another process: then it reads the file once more.
+// find returns the key of an id. A key it does not know may have been added by
+// another process: then it reads the file again.
 func (k *Keyring) find(id string) (key, error) {
 	if !isID(id) {
 		return key{}, fmt.Errorf("%w: no key id", ErrDamaged)
@@ -253,7 +253,7 @@ func (k key) seal(dataKey, payload []byte) string {
 	return strings.Join([]string{sealedForm, k.id, encode(wrapped), encode(payload)}, ".")
 }
 
-// wrapData and payloadData say what each ciphertext is, so that one can not
+// wrapData and payloadData say what each ciphertext is, so that one cannot
 // stand in for another.
 func wrapData(id string) []byte       { return []byte(sealedForm + "/key/" + id) }
 func payloadData(place string) []byte { return []byte(sealedForm + "/value/" + place) }

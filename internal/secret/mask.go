@@ -5,9 +5,9 @@ import (
 	"encoding/base64"
 )
 
-// Mask gives a token in a form that is another one each time. A page that is
-// compressed tells by its length whether it repeats something that somebody
-// put into it; with a mask there is nothing to be repeated.
+// Mask returns a token in a form that is another one each time. A page that is
+// compressed tells by its length whether it repeats something that someone put
+// into it; with a mask there is nothing to be repeated.
 func Mask(token string) string {
 	n := len(token)
 	both := make([]byte, 2*n)

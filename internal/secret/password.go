@@ -55,7 +55,7 @@ func NewHasher(p Params, atOnce int) *Hasher {
 	return &Hasher{params: p, total: total, memory: semaphore.NewWeighted(total)}
 }
 
-// Hash gives the hash of a password to store. It waits for its turn and fails
+// Hash returns the hash of a password to store. It waits for its turn and fails
 // only when ctx ends first.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	e := encoded{Params: h.params, salt: make([]byte, saltLen)}
@@ -69,8 +69,8 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 }
 
 // Verify reports whether the password belongs to the hash, which is argon2id
-// or, for imported users, bcrypt. It waits for its turn; the error is ctx's,
-// or says that the stored hash can not be read.
+// or, for imported users, bcrypt. It waits for its turn; the error is ctx's, or
+// says that the stored hash cannot be read.
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	if isBcrypt(hash) {
 		return h.verifyBcrypt(ctx, hash, password)
@@ -99,9 +99,9 @@ func (h *Hasher) Burn(ctx context.Context, password string) error {
 // tells what a sign-in cost without a look at the clock.
 func (h *Hasher) Count() int64 { return h.count.Load() }
 
-// NeedsRehash reports whether a hash was made otherwise than Hash would make
-// it now; replace it when its password is next seen. It is true of a hash
-// that can not be read.
+// NeedsRehash reports whether a hash was made otherwise than Hash would make it
+// now; replace it when its password is next seen. It is true of a hash that
+// cannot be read.
 func (h *Hasher) NeedsRehash(hash string) bool {
 	e, err := parsePHC(hash)
 	return err != nil || e.Params != h.params || len(e.salt) != saltLen || len(e.sum) != sumLen

@@ -228,7 +228,7 @@ func FuzzParsePHC(f *testing.F) {
 	})
 }
 
-// FuzzVerifyBcrypt gives the imported-hash path text that no bcrypt made.
+// FuzzVerifyBcrypt returns the imported-hash path text that no bcrypt made.
 func FuzzVerifyBcrypt(f *testing.F) {
 	f.Add("$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW", "U*U")
 	f.Add("$2a$04$!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!", "")

@@ -28,7 +28,7 @@ type encoded struct {
 	sum  []byte
 }
 
-// String gives the PHC form: $argon2id$v=19$m=19456,t=2,p=1$<salt>$<sum>.
+// String returns the PHC form: $argon2id$v=19$m=19456,t=2,p=1$<salt>$<sum>.
 func (e encoded) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, e.Memory, e.Time, e.Threads,
 		base64.RawStdEncoding.EncodeToString(e.salt), base64.RawStdEncoding.EncodeToString(e.sum))

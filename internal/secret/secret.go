@@ -1,4 +1,4 @@
-// Package secret keeps what must not be read by whoever reads the database:
+// Package secret keeps what must not be read by anyone who reads the database:
 // tokens as digests, passwords as slow hashes, values under an instance key
 // that can be rotated.
 package secret
@@ -17,9 +17,9 @@ const DigestLen = 2 * sha256.Size
 // bits) that need no escaping in a URL, a header or a shell.
 func Token(prefix string) string { return prefix + rand.Text() }
 
-// Digest gives the form in which a token is stored and looked up: its SHA-256
-// in lower-case hex. Tokens are random and long, so no salt and no slow hash
-// is needed, and a lookup is one read of an index.
+// Digest returns the form in which a token is stored and looked up: its SHA-256
+// in lower-case hex. Tokens are random and long, so no salt and no slow hash is
+// needed, and a lookup is one read of an index.
 func Digest(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -1,6 +1,6 @@
-// Package setting keeps the settings of the installation that administrators
-// change while it runs. What is needed before the database is open belongs to
-// the configuration instead.
+// Package setting keeps the settings of the instance that administrators change
+// while it runs. What is needed before the database is open belongs to the
+// configuration instead.
 package setting
 
 import (
@@ -35,7 +35,7 @@ type Settings struct {
 	SignInsPerMinute         int // of one login
 	FailedPasswordsPerMinute int // of all logins
 	FailedTokensPerMinute    int
-	FailedLoginDays          int // how long audit events of failed sign-ins are kept; 0 is for ever
+	FailedLoginDays          int // how long audit events of failed sign-ins are kept; 0 is forever
 	SignUpEnabled            bool
 	SignUpApproval           bool // who signs up waits for an administrator
 	Confirmation             Confirmation
@@ -49,14 +49,14 @@ type Settings struct {
 	AllowRegistrationTokens bool // runners may register themselves
 	MaxLogMegabytes         int  // of one job
 	MaxArtifactMegabytes    int  // of one file
-	ArtifactDays            int  // how long artifacts are kept that say nothing of it; 0 is for ever
-	LogDays                 int  // how long logs of finished jobs are kept; 0 is for ever
-	PipelineDays            int  // how long finished pipelines are kept; 0 is for ever
+	ArtifactDays            int  // how long artifacts are kept that say nothing of it; 0 is forever
+	LogDays                 int  // how long logs of finished jobs are kept; 0 is forever
+	PipelineDays            int  // how long finished pipelines are kept; 0 is forever
 	RemoteIncludes          bool // CI files may include files of other sites
 
 	// Pages.
 	MaxPagesMegabytes int  // of one site; 0 is no limit
-	PagesVerification bool // who brings a domain has to show in the DNS that it is his
+	PagesVerification bool // who brings a domain has to show in the DNS that it is theirs
 
 	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
 
@@ -69,11 +69,11 @@ type Settings struct {
 	DiffMaxLines       int // of all texts of a comparison
 
 	// Error tracking.
-	ErrorDays            int // how long an error is kept that comes no more; 0 is for ever
+	ErrorDays            int // how long an error is kept that comes no more; 0 is forever
 	ErrorEventsPerMinute int // that one client key may send; 0 is no limit
 
 	// Alerts.
-	AlertDays              int // how long an alert is kept that is over; 0 is for ever
+	AlertDays              int // how long an alert is kept that is over; 0 is forever
 	AlertPayloadsPerMinute int // that may be sent to one integration; 0 is no limit
 
 	// Imports.
@@ -106,7 +106,7 @@ type Throttle struct {
 	Seconds  int
 }
 
-// Default is what a new installation starts with.
+// Default is what a new instance starts with.
 func Default() Settings {
 	return Settings{
 		DefaultProjectsLimit:     100_000,
@@ -197,10 +197,10 @@ func (s *Settings) fields() []field {
 	}
 }
 
-// topic is the notice that tells nodes to read the settings anew.
+// topic is the notice that tells nodes to read the settings again.
 const topic = "settings"
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB      *db.DB
 	Notices *notice.Bus
@@ -216,7 +216,7 @@ type Service struct {
 	drop int // how often the cache was dropped
 }
 
-// New makes the service.
+// New returns the service.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	d.Notices.Subscribe(topic, func(string) {
@@ -228,7 +228,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Current gives the settings for the program's own use; it costs nothing once
+// Current returns the settings for the program's own use; it costs nothing once
 // they have been read.
 func (s *Service) Current(ctx context.Context) (Settings, error) {
 	if have := s.cached.Load(); have != nil && s.Notices.Fresh() {
@@ -250,7 +250,7 @@ func (s *Service) Current(ctx context.Context) (Settings, error) {
 	return read, nil
 }
 
-// Get gives the settings to administrators.
+// Get returns the settings to administrators.
 func (s *Service) Get(ctx context.Context, by actor.Actor) (Settings, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Settings{}, err

@@ -1,4 +1,4 @@
-// Package signing keeps the keys with which the installation signs tokens that
+// Package signing keeps the keys with which the instance signs tokens that
 // others check: JSON Web Tokens by RS256, and the set of public keys that goes
 // with them.
 package signing
@@ -28,7 +28,7 @@ const Algorithm = "RS256"
 // keyBits is the size of the keys.
 const keyBits = 2048
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB   *db.DB
 	Keys *secret.Keyring
@@ -36,7 +36,7 @@ type Deps struct {
 }
 
 // Service signs. The first key is made when it is needed, and is then the
-// installation's: it lies in the database, sealed.
+// instance's: it is in the database, sealed.
 type Service struct {
 	Deps
 
@@ -44,7 +44,7 @@ type Service struct {
 	own *key // the newest that this node has seen
 }
 
-// New makes the service.
+// New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
 
 // PublicKey is a key by which others check what was signed, in the form of a
@@ -100,7 +100,7 @@ type key struct {
 	private *rsa.PrivateKey
 }
 
-// newest gives the key that signs, and makes it when there is none.
+// newest returns the key that signs, and makes it when there is none.
 func (s *Service) newest(ctx context.Context) (*key, error) {
 	s.mu.Lock()
 	k := s.own
@@ -118,7 +118,7 @@ func (s *Service) newest(ctx context.Context) (*key, error) {
 	return s.own, nil
 }
 
-// all gives the keys, the newest first, and makes the first one when there is
+// all returns the keys, the newest first, and makes the first one when there is
 // none. Two nodes may do so at once: then there are two keys, and both are
 // good.
 func (s *Service) all(ctx context.Context) ([]*key, error) {

@@ -232,7 +232,7 @@ func TestAutomatic(t *testing.T) {
 			t.Errorf("%d certificates were issued, want 3", i.issued())
 		}
 
-		// What is sealed is sealed anew, and still good.
+		// What is sealed is sealed again, and still good.
 		n, err := s.RotateKey(t.Context())
 		if err != nil || n < 3 { // the key of the domain, that of the account, and what else the client keeps
 			t.Errorf("%d values were sealed anew: %v", n, err)

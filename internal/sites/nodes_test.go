@@ -68,7 +68,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// shows tells whether an address can be had and shows a text.
+// shows reports whether an address can be had and shows a text.
 func shows(t *testing.T, c *http.Client, address, want string) bool {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)

@@ -31,7 +31,7 @@ func (v *visit) show() error {
 	return s.answer(path, rest)
 }
 
-// plain gives the path of a request, unless it is one that different readers
+// plain returns the path of a request, unless it is one that different readers
 // take for different places.
 func plain(r *http.Request) (string, bool) {
 	path := r.URL.Path
@@ -91,8 +91,8 @@ func (s *site) answer(path, rest string) error {
 	return err
 }
 
-// find gives the file of a path; slash says that the path is one of a directory
-// that has an index.
+// find returns the file of a path; slash says that the path is one of a
+// directory that has an index.
 func (s *site) find(rest string) (f *pack.File, slash bool) {
 	name := strings.TrimPrefix(rest, "/")
 	if name == "" || strings.HasSuffix(name, "/") {
@@ -173,8 +173,8 @@ var (
 	varyCookie = []string{"Cookie"}
 )
 
-// encoded gives the compressed copy that suits the visitor best. Parts of a file
-// are those of the file itself.
+// encoded returns the compressed copy that suits the visitor best. Parts of a
+// file are those of the file itself.
 func (s *site) encoded(f *pack.File) (*pack.Part, string) {
 	accept := s.r.Header.Get("Accept-Encoding")
 	if accept == "" || s.r.Header.Get("Range") != "" {

@@ -36,7 +36,7 @@ type Deps struct {
 	// Default is the certificate for all hosts below the one of the sites; nil
 	// without one.
 	Default func() (*tls.Certificate, error)
-	// Secure tells whether a request came over TLS, be it to a proxy of ours.
+	// Secure reports whether a request came over TLS, be it to a proxy of ours.
 	Secure func(r *http.Request) bool
 }
 
@@ -129,8 +129,9 @@ func (d *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answer shows the first of the sites that the visitor may see. Below the host
-// of all sites nothing tells whether there is a private site: visitors sign in
-// for what does not exist as well, and what they may not see then is not there.
+// of all sites nothing reports whether there is a private site: visitors sign
+// in for what does not exist as well, and what they may not see then is not
+// there.
 func (v *visit) answer() error {
 	for _, route := range v.match.Routes {
 		v.route = route
@@ -217,7 +218,7 @@ func (v *visit) leave(to string, status int) error {
 	return nil
 }
 
-// visitor is who has signed in on this host, nobody when that is over.
+// visitor is who has signed in on this host, no one when that is over.
 func (d *Handler) visitor(r *http.Request, host string) (actor.Actor, error) {
 	token := d.unsealCookie(r, "", sessionPlace(host))
 	if token == "" {
@@ -252,7 +253,7 @@ func (d *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if status == http.StatusInternalServerError {
 		if errors.Is(err, context.Canceled) {
-			return // there is nobody to answer
+			return // there is no one to answer
 		}
 		d.Log.ErrorContext(r.Context(), "a site could not be shown", "host", r.Host, "path", r.URL.Path, "error", err)
 	}

@@ -73,7 +73,7 @@ func with(u *url.URL, name, value string) string {
 }
 
 // TestPagesSignInTheft is the owner of a custom domain who wants to be a visitor
-// of other sites in the name of somebody who only follows a link.
+// of other sites in the name of a user who only follows a link.
 func TestPagesSignInTheft(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -113,7 +113,7 @@ func TestPagesSignInTheft(t *testing.T) {
 			if to, _ := walk(t, victim, link, onHost("evil.example.org")); to != nil {
 				t.Errorf("a request that another browser began is passed on to the custom domain: %s", to)
 			}
-			// Even the code as the shared host gets it, which nobody else sees.
+			// Even the code as the shared host gets it, which no one else sees.
 			back, status := walk(t, victim, link, onHost("projects.pages.test"))
 			if back == nil {
 				t.Fatalf("no code: %d", status)

@@ -31,7 +31,7 @@ type File struct {
 // Name is the last part of the path.
 func (f *File) Name() string { return path.Base(f.Path) }
 
-// Open gives the content as a stream.
+// Open returns the content as a stream.
 func (f *File) Open(ctx context.Context) (io.ReadCloser, error) {
 	content, err := f.repo.Open(ctx, f.ID)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *File) Open(ctx context.Context) (io.ReadCloser, error) {
 	return content, nil
 }
 
-// Read gives as much of the content as fits.
+// Read returns as much of the content as fits.
 func (f *File) Read(ctx context.Context, limit int64) ([]byte, error) {
 	content, err := f.Open(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in *project.Ref, id 
 	return found, f, err
 }
 
-// Files gives all files of a snippet that the actor was given, in their newest
-// version.
+// Files returns all files of a snippet that the actor was given, in their
+// newest version.
 func (s *Service) Files(ctx context.Context, of *Snippet) ([]*File, error) {
 	r, err := s.repo(ctx, of.ID)
 	if err != nil {

@@ -26,8 +26,8 @@ type Filter struct {
 	personal  bool // of users alone
 }
 
-// Own lists the snippets that the actor made, the newest first, as far as he
-// still sees them. Unauthorized.
+// Own lists the snippets that the actor made, the newest first, as far as they
+// still see them. Unauthorized.
 func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Snippet]{}, err
@@ -36,7 +36,7 @@ func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging
 	return s.list(ctx, by, f, p)
 }
 
-// Public lists the snippets of users that are for everybody.
+// Public lists the snippets of users that are for everyone.
 func (s *Service) Public(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
 	f.Visibility, f.personal = project.Public, true
 	return s.list(ctx, by, f, p)
@@ -57,7 +57,7 @@ func (s *Service) OfProject(ctx context.Context, by actor.Actor, in project.Ref,
 	return s.list(ctx, by, f, p)
 }
 
-// ByID gives those of the snippets that the actor sees, by their ids.
+// ByID returns those of the snippets that the actor sees, by their ids.
 func (s *Service) ByID(ctx context.Context, by actor.Actor, ids []int64) (map[int64]*Snippet, error) {
 	found := map[int64]*Snippet{}
 	if len(ids) == 0 {
@@ -70,7 +70,7 @@ func (s *Service) ByID(ctx context.Context, by actor.Actor, ids []int64) (map[in
 	return found, err
 }
 
-// Named is Get for what somebody calls a snippet by.
+// Named is Get for what a user calls a snippet by.
 func (s *Service) Named(ctx context.Context, by actor.Actor, name string) (*Snippet, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package snippet is small collections of files that people keep for themselves
-// or show to others: each with a title, and a git repository of its own.
+// Package snippet is small collections of files that users keep for themselves
+// or show to others: each with a title, and its own git repository.
 package snippet
 
 import (
@@ -21,7 +21,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -32,11 +32,11 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the snippets of the installation.
+// Service is the snippets of the instance.
 type Service struct{ Deps }
 
-// New makes the service, and takes part in what happens to users, in pushes and
-// in the references of texts.
+// New returns the service, and takes part in what happens to users, in pushes
+// and in the references of texts.
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Users.OnDelete(s.leaveUser)
@@ -69,7 +69,7 @@ type Snippet struct {
 }
 
 // Path is where its page and its repository are, below the address of the
-// installation: "group/project/-/snippets/1" with "-/" between.
+// instance: "group/project/-/snippets/1" with "-/" between.
 func (s *Snippet) Path(between string) string {
 	path := between + "snippets/" + strconv.FormatInt(s.ID, 10)
 	if s.In != nil {
@@ -78,8 +78,8 @@ func (s *Snippet) Path(between string) string {
 	return path
 }
 
-// visible tells whether an actor sees a snippet whose project, if it has one, he
-// was given.
+// visible reports whether an actor sees a snippet whose project, if it has one,
+// they were given.
 func (s *Snippet) visible(by actor.Actor) bool {
 	known := !by.Anonymous() && !by.External
 	if s.In == nil {
@@ -124,8 +124,8 @@ func (s *Snippet) audience() activity.Audience {
 
 func (s *Snippet) subject() activity.Subject { return activity.Subject{Type: "Snippet", ID: s.ID} }
 
-// MayCreate tells whether an actor may make a snippet: in a project that he was
-// given Reporters and above, else all who are not external.
+// MayCreate reports whether an actor may make a snippet: in a project that they
+// were given Reporters and above, else all who are not external.
 func MayCreate(by actor.Actor, in *project.Project) bool {
 	switch {
 	case by.Anonymous():
@@ -210,8 +210,8 @@ func (s *Service) changeable(ctx context.Context, by actor.Actor, in *project.Re
 	return found, found.editable(by)
 }
 
-// OnSnippet gives a snippet of a project, to talk about it, to those who see it;
-// NotFound.
+// OnSnippet returns a snippet of a project, to talk about it, to those who see
+// it; NotFound.
 func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref, id int64) (plan.Noteable, error) {
 	found, err := s.Get(ctx, by, &in, id)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project
 }
 
 // leaveUser gives the snippets of projects of a user who goes to the ghost; those
-// of his own, and with a hard deletion all, go along.
+// of their own, and with a hard deletion all, go along.
 func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
 	gone, err := deleteOf(ctx, tx, userID, hard)
 	if err != nil {

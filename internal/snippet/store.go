@@ -69,8 +69,8 @@ func deleteUnfinished(ctx context.Context, q db.Q, before time.Time) (bool, erro
 	return n > 0, err
 }
 
-// deleteOf removes the snippets of a user that are his alone, or with all every
-// one of his, and gives their ids.
+// deleteOf removes the snippets of a user that are theirs alone, or with all
+// every one of theirs, and gives their ids.
 func deleteOf(ctx context.Context, q db.Q, userID int64, all bool) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `DELETE FROM snippets WHERE author_id = ? AND (project_id IS NULL OR ?) RETURNING id`, userID, all)
 }

@@ -49,7 +49,7 @@ type FileChange struct {
 	HasContent bool
 }
 
-// check says what of a snippet can not be.
+// check says what of a snippet cannot be.
 func (s *Snippet) check() error {
 	wrong := map[string][]string{}
 	switch {
@@ -121,7 +121,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f
 	if err != nil {
 		return nil, fmt.Errorf("create snippet: %w", err)
 	}
-	// Nobody sees it before its files are there: see follow.
+	// No one sees it before its files are there: see follow.
 	if err := s.commit(ctx, by, a, "Initial commit", f.Files); err != nil {
 		return nil, errors.Join(err, s.discard(context.WithoutCancel(ctx), n.ID))
 	}
@@ -311,8 +311,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 	return nil
 }
 
-// Agent tells what a snippet was made with, and from where. Administrators only;
-// NotFound.
+// Agent returns what a snippet was made with, and from where. Administrators
+// only; NotFound.
 func (s *Service) Agent(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	if in != nil {
 		if _, err := s.Projects.RequireView(ctx, by, *in, project.SnippetPart); err != nil {

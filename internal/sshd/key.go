@@ -14,7 +14,7 @@ import (
 // with.
 const fingerprintKey = "svc-fingerprint"
 
-// uncheckedKey is where a connection remembers that nobody could be asked about
+// uncheckedKey is where a connection remembers that no one could be asked about
 // its key.
 const uncheckedKey = "svc-unchecked"
 
@@ -22,9 +22,9 @@ const uncheckedKey = "svc-unchecked"
 var errUnknownKey = errors.New("no account has this key")
 
 // acceptKey says whether a key opens anything. The client has not proven yet
-// that it has the key, so nothing is decided by it: each command asks anew.
+// that it has the key, so nothing is decided by it: each command asks again.
 // The key of an account that may not be used is accepted for now, so that its
-// owner, and nobody else, is told why. So is any key while the database is
+// owner, and no one else, is told why. So is any key while the database is
 // away, because a client takes a refusal for a wrong key: its commands are
 // answered with that, and nothing is opened.
 func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -44,8 +44,8 @@ func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissi
 	return nil, errUnknownKey
 }
 
-// who gives the user or the deploy key with a fingerprint. Unauthorized when
-// nobody has it, Forbidden when the account may not be used.
+// who returns the user or the deploy key with a fingerprint. Unauthorized when
+// no one has it, Forbidden when the account may not be used.
 func (s *Server) who(ctx context.Context, fingerprint, ip string) (actor.Actor, error) {
 	by, err := s.Users.AuthenticateKey(ctx, fingerprint, ip)
 	if errs.Is(err, errs.KindUnauthorized) {

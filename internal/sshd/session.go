@@ -26,7 +26,7 @@ type session struct {
 	conn        *conn
 	channel     ssh.Channel
 	fingerprint string
-	unchecked   bool   // nobody could be asked whose key it is
+	unchecked   bool   // no one could be asked whose key it is
 	protocol    string // what the client sent as GIT_PROTOCOL
 }
 
@@ -121,7 +121,7 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 	return 0
 }
 
-// signIn gives who has the key of the connection.
+// signIn returns who has the key of the connection.
 func (x *session) signIn(ctx context.Context) (actor.Actor, error) {
 	if x.unchecked {
 		return actor.Actor{}, errs.Unavailable("The service is not available now. Try again in a moment.")

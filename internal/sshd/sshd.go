@@ -1,5 +1,5 @@
-// Package sshd is the door for git over SSH. It knows people and deploy keys
-// by their public keys alone, runs nothing but the three services of git, and
+// Package sshd is the door for git over SSH. It knows users and deploy keys by
+// their public keys alone, runs nothing but the three services of git, and
 // forwards nothing. Who may fetch or push is for the features to say.
 package sshd
 

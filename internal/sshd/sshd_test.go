@@ -206,7 +206,7 @@ func TestSessions(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestSignIn tries ways to come in other than a key that somebody has.
+// TestSignIn tries ways to come in other than a key that a user has.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

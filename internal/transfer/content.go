@@ -24,7 +24,7 @@ type source struct {
 }
 
 // write writes a group and all below it, with or without digests of the
-// addresses of people. The same content makes the same entries, but for the
+// addresses of users. The same content makes the same entries, but for the
 // manifest.
 func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *project.Namespace, tree []project.Branch, digests bool) (err error) {
 	w, err := archive.NewWriter(out, s.TempDir, s.Now())

@@ -21,7 +21,7 @@ import (
 type Export struct {
 	ID         int64
 	GroupID    *int64 // nil when the group is gone
-	UserID     *int64 // who asked for it; nil when he is gone
+	UserID     *int64 // who asked for it; nil when they are gone
 	State      State
 	Done       int64 // rows
 	Total      int64
@@ -38,7 +38,7 @@ type Export struct {
 // Percent is how much of it is done.
 func (e *Export) Percent() int { return percent(e.State, e.Done, e.Total) }
 
-// Going tells whether it is not over yet.
+// Going reports whether it is not over yet.
 func (e *Export) Going() bool { return e.State == Queued || e.State == Started }
 
 // key is where the file lies.
@@ -58,7 +58,7 @@ func (ExportWork) Kind() string { return "transfer_export" }
 // StartExport has a group with all groups below it written into a file, in the
 // background. Owners only; NotFound, Forbidden. While one is going on it gives
 // that one. The file of an administrator has digests of the addresses of
-// members, so that an import elsewhere can find their accounts; that of anybody
+// members, so that an import elsewhere can find their accounts; that of anyone
 // else has none, because digests of addresses are easily guessed.
 func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Export, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
@@ -109,7 +109,7 @@ func visible(list []*Export, by actor.Actor) []*Export {
 	return slices.DeleteFunc(list, func(e *Export) bool { return e.addresses && !by.Admin })
 }
 
-// Exports tells how far the export of a group is. Owners only, and only
+// Exports returns how far the export of a group is. Owners only, and only
 // administrators see exports with addresses; NotFound, Forbidden.
 func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
@@ -157,7 +157,7 @@ func (s *Service) OpenExport(ctx context.Context, by actor.Actor, ref project.Re
 	return found, file, nil
 }
 
-// FileName is what the file is called for people.
+// FileName is what the file is called for users.
 func (e *Exports) FileName() string {
 	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), e.Group.Path)
 }
@@ -213,7 +213,7 @@ func (s *Service) store(ctx context.Context, e *Export, write func(io.Writer) er
 		wrote <- err
 	}()
 	size, err := s.Blobs.Put(ctx, e.key(), in, blob.Options{ContentType: "application/gzip"})
-	in.CloseWithError(err) // nobody reads on: the other side must not wait
+	in.CloseWithError(err) // no one reads on: the other side must not wait
 	if cause := <-wrote; err == nil || cause != nil && cause != io.ErrClosedPipe {
 		err = cause // it says more
 	}

@@ -18,7 +18,7 @@ import (
 	"svc/internal/transfer/archive"
 )
 
-// filling makes the groups of a file, where nobody sees them.
+// filling makes the groups of a file, where no one sees them.
 type filling struct {
 	*Service
 	by     actor.Actor
@@ -205,7 +205,7 @@ func (f *filling) File(ctx context.Context, p archive.Part, name string, r io.Re
 	return f.Wikis.Fill(ctx, f.group(), f.branch, r)
 }
 
-// find gives the account of a person; ok is false when there is none.
+// find returns the account of a person; ok is false when there is none.
 func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
 	d, ok, err := p.Digest()
 	if err != nil || !ok {
@@ -225,8 +225,8 @@ const (
 	twice      = "this person is a member already, by another e-mail address"
 )
 
-// unmappedReason says why a person was not found. To anybody but an administrator it
-// says the same of everybody.
+// unmappedReason says why a person was not found. To anyone but an administrator it
+// says the same of everyone.
 func (f *filling) unmappedReason(p *archive.PersonRow) string {
 	if !f.by.Admin {
 		return adminsOnly
@@ -363,7 +363,7 @@ func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *arc
 	return &id, nil
 }
 
-// isAbove tells whether a group is another or stands above it, by their paths.
+// isAbove reports whether a group is another or stands above it, by their paths.
 func isAbove(path, other string) bool {
 	return path == "" || path == other || strings.HasPrefix(other, path+"/")
 }

@@ -22,7 +22,7 @@ import (
 // Import is a group that is made of a file.
 type Import struct {
 	ID         int64
-	UserID     *int64 // who asked for it; nil when he is gone
+	UserID     *int64 // who asked for it; nil when they are gone
 	Name       string // of the group to come
 	Path       string
 	ParentID   *int64 // the group above; nil at the top
@@ -35,7 +35,7 @@ type Import struct {
 	CreatedAt  time.Time
 	FinishedAt *time.Time
 
-	draft *int64 // the group while nobody sees it
+	draft *int64 // the group while no one sees it
 	tries int64
 	file  string
 }
@@ -43,7 +43,7 @@ type Import struct {
 // Percent is how much of it is done.
 func (i *Import) Percent() int { return percent(i.State, i.Done, i.Total) }
 
-// Going tells whether it is not over yet.
+// Going reports whether it is not over yet.
 func (i *Import) Going() bool { return i.State == Uploading || i.State == Queued || i.State == Started }
 
 // keepImport is how long what is known of an import is kept after its end.
@@ -62,7 +62,7 @@ type NewImport struct {
 	Name     string
 	Path     string
 	ParentID *int64 // nil for a group at the top
-	Size     int64  // of the file; 0 while nobody knows
+	Size     int64  // of the file; 0 while no one knows
 	File     io.Reader
 }
 
@@ -90,7 +90,7 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 		UserID: &by.ID, Name: n.Name, Path: n.Path, ParentID: n.ParentID, State: Uploading, CreatedAt: s.Now(), Total: 2 * n.Size,
 		file: "transfer/imports/" + secret.Token("") + ".tar.gz",
 	}
-	// The row goes first: it leads to the file, should nobody come back.
+	// The row goes first: it leads to the file, should no one come back.
 	if err := insertImport(ctx, s.DB, i); err != nil {
 		return nil, fmt.Errorf("import group: %w", err)
 	}
@@ -129,7 +129,7 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 
 func tooLarge(most int64) error { return errs.TooLarge("The file has more than %d MiB.", most>>20) }
 
-// Import tells how far an import is, to the one who asked for it and to
+// Import returns how far an import is, to the one who asked for it and to
 // administrators; NotFound.
 func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
 	if err := by.RequireUser(); err != nil {
@@ -194,7 +194,7 @@ func (s *Service) dropDraft(ctx context.Context, tx *db.Tx, i *Import) error {
 }
 
 // imports reads the file twice: first to see that it is whole and to know the
-// people in it, then to make the group.
+// users in it, then to make the group.
 func (s *Service) imports(ctx context.Context, i *Import) error {
 	by, err := s.as(ctx, i.UserID)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 		return saveProgress(ctx, s.DB, "group_imports", i.ID, done, i.Total)
 	})
 	defer m.close()
-	var people map[archive.Digest]int64 // empty but for administrators: nobody else learns which addresses have accounts
+	var people map[archive.Digest]int64 // empty but for administrators: no one else learns which addresses have accounts
 	err = s.withFile(ctx, i, func(file io.Reader) error {
 		people, err = archive.Users(ctx, file, m.done.Store)
 		return err
@@ -248,7 +248,7 @@ func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Rea
 	return read(file)
 }
 
-// finishImport shows the group to everybody who may see it.
+// finishImport shows the group to everyone who may see it.
 func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d *project.Draft, to project.NewGroup) error {
 	now := s.Now()
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -290,7 +290,7 @@ func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 	return nil
 }
 
-// dropFile removes what was sent. If it can not be done now, sweep does it.
+// dropFile removes what was sent. If it cannot be done now, sweep does it.
 func (s *Service) dropFile(ctx context.Context, i *Import) {
 	ctx = context.WithoutCancel(ctx)
 	err := s.Blobs.Delete(ctx, i.file)

@@ -6,7 +6,7 @@ import (
 	"svc/internal/transfer/archive"
 )
 
-// Report tells what came of an import.
+// Report describes what came of an import.
 type Report struct {
 	Imported archive.Totals   // what was in the file
 	Missing  []Missing        // what of it could not be taken over, up to maxMissing

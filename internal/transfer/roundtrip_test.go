@@ -36,7 +36,7 @@ type groupDraw struct {
 	settings             project.GroupSettings
 	labels, milestones   []thing
 	boards, badges       []thing
-	members              []int64 // levels of the people, 0 for none
+	members              []int64 // levels of the users, 0 for none
 	avatar, wiki, closed bool
 }
 
@@ -186,7 +186,7 @@ func (st *stage) board(at project.Place, name string, b thing, labels, goals []i
 	}
 }
 
-// export gives the file of a group.
+// export returns the file of a group.
 func (st *stage) export(ref project.Ref) []byte {
 	t, ctx := st.t, st.t.Context()
 	t.Helper()
@@ -211,8 +211,8 @@ func (st *stage) look(i *transfer.Import) *transfer.Import {
 	return must(st.Transfer.Import(st.t.Context(), st.by, i.ID))(st.t)
 }
 
-// unpack gives the entries of a file in their order, without the pack of a wiki:
-// the same objects may be packed in other ways.
+// unpack returns the entries of a file in their order, without the pack of a
+// wiki: the same objects may be packed in other ways.
 func unpack(t testing.TB, file []byte) (list []string) {
 	t.Helper()
 	unpacked := must(gzip.NewReader(bytes.NewReader(file)))(t)
@@ -262,7 +262,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// breaking gives files that break off: no fault of theirs.
+// breaking returns files that break off: no fault of theirs.
 type breaking struct {
 	blob.Store
 	after []int64 // where each opening of one breaks off; the rest do not
@@ -299,7 +299,7 @@ const manyLabels = `WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n + 1 FRO
 	INSERT INTO labels (namespace_id, name, color, description, created_at, updated_at) SELECT CAST(? AS BIGINT), 'label ' || n, '#112233', 'The label with the number ' || n, n, n FROM t`
 
 // TestBrokenOff breaks an import off at several places, as the end of the process
-// would: nobody sees a part of the group, the next run makes it whole, and what
+// would: no one sees a part of the group, the next run makes it whole, and what
 // the others made goes.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()

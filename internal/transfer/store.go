@@ -20,12 +20,12 @@ func scanExport(s db.Scanner) (*Export, error) {
 	return &e, err
 }
 
-// findExports gives the exports of a group, the newest first.
+// findExports returns the exports of a group, the newest first.
 func findExports(ctx context.Context, q db.Q, groupID int64) ([]*Export, error) {
 	return db.All(ctx, q, scanExport, `SELECT `+exportColumns+` FROM group_exports e WHERE e.namespace_id = ? ORDER BY e.id DESC LIMIT 100`, groupID)
 }
 
-// findExport gives nil when there is none.
+// findExport returns nil when there is none.
 func findExport(ctx context.Context, q db.Q, id int64) (*Export, error) {
 	return orNone(scanExport(q.QueryRowContext(ctx, `SELECT `+exportColumns+` FROM group_exports e WHERE e.id = ?`, id)))
 }
@@ -98,7 +98,7 @@ func scanImport(s db.Scanner) (*Import, error) {
 	return &i, nil
 }
 
-// findImport gives nil when there is none.
+// findImport returns nil when there is none.
 func findImport(ctx context.Context, q db.Q, id int64) (*Import, error) {
 	return orNone(scanImport(q.QueryRowContext(ctx, `SELECT `+importColumns+` FROM group_imports i WHERE i.id = ?`, id)))
 }
@@ -149,7 +149,7 @@ func forgetFile(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// pastFiles are the imports whose files nobody needs: of those that are over, and
+// pastFiles are the imports whose files no one needs: of those that are over, and
 // of those whose file has been on the way since before.
 func pastFiles(ctx context.Context, q db.Q, before time.Time) ([]*Import, error) {
 	return db.All(ctx, q, scanImport, `

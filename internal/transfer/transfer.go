@@ -1,5 +1,5 @@
-// Package transfer carries groups from one installation to another: it writes a
-// group, with all groups below it, into a file that people can read, and makes a
+// Package transfer carries groups from one instance to another: it writes a
+// group, with all groups below it, into a file that users can read, and makes a
 // group of such a file. What the file looks like is told in
 // docs/user/group-export.md.
 package transfer
@@ -25,7 +25,7 @@ import (
 	"svc/internal/wiki"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
@@ -51,7 +51,7 @@ const lane = "transfer"
 // failed, also when it takes the whole process down each time.
 const maxTries = 5
 
-// New makes the service and takes on its background work.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Queue.Lane(lane, 2)
@@ -85,8 +85,8 @@ func percent(s State, done, total int64) int {
 	return int(min(99, done*100/total))
 }
 
-// as gives the actor for a user in whose name work is done: NotFound when he is
-// gone, Forbidden when his account may not be used.
+// as returns the actor for a user in whose name work is done: NotFound when
+// they are gone, Forbidden when their account may not be used.
 func (s *Service) as(ctx context.Context, userID *int64) (actor.Actor, error) {
 	if userID == nil {
 		return actor.Actor{}, errs.NotFound("User")
@@ -103,9 +103,10 @@ type task struct {
 	fail  func(ctx context.Context, why string) error
 }
 
-// run does a task. Every try begins anew: what an earlier one left is replaced or
-// removed, and nobody has seen it. A refusal ends it, and so does the last try;
-// other errors have the queue try again, and one that stops runs again later.
+// run does a task. Every try begins again: what an earlier one left is replaced
+// or removed, and no one has seen it. A refusal ends it, and so does the last
+// try; other errors have the queue try again, and one that stops runs again
+// later.
 func (s *Service) run(ctx context.Context, t task) error {
 	if *t.tries++; *t.tries > maxTries {
 		return t.fail(ctx, internalFault)
@@ -126,7 +127,7 @@ func (s *Service) run(ctx context.Context, t task) error {
 	return fmt.Errorf("%s: %w", t.name, err)
 }
 
-// refused gives the words for an error that no other try will mend.
+// refused returns the words for an error that no other try will mend.
 func refused(err error) (why string, ok bool) {
 	e, ok := errors.AsType[*errs.Error](err)
 	if !ok || e.Kind == errs.KindUnavailable {
@@ -139,7 +140,7 @@ func refused(err error) (why string, ok bool) {
 	return shown.Error(), true
 }
 
-// internalFault is what people are told of a fault of ours.
+// internalFault is what users are told of a fault of ours.
 const internalFault = "An internal error: it is in the log of the server."
 
 // meter counts what is done, and writes it down now and then.

@@ -13,10 +13,10 @@ import (
 	"svc/internal/setting"
 )
 
-// AlertBot gives the account in whose name alerts open and close issues. It is
-// made when it is needed first; nobody signs in with it.
+// AlertBot returns the account in whose name alerts open and close issues. It
+// is made when it is needed first; no one signs in with it.
 func (s *Service) AlertBot(ctx context.Context) (*User, error) {
-	const tries = 20 // names that people may have taken
+	const tries = 20 // names that users may have taken
 	for n := range tries {
 		id, err := alertBotID(ctx, s.DB)
 		if err == nil {

@@ -10,8 +10,8 @@ import (
 	"svc/internal/db"
 )
 
-// Attribute is something that administrators note about a user under a key of
-// their own choice.
+// Attribute is something that administrators note about a user under their own
+// key choice.
 type Attribute struct {
 	Key   string
 	Value string
@@ -33,8 +33,8 @@ func (s *Service) Attributes(ctx context.Context, by actor.Actor, userID int64) 
 	return attributesOf(ctx, s.DB, userID)
 }
 
-// Attribute gives one custom attribute. Administrators only; NotFound when the
-// user is not there or has none of that key.
+// Attribute returns one custom attribute. Administrators only; NotFound when
+// the user is not there or has none of that key.
 func (s *Service) Attribute(ctx context.Context, by actor.Actor, userID int64, key string) (Attribute, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Attribute{}, err
@@ -117,8 +117,8 @@ func attributesOf(ctx context.Context, q db.Q, userID int64) ([]Attribute, error
 	return of[userID], nil
 }
 
-// attributesOfAll gives the attributes of several users, by key; those without
-// any have an empty list.
+// attributesOfAll returns the attributes of several users, by key; those
+// without any have an empty list.
 func attributesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Attribute, error) {
 	return ofAll(ctx, q, ids, func(a *Attribute) []any { return []any{&a.Key, &a.Value} }, `
 		SELECT user_id, key, value FROM user_custom_attributes

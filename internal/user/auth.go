@@ -15,7 +15,7 @@ import (
 	"svc/internal/secret"
 )
 
-// topic is the notice that a user, or one of his credentials, has changed;
+// topic is the notice that a user, or one of their credentials, has changed;
 // its key is the user's id.
 const topic = "user"
 
@@ -63,11 +63,11 @@ func (s *Service) Forget(ctx context.Context, tx *db.Tx, userID int64) error {
 	return s.dropActor(ctx, tx, userID)
 }
 
-// Authenticate gives the actor behind a personal or impersonation token, or
-// one of a later feature.
-// Unauthorized when the token is unknown, revoked, expired or not accepted by
-// the settings; Forbidden when the account may not be used; limit.Refused
-// instead of Unauthorized when too many tokens of the address were wrong.
+// Authenticate returns the actor behind a personal or impersonation token, or
+// one of a later feature. Unauthorized when the token is unknown, revoked,
+// expired or not accepted by the settings; Forbidden when the account may not
+// be used; limit.Refused instead of Unauthorized when too many tokens of the
+// address were wrong.
 func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Actor, error) {
 	by, err := s.TryToken(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -138,8 +138,8 @@ func (s State) refusal() error {
 	return nil
 }
 
-// Become gives the actor for another account, on behalf of an administrator:
-// the rules of sudo. Forbidden for anybody else; NotFound with the text of the
+// Become returns the actor for another account, on behalf of an administrator:
+// the rules of sudo. Forbidden for anyone else; NotFound with the text of the
 // API when there is no such user.
 func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Actor, error) {
 	if !by.Admin {
@@ -160,8 +160,8 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 	return as, nil
 }
 
-// As gives the actor for a user in whose name the program does work: NotFound
-// when he is gone, Forbidden when his account may not be used.
+// As returns the actor for a user in whose name the program does work: NotFound
+// when they are gone, Forbidden when their account may not be used.
 func (s *Service) As(ctx context.Context, userID int64) (actor.Actor, error) {
 	by, err := s.Become(ctx, actor.System(), Ref(strconv.FormatInt(userID, 10)))
 	by.Impersonator = nil
@@ -187,7 +187,7 @@ func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error
 	if err := touchToken(ctx, s.DB, c.token.ID, now); err != nil {
 		return err
 	}
-	s.actors.drop(c.actor.ID) // read anew, with the times just written
+	s.actors.drop(c.actor.ID) // read again, with the times just written
 	return nil
 }
 
@@ -235,10 +235,9 @@ func (s *Service) dropActor(ctx context.Context, tx *db.Tx, userID int64) error 
 	return s.Notices.Send(ctx, tx, topic, strconv.FormatInt(userID, 10))
 }
 
-// OnChange has f called with the id of a user when their account or one of
-// their credentials or sessions has changed, after this node has dropped what it
-// knew of them; 0 stands for all users. f must be quick. It is called while the
-// program is put together.
+// OnChange has f called with the id of a user when their account or one of their
+// credentials or sessions has changed, after this node has dropped what it knew
+// of them; 0 stands for all users. f must be quick. It is called at start-up.
 func (s *Service) OnChange(f func(userID int64)) {
 	s.Notices.Subscribe(topic, func(key string) {
 		id, err := strconv.ParseInt(key, 10, 64)

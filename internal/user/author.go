@@ -8,8 +8,8 @@ import (
 	"svc/internal/db"
 )
 
-// FindByEmails gives the accounts that have confirmed the addresses, with what
-// their public form shows, by the address in small letters: for features that
+// FindByEmails returns the accounts that have confirmed the addresses, with
+// what their public form shows, by the address in lower case: for features that
 // name the authors of commits. Whose address is unknown is left out.
 func (s *Service) FindByEmails(ctx context.Context, addresses []string) (map[string]*User, error) {
 	const batch = 500

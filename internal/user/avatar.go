@@ -11,8 +11,8 @@ import (
 	"svc/internal/picture"
 )
 
-// SetAvatar gives a user a new picture: he himself and administrators may.
-// Invalid when it is not an image that browsers show, or is too big.
+// SetAvatar gives a user a new picture: they and administrators may. Invalid
+// when it is not an image that browsers show, or is too big.
 func (s *Service) SetAvatar(ctx context.Context, by actor.Actor, userID int64, f *picture.File) (*User, error) {
 	if err := by.RequireSelf(userID, "User"); err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (s *Service) SetAvatar(ctx context.Context, by actor.Actor, userID int64, f
 	return findUser(ctx, s.DB, userID)
 }
 
-// RemoveAvatar takes the picture of a user away: he himself and
-// administrators may. That there is none is no error.
+// RemoveAvatar takes the picture of a user away: they and administrators may.
+// That there is none is no error.
 func (s *Service) RemoveAvatar(ctx context.Context, by actor.Actor, userID int64) (*User, error) {
 	if err := by.RequireSelf(userID, "User"); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (s *Service) RemoveAvatar(ctx context.Context, by actor.Actor, userID int64
 	return findUser(ctx, s.DB, userID)
 }
 
-// OpenAvatar opens the picture of a user for anybody; the caller closes it.
-// NotFound unless the name is that of his present picture.
+// OpenAvatar opens the picture of a user for anyone; the caller closes it.
+// NotFound unless the name is that of their present picture.
 func (s *Service) OpenAvatar(ctx context.Context, userID int64, name string) (*blob.Object, error) {
 	u, err := findUser(ctx, s.DB, userID)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) replaceAvatar(ctx context.Context, by actor.Actor, userID int6
 	_, err := s.change(ctx, userID, func(tx *db.Tx, u *User) error {
 		was, u.Avatar = u.Avatar, name
 		if by.Is(userID) || was == name {
-			return nil // what a user does with his own picture is his affair
+			return nil // what a user does with their own picture is their affair
 		}
 		return s.record(ctx, tx, by, u, "user_avatar_updated", audit.Details{Change: "avatar", From: was, To: name})
 	})

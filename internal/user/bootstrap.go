@@ -24,8 +24,8 @@ type Root struct {
 }
 
 // Bootstrap makes the first administrator and the ghost user in an empty
-// installation, with the given password and token or random ones. It returns
-// the random ones, to be shown once, or nil when the installation had users.
+// instance, with the given password and token or random ones. It returns the
+// random ones, to be shown once, or nil when the instance had users.
 func (s *Service) Bootstrap(ctx context.Context, password, token string) (*Root, error) {
 	empty, err := noUsers(ctx, s.DB)
 	if err != nil || !empty {
@@ -63,7 +63,7 @@ func (s *Service) insertFirst(ctx context.Context, tx *db.Tx, hash, token string
 		u := s.newUser(by, NewUser{Username: n.username, Name: n.name, Email: n.username + "@localhost", SkipConfirmation: true}, setting.Default())
 		u.Kind, u.Admin = n.kind, n.kind == Human
 		if n.kind != Human {
-			hash = "" // nobody signs in as the ghost
+			hash = "" // no one signs in as the ghost
 		}
 		if err := insertUser(ctx, tx, u, hash); err != nil {
 			return err

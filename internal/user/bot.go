@@ -55,7 +55,7 @@ type NewBot struct {
 }
 
 // NewBotToken checks what is asked for of a bot's token and makes its secret:
-// Invalid when it can not be. Nothing is stored yet.
+// Invalid when it cannot be. Nothing is stored yet.
 func (s *Service) NewBotToken(ctx context.Context, n NewToken) (*Token, error) {
 	for _, scope := range n.Scopes {
 		if !slices.Contains(BotScopes(), scope) {
@@ -100,7 +100,7 @@ func (s *Service) BotTokens(ctx context.Context, of BotOf, f TokenFilter, p db.P
 	}, p)
 }
 
-// BotToken gives one token of a bot of the group or project; NotFound when it
+// BotToken returns one token of a bot of the group or project; NotFound when it
 // has no such token.
 func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, error) {
 	var where db.Where
@@ -213,8 +213,8 @@ func (s *Service) blockBot(ctx context.Context, tx *db.Tx, userID int64) error {
 	return s.dropActor(ctx, tx, userID)
 }
 
-// botDays is how long the account of a retired bot is kept, so that people
-// find in the list of tokens what has ended.
+// botDays is how long the account of a retired bot is kept, so that users find
+// in the list of tokens what has ended.
 const botDays = 30
 
 // deleteBots removes the accounts of bots that were retired long ago. What

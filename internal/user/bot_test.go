@@ -32,7 +32,7 @@ func TestBotLife(t *testing.T) {
 		if by.ID != u.ID || !slices.Equal(by.Scopes, []string{"api", "read_repository"}) {
 			b.t.Errorf("%+v", by)
 		}
-		// Its token is rotated where it belongs, and is nobody's personal one.
+		// Its token is rotated where it belongs, and is no one's personal one.
 		_, err = b.RotateSelfToken(ctx, by, "")
 		b.refused(err, errs.KindNotAllowed)
 		_, err = b.Token(ctx, by, token.ID)

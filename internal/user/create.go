@@ -25,7 +25,7 @@ type NewUser struct {
 
 	// One of these gives the password; the flags win over Password.
 	Password            string
-	ResetPassword       bool // a random one, and the user is asked to set his own
+	ResetPassword       bool // a random one, and the user is asked to set their own
 	ForceRandomPassword bool
 
 	SkipConfirmation bool
@@ -203,7 +203,7 @@ func (s *Service) apply(ctx context.Context, tx *db.Tx, u *User, f Fields) error
 	return nil
 }
 
-// PrivateCommitEmail stands for an address that tells nobody the real one.
+// PrivateCommitEmail stands for an address that tells no one the real one.
 const PrivateCommitEmail = "_private"
 
 // CommitAddress is the address that commits made on the web carry.

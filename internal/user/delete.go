@@ -17,29 +17,27 @@ import (
 // background, in the transaction that removes the account.
 type Mover func(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error
 
-// OnDelete registers a Mover; it is called while the program is put together.
+// OnDelete registers a Mover; it is called at start-up.
 func (s *Service) OnDelete(m Mover) { s.movers = append(s.movers, m) }
 
 // Guard is how a later feature refuses a deletion: with Conflict, in the
 // transaction that would begin it.
 type Guard func(ctx context.Context, tx *db.Tx, userID int64, hard bool) error
 
-// GuardDelete registers a Guard; it is called while the program is put
-// together.
+// GuardDelete registers a Guard; it is called at start-up.
 func (s *Service) GuardDelete(g Guard) { s.guards = append(s.guards, g) }
 
-// Renamer is how a later feature follows a new username: what lies in the
-// user's namespace has a new path. It runs in the transaction of the change.
+// Renamer is how a later feature follows a new username: what is in the user's
+// namespace has a new path. It runs in the transaction of the change.
 type Renamer func(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error
 
-// OnRename registers a Renamer; it is called while the program is put
-// together.
+// OnRename registers a Renamer; it is called at start-up.
 func (s *Service) OnRename(r Renamer) { s.renamers = append(s.renamers, r) }
 
-// Delete removes an account: at once for everybody who looks, in the
-// background with all that hangs on it. Contributions go to the ghost user, or
-// away with the account when hard. Administrators only; Conflict when the
-// account can not be deleted.
+// Delete removes an account: at once for everyone who looks, in the background
+// with all that hangs on it. Contributions go to the ghost user, or away with
+// the account when hard. Administrators only; Conflict when the account cannot
+// be deleted.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, hard bool, unmodifiedSince *time.Time) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -101,7 +99,7 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 	return s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard})
 }
 
-// requireOtherAdmin keeps the last administrator: without one, nobody could
+// requireOtherAdmin keeps the last administrator: without one, no one could
 // make another.
 func requireOtherAdmin(ctx context.Context, q db.Q, id int64) error {
 	ok, err := hasOtherAdmin(ctx, q, id)

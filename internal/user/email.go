@@ -16,7 +16,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Email is an address of a user beside his primary one.
+// Email is an address of a user beside their primary one.
 type Email struct {
 	ID          int64
 	UserID      int64
@@ -43,8 +43,8 @@ func (s *Service) OwnEmails(ctx context.Context, by actor.Actor, p db.Paging) (d
 	return listEmails(ctx, s.DB, by.ID, p)
 }
 
-// OwnEmail gives one of the actor's own secondary addresses; NotFound when he
-// has no such address.
+// OwnEmail gives one of the actor's own secondary addresses; NotFound when they
+// have no such address.
 func (s *Service) OwnEmail(ctx context.Context, by actor.Actor, id int64) (*Email, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *Service) AddEmail(ctx context.Context, by actor.Actor, userID int64, n 
 
 // DeleteEmail removes a secondary address of a user, and the profile stops
 // naming it. Administrators only; NotFound when there is no such address. The
-// primary one can not be removed and is NotFound too.
+// primary one cannot be removed and is NotFound too.
 func (s *Service) DeleteEmail(ctx context.Context, by actor.Actor, userID, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -159,14 +159,14 @@ func (s *Service) deleteEmail(ctx context.Context, by actor.Actor, userID, id in
 	return err
 }
 
-// HasConfirmed tells whether an address is a user's own and confirmed, for
-// features that write to him.
+// HasConfirmed reports whether an address is a user's own and confirmed, for
+// features that write to them.
 func (s *Service) HasConfirmed(ctx context.Context, userID int64, address string) (bool, error) {
 	return hasConfirmed(ctx, s.DB, userID, address)
 }
 
-// ByPublicEmail gives the user who shows the address in his profile, to
-// anybody. NotFound when there is none that the actor may see.
+// ByPublicEmail returns the user who shows the address in their profile, to
+// anyone. NotFound when there is none that the actor may see.
 func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address string) (*User, error) {
 	u, err := findByPublicEmail(ctx, s.DB, address)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address str
 	return u, nil
 }
 
-// ConfirmEmail confirms the address that the token was sent to; whoever has
+// ConfirmEmail confirms the address that the token was sent to; anyone who has
 // the token may. Invalid when it is unknown or was used before.
 func (s *Service) ConfirmEmail(ctx context.Context, token string) (*User, error) {
 	e, err := findUnconfirmed(ctx, s.DB, secret.Digest(token))
@@ -217,7 +217,7 @@ func (s *Service) recordOf(ctx context.Context, tx *db.Tx, by actor.Actor, u *Us
 const maxEmail = 254
 
 // validEmail accepts a bare address: no display name, no comment. A host
-// without a dot is fine, installations are often inside one network.
+// without a dot is fine, instances are often inside one network.
 func validEmail(address string) bool {
 	if len(address) > maxEmail || strings.ContainsFunc(address, unicode.IsControl) {
 		return false
@@ -260,14 +260,14 @@ func findEmail(ctx context.Context, q db.Q, userID, id int64) (*Email, error) {
 	return &e, nil
 }
 
-// findByPublicEmail goes by the addresses, which have an index: only an
-// address of his own can stand in a profile.
+// findByPublicEmail goes by the addresses, which have an index: only their own
+// address can stand in a profile.
 func findByPublicEmail(ctx context.Context, q db.Q, address string) (*User, error) {
 	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
 		WHERE lower(e.email) = lower(?) AND lower(u.public_email) = lower(e.email) AND u.deleted_at IS NULL`, address))
 }
 
-// findUnconfirmed gives ErrNoRows for a digest that nobody waits for. The
+// findUnconfirmed returns ErrNoRows for a digest that no one waits for. The
 // second condition is that of the index.
 func findUnconfirmed(ctx context.Context, q db.Q, digest string) (Email, error) {
 	return scanEmail(q.QueryRowContext(ctx, `
@@ -275,8 +275,8 @@ func findUnconfirmed(ctx context.Context, q db.Q, digest string) (Email, error) 
 		WHERE e.confirmation_digest = ? AND e.confirmation_digest <> '' AND u.deleted_at IS NULL`, digest))
 }
 
-// findAddress gives the owner of an address, how he wrote it, and when he
-// confirmed it; ErrNoRows when nobody has it.
+// findAddress returns the owner of an address, how they wrote it, and when they
+// confirmed it; ErrNoRows when no one has it.
 func findAddress(ctx context.Context, q db.Q, address string) (owner int64, stored string, confirmed *time.Time, err error) {
 	err = q.QueryRowContext(ctx, `SELECT user_id, email, confirmed_at FROM emails WHERE lower(email) = lower(?)`, address).
 		Scan(&owner, &stored, db.NullTime(&confirmed))

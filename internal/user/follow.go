@@ -11,8 +11,8 @@ import (
 )
 
 // Follow makes the actor follow a user and gives that user. changed is false
-// when there was nothing to do: he follows him already, or it is himself.
-// Anybody who has signed in may; NotFound when he does not see the user.
+// when there was nothing to do: they follow them already, or it is themselves.
+// Anyone who has signed in may; NotFound when they do not see the user.
 func (s *Service) Follow(ctx context.Context, by actor.Actor, userID int64) (u *User, changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, false, err
@@ -58,8 +58,8 @@ func (s *Service) Unfollow(ctx context.Context, by actor.Actor, userID int64) (u
 	return u, changed, nil
 }
 
-// Followers lists who follows a user, by id, to anybody who has signed in.
-// NotFound when there is no user whose profile he may read.
+// Followers lists who follows a user, by id, to anyone who has signed in.
+// NotFound when there is no user whose profile they may read.
 func (s *Service) Followers(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[*User], error) {
 	if err := s.requireProfile(ctx, by, userID); err != nil {
 		return db.Page[*User]{}, err

@@ -10,14 +10,14 @@ import (
 	"svc/internal/secret"
 )
 
-// halfwayLife is how long somebody may look for his authenticator.
+// halfwayLife is how long a user may look for their authenticator.
 const halfwayLife = 10 * time.Minute
 
 // halfwayPlace ties the sealed ticket to its use.
 const halfwayPlace = "sign_in/halfway"
 
-// halfwayTicket is somebody whose password was right. It is bound to that
-// password: when it changes, he begins anew.
+// halfwayTicket is a user whose password was right. It is bound to that password:
+// when it changes, they begin again.
 type halfwayTicket struct {
 	UserID   int64     `json:"user"`
 	Password string    `json:"password"` // digest of the hash
@@ -33,8 +33,8 @@ func (s *Service) halfway(a *account, r SignInRequest) string {
 
 // FinishSignIn is the second step of SignIn, for one who has the ticket of
 // TwoFactorRequired; the request gives the code and nothing else that counts.
-// Gone when he has to begin anew, Unauthorized when the code is wrong, which
-// counts like a wrong password.
+// Gone when they have to begin again, Unauthorized when the code is wrong,
+// which counts like a wrong password.
 func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInRequest) (*Session, *User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

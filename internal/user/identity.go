@@ -18,7 +18,7 @@ type Identity struct {
 }
 
 // DeleteIdentity takes an identity from a user. Administrators only; NotFound
-// when there is no such user or he has none at the provider.
+// when there is no such user or they have none at the provider.
 func (s *Service) DeleteIdentity(ctx context.Context, by actor.Actor, userID int64, provider string) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, by actor.Actor, userID int
 	return nil
 }
 
-// setIdentity gives a user his identity at a provider, instead of the one he
-// had there. Conflict when it belongs to somebody else.
+// setIdentity gives a user their identity at a provider, instead of the one
+// they had there. Conflict when it belongs to someone else.
 func setIdentity(ctx context.Context, tx *db.Tx, userID int64, i Identity) error {
 	if len(i.Provider) > 255 {
 		return errs.InvalidField("provider", "is too long (maximum is 255 characters)")
@@ -51,7 +51,7 @@ func setIdentity(ctx context.Context, tx *db.Tx, userID int64, i Identity) error
 	return taken(saveIdentity(ctx, tx, userID, i))
 }
 
-// identitiesOfAll gives the identities of several users, by provider; those
+// identitiesOfAll returns the identities of several users, by provider; those
 // without any have an empty list.
 func identitiesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Identity, error) {
 	return ofAll(ctx, q, ids, func(i *Identity) []any { return []any{&i.Provider, &i.ExternUID, &i.SAMLProviderID} }, `

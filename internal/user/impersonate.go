@@ -13,9 +13,9 @@ import (
 )
 
 // Impersonate has the session of an administrator act as another user, until
-// StopImpersonating or its end. Administrators only, by a session of their
-// own. Forbidden where the settings do not allow it, for oneself, for accounts
-// of programs and for those that may not be used; NotFound.
+// StopImpersonating or its end. Administrators only, by their own session.
+// Forbidden where the settings do not allow it, for oneself, for accounts of
+// programs and for those that may not be used; NotFound.
 func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Session, userID int64) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 }
 
 // StopImpersonating makes a session the administrator's own again, and gives
-// whom it acted as. Conflict when it acts as nobody.
+// whom it acted as. Conflict when it acts as no one.
 func (s *Service) StopImpersonating(ctx context.Context, by actor.Actor, session *Session) (*User, error) {
 	if by.Impersonator == nil || session.Impersonator == nil {
 		return nil, errs.Conflict("You are not impersonating a user.")
@@ -70,9 +70,10 @@ func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Sessio
 	return nil
 }
 
-// actAs turns the session of an administrator into that of the user whom he
-// acts as. When he may no longer, it is his own. The CSRF token differs from
-// his own: a form that was loaded as one of the two does nothing as the other.
+// actAs turns the session of an administrator into that of the user whom they
+// acts as. When they may no longer, it is their own. The CSRF token differs
+// from their own: a form that was loaded as one of the two does nothing as the
+// other.
 func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
 	owner := session.User
 	by := s.toActor(owner, ip)

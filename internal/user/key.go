@@ -60,7 +60,7 @@ func (s *Service) OwnKeys(ctx context.Context, by actor.Actor, p db.Paging) (db.
 	return listKeys(ctx, s.DB, by.ID, p)
 }
 
-// OwnKey gives one of the actor's own keys; NotFound when he has no such key.
+// OwnKey gives one of the actor's own keys; NotFound when they have no such key.
 func (s *Service) OwnKey(ctx context.Context, by actor.Actor, id int64) (*Key, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Service) OwnKey(ctx context.Context, by actor.Actor, id int64) (*Key, e
 	return findUserKey(ctx, s.DB, by.ID, id)
 }
 
-// KeysOf lists the keys of a user, oldest first, to anybody: they are public.
+// KeysOf lists the keys of a user, oldest first, to anyone: they are public.
 // NotFound when there is no user that the actor may see.
 func (s *Service) KeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Paging) (db.Page[Key], error) {
 	u, err := s.Find(ctx, by, of)
@@ -82,7 +82,7 @@ func (s *Service) KeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Pagin
 	return page, err
 }
 
-// KeyOf gives one key of a user to anybody. NotFound when there is none that
+// KeyOf returns one key of a user to anyone. NotFound when there is none that
 // the actor may see.
 func (s *Service) KeyOf(ctx context.Context, by actor.Actor, of Ref, id int64) (*Key, error) {
 	u, err := s.Find(ctx, by, of)
@@ -108,7 +108,7 @@ func (k *Key) hideComment(by actor.Actor) {
 	}
 }
 
-// KeyWithUser gives a key and its owner. Administrators only; NotFound when
+// KeyWithUser returns a key and its owner. Administrators only; NotFound when
 // there is no such key.
 func (s *Service) KeyWithUser(ctx context.Context, by actor.Actor, id int64) (*Key, *User, error) {
 	if err := by.RequireAdmin(); err != nil {
@@ -127,9 +127,9 @@ var (
 	sha256Pattern = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
 )
 
-// KeyByFingerprint gives the key with this fingerprint, MD5 or SHA256, and its
-// owner. Administrators only; Invalid when it is no fingerprint, NotFound when
-// there is no such key.
+// KeyByFingerprint returns the key with this fingerprint, MD5 or SHA256, and
+// its owner. Administrators only; Invalid when it is no fingerprint, NotFound
+// when there is no such key.
 func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerprint string) (*Key, *User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err
@@ -148,8 +148,8 @@ func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerpr
 	return k, u, err
 }
 
-// AddOwnKey adds a key to the actor's own account. Invalid when the key can
-// not be used or anybody has it already, Forbidden for bots.
+// AddOwnKey adds a key to the actor's own account. Invalid when the key cannot
+// be used or anyone has it already, Forbidden for bots.
 func (s *Service) AddOwnKey(ctx context.Context, by actor.Actor, n NewKey) (*Key, error) {
 	if err := by.RequireHuman("add SSH keys"); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *Service) AddKey(ctx context.Context, by actor.Actor, userID int64, n Ne
 	return s.addKey(ctx, by, userID, n)
 }
 
-// DeleteOwnKey removes one of the actor's own keys. NotFound when he has no
+// DeleteOwnKey removes one of the actor's own keys. NotFound when they have no
 // such key.
 func (s *Service) DeleteOwnKey(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireUser(); err != nil {
@@ -244,7 +244,7 @@ func (k *Key) target() audit.Target {
 }
 
 // Check makes the key that n describes, also for features that keep keys of
-// their own. Invalid when it can not be used.
+// their own. Invalid when it cannot be used.
 func (n NewKey) Check(now time.Time) (*Key, error) {
 	wrong := map[string][]string{}
 	switch {
@@ -281,8 +281,8 @@ const (
 	minRSABits = 2048
 )
 
-// parseKey reads one authorized-keys line: type, base64, comment. It gives
-// the line as it is stored, and says what is wrong with one that can not be
+// parseKey reads one authorized-keys line: type, base64, comment. It gives the
+// line as it is stored, and says what is wrong with one that cannot be
 // accepted. Options have no place here: the line would end up in front of
 // whatever the server itself has to say about the key.
 func parseKey(text string) (line string, key ssh.PublicKey, problem string) {
@@ -298,7 +298,7 @@ func parseKey(text string) (line string, key ssh.PublicKey, problem string) {
 		return "", nil, malformed
 	}
 	key, err = ssh.ParsePublicKey(raw)
-	// A second spelling of the same key would have a fingerprint of its own.
+	// A second spelling of the same key would have its own fingerprint.
 	if err != nil || key.Type() != kind || !bytes.Equal(key.Marshal(), raw) {
 		return "", nil, malformed
 	}

@@ -11,9 +11,9 @@ import (
 	"svc/internal/errs"
 )
 
-// AuthenticateKey gives the actor whose SSH key has this fingerprint, "SHA256:"
-// and base64. Unauthorized when no person has such a key, it has expired or is
-// for signing only; Forbidden when the account may not be used.
+// AuthenticateKey returns the actor whose SSH key has this fingerprint,
+// "SHA256:" and base64. Unauthorized when no person has such a key, it has
+// expired or is for signing only; Forbidden when the account may not be used.
 func (s *Service) AuthenticateKey(ctx context.Context, fingerprint, ip string) (actor.Actor, error) {
 	now := s.Now()
 	c, err := findKeyCredential(ctx, s.DB, fingerprint)

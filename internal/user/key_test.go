@@ -149,8 +149,8 @@ func FuzzParseKey(f *testing.F) {
 		if strings.ContainsAny(line, "\r\n\x00") {
 			t.Fatalf("a line of several: %q", line)
 		}
-		// What we take for a key must be the same key, and nothing more, to
-		// whoever reads the line as authorized_keys does.
+		// What we take for a key must be the same key, and nothing more, to anyone who
+		// reads the line as authorized_keys does.
 		other, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil || len(options) > 0 || len(rest) > 0 || string(other.Marshal()) != string(key.Marshal()) {
 			t.Fatalf("%q reads as %v, options %q, rest %q, error %v", line, other, options, rest, err)
@@ -179,7 +179,7 @@ func TestKeys(t *testing.T) {
 			b.t.Errorf("event %+v", e)
 		}
 
-		// The same key again, with another comment, for anybody.
+		// The same key again, with another comment, for anyone.
 		_, err = b.AddOwnKey(ctx, byBob, NewKey{Title: "mine", Key: ed25519Key() + " bob"})
 		b.wrong(err, "fingerprint_sha256", "has already been taken")
 		_, err = b.AddOwnKey(ctx, byAda, NewKey{Title: "old", Key: ecdsaKey(), ExpiresAt: ptr(b.Now())})

@@ -54,8 +54,8 @@ type Sort struct {
 	Desc bool
 }
 
-// List gives accounts. Somebody who has not signed in must name a username,
-// so that nobody walks through all accounts: Forbidden otherwise.
+// List returns accounts. A user who has not signed in must name a username, so
+// that no one walks through all accounts: Forbidden otherwise.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
 	if by.Anonymous() && f.Username == "" {
 		return db.Page[*User]{}, errs.Forbidden("Not authorized to access /api/v4/users")
@@ -183,7 +183,7 @@ func (f *Filter) where(by actor.Actor, alive string) db.Where {
 }
 
 // search looks into name and username. An address is found whole only: the
-// public one for everybody, any for administrators.
+// public one for everyone, any for administrators.
 func (f *Filter) search(w *db.Where, by actor.Actor) {
 	cond := `fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\' OR lower(u.public_email) = lower(?)`
 	args := []any{db.Like(f.Search), db.Like(f.Search), f.Search}

@@ -10,15 +10,16 @@ import (
 	"svc/internal/db"
 )
 
-// Person is somebody as a file of another installation names him, without his
-// address: whoever has an account here with the same confirmed address is he.
+// Person is a user as a file of another instance names them, without their
+// address: anyone who has an account here with the same confirmed address is
+// he.
 type Person struct {
 	Username string
 	Name     string
-	Digest   string // of his primary address; empty while that is not confirmed
+	Digest   string // of their primary address; empty while that is not confirmed
 }
 
-// Person is how a file that leaves this installation names the user.
+// Person is how a file that leaves this instance names the user.
 func (u *User) Person() Person {
 	p := Person{Username: u.Username, Name: u.Name}
 	if u.ConfirmedAt != nil {
@@ -51,7 +52,7 @@ func (s *Service) Persons(ctx context.Context, ids []int64) (map[int64]Person, e
 }
 
 // Recognise finds who has a confirmed address with one of the digests, and fills
-// in his id. It reads all addresses once, so it is asked once for all.
+// in their id. It reads all addresses once, so it is asked once for all.
 func (s *Service) Recognise(ctx context.Context, digests map[[sha256.Size]byte]int64) error {
 	if len(digests) == 0 {
 		return nil
@@ -75,7 +76,7 @@ func findPersons(ctx context.Context, q db.Q, ids []int64) ([]*User, error) {
 	}, `SELECT id, username, name, email, confirmed_at FROM users WHERE deleted_at IS NULL AND kind = 'human' AND id IN `+db.In(len(ids)), db.Any(ids)...)
 }
 
-// eachConfirmed reads all confirmed addresses of people.
+// eachConfirmed reads all confirmed addresses of users.
 func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address string)) error {
 	type row struct {
 		id      int64

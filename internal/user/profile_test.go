@@ -54,7 +54,7 @@ func TestFollow(t *testing.T) {
 			b.t.Errorf("following %+v", page.Items)
 		}
 
-		// Somebody who is hidden is hidden here as well.
+		// A user who is hidden is hidden here as well.
 		b.ok(b.Ban(ctx, byBoss, eve.ID))
 		if got := followers(byBob, bob.ID); !slices.Equal(got, []string{"ada"}) {
 			b.t.Errorf("followers %v", got)
@@ -166,7 +166,7 @@ func TestFollowNumbers(t *testing.T) {
 	})
 }
 
-// Many who follow one another at once: none waits for ever, none is lost.
+// Many who follow one another at once: none waits forever, none is lost.
 func TestFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {

@@ -18,7 +18,7 @@ func (r *Ref) UnmarshalParam(text string) error {
 	return nil
 }
 
-// FindAll gives several accounts by id, with what their public form shows,
+// FindAll returns several accounts by id, with what their public form shows,
 // for features that name users beside their own things. Who is not there is
 // left out.
 func (s *Service) FindAll(ctx context.Context, ids []int64) (map[int64]*User, error) {

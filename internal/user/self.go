@@ -11,7 +11,7 @@ import (
 	"svc/internal/errs"
 )
 
-// SelfChange is what a user changes of what he tells of himself; nil leaves
+// SelfChange is what a user changes of what they say of themselves; nil leaves
 // it.
 type SelfChange struct {
 	Name *string
@@ -22,7 +22,7 @@ type SelfChange struct {
 	PrivateProfile                          *bool
 }
 
-// UpdateSelf lets the actor change what he tells of himself. Invalid when a
+// UpdateSelf lets the actor change what they say of themselves. Invalid when a
 // value is refused.
 func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) (*User, error) {
 	if err := by.RequireHuman("change their profile"); err != nil {
@@ -51,8 +51,8 @@ func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) 
 }
 
 // SetOwnPrimary makes one of the actor's confirmed addresses the one that
-// letters go to. NotFound when he has no such address, Invalid when it is not
-// confirmed.
+// letters go to. NotFound when they have no such address, Invalid when it is
+// not confirmed.
 func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int64) (*User, error) {
 	if err := by.RequireHuman("change their email address"); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int
 	})
 }
 
-// ChangePassword lets the actor set a password of his own, who gives the
-// present one. His other sessions end; the one given goes on. Invalid when the
+// ChangePassword lets the actor set their own password, who gives the present
+// one. Their other sessions end; the one given goes on. Invalid when the
 // present one is wrong, which counts like a failed sign-in, or the new one is
 // refused.
 func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, password string, keepSession int64) error {
@@ -114,7 +114,7 @@ func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, p
 	return err
 }
 
-// checkOwn asks the actor for his password again. Invalid when it is wrong.
+// checkOwn asks the actor for their password again. Invalid when it is wrong.
 func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string) error {
 	_, err := s.checkLogin(ctx, by.Username, password, by.IP)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -142,9 +142,9 @@ func OwnScopes(by actor.Actor) []string {
 	return slices.DeleteFunc(Scopes(), func(scope string) bool { return slices.Contains(adminScopes(), scope) })
 }
 
-// CreatePersonalToken makes a token for the actor himself, who must have
-// signed in: a token can not make another, Forbidden. Invalid when a scope is
-// not his to give.
+// CreatePersonalToken makes a token for the actor themselves, who must have
+// signed in: a token cannot make another, Forbidden. Invalid when a scope is
+// not theirs to give.
 func (s *Service) CreatePersonalToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
 	if err := by.RequireSession(); err != nil {
 		return nil, err
@@ -157,9 +157,9 @@ func (s *Service) CreatePersonalToken(ctx context.Context, by actor.Actor, n New
 	return s.createToken(ctx, by, by.ID, Personal, n)
 }
 
-// RenewRecoveryCodes gives the actor new recovery codes, who gives his
-// password again; the old ones stop to work. Invalid when the password is
-// wrong or two-factor authentication is off.
+// RenewRecoveryCodes gives the actor new recovery codes, who gives their
+// password again; the old ones stop to work. Invalid when the password is wrong
+// or two-factor authentication is off.
 func (s *Service) RenewRecoveryCodes(ctx context.Context, by actor.Actor, password string) ([]string, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type Session struct {
 	// User is whose session it is. Only Service.Session gives it.
 	User *User
 	// Impersonator is the administrator who acts as the User, nil when the user
-	// himself does. Only Service.Session gives it.
+	// themselves does. Only Service.Session gives it.
 	Impersonator *User
 
 	actingAs *int64
@@ -49,10 +49,10 @@ const (
 	maxCookie = 255
 )
 
-// Session gives the actor behind a session cookie, and the session, whose life
-// it prolongs. An administrator who impersonates somebody is that user, with
-// himself behind. Unauthorized when there is no such session or it has ended,
-// Forbidden when the account may not be used.
+// Session returns the actor behind a session cookie, and the session, whose
+// life it prolongs. An administrator who impersonates a user is that user, with
+// themselves behind. Unauthorized when there is no such session or it has
+// ended, Forbidden when the account may not be used.
 func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *Session, error) {
 	if token == "" || len(token) > maxCookie {
 		return actor.Actor{}, nil, errs.Unauthorized("")
@@ -107,7 +107,7 @@ func (s *Service) sessionActor(ctx context.Context, session *Session, ip string)
 // a session is activity: the doors say which is.
 func (s *Service) Visited(ctx context.Context, session *Session) error {
 	who := session.User
-	if session.Impersonator != nil { // it is he who sits there
+	if session.Impersonator != nil { // it is they who sit there
 		who = session.Impersonator
 	}
 	if err := s.noteActivity(ctx, who.ID, who.LastActivityOn, s.Now()); err != nil {
@@ -152,8 +152,8 @@ func (s *Service) Sessions(ctx context.Context, by actor.Actor) ([]Session, erro
 	return listSessions(ctx, s.DB, by.ID, s.Now())
 }
 
-// RevokeSession ends one of the actor's own sessions. NotFound when he has no
-// such session.
+// RevokeSession ends one of the actor's own sessions. NotFound when they have
+// no such session.
 func (s *Service) RevokeSession(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -202,7 +202,7 @@ func scanSession(sc db.Scanner) (Session, error) {
 	return s, err
 }
 
-// findSession gives ErrNoRows when there is none, or its user is gone.
+// findSession returns ErrNoRows when there is none, or its user is gone.
 func findSession(ctx context.Context, q db.Q, digest string) (*Session, *User, error) {
 	s, u := &Session{}, &User{}
 	err := q.QueryRowContext(ctx, `
@@ -238,7 +238,7 @@ func saveActingAs(ctx context.Context, q db.Q, id int64, userID *int64) error {
 	return db.ExecOne(ctx, q, `UPDATE sessions SET acting_as = ? WHERE id = ?`, userID, id)
 }
 
-// deleteSession gives whose session it was; ErrNoRows when there is none.
+// deleteSession returns whose session it was; ErrNoRows when there is none.
 func deleteSession(ctx context.Context, q db.Q, digest string) (userID int64, err error) {
 	err = q.QueryRowContext(ctx, `DELETE FROM sessions WHERE digest = ? RETURNING user_id`, digest).Scan(&userID)
 	return userID, err

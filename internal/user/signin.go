@@ -16,7 +16,7 @@ import (
 	"svc/internal/setting"
 )
 
-// SignInRequest is what somebody gives who wants a session.
+// SignInRequest is what a user gives who wants a session.
 type SignInRequest struct {
 	Login    string // username or confirmed address
 	Password string
@@ -34,7 +34,7 @@ type TwoFactorRequired struct {
 	Ticket string
 }
 
-// Error gives the text for logs.
+// Error returns the text for logs.
 func (TwoFactorRequired) Error() string { return "two-factor code required" }
 
 // Unwrap makes it a refusal for doors that have no second step.
@@ -42,13 +42,13 @@ func (TwoFactorRequired) Unwrap() error {
 	return errs.Unauthorized("Two-factor authentication code is required.")
 }
 
-// badLogin is the one answer to everything that is wrong with a login, so
-// that nobody learns which accounts there are.
+// badLogin is the one answer to everything that is wrong with a login, so that
+// no one learns which accounts there are.
 func badLogin() *errs.Error { return errs.Unauthorized("Invalid login or password.") }
 
 // SignIn opens a session; its Token goes into the cookie. Unauthorized when
 // login, password or code is wrong or the account is locked, which are not
-// told apart; TwoFactorRequired when a code is needed; Forbidden when the
+// distinguished; TwoFactorRequired when a code is needed; Forbidden when the
 // account may not be used. A deactivated account becomes active again.
 func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User, error) {
 	settings, err := s.Settings.Current(ctx)
@@ -109,10 +109,10 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 	return session, u, nil
 }
 
-// CheckPassword gives the actor behind a login and password, for protocols
+// CheckPassword returns the actor behind a login and password, for protocols
 // without sessions. It refuses like SignIn; an account with two-factor
 // authentication is always TwoFactorRequired, and a deactivated one Forbidden,
-// like one whose user has to choose a password of his own first.
+// like one whose user has to choose their own password first.
 func (s *Service) CheckPassword(ctx context.Context, login, password, ip string) (actor.Actor, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) CheckPassword(ctx context.Context, login, password, ip string)
 	if err := a.user.unconfirmed(settings.Confirmation, s.Now()); err != nil {
 		return actor.Actor{}, err
 	}
-	if a.user.MustChangePassword { // somebody else knows it, and there is no page here to change it on
+	if a.user.MustChangePassword { // someone else knows it, and there is no page here to change it on
 		return actor.Actor{}, errs.Forbidden("You must change your password first: sign in with a browser.")
 	}
 	if a.user.TwoFactorEnabled {
@@ -151,7 +151,7 @@ func (s *Service) CheckPassword(ctx context.Context, login, password, ip string)
 	return s.toActor(a.user, ip), nil
 }
 
-// account is a user with his password.
+// account is a user with their password.
 type account struct {
 	user     *User
 	hash     string // of the password, as stored
@@ -207,10 +207,10 @@ func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*
 	return &a, nil
 }
 
-// mayEnter refuses accounts that can not be signed in to.
+// mayEnter refuses accounts that cannot be signed in to.
 func (u *User) mayEnter() error {
 	if u.State == Deactivated {
-		return nil // signing in is how he comes back
+		return nil // signing in is how they come back
 	}
 	return u.State.refusal()
 }
@@ -225,8 +225,8 @@ func (u *User) unconfirmed(demand setting.Confirmation, now time.Time) error {
 	return errs.Forbidden("You have to confirm your email address before you can sign in.")
 }
 
-// enter looks at the account again, now that nobody else can change it: it
-// may have been locked or blocked, or lost its password, while we computed.
+// enter looks at the account again, now that no one else can change it: it may
+// have been locked or blocked, or lost its password, while we computed.
 func (s *Service) enter(ctx context.Context, tx *db.Tx, a *account, r SignInRequest) (*User, error) {
 	u, err := lockUser(ctx, tx, a.user.ID)
 	if errs.Is(err, errs.KindNotFound) {
@@ -282,7 +282,7 @@ func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, 
 }
 
 // countFailure records a failed sign-in and locks the account when there were
-// too many; u is nil when nobody has the login.
+// too many; u is nil when no one has the login.
 func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, login, ip string) error {
 	target := audit.Target{Type: "User", Details: strings.ToLower(clip(login, 255))}
 	if u != nil {
@@ -295,8 +295,8 @@ func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.
 	return s.lockAfter(ctx, tx, settings, u, ip)
 }
 
-// lockAfter counts one more failure, and locks the account at the last one
-// that the settings allow. A lock that is over starts the count anew.
+// lockAfter counts one more failure, and locks the account at the last one that
+// the settings allow. A lock that is over starts the count again.
 func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, ip string) error {
 	if err := tx.Lock(ctx, "users", u.ID); err != nil {
 		return err
@@ -308,7 +308,7 @@ func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Set
 	now := s.Now()
 	if until != nil {
 		if now.Before(*until) {
-			return nil // somebody else's failure has locked it just now
+			return nil // someone else's failure has locked it just now
 		}
 		failed, until = 0, nil
 	}
@@ -346,7 +346,7 @@ func clip(text string, n int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
 }
 
-// lockUser reads an account that nobody else can change until tx ends.
+// lockUser reads an account that no one else can change until tx ends.
 func lockUser(ctx context.Context, tx *db.Tx, id int64) (*User, error) {
 	if err := tx.Lock(ctx, "users", id); err != nil {
 		return nil, err
@@ -376,7 +376,7 @@ func findLogin(ctx context.Context, q db.Q, login string) (account, error) {
 	return a, nil
 }
 
-// saveSignIn gives ErrNoRows when the password is not the one that was checked.
+// saveSignIn returns ErrNoRows when the password is not the one that was checked.
 func saveSignIn(ctx context.Context, q db.Q, a *account, ip string, now time.Time) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE users SET sign_in_count = sign_in_count + 1,

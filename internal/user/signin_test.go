@@ -69,7 +69,7 @@ func TestSignIn(t *testing.T) {
 }
 
 // TestSignInCost: the time of a refusal, which is that of the hashes that it
-// computes, must not tell whether there is such an account.
+// computes, must not report whether there is such an account.
 func TestSignInCost(t *testing.T) {
 	t.Parallel()
 	hasher := secret.NewHasher(secret.Params{Memory: 64, Time: 1, Threads: 1}, 4)
@@ -107,7 +107,7 @@ func TestLock(t *testing.T) {
 		}
 		fail()
 		fail()
-		_, _, err = b.signIn("ada", password) // starts the count anew
+		_, _, err = b.signIn("ada", password) // starts the count again
 		b.ok(err)
 		fail()
 		_, err = b.CheckPassword(ctx, "ada", password, "") // this too
@@ -187,7 +187,7 @@ func TestSignInStates(t *testing.T) {
 	})
 }
 
-// TestUnready: passwords that somebody else set, and those of accounts whose
+// TestUnready: passwords that someone else set, and those of accounts whose
 // address is not confirmed, open what the settings let them.
 func TestUnready(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ var next = map[State][]State{
 	PendingApproval: {Active, Blocked},
 }
 
-// dormantDays is how long a user must have been away before he may be
+// dormantDays is how long a user must have been away before they may be
 // deactivated.
 const dormantDays = 90
 
@@ -52,8 +52,8 @@ func (s *Service) Unblock(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Deactivate sets a dormant user aside until he signs in again.
-// Administrators only; Forbidden for internal, blocked and active users.
+// Deactivate sets a dormant user aside until they sign in again. Administrators
+// only; Forbidden for internal, blocked and active users.
 func (s *Service) Deactivate(ctx context.Context, by actor.Actor, id int64) error {
 	since := s.Now().UTC().AddDate(0, 0, -dormantDays)
 	return s.move(ctx, by, id, Deactivated, "user_deactivated", func(u *User) error {
@@ -79,7 +79,7 @@ func (s *Service) Activate(ctx context.Context, by actor.Actor, id int64) error 
 	})
 }
 
-// Ban keeps a user out and hides him from others. Administrators only.
+// Ban keeps a user out and hides them from others. Administrators only.
 func (s *Service) Ban(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Banned, "user_banned", func(u *User) error {
 		switch {
@@ -103,7 +103,7 @@ func (s *Service) Unban(ctx context.Context, by actor.Actor, id int64) error {
 }
 
 // Approve lets in a user who registered and waits. Administrators only;
-// Conflict when he does not wait.
+// Conflict when they do not wait.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Active, "user_approved", func(u *User) error {
 		switch u.State {
@@ -116,8 +116,8 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Reject deletes a user who registered and waits. Administrators only;
-// Conflict when he does not wait.
+// Reject deletes a user who registered and waits. Administrators only; Conflict
+// when they do not wait.
 func (s *Service) Reject(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -148,8 +148,8 @@ func (s *Service) Unlock(ctx context.Context, by actor.Actor, id int64) error {
 	return err
 }
 
-// Confirm takes the word of an administrator that the primary address of a
-// user is his. Administrators only; NotFound.
+// Confirm takes the word of an administrator that the primary address of a user
+// is theirs. Administrators only; NotFound.
 func (s *Service) Confirm(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

@@ -21,7 +21,7 @@ const (
 	Busy   Availability = "busy"
 )
 
-// Status is what a user says he is doing just now.
+// Status is what a user says they are doing just now.
 type Status struct {
 	Emoji        string
 	Message      string
@@ -29,7 +29,7 @@ type Status struct {
 	ClearAt      *time.Time // when the status ends, nil: never
 }
 
-// StatusAt gives the status as it reads at a time: one that has ended is empty.
+// StatusAt returns the status as it reads at a time: one that has ended is empty.
 func (st Status) StatusAt(now time.Time) Status {
 	if st.ClearAt != nil && !now.Before(*st.ClearAt) {
 		return Status{Availability: NotSet}
@@ -41,7 +41,7 @@ func (st Status) empty() bool {
 	return st.Emoji == "" && st.Message == "" && st.Availability == NotSet
 }
 
-// ClearAfter says how long a status stays; empty is for ever.
+// ClearAfter says how long a status stays; empty is forever.
 type ClearAfter string
 
 // clearAfter are the lengths that can be chosen.
@@ -71,7 +71,7 @@ const maxStatus = 100
 
 var emojiPattern = regexp.MustCompile(`^[a-z0-9_+-]{1,100}$`)
 
-// StatusOf gives the status of a user to anybody. NotFound when there is no
+// StatusOf returns the status of a user to anyone. NotFound when there is no
 // user that the actor may see.
 func (s *Service) StatusOf(ctx context.Context, by actor.Actor, of Ref) (Status, error) {
 	u, err := s.Find(ctx, by, of)
@@ -151,7 +151,7 @@ func (c StatusChange) apply(st Status, now time.Time) Status {
 const statusBatch = 500
 
 // clearStatuses empties the statuses that have ended. It is house-keeping:
-// whoever reads one sees that it has ended.
+// anyone who reads one sees that it has ended.
 func (s *Service) clearStatuses(ctx context.Context) error {
 	for {
 		now := s.Now()

@@ -72,7 +72,7 @@ func (r *row) copy() *User {
 	return &u
 }
 
-// maxZones is more than there are, for names that nobody knows.
+// maxZones is more than there are, for names that no one knows.
 const maxZones = 1000
 
 // each scans into some places, for lists.
@@ -131,7 +131,7 @@ func findByRef(ctx context.Context, q db.Q, ref Ref) (*User, error) {
 }
 
 // profileColumns adds what depends on who looks; the argument of profileTables
-// is his id.
+// is their id.
 const (
 	profileColumns = userColumns + `, f.follower_id IS NOT NULL`
 	profileTables  = userTables + ` LEFT JOIN follows f ON f.follower_id = ? AND f.followed_id = u.id`
@@ -231,7 +231,7 @@ func savePassword(ctx context.Context, q db.Q, id int64, hash string) error {
 	return err
 }
 
-// hasOtherAdmin tells whether somebody else can administrate.
+// hasOtherAdmin reports whether someone else can administrate.
 func hasOtherAdmin(ctx context.Context, q db.Q, id int64) (bool, error) {
 	return exists(q.QueryRowContext(ctx, `
 		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ? LIMIT 1`, id))
@@ -243,7 +243,7 @@ func hideUser(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE users SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL`, now, id)
 }
 
-// findHiddenAvatar gives the picture of an account that is to be deleted, or
+// findHiddenAvatar returns the picture of an account that is to be deleted, or
 // ErrNoRows.
 func findHiddenAvatar(ctx context.Context, q db.Q, id int64) (avatar string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT avatar FROM users WHERE id = ? AND deleted_at IS NOT NULL`, id).Scan(&avatar)
@@ -279,10 +279,9 @@ func taken(err error) error {
 	return err
 }
 
-// ofAll reads what several users, at least one, have; those without any have
-// an empty list.
-// The query begins with the owner and is ordered by him; places are where its
-// other columns go.
+// ofAll reads what several users, at least one, have; those without any have an
+// empty list. The query begins with the owner and is ordered by them; places
+// are where its other columns go.
 func ofAll[T any](ctx context.Context, q db.Q, ids []int64, places func(*T) []any, query string) (map[int64][]T, error) {
 	of := make(map[int64][]T, len(ids))
 	for _, id := range ids {

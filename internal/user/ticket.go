@@ -192,7 +192,7 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 	})
 }
 
-// confirmPrimary notes that the user reads the letters to his address.
+// confirmPrimary notes that the user reads the letters to their address.
 func (s *Service) confirmPrimary(ctx context.Context, tx *db.Tx, by actor.Actor, u *User) error {
 	if u.ConfirmedAt != nil {
 		return nil
@@ -205,7 +205,7 @@ func (s *Service) confirmPrimary(ctx context.Context, tx *db.Tx, by actor.Actor,
 	return s.record(ctx, tx, by, u, "email_confirmed", audit.Details{Message: "Email confirmed"})
 }
 
-// TakeUnlock unlocks the account that an unlock letter was sent to. Whoever
+// TakeUnlock unlocks the account that an unlock letter was sent to. Anyone who
 // has its token may, once. Invalid when it is not good any more.
 func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 	id, err := s.ticketOwner(ctx, s.DB, unlockTicket, token)
@@ -224,7 +224,7 @@ func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 	return err
 }
 
-// CheckReset tells whether the token of a reset letter is still good: Invalid
+// CheckReset reports whether the token of a reset letter is still good: Invalid
 // when it is not.
 func (s *Service) CheckReset(ctx context.Context, token string) error {
 	_, err := s.ticketOwner(ctx, s.DB, setPasswordTicket, token)

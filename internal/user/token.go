@@ -70,9 +70,9 @@ func (s *Service) CreateToken(ctx context.Context, by actor.Actor, userID int64,
 	return s.createToken(ctx, by, userID, Personal, n)
 }
 
-// CreateOwnToken makes a token for the actor himself, with the scope
-// k8s_proxy only; it ends with the day unless told otherwise.
-// Forbidden for bots.
+// CreateOwnToken makes a token for the actor themselves, with the scope
+// k8s_proxy only; it ends with the day unless told otherwise. Forbidden for
+// bots.
 func (s *Service) CreateOwnToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
 	if err := by.RequireHuman("create personal access tokens"); err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ type TokenSort struct {
 }
 
 // Tokens lists personal access tokens, oldest first: all of them to
-// administrators, his own to anybody else; Forbidden when somebody asks for
+// administrators, their own to anyone else; Forbidden when a user asks for
 // another user's.
 func (s *Service) Tokens(ctx context.Context, by actor.Actor, f TokenFilter, p db.Paging) (db.Page[Token], error) {
 	if err := by.RequireUser(); err != nil {
@@ -252,7 +252,7 @@ func (s *Service) ImpersonationTokens(ctx context.Context, by actor.Actor, userI
 	return listTokens(ctx, s.DB, Impersonation, TokenFilter{UserID: userID, State: state}, s.Now(), p)
 }
 
-// ImpersonationToken gives one impersonation token. Administrators only.
+// ImpersonationToken returns one impersonation token. Administrators only.
 func (s *Service) ImpersonationToken(ctx context.Context, by actor.Actor, userID, id int64) (*Token, error) {
 	if err := s.requireImpersonation(ctx, by); err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func (s *Service) RevokeImpersonationToken(ctx context.Context, by actor.Actor, 
 }
 
 // Token gives a personal access token to its owner and to administrators;
-// anybody else is told NotFound.
+// anyone else is told NotFound.
 func (s *Service) Token(ctx context.Context, by actor.Actor, id int64) (*Token, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (s *Service) Token(ctx context.Context, by actor.Actor, id int64) (*Token, 
 	return t, nil
 }
 
-// SelfToken gives the token that the actor uses: Unauthorized without one.
+// SelfToken returns the token that the actor uses: Unauthorized without one.
 func (s *Service) SelfToken(ctx context.Context, by actor.Actor) (*Token, error) {
 	if by.TokenID == 0 {
 		return nil, errs.Unauthorized("")
@@ -328,7 +328,7 @@ func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifi
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := revokeToken(ctx, tx, t.ID, s.Now())
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // somebody was faster; the wish is fulfilled
+			return nil // a user was faster; the wish is fulfilled
 		}
 		if err != nil {
 			return err

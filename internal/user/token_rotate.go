@@ -14,7 +14,7 @@ import (
 
 // RotateToken ends a personal access token and gives a new one with the same
 // name and scopes: its owner and administrators may. A token that was rotated
-// or revoked before can not be rotated again; whoever tries holds a stolen
+// or revoked before cannot be rotated again; anyone who tries holds a stolen
 // copy, or the owner does, so the tokens that came out of it end as well.
 func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, expiresAt string) (*Token, error) {
 	t, err := s.Token(ctx, by, id)
@@ -37,7 +37,7 @@ func (s *Service) RotateSelfToken(ctx context.Context, by actor.Actor, expiresAt
 	return s.rotate(ctx, by, t, expiresAt)
 }
 
-// rotatedDays is how long a rotated token works when nobody says.
+// rotatedDays is how long a rotated token works when no one says.
 const rotatedDays = 7
 
 func (s *Service) rotate(ctx context.Context, by actor.Actor, old *Token, expiresAt string) (*Token, error) {

@@ -19,7 +19,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Enrollment is what a user needs to set up his authenticator.
+// Enrollment is what a user needs to set up their authenticator.
 type Enrollment struct {
 	Secret string   // base32, for typing
 	URL    string   // otpauth://…, for a QR code
@@ -34,8 +34,8 @@ const (
 	recoveryCodes = 10
 )
 
-// StartTwoFactor gives the actor a new secret for his authenticator. Nothing
-// is asked of him at sign-in before EnableTwoFactor. The issuer is the name
+// StartTwoFactor gives the actor a new secret for their authenticator. Nothing
+// is asked of them at sign-in before EnableTwoFactor. The issuer is the name
 // under which the authenticator shows it. Invalid when two-factor
 // authentication is on.
 func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer string) (*Enrollment, error) {
@@ -54,7 +54,7 @@ func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer str
 }
 
 // EnableTwoFactor turns two-factor authentication on for the actor, who shows
-// by a code that his authenticator has the secret. It gives the recovery
+// by a code that their authenticator has the secret. It gives the recovery
 // codes, which are not shown again. Invalid when the code is wrong or there is
 // nothing to enable.
 func (s *Service) EnableTwoFactor(ctx context.Context, by actor.Actor, code string) ([]string, error) {
@@ -107,8 +107,8 @@ func (s *Service) EnrollTwoFactor(ctx context.Context, by actor.Actor, userID in
 }
 
 // VerifyTwoFactor checks a code, or a recovery code, of the actor before
-// something that needs more than his session. Each works once. Invalid when it
-// is wrong; wrong ones count against the account like wrong passwords.
+// something that needs more than their session. Each works once. Invalid when
+// it is wrong; wrong ones count against the account like wrong passwords.
 func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code stri
 	return nil
 }
 
-// DisableTwoFactor turns two-factor authentication off for a user who can not
-// do it himself. Administrators only, and Forbidden for themselves and for
+// DisableTwoFactor turns two-factor authentication off for a user who cannot do
+// it themselves. Administrators only, and Forbidden for themselves and for
 // other administrators: for those it takes `svc admin`. Invalid when it is not
 // on, NotFound when there is no such user.
 func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID int64) error {
@@ -160,7 +160,7 @@ func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID i
 }
 
 // DisableOwnTwoFactor turns two-factor authentication off for the actor, who
-// gives his password again. Invalid when that is wrong, which counts like a
+// gives their password again. Invalid when that is wrong, which counts like a
 // failed sign-in, or when it is not on.
 func (s *Service) DisableOwnTwoFactor(ctx context.Context, by actor.Actor, password string) error {
 	if err := by.RequireUser(); err != nil {
@@ -293,7 +293,7 @@ func used(err error) (bool, error) {
 }
 
 // matchCode finds the period that a code belongs to, among those around now
-// that come after the last one used: whoever saw a code can not use it again.
+// that come after the last one used: anyone who saw a code cannot use it again.
 func (s *Service) matchCode(o otpRow, userID int64, code string) (step int64, ok bool, err error) {
 	code = strings.ReplaceAll(strings.TrimSpace(code), " ", "")
 	if len(code) != otpDigits || !allDigits(code) {

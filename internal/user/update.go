@@ -116,8 +116,8 @@ func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address st
 	return nil
 }
 
-// setPassword stores a password that somebody else chose: the user must
-// change it at his next sign-in, and his sessions end.
+// setPassword stores a password that someone else chose: the user must change
+// it at their next sign-in, and their sessions end.
 func (s *Service) setPassword(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string) error {
 	if err := savePassword(ctx, tx, u.ID, hash); err != nil {
 		return err

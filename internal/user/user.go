@@ -1,6 +1,6 @@
-// Package user knows the people and programs that use the installation:
-// accounts and their states, addresses, keys, access tokens, sessions and
-// two-factor authentication. It turns credentials into an actor.
+// Package user knows the users and programs that use the instance: accounts and
+// their states, addresses, keys, access tokens, sessions and two-factor
+// authentication. It turns credentials into an actor.
 package user
 
 import (
@@ -96,12 +96,12 @@ type User struct {
 	IsFollowed bool
 	Identities []Identity
 	Attributes []Attribute
-	Creator    *User // of CreatedBy, if he is still there
+	Creator    *User // of CreatedBy, if they are still there
 
 	zone zone // of Timezone, if that was read from the store
 }
 
-// Profile is what a user tells of himself.
+// Profile is what a user tells of themselves.
 type Profile struct {
 	Bio, Location, PublicEmail, CommitEmail       string
 	Skype, LinkedIn, Twitter, Discord, WebsiteURL string
@@ -130,7 +130,7 @@ func (u *User) PersonalProjects() int64 {
 // MayCreateGroups reports whether the user may create groups at the top.
 func (u *User) MayCreateGroups() bool { return u.CanCreateGroup && !u.External }
 
-// Internal reports whether the installation itself made the account.
+// Internal reports whether the instance itself made the account.
 func (u *User) Internal() bool {
 	return u.Kind == Ghost || u.Kind == AlertBot || u.Kind == SupportBot
 }
@@ -153,7 +153,7 @@ type zone struct {
 	at   *time.Location
 }
 
-// loadZone gives UTC for a name that there is not.
+// loadZone returns UTC for a name that there is not.
 func loadZone(name string) zone {
 	at, err := time.LoadLocation(name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (u *User) entity() audit.Entity {
 	return audit.Entity{Type: audit.UserEntity, ID: u.ID, Path: u.Username}
 }
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Blobs    blob.Store
@@ -192,11 +192,11 @@ type Deps struct {
 
 	// ServiceName starts personal access tokens: svcpat-….
 	ServiceName string
-	// Host is the name of the machine in the address of the installation.
+	// Host is the name of the machine in the address of the instance.
 	Host string
 }
 
-// Service is the users of the installation.
+// Service is the users of the instance.
 type Service struct {
 	Deps
 	movers       []Mover
@@ -207,7 +207,7 @@ type Service struct {
 	limits       *limit.Limiter // of failed credentials
 }
 
-// New makes the service and takes on its background work.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, limits: limit.New(limit.Deps{Now: d.Now})}
 	s.handleWork()
@@ -215,7 +215,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Self gives the account of the actor. Unauthorized when nobody has signed in.
+// Self returns the account of the actor. Unauthorized when no one has signed in.
 func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -223,8 +223,8 @@ func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 	return s.profile(ctx, by, by.ID)
 }
 
-// Get gives an account to anybody who has signed in: Unauthorized otherwise,
-// NotFound when there is none that he may see. Its custom attributes are read
+// Get gives an account to anyone who has signed in: Unauthorized otherwise,
+// NotFound when there is none that they may see. Its custom attributes are read
 // when asked for.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64, attributes bool) (*User, error) {
 	if err := by.RequireUser(); err != nil {
@@ -288,7 +288,7 @@ func (s *Service) find(ctx context.Context, q db.Q, by actor.Actor, id int64) (*
 	return u, nil
 }
 
-// Find gives an account by id or username, case-insensitive. NotFound when
+// Find returns an account by id or username, case-insensitive. NotFound when
 // there is none that the actor may see.
 func (s *Service) Find(ctx context.Context, by actor.Actor, ref Ref) (*User, error) {
 	u, err := findByRef(ctx, s.DB, ref)
@@ -309,7 +309,7 @@ func visible(by actor.Actor, u *User) bool {
 }
 
 // MayReadProfile reports whether the actor sees more of the user than the
-// public form: private profiles are for administrators and the user himself.
+// public form: private profiles are for administrators and the user themselves.
 func MayReadProfile(by actor.Actor, u *User) bool {
 	return !u.PrivateProfile || by.Admin || by.Is(u.ID)
 }

@@ -103,7 +103,7 @@ func (b *bench) admin(name string) (*User, actor.Actor) {
 	return u, b.toActor(u, "192.0.2.1")
 }
 
-// again reads an account anew.
+// again reads an account again.
 func (b *bench) again(u *User) *User {
 	b.t.Helper()
 	u, err := findUser(b.t.Context(), b.DB, u.ID)
@@ -113,7 +113,7 @@ func (b *bench) again(u *User) *User {
 	return u
 }
 
-// events gives all audit events, newest first.
+// events returns all audit events, newest first.
 func (b *bench) events() []audit.Event {
 	b.t.Helper()
 	page, err := b.audit.List(b.t.Context(), actor.System(), audit.Filter{}, db.Paging{Limit: 1000})
@@ -123,7 +123,7 @@ func (b *bench) events() []audit.Event {
 	return page.Items
 }
 
-// event gives the newest audit event of a type.
+// event returns the newest audit event of a type.
 func (b *bench) event(kind string) audit.Event {
 	b.t.Helper()
 	for _, e := range b.events() {

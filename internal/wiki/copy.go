@@ -45,8 +45,8 @@ func (s *Service) Bundle(ctx context.Context, g *project.Namespace, w io.Writer)
 	return ok, nil
 }
 
-// Fill gives a group that is being put together the wiki that is in a git bundle.
-// Invalid for a file that is none.
+// Fill returns a group that is being put together the wiki that is in a git
+// bundle. Invalid for a file that is none.
 func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bundle io.Reader) error {
 	a, err := s.Repos.BeginWiki(ctx, nil, &d.ID)
 	if err != nil {

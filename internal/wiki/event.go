@@ -129,8 +129,8 @@ func recordPage(ctx context.Context, tx *db.Tx, p repo.AuxRepoPush, c changed) e
 	return activity.Record(ctx, tx, e)
 }
 
-// PagesOf gives what is known of pages that events tell of, by their ids. Who may
-// know of the events was asked before.
+// PagesOf returns what is known of pages that events tell of, by their ids. Who
+// may know of the events was asked before.
 func (s *Service) PagesOf(ctx context.Context, ids []int64) (map[int64]Page, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -74,7 +74,7 @@ func pageOf(file string) (p Page, ok bool) {
 // file, without blanks.
 func slugOf(title string) string { return strings.ReplaceAll(title, " ", "-") }
 
-// titleOf is how a page is named to people.
+// titleOf is how a page is named to users.
 func titleOf(name string) string { return strings.ReplaceAll(path.Base(name), "-", " ") }
 
 const (

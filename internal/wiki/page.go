@@ -140,8 +140,8 @@ func read(ctx context.Context, r git.Repo, p *Page) error {
 	return nil
 }
 
-// Page gives a page, in the newest version or in that of a commit, to those who
-// may read the wiki. NotFound.
+// Page returns a page, in the newest version or in that of a commit, to those
+// who may read the wiki. NotFound.
 func (s *Service) Page(ctx context.Context, by actor.Actor, at project.Place, slug, version string) (*Wiki, *Page, error) {
 	w, err := s.Wiki(ctx, by, at)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *Service) Versions(ctx context.Context, by actor.Actor, at project.Place
 	return w, page, list, nil
 }
 
-// Diff tells what a commit did to the wiki, to those who may read it. NotFound.
+// Diff returns what a commit did to the wiki, to those who may read it. NotFound.
 func (s *Service) Diff(ctx context.Context, by actor.Actor, at project.Place, version string) (*Wiki, *git.Commit, *git.Diff, error) {
 	w, err := s.Wiki(ctx, by, at)
 	if err != nil {
@@ -239,7 +239,7 @@ type File struct {
 	repo git.Repo
 }
 
-// Open gives the content as a stream.
+// Open returns the content as a stream.
 func (f *File) Open(ctx context.Context) (io.ReadCloser, error) {
 	content, err := f.repo.Open(ctx, f.ID)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package wiki is the pages that a project or a group writes about itself. They
 // are files of a git repository, so each page has its history, and who likes to
-// can write them with an editor of his own.
+// can write them with their own editor.
 package wiki
 
 import (
@@ -19,7 +19,7 @@ import (
 	"svc/internal/repo"
 )
 
-// Deps are what the service needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
 	Projects *project.Service
@@ -28,10 +28,10 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the wikis of the installation.
+// Service is the wikis of the instance.
 type Service struct{ Deps }
 
-// New makes the service, and takes part in pushes.
+// New returns the service, and takes part in pushes.
 func New(d Deps) *Service {
 	s := &Service{d}
 	d.Repos.OwnAuxRepos(repo.WikiAuxRepo, repo.AuxRepoOwner{Open: s.open, Check: check, Follow: s.follow})
@@ -56,7 +56,7 @@ func (w *Wiki) Path() string {
 	return w.Group.FullPath
 }
 
-// Base is where its pages are, below the address of the installation.
+// Base is where its pages are, below the address of the instance.
 func (w *Wiki) Base() string {
 	if w.Project != nil {
 		return "/" + w.Project.FullPath + "/-/wikis"
@@ -64,7 +64,7 @@ func (w *Wiki) Base() string {
 	return "/groups/" + w.Group.FullPath + "/-/wikis"
 }
 
-// Clone is where its repository is, below the address of the installation and
+// Clone is where its repository is, below the address of the instance and
 // without its end.
 func (w *Wiki) Clone() string { return w.Path() + ".wiki" }
 
@@ -76,8 +76,8 @@ func (w *Wiki) owner() (projectID, namespaceID *int64) {
 	return nil, &w.Group.ID
 }
 
-// Wiki gives the wiki of a project or group to those who may read it: in a
-// private place Guests and above, elsewhere everybody unless it is for members.
+// Wiki returns the wiki of a project or group to those who may read it: in a
+// private place Guests and above, elsewhere everyone unless it is for members.
 // NotFound.
 func (s *Service) Wiki(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, error) {
 	w, level, err := s.find(ctx, by, at)
@@ -112,7 +112,7 @@ func (s *Service) find(ctx context.Context, by actor.Actor, at project.Place) (*
 	return &Wiki{Group: g}, level, err
 }
 
-// Sees tells whether an actor may read the wiki of a group that he was given.
+// Sees reports whether an actor may read the wiki of a group that they were given.
 func (s *Service) Sees(ctx context.Context, by actor.Actor, g *project.Namespace) (bool, error) {
 	_, seen, err := s.sees(ctx, by, g)
 	return seen, err
@@ -163,7 +163,7 @@ func (s *Service) begin(ctx context.Context, w *Wiki) error {
 	return err
 }
 
-// files gives the repository of a wiki; ok is false while there is nothing in
+// files returns the repository of a wiki; ok is false while there is nothing in
 // it.
 func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err error) {
 	if w.auxRepo == nil {

@@ -22,9 +22,9 @@ type Fields struct {
 	Format  *Format
 	Message string // of the commit; the usual one unless given
 	// Version is the commit that the page was last touched by when the writer
-	// looked at it; empty: he takes what is there.
+	// looked at it; empty: they take what is there.
 	Version string
-	// Since is when he looked at it.
+	// Since is when they looked at it.
 	Since *time.Time
 }
 
@@ -75,7 +75,7 @@ func orUsual(given string, by actor.Actor, did, title string) string {
 }
 
 // commit makes a commit. Actions are asked for again when another writer was
-// quicker, so nothing of his is lost.
+// quicker, so nothing of theirs is lost.
 func (s *Service) commit(ctx context.Context, by actor.Actor, w *Wiki, message string, actions func(context.Context, git.Repo, string) ([]git.Action, error)) error {
 	return s.Repos.CommitAuxRepo(ctx, by, w.auxRepo, repo.AuxRepoCommit{Message: message, Actions: actions})
 }

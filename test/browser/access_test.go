@@ -14,9 +14,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe is axe-core, which knows the rules by which pages are for everybody:
-// names, roles, contrast, order. It is fetched once, as package-lock.json
-// pins it; its licence is another than ours.
+// axe is axe-core, which knows the rules by which pages are for everyone:
+// names, roles, contrast, order. It is fetched once, as package-lock.json pins
+// it; its licence is another than ours.
 var axe = sync.OnceValues(func() (string, error) {
 	path := filepath.Join("node_modules", "axe-core", "axe.min.js")
 	if _, err := os.Stat(path); err != nil {
@@ -32,7 +32,7 @@ var axe = sync.OnceValues(func() (string, error) {
 // rules are what pages are checked for.
 const rules = `{runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"]}`
 
-// access checks that a page can be used by everybody.
+// access checks that a page can be used by everyone.
 func (b *tab) access(name string) {
 	b.t.Helper()
 	script, err := axe()

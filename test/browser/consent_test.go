@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// application is a program of somebody else, on an origin of its own, that
-// lets people sign in with their account.
+// application is a program of someone else, on its own origin, that lets users
+// sign in with their account.
 type application struct {
 	*httptest.Server
 	s          *server
@@ -44,7 +44,7 @@ func newApplication(t *testing.T, s *server, trusted string) *application {
 	return a
 }
 
-// authorize is where it sends people to be let in.
+// authorize is where it sends users to be let in.
 func (a *application) authorize() string {
 	return a.s.url + "/oauth/authorize?" + url.Values{
 		"client_id": {a.id}, "redirect_uri": {a.URL + "/cb"}, "response_type": {"code"}, "scope": {"read_user openid email"}, "state": {"kept"},
@@ -89,9 +89,9 @@ func (a *application) learn(q url.Values) (string, error) {
 	return fmt.Sprintf("hello %s, scope %s", person.Nickname, token.Scope), err
 }
 
-// wantSeen waits for somebody to come back. The application is asked, not the
-// browser: to leave our pages for others is to leave all that the driver of
-// the browser knows of.
+// wantSeen waits for someone to come back. The application is asked, not the
+// browser: to leave our pages for others is to leave all that the driver of the
+// browser knows of.
 func (a *application) wantSeen(t *testing.T, want string) {
 	t.Helper()
 	if got := receive(t, "the browser comes back", a.seen); got != want {
@@ -99,7 +99,7 @@ func (a *application) wantSeen(t *testing.T, want string) {
 	}
 }
 
-// TestConsentFlow lets third-party applications in, as people do.
+// TestConsentFlow lets third-party applications in, as users do.
 func TestConsentFlow(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")

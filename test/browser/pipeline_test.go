@@ -34,7 +34,7 @@ func TestPipeline(t *testing.T) {
 	s.call(t, "POST", "/projects/ada%2Fengine/repository/files/.gitlab-ci.yml", url.Values{
 		"branch": {"main"}, "commit_message": {"Add a pipeline"}, "encoding": {"base64"}, "content": {base64.StdEncoding.EncodeToString([]byte(file))},
 	})
-	ada.do(chromedp.WaitVisible(".pipelines .st-running", chromedp.ByQuery)) // nobody has loaded the page again
+	ada.do(chromedp.WaitVisible(".pipelines .st-running", chromedp.ByQuery)) // no one has loaded the page again
 	ada.press(".pipelines .name")
 	ada.wantText("Add a pipeline")
 	ada.press(".graph .node a")

@@ -209,7 +209,7 @@ func (b *tab) keep(name string, picture []byte) {
 	}
 }
 
-// fill makes people, groups and projects that look like something.
+// fill makes users, groups and projects that look like something.
 func (s *server) fill(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"ada", "charles", "mary"} {

@@ -1,6 +1,6 @@
-// Package browser uses the pages as people do: a real Chromium against the
-// real binary. It is a module of its own, so that what drives the browser is
-// no dependency of the product.
+// Package browser uses the pages as users do: a real Chromium against the real
+// binary. It is its own module, so that what drives the browser is no
+// dependency of the product.
 //
 // SVC_SCREENSHOTS names a directory that pictures of the main pages are
 // written to, light and dark, for desktop and phone.
@@ -38,7 +38,7 @@ const (
 	password     = "browser user password"
 )
 
-// server is a running binary with a database of its own.
+// server is a running binary with its own database.
 type server struct{ url string }
 
 // start starts the binary, with more settings if wanted, and waits until it is
@@ -148,7 +148,7 @@ type tab struct {
 	profile cdp.BrowserContextID
 }
 
-// open opens a tab in a profile of its own.
+// open opens a tab in its own profile.
 func (c *chromium) open(t *testing.T, s *server) *tab {
 	t.Helper()
 	var profile cdp.BrowserContextID
@@ -165,8 +165,7 @@ func (c *chromium) open(t *testing.T, s *server) *tab {
 // openIn opens another tab in a profile.
 func (c *chromium) openIn(t *testing.T, s *server, profile cdp.BrowserContextID) *tab {
 	t.Helper()
-	// A profile of its own needs a window of its own in a browser without a
-	// screen.
+	// Its own profile needs its own window in a browser without a screen.
 	var id target.ID
 	err := chromedp.Run(c.ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		ctx = cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser)

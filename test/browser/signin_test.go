@@ -10,8 +10,8 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// TestPeople goes through what somebody does with an account, in order: each
-// step stands on the one before.
+// TestPeople goes through what someone does with an account, in order: each step
+// stands on the one before.
 func TestPeople(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")

@@ -12,8 +12,8 @@ import (
 )
 
 // TestSignOut signs out in one tab: the session is dead in the others, in the
-// pages that the browser kept, in the API, and for whoever copied the cookie.
-// What somebody else has signed in to stays.
+// pages that the browser kept, in the API, and for anyone who copied the
+// cookie. What someone else has signed in to stays.
 func TestSignOut(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -47,7 +47,7 @@ func TestSignOut(t *testing.T) {
 	first.do(chromedp.NavigateBack(), chromedp.WaitReady("main", chromedp.ByQuery))
 	first.do(chromedp.Reload(), chromedp.WaitReady("main", chromedp.ByQuery))
 	first.wantPath("/users/sign_in")
-	// Neither does the cookie, for whoever has it.
+	// Neither does the cookie, for anyone who has it.
 	for path, want := range map[string]int{"/api/v4/user": 401, "/-/user_settings/profile": 303, "/admin": 303} {
 		if status, body := s.with(t, session, path); status != want {
 			t.Errorf("%s with the old cookie: status %d, want %d: %s", path, status, want, body)

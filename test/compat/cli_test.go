@@ -28,7 +28,7 @@ func TestCLI(t *testing.T) {
 	})
 }
 
-// cliUser makes a user, changes and lists him, and gives his id.
+// cliUser makes a user, changes and lists them, and gives their id.
 func cliUser(t *testing.T, c cli) string {
 	var ada struct {
 		ID       int64  `json:"id"`
@@ -128,7 +128,7 @@ func (c cli) call(t *testing.T, args []string) (string, error) {
 	return c.s.command(t, append([]string{"/usr/bin/python-gitlab", "--server-url", c.s.url, "--private-token", c.token}, args...)...)
 }
 
-// run gives the output of a command that must succeed.
+// run returns the output of a command that must succeed.
 func (c cli) run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := c.call(t, args)

@@ -12,8 +12,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// gitClient is the git command in a directory of its own, with no
-// configuration but what the test gives it.
+// gitClient is the git command in its own directory, with no configuration but
+// what the test gives it.
 type gitClient struct{ dir string }
 
 func (h *hosting) git(t *testing.T) gitClient {
@@ -32,7 +32,7 @@ func (g gitClient) run(args []string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// ok gives the output of a command that must succeed.
+// ok returns the output of a command that must succeed.
 func (g gitClient) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := g.run(args)
@@ -42,7 +42,7 @@ func (g gitClient) ok(t *testing.T, args ...string) string {
 	return out
 }
 
-// last gives the last line of it: git warns of an old address first.
+// last returns the last line of it: git warns of an old address first.
 func (g gitClient) last(t *testing.T, args ...string) string {
 	t.Helper()
 	lines := strings.Split(g.ok(t, args...), "\n")

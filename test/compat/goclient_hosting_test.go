@@ -80,13 +80,13 @@ func (h *hosting) commit(t *testing.T, p *gitlab.Project, o *gitlab.CreateCommit
 	return ask(h.ada.Commits.CreateCommit(p.ID, o)).done(t, http.StatusCreated)
 }
 
-// head gives the last commit of a branch.
+// head returns the last commit of a branch.
 func (h *hosting) head(t *testing.T, p *gitlab.Project, branch string) string {
 	t.Helper()
 	return ask(h.ada.Branches.GetBranch(p.ID, branch)).ok(t).Commit.ID
 }
 
-// mapped gives one value of each element.
+// mapped returns one value of each element.
 func mapped[T, V any](list []T, value func(T) V) []V {
 	values := make([]V, len(list))
 	for i, v := range list {
@@ -98,7 +98,7 @@ func mapped[T, V any](list []T, value func(T) V) []V {
 func projectPath(p *gitlab.Project) string { return p.PathWithNamespace }
 func groupPath(g *gitlab.Group) string     { return g.FullPath }
 
-// scanned gives what all pages of a list hold.
+// scanned returns what all pages of a list hold.
 func scanned[T any](t *testing.T, list func(gitlab.PaginationOptionFunc) ([]T, *gitlab.Response, error)) []T {
 	t.Helper()
 	var all []T

@@ -66,7 +66,7 @@ func grant(t *testing.T, h *hosting, p *gitlab.Project, level gitlab.AccessLevel
 	return p.ID
 }
 
-// statusOf gives the status of a call whose answer has no body to read.
+// statusOf returns the status of a call whose answer has no body to read.
 func statusOf[T any](_ T, res *gitlab.Response, _ error) int { return res.StatusCode }
 
 func goForks(t *testing.T, h *hosting) {

@@ -57,7 +57,7 @@ func variable(key, value string) *gitlab.PipelineVariableOptions {
 	return &gitlab.PipelineVariableOptions{Key: &key, Value: &value, VariableType: new(gitlab.EnvVariableType)}
 }
 
-// states gives the jobs of a pipeline with their states, the first job first.
+// states returns the jobs of a pipeline with their states, the first job first.
 func (h *hosting) states(t *testing.T, p *gitlab.Project, pipeline int64, retried bool) string {
 	t.Helper()
 	list := ask(h.ada.Jobs.ListPipelineJobs(p.ID, pipeline, &gitlab.ListJobsOptions{IncludeRetried: &retried})).ok(t)

@@ -120,7 +120,7 @@ func goArchive(t *testing.T, h *hosting) {
 	ask(h.ada.Repositories.Archive(p.ID, &gitlab.ArchiveOptions{SHA: new("nowhere")})).missing(t)
 }
 
-// tarFiles gives the files of a tar.gz by name.
+// tarFiles returns the files of a tar.gz by name.
 func tarFiles(t *testing.T, packed []byte) map[string]string {
 	t.Helper()
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))

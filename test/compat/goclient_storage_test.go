@@ -11,7 +11,7 @@ import (
 // TestGoClientStorageMoves moves repositories to another storage.
 func TestGoClientStorageMoves(t *testing.T) {
 	t.Parallel()
-	// Each server has a second storage of its own.
+	// Each server has its own second storage.
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		goStorageMoves(t, start(t, "SVC_STORAGES=second="+t.TempDir()))

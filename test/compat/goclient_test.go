@@ -43,7 +43,7 @@ func tell(res *gitlab.Response, err error) answer[struct{}] {
 	return answer[struct{}]{res: res, err: err}
 }
 
-// ok gives the value; the test ends if there is none.
+// ok returns the value; the test ends if there is none.
 func (a answer[T]) ok(t *testing.T) T {
 	t.Helper()
 	if a.err != nil {
@@ -136,7 +136,7 @@ func picture(t *testing.T, of color.Color) []byte {
 	return buf.Bytes()
 }
 
-// served wants the picture at the URL, for somebody without any token.
+// served wants the picture at the URL, for someone without any token.
 func served(t *testing.T, url string, picture []byte) {
 	t.Helper()
 	res, err := http.Get(url)

@@ -48,7 +48,7 @@ func goTokenLife(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 	recent(t, "last_used_at", self.LastUsedAt)
 	same(t, "name by id", ask(root.PersonalAccessTokens.GetSinglePersonalAccessTokenByID(made.ID)).ok(t).Name, "deploy")
 
-	// Whoever has the same token as an OAuth token sends it as a bearer.
+	// Anyone who has the same token as an OAuth token sends it as a bearer.
 	source := gitlab.OAuthTokenSource{TokenSource: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: made.Token})}
 	bearer, err := gitlab.NewAuthSourceClient(source, gitlab.WithBaseURL(s.url))
 	if err != nil {

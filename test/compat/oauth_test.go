@@ -125,7 +125,7 @@ func errorCode(err error) string {
 	return refused.ErrorCode
 }
 
-// goOIDC is a server that lets people sign in with their account.
+// goOIDC is a server that lets users sign in with their account.
 func goOIDC(t *testing.T, s *server, root *gitlab.Client, b *browser, u *gitlab.User) {
 	a := newApplication(t, root, "openid profile email", true)
 	provider, err := oidc.NewProvider(t.Context(), s.url)
@@ -178,7 +178,7 @@ func goOIDC(t *testing.T, s *server, root *gitlab.Client, b *browser, u *gitlab.
 	if info.Subject != id.Subject || info.Email != u.Email || !info.EmailVerified || !cmp.Equal(more.Groups, []string{"garden"}) {
 		t.Errorf("userinfo %+v %+v", info, more)
 	}
-	// He has allowed it: the second time nobody asks.
+	// They have allowed it: the second time no one asks.
 	if back := b.pass(t, config.AuthCodeURL("y")); back.Get("code") == "" || back.Get("state") != "y" {
 		t.Errorf("the second time: %v", back)
 	}
@@ -284,7 +284,7 @@ func (b *browser) allow(t *testing.T, address string) url.Values {
 	return carried(t, to)
 }
 
-// pass is allow where nobody asks.
+// pass is allow where no one asks.
 func (b *browser) pass(t *testing.T, address string) url.Values {
 	t.Helper()
 	_, to := b.open(t, address, nil)

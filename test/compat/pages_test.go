@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// freeAddress is one that nobody listens on.
+// freeAddress is one that no one listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

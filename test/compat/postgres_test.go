@@ -40,8 +40,8 @@ func newDatabase(t *testing.T) string {
 	return u.String()
 }
 
-// execute runs a statement as the one who may make databases. It has a
-// deadline of its own: in a cleanup that of the test has passed.
+// execute runs a statement as the one who may make databases. It has its own
+// deadline: in a cleanup that of the test has passed.
 func execute(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -27,7 +27,7 @@ func TestRuby(t *testing.T) {
 	scenarios(t, "ruby/*_test.rb", "/usr/bin/ruby", "-w")
 }
 
-// scenarios runs each script that matches, with a fresh server of its own.
+// scenarios runs each script that matches, with its own fresh server.
 func scenarios(t *testing.T, pattern string, command ...string) {
 	t.Helper()
 	scripts, err := filepath.Glob(pattern)

@@ -1,7 +1,7 @@
 // Package compat runs public clients of the v4 API, unmodified, against the
 // real binary: on SQLite, and on PostgreSQL as well when TEST_POSTGRES names a
-// server. It is a module of its own, so that the clients are no dependency of
-// the product.
+// server. It is its own module, so that the clients are no dependency of the
+// product.
 package compat
 
 import (
@@ -32,7 +32,7 @@ const (
 	hidden   = "compat-hidden-value"
 )
 
-// server is a running binary with a database of its own.
+// server is a running binary with its own database.
 type server struct {
 	url string // without a slash at the end
 	log *output
@@ -215,7 +215,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// last gives the last lines that were printed, but for those of the level
+// last returns the last lines that were printed, but for those of the level
 // DEBUG, which are many.
 func (o *output) last(n int) string {
 	lines := slices.DeleteFunc(strings.SplitAfter(o.String(), "\n"), func(line string) bool {

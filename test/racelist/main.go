@@ -67,7 +67,7 @@ type function struct {
 	uses       map[string]bool // the names that it mentions
 }
 
-// choose gives the names of the tests that do several things at once.
+// choose returns the names of the tests that do several things at once.
 func choose(files []*ast.File) []string {
 	known := map[string]*function{}
 	for _, f := range files {

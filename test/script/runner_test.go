@@ -290,7 +290,7 @@ func collect(dir, root string, into map[string][]byte) error {
 	})
 }
 
-// packed gives files in the format of an artifact.
+// packed returns files in the format of an artifact.
 func packed(format string, files map[string][]byte) (name string, content []byte, err error) {
 	var out bytes.Buffer
 	if format == "zip" {

@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) { run(t, s, "testdata") }, apptest.SSH)
 }
 
-// TestSettings runs those that change settings of the installation.
+// TestSettings runs those that change settings of the instance.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) { run(t, s, "testdata/settings") }, apptest.SSH)
@@ -69,7 +69,7 @@ func run(t *testing.T, s *apptest.Server, dir string) {
 	})
 }
 
-// setup gives a script an environment of its own: nothing of the machine's
+// setup gives a script its own environment: nothing of the machine's
 // configuration reaches its programs.
 func setup(s *apptest.Server, e *testscript.Env) error {
 	e.Values["runner"] = &runner{}
@@ -90,7 +90,7 @@ type command struct{ *apptest.Server }
 
 // user NAME makes an account with an SSH key. Names are the script's own: the
 // account is called $NAME, its token is $NAME_token, its password is that of
-// every test user, and its key lies in $WORK/NAME.key.
+// every test user, and its key is in $WORK/NAME.key.
 func (c command) user(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: user NAME")
@@ -123,7 +123,7 @@ func newKey(ts *testscript.TestScript, name string) string {
 }
 
 // as NAME makes the account the one that git speaks for: $HTTP is the address
-// of the server with its token, and ssh uses its key. "nobody" has neither.
+// of the server with its token, and ssh uses its key. "no one" has neither.
 func (c command) as(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: as NAME")

@@ -48,8 +48,8 @@ type Server struct {
 // Option changes the configuration before the server starts.
 type Option func(*config.Config)
 
-// Beside makes the server another node of the installation of s, which must
-// be on PostgreSQL: it gets a copy of the key, and has the same storages.
+// Beside makes the server another node of the instance of s, which must be on
+// PostgreSQL: it gets a copy of the key, and has the same storages.
 func Beside(t testing.TB, s *Server) Option {
 	return func(c *config.Config) {
 		t.Helper()
@@ -70,7 +70,7 @@ func Storages(c *config.Config) {
 	c.Storages["second"] = filepath.Join(c.DataDir, "second")
 	c.Storages["same"] = filepath.Join(c.DataDir, "same")
 	if err := errors.Join(os.MkdirAll(c.Storages["default"], 0o700), os.Symlink(c.Storages["default"], c.Storages["same"])); err != nil {
-		panic(err) // in a directory of its own nothing is in its way
+		panic(err) // in its own directory nothing is in its way
 	}
 }
 
@@ -80,7 +80,7 @@ func Tier(name string) Option { return func(c *config.Config) { c.Tier = name } 
 // Hosted makes the server one that others host.
 func Hosted(c *config.Config) { c.Hosted = true }
 
-// SSH serves git over SSH as well, on a port of its own.
+// SSH serves git over SSH as well, on its own port.
 func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
 
 // ServiceName sets the service's own name.

@@ -19,7 +19,7 @@ type Call struct {
 	Name string // of the row; the request itself unless given
 
 	Do     string // "GET /users/1": method and path below /api/v4, or an absolute path with //
-	As     string // token; empty for nobody
+	As     string // token; empty for no one
 	Header map[string]string
 	Form   url.Values // sent as a form
 	JSON   string     // sent as JSON

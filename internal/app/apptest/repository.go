@@ -13,12 +13,12 @@ import (
 	"svc/internal/project"
 )
 
-// Repository gives the repository of a project, with the commits of history on
-// top of what is there. The project learns of its default branch, as it does
-// when somebody pushes; nothing else is told of the commits.
+// Repository returns the repository of a project, with the commits of history
+// on top of what is there. The project learns of its default branch, as it does
+// when someone pushes; nothing else is told of the commits.
 func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Commit) *gittest.Repo {
 	t.Helper()
-	// Whoever opens it for a fetch finds a repository, from the first day on.
+	// Anyone who opens it for a fetch finds a repository, from the first day on.
 	if _, err := s.Repos.Fetch(t.Context(), actor.System(), project.RefTo(projectID)); err != nil {
 		t.Fatal(err)
 	}

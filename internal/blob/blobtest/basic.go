@@ -87,7 +87,7 @@ func testSizes(t *testing.T, s blob.Store) {
 			if err != nil || info.Key != "a/size" || info.Size != size || info.ContentType != "application/octet-stream" {
 				t.Errorf("Stat after %d bytes = %+v, %v", size, info, err)
 			}
-			// A server may give whole seconds, and have a clock of its own.
+			// A server may give whole seconds, and have its own clock.
 			if d := info.ModTime.Sub(before); d < -2*time.Second || d > time.Minute || info.ModTime.Location() != time.UTC {
 				t.Errorf("put at %v, modified at %v", before, info.ModTime)
 			}
@@ -185,8 +185,8 @@ func testDelete(t *testing.T, s blob.Store) {
 	check(t, s, "a/b", "now an object")
 }
 
-// testDirectoryAndObject: a store that can not hold both says so, and keeps
-// what it has.
+// testDirectoryAndObject: a store that cannot hold both says so, and keeps what
+// it has.
 func testDirectoryAndObject(t *testing.T, s blob.Store) {
 	put(t, s, "a/b", "below")
 	put(t, s, "c", "above")

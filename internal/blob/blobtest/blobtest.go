@@ -112,7 +112,7 @@ func checkKeys(t testing.TB, s blob.Store, prefix string, want ...string) {
 		prefix, len(got), len(want), at, head(got), head(want))
 }
 
-// pattern gives n bytes without holding them. They repeat after a prime
+// pattern returns n bytes without holding them. They repeat after a prime
 // number of bytes, so that a piece lost, doubled or moved by the size of any
 // buffer shows.
 func pattern(seed byte, n int64) io.Reader {

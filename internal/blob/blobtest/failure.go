@@ -66,7 +66,7 @@ func testCancelled(t *testing.T, s blob.Store) {
 	for _, n := range failures() {
 		for _, key := range []string{"old", "new"} {
 			ctx, cancel := context.WithCancel(t.Context())
-			// The body goes on for ever; only the context ends it.
+			// The body goes on forever; only the context ends it.
 			body := io.MultiReader(pattern(9, n), calling(cancel), pattern(9, 1<<62))
 			_, err := s.Put(ctx, key, body, blob.Options{})
 			if !errors.Is(err, context.Canceled) {
@@ -93,8 +93,8 @@ func (c calling) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// testPutsAtOnce has writers of one key, each with a letter and a length of
-// its own, and readers that must always see one of them whole.
+// testPutsAtOnce has writers of one key, each with a letter and its own length,
+// and readers that must always see one of them whole.
 func testPutsAtOnce(t *testing.T, s blob.Store) {
 	const writers = 4
 	texts := map[string]bool{}

@@ -21,8 +21,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// S3 starts an S3 server for this test, on a loopback port and a directory of
-// its own, and gives the address of an empty bucket in it for blob.Open. The
+// S3 starts an S3 server for this test, on a loopback port and its own
+// directory, and gives the address of an empty bucket in it for blob.Open. The
 // server is a public one, pinned in the module tools; the first call on a
 // machine compiles it, which takes a minute or two.
 func S3(t testing.TB) string {
@@ -63,7 +63,7 @@ func S3(t testing.TB) string {
 	}.Encode()
 }
 
-// build gives the path of the server's program, which the go command keeps in
+// build returns the path of the server's program, which the go command keeps in
 // its cache.
 func build(t testing.TB) string {
 	t.Helper()

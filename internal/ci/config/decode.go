@@ -20,10 +20,10 @@ type decoder struct {
 	jobless  bool // there is no visible job
 }
 
-// spot is a keyword in messages: the path for machines, the words for people.
+// spot is a keyword in messages: the path for machines, the words for users.
 type spot struct{ key, words string }
 
-// entry is a keyword that has a section of its own: jobs:build:cache config.
+// entry is a keyword that has its own section: jobs:build:cache config.
 func entry(loc, key string) spot { return whole(within(loc, key)) }
 
 // attribute is a keyword within a section: jobs:build:artifacts expire in.
@@ -180,7 +180,7 @@ func (d *decoder) numbers(n *node, s spot) []int {
 	return out
 }
 
-// duration gives seconds.
+// duration returns seconds.
 func (d *decoder) duration(n *node, s spot, limit time.Duration) int64 {
 	if n == nil {
 		return 0

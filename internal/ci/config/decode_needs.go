@@ -130,7 +130,7 @@ func (d *decoder) parallel(n *node, loc string, def *definition) {
 	}
 }
 
-// matrix gives the variables of each job: every combination of the values of
+// matrix returns the variables of each job: every combination of the values of
 // each entry, the first variable changing last.
 func (d *decoder) matrix(n *node, loc string, at Pos) [][]Variable {
 	if n == nil || n.kind != list {

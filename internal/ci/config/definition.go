@@ -77,7 +77,7 @@ type workflow struct {
 	autoCancel AutoCancel
 }
 
-// AutoCancel says when jobs that nobody waits for are canceled.
+// AutoCancel says when jobs that no one waits for are canceled.
 type AutoCancel struct {
 	// OnNewCommit is conservative, interruptible or none; empty is the default
 	// of the project.

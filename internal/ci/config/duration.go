@@ -17,13 +17,13 @@ const (
 	year  = 8766 * time.Hour
 )
 
-// maxDuration is beyond what anybody means, and within what fits.
+// maxDuration is beyond what anyone means, and within what fits.
 const maxDuration = 100 * year
 
 var durationWord = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)`)
 
-// ParseDuration reads a duration as people write it: 1h 30m, 2 weeks and 3
-// days, 1:30:00, or 90, which are seconds.
+// ParseDuration reads a duration as users write it: 1h 30m, 2 weeks and 3 days,
+// 1:30:00, or 90, which are seconds.
 func ParseDuration(in string) (time.Duration, error) {
 	rest := strings.ToLower(strings.TrimSpace(in))
 	if strings.Contains(rest, ":") {

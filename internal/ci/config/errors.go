@@ -24,7 +24,7 @@ type Error struct {
 	Message string
 }
 
-// Error gives the message with its place before it.
+// Error returns the message with its place before it.
 func (e *Error) Error() string {
 	switch {
 	case e.File == "":
@@ -47,7 +47,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Messages gives the sentences alone, as the public API lists them.
+// Messages returns the sentences alone, as the public API lists them.
 func (e Errors) Messages() []string {
 	messages := make([]string, len(e))
 	for i, one := range e {
@@ -63,7 +63,7 @@ type NoPipeline struct {
 	Filtered bool
 }
 
-// Error gives the sentence that the author of the push is shown.
+// Error returns the sentence that the author of the push is shown.
 func (n *NoPipeline) Error() string {
 	if n.Filtered {
 		return "Pipeline filtered out by workflow rules."

@@ -51,7 +51,7 @@ func unescaped(in string, with func(match, name string) string) string {
 func escaped(in string, with func(match, name string) string) string { return replace(in, true, with) }
 
 // replace finds the references in a text from left to right. With escapes, $$
-// and %% are no start of a reference and stay as they are, for whoever reads
+// and %% are no start of a reference and stay as they are, for anyone who reads
 // the result last to undo; without, only the second sign counts.
 func replace(in string, escapes bool, with func(match, name string) string) string {
 	if !strings.ContainsAny(in, "$%") {
@@ -117,7 +117,7 @@ func nameAt(in string) string {
 // Resolve expands the values of variables by each other, however deep they are
 // nested, as they are handed to a job. Of two variables of one name the later
 // one counts, and the list holds it once. Raw values are not expanded, and a
-// name that nobody knows, $$, and a reference to a file stay: the shell of the
+// name that no one knows, $$, and a reference to a file stay: the shell of the
 // job makes sense of them. It fails when values refer to each other in a
 // circle, or the budget is used up.
 func Resolve(b *expand.Budget, variables []Variable) ([]Variable, error) {

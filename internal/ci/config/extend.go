@@ -83,7 +83,7 @@ func (e *extender) job(name string, chain []string) (*node, error) {
 	return made, nil
 }
 
-// bases gives what a job extends. Values of a wrong type are left for the
+// bases returns what a job extends. Values of a wrong type are left for the
 // check of the job to find.
 func (e *extender) bases(n *node) []string {
 	of := n.get("extends")

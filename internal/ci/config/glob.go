@@ -26,7 +26,7 @@ func ParseGlob(in string) Glob {
 	return Glob{match: re}
 }
 
-// Match tells whether the path is meant.
+// Match reports whether the path is meant.
 func (g Glob) Match(path string) bool {
 	if g.match == nil {
 		return g.exact == path
@@ -89,7 +89,7 @@ func quoteRune(in string, i *int) string {
 	return regexp.QuoteMeta(in[from : *i+1])
 }
 
-// closes tells whether a brace at the start is closed; an open one is a
+// closes reports whether a brace at the start is closed; an open one is a
 // character like others.
 func closes(in string) bool {
 	depth := 0
@@ -147,7 +147,7 @@ func (g globs) get(pattern string) Glob {
 	return glob
 }
 
-// anyMatch tells whether a path is meant by a pattern. After too many
+// anyMatch reports whether a path is meant by a pattern. After too many
 // comparisons it says yes.
 func (g globs) anyMatch(patterns, paths []string) bool {
 	patterns = slices.Compact(slices.Sorted(slices.Values(patterns)))

@@ -315,7 +315,7 @@ func (r *reader) checked(q request, content []byte, err error, what string) ([]b
 	return content, nil
 }
 
-// stringsOf gives a text, or a list of texts.
+// stringsOf returns a text, or a list of texts.
 func stringsOf(n *node) ([]string, bool) {
 	switch {
 	case n == nil:

@@ -10,7 +10,7 @@ const (
 	OnSuccess When = "on_success" // no job of earlier stages, or needed, failed
 	OnFailure When = "on_failure" // at least one failed
 	Always    When = "always"
-	Manual    When = "manual"  // somebody starts it
+	Manual    When = "manual"  // someone starts it
 	Delayed   When = "delayed" // some time after it could run
 	Never     When = "never"   // in rules only: the job is left out
 )
@@ -25,7 +25,7 @@ type Job struct {
 	Stage string `json:"stage"`
 	// StageIndex is the place of the stage among all of Config.Stages.
 	StageIndex int `json:"stage_index"`
-	// Parallel tells which of its group the job is.
+	// Parallel says which of its group the job is.
 	Parallel *Parallel `json:"parallel,omitempty"`
 
 	// Trigger is set for a bridge, which starts another pipeline instead of a

@@ -18,7 +18,7 @@ type LintResult struct {
 	Jobs []LintJob
 }
 
-// Valid tells whether a pipeline would be made.
+// Valid reports whether a pipeline would be made.
 func (r *LintResult) Valid() bool { return len(r.Errors) == 0 }
 
 // LintJob is a job as the linter shows it.

@@ -16,14 +16,14 @@ import (
 
 var errDisk = errors.New("disk on fire")
 
-// brokenFiles fail in a way that is nobody's mistake in YAML.
+// brokenFiles fail in a way that is no one's mistake in YAML.
 type brokenFiles struct{}
 
 func (brokenFiles) Read(context.Context, Place, string, int) ([]byte, error) { return nil, errDisk }
 func (brokenFiles) Paths(context.Context, Place) ([]string, error)           { return nil, errDisk }
 func (brokenFiles) Find(context.Context, string, string) (Place, error)      { return Place{}, errDisk }
 
-// A fault of the server is told apart from one of the author.
+// A fault of the server is distinguished from one of the author.
 func TestLoadFaults(t *testing.T) {
 	t.Parallel()
 	for _, yml := range []string{

@@ -26,11 +26,11 @@ func Regexp(in string) (*regexp.Regexp, error) {
 	return regexp.Compile(body)
 }
 
-// looksLikePattern tells whether a text stands between slashes.
+// looksLikePattern reports whether a text stands between slashes.
 func looksLikePattern(in string) bool { return regexpPattern.MatchString(in) }
 
-// checkPattern gives the pattern in the syntax of package regexp and the steps
-// that it takes, without compiling it.
+// checkPattern returns the pattern in the syntax of package regexp and the
+// steps that it takes, without compiling it.
 func checkPattern(in string) (body string, steps int, err error) {
 	m := regexpPattern.FindStringSubmatch(in)
 	if m == nil {

@@ -108,7 +108,7 @@ func (p *planner) workflow() error {
 	}
 	p.plan.Variables = p.defaults
 	variables := layered(p.high, LookupIn(p.defaults), p.low)
-	// Everybody who may see the pipeline reads its name.
+	// Everyone who may see the pipeline reads its name.
 	name := mask(Nested(p.scope.expands, variables).All(w.name), p.scope.in.Predefined, p.scope.in.Variables)
 	p.plan.Name = cut(name, 0, maxName)
 	return p.scope.expanded(Pos{})
@@ -190,7 +190,7 @@ func (p *planner) variables(j *planned) Lookup {
 	return layered(p.high, LookupIn(own, j.Variables), p.low)
 }
 
-// decide tells whether a job is part of the pipeline, and sets what its rule
+// decide reports whether a job is part of the pipeline, and sets what its rule
 // says.
 func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
 	def := j.def

@@ -202,7 +202,7 @@ func (r *reader) fail(q request, format string, args ...any) *Error {
 	return &Error{Pos: q.pos, Key: "include", Message: message}
 }
 
-// flatten gives the items of a list and of the lists within.
+// flatten returns the items of a list and of the lists within.
 func flatten(n *node, levels int) []*node {
 	if !slices.ContainsFunc(n.items, func(i *node) bool { return i.kind == list }) || levels == 0 {
 		return n.items

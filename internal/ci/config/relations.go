@@ -63,7 +63,7 @@ func (d *decoder) relate(def *definition, instances map[string]*definition) {
 	d.stopJob(def)
 }
 
-// find gives the definition of a job, a group or one of it.
+// find returns the definition of a job, a group or one of it.
 func (d *decoder) find(name string, instances map[string]*definition) *definition {
 	if def := d.config.byName[name]; def != nil {
 		return def

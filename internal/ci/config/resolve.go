@@ -48,7 +48,7 @@ func (p *planner) resolveNeeds(j *planned) {
 	}
 }
 
-// targets gives the jobs that a need means: one, or those of a group.
+// targets returns the jobs that a need means: one, or those of a group.
 func (p *planner) targets(spec needSpec) []string {
 	if i, ok := p.names[spec.Job]; ok && spec.matrix == nil {
 		return []string{p.jobs[i].Name}
@@ -62,8 +62,8 @@ func (p *planner) targets(spec needSpec) []string {
 	return names
 }
 
-// resolveDependencies leaves out what is not in the pipeline: nobody waits
-// for a dependency.
+// resolveDependencies leaves out what is not in the pipeline: no one waits for
+// a dependency.
 func (p *planner) resolveDependencies(j *planned) {
 	names := []string{}
 	for _, name := range j.Dependencies {

@@ -64,7 +64,7 @@ func resolve(plain string) (kind, string) {
 func ungrouped(s string) string { return strings.NewReplacer("_", "", ",", "").Replace(s) }
 
 // wholeNumber prints an integer in decimal. Digits of great number stay text:
-// nobody counts with them, and printing them anew takes long.
+// no one counts with them, and printing them again takes long.
 func wholeNumber(plain, prefix string, base int) (kind, string) {
 	if len(plain) > 100 {
 		return text, plain

@@ -55,8 +55,8 @@ func (s *scope) paths(at Place) ([]string, error) {
 	return paths, nil
 }
 
-// match gives the first rule that is met, or nil; files are looked for at the
-// place. A rule that can not be asked is an *Error.
+// match returns the first rule that is met, or nil; files are looked for at the
+// place. A rule that cannot be asked is an *Error.
 func (s *scope) match(rules []*rule, at Place, variables Lookup) (*rule, error) {
 	for _, r := range rules {
 		if err := s.ctx.Err(); err != nil {
@@ -92,7 +92,7 @@ func (s *scope) meets(r *rule, at Place, variables Lookup) (bool, error) {
 	return true, nil
 }
 
-// touches tells whether a file of rules:changes has changed.
+// touches reports whether a file of rules:changes has changed.
 func (s *scope) touches(c *changes, pos Pos, variables Lookup) (bool, error) {
 	e := Nested(s.expands, variables)
 	compareTo := e.Existing(c.compareTo)
@@ -124,7 +124,7 @@ func (s *scope) touches(c *changes, pos Pos, variables Lookup) (bool, error) {
 	return s.globs.anyMatch(patterns, files.paths), nil
 }
 
-// exists tells whether a file of rules:exists is there.
+// exists reports whether a file of rules:exists is there.
 func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
 	e := r.exists
 	if e.project != "" {

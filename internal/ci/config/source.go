@@ -15,14 +15,14 @@ type Place struct {
 // starts the pipeline: what that person may not read is fs.ErrNotExist. Any
 // other error is a fault, and ends the work.
 type Files interface {
-	// Read gives a file, of which no more than limit+1 bytes are needed.
-	// The path has no leading slash.
+	// Read returns a file, of which no more than limit+1 bytes are needed. The path
+	// has no leading slash.
 	Read(ctx context.Context, at Place, path string, limit int) ([]byte, error)
 	// Paths lists all files, sorted. It is asked once for each place.
 	Paths(ctx context.Context, at Place) ([]string, error)
-	// Find gives a project at a ref, or at the head of its default branch.
-	// A project that is not there is fs.ErrNotExist; a ref that is not there
-	// is a Place without a commit.
+	// Find returns a project at a ref, or at the head of its default branch. A
+	// project that is not there is fs.ErrNotExist; a ref that is not there is a
+	// Place without a commit.
 	Find(ctx context.Context, project, ref string) (Place, error)
 }
 

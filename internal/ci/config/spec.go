@@ -115,7 +115,7 @@ func unknownKey(n *node, known ...string) (string, Pos) {
 	return "", Pos{}
 }
 
-// check tells whether a value fits; what is "default" or "provided".
+// check reports whether a value fits; what is "default" or "provided".
 func (s inputSpec) check(v *node, what string) error {
 	fits := false
 	article := "a " + s.kind
@@ -194,7 +194,7 @@ func fillInputs(specs []inputSpec, given map[string]*node, loose map[string]bool
 		case s.fill != nil:
 			values[s.name] = s.fill
 		default:
-			if at.Line == 0 { // nobody included the file: it starts the pipeline
+			if at.Line == 0 { // no one included the file: it starts the pipeline
 				at = s.pos
 			}
 			return nil, failAt(at, "header:spec:inputs:"+s.name, "`%s` input: required value has not been provided", s.name)

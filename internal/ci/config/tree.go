@@ -20,9 +20,9 @@ const (
 	reference // a !reference tag, until it is resolved
 )
 
-// A node is a piece of a configuration. Nodes are shared and never changed
-// once they are made: an alias costs nothing until somebody walks the tree,
-// and nobody walks a tree whose weight is over the limit.
+// A node is a piece of a configuration. Nodes are shared and never changed once
+// they are made: an alias costs nothing until someone walks the tree, and no one
+// walks a tree whose weight is over the limit.
 type node struct {
 	kind   kind
 	text   string // a scalar, as it is printed
@@ -80,7 +80,7 @@ func (n *node) hold(child *node, key int) {
 	n.tagged = n.tagged || child.tagged
 }
 
-// find gives the place of a field, or -1.
+// find returns the place of a field, or -1.
 func (n *node) find(key string) int {
 	if n.index != nil {
 		if i, ok := n.index[key]; ok {
@@ -91,7 +91,7 @@ func (n *node) find(key string) int {
 	return slices.IndexFunc(n.fields, func(f field) bool { return f.key == key })
 }
 
-// get gives the value of a field, nil when there is none or when it is null:
+// get returns the value of a field, nil when there is none or when it is null:
 // to set a keyword to null is to not set it.
 func (n *node) get(key string) *node {
 	if n == nil || n.kind != table {
@@ -104,7 +104,7 @@ func (n *node) get(key string) *node {
 	return n.fields[i].value
 }
 
-// has tells whether a table has the key, be it null.
+// has reports whether a table has the key, be it null.
 func (n *node) has(key string) bool { return n != nil && n.kind == table && n.find(key) >= 0 }
 
 // keyPos is where the key of a field stands, or the table itself.
@@ -115,7 +115,7 @@ func (n *node) keyPos(key string) Pos {
 	return n.pos
 }
 
-// number gives the value of an integer.
+// number returns the value of an integer.
 func (n *node) number() (int64, bool) {
 	if n.kind != integer {
 		return 0, false

@@ -1,6 +1,6 @@
 // Package flow knows the states of jobs and pipelines and decides, from the
 // states of its jobs alone, how a pipeline goes on. It holds no rows and asks
-// nobody: what it decides is saved by its caller.
+// no one: what it decides is saved by its caller.
 package flow
 
 import "slices"
@@ -13,7 +13,7 @@ const (
 	Created   Status = "created"
 	Waiting   Status = "waiting_for_resource" // for its turn in a resource group
 	Scheduled Status = "scheduled"            // until its time has come
-	Manual    Status = "manual"               // until somebody starts it
+	Manual    Status = "manual"               // until a user starts it
 	Pending   Status = "pending"              // for a runner
 	Running   Status = "running"
 	Success   Status = "success"
@@ -32,7 +32,7 @@ var next = map[Status][]Status{
 	Running:   {Success, Failed, Canceled, Pending}, // back to pending when its runner never began
 	// What was skipped for a job that ran again may run after all.
 	Skipped: {Created},
-	// A trigger job follows its pipeline, of which jobs may be run once more.
+	// A trigger job follows its pipeline, of which jobs may be run again.
 	Failed:   {Running},
 	Canceled: {Running},
 }
@@ -49,7 +49,7 @@ func (s Status) Done() bool {
 	return false
 }
 
-// Active reports whether a job in this state goes on without anybody's doing.
+// Active reports whether a job in this state goes on without anyone's doing.
 func (s Status) Active() bool {
 	switch s {
 	case Waiting, Pending, Running:

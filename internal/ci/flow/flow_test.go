@@ -198,7 +198,7 @@ func TestEveryPipelineEnds(t *testing.T) {
 				j.Status = rapid.SampledFrom([]flow.Status{flow.Success, flow.Failed, flow.Canceled}).Draw(t, "end")
 			case flow.Pending:
 				j.Status = flow.Running
-			default: // somebody starts it, its time or its turn has come
+			default: // a user starts it, its time or its turn has come
 				j.Status = flow.Pending
 			}
 		}

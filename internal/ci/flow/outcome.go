@@ -19,7 +19,7 @@ type tally struct {
 func (t *tally) add(j *Job) {
 	switch {
 	case j.Status == Manual && j.AllowFailure:
-		// Nobody has to start it; those behind it do not wait.
+		// No one has to start it; those behind it do not wait.
 		t.idle++
 	case !j.Status.Done():
 		t.open++

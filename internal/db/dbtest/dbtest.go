@@ -29,7 +29,7 @@ func EachSource(t *testing.T, f func(t *testing.T, src Source)) {
 	each(t, SQLite, Postgres, f)
 }
 
-// EachEmpty is EachSource with databases that nobody has migrated yet.
+// EachEmpty is EachSource with databases that no one has migrated yet.
 func EachEmpty(t *testing.T, f func(t *testing.T, src Source)) {
 	t.Helper()
 	each(t, func(t testing.TB) Source {

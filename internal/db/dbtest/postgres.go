@@ -116,7 +116,7 @@ func takeSpare() string {
 
 // restore makes a database as the template is, if that is simple. The test has
 // closed its connections, but the server ends their processes in its own time.
-// (Its own processes, such as autovacuum, stand in nobody's way.)
+// (Its own processes, such as autovacuum, stand in no one's way.)
 func (t *template) restore(tb testing.TB, name string) error {
 	tb.Helper()
 	return within(databaseURL(name), func(c *sql.DB) error {
@@ -146,7 +146,7 @@ func bare(t testing.TB) Source {
 	return Source{URL: databaseURL(name)}
 }
 
-// create makes a database that is a copy of another, to which nobody is
+// create makes a database that is a copy of another, to which no one is
 // connected.
 func create(t testing.TB, model string) string {
 	t.Helper()

@@ -81,8 +81,8 @@ type Change struct {
 	Delete  bool
 }
 
-// Commit is a commit to be made. Fields that are empty have a meaning of
-// their own or a fixed value.
+// Commit is a commit to be made. Fields that are empty have their own meaning
+// or a fixed value.
 type Commit struct {
 	Branch  string // main
 	Parents []string

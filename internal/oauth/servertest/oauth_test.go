@@ -40,8 +40,8 @@ func request(app *oauth.Application, changes ...string) url.Values {
 	return v
 }
 
-// refusal gives the code of a refusal and the answer that the client gets, nil
-// when it gets none.
+// refusal returns the code of a refusal and the answer that the client gets,
+// nil when it gets none.
 func refusal(t *testing.T, err error) (string, url.Values) {
 	t.Helper()
 	refused, ok := errors.AsType[*oauth.Error](err)
@@ -201,7 +201,7 @@ func TestConsent(t *testing.T) {
 			t.Errorf("denied: %v, %v", to, err)
 		}
 
-		// Only a person in his browser can allow something.
+		// Only a person in their browser can allow something.
 		for name, by := range map[string]actor.Actor{
 			"nobody": {}, "a token": {ID: id, Scopes: []string{"api"}, TokenID: 1}, "an application": {ID: id, Scopes: []string{"api"}, OAuthTokenID: 1},
 			"a job": {ID: id, Job: &actor.Job{}}, "sudo": {ID: id, Impersonator: &actor.Actor{ID: 1}},

@@ -1,4 +1,4 @@
-// Package cert reads certificates and their keys as people give them, in PEM,
+// Package cert reads certificates and their keys as users give them, in PEM,
 // and shows a certificate as text.
 package cert
 

@@ -113,16 +113,16 @@ func (p *Pack) adopt(suffix string, place func(*File) **Part) {
 	}
 }
 
-// Find gives a file by its path, nil when there is none.
+// Find returns a file by its path, nil when there is none.
 func (p *Pack) Find(name string) *File { return p.files[name] }
 
-// Dir tells whether there is such a directory.
+// Dir reports whether there is such a directory.
 func (p *Pack) Dir(name string) bool { return p.dirs[name] }
 
 // Len is how many files there are.
 func (p *Pack) Len() int { return len(p.files) }
 
-// Read gives the bytes of a part.
+// Read returns the bytes of a part.
 func (p *Pack) Read(part Part) *io.SectionReader {
 	return io.NewSectionReader(p.in, part.at, part.Size)
 }

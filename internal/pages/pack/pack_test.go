@@ -152,7 +152,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestRefused packs what can not be published.
+// TestRefused packs what cannot be published.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	many := make([]entry, 101)

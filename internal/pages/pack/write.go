@@ -49,7 +49,7 @@ const (
 
 // Write makes a pack of what an archive has in a directory; "." is all of it.
 // Unprocessable, with a sentence for the one who made the archive, when it is
-// over a limit or holds what can not be published: a link that leads out of the
+// over a limit or holds what cannot be published: a link that leads out of the
 // site or nowhere, a name that is no plain path. Files whose name begins with a
 // dot, and what is in such directories, are left out, but for .well-known.
 func Write(ctx context.Context, w io.Writer, from *archive.Reader, dir string, l Limits) (Stats, error) {
@@ -111,7 +111,8 @@ func collect(from *archive.Reader, dir string, l Limits) (map[string]*archive.En
 	return files, nil
 }
 
-// plainPath tells whether a name leads to one place only, whoever reads it.
+// plainPath reports whether a name leads to one place only, no matter who reads
+// it.
 func plainPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && len(name) <= 4096 && !strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
@@ -126,7 +127,7 @@ func hidden(name string) bool {
 	return false
 }
 
-// follow gives the file that a name stands for, by way of links.
+// follow returns the file that a name stands for, by way of links.
 func follow(from *archive.Reader, all map[string]*archive.Entry, name string) (*archive.Entry, error) {
 	at := name
 	for range maxHops {

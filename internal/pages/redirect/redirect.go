@@ -170,7 +170,7 @@ type Target struct {
 	To     string // a path that begins with one slash, or an address
 }
 
-// Find gives the target for an address: its scheme, its host and its decoded
+// Find returns the target for an address: its scheme, its host and its decoded
 // path.
 func (rules Rules) Find(scheme, host, path string) (Target, bool) {
 	if len(rules) == 0 || len(path) > maxPath {

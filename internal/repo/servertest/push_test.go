@@ -13,14 +13,14 @@ import (
 	"svc/internal/project"
 )
 
-// clone is a work tree from which somebody pushes.
+// clone is a work tree from which a user pushes.
 type clone struct {
 	t           *testing.T
 	dir         string
 	name, email string // of author and committer
 }
 
-// as commits as somebody else.
+// as commits as someone else.
 func (c clone) as(name, email string) clone {
 	c.name, c.email = name, email
 	return c

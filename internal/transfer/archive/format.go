@@ -1,5 +1,5 @@
 // Package archive is the file that a group is exported to: it writes one, entry
-// by entry, and reads what anybody sent for one. What the file looks like is told
+// by entry, and reads what anyone sent for one. What the file looks like is told
 // in docs/user/group-export.md. It knows nothing of groups beyond that.
 package archive
 
@@ -14,7 +14,7 @@ import (
 	"svc/internal/errs"
 )
 
-// What the file is, told to people in docs/user/group-export.md.
+// What the file is, told to users in docs/user/group-export.md.
 const (
 	formatName   = "group-export"
 	version      = 1
@@ -41,7 +41,7 @@ func parts() []Part {
 	return []Part{GroupPart, AvatarPart, LabelPart, MilestonePart, BoardPart, BadgePart, MemberPart, WikiPart}
 }
 
-// limits of a file guard against one that unpacks to more than anybody means to
+// limits of a file guard against one that unpacks to more than anyone means to
 // store.
 type limits struct {
 	line   int   // bytes of a row
@@ -171,7 +171,7 @@ type Reference struct {
 	Title string `json:"title"`
 }
 
-// PersonRow is somebody, whom the digest of his address tells apart.
+// PersonRow is a user, whom the digest of their address distinguishes.
 type PersonRow struct {
 	Username string `json:"username"`
 	Name     string `json:"name"`

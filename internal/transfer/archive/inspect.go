@@ -13,14 +13,14 @@ import (
 type Digest = [sha256.Size]byte
 
 // Users reads a whole file, and gives who is named in it: each is 0, which
-// stands for nobody. What is wrong with the file is Invalid.
+// stands for no one. What is wrong with the file is Invalid.
 func Users(ctx context.Context, in io.Reader, progress func(read int64)) (map[Digest]int64, error) {
 	look := &inspection{people: map[Digest]int64{}, most: usualLimits().people}
 	_, err := Read(ctx, in, look, progress)
 	return look.people, err
 }
 
-// inspection takes nothing from a file but the people in it.
+// inspection takes nothing from a file but the users in it.
 type inspection struct {
 	people map[Digest]int64 // who they are here; 0 while that is not known
 	most   int              // how many there may be

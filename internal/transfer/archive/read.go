@@ -33,7 +33,7 @@ type Taker interface {
 	End(ctx context.Context, p Part) error
 }
 
-// reader reads a file, which may be anybody's: what does not have exactly the
+// reader reads a file, which may be anyone's: what does not have exactly the
 // form of an export is Invalid.
 type reader struct {
 	in   *meteredReader // as it was sent
@@ -51,8 +51,8 @@ type reader struct {
 	touched func(read int64)
 }
 
-// Read gives all that is in a file to a taker. progress is told how many bytes of
-// it were read. What is wrong with the file is Invalid.
+// Read returns all that is in a file to a taker. progress is told how many bytes
+// of it were read. What is wrong with the file is Invalid.
 func Read(ctx context.Context, in io.Reader, to Taker, progress func(read int64)) (Totals, error) {
 	return read(ctx, in, to, usualLimits(), progress)
 }
@@ -108,7 +108,7 @@ func (r *reader) growth(unpacked int64) error {
 	return nil
 }
 
-// next gives the head of the next entry, which must be there and be a plain file.
+// next returns the head of the next entry, which must be there and be a plain file.
 func (r *reader) next() (*tar.Header, error) {
 	h, err := r.tar.Next()
 	r.touched(r.in.n)
@@ -129,7 +129,7 @@ func (r *reader) next() (*tar.Header, error) {
 	return h, nil
 }
 
-// broken is the error for a file that can not be read on; what stopped it may
+// broken is the error for a file that cannot be read on; what stopped it may
 // have been said already.
 func (r *reader) broken(text string, err error) error {
 	if _, ok := errors.AsType[*errs.Error](err); ok {
@@ -307,8 +307,8 @@ func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
 	}
 }
 
-// readLine gives the next line without its end, which it must have. It is good
-// until the next call.
+// readLine returns the next line without its end, which it must have. It is
+// good until the next call.
 func readLine(in *bufio.Reader, room *[]byte, most int) ([]byte, error) {
 	line := (*room)[:0]
 	for {
@@ -347,7 +347,7 @@ func located(name string, line int, err error) error {
 }
 
 // inFile marks an error that says where it is. InBatch marks one of a taker that
-// took several rows together, so that nobody knows of which.
+// took several rows together, so that no one knows of which.
 const (
 	inFile  = "in_file"
 	InBatch = "in_batch"

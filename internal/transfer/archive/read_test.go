@@ -246,7 +246,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anybody's entries: what is taken counts right, and what is not
+// FuzzRead reads anyone's entries: what is taken counts right, and what is not
 // is refused in words.
 func FuzzRead(f *testing.F) {
 	var seed []string
@@ -276,7 +276,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzReadRaw reads anybody's bytes.
+// FuzzReadRaw reads anyone's bytes.
 func FuzzReadRaw(f *testing.F) {
 	f.Add(pack(f, plain()))
 	f.Fuzz(func(t *testing.T, file []byte) { check(t, file) })

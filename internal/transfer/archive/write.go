@@ -14,8 +14,7 @@ import (
 )
 
 // Writer writes a file entry by entry. The head of an entry tells its size, so
-// each lies in a file of its own until it is whole; nothing of it is held in
-// memory.
+// each is in its own file until it is whole; nothing of it is held in memory.
 type Writer struct {
 	gzip  *gzip.Writer
 	tar   *tar.Writer
@@ -32,7 +31,7 @@ func NewWriter(out io.Writer, tempDir string, at time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make room for an entry: %w", err)
 	}
-	_ = os.Remove(spool.Name()) // without a name it can not outlive the process
+	_ = os.Remove(spool.Name()) // without a name it cannot outlive the process
 	w := &Writer{gzip: gzip.NewWriter(out), spool: spool, at: at}
 	w.tar = tar.NewWriter(w.gzip)
 	return w, nil
@@ -57,7 +56,7 @@ func (w *Writer) Finish() error {
 	return errors.Join(w.tar.Close(), w.gzip.Close())
 }
 
-// Close gives back what the writer holds.
+// Close returns what the writer holds.
 func (w *Writer) Close() error { return w.spool.Close() }
 
 // object writes an entry that is one JSON object, on several lines.
@@ -86,7 +85,7 @@ func (w *Writer) Rows(p Part, fill func(add func(row any) error) error) error {
 	})
 }
 
-// File writes a part of the present group that is a file of its own; there is no
+// File writes a part of the present group that is its own file; there is no
 // entry unless fill says so.
 func (w *Writer) File(p Part, end string, fill func(io.Writer) (bool, error)) error {
 	return w.entry(w.name(string(p)+end), func(out io.Writer) (bool, error) {
@@ -126,7 +125,7 @@ func (w *Writer) entry(name string, fill func(io.Writer) (bool, error)) error {
 	return nil
 }
 
-// copy writes what lies in the spool as an entry.
+// copy writes what is in the spool as an entry.
 func (w *Writer) copy(name string) error {
 	size, err := w.spool.Seek(0, io.SeekCurrent)
 	if err != nil {

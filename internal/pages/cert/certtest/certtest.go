@@ -26,7 +26,7 @@ type Authority struct {
 // Start is when the certificates of the tests begin to be valid.
 func Start() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// New makes an authority of its own.
+// New makes its own authority.
 func New(t testing.TB) *Authority { return issue(t, nil, "Test Root") }
 
 // Below makes an authority that this one has signed.
@@ -72,7 +72,7 @@ func (a *Authority) Issue(until time.Time, names ...string) (certificate, key st
 	return a.IssueFor(private.Public(), Start(), until, names...), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// IssueFor is Issue for a key that somebody else has.
+// IssueFor is Issue for a key that someone else has.
 func (a *Authority) IssueFor(public crypto.PublicKey, from, until time.Time, names ...string) (certificate string) {
 	a.t.Helper()
 	_, own := sign(a.t, &x509.Certificate{
