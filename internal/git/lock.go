@@ -15,7 +15,7 @@ import (
 // Git locks a ref by a file, and a process that is killed leaves the file
 // behind: from then on everyone who wants to move the ref is told that someone
 // else does. No process that writes lives longer than Limits.Write, so a lock
-// that is much older has no one behind it and is removed by anyone who it
+// that is much older has no one behind it and is removed by the update that it
 // stands in the way of.
 
 // deadAge is the age from which on a lock is no one's.

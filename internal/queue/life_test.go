@@ -111,8 +111,8 @@ func TestWorkSurvivesKill(t *testing.T) {
 		if s := stats(t, q); s != "test.job failed 1" {
 			t.Error(s)
 		}
-		if n := strings.Count(log.String(), "left unfinished"); n != 4 {
-			t.Errorf("the log tells of %d:\n%s", n, log)
+		if n := strings.Count(log.String(), "was interrupted"); n != 4 {
+			t.Errorf("the log has %d messages:\n%s", n, log)
 		}
 		if took := time.Since(began); took > 5*time.Minute { // River's own rescue comes after an hour
 			t.Errorf("it took %v", took)
@@ -217,7 +217,7 @@ func TestForgottenNodeKeepsItsWork(t *testing.T) {
 	if err != nil || len(suspects) != 1 {
 		t.Fatal(suspects, err)
 	}
-	if _, err = two.sweep(t.Context(), suspects); err != nil || !strings.Contains(log.String(), "left unfinished") {
+	if _, err = two.sweep(t.Context(), suspects); err != nil || !strings.Contains(log.String(), "was interrupted") {
 		t.Fatal(err, log)
 	}
 }

@@ -228,9 +228,9 @@ func TestErrors(t *testing.T) {
 		waittest.For(t, "all states", func() bool {
 			return stats(t, q) == "test.job failed 1, test.job given_up 2, test.job retry 3"
 		})
-		for _, want := range []string{"background job discarded", "User not found", "the name is wrong", "the disk is full", "oh dear", "queue_test.go", "level=ERROR", "failed for good"} {
+		for _, want := range []string{"background job discarded", "User not found", "the name is wrong", "the disk is full", "oh dear", "queue_test.go", "level=ERROR", "failed permanently"} {
 			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log does not tell: %s", want)
+				t.Errorf("the log lacks %q", want)
 			}
 		}
 		told := 0

@@ -78,7 +78,7 @@ func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
 		return err
 	}
 	tx.AfterCommit(func() {
-		q.Log.WarnContext(ctx, "background jobs were interrupted by a process that ended", "kind", l.kind, "work", l.id, "try", l.try)
+		q.Log.WarnContext(ctx, "background job was interrupted by a process that ended", "kind", l.kind, "work", l.id, "try", l.try)
 	})
 	return nil
 }
