@@ -59,8 +59,8 @@ type BackupOptions struct {
 	Temp string
 	// WithoutKey leaves the instance key out, for one who keeps it elsewhere.
 	WithoutKey bool
-	// Tell is told what is being done.
-	Tell func(format string, args ...any)
+	// Progress is called with what is being done.
+	Progress func(format string, args ...any)
 }
 
 // Installed returns an error when there is no instance to open: a command that
@@ -182,7 +182,7 @@ func (b *backingUp) database(ctx context.Context) error {
 		b.m.CreatedAt = b.now().UTC()
 		return b.logs(logs)
 	}, func(t db.DumpTable) error {
-		b.Tell("database: %s", t.Name)
+		b.Progress("database: %s", t.Name)
 		return b.w.AddFrom(path.Join(backupRows, t.Name+".ndjson.gz"), func(w io.Writer) (backup.Meta, error) {
 			n, size, err := backup.WriteRows(w, t.Columns, t.Last, b.noting(t))
 			return backup.Meta{metaRows: strconv.FormatInt(n, 10), metaSize: strconv.FormatInt(size, 10)}, err
@@ -232,7 +232,7 @@ func (b *backingUp) note(t db.DumpTable, row []any) {
 // repositories adds each repository as a bundle.
 func (b *backingUp) repositories(ctx context.Context) error {
 	for i, h := range b.held {
-		b.Tell("repositories: %d of %d", i, len(b.held))
+		b.Progress("repositories: %d of %d", i, len(b.held))
 		if err := b.repository(ctx, h); err != nil {
 			return err
 		}

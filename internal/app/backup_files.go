@@ -194,7 +194,7 @@ func keyOf(sight string) string {
 const blobTries = 3
 
 func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
-	b.Tell("blobs: %s", ByteSize(b.w.Bytes()))
+	b.Progress("blobs: %s", ByteSize(b.w.Bytes()))
 	if b.Config.BlobURL == "" {
 		return b.localBlob(ctx, info)
 	}

@@ -27,13 +27,13 @@ const restoring = "restore.incomplete"
 
 // Restore fills an empty instance from a backup: all of it or, with an error,
 // nothing. The database may be of another kind than the one that was backed up.
-func Restore(ctx context.Context, cfg config.Config, file string, tell func(format string, args ...any)) (*backup.Manifest, error) {
-	in, err := backup.Open(file, BackupParts(), func(done, size int64) { tell("checking: %s of %s", ByteSize(done), ByteSize(size)) })
+func Restore(ctx context.Context, cfg config.Config, file string, progress func(format string, args ...any)) (*backup.Manifest, error) {
+	in, err := backup.Open(file, BackupParts(), func(done, size int64) { progress("checking: %s of %s", ByteSize(done), ByteSize(size)) })
 	if err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
 	defer in.Close()
-	r := &restore{cfg: cfg, in: in, tell: tell}
+	r := &restore{cfg: cfg, in: in, progress: progress}
 	if err := r.run(ctx); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
@@ -42,9 +42,9 @@ func Restore(ctx context.Context, cfg config.Config, file string, tell func(form
 
 // restore is a restore under way.
 type restore struct {
-	cfg  config.Config
-	in   *backup.Reader
-	tell func(format string, args ...any)
+	cfg      config.Config
+	in       *backup.Reader
+	progress func(format string, args ...any)
 
 	places []*place // the data directory is the first
 	blobs  blob.Store
@@ -196,7 +196,7 @@ func writeFile(name string, in io.Reader) error {
 func (r *restore) objects(ctx context.Context) error {
 	n, all := int64(0), r.in.Manifest.Parts[backupBlobs].Entries
 	return r.in.Each(backupBlobs, func(e backup.Entry, in io.Reader) error {
-		r.tell("blobs: %d of %d", n, all)
+		r.progress("blobs: %d of %d", n, all)
 		n++
 		_, err := r.blobs.Put(ctx, e.Name, in, blob.Options{ContentType: e.Meta[metaType], Size: e.Size})
 		return err
@@ -206,7 +206,7 @@ func (r *restore) objects(ctx context.Context) error {
 func (r *restore) repositories(ctx context.Context) error {
 	n, all := int64(0), r.in.Manifest.Parts[backupGit].Entries
 	return r.in.Each(backupGit, func(e backup.Entry, in io.Reader) error {
-		r.tell("repositories: %d of %d", n, all)
+		r.progress("repositories: %d of %d", n, all)
 		n++
 		storage, name, _ := strings.Cut(e.Name, "/")
 		name, ok := strings.CutSuffix(name, ".bundle")
@@ -227,7 +227,7 @@ func (r *restore) rows(ctx context.Context) error {
 			if !ok {
 				return errors.New("it is no table")
 			}
-			r.tell("database: %s", table)
+			r.progress("database: %s", table)
 			size, err := strconv.ParseInt(e.Meta[metaSize], 10, 64)
 			if err != nil {
 				return err

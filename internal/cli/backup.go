@@ -78,7 +78,7 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 		o.Out, o.Temp, say = file, filepath.Dir(name), c.out
 	}
 	p := newProgress(say)
-	o.Tell = p.print
+	o.Progress = p.print
 	m, err := a.Backup(cmd.Context(), o)
 	p.end()
 	if err != nil {

@@ -314,7 +314,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	}
 	for _, m := range list {
 		p := plans[m.ID]
-		m.Labels, m.Milestone, m.Assignees, m.Reviewers = p.Labels, p.Milestone, p.People[plan.Assignees], p.People[plan.Reviewers]
+		m.Labels, m.Milestone, m.Assignees, m.Reviewers = p.Labels, p.Milestone, p.Users[plan.Assignees], p.Users[plan.Reviewers]
 		m.Author, m.MergedBy, m.ClosedBy, m.AutoMergeBy = p.Other(&m.AuthorID), p.Other(m.MergedByID), p.Other(m.ClosedByID), p.Other(m.AutoMergeByID)
 		m.OpenThreads = threads[m.ID]
 		if in := projects[m.ProjectID]; in != nil {

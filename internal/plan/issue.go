@@ -145,7 +145,7 @@ func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 	}
 	for _, i := range list {
 		p := plans[i.ID]
-		i.Labels, i.Milestone, i.Assignees = p.Labels, p.Milestone, p.People[Assignees]
+		i.Labels, i.Milestone, i.Assignees = p.Labels, p.Milestone, p.Users[Assignees]
 		i.Author, i.ClosedBy = p.Other(&i.AuthorID), p.Other(i.ClosedByID)
 	}
 	return nil

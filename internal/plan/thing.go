@@ -21,7 +21,7 @@ import (
 type Plans struct {
 	Labels    []*Label // by name
 	Milestone *Milestone
-	People    map[Relation][]*user.User
+	Users     map[Relation][]*user.User
 	Others    map[int64]*user.User // of all things that were asked for
 }
 
@@ -46,15 +46,15 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 	if len(list) == 0 {
 		return plans, nil
 	}
-	var ids, goals, people []int64
+	var ids, goals, userIDs []int64
 	for _, t := range list {
 		ids = append(ids, t.ID)
 		for _, id := range t.Others {
 			if id != nil {
-				people = append(people, *id)
+				userIDs = append(userIDs, *id)
 			}
 		}
-		plans[t.ID] = &Plans{People: map[Relation][]*user.User{}}
+		plans[t.ID] = &Plans{Users: map[Relation][]*user.User{}}
 		if t.Milestone != nil && !slices.Contains(goals, *t.Milestone) {
 			goals = append(goals, *t.Milestone)
 		}
@@ -73,11 +73,11 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 			return nil, fmt.Errorf("%s of things: %w", as, err)
 		}
 		for _, of := range found[as] {
-			people = append(people, of...)
+			userIDs = append(userIDs, of...)
 		}
 	}
-	slices.Sort(people)
-	users, err := s.Users.FindAll(ctx, slices.Compact(people))
+	slices.Sort(userIDs)
+	users, err := s.Users.FindAll(ctx, slices.Compact(userIDs))
 	if err != nil {
 		return nil, fmt.Errorf("users of issues or merge requests: %w", err)
 	}
@@ -88,10 +88,10 @@ func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways .
 			p.Milestone = milestones[*t.Milestone]
 		}
 		for _, as := range ways {
-			p.People[as] = []*user.User{}
+			p.Users[as] = []*user.User{}
 			for _, id := range found[as][t.ID] {
 				if u := users[id]; u != nil {
-					p.People[as] = append(p.People[as], u)
+					p.Users[as] = append(p.Users[as], u)
 				}
 			}
 		}
