@@ -31,7 +31,7 @@ type activityPage struct {
 	Pager  pager
 }
 
-func (activityPage) view() string { return "activity" }
+func (activityPage) view() string { return "shared/activity" }
 func (p activityPage) title() string {
 	switch {
 	case p.P != nil:

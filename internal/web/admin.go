@@ -29,7 +29,7 @@ type overviewPage struct {
 	Plots  []history
 }
 
-func (overviewPage) view() string  { return "admin_overview" }
+func (overviewPage) view() string  { return "admin/overview" }
 func (overviewPage) title() string { return "Admin area" }
 
 func (w *Web) adminOverview(v *visit) error {
@@ -60,7 +60,7 @@ type adminListPage struct {
 	Pager    pager
 }
 
-func (adminListPage) view() string { return "admin_list" }
+func (adminListPage) view() string { return "admin/list" }
 
 func (p adminListPage) title() string {
 	if p.OfGroups {
@@ -105,7 +105,7 @@ type storagesPage struct {
 	Pager    pager
 }
 
-func (storagesPage) view() string  { return "admin_storages" }
+func (storagesPage) view() string  { return "admin/storages" }
 func (storagesPage) title() string { return "Repository storage · Admin area" }
 
 func (w *Web) adminStorages(v *visit) error {
@@ -151,7 +151,7 @@ type workState struct {
 	N     int64
 }
 
-func (workPage) view() string  { return "admin_work" }
+func (workPage) view() string  { return "admin/background_jobs" }
 func (workPage) title() string { return "Background jobs · Admin area" }
 
 const workAt = "/admin/background_jobs"

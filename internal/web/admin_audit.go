@@ -20,7 +20,7 @@ type auditPage struct {
 	Pager  pager
 }
 
-func (auditPage) view() string  { return "admin_audit" }
+func (auditPage) view() string  { return "admin/audit" }
 func (auditPage) title() string { return "Audit events · Admin area" }
 
 func (w *Web) auditLog(v *visit) error {

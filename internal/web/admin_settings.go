@@ -19,7 +19,7 @@ type adminSettingsPage struct {
 	Sections []settingSection
 }
 
-func (adminSettingsPage) view() string  { return "admin_settings" }
+func (adminSettingsPage) view() string  { return "admin/settings" }
 func (adminSettingsPage) title() string { return "Settings · Admin area" }
 
 type settingSection struct {

@@ -33,7 +33,7 @@ type usersPage struct {
 	Pager   pager
 }
 
-func (usersPage) view() string  { return "admin_users" }
+func (usersPage) view() string  { return "admin/users" }
 func (usersPage) title() string { return "Users · Admin area" }
 
 // userFilters are the lists of users that there are, by their names in the
@@ -89,7 +89,7 @@ func (w *Web) adminUsers(v *visit) error {
 
 type newUserPage struct{ Form form }
 
-func (newUserPage) view() string  { return "admin_new_user" }
+func (newUserPage) view() string  { return "admin/new_user" }
 func (newUserPage) title() string { return "New user · Admin area" }
 
 func (w *Web) adminNewUser(v *visit) error { return v.show(newUserPage{filled()}) }
@@ -124,7 +124,7 @@ type userPage struct {
 	Impersonate bool
 }
 
-func (userPage) view() string    { return "admin_user" }
+func (userPage) view() string    { return "admin/user" }
 func (p userPage) title() string { return p.User.Name + " · Admin area" }
 
 // State is that of the account.

@@ -32,7 +32,7 @@ type alertsPage struct {
 	Pager  pager
 }
 
-func (alertsPage) view() string    { return "alerts" }
+func (alertsPage) view() string    { return "project/alerts" }
 func (p alertsPage) title() string { return "Alerts · " + p.Project.FullName() }
 
 // alertTab chooses alerts by their status.
@@ -167,7 +167,7 @@ type alertNote struct {
 	Text template.HTML
 }
 
-func (alertPage) view() string    { return "alert" }
+func (alertPage) view() string    { return "project/alert" }
 func (p alertPage) title() string { return p.Alert.Title + " · " + p.Project.FullName() }
 
 func (w *Web) alert(v *visit, ref project.Ref) error {

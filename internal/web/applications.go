@@ -52,7 +52,7 @@ type applicationsPage struct {
 	Pager      pager
 }
 
-func (applicationsPage) view() string  { return "applications" }
+func (applicationsPage) view() string  { return "shared/applications" }
 func (applicationsPage) title() string { return "Applications" }
 
 func (s shelf) list(v *visit) error {
@@ -112,7 +112,7 @@ type applicationPage struct {
 	Scopes []scope
 }
 
-func (applicationPage) view() string    { return "application" }
+func (applicationPage) view() string    { return "shared/application" }
 func (p applicationPage) title() string { return p.App.Name }
 
 // formOf shows an application as it is.

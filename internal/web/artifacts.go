@@ -30,7 +30,7 @@ type artifactsPage struct {
 	Steps []crumb
 }
 
-func (artifactsPage) view() string { return "artifacts" }
+func (artifactsPage) view() string { return "project/artifacts" }
 func (p artifactsPage) title() string {
 	return fmt.Sprintf("Artifacts of %s (#%d) · %s", p.Job.Name, p.Job.ID, p.Project.FullName())
 }
@@ -65,7 +65,7 @@ type artifactPage struct {
 	TooLarge bool
 }
 
-func (artifactPage) view() string    { return "artifact" }
+func (artifactPage) view() string    { return "project/artifact" }
 func (p artifactPage) title() string { return p.Path + " · " + p.Project.FullName() }
 
 // maxArtifact is the largest file of an archive that a page shows: its size is

@@ -38,7 +38,7 @@ type blobPage struct {
 	Blame    bool // Code is the lines of a table, each with its commit
 }
 
-func (blobPage) view() string    { return "blob" }
+func (blobPage) view() string    { return "project/blob" }
 func (p blobPage) title() string { return p.name() + " · " + p.Project.FullName() }
 
 // excerpt is the lines of a file that a page shows, from 1.

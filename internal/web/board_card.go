@@ -20,7 +20,7 @@ type cardPage struct {
 	Targets []option
 }
 
-func (cardPage) view() string { return "board_card" }
+func (cardPage) view() string { return "shared/board_card" }
 
 func (w *Web) askCard(v *visit, in project.Place) error {
 	p, err := w.boardHead(v, in)

@@ -19,7 +19,7 @@ type boardFormPage struct {
 	Goals  []option
 }
 
-func (boardFormPage) view() string    { return "board_form" }
+func (boardFormPage) view() string    { return "shared/board_form" }
 func (p boardFormPage) title() string { return "Boards · " + p.Name() }
 
 // At is the address of the board.

@@ -50,7 +50,7 @@ type columnView struct {
 	Plans bool
 }
 
-func (boardPage) view() string    { return "board" }
+func (boardPage) view() string    { return "shared/board" }
 func (p boardPage) title() string { return p.Board.Name + " · " + p.Name() }
 
 // At is the address of the board.

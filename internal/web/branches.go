@@ -36,7 +36,7 @@ type branchesPage struct {
 	MayAdd bool
 }
 
-func (branchesPage) view() string    { return "branches" }
+func (branchesPage) view() string    { return "project/branches" }
 func (p branchesPage) title() string { return "Branches · " + p.Project.FullName() }
 
 func (w *Web) branches(v *visit, ref project.Ref) error {

@@ -25,7 +25,7 @@ type chartsPage struct {
 	Mean    time.Duration
 }
 
-func (chartsPage) view() string    { return "charts" }
+func (chartsPage) view() string    { return "project/charts" }
 func (p chartsPage) title() string { return "Pipeline charts · " + p.Project.FullName() }
 
 func (w *Web) charts(v *visit, ref project.Ref) error {

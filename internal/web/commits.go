@@ -90,7 +90,7 @@ type commitsPage struct {
 	Pager    pager
 }
 
-func (commitsPage) view() string    { return "commits" }
+func (commitsPage) view() string    { return "project/commits" }
 func (p commitsPage) title() string { return "Commits of " + p.name() + " · " + p.Project.FullName() }
 
 // defaultCommits leads to the commits of the default branch.
@@ -157,7 +157,7 @@ type commitPage struct {
 	Diff      diffView
 }
 
-func (commitPage) view() string    { return "commit" }
+func (commitPage) view() string    { return "project/commit" }
 func (p commitPage) title() string { return shown(p.Commit.Title) + " · " + p.Project.FullName() }
 
 // shownRefs is how many branches and tags a commit names.

@@ -29,7 +29,7 @@ type comparePage struct {
 	Error    string
 }
 
-func (comparePage) view() string { return "compare" }
+func (comparePage) view() string { return "project/compare" }
 
 func (p comparePage) title() string {
 	if !p.Done {

@@ -34,7 +34,7 @@ type person struct {
 	Plot template.HTML
 }
 
-func (contributorsPage) view() string    { return "contributors" }
+func (contributorsPage) view() string    { return "project/contributors" }
 func (p contributorsPage) title() string { return "Contributors · " + p.Project.FullName() }
 
 // shownPeople is how many contributors a page names.

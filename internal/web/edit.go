@@ -32,7 +32,7 @@ type editPage struct {
 	Last    git.OID
 }
 
-func (editPage) view() string { return "edit" }
+func (editPage) view() string { return "project/edit" }
 
 func (p editPage) title() string {
 	return words(p.Action) + " " + p.name() + " · " + p.Project.FullName()

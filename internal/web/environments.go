@@ -22,7 +22,7 @@ type environmentsPage struct {
 	Pager        pager
 }
 
-func (environmentsPage) view() string    { return "environments" }
+func (environmentsPage) view() string    { return "project/environments" }
 func (p environmentsPage) title() string { return "Environments · " + p.Project.FullName() }
 
 func (w *Web) environments(v *visit, ref project.Ref) error {
@@ -51,7 +51,7 @@ type environmentPage struct {
 	Pager       pager
 }
 
-func (environmentPage) view() string    { return "environment" }
+func (environmentPage) view() string    { return "project/environment" }
 func (p environmentPage) title() string { return p.Name + " · " + p.Project.FullName() }
 
 func (w *Web) environment(v *visit, ref project.Ref) error {

@@ -37,7 +37,7 @@ type errorsPage struct {
 	MayAct bool
 }
 
-func (errorsPage) view() string    { return "errors" }
+func (errorsPage) view() string    { return "project/errors" }
 func (p errorsPage) title() string { return "Error tracking · " + p.Project.FullName() }
 
 // Total is how many errors there are.
@@ -139,7 +139,7 @@ type errorPage struct {
 	MayAct      bool
 }
 
-func (errorPage) view() string    { return "error" }
+func (errorPage) view() string    { return "project/error" }
 func (p errorPage) title() string { return p.Name() + " · Error tracking · " + p.Project.FullName() }
 
 // Name is the type of the error, or what it says.

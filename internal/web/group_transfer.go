@@ -27,7 +27,7 @@ type exportPage struct {
 	At    string // where the file is
 }
 
-func (exportPage) view() string    { return "place_export" }
+func (exportPage) view() string    { return "group/settings_export" }
 func (p exportPage) title() string { return "Export · " + p.Name() }
 
 func (w *Web) groupExport(v *visit, ref project.Ref) error {
@@ -65,7 +65,7 @@ type importPage struct {
 	Imports []*transfer.Import // the latest of the visitor
 }
 
-func (importPage) view() string  { return "import_group" }
+func (importPage) view() string  { return "group/import_group" }
 func (importPage) title() string { return "Import group" }
 
 func (w *Web) importForm(v *visit) error {
@@ -125,7 +125,7 @@ type importCount struct {
 	What string
 }
 
-func (groupImportPage) view() string    { return "group_import" }
+func (groupImportPage) view() string    { return "group/group_import" }
 func (p groupImportPage) title() string { return "Import of " + p.Import.Name }
 
 func (w *Web) groupImport(v *visit) error {

@@ -36,7 +36,7 @@ type listPage struct {
 	User     bool // somebody has signed in
 }
 
-func (listPage) view() string { return "list" }
+func (listPage) view() string { return "shared/list" }
 
 func (p listPage) title() string {
 	switch {

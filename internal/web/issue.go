@@ -67,7 +67,7 @@ type linkRow struct {
 	How string
 }
 
-func (issuePage) view() string    { return "issue" }
+func (issuePage) view() string    { return "project/issue" }
 func (p issuePage) title() string { return p.Issue.Title + " (" + p.Ref + ") · " + p.Name() }
 
 // Full is how the issue is called everywhere.
@@ -303,7 +303,7 @@ type movePage struct {
 	Form form
 }
 
-func (movePage) view() string    { return "issue_move" }
+func (movePage) view() string    { return "project/issue_move" }
 func (p movePage) title() string { return "Move " + p.Ref + " · " + p.Name() }
 
 func (w *Web) askMove(v *visit, ref project.Ref) error {

@@ -47,7 +47,7 @@ type choice struct {
 	User               *user.User
 }
 
-func (issueForm) view() string { return "issue_form" }
+func (issueForm) view() string { return "project/issue_form" }
 func (p issueForm) title() string {
 	if p.IID == 0 {
 		return "New issue · " + p.Name()
@@ -309,7 +309,7 @@ type partPage struct {
 	Goals     []option
 }
 
-func (partPage) view() string    { return "issue_part" }
+func (partPage) view() string    { return "project/issue_part" }
 func (p partPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
 
 // part is the part that the address names, of those that there are: NotFound.

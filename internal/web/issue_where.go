@@ -19,7 +19,7 @@ type whereRow struct {
 	To string
 }
 
-func (wherePage) view() string    { return "issue_where" }
+func (wherePage) view() string    { return "group/issue_where" }
 func (p wherePage) title() string { return "New issue · " + p.Name() }
 
 // newGroupIssue offers the projects of a group that have issues.

@@ -26,7 +26,7 @@ type issuesPage struct {
 	Milestones []string
 }
 
-func (issuesPage) view() string { return "issues" }
+func (issuesPage) view() string { return "shared/issues" }
 func (p issuesPage) title() string {
 	if p.Own {
 		return "Your issues"

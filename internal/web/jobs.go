@@ -34,7 +34,7 @@ type jobsPage struct {
 	Statuses []flow.Status
 }
 
-func (jobsPage) view() string    { return "jobs" }
+func (jobsPage) view() string    { return "project/jobs" }
 func (p jobsPage) title() string { return "Jobs · " + p.Project.FullName() }
 
 func (w *Web) jobs(v *visit, ref project.Ref) error {
@@ -100,7 +100,7 @@ type logRow struct {
 	HTML template.HTML
 }
 
-func (jobPage) view() string { return "job" }
+func (jobPage) view() string { return "project/job" }
 func (p jobPage) title() string {
 	return fmt.Sprintf("%s (#%d) · %s", p.Name, p.ID, p.Project.FullName())
 }

@@ -34,7 +34,7 @@ type labelRow struct {
 	Promotes bool
 }
 
-func (labelsPage) view() string    { return "labels" }
+func (labelsPage) view() string    { return "shared/labels" }
 func (p labelsPage) title() string { return "Labels · " + p.Name() }
 
 func (w *Web) labels(v *visit, in project.Place) error {
@@ -75,7 +75,7 @@ type labelForm struct {
 	Form form
 }
 
-func (labelForm) view() string { return "label" }
+func (labelForm) view() string { return "shared/label" }
 func (p labelForm) title() string {
 	if p.ID == 0 {
 		return "New label · " + p.Name()

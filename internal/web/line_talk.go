@@ -80,7 +80,7 @@ func (w *Web) lineTalk(v *visit, p *mergePage, version *merge.Version) (*lineTal
 			at.new = int(*place.NewLine)
 		}
 		one.There = "" // it is here
-		html, err := w.part("merge", "thread", pair{frame{visit: v, Now: w.Now()}, pair{t, one}})
+		html, err := w.part("project/merge", "thread", pair{frame{visit: v, Now: w.Now()}, pair{t, one}})
 		if err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ type mergePage struct {
 	Pager     pager
 }
 
-func (mergePage) view() string    { return "merge" }
+func (mergePage) view() string    { return "project/merge" }
 func (p mergePage) title() string { return shown(p.Title) + " (" + p.Ref + ") · " + p.Name() }
 
 // Full is how the merge request is called everywhere.

@@ -49,7 +49,7 @@ type mergeForm struct {
 	goal *plan.Milestone // the one that it has, which may be closed
 }
 
-func (mergeForm) view() string { return "merge_form" }
+func (mergeForm) view() string { return "project/merge_form" }
 func (p mergeForm) title() string {
 	if p.IID == 0 {
 		return "New merge request · " + p.Name()

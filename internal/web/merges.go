@@ -60,7 +60,7 @@ type mergesPage struct {
 	Milestones []string
 }
 
-func (mergesPage) view() string { return "merges" }
+func (mergesPage) view() string { return "shared/merges" }
 func (p mergesPage) title() string {
 	if p.Own {
 		return "Your merge requests"

@@ -47,7 +47,7 @@ func (r goalRow) Share() int64 {
 	return r.Counts.Closed * 100 / r.All
 }
 
-func (milestonesPage) view() string    { return "milestones" }
+func (milestonesPage) view() string    { return "shared/milestones" }
 func (p milestonesPage) title() string { return "Milestones · " + p.Name() }
 
 func (w *Web) milestones(v *visit, in project.Place) error {
@@ -102,7 +102,7 @@ type milestonePage struct {
 	Promotes bool
 }
 
-func (milestonePage) view() string    { return "milestone" }
+func (milestonePage) view() string    { return "shared/milestone" }
 func (p milestonePage) title() string { return p.Milestone.Title + " · " + p.Name() }
 
 // goal finds the milestone that an address names, by its number.
@@ -168,7 +168,7 @@ type milestoneForm struct {
 	Look template.HTML
 }
 
-func (milestoneForm) view() string { return "milestone_form" }
+func (milestoneForm) view() string { return "shared/milestone_form" }
 func (p milestoneForm) title() string {
 	if p.IID == 0 {
 		return "New milestone · " + p.Name()

@@ -23,7 +23,7 @@ type newProjectPage struct {
 	Places []*project.Namespace
 }
 
-func (newProjectPage) view() string  { return "new_project" }
+func (newProjectPage) view() string  { return "project/new_project" }
 func (newProjectPage) title() string { return "New project" }
 
 func (w *Web) newProjectForm(v *visit) error {
@@ -108,7 +108,7 @@ type newGroupPage struct {
 	Places []*project.Namespace
 }
 
-func (newGroupPage) view() string  { return "new_group" }
+func (newGroupPage) view() string  { return "group/new_group" }
 func (newGroupPage) title() string { return "New group" }
 
 func (w *Web) newGroupForm(v *visit) error {

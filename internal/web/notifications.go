@@ -117,7 +117,7 @@ type notificationsPage struct {
 	User    *user.User
 }
 
-func (notificationsPage) view() string  { return "settings_notifications" }
+func (notificationsPage) view() string  { return "user/settings_notifications" }
 func (notificationsPage) title() string { return "Notifications" }
 
 func (w *Web) notificationsPage(v *visit) error { return w.showNotifications(v, filled()) }
@@ -191,7 +191,7 @@ type placeNotificationsPage struct {
 	Groups  []eventGroup
 }
 
-func (placeNotificationsPage) view() string    { return "notifications" }
+func (placeNotificationsPage) view() string    { return "shared/notifications" }
 func (p placeNotificationsPage) title() string { return "Notifications · " + p.Name }
 
 func (w *Web) placeNotifications(v *visit, in project.Place) error {
@@ -234,7 +234,7 @@ type leavePage struct {
 	Done    bool
 }
 
-func (leavePage) view() string  { return "leave" }
+func (leavePage) view() string  { return "user/leave" }
 func (leavePage) title() string { return "Unsubscribe" }
 
 func (w *Web) leavePage(v *visit) error { return w.showLeave(v, false) }

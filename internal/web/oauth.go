@@ -29,7 +29,7 @@ type consentPage struct {
 
 type hidden struct{ Name, Value string }
 
-func (consentPage) view() string    { return "oauth_consent" }
+func (consentPage) view() string    { return "user/oauth_consent" }
 func (p consentPage) title() string { return "Authorize " + p.App.Name }
 
 // consentPage answers an authorization request. Errors go to the application by
@@ -160,7 +160,7 @@ type leavingPage struct {
 	Place string
 }
 
-func (leavingPage) view() string  { return "oauth_leaving" }
+func (leavingPage) view() string  { return "user/oauth_leaving" }
 func (leavingPage) title() string { return "Signed in" }
 
 // leave sends the browser to an application. When it came by the form of the

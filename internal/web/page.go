@@ -257,7 +257,7 @@ type problemPage struct {
 	Public bool // nobody has signed in
 }
 
-func (problemPage) view() string    { return "problem" }
+func (problemPage) view() string    { return "shared/problem" }
 func (p problemPage) title() string { return p.Head }
 
 func (v *visit) problem(status int, head, text string) {

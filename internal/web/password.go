@@ -31,7 +31,7 @@ type askPage struct {
 	Auto               string
 }
 
-func (askPage) view() string    { return "ask" }
+func (askPage) view() string    { return "user/ask" }
 func (p askPage) title() string { return p.Head }
 
 func forgotPage(f form) askPage {
@@ -95,7 +95,7 @@ type resetPage struct {
 	Least int
 }
 
-func (resetPage) view() string  { return "reset" }
+func (resetPage) view() string  { return "user/reset" }
 func (resetPage) title() string { return "Set a new password" }
 
 func (w *Web) resetForm(v *visit) error {
@@ -156,7 +156,7 @@ type pressPage struct {
 	Token              string
 }
 
-func (pressPage) view() string    { return "press" }
+func (pressPage) view() string    { return "user/press" }
 func (p pressPage) title() string { return p.Head }
 
 func (w *Web) unlockForm(v *visit) error {
@@ -201,7 +201,7 @@ type signUpPage struct {
 	Least int
 }
 
-func (signUpPage) view() string  { return "sign_up" }
+func (signUpPage) view() string  { return "user/sign_up" }
 func (signUpPage) title() string { return "Sign up" }
 
 func (w *Web) signUpForm(v *visit) error { return w.showSignUp(v, filled()) }

@@ -51,7 +51,7 @@ type failure struct {
 	Log []template.HTML
 }
 
-func (pipelinePage) view() string { return "pipeline" }
+func (pipelinePage) view() string { return "project/pipeline" }
 func (p pipelinePage) title() string {
 	return fmt.Sprintf("Pipeline #%d · %s", p.ID, p.Project.FullName())
 }

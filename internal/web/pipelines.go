@@ -46,7 +46,7 @@ type pipelinesPage struct {
 	Sources  []ci.Source
 }
 
-func (pipelinesPage) view() string    { return "pipelines" }
+func (pipelinesPage) view() string    { return "project/pipelines" }
 func (p pipelinesPage) title() string { return "Pipelines · " + p.Project.FullName() }
 
 func (w *Web) pipelines(v *visit, ref project.Ref) error {
@@ -110,7 +110,7 @@ type runPage struct {
 	Rows     []ci.PipelineVariable // further variables
 }
 
-func (runPage) view() string    { return "run_pipeline" }
+func (runPage) view() string    { return "project/run_pipeline" }
 func (p runPage) title() string { return "Run pipeline · " + p.Project.FullName() }
 
 func (w *Web) runPage(v *visit, ref project.Ref) error {
@@ -238,7 +238,7 @@ type lintPage struct {
 	DryRun  bool
 }
 
-func (lintPage) view() string    { return "ci_lint" }
+func (lintPage) view() string    { return "project/ci_lint" }
 func (p lintPage) title() string { return "CI Lint · " + p.Project.FullName() }
 
 // lintPage shows what is to be said of the file of the project.

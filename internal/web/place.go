@@ -148,7 +148,7 @@ type profileView struct {
 	Pager    pager
 }
 
-func (profileView) view() string    { return "profile" }
+func (profileView) view() string    { return "user/profile" }
 func (p profileView) title() string { return p.User.Name }
 
 func (w *Web) profile(v *visit, ref user.Ref) error {
@@ -227,7 +227,7 @@ type groupView struct {
 // crumb is a step of the way to a page.
 type crumb struct{ Name, Path string }
 
-func (groupView) view() string    { return "group" }
+func (groupView) view() string    { return "group/group" }
 func (p groupView) title() string { return p.Group.FullName }
 
 func (w *Web) group(v *visit, ref project.Ref) error {

@@ -127,7 +127,7 @@ type bar struct {
 	From, Width string // percent
 }
 
-func (treePage) view() string { return "tree" }
+func (treePage) view() string { return "project/tree" }
 
 func (p treePage) title() string {
 	if p.Overview {
@@ -176,7 +176,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		}
 		p.Ref = "" // what was there is gone
 	}
-	if p.Body, err = w.part("tree", "treebody", p); err != nil {
+	if p.Body, err = w.part("project/tree", "treebody", p); err != nil {
 		return err
 	}
 	return v.show(p)
@@ -220,7 +220,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 	if err := w.fillTree(v, p, view, at); err != nil {
 		return err
 	}
-	if p.Body, err = w.part("tree", "treebody", p); err != nil {
+	if p.Body, err = w.part("project/tree", "treebody", p); err != nil {
 		return err
 	}
 	if !p.passing && !markup.Degraded(v) {

@@ -34,7 +34,7 @@ type scheduleRow struct {
 	Can     ci.ScheduleCan
 }
 
-func (schedulesPage) view() string    { return "schedules" }
+func (schedulesPage) view() string    { return "project/schedules" }
 func (p schedulesPage) title() string { return "Schedules · " + p.Project.FullName() }
 
 func (w *Web) schedules(v *visit, ref project.Ref) error {
@@ -73,7 +73,7 @@ type schedulePage struct {
 	Rows     []ci.PipelineVariable
 }
 
-func (schedulePage) view() string { return "schedule" }
+func (schedulePage) view() string { return "project/schedule" }
 func (p schedulePage) title() string {
 	if p.ID == 0 {
 		return "New schedule · " + p.Project.FullName()

@@ -46,7 +46,7 @@ type signInPage struct {
 	Resend   bool // the address may not be confirmed
 }
 
-func (signInPage) view() string  { return "sign_in" }
+func (signInPage) view() string  { return "user/sign_in" }
 func (signInPage) title() string { return "Sign in" }
 
 func (w *Web) signInForm(v *visit) error {
@@ -95,7 +95,7 @@ type codePage struct {
 	ReturnTo string
 }
 
-func (codePage) view() string  { return "code" }
+func (codePage) view() string  { return "user/code" }
 func (codePage) title() string { return "Two-factor authentication" }
 
 func (w *Web) codeForm(v *visit) error {

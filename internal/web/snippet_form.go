@@ -21,7 +21,7 @@ type snippetForm struct {
 // snippetRow is a file in the form.
 type snippetRow struct{ Was, Path, Content string }
 
-func (snippetForm) view() string { return "snippet_form" }
+func (snippetForm) view() string { return "shared/snippet_form" }
 
 func (p snippetForm) title() string {
 	if p.Snippet == nil {

@@ -67,7 +67,7 @@ type snippetsPage struct {
 	Pager    pager
 }
 
-func (snippetsPage) view() string { return "snippets" }
+func (snippetsPage) view() string { return "shared/snippets" }
 
 func (p snippetsPage) title() string {
 	switch {
@@ -148,7 +148,7 @@ type snippetFile struct {
 	Why   string // why there is nothing to see
 }
 
-func (snippetView) view() string    { return "snippet" }
+func (snippetView) view() string    { return "shared/snippet" }
 func (p snippetView) title() string { return p.Snippet.Title + " · Snippets" }
 
 // snippetHead is the head of the project of a snippet, if it has one.

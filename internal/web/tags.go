@@ -27,7 +27,7 @@ type tagRow struct {
 	Signed *repo.Signature
 }
 
-func (tagsPage) view() string    { return "tags" }
+func (tagsPage) view() string    { return "project/tags" }
 func (p tagsPage) title() string { return "Tags · " + p.Project.FullName() }
 
 func (w *Web) tags(v *visit, ref project.Ref) error {

@@ -261,7 +261,7 @@ type writing struct {
 	Internal bool
 }
 
-func (writing) view() string    { return "writing" }
+func (writing) view() string    { return "shared/writing" }
 func (p writing) title() string { return p.Head + " · " + p.Name() }
 
 func (w *Web) showWriting(v *visit, on plan.Noteable, t talker, p writing) error {

@@ -55,7 +55,10 @@ func (w *Web) parseViews() *views {
 		return shared
 	})
 	set := &views{byName: map[string]func() *template.Template{}}
-	for _, file := range templateFiles("templates") {
+	for _, file := range templateFiles("templates/*") {
+		if strings.HasPrefix(file, parts) {
+			continue
+		}
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
 		set.byName[name] = sync.OnceValue(func() *template.Template {
 			return template.Must(template.Must(base().Clone()).Parse(w.source(file)))

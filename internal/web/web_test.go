@@ -78,7 +78,7 @@ func TestViews(t *testing.T) {
 	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), shelfContents(), mergeContents(), planContents(), notificationContents(), alertContents(), errorContents(), transferContents()) {
 		seen[c.view()] = true
 		if p, ok := c.(treePage); ok { // made of two parts
-			if p.Body, err = w.part("tree", "treebody", p); err != nil {
+			if p.Body, err = w.part("project/tree", "treebody", p); err != nil {
 				t.Error(err)
 			}
 			c = p
@@ -113,12 +113,12 @@ func TestViews(t *testing.T) {
 			}
 		}
 	}
-	files, err := fs.Glob(templates, "templates/*.html")
+	files, err := fs.Glob(templates, "templates/*/*.html")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html"); !seen[name] {
+		if name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html"); !seen[name] && !strings.HasPrefix(file, parts) {
 			t.Errorf("no page of the test uses %s", file)
 		}
 	}

@@ -80,7 +80,7 @@ type wikiView struct {
 	Version string // the old version that is shown
 }
 
-func (wikiView) view() string { return "wiki" }
+func (wikiView) view() string { return "shared/wiki" }
 
 func (p wikiView) title() string {
 	if p.Page == nil {
@@ -195,7 +195,7 @@ type wikiListPage struct {
 	Pager    pager
 }
 
-func (wikiListPage) view() string { return "wiki_list" }
+func (wikiListPage) view() string { return "shared/wiki_list" }
 
 func (p wikiListPage) title() string {
 	if p.Page != nil {
@@ -237,7 +237,7 @@ type wikiDiffPage struct {
 	Diff   diffView
 }
 
-func (wikiDiffPage) view() string { return "wiki_diff" }
+func (wikiDiffPage) view() string { return "shared/wiki_diff" }
 
 func (p wikiDiffPage) title() string { return p.Commit.Title + " · Wiki · " + p.Name() }
 

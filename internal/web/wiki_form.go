@@ -19,7 +19,7 @@ type wikiForm struct {
 	Preview template.HTML
 }
 
-func (wikiForm) view() string { return "wiki_form" }
+func (wikiForm) view() string { return "shared/wiki_form" }
 
 func (p wikiForm) title() string {
 	if p.Page == nil {

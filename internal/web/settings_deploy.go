@@ -26,7 +26,7 @@ type deployTokensPage struct {
 	Pager  pager
 }
 
-func (deployTokensPage) view() string    { return "place_deploy_tokens" }
+func (deployTokensPage) view() string    { return "shared/settings_deploy_tokens" }
 func (p deployTokensPage) title() string { return "Deploy tokens · " + p.Name() }
 
 // deployScopes are those that do something here today.
@@ -99,7 +99,7 @@ type deployKeysPage struct {
 	Pager  pager
 }
 
-func (deployKeysPage) view() string    { return "place_deploy_keys" }
+func (deployKeysPage) view() string    { return "project/settings_deploy_keys" }
 func (p deployKeysPage) title() string { return "Deploy keys · " + p.Name() }
 
 func (w *Web) deployKeys(v *visit, in project.Place) error { return w.showDeployKeys(v, in, form{}) }

@@ -27,7 +27,7 @@ type generalPage struct {
 	Nesters  []option // who may make subgroups
 }
 
-func (generalPage) view() string    { return "place_general" }
+func (generalPage) view() string    { return "shared/settings_general" }
 func (p generalPage) title() string { return "General · " + p.Name() }
 
 func (w *Web) general(v *visit, in project.Place) error {

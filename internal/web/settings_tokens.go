@@ -26,7 +26,7 @@ type placeTokensPage struct {
 // tokenSpan is the first and the last day on which a token may end.
 type tokenSpan struct{ First, Last string }
 
-func (placeTokensPage) view() string    { return "place_tokens" }
+func (placeTokensPage) view() string    { return "shared/settings_tokens" }
 func (p placeTokensPage) title() string { return "Access tokens · " + p.Name() }
 
 // newTokenForm suggests that a token works for a month.

@@ -48,7 +48,7 @@ func newDomainRow(d *pages.Domain) domainRow {
 	return row
 }
 
-func (sitesPage) view() string    { return "place_pages" }
+func (sitesPage) view() string    { return "project/settings_pages" }
 func (p sitesPage) title() string { return "Pages · " + p.Name() }
 
 func pagesOf(in project.Place) string { return pathTo(placePath(in)) + "/-/pages" }
@@ -170,7 +170,7 @@ type domainsPage struct {
 	Pager   pager
 }
 
-func (domainsPage) view() string  { return "admin_domains" }
+func (domainsPage) view() string  { return "admin/domains" }
 func (domainsPage) title() string { return "Pages domains · Admin area" }
 
 func (w *Web) adminDomains(v *visit) error {

@@ -36,7 +36,7 @@ type profilePage struct {
 	CommitEmails []option
 }
 
-func (profilePage) view() string  { return "settings_profile" }
+func (profilePage) view() string  { return "user/settings_profile" }
 func (profilePage) title() string { return "Profile" }
 
 // profileFields are what the form shows.
@@ -133,7 +133,7 @@ type emailsPage struct {
 	Emails []user.Email
 }
 
-func (emailsPage) view() string  { return "settings_emails" }
+func (emailsPage) view() string  { return "user/settings_emails" }
 func (emailsPage) title() string { return "Emails" }
 
 func (w *Web) emailsPage(v *visit) error { return w.showEmails(v, filled()) }

@@ -38,7 +38,7 @@ func (b badgeView) Text() string {
 	return "Badge"
 }
 
-func (badgesPage) view() string    { return "place_badges" }
+func (badgesPage) view() string    { return "shared/settings_badges" }
 func (p badgesPage) title() string { return "Badges · " + p.Name() }
 
 func (w *Web) badgeViews(list []*plan.Badge, group bool) []badgeView {

@@ -63,7 +63,7 @@ func (r runnerRow) Title() string {
 	return fmt.Sprintf("Runner #%d", r.ID)
 }
 
-func (runnersPage) view() string { return "place_runners" }
+func (runnersPage) view() string { return "shared/settings_runners" }
 func (p runnersPage) title() string {
 	if p.Admin {
 		return "Runners · Admin area"

@@ -27,7 +27,7 @@ type ciSettingsPage struct {
 	Roles      []option
 }
 
-func (ciSettingsPage) view() string    { return "place_ci" }
+func (ciSettingsPage) view() string    { return "project/settings_ci" }
 func (p ciSettingsPage) title() string { return "CI/CD · " + p.Name() }
 
 func (w *Web) ciSettings(v *visit, in project.Place) error { return w.showCISettings(v, in, form{}) }

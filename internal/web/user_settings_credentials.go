@@ -21,7 +21,7 @@ type keysPage struct {
 	Keys []user.Key
 }
 
-func (keysPage) view() string  { return "settings_keys" }
+func (keysPage) view() string  { return "user/settings_keys" }
 func (keysPage) title() string { return "SSH keys" }
 
 func (w *Web) keysPage(v *visit) error { return w.showKeys(v, filled()) }
@@ -77,7 +77,7 @@ type tokensPage struct {
 
 type scope struct{ Name, Text string }
 
-func (tokensPage) view() string  { return "settings_tokens" }
+func (tokensPage) view() string  { return "user/settings_tokens" }
 func (tokensPage) title() string { return "Access tokens" }
 
 // scopeTexts say what the scopes are good for.

@@ -41,7 +41,7 @@ type memberRow struct {
 	Change    bool // the visitor may
 }
 
-func (membersPage) view() string    { return "place_members" }
+func (membersPage) view() string    { return "shared/settings_members" }
 func (p membersPage) title() string { return "Members · " + p.Name() }
 
 func (w *Web) members(v *visit, in project.Place) error { return w.showMembers(v, in, form{}) }

@@ -25,7 +25,7 @@ type dangerPage struct {
 	Own    string   // its last part of the path
 }
 
-func (dangerPage) view() string    { return "place_danger" }
+func (dangerPage) view() string    { return "shared/settings_danger" }
 func (p dangerPage) title() string { return "Advanced · " + p.Name() }
 
 func (w *Web) danger(v *visit, in project.Place) error {

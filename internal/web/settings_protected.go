@@ -25,7 +25,7 @@ type protectedPage struct {
 	Levels   []option
 }
 
-func (protectedPage) view() string    { return "place_protected" }
+func (protectedPage) view() string    { return "project/settings_protected" }
 func (p protectedPage) title() string { return "Protected branches and tags · " + p.Name() }
 
 func (w *Web) protected(v *visit, in project.Place) error {
@@ -107,7 +107,7 @@ type pushRulesPage struct {
 	Form form
 }
 
-func (pushRulesPage) view() string    { return "place_push_rules" }
+func (pushRulesPage) view() string    { return "project/settings_push_rules" }
 func (p pushRulesPage) title() string { return "Push rules · " + p.Name() }
 
 func (w *Web) pushRules(v *visit, in project.Place) error {

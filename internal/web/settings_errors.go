@@ -23,7 +23,7 @@ type errorKey struct {
 	DSN string
 }
 
-func (errorSetupPage) view() string    { return "place_errors" }
+func (errorSetupPage) view() string    { return "project/settings_errors" }
 func (p errorSetupPage) title() string { return "Error tracking · " + p.Name() }
 
 // DSN is the address for the examples: that of a key that works.

@@ -27,7 +27,7 @@ type passwordPage struct {
 	Forced bool
 }
 
-func (passwordPage) view() string  { return "settings_password" }
+func (passwordPage) view() string  { return "user/settings_password" }
 func (passwordPage) title() string { return "Password" }
 
 func (w *Web) passwordForm(v *visit) error { return w.showPassword(v, filled()) }
@@ -70,7 +70,7 @@ type twoFactorPage struct {
 	Codes   []string      // shown once
 }
 
-func (twoFactorPage) view() string  { return "settings_two_factor" }
+func (twoFactorPage) view() string  { return "user/settings_two_factor" }
 func (twoFactorPage) title() string { return "Two-factor authentication" }
 
 func (w *Web) twoFactorPage(v *visit) error { return w.showTwoFactor(v, filled()) }
@@ -177,7 +177,7 @@ type sessionRow struct {
 	Current bool
 }
 
-func (sessionsPage) view() string  { return "settings_sessions" }
+func (sessionsPage) view() string  { return "user/settings_sessions" }
 func (sessionsPage) title() string { return "Active sessions" }
 
 func (w *Web) sessionsPage(v *visit) error {

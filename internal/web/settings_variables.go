@@ -100,7 +100,7 @@ type variableRow struct {
 	Open string // the address that shows its value
 }
 
-func (variablesPage) view() string { return "place_variables" }
+func (variablesPage) view() string { return "shared/settings_variables" }
 func (p variablesPage) title() string {
 	if p.Admin {
 		return "Variables · Admin area"

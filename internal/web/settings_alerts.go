@@ -31,7 +31,7 @@ type alertSettingsPage struct {
 	Pager        pager
 }
 
-func (alertSettingsPage) view() string    { return "place_alerts" }
+func (alertSettingsPage) view() string    { return "project/settings_alerts" }
 func (p alertSettingsPage) title() string { return "Alerts · " + p.Name() }
 
 func (w *Web) alertSettings(v *visit, in project.Place) error {
@@ -98,7 +98,7 @@ type alertField struct {
 	Mine  string    // where it is without a mapping
 }
 
-func (alertIntegrationPage) view() string    { return "place_alert" }
+func (alertIntegrationPage) view() string    { return "project/settings_alert" }
 func (p alertIntegrationPage) title() string { return p.Integration.Name + " · " + p.setup.Name() }
 
 func (w *Web) alertIntegration(v *visit, in project.Place) error {
