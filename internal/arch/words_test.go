@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 // glossary is the page with the table of retired words.
@@ -237,13 +238,38 @@ func templateTexts(t *testing.T) []passage {
 	t.Helper()
 	var list []passage
 	walk(t, "internal/web/templates", ".html", func(path, text string) {
-		n := 0
-		for line := range strings.Lines(text) {
-			n++
-			list = append(list, passage{file: path, line: n, text: visible(line)})
+		n := 1
+		for line := range strings.Lines(strings.ReplaceAll(text, "\n\t", continued+"\t")) {
+			list = append(list, passage{file: path, line: n, text: visible(strings.NewReplacer(continued, "", "\t", "").Replace(line))})
+			n += 1 + strings.Count(line, continued)
 		}
 	})
 	return list
+}
+
+// continued marks the break before a line of a template that is indented with
+// tabs. It continues the line before.
+const continued = "\x00"
+
+// TestTemplateLines checks that templates have no long lines, tabs inside of a
+// line or spaces at the end of a line.
+func TestTemplateLines(t *testing.T) {
+	t.Parallel()
+	const most = 140
+	walk(t, "internal/web/templates", ".html", func(path, text string) {
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			line = strings.TrimSuffix(line, "\n")
+			code := strings.TrimLeft(line, "\t")
+			if columns := 4*(len(line)-len(code)) + utf8.RuneCountInString(code); columns > most {
+				t.Errorf("%s:%d: the line has %d columns, more than %d; continue it on a line that starts with tabs", path, n, columns, most)
+			}
+			if strings.Contains(code, "\t") || strings.HasSuffix(line, " ") {
+				t.Errorf("%s:%d: the line has a tab, or a space at its end", path, n)
+			}
+		}
+	})
 }
 
 var (

@@ -78,14 +78,20 @@ func templateFiles(dir string) []string {
 // constant is a picture or a file that a template names itself.
 var constant = regexp.MustCompile(`\{\{(icon|asset) "([\w.-]+)"\}\}`)
 
-// source is the text of a template. What is the same on every page is put in
-// here: a function that is called by a template costs more than most queries.
+// indentation is a line break with the tabs that follow it.
+var indentation = regexp.MustCompile(`\n\t+`)
+
+// source returns the text of a template without its indentation, so that line
+// breaks in templates do not make pages larger. A line that starts with tabs
+// continues the line before; a space after the tabs is kept. What is the same on
+// every page is put in here: a function that is called by a template costs more
+// than most queries.
 func (w *Web) source(file string) string {
 	text, err := templates.ReadFile(file)
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	return constant.ReplaceAllStringFunc(string(text), func(call string) string {
+	return constant.ReplaceAllStringFunc(indentation.ReplaceAllString(string(text), ""), func(call string) string {
 		found := constant.FindStringSubmatch(call)
 		if found[1] == "icon" {
 			return string(w.icon(found[2]))

@@ -103,7 +103,7 @@ func TestViews(t *testing.T) {
 				}
 				rest = tail
 			}
-			for _, bad := range []string{" style=", "<script>", " onclick=", "ZgotmplZ", "/assets/\"", "<no value>"} {
+			for _, bad := range []string{" style=", "<script>", " onclick=", "ZgotmplZ", "/assets/\"", "<no value>", "\n\t"} {
 				if strings.Contains(html, bad) {
 					t.Errorf("%s: the page has %q", c.view(), bad)
 				}
