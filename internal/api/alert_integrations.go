@@ -35,15 +35,15 @@ type alertIntegrationJSON struct {
 }
 
 func (a *API) toAlertIntegration(i *alert.Integration) alertIntegrationJSON {
-	form := alertIntegrationJSON{
+	out := alertIntegrationJSON{
 		ID: i.ID, Name: i.Name, Type: string(i.Type), Active: i.Active, URL: i.URL, Token: i.Token, Example: json.RawMessage("null"),
 		Mappings:  json.RawMessage(alert.WriteMappings(i.Mappings, a.Site.Name)),
 		CreatedAt: toStamp(i.CreatedAt), UpdatedAt: toStamp(i.UpdatedAt),
 	}
 	if i.Example != "" {
-		form.Example = json.RawMessage(i.Example)
+		out.Example = json.RawMessage(i.Example)
 	}
-	return form
+	return out
 }
 
 func (a *API) presentAlertIntegration(i *alert.Integration, err error) (alertIntegrationJSON, error) {

@@ -56,7 +56,7 @@ type alertDetailJSON struct {
 
 func (a *API) toAlert(c *call) func(*alert.Alert) alertJSON {
 	return func(l *alert.Alert) alertJSON {
-		form := alertJSON{
+		out := alertJSON{
 			ID: l.ID, IID: l.IID, ProjectID: l.ProjectID, Title: l.Title, Description: textOrNull(l.Description), Severity: l.Severity.String(), Status: string(l.Status),
 			Service: textOrNull(l.Service), Tool: textOrNull(l.Tool), Hosts: l.Hosts, Environment: textOrNull(l.Environment), Fingerprint: l.Fingerprint,
 			StartedAt: toStamp(l.StartedAt), EndedAt: toStampOrNull(l.EndedAt), Events: l.Events, Assignees: []userPublicJSON{}, IntegrationID: l.IntegrationID,
@@ -65,12 +65,12 @@ func (a *API) toAlert(c *call) func(*alert.Alert) alertJSON {
 		}
 		if l.Assignee != nil {
 			u := toUserPublic(c.site, l.Assignee, a.Now())
-			form.Assignee, form.Assignees = &u, append(form.Assignees, u)
+			out.Assignee, out.Assignees = &u, append(out.Assignees, u)
 		}
 		if l.IssueIID != 0 {
-			form.IssueIID = &l.IssueIID
+			out.IssueIID = &l.IssueIID
 		}
-		return form
+		return out
 	}
 }
 
@@ -80,14 +80,14 @@ func (a *API) presentAlert(c *call) func(*alert.Alert, error) (alertDetailJSON, 
 			return alertDetailJSON{}, err
 		}
 		d := l.Details(a.Site.Name)
-		form := alertDetailJSON{
+		out := alertDetailJSON{
 			alertJSON: a.toAlert(c)(l), Format: string(l.Format), Query: textOrNull(d.Query), YLabel: textOrNull(d.YLabel), Runbook: textOrNull(d.Runbook),
 			Annotations: map[string]string{}, Payload: json.RawMessage(l.Payload),
 		}
 		for _, leaf := range d.Annotations {
-			form.Annotations[leaf.Name()] = leaf.Value
+			out.Annotations[leaf.Name()] = leaf.Value
 		}
-		return form, nil
+		return out, nil
 	}
 }
 

@@ -166,7 +166,7 @@ type auditDetailsJSON struct {
 }
 
 func (a *API) toAuditEvent(e audit.Event) auditEventJSON {
-	form := auditEventJSON{
+	out := auditEventJSON{
 		ID: e.ID, AuthorID: e.By.ID, EntityID: e.Entity.ID, EntityType: string(e.Entity.Type), CreatedAt: toStamp(e.CreatedAt), EventType: e.Type,
 		Details: auditDetailsJSON{
 			CustomMessage: e.Details.Message, Add: e.Details.Add, Remove: e.Details.Remove, Change: e.Details.Change,
@@ -176,8 +176,8 @@ func (a *API) toAuditEvent(e audit.Event) auditEventJSON {
 		},
 	}
 	if e.Entity.Type == audit.InstanceEntity {
-		form.EntityType = a.instanceScope()
-		form.auditScopeJSON = &auditScopeJSON{e.IP, e.By.Name, e.Entity.Path, e.Target.Details, e.Target.Type, e.Target.ID}
+		out.EntityType = a.instanceScope()
+		out.auditScopeJSON = &auditScopeJSON{e.IP, e.By.Name, e.Entity.Path, e.Target.Details, e.Target.Type, e.Target.ID}
 	}
-	return form
+	return out
 }

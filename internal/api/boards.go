@@ -60,41 +60,41 @@ type boardListJSON struct {
 }
 
 func toBoardList(site *Site, l *plan.BoardList, now time.Time) boardListJSON {
-	form := boardListJSON{ID: l.ID, Position: l.Position, ListType: "label", Assignee: toUserOrNull(site, l.Assignee, now), Milestone: toMilestoneOrNull(site, l.Milestone, now)}
+	out := boardListJSON{ID: l.ID, Position: l.Position, ListType: "label", Assignee: toUserOrNull(site, l.Assignee, now), Milestone: toMilestoneOrNull(site, l.Milestone, now)}
 	switch {
 	case l.Label != nil:
 		label := toLabelDetail(l.Label)
-		form.Label = &label
+		out.Label = &label
 	case l.AssigneeID != nil:
-		form.ListType = "assignee"
+		out.ListType = "assignee"
 	case l.MilestoneID != nil:
-		form.ListType = "milestone"
+		out.ListType = "milestone"
 	}
-	return form
+	return out
 }
 
 func toMilestoneOrNull(site *Site, m *plan.Milestone, now time.Time) *milestoneJSON {
 	if m == nil {
 		return nil
 	}
-	form := toMilestone(site, m, now)
-	return &form
+	out := toMilestone(site, m, now)
+	return &out
 }
 
 func toBoard(site *Site, b *plan.Board, now time.Time) boardJSON {
-	form := boardJSON{
+	out := boardJSON{
 		ID: b.ID, Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Milestone: toMilestoneOrNull(site, b.Milestone, now),
 		Assignee: toUserOrNull(site, b.Assignee, now), Labels: mapped(b.Labels, toLabelDetail), Weight: b.Weight,
 		Lists: mapped(b.Lists, func(l *plan.BoardList) boardListJSON { return toBoardList(site, l, now) }),
 	}
 	if b.Project != nil {
 		name := toProjectName(b.Project)
-		form.Project = &name
+		out.Project = &name
 	}
 	if b.Group != nil {
-		form.Group = &boardGroupJSON{b.Group.ID, b.Group.Name, site.URL + "/groups/" + b.Group.FullPath}
+		out.Group = &boardGroupJSON{b.Group.ID, b.Group.Name, site.URL + "/groups/" + b.Group.FullPath}
 	}
-	return form
+	return out
 }
 
 func (a *API) presentBoard(c *call, b *plan.Board, err error) (boardJSON, error) {

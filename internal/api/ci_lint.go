@@ -58,11 +58,11 @@ type lintPlaceJSON struct {
 }
 
 func toLintPlace(e *config.Error) lintPlaceJSON {
-	form := lintPlaceJSON{File: textOrNull(e.File), Key: textOrNull(e.Key)}
+	out := lintPlaceJSON{File: textOrNull(e.File), Key: textOrNull(e.Key)}
 	if e.Line > 0 {
-		form.Line, form.Column = &e.Line, &e.Column
+		out.Line, out.Column = &e.Line, &e.Column
 	}
-	return form
+	return out
 }
 
 type includeJSON struct {
@@ -112,28 +112,28 @@ func (a *API) presentLint(r *config.LintResult, jobs bool, err error) (lintJSON,
 	if err != nil {
 		return lintJSON{}, err
 	}
-	form := lintJSON{
+	out := lintJSON{
 		Valid: r.Valid(), Errors: r.Errors.Messages(), Warnings: r.Warnings.Messages(), MergedYAML: textOrNull(r.MergedYAML),
 		Includes: mapped(r.Included, a.toInclude), Places: mapped(r.Errors, toLintPlace),
 	}
 	if jobs {
 		list := mapped(r.Jobs, toLintJob)
-		form.Jobs = &list
+		out.Jobs = &list
 	}
-	return form, nil
+	return out, nil
 }
 
 func (a *API) toInclude(i config.Included) includeJSON {
-	form := includeJSON{
+	out := includeJSON{
 		Type: i.Type, Location: i.Location, Extra: includeExtraJSON{i.Project, i.Ref, i.Job},
 		ContextProject: textOrNull(i.From.Project), ContextSHA: textOrNull(i.From.Commit),
 	}
 	if i.At.Project != "" && i.At.Commit != "" {
 		in := a.Site.URL + "/" + i.At.Project + "/-/"
 		blob, raw := in+"blob/"+i.At.Commit+"/"+i.Location, in+"raw/"+i.At.Commit+"/"+i.Location
-		form.Blob, form.Raw = &blob, &raw
+		out.Blob, out.Raw = &blob, &raw
 	}
-	return form
+	return out
 }
 
 func toLintJob(j config.LintJob) lintJobJSON {

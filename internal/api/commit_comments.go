@@ -22,15 +22,15 @@ type commitCommentJSON struct {
 }
 
 func (a *API) toCommitComment(c *call, of *repo.Comment) commitCommentJSON {
-	form := commitCommentJSON{Note: of.Note, Path: textOrNull(of.Path), LineType: textOrNull(of.LineType), CreatedAt: toStamp(of.CreatedAt)}
+	out := commitCommentJSON{Note: of.Note, Path: textOrNull(of.Path), LineType: textOrNull(of.LineType), CreatedAt: toStamp(of.CreatedAt)}
 	if of.Path != "" {
-		form.Line = &of.Line
+		out.Line = &of.Line
 	}
 	if of.Author != nil {
 		author := toUserPublic(c.site, of.Author, a.Now())
-		form.Author = &author
+		out.Author = &author
 	}
-	return form
+	return out
 }
 
 type commitCommentsParams struct {

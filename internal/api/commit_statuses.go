@@ -35,16 +35,16 @@ func (a *API) toCommitStatus(c *call, path string, of *ci.CommitStatus) commitSt
 	if of.Job {
 		target = a.Site.URL + "/" + path + "/-/jobs/" + strconv.FormatInt(of.ID, 10)
 	}
-	form := commitStatusJSON{
+	out := commitStatusJSON{
 		ID: of.ID, SHA: of.SHA, Ref: of.Ref, Status: string(of.State), PipelineID: of.PipelineID, Name: of.Name, TargetURL: textOrNull(target), Description: textOrNull(of.Description),
 		CreatedAt: toStamp(of.CreatedAt), StartedAt: toStampOrNull(of.StartedAt), FinishedAt: toStampOrNull(of.FinishedAt),
 		AllowFailure: of.AllowFailure, Coverage: of.Coverage,
 	}
 	if of.Author != nil {
 		author := toUserPublic(c.site, of.Author, a.Now())
-		form.Author = &author
+		out.Author = &author
 	}
-	return form
+	return out
 }
 
 type commitStatusesParams struct {

@@ -83,27 +83,27 @@ func (f *commitJSON) addTrailers(message string) {
 }
 
 func toCommitWithStats(c *call, in *project.Project, d repo.CommitDetail) commitJSON {
-	form := toCommit(c, in, d.Commit)
+	out := toCommit(c, in, d.Commit)
 	if d.Stats != nil {
-		form.Stats = &commitStatsJSON{d.Stats.Added, d.Stats.Removed, d.Stats.Added + d.Stats.Removed}
+		out.Stats = &commitStatsJSON{d.Stats.Added, d.Stats.Removed, d.Stats.Added + d.Stats.Removed}
 	}
-	return form
+	return out
 }
 
 func (a *API) presentCommit(c *call, in *project.Project, d *repo.CommitDetail, err error) (commitDetailJSON, error) {
 	if err != nil {
 		return commitDetailJSON{}, err
 	}
-	form := commitDetailJSON{commitJSON: toCommitWithStats(c, in, *d), ProjectID: in.ID}
+	out := commitDetailJSON{commitJSON: toCommitWithStats(c, in, *d), ProjectID: in.ID}
 	last, err := a.CI.CommitPipeline(c, c.actor, in, string(d.ID))
 	if err != nil {
 		return commitDetailJSON{}, err
 	}
 	if last != nil {
 		pipeline := a.toPipeline(in.FullPath, last)
-		form.Status, form.LastPipeline = &pipeline.Status, &pipeline
+		out.Status, out.LastPipeline = &pipeline.Status, &pipeline
 	}
-	return form, nil
+	return out, nil
 }
 
 type commitsParams struct {
@@ -138,11 +138,11 @@ func (a *API) listCommits(c *call, p commitsParams) (page[commitJSON], error) {
 		return page[commitJSON]{}, err
 	}
 	return offsetPage(p.pageParams, list, func(d repo.CommitDetail) commitJSON {
-		form := toCommitWithStats(c, in, d)
+		out := toCommitWithStats(c, in, d)
 		if p.Trailers {
-			form.addTrailers(d.Commit.Message)
+			out.addTrailers(d.Commit.Message)
 		}
-		return form
+		return out
 	}), nil
 }
 

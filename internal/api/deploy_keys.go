@@ -176,13 +176,13 @@ func presentDeployKey(k *project.DeployKey, err error) (projectDeployKeyJSON, er
 }
 
 func toInstanceDeployKey(k project.DeployKey) instanceDeployKeyJSON {
-	form := instanceDeployKeyJSON{toDeployKey(k), []projectNameJSON{}, []projectNameJSON{}}
+	out := instanceDeployKeyJSON{toDeployKey(k), []projectNameJSON{}, []projectNameJSON{}}
 	for _, o := range k.Projects {
-		to := &form.ProjectsWithReadonlyAccess
+		to := &out.ProjectsWithReadonlyAccess
 		if o.CanPush {
-			to = &form.ProjectsWithWriteAccess
+			to = &out.ProjectsWithWriteAccess
 		}
 		*to = append(*to, toProjectName(o.Project))
 	}
-	return form
+	return out
 }

@@ -107,17 +107,17 @@ func (a *API) presentDeployment(c *call, proj *project.Project, d *ci.Deployment
 }
 
 func (a *API) toDeployment(c *call, _ *project.Project, d *ci.Deployment) deploymentJSON {
-	form := deploymentJSON{
+	out := deploymentJSON{
 		ID: d.ID, IID: d.IID, Ref: d.Ref, SHA: d.SHA, CreatedAt: toStamp(d.CreatedAt), UpdatedAt: toStamp(d.UpdatedAt), Status: string(d.Status),
 		Environment: toEnvironment(d.Environment),
 	}
 	if d.User != nil {
 		u := toUserPublic(c.site, d.User, a.Now())
-		form.User = &u
+		out.User = &u
 	}
 	if d.Job != nil {
 		job := a.toJob(c, d.Job)
-		form.Deployable = &job
+		out.Deployable = &job
 	}
-	return form
+	return out
 }

@@ -65,12 +65,12 @@ func (a *API) getEnvironment(c *call, p environmentParams) (environmentDetailJSO
 	if err != nil {
 		return environmentDetailJSON{}, err
 	}
-	form := environmentDetailJSON{environmentJSON: toEnvironment(e)}
+	out := environmentDetailJSON{environmentJSON: toEnvironment(e)}
 	if e.Last != nil {
 		last := a.toDeployment(c, proj, e.Last)
-		form.LastDeployment = &last
+		out.LastDeployment = &last
 	}
-	return form, nil
+	return out, nil
 }
 
 type environmentFieldParams struct {

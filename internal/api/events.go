@@ -144,15 +144,15 @@ func (a *API) presentEvents(c *call, p eventFilterParams, list db.Page[*activity
 		return page[eventJSON]{}, err
 	}
 	return offsetPage(p.pageParams, list, func(e *activity.Event) eventJSON {
-		form := a.toEvent(c, e)
+		out := a.toEvent(c, e)
 		if e.Action == activity.Commented && notes[*e.TargetID] != nil {
 			note := a.toNote(c, notes[*e.TargetID])
-			form.Note = &note
+			out.Note = &note
 		}
 		if e.TargetType == wiki.TargetType && e.TargetID != nil {
-			form.WikiPage = pages[*e.TargetID]
+			out.WikiPage = pages[*e.TargetID]
 		}
-		return form
+		return out
 	}), nil
 }
 
@@ -165,33 +165,33 @@ func (a *API) wikiPagesOf(c *call, list []*activity.Event) (map[int64]*wikiPageB
 		}
 	}
 	found, err := a.Wikis.PagesOf(c, ids)
-	forms := make(map[int64]*wikiPageBasicJSON, len(found))
+	results := make(map[int64]*wikiPageBasicJSON, len(found))
 	for id, p := range found {
-		form := toWikiPageBasic(&p)
-		forms[id] = &form
+		out := toWikiPageBasic(&p)
+		results[id] = &out
 	}
-	return forms, err
+	return results, err
 }
 
 func (a *API) toEvent(c *call, e *activity.Event) eventJSON {
-	form := eventJSON{
+	out := eventJSON{
 		ID: e.ID, ProjectID: e.ProjectID, ActionName: actionName(e), TargetID: e.TargetID, TargetIID: e.TargetIID, TargetType: textOrNull(e.TargetType),
 		AuthorID: e.AuthorID, TargetTitle: textOrNull(e.TargetTitle), CreatedAt: toStamp(e.CreatedAt),
 	}
 	if e.Author != nil {
 		author := toUserPublic(c.site, e.Author, a.Now())
-		form.Author, form.AuthorUsername = &author, &author.Username
+		out.Author, out.AuthorUsername = &author, &author.Username
 	}
 	if p := e.Push; p != nil {
-		form.PushData = &pushDataJSON{
+		out.PushData = &pushDataJSON{
 			CommitCount: p.CommitCount, Action: string(p.Action), RefType: p.RefType, CommitFrom: textOrNull(p.From), CommitTo: textOrNull(p.To),
 			Ref: textOrNull(p.Ref), CommitTitle: textOrNull(p.CommitTitle),
 		}
 		if p.RefCount > 0 {
-			form.PushData.RefCount = &p.RefCount
+			out.PushData.RefCount = &p.RefCount
 		}
 	}
-	return form
+	return out
 }
 
 // actionName returns the action name of the public API.

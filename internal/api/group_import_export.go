@@ -61,26 +61,26 @@ func (a *API) getGroupExport(c *call, p inGroupParams) (groupExportJSON, error) 
 
 func toGroupExport(site *Site, found *transfer.Exports) groupExportJSON {
 	g := found.Group
-	form := groupExportJSON{
+	out := groupExportJSON{
 		ID: g.ID, Description: g.Description, Name: g.Name, NameWithNamespace: g.FullName, Path: g.Path, PathWithNamespace: g.FullPath,
 		CreatedAt: toStamp(g.CreatedAt), ExportStatus: "none",
 	}
 	if last := found.Last; last != nil {
 		started := toStamp(last.CreatedAt)
-		form.ExportStatus, form.Progress, form.Error = string(last.State), last.Percent(), textOrNull(last.Error)
-		form.StartedAt, form.FinishedAt = &started, toStampOrNull(last.FinishedAt)
+		out.ExportStatus, out.Progress, out.Error = string(last.State), last.Percent(), textOrNull(last.Error)
+		out.StartedAt, out.FinishedAt = &started, toStampOrNull(last.FinishedAt)
 		if last.Going() && found.Ready != nil {
-			form.ExportStatus = "regeneration_in_progress"
+			out.ExportStatus = "regeneration_in_progress"
 		}
 	}
 	if ready := found.Ready; ready != nil {
-		form.ExpiresAt, form.Size = toStampOrNull(ready.ExpiresAt), &ready.Size
-		form.Links = &exportLinksJSON{
+		out.ExpiresAt, out.Size = toStampOrNull(ready.ExpiresAt), &ready.Size
+		out.Links = &exportLinksJSON{
 			API: fmt.Sprintf("%s%s/groups/%d/export/download", site.URL, prefix, g.ID),
 			Web: site.URL + (&url.URL{Path: "/groups/" + g.FullPath + "/-/download_export"}).EscapedPath(),
 		}
 	}
-	return form
+	return out
 }
 
 // downloadGroupExport: https://docs.gitlab.com/api/group_import_export/#download-a-group-export
@@ -146,16 +146,16 @@ type unmappedJSON struct {
 }
 
 func toGroupImport(site *Site, i *transfer.Import) groupImportJSON {
-	form := groupImportJSON{
+	out := groupImportJSON{
 		ID: i.ID, Name: i.Name, Path: i.Path, ParentID: i.ParentID, GroupID: i.GroupID, Status: string(i.State), Progress: i.Percent(),
 		Error: textOrNull(i.Error), CreatedAt: toStamp(i.CreatedAt), FinishedAt: toStampOrNull(i.FinishedAt),
 		Imported: importedJSON(i.Report.Imported), Totals: i.Report.Lost, WebURL: fmt.Sprintf("%s/-/group_imports/%d", site.URL, i.ID),
 		Unmapped: mapped(i.Report.Missing, func(m transfer.Missing) unmappedJSON { return unmappedJSON{m.Thing, m.Group, m.Name, m.Why} }),
 	}
-	if form.Totals == nil {
-		form.Totals = map[string]int64{}
+	if out.Totals == nil {
+		out.Totals = map[string]int64{}
 	}
-	return form
+	return out
 }
 
 type listGroupImportsParams struct{ pageParams }

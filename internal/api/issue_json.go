@@ -128,7 +128,7 @@ func toTasks(text string) (t taskStatusJSON) {
 func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 	number := strconv.FormatInt(i.IID, 10)
 	self := site.URL + prefix + "/projects/" + strconv.FormatInt(i.ProjectID, 10)
-	form := issueJSON{
+	out := issueJSON{
 		ID: i.ID, IID: i.IID, ProjectID: i.ProjectID, Title: i.Title, Description: textOrNull(i.Description), State: string(i.State),
 		CreatedAt: toStamp(i.CreatedAt), UpdatedAt: toStamp(i.UpdatedAt), ClosedAt: toStampOrNull(i.ClosedAt), ClosedBy: toUserOrNull(site, i.ClosedBy, now),
 		Author: toUserOrNull(site, i.Author, now), Assignees: mapped(i.Assignees, func(u *user.User) userPublicJSON { return toUserPublic(site, u, now) }),
@@ -139,15 +139,15 @@ func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 		Labels:     toLabels(i.Labels, details),
 		Severity:   "UNKNOWN", MovedToID: i.MovedToID, ImportedFrom: "none",
 	}
-	form.HasTasks = form.TaskCompletionStatus.Count > 0
-	if len(form.Assignees) > 0 {
-		form.Assignee = &form.Assignees[0]
+	out.HasTasks = out.TaskCompletionStatus.Count > 0
+	if len(out.Assignees) > 0 {
+		out.Assignee = &out.Assignees[0]
 	}
 	if i.Milestone != nil {
 		m := toMilestone(site, i.Milestone, now)
-		form.Milestone = &m
+		out.Milestone = &m
 	}
-	return form
+	return out
 }
 
 // toLabels returns the names or the details of labels.
@@ -175,16 +175,16 @@ func toUserOrNull(site *Site, u *user.User, now time.Time) *userPublicJSON {
 	if u == nil {
 		return nil
 	}
-	form := toUserPublic(site, u, now)
-	return &form
+	out := toUserPublic(site, u, now)
+	return &out
 }
 
 func (a *API) presentIssue(c *call, i *plan.Issue, err error) (issueDetailJSON, error) {
 	if err != nil {
 		return issueDetailJSON{}, err
 	}
-	form := issueDetailJSON{toIssue(c.site, i, false, a.Now()), i.Subscribed}
+	out := issueDetailJSON{toIssue(c.site, i, false, a.Now()), i.Subscribed}
 	n, err := a.Merges.CountOfIssues(c, c.actor, []int64{i.ID})
-	form.MergeRequestsCount = n[i.ID]
-	return form, err
+	out.MergeRequestsCount = n[i.ID]
+	return out, err
 }

@@ -150,10 +150,10 @@ type issueCountsJSON struct {
 }
 
 func toIssueCounts(n plan.Counts, err error) (issueCountsJSON, error) {
-	var form issueCountsJSON
-	counts := &form.Statistics.Counts
+	var out issueCountsJSON
+	counts := &out.Statistics.Counts
 	counts.All, counts.Closed, counts.Opened = n.All, n.Closed, n.Opened
-	return form, err
+	return out, err
 }
 
 // countIssues: https://docs.gitlab.com/api/issues_statistics/#get-issues-statistics
@@ -315,8 +315,8 @@ func (a *API) unsubscribeIssue(c *call, p issueParams) (unchanged[issueDetailJSO
 
 func (a *API) setIssueSubscription(c *call, p issueParams, want bool) (unchanged[issueDetailJSON], error) {
 	i, changed, err := a.Plan.SubscribeIssue(c, c.actor, p.Project, p.Issue, want)
-	form, err := a.presentIssue(c, i, err)
-	return unchanged[issueDetailJSON]{form, !changed}, err
+	out, err := a.presentIssue(c, i, err)
+	return unchanged[issueDetailJSON]{out, !changed}, err
 }
 
 // listIssueParticipants: https://docs.gitlab.com/api/issues/#list-participants-in-an-issue

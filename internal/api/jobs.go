@@ -244,42 +244,42 @@ func (a *API) jobForm(c *call) func(*ci.Job) jobJSON {
 }
 
 func (a *API) toJob(c *call, j *ci.Job) jobJSON {
-	form := jobJSON{
+	out := jobJSON{
 		jobBasicJSON: a.toJobBasic(c, j), Pipeline: a.toJobPipeline(j.Project.FullPath, j.Pipeline),
 		Artifacts: []artifactJSON{}, ArtifactsExpireAt: toStampOrNull(j.ArtifactsExpireAt), TagList: j.Options.Tags,
 	}
-	if form.TagList == nil {
-		form.TagList = []string{}
+	if out.TagList == nil {
+		out.TagList = []string{}
 	}
 	for _, f := range j.Artifacts {
-		form.Artifacts = append(form.Artifacts, artifactJSON{string(f.Kind), f.Size, f.Filename, textOrNull(string(f.Format))})
+		out.Artifacts = append(out.Artifacts, artifactJSON{string(f.Kind), f.Size, f.Filename, textOrNull(string(f.Format))})
 		if f.Kind == ci.ArchiveFile {
-			form.ArtifactsFile = &jobFileJSON{f.Filename, f.Size}
+			out.ArtifactsFile = &jobFileJSON{f.Filename, f.Size}
 		}
 	}
 	if j.Runner != nil {
 		runner := a.toRunner(j.Runner)
-		form.Runner = &runner
+		out.Runner = &runner
 	}
 	if j.Manager != nil {
 		manager := a.toManager(j.Manager)
-		form.RunnerManager = &manager
+		out.RunnerManager = &manager
 	}
-	return form
+	return out
 }
 
 func (a *API) toBridge(c *call, j *ci.Job) bridgeJSON {
-	form := bridgeJSON{jobBasicJSON: a.toJobBasic(c, j), Pipeline: a.toJobPipeline(j.Project.FullPath, j.Pipeline)}
+	out := bridgeJSON{jobBasicJSON: a.toJobBasic(c, j), Pipeline: a.toJobPipeline(j.Project.FullPath, j.Pipeline)}
 	if j.Downstream != nil {
 		down := a.toJobPipeline(j.DownstreamPath, j.Downstream)
-		form.Downstream = &down
+		out.Downstream = &down
 	}
-	return form
+	return out
 }
 
 func (a *API) toJobBasic(c *call, j *ci.Job) jobBasicJSON {
 	now := a.Now()
-	form := jobBasicJSON{
+	out := jobBasicJSON{
 		ID: j.ID, Status: string(j.Status), Stage: j.Stage, Name: j.Name, Ref: j.Ref, Tag: j.Tag, Coverage: j.Coverage, AllowFailure: j.AllowFailure,
 		CreatedAt: toStamp(j.CreatedAt), StartedAt: toStampOrNull(j.StartedAt), FinishedAt: toStampOrNull(j.FinishedAt), ErasedAt: toStampOrNull(j.ErasedAt),
 		Duration: toSeconds(j.Duration(now)), QueuedDuration: toSeconds(j.QueuedDuration(now)), FailureReason: string(j.FailureReason),
@@ -292,13 +292,13 @@ func (a *API) toJobBasic(c *call, j *ci.Job) jobBasicJSON {
 			shown.Profile, shown.Followers, shown.Following = user.Profile{}, 0, 0
 		}
 		u := toUserProfile(c.site, &shown, now)
-		form.User = &u
+		out.User = &u
 	}
 	if j.Commit != nil {
 		commit := toRepositoryCommit(c, j.Project, j.Commit)
-		form.Commit = &commit
+		out.Commit = &commit
 	}
-	return form
+	return out
 }
 
 func (a *API) toJobPipeline(path string, p *ci.Pipeline) jobPipelineJSON {

@@ -187,8 +187,8 @@ func (m parentEndpoints) unsubscribeLabel(c *call, p labelParams) (unchanged[lab
 
 func (m parentEndpoints) setSubscription(c *call, p labelParams, want bool) (unchanged[labelJSON], error) {
 	l, changed, err := m.api.Plan.SubscribeLabel(c, c.actor, m.at(p.Ref), p.Label, want)
-	form, err := presentLabel(l, err)
-	return unchanged[labelJSON]{form, !changed}, err
+	out, err := presentLabel(l, err)
+	return unchanged[labelJSON]{out, !changed}, err
 }
 
 // promoteLabel: https://docs.gitlab.com/api/labels/#promote-a-project-label-to-a-group-label

@@ -280,17 +280,17 @@ func (m parentEndpoints) present(c *call, one *project.Member, err error) (membe
 }
 
 func toMember(c *call, m *project.Member, now time.Time) memberJSON {
-	form := memberJSON{
+	out := memberJSON{
 		AccessLevel: int64(m.Level), CreatedAt: toStamp(m.CreatedAt), ExpiresAt: toDayOrNull(m.ExpiresAt), MembershipState: "active",
 	}
 	if m.User != nil {
-		form.userPublicJSON = toUserPublic(c.site, m.User, now)
+		out.userPublicJSON = toUserPublic(c.site, m.User, now)
 	}
 	if m.Creator != nil {
 		creator := toUserPublic(c.site, m.Creator, now)
-		form.CreatedBy = &creator
+		out.CreatedBy = &creator
 	}
-	return form
+	return out
 }
 
 // requestJSON is an access request.
@@ -300,9 +300,9 @@ type requestJSON struct {
 }
 
 func toRequest(c *call, m *project.Member, now time.Time) requestJSON {
-	form := requestJSON{RequestedAt: toStampOrNull(m.RequestedAt)}
+	out := requestJSON{RequestedAt: toStampOrNull(m.RequestedAt)}
 	if m.User != nil {
-		form.userPublicJSON = toUserPublic(c.site, m.User, now)
+		out.userPublicJSON = toUserPublic(c.site, m.User, now)
 	}
-	return form
+	return out
 }

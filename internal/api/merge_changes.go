@@ -58,7 +58,7 @@ type mergeChangesParams struct {
 // getMergeChanges: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-changes
 func (a *API) getMergeChanges(c *call, p mergeChangesParams) (mergeChangesJSON, error) {
 	m, err := a.Merges.Get(c, c.actor, p.Project, p.Request)
-	form, err := a.presentMerge(c, m, err)
+	out, err := a.presentMerge(c, m, err)
 	if err != nil {
 		return mergeChangesJSON{}, err
 	}
@@ -66,7 +66,7 @@ func (a *API) getMergeChanges(c *call, p mergeChangesParams) (mergeChangesJSON, 
 	if err != nil {
 		return mergeChangesJSON{}, err
 	}
-	return mergeChangesJSON{form, mapped(found.Diff.Files, toMergeDiff), found.Diff.Overflow}, nil
+	return mergeChangesJSON{out, mapped(found.Diff.Files, toMergeDiff), found.Diff.Overflow}, nil
 }
 
 type mergeDiffsParams struct {
@@ -137,14 +137,14 @@ type mergeVersionJSON struct {
 }
 
 func toMergeVersion(v *merge.Version) mergeVersionJSON {
-	form := mergeVersionJSON{
+	out := mergeVersionJSON{
 		ID: v.ID, HeadCommitSHA: v.Head, BaseCommitSHA: v.Base, StartCommitSHA: v.Start, CreatedAt: toStamp(v.CreatedAt), RequestID: v.RequestID,
 		State: "collected", RealSize: strconv.FormatInt(v.Files, 10),
 	}
 	if v.Files == 0 {
-		form.State = "empty"
+		out.State = "empty"
 	}
-	return form
+	return out
 }
 
 // listMergeVersions: https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions

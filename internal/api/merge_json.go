@@ -85,7 +85,7 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 		return mapped(list, func(u *user.User) userPublicJSON { return toUserPublic(site, u, now) })
 	}
 	short := "!" + strconv.FormatInt(m.IID, 10)
-	form := mergeRequestJSON{
+	out := mergeRequestJSON{
 		mergeSimpleJSON: toMergeSimple(site, m), MergedAt: toStampOrNull(m.MergedAt), ClosedBy: toUserOrNull(site, m.ClosedBy, now), ClosedAt: toStampOrNull(m.ClosedAt),
 		TargetBranch: m.TargetBranch, SourceBranch: m.SourceBranch, UserNotesCount: m.Notes, Author: toUserOrNull(site, m.Author, now),
 		Assignees: people(m.Assignees), Reviewers: people(m.Reviewers), SourceProjectID: m.SourceProjectID, TargetProjectID: m.ProjectID,
@@ -95,26 +95,26 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 		Reference: short, References: referencesJSON{short, short, m.ProjectPath + short}, Squash: m.Squash, SquashOnMerge: m.SquashOnMerge,
 		TaskCompletionStatus: toTasks(m.Description), HasConflicts: m.Status.Conflicting(), BlockingDiscussionsResolved: m.ResolvedThreads(),
 	}
-	form.MergedBy = toUserOrNull(site, m.MergedBy, now)
-	form.MergeUser = form.MergedBy
+	out.MergedBy = toUserOrNull(site, m.MergedBy, now)
+	out.MergeUser = out.MergedBy
 	if m.AutoMergeBy != nil {
-		form.MergeUser = toUserOrNull(site, m.AutoMergeBy, now)
+		out.MergeUser = toUserOrNull(site, m.AutoMergeBy, now)
 	}
 	if m.RemoveSource {
-		form.ShouldRemoveSourceBranch = &m.RemoveSource
+		out.ShouldRemoveSourceBranch = &m.RemoveSource
 	}
 	if m.FromFork() {
-		form.AllowCollaboration, form.AllowMaintainerToPush = &m.AllowCollaboration, &m.AllowCollaboration
+		out.AllowCollaboration, out.AllowMaintainerToPush = &m.AllowCollaboration, &m.AllowCollaboration
 	}
-	form.Labels = toLabels(m.Labels, details)
-	if len(form.Assignees) > 0 {
-		form.Assignee = &form.Assignees[0]
+	out.Labels = toLabels(m.Labels, details)
+	if len(out.Assignees) > 0 {
+		out.Assignee = &out.Assignees[0]
 	}
 	if m.Milestone != nil {
 		goal := toMilestone(site, m.Milestone, now)
-		form.Milestone = &goal
+		out.Milestone = &goal
 	}
-	return form
+	return out
 }
 
 // mergeDetailJSON is the representation of a single merge request.
@@ -150,25 +150,25 @@ func (a *API) presentMerge(c *call, m *merge.MergeRequest, err error) (mergeDeta
 	if err != nil {
 		return mergeDetailJSON{}, err
 	}
-	form := mergeDetailJSON{
+	out := mergeDetailJSON{
 		mergeRequestJSON: toMergeRequest(c.site, m, false, a.Now()), Subscribed: m.Subscribed, MergeError: textOrNull(m.MergeError), User: mergeUserJSON{m.CanMerge},
 	}
 	if v := m.Version; v != nil {
 		n := strconv.FormatInt(v.Files, 10)
-		form.ChangesCount, form.DiffRefs = &n, &diffRefsJSON{textOrNull(v.Base), v.Head, textOrNull(v.Start)}
+		out.ChangesCount, out.DiffRefs = &n, &diffRefsJSON{textOrNull(v.Base), v.Head, textOrNull(v.Start)}
 	}
 	if m.Pipeline == nil {
-		return form, nil
+		return out, nil
 	}
 	in, p, err := a.CI.Pipeline(c, c.actor, project.RefTo(m.Pipeline.ProjectID), m.Pipeline.ID)
 	if errs.IsRefusal(err) {
-		return form, nil // the user has no access to pipelines
+		return out, nil // the user has no access to pipelines
 	}
 	head, err := a.presentPipeline(c, in, p, err)
 	if err != nil {
-		return form, err
+		return out, err
 	}
-	form.HeadPipeline, form.Pipeline = &head, &head.pipelineJSON
-	form.LatestBuildStartedAt, form.LatestBuildFinishedAt = head.StartedAt, head.FinishedAt
-	return form, nil
+	out.HeadPipeline, out.Pipeline = &head, &head.pipelineJSON
+	out.LatestBuildStartedAt, out.LatestBuildFinishedAt = head.StartedAt, head.FinishedAt
+	return out, nil
 }

@@ -183,22 +183,22 @@ type getMergeParams struct {
 // getMergeRequest: https://docs.gitlab.com/api/merge_requests/#get-single-mr
 func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error) {
 	m, err := a.Merges.Get(c, c.actor, p.Project, p.Request)
-	form, err := a.presentMerge(c, m, err)
+	out, err := a.presentMerge(c, m, err)
 	if err != nil {
-		return form, err
+		return out, err
 	}
 	if p.Rebase {
 		rebasing := m.Rebasing(a.Now())
-		form.RebaseInProgress = &rebasing
+		out.RebaseInProgress = &rebasing
 	}
 	if p.Diverged {
 		n, err := a.Merges.Diverged(c, m)
 		if err != nil {
-			return form, err
+			return out, err
 		}
-		form.DivergedCommitsCount = &n
+		out.DivergedCommitsCount = &n
 	}
-	return form, nil
+	return out, nil
 }
 
 // mergeFieldParams are the attributes for create and update.
@@ -289,8 +289,8 @@ func (a *API) unsubscribeMergeRequest(c *call, p mergeParams) (unchanged[mergeDe
 
 func (a *API) setMergeSubscription(c *call, p mergeParams, want bool) (unchanged[mergeDetailJSON], error) {
 	m, changed, err := a.Merges.Subscribe(c, c.actor, p.Project, p.Request, want)
-	form, err := a.presentMerge(c, m, err)
-	return unchanged[mergeDetailJSON]{form, !changed}, err
+	out, err := a.presentMerge(c, m, err)
+	return unchanged[mergeDetailJSON]{out, !changed}, err
 }
 
 // listMergeParticipants: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-participants

@@ -194,8 +194,8 @@ func (a *API) presentIssues(c *call, p pageParams, list db.Page[*plan.Issue], de
 	}
 	now := a.Now()
 	return offsetPageWhile(c, p, list, func(i *plan.Issue) issueJSON {
-		form := toIssue(c.site, i, details, now)
-		form.MergeRequestsCount = requests[i.ID]
-		return form
+		out := toIssue(c.site, i, details, now)
+		out.MergeRequestsCount = requests[i.ID]
+		return out
 	})
 }

@@ -99,10 +99,10 @@ func (a *API) listMemberships(c *call, p membershipsParams) (page[membershipJSON
 		return page[membershipJSON]{}, err
 	}
 	return offsetPage(p.pageParams, list, func(m project.Membership) membershipJSON {
-		form := membershipJSON{m.Source, m.Name, "Namespace", strconv.FormatInt(int64(m.Level), 10)}
+		out := membershipJSON{m.Source, m.Name, "Namespace", strconv.FormatInt(int64(m.Level), 10)}
 		if m.Project {
-			form.SourceType = "Project"
+			out.SourceType = "Project"
 		}
-		return form
+		return out
 	}), nil
 }

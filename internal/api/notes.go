@@ -77,19 +77,19 @@ type noteJSON struct {
 
 func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 	now := a.Now()
-	form := noteJSON{
+	out := noteJSON{
 		ID: n.ID, Type: textOrNull(n.Type), Body: n.Body, Author: toUserOrNull(c.site, n.Author, now), CreatedAt: toStamp(n.CreatedAt), UpdatedAt: toStamp(n.UpdatedAt),
 		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.Position), Resolvable: n.Resolvable(),
 		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none",
 	}
 	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose IID is not unique in the project
-		form.NoteableIID = &n.OnIID
+		out.NoteableIID = &n.OnIID
 	}
-	if form.Resolvable {
+	if out.Resolvable {
 		resolved := n.ResolvedAt != nil
-		form.Resolved, form.ResolvedBy, form.ResolvedAt = &resolved, toUserOrNull(c.site, n.ResolvedBy, now), toStampOrNull(n.ResolvedAt)
+		out.Resolved, out.ResolvedBy, out.ResolvedAt = &resolved, toUserOrNull(c.site, n.ResolvedBy, now), toStampOrNull(n.ResolvedAt)
 	}
-	return form
+	return out
 }
 
 func (a *API) presentNote(c *call, n *plan.Note, err error) (noteJSON, error) {

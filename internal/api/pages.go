@@ -30,13 +30,13 @@ func presentPages(o *pages.Overview, err error) (pagesJSON, error) {
 	if err != nil {
 		return pagesJSON{}, err
 	}
-	form := pagesJSON{
+	out := pagesJSON{
 		URL: o.URL, UniqueDomain: o.UniqueDomain, ForceHTTPS: o.HTTPSOnly, Deployments: []pagesDeploymentJSON{}, PrimaryDomain: textOrNull(o.PrimaryDomain),
 	}
 	for _, s := range o.Sites {
-		form.Deployments = append(form.Deployments, pagesDeploymentJSON{toStamp(s.CreatedAt), s.URL, s.Prefix, s.Root})
+		out.Deployments = append(out.Deployments, pagesDeploymentJSON{toStamp(s.CreatedAt), s.URL, s.Prefix, s.Root})
 	}
-	return form, nil
+	return out, nil
 }
 
 // getPages: https://docs.gitlab.com/api/pages/#get-pages-settings-for-a-project

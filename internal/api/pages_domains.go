@@ -57,11 +57,11 @@ func autoSSL(d *pages.Domain) *bool {
 }
 
 func toAllPagesDomains(d *pages.Domain) allPagesDomainsJSON {
-	form := allPagesDomainsJSON{Domain: d.Name, URL: d.URL(), ProjectID: d.ProjectID, verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
+	out := allPagesDomainsJSON{Domain: d.Name, URL: d.URL(), ProjectID: d.ProjectID, verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
 	if d.ExpiresAt != nil {
-		form.Certificate = &certificateExpirationJSON{d.Expired, toStamp(*d.ExpiresAt)}
+		out.Certificate = &certificateExpirationJSON{d.Expired, toStamp(*d.ExpiresAt)}
 	}
-	return form
+	return out
 }
 
 type pagesDomainJSON struct {
@@ -80,12 +80,12 @@ type certificateJSON struct {
 }
 
 func toPagesDomain(d *pages.Domain) pagesDomainJSON {
-	form := pagesDomainJSON{Domain: d.Name, URL: d.URL(), verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
+	out := pagesDomainJSON{Domain: d.Name, URL: d.URL(), verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
 	if chain := d.Chain(); chain != nil {
 		leaf := chain.Leaf()
-		form.Certificate = &certificateJSON{cert.Subject(leaf.RawSubject), d.Expired, d.Certificate, cert.Text(leaf)}
+		out.Certificate = &certificateJSON{cert.Subject(leaf.RawSubject), d.Expired, d.Certificate, cert.Text(leaf)}
 	}
-	return form
+	return out
 }
 
 func presentPagesDomain(d *pages.Domain, err error) (pagesDomainJSON, error) {

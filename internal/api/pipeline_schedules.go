@@ -186,15 +186,15 @@ type schedulePipelineJSON struct {
 }
 
 func (a *API) toSchedule(c *call, s *ci.Schedule) scheduleJSON {
-	form := scheduleJSON{
+	out := scheduleJSON{
 		ID: s.ID, Description: s.Description, Ref: s.Ref, Cron: s.Cron, Timezone: s.Timezone, NextRunAt: toStampOrNull(s.NextRunAt), Active: s.Active,
 		CreatedAt: toStamp(s.CreatedAt), UpdatedAt: toStamp(s.UpdatedAt),
 	}
 	if s.Owner != nil {
 		u := toUserPublic(c.site, s.Owner, a.Now())
-		form.Owner = &u
+		out.Owner = &u
 	}
-	return form
+	return out
 }
 
 func (a *API) presentSchedule(c *call) func(*ci.Schedule, error) (scheduleDetailJSON, error) {
@@ -202,14 +202,14 @@ func (a *API) presentSchedule(c *call) func(*ci.Schedule, error) (scheduleDetail
 		if err != nil {
 			return scheduleDetailJSON{}, err
 		}
-		form := scheduleDetailJSON{scheduleJSON: a.toSchedule(c, s)}
+		out := scheduleDetailJSON{scheduleJSON: a.toSchedule(c, s)}
 		if p := s.LastPipeline; p != nil {
-			form.LastPipeline = &schedulePipelineJSON{p.ID, p.SHA, p.Ref, string(p.Status)}
+			out.LastPipeline = &schedulePipelineJSON{p.ID, p.SHA, p.Ref, string(p.Status)}
 		}
 		if s.Variables != nil {
 			list := mapped(s.Variables, toPipelineVariable)
-			form.Variables = &list
+			out.Variables = &list
 		}
-		return form, nil
+		return out, nil
 	}
 }

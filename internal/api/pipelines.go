@@ -85,11 +85,11 @@ type pipelineVariableJSON struct {
 }
 
 func toPipelineVariable(v ci.PipelineVariable) pipelineVariableJSON {
-	form := pipelineVariableJSON{v.Key, string(v.Type), v.Value, v.Raw}
-	if form.Type == "" {
-		form.Type = string(ci.EnvVar)
+	out := pipelineVariableJSON{v.Key, string(v.Type), v.Value, v.Raw}
+	if out.Type == "" {
+		out.Type = string(ci.EnvVar)
 	}
-	return form
+	return out
 }
 
 // listPipelineVariables: https://docs.gitlab.com/api/pipelines/#get-variables-for-a-pipeline
@@ -212,7 +212,7 @@ func (a *API) presentPipeline(c *call, proj *project.Project, p *ci.Pipeline, er
 	if err != nil {
 		return pipelineDetailJSON{}, err
 	}
-	form := pipelineDetailJSON{
+	out := pipelineDetailJSON{
 		pipelineJSON: a.toPipeline(proj.FullPath, p), BeforeSHA: p.BeforeSHA, Tag: p.Tag, YAMLErrors: textOrNull(p.YAMLErrors),
 		StartedAt: toStampOrNull(p.StartedAt), FinishedAt: toStampOrNull(p.FinishedAt), Duration: wholeSeconds(p.Duration()),
 		QueuedDuration: wholeSeconds(p.QueuedDuration()), Archived: p.Archived,
@@ -220,13 +220,13 @@ func (a *API) presentPipeline(c *call, proj *project.Project, p *ci.Pipeline, er
 	}
 	if p.Coverage != nil {
 		text := strconv.FormatFloat(*p.Coverage, 'f', 2, 64)
-		form.Coverage = &text
+		out.Coverage = &text
 	}
 	if p.User != nil {
 		u := toUserPublic(c.site, p.User, a.Now())
-		form.User = &u
+		out.User = &u
 	}
-	return form, nil
+	return out, nil
 }
 
 func wholeSeconds(d *time.Duration) *int64 {

@@ -37,16 +37,16 @@ func toPosition(p *plan.Position) *positionJSON {
 	if p == nil {
 		return nil
 	}
-	form := &positionJSON{
+	out := &positionJSON{
 		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, OldPath: p.OldPath, NewPath: p.NewPath, Type: string(p.Type), OldLine: p.OldLine, NewLine: p.NewLine,
 	}
 	if p.Range != nil {
-		form.Range = &lineRangeJSON{toLinePoint(p.Range.Start), toLinePoint(p.Range.End)}
+		out.Range = &lineRangeJSON{toLinePoint(p.Range.Start), toLinePoint(p.Range.End)}
 	}
 	if p.Type == plan.OnImage {
-		form.Width, form.Height, form.X, form.Y = &p.Width, &p.Height, &p.X, &p.Y
+		out.Width, out.Height, out.X, out.Y = &p.Width, &p.Height, &p.X, &p.Y
 	}
-	return form
+	return out
 }
 
 func toLinePoint(p plan.LinePoint) linePointJSON {

@@ -71,15 +71,15 @@ func (a *API) transferProject(c *call, p transferProjectParams) (any, error) {
 // starProject: https://docs.gitlab.com/api/project_starring/#star-a-project
 func (a *API) starProject(c *call, p projectParams) (unchanged[any], error) {
 	found, changed, err := a.Projects.Star(c, c.actor, p.Project)
-	form, err := a.presentProject(c, found, err)
-	return unchanged[any]{form, !changed}, err
+	out, err := a.presentProject(c, found, err)
+	return unchanged[any]{out, !changed}, err
 }
 
 // unstarProject: https://docs.gitlab.com/api/project_starring/#unstar-a-project
 func (a *API) unstarProject(c *call, p projectParams) (unchanged[any], error) {
 	found, changed, err := a.Projects.Unstar(c, c.actor, p.Project)
-	form, err := a.presentProject(c, found, err)
-	return unchanged[any]{form, !changed}, err
+	out, err := a.presentProject(c, found, err)
+	return unchanged[any]{out, !changed}, err
 }
 
 type starrersParams struct {

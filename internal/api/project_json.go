@@ -137,7 +137,7 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 }
 
 func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
-	form := projectBasicJSON{
+	out := projectBasicJSON{
 		projectNameJSON: toProjectName(p), DefaultBranch: cmp.Or(p.DefaultBranch, p.InitialBranch, repo.UsualBranch), TagList: p.Topics, Topics: p.Topics,
 		SSHURL: sshURL(site, p.FullPath), HTTPURL: site.URL + "/" + p.FullPath + ".git", WebURL: site.URL + "/" + p.FullPath,
 		AvatarURL: pictureURL(site, "project", p.ID, p.Avatar), ForksCount: p.Forks, StarCount: p.Stars, LastActivityAt: toStamp(p.LastActivityAt), Visibility: string(p.Visibility),
@@ -145,14 +145,14 @@ func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
 	}
 	if p.Readme != "" && p.DefaultBranch != "" {
 		address := site.URL + "/" + p.FullPath + "/-/blob/" + p.DefaultBranch + "/" + p.Readme
-		form.ReadmeURL = &address
+		out.ReadmeURL = &address
 	}
-	return form
+	return out
 }
 
 func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time.Time) projectJSON {
 	self := fmt.Sprintf("%s%s/projects/%d", c.site.URL, prefix, p.ID)
-	form := projectJSON{
+	out := projectJSON{
 		projectBasicJSON: basic,
 		Links:            projectLinksJSON{Self: self, Members: self + "/members"},
 		CreatorID:        p.CreatorID, EmptyRepo: p.DefaultBranch == "", Archived: p.Archived, ImportStatus: string(p.Import), ImportError: textOrNull(p.ImportError),
@@ -167,16 +167,16 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 	}
 	if p.Owner != nil {
 		owner := toUserPublic(c.site, p.Owner, now)
-		form.Owner = &owner
+		out.Owner = &owner
 	}
 	if p.ForkedFrom != nil {
 		from := toProjectBasic(c.site, p.ForkedFrom)
-		form.ForkedFrom = &from
+		out.ForkedFrom = &from
 	}
 	if c.actor.Admin {
-		form.RepositoryStorage = p.Storage
+		out.RepositoryStorage = p.Storage
 	}
-	return form
+	return out
 }
 
 func toAccess(level project.Level) *accessJSON {

@@ -30,12 +30,12 @@ type uploadedJSON struct {
 
 func toUploaded(u *plan.Upload) uploadedJSON {
 	alt := strings.NewReplacer("[", "", "]", "", "\\", "").Replace(strings.TrimSuffix(u.Name, path.Ext(u.Name)))
-	form := uploadedJSON{ID: u.ID, Alt: alt, URL: u.Path(), FullPath: "/-/project/" + strconv.FormatInt(u.ProjectID, 10) + u.Path()}
-	form.Markdown = "[" + strings.NewReplacer("[", "", "]", "", "\\", "").Replace(u.Name) + "](" + form.URL + ")"
+	out := uploadedJSON{ID: u.ID, Alt: alt, URL: u.Path(), FullPath: "/-/project/" + strconv.FormatInt(u.ProjectID, 10) + u.Path()}
+	out.Markdown = "[" + strings.NewReplacer("[", "", "]", "", "\\", "").Replace(u.Name) + "](" + out.URL + ")"
 	if shown(u.Name) {
-		form.Markdown = "![" + alt + "](" + form.URL + ")"
+		out.Markdown = "![" + alt + "](" + out.URL + ")"
 	}
-	return form
+	return out
 }
 
 // shown reports whether a file is an image, audio or video.

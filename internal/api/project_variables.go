@@ -120,11 +120,11 @@ func presentPlaceVariable(v *ci.Variable, err error) (placeVariableJSON, error) 
 }
 
 func toPlaceVariable(v *ci.Variable) placeVariableJSON {
-	form := placeVariableJSON{
+	out := placeVariableJSON{
 		Type: string(v.Type), Key: v.Key, Hidden: v.Hidden, Protected: v.Protected, Masked: v.Masked, Raw: v.Raw, Scope: v.Scope, Description: v.Description,
 	}
 	if !v.Hidden {
-		form.Value = &v.Value
+		out.Value = &v.Value
 	}
-	return form
+	return out
 }

@@ -131,8 +131,8 @@ func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison
 			return err
 		}
 		for _, commit := range commits {
-			form := toCommit(c, found.Project, commit)
-			if err := write(before, &form); err != nil {
+			result := toCommit(c, found.Project, commit)
+			if err := write(before, &result); err != nil {
 				return err
 			}
 			before = ","
@@ -143,8 +143,8 @@ func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison
 	}
 	before = `],"diffs":[`
 	for _, file := range found.Diff.Files {
-		form := toRepositoryDiff(file)
-		if err := write(before, &form); err != nil {
+		result := toRepositoryDiff(file)
+		if err := write(before, &result); err != nil {
 			return err
 		}
 		before = ","

@@ -42,10 +42,10 @@ func presentSignature(s *repo.Signature, err error) (any, error) {
 	case "X509":
 		return x509SignatureJSON{signatureJSON: base}, nil
 	}
-	form := sshSignatureJSON{signatureJSON: base}
+	out := sshSignatureJSON{signatureJSON: base}
 	if s.Key != nil {
 		key := toKey(*s.Key)
-		form.Key = &key
+		out.Key = &key
 	}
-	return form, nil
+	return out, nil
 }

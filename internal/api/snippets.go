@@ -87,24 +87,24 @@ type snippetFileJSON struct {
 
 func (a *API) toSnippet(c *call, s *snippet.Snippet) snippetJSON {
 	page := c.site.URL + "/" + s.Path("-/")
-	form := snippetJSON{
+	out := snippetJSON{
 		ID: s.ID, Title: s.Title, Description: textOrNull(s.Description), Visibility: string(s.Visibility), CreatedAt: toStamp(s.CreatedAt),
 		UpdatedAt: toStamp(s.UpdatedAt), ProjectID: s.ProjectID, WebURL: page, RawURL: page + "/raw",
 		SSHURL: sshURL(c.site, s.Path("")), HTTPURL: c.site.URL + "/" + s.Path("") + ".git", ImportedFrom: "none",
 	}
 	if s.Author != nil {
 		author := toUserPublic(c.site, s.Author, a.Now())
-		form.Author = &author
+		out.Author = &author
 	}
 	for _, path := range s.Files {
 		to := url.URL{Path: path}
-		form.Files = append(form.Files, snippetFileJSON{path, page + "/raw/main/" + strings.TrimPrefix(to.EscapedPath(), "./")})
+		out.Files = append(out.Files, snippetFileJSON{path, page + "/raw/main/" + strings.TrimPrefix(to.EscapedPath(), "./")})
 	}
-	form.FileName = s.Files[0]
+	out.FileName = s.Files[0]
 	if c.actor.Admin {
-		form.Storage = &s.Storage
+		out.Storage = &s.Storage
 	}
-	return form
+	return out
 }
 
 func (a *API) presentSnippet(c *call, s *snippet.Snippet, err error) (snippetJSON, error) {

@@ -75,48 +75,48 @@ func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]sto
 	if err != nil {
 		return nil, err
 	}
-	forms := []storageMoveJSON{}
+	results := []storageMoveJSON{}
 	for _, mv := range list {
-		form := storageMoveJSON{
+		out := storageMoveJSON{
 			ID: mv.ID, CreatedAt: toStamp(mv.CreatedAt), State: string(mv.State), Source: mv.Source, Destination: mv.Destination, Error: textOrNull(mv.Error),
 		}
 		if p := projects[mv.OwnerID]; p != nil {
 			name := toProjectName(p)
-			form.Project = &name
+			out.Project = &name
 		}
 		if mv.Kind == repo.GroupMove {
-			form.Group = &movedGroupJSON{mv.OwnerID, c.site.URL + "/groups/" + mv.Name, mv.Title}
+			out.Group = &movedGroupJSON{mv.OwnerID, c.site.URL + "/groups/" + mv.Name, mv.Title}
 		}
 		if s := snippets[mv.OwnerID]; s != nil {
 			one := m.api.toSnippet(c, s)
-			form.Snippet = &one
+			out.Snippet = &one
 		}
-		forms = append(forms, form)
+		results = append(results, out)
 	}
-	return forms, nil
+	return results, nil
 }
 
 func (m storageMoveEndpoints) presentOne(c *call, mv *repo.StorageMove, err error) (storageMoveJSON, error) {
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
-	forms, err := m.present(c, mv)
+	list, err := m.present(c, mv)
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
-	return forms[0], nil
+	return list[0], nil
 }
 
 func (m storageMoveEndpoints) presentPage(c *call, p pageParams, list db.Page[*repo.StorageMove], err error) (page[storageMoveJSON], error) {
 	if err != nil {
 		return page[storageMoveJSON]{}, err
 	}
-	forms, err := m.present(c, list.Items...)
+	results, err := m.present(c, list.Items...)
 	if err != nil {
 		return page[storageMoveJSON]{}, err
 	}
 	at := -1
-	return offsetPage(p, list, func(*repo.StorageMove) storageMoveJSON { at++; return forms[at] }), nil
+	return offsetPage(p, list, func(*repo.StorageMove) storageMoveJSON { at++; return results[at] }), nil
 }
 
 // list: https://docs.gitlab.com/api/project_repository_storage_moves/#retrieve-all-project-repository-storage-moves

@@ -40,16 +40,16 @@ type tagReleaseJSON struct {
 }
 
 func toTag(c *call, in *project.Project, t repo.Tag) tagJSON {
-	form := tagJSON{Name: t.Name, Message: textOrNull(t.Message), Target: string(t.Target), Protected: t.Protected}
+	out := tagJSON{Name: t.Name, Message: textOrNull(t.Message), Target: string(t.Target), Protected: t.Protected}
 	if t.Commit != nil {
 		commit := toCommit(c, in, t.Commit)
-		form.Commit = &commit
+		out.Commit = &commit
 	}
 	if t.CreatedAt != nil {
 		at := toGitStamp(*t.CreatedAt)
-		form.CreatedAt = &at
+		out.CreatedAt = &at
 	}
-	return form
+	return out
 }
 
 // listTags: https://docs.gitlab.com/api/tags/#list-all-project-repository-tags

@@ -108,12 +108,12 @@ func (a *API) presentTrigger(c *call) func(*ci.Trigger, error) (triggerJSON, err
 }
 
 func (a *API) toTrigger(c *call, t *ci.Trigger) triggerJSON {
-	form := triggerJSON{
+	out := triggerJSON{
 		ID: t.ID, Token: t.Token, Description: t.Description, CreatedAt: toStamp(t.CreatedAt), UpdatedAt: toStamp(t.UpdatedAt), LastUsed: toStampOrNull(t.LastUsed),
 	}
 	if t.Owner != nil {
 		u := toUserPublic(c.site, t.Owner, a.Now())
-		form.Owner = &u
+		out.Owner = &u
 	}
-	return form
+	return out
 }

@@ -153,7 +153,7 @@ func toUserProfile(site *Site, u *user.User, now time.Time) userProfileJSON {
 }
 
 func toUserSelf(c *call, u *user.User, now time.Time) userSelfJSON {
-	form := userSelfJSON{
+	out := userSelfJSON{
 		userProfileJSON: toUserProfile(c.site, u, now),
 		Email:           u.Email, LastSignInAt: toStampOrNull(u.LastSignInAt), CurrentSignInAt: toStampOrNull(u.CurrentSignInAt),
 		ConfirmedAt: toStampOrNull(u.ConfirmedAt), ThemeID: u.ThemeID, ColorSchemeID: u.ColorSchemeID,
@@ -165,11 +165,11 @@ func toUserSelf(c *call, u *user.User, now time.Time) userSelfJSON {
 		External: u.External, PrivateProfile: u.PrivateProfile, CommitEmail: u.CommitAddress(c.site.Host()),
 	}
 	if c.site.Tier >= Premium {
-		form.userMinutesJSON = &userMinutesJSON{
+		out.userMinutesJSON = &userMinutesJSON{
 			MinutesLimit: u.CIMinutesLimit, ExtraMinutesLimit: u.ExtraCIMinutesLimit, ScimIdentities: scimIdentities(u.Identities),
 		}
 	}
-	return form
+	return out
 }
 
 // scimIdentities returns the identities of provisioning services.
@@ -184,17 +184,17 @@ func scimIdentities(list []user.Identity) []scimIdentityJSON {
 }
 
 func toUserAdmin(c *call, u *user.User, now time.Time) userAdminJSON {
-	form := userAdminJSON{
+	out := userAdminJSON{
 		userSelfJSON: toUserSelf(c, u, now),
 		IsAdmin:      u.Admin, Note: u.Note, CurrentSignInIP: textOrNull(u.CurrentSignInIP), LastSignInIP: textOrNull(u.LastSignInIP),
 		SignInCount: u.SignInCount, NamespaceID: u.NamespaceID,
 	}
 	if u.Creator != nil {
 		creator := toUserPublic(c.site, u.Creator, now)
-		form.CreatedBy = &creator
+		out.CreatedBy = &creator
 	}
 	if c.site.Tier >= Premium {
-		form.userSeatJSON = &userSeatJSON{IsAuditor: u.Auditor, UsingLicenseSeat: u.State == user.Active && !u.Bot() && !u.Internal()}
+		out.userSeatJSON = &userSeatJSON{IsAuditor: u.Auditor, UsingLicenseSeat: u.State == user.Active && !u.Bot() && !u.Internal()}
 	}
-	return form
+	return out
 }

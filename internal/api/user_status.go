@@ -73,13 +73,13 @@ func presentStatus(st user.Status, err error) (statusJSON, error) {
 	if err != nil {
 		return statusJSON{}, err
 	}
-	form := statusJSON{
+	out := statusJSON{
 		Emoji: textOrNull(st.Emoji), Message: textOrNull(st.Message), MessageHTML: html.EscapeString(st.Message),
 		ClearStatusAt: toStampOrNull(st.ClearAt),
 	}
 	// A status without an emoji is not set.
 	if st.Emoji != "" {
-		form.Availability = textOrNull(string(st.Availability))
+		out.Availability = textOrNull(string(st.Availability))
 	}
-	return form, nil
+	return out, nil
 }

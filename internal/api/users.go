@@ -93,14 +93,14 @@ func (a *API) listUsers(c *call, p listUsersParams) (page[any], error) {
 	now := a.Now()
 	return keysetPage(p.keysetParams, k, list, func(u *user.User) any {
 		if c.actor.Admin {
-			form := toUserAdmin(c, u, now)
+			out := toUserAdmin(c, u, now)
 			if p.WithAttributes {
-				form.CustomAttributes = toAttributes(u.Attributes)
+				out.CustomAttributes = toAttributes(u.Attributes)
 			}
-			return &form
+			return &out
 		}
-		form := toUserPublic(c.site, u, now)
-		return &form
+		out := toUserPublic(c.site, u, now)
+		return &out
 	}), nil
 }
 
@@ -136,11 +136,11 @@ func (a *API) getUser(c *call, p getUserParams) (any, error) {
 	now := a.Now()
 	switch {
 	case c.actor.Admin:
-		form := toUserAdmin(c, u, now)
+		out := toUserAdmin(c, u, now)
 		if p.WithAttributes {
-			form.CustomAttributes = toAttributes(u.Attributes)
+			out.CustomAttributes = toAttributes(u.Attributes)
 		}
-		return form, nil
+		return out, nil
 	case user.MayReadProfile(c.actor, u):
 		return toUserProfile(c.site, u, now), nil
 	}
@@ -154,11 +154,11 @@ func (a *API) getSelf(c *call, _ struct{}) (any, error) {
 		return nil, err
 	}
 	if c.actor.Admin {
-		form := toUserAdmin(c, u, a.Now())
-		return &form, nil
+		out := toUserAdmin(c, u, a.Now())
+		return &out, nil
 	}
-	form := toUserSelf(c, u, a.Now())
-	return &form, nil
+	out := toUserSelf(c, u, a.Now())
+	return &out, nil
 }
 
 // userFieldParams are the attributes for create and update.

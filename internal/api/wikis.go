@@ -49,12 +49,12 @@ type wikiPageJSON struct {
 }
 
 func toWikiPage(p *wiki.Page, content bool) wikiPageJSON {
-	form := wikiPageJSON{wikiPageBasicJSON: toWikiPageBasic(p)}
+	out := wikiPageJSON{wikiPageBasicJSON: toWikiPageBasic(p)}
 	if content {
 		encoding := "UTF-8"
-		form.Content, form.Encoding, form.FrontMatter = &p.Content, &encoding, p.Fields
+		out.Content, out.Encoding, out.FrontMatter = &p.Content, &encoding, p.Fields
 	}
-	return form
+	return out
 }
 
 func presentWikiPage(_ *wiki.Wiki, p *wiki.Page, err error) (wikiPageJSON, error) {
