@@ -33,7 +33,7 @@ func TestOAuthApplications(t *testing.T) {
 			return `{"name":"App","redirect_uri":"https://a.example/cb","scopes":"api read_user"` + more + `}`
 		}
 		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: "POST /applications", JSON: good(""), Status: 401},
+			{Name: "anonymous", Do: "POST /applications", JSON: good(""), Status: 401},
 			{Name: "not an administrator", Do: "POST /applications", As: alice, JSON: good(""), Status: 403, Want: `{"message":"403 Forbidden"}`},
 			{Name: "missing", Do: "POST /applications", As: root, Status: 400, Want: `{"error":"name is missing, redirect_uri is missing, scopes is missing"}`},
 			{Name: "blank scopes", Do: "POST /applications", As: root, JSON: `{"name":"a","redirect_uri":"https://a.example","scopes":""}`, Status: 400, Want: `{"error":"scopes is empty"}`},

@@ -136,7 +136,7 @@ func TestGroupTransfer(t *testing.T) {
 			{Name: "nothing to download", Do: "GET " + at + "/export/download", As: alice, Status: 404, Want: `{"message":"404 Not found or has expired"}`},
 			{Name: "not for members", Do: "POST " + at + "/export", As: bob, Status: 403},
 			{Name: "nor others", Do: "POST " + at + "/export", As: carol, Status: 403},
-			{Name: "nor nobody", Do: "POST " + at + "/export", Status: 401},
+			{Name: "nor anonymous", Do: "POST " + at + "/export", Status: 401},
 		})
 		file := exported(t, s, alice, g)
 		s.Table(t, []apptest.Call{
@@ -190,7 +190,7 @@ func TestGroupTransfer(t *testing.T) {
 			{Do: "GET " + copied + "/wikis/home", As: alice, Status: 200, Want: `{"content":"# Hi"}`},
 			{Name: "for those who may", Do: "GET " + copied, As: bob, Status: 404},
 			{Name: "recorded", Do: "GET " + copied + "/audit_events", As: alice, Status: 200, Want: `[{"event_type":"group_imported","details":{"custom_message":"Group imported with 0 members, 1 subgroups"}}]`},
-			{Name: "somebody else's import", Do: fmt.Sprintf("GET /group_imports/%d", id), As: bob, Status: 404},
+			{Name: "another user's import", Do: fmt.Sprintf("GET /group_imports/%d", id), As: bob, Status: 404},
 			{Name: "an administrator", Do: fmt.Sprintf("GET /group_imports/%d", id), As: apptest.RootToken, Status: 200},
 		})
 
@@ -257,11 +257,11 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 		id := imported(t, s, mallory, file, "name", "Probe", "path", "probe")
 		const reason = "members and assignees are mapped only in imports by an administrator"
 		s.Table(t, []apptest.Call{
-			{Name: "the same of everybody", Do: fmt.Sprintf("GET /group_imports/%d", id), As: mallory, Status: 200, Want: fmt.Sprintf(`{"unmapped":[
+			{Name: "the same for all users", Do: fmt.Sprintf("GET /group_imports/%d", id), As: mallory, Status: 200, Want: fmt.Sprintf(`{"unmapped":[
 				{"thing":"board","name":"Work, its assignee bob","reason":%[1]q},
 				{"thing":"member","name":"alice","reason":%[1]q},{"thing":"member","name":"bob","reason":%[1]q},
 				{"thing":"member","name":"carol","reason":%[1]q},{"thing":"member","name":"mallory","reason":%[1]q}],"unmapped_total":{"member":4,"board":1}}`, reason)},
-			{Name: "nobody is added without consent", Do: "GET /groups/probe/members", As: mallory, Status: 200, Want: `[{"username":"mallory","access_level":50}]`},
+			{Name: "no user is added without consent", Do: "GET /groups/probe/members", As: mallory, Status: 200, Want: `[{"username":"mallory","access_level":50}]`},
 			{Name: "nor assigned", Do: "GET /groups/probe/boards", As: mallory, Status: 200, Want: `[{"name":"Work","assignee":null}]`},
 		})
 		id = imported(t, s, apptest.RootToken, file, "name", "Copy", "path", "copy")

@@ -115,7 +115,7 @@ func TestTransfer(t *testing.T) {
 			{Name: "and home, a member already", Do: fmt.Sprintf("PUT /projects/%d/transfer", p), As: alice, JSON: `{"namespace":"alice"}`, Status: 200},
 			{Name: "a project to where it is", Do: fmt.Sprintf("PUT /projects/%d/transfer", p), As: alice, JSON: `{"namespace":"alice"}`, Status: 400},
 			{Name: "a project to others", Do: fmt.Sprintf("PUT /projects/%d/transfer", p), As: alice, JSON: `{"namespace":"other"}`, Status: 403},
-			{Name: "a project to somebody", Do: fmt.Sprintf("PUT /projects/%d/transfer", p), As: alice, JSON: `{"namespace":"bob"}`, Status: 404},
+			{Name: "a project to a user", Do: fmt.Sprintf("PUT /projects/%d/transfer", p), As: alice, JSON: `{"namespace":"bob"}`, Status: 404},
 			{Name: "every old path", Do: "GET /projects/c%2Fb%2Fp", As: alice, Status: 301},
 			{Name: "archive", Do: fmt.Sprintf("POST /projects/%d/archive", p), As: alice, Status: 201, Want: `{"archived":true}`},
 			{Name: "archived is listed as such", Do: "GET /projects?archived=true", As: alice, Status: 200, Want: `[{"path":"p"}]`},
@@ -137,7 +137,7 @@ func TestListProjects(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", ids[3]), As: alice, JSON: `{"topics":["Forge"],"merge_requests_access_level":"disabled","name":"Something 50% else"}`, Status: 200})
 		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: "GET /projects", Status: 200, Want: `[{"path":"p4"},{"path":"p3"},{"path":"p2"}]`, Not: []string{"permissions"}, WantHeader: map[string]string{"X-Total": "3"}},
+			{Name: "anonymous", Do: "GET /projects", Status: 200, Want: `[{"path":"p4"},{"path":"p3"},{"path":"p2"}]`, Not: []string{"permissions"}, WantHeader: map[string]string{"X-Total": "3"}},
 			{Name: "a stranger", Do: "GET /projects?order_by=id&sort=asc", As: bob, Status: 200, Want: `[{"path":"p1","permissions":{"project_access":null,"group_access":null}},{"path":"p2"},{"path":"p3"},{"path":"p4"}]`},
 			{Name: "the owner", Do: "GET /projects?order_by=id&sort=asc&simple=true", As: alice, Status: 200, Want: `[{"path":"p0"},{"path":"p1"},{"path":"p2"},{"path":"p3"},{"path":"p4"}]`, Not: []string{"permissions"}},
 			{Name: "of a member", Do: "GET /projects?membership=true", As: bob, Status: 200, Want: `[]`},
@@ -155,7 +155,7 @@ func TestListProjects(t *testing.T) {
 			{Name: "active", Do: "GET /projects?last_activity_after=2099-01-01T00:00:00Z", Status: 200, Want: `[]`},
 			{Name: "ids", Do: fmt.Sprintf("GET /projects?id_after=%d&id_before=%d", ids[2], ids[4]), Status: 200, Want: `[{"path":"p3"}]`},
 			{Name: "of a user", Do: "GET /users/alice/projects", Status: 200, Want: `[]`},
-			{Name: "of nobody", Do: "GET /users/nobody/projects", Status: 404},
+			{Name: "anonymous", Do: "GET /users/nobody/projects", Status: 404},
 			{Name: "star", Do: fmt.Sprintf("POST /projects/%d/star", ids[2]), As: bob, Status: 201, Want: `{"star_count":1}`},
 			{Name: "star again", Do: fmt.Sprintf("POST /projects/%d/star", ids[2]), As: bob, Status: 304},
 			{Name: "starred", Do: "GET /projects?starred=true", As: bob, Status: 200, Want: `[{"path":"p2"}]`},
@@ -214,7 +214,7 @@ func TestListGroups(t *testing.T) {
 		group(t, s, alice, "cc", "")
 		made(t, s, alice, "POST /groups", fmt.Sprintf(`{"name":"DD","path":"dd","parent_id":%d}`, a))
 		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: "GET /groups", Status: 200, Want: `[{"path":"aa"},{"path":"dd"}]`},
+			{Name: "anonymous", Do: "GET /groups", Status: 200, Want: `[{"path":"aa"},{"path":"dd"}]`},
 			{Name: "a stranger's own", Do: "GET /groups", As: bob, Status: 200, Want: `[]`},
 			{Name: "what a stranger sees", Do: "GET /groups?all_available=true", As: bob, Status: 200, Want: `[{"path":"aa"},{"path":"bb"},{"path":"dd"}]`},
 			{Name: "the owner", Do: "GET /groups", As: alice, Status: 200, Want: `[{"path":"aa"},{"path":"bb"},{"path":"cc"},{"path":"dd"}]`},

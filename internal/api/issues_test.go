@@ -46,7 +46,7 @@ func TestIssues(t *testing.T) {
 			{Name: "a number of one's own", Do: "POST " + at, As: alice, JSON: `{"title":"Seventh","iid":7,"created_at":"2020-01-02T00:00:00Z"}`, Status: 201, Want: `{"iid":7,"created_at":"2020-01-02T00:00:00.000Z"}`},
 			{Name: "that is taken", Do: "POST " + at, As: alice, JSON: `{"title":"x","iid":7}`, Status: 409},
 			{Name: "that others do not choose", Do: "POST " + at, As: bob, JSON: `{"title":"Eighth","iid":99}`, Status: 201, Want: `{"iid":8}`},
-			{Name: "nobody", Do: "POST " + at, JSON: `{"title":"x"}`, Status: 401},
+			{Name: "anonymous", Do: "POST " + at, JSON: `{"title":"x"}`, Status: 401},
 			{Name: "by number", Do: "GET " + at + "/3", Status: 200, Want: `{"title":"Third","subscribed":false}`},
 			{Name: "of no number", Do: "GET " + at + "/4", Status: 404},
 		})
@@ -63,7 +63,7 @@ func TestIssues(t *testing.T) {
 			{Name: "author", Do: fmt.Sprintf("GET %s?author_id=%d", at, danID), Status: 200, Want: `[{"iid":2}]`},
 			{Name: "assignee", Do: fmt.Sprintf("GET %s?assignee_id=%d", at, danID), Status: 200, Want: `[{"iid":1}]`},
 			{Name: "assignees", Do: "GET " + at + "?assignee_username[]=dan&assignee_username[]=alice", Status: 200, Want: `[{"iid":1}]`},
-			{Name: "nobody's", Do: "GET " + at + "?assignee_id=None&search=SECOND", Status: 200, Want: `[{"iid":2}]`},
+			{Name: "unassigned", Do: "GET " + at + "?assignee_id=None&search=SECOND", Status: 200, Want: `[{"iid":2}]`},
 			{Name: "text", Do: "GET " + at + "?search=b&in=description", Status: 200, Want: `[{"iid":1}]`},
 			{Name: "due", Do: "GET " + at + "?due_date=any", Status: 200, Want: `[{"iid":1}]`},
 			{Name: "weight", Do: "GET " + at + "?weight=3", Status: 200, Want: `[{"iid":3}]`},
@@ -123,7 +123,7 @@ func TestIssues(t *testing.T) {
 			{Name: "move again", Do: "POST " + at + "/3/move", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d}`, other), Status: 400, Want: `{"message":"400 Bad request - Cannot move issue that has been moved already!"}`},
 			{Name: "no label was made", Do: fmt.Sprintf("GET /projects/%d/labels", other), As: alice, Status: 200, Want: `[{"name":"bug"}]`},
 			{Name: "what it left", Do: "GET " + at + "/3", As: alice, Status: 200, Want: `{"state":"closed","moved_to_id":"<any>"}`},
-			{Name: "and tells nobody where it went", Do: "GET " + at + "/3/notes?per_page=1&activity_filter=only_activity", Status: 200, Want: `[{"body":"moved to an issue of another project"}]`},
+			{Name: "without a redirect", Do: "GET " + at + "/3/notes?per_page=1&activity_filter=only_activity", Status: 200, Want: `[{"body":"moved to an issue of another project"}]`},
 			{Name: "its notes went along", Do: fmt.Sprintf("GET /projects/%d/issues/1/notes?activity_filter=only_comments", other), As: alice, Status: 200, Want: `[{"body":"kept","author":{"username":"bob"},"noteable_iid":1}]`},
 			{Name: "clone", Do: "POST " + at + "/1/clone", As: alice, JSON: fmt.Sprintf(`{"to_project_id":%d,"with_notes":true}`, other), Status: 201, Want: `{"iid":2,"title":"First","author":{"username":"alice"}}`},
 		})

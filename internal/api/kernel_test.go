@@ -43,7 +43,7 @@ func TestCredentials(t *testing.T) {
 			{Name: "impersonation query", Do: "GET /user?private_token=" + imp.Secret, Status: 200, Want: who},
 			{Name: "nothing", Do: "GET /user", Status: 401, Want: refused},
 			{Name: "unknown", Do: "GET /user", As: "svcpat-nonsense", Status: 401, Want: refused},
-			{Name: "unknown where nobody needs to sign in", Do: "GET /users?username=alice", As: "svcpat-nonsense", Status: 401, Want: refused},
+			{Name: "unknown on a public endpoint", Do: "GET /users?username=alice", As: "svcpat-nonsense", Status: 401, Want: refused},
 			{Name: "unknown query", Do: "GET /users?username=alice&private_token=x", Status: 401, Want: refused},
 			{Name: "empty bearer", Do: "GET /user", Header: map[string]string{"Authorization": "Bearer "}, Status: 401, Want: refused},
 			{Name: "strange scheme", Do: "GET /user", Header: map[string]string{"Authorization": "Digest x"}, Status: 401, Want: refused},
@@ -125,14 +125,14 @@ func TestSudo(t *testing.T) {
 			{Name: "case does not matter", Do: "GET /user?sudo=ALICE", As: root, Status: 200, Want: `{"username":"alice"}`},
 			{Name: "by id", Do: fmt.Sprintf("GET /user?sudo=%d", bob), As: root, Status: 200, Want: `{"username":"Bob"}`},
 			{Name: "by header", Do: "GET /user", As: root, Header: map[string]string{"Sudo": "bob"}, Status: 200, Want: `{"username":"Bob"}`},
-			{Name: "with his permissions", Do: "GET /application/settings?sudo=alice", As: root, Status: 403, Want: `{"message":"403 Forbidden"}`},
+			{Name: "with their permissions", Do: "GET /application/settings?sudo=alice", As: root, Status: 403, Want: `{"message":"403 Forbidden"}`},
 			{Name: "not an administrator", Do: "GET /user?sudo=root", As: alice, Status: 403, Want: `{"message":"403 Forbidden - Must be admin to use sudo"}`},
 			{Name: "not an administrator, with the scope", Do: "GET /user?sudo=root", As: aliceSudo, Status: 403, Want: `{"message":"403 Forbidden - Must be admin to use sudo"}`},
 			{Name: "without the scope", Do: "GET /user?sudo=alice", As: noSudo, Status: 403, Want: `{"error":"insufficient_scope","error_description":"<any>","scope":"sudo"}`},
 			{Name: "the scope alone opens nothing", Do: "GET /user?sudo=alice", As: onlySudo, Status: 403, Want: `{"error":"insufficient_scope"}`},
 			{Name: "unknown name", Do: "GET /user?sudo=nobody", As: root, Status: 404, Want: `{"message":"404 User with ID or username 'nobody' Not Found"}`},
 			{Name: "unknown id", Do: "GET /user?sudo=99999", As: root, Status: 404, Want: `{"message":"404 User with ID or username '99999' Not Found"}`},
-			{Name: "nobody", Do: "GET /user?sudo=alice", Status: 401},
+			{Name: "anonymous", Do: "GET /user?sudo=alice", Status: 401},
 		})
 		s.Check(t, apptest.Call{Do: "POST /users/4/block", As: root, Status: 201})
 		s.Check(t, apptest.Call{Name: "blocked", Do: "GET /user?sudo=bob", As: root, Status: 403})
@@ -393,7 +393,7 @@ func TestKeysetPages(t *testing.T) {
 			{Name: "unsupported order of audit events", Do: "GET /audit_events?pagination=keyset&order_by=id&sort=asc", As: root, Status: 405},
 			{Name: "bad cursor", Do: "GET /users?pagination=keyset&order_by=id&sort=asc&cursor=abc", As: root, Status: 400, Want: `{"error":"cursor is invalid"}`},
 			{Name: "cursor of another order", Do: "GET /users?pagination=keyset&order_by=id&sort=asc&cursor=" + base64.RawURLEncoding.EncodeToString([]byte(`{"id":"x"}`)), As: root, Status: 400},
-			{Name: "nobody, by username", Do: "GET /users?pagination=keyset&order_by=id&sort=asc&username=alice", Status: 200, Want: `[{"username":"alice"}]`},
+			{Name: "anonymous, by username", Do: "GET /users?pagination=keyset&order_by=id&sort=asc&username=alice", Status: 200, Want: `[{"username":"alice"}]`},
 		})
 	})
 }

@@ -61,7 +61,7 @@ func TestMarkdown(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "a project that is not seen", Do: "POST /markdown", As: dan, JSON: `{"text":"x","project":"alice/hidden"}`, Status: 404},
 			{Name: "as it was written", Do: "POST /markdown", As: dan, JSON: `{"text":"**a** <b>\n#1","gfm":false}`, Status: 201, Want: `{"html":"<p>**a** &lt;b&gt;<br>\n#1</p>"}`},
-			{Name: "nobody", Do: "POST /markdown", JSON: `{"text":"x"}`, Status: 401},
+			{Name: "anonymous", Do: "POST /markdown", JSON: `{"text":"x"}`, Status: 401},
 		})
 	})
 }

@@ -65,7 +65,7 @@ func TestMergeAccept(t *testing.T) {
 			{Name: "from the other", Do: "GET " + at + "/issues/2/closed_by", Status: 200, Want: `[]`},
 			{Name: "related", Do: "GET " + at + "/issues/2/related_merge_requests", Status: 200, Want: `[{"iid":1}]`},
 			{Name: "counted", Do: "GET " + at + "/issues/1", Status: 200, Want: `{"merge_requests_count":1}`},
-			{Name: "nobody", Do: "PUT " + one + "/merge", Status: 401},
+			{Name: "anonymous", Do: "PUT " + one + "/merge", Status: 401},
 			{Name: "a stranger", Do: "PUT " + one + "/merge", As: dan, Status: 401},
 			{Name: "who may not merge", Do: "PUT " + one + "/merge", As: bob, Status: 401, Want: `{"message":"401 Unauthorized"}`},
 			{Name: "another head", Do: "PUT " + one + "/merge", As: alice, JSON: `{"sha":"0000000000000000000000000000000000000000"}`, Status: 409},
@@ -88,7 +88,7 @@ func TestMergeAccept(t *testing.T) {
 		becomes(t, s, apptest.Call{Do: "GET " + at + "/repository/branches/one", Status: 404})
 		s.Table(t, []apptest.Call{
 			{Name: "the other issue stays", Do: "GET " + at + "/issues/2", Status: 200, Want: `{"state":"opened"}`},
-			{Name: "told there", Do: "GET " + at + "/issues/1/notes?activity_filter=only_activity", Status: 200, Want: `[{"body":"closed via merge request !1"}]`},
+			{Name: "shown there", Do: "GET " + at + "/issues/1/notes?activity_filter=only_activity", Status: 200, Want: `[{"body":"closed via merge request !1"}]`},
 			{Name: "a second time", Do: "PUT " + one + "/merge", As: alice, Status: 405},
 			{Name: "stays merged", Do: "PUT " + one, As: alice, JSON: `{"state_event":"reopen"}`, Status: 200, Want: `{"state":"merged"}`},
 			{Name: "its commits", Do: "GET " + one + "/commits", Status: 200, Want: `[{"title":"Add one"}]`},
@@ -231,7 +231,7 @@ func TestMergeForks(t *testing.T) {
 			{Name: "into a project that one does not see", Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: alice, JSON: fmt.Sprintf(`{"source_branch":"main","target_branch":"work","title":"x","target_project_id":%d}`, fork.ID), Status: 404},
 			{Name: "from the fork", Do: fmt.Sprintf("POST /projects/%d/merge_requests", fork.ID), As: bob, JSON: fmt.Sprintf(`{"source_branch":"work","target_branch":"main","title":"Work","target_project_id":%d,"labels":"bug","assignee_id":%d,"allow_collaboration":true}`, id, danID), Status: 201,
 				Want: fmt.Sprintf(`{"iid":1,"project_id":%d,"source_project_id":%d,"labels":[],"assignees":[],"allow_collaboration":true,"user":{"can_merge":false},"detailed_merge_status":"mergeable"}`, id, fork.ID)},
-			{Name: "everybody sees what it changes", Do: "GET " + at + "/merge_requests/1/diffs", Status: 200, Want: `[{"new_path":"w.txt"}]`},
+			{Name: "all users see the diff", Do: "GET " + at + "/merge_requests/1/diffs", Status: 200, Want: `[{"new_path":"w.txt"}]`},
 			{Name: "but nothing else of the fork", Do: "GET " + at + "/repository/commits/" + secret, Status: 404},
 			{Name: "nor its path", Do: "GET " + at + "/merge_requests/1", Status: 200, Not: []string{"bob/code"}},
 			{Name: "nor in lists of commits", Do: "GET " + at + "/repository/commits?all=true", Status: 200, Want: `[{"title":"first"}]`},
@@ -241,10 +241,10 @@ func TestMergeForks(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "a push to the fork", Do: "GET " + at + "/merge_requests/1", Status: 200, Want: fmt.Sprintf(`{"sha":%q}`, more)},
 			{Name: "its commits", Do: "GET " + at + "/merge_requests/1/commits", Status: 200, Want: `[{"title":"More work"},{"title":"Add work"}]`},
-			{Name: "told", Do: fmt.Sprintf("GET %s/merge_requests/1/versions", at), Status: 200, Want: `[{"state":"collected"},{"state":"collected"}]`},
+			{Name: "notified", Do: fmt.Sprintf("GET %s/merge_requests/1/versions", at), Status: 200, Want: `[{"state":"collected"},{"state":"collected"}]`},
 			{Name: "merge", Do: "PUT " + at + "/merge_requests/1/merge", As: alice, JSON: `{"should_remove_source_branch":true}`, Status: 200, Want: `{"state":"merged"}`},
 			{Name: "there", Do: "GET " + at + "/repository/files/w.txt/raw?ref=main", Status: 200},
-			{Name: "the branch of somebody else stays", Do: fmt.Sprintf("GET /projects/%d/repository/branches/work", fork.ID), As: bob, Status: 200},
+			{Name: "another user's branch stays", Do: fmt.Sprintf("GET /projects/%d/repository/branches/work", fork.ID), As: bob, Status: 200},
 		})
 		// A fork that goes leaves what it proposed.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", fork.ID), As: bob, JSON: fmt.Sprintf(`{"source_branch":"secret","target_branch":"main","title":"Secret","target_project_id":%d}`, id), Status: 201})

@@ -65,7 +65,7 @@ func TestMergeRequests(t *testing.T) {
 			{Name: "no title", Do: "POST " + at, As: bob, JSON: `{"source_branch":"other","target_branch":"main","title":"Draft: "}`, Status: 400, Want: `{"message":{"title":["can't be blank"]}}`},
 			{Name: "no name", Do: "POST " + at, As: bob, JSON: `{"source_branch":"other","target_branch":"a..b","title":"x"}`, Status: 400},
 			{Name: "by a stranger", Do: "POST " + at, As: dan, JSON: `{"source_branch":"other","target_branch":"main","title":"x"}`, Status: 403},
-			{Name: "by nobody", Do: "POST " + at, JSON: `{"source_branch":"other","target_branch":"main","title":"x"}`, Status: 401},
+			{Name: "anonymous", Do: "POST " + at, JSON: `{"source_branch":"other","target_branch":"main","title":"x"}`, Status: 401},
 			{Name: "a draft", Do: "POST " + at, As: alice, JSON: fmt.Sprintf(`{"source_branch":"other","target_branch":"main","title":"Draft: other","assignee_id":%d}`, danID), Status: 201,
 				Want: `{"iid":2,"draft":true,"detailed_merge_status":"draft_status","merge_status":"can_be_merged","user":{"can_merge":true},"squash":false}`},
 			{Name: "alone", Do: "GET " + at + "/1", Status: 200, Want: `{"title":"Work","subscribed":false,"user":{"can_merge":false}}`},

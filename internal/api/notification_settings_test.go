@@ -20,7 +20,7 @@ func TestNotificationSettings(t *testing.T) {
 		of, at := fmt.Sprintf("/groups/%d", in)+own, fmt.Sprintf("/projects/%d", id)+own
 		s.Table(t, []apptest.Call{
 			{Name: "as usual", Do: "GET " + own, As: alice, Status: 200, Want: `{"level":"participating","notification_email":"alice@example.org"}`, Not: []string{"events"}},
-			{Name: "nobody", Do: "GET " + own, Status: 401},
+			{Name: "anonymous", Do: "GET " + own, Status: 401},
 			{Name: "of a group as usual", Do: "GET " + of, As: alice, Status: 200, Want: `{"level":"global"}`, Not: []string{"events", "notification_email"}},
 			{Name: "of a project as usual", Do: "GET " + at, As: bob, Status: 200, Want: `{"level":"global"}`},
 			{Name: "of none", Do: "GET /projects/999999" + own, As: bob, Status: 404, Want: `{"message":"404 Project Not Found"}`},

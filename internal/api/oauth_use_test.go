@@ -31,7 +31,7 @@ func TestOAuthTokenUse(t *testing.T) {
 			{Name: "its scope", Do: "GET /user", Header: bearer(small.Access), Status: 200, Want: who},
 			{Name: "no scope of the API", Do: "GET /user", Header: bearer(git.Access), Status: 403, Want: `{"error":"insufficient_scope"}`},
 			{Name: "a refresh token opens nothing", Do: "GET /user", Header: bearer(made.Refresh), Status: 401},
-			{Name: "bad where nobody need sign in", Do: "GET /projects", Header: bearer("svcoat-x"), Status: 401},
+			{Name: "invalid on a public endpoint", Do: "GET /projects", Header: bearer("svcoat-x"), Status: 401},
 			{Name: "sudo", Do: "GET /user", Header: asAlice(sudo.Access), Status: 200, Want: who},
 			{Name: "sudo without the scope", Do: "GET /user", Header: asAlice(plain.Access), Status: 403, Want: `{"error":"insufficient_scope","scope":"sudo"}`},
 			{Name: "sudo of a user", Do: "GET /user", Header: asAlice(made.Access), Status: 403, Want: `{"message":"403 Forbidden - Must be admin to use sudo"}`},

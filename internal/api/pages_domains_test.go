@@ -103,7 +103,7 @@ func TestPagesDomains(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "expires", Do: "GET " + at + "/ssl.example.org", As: root, Status: 200, Want: `{"certificate":{"expired":true}}`},
 			{Name: "turn off", Do: fmt.Sprintf("PUT /projects/%d", id), As: root, JSON: `{"pages_access_level":"disabled"}`, Status: 200},
-			{Name: "told", Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=1", id), As: root, Status: 200, Want: `[{"details":{"change":"pages_access_level","from":"private","to":"disabled"}}]`},
+			{Name: "notified", Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=1", id), As: root, Status: 200, Want: `[{"details":{"change":"pages_access_level","from":"private","to":"disabled"}}]`},
 			{Name: "turned off", Do: "GET " + at, As: root, Status: 404},
 			{Name: "turned off too", Do: fmt.Sprintf("GET /projects/%d/pages", id), As: root, Status: 404},
 		})

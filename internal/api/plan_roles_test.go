@@ -281,7 +281,7 @@ func TestConfidential(t *testing.T) {
 		look("carol", carol, append(reads, signed...), true)
 		look("alice", alice, append(reads, signed...), true)
 		s.Table(t, []apptest.Call{
-			{Name: "counted for nobody", Do: "GET " + at + "/issues_statistics?milestone=v1", As: bob, Status: 200, Want: `{"statistics":{"counts":{"all":0}}}`},
+			{Name: "not counted", Do: "GET " + at + "/issues_statistics?milestone=v1", As: bob, Status: 200, Want: `{"statistics":{"counts":{"all":0}}}`},
 			{Name: "nor with its label", Do: "GET " + at + "/labels/bug", As: bob, Status: 200, Want: `{"open_issues_count":0}`},
 			{Name: "counted for its author", Do: "GET " + at + "/issues_statistics?milestone=v1", As: erin, Status: 200, Want: `{"statistics":{"counts":{"all":1}}}`},
 			{Name: "who reads her issue", Do: "GET " + at + "/issues/2/notes?activity_filter=only_comments", As: erin, Status: 200, Want: `[{"body":"another SECRET note"},{"body":"SECRET note"}]`},

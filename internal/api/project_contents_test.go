@@ -46,9 +46,9 @@ func TestProjectContents(t *testing.T) {
 			{Do: "GET /projects?with_programming_language=python", Status: 200, Want: `[]`},
 			{Do: "GET /projects?with_programming_language=cobol", As: bob, Status: 200, Want: `[]`},
 			{Name: "who did something", Do: "GET /users/alice/contributed_projects?order_by=id&sort=asc&simple=true", As: bob, Status: 200, Want: `[{"path":"code"},{"path":"other"}]`},
-			{Name: "as everybody sees it", Do: "GET /users/alice/contributed_projects", Status: 200, Want: `[{"path":"code"}]`},
+			{Name: "as all users see it", Do: "GET /users/alice/contributed_projects", Status: 200, Want: `[{"path":"code"}]`},
 			{Name: "who did nothing", Do: "GET /users/bob/contributed_projects", As: alice, Status: 200, Want: `[]`},
-			{Name: "nobody", Do: "GET /users/nobody/contributed_projects", As: alice, Status: 404},
+			{Name: "anonymous", Do: "GET /users/nobody/contributed_projects", As: alice, Status: 404},
 		})
 		s.Clock.Move(367 * 24 * time.Hour)
 		s.Check(t, apptest.Call{Name: "long ago", Do: "GET /users/alice/contributed_projects", Status: 200, Want: `[]`})

@@ -157,8 +157,8 @@ func TestCompareForks(t *testing.T) {
 			{Name: "straight", Do: "GET " + here + "?from=main&to=main&straight=true&from_project_id=" + id, Status: 200, Want: `{"commits":[{}],"diffs":[{"new_path":"fork"},{"new_path":"original","deleted_file":true}]}`},
 			{Name: "refs are those of each", Do: "GET " + here + "?from=main&to=" + ours + "&from_project_id=" + id, Status: 404, Want: `{"message":"404 Ref Not Found"}`},
 			{Name: "another network", Do: "GET " + here + "?from=main&to=main&from_project_id=" + strings.TrimPrefix(other, "/projects/"), As: alice, Status: 404, Want: `{"message":"404 Project Not Found"}`},
-			{Name: "a fork that he does not see", Do: "GET " + here + "?from=secret&to=main&from_project_id=" + fmt.Sprint(private.ID), As: bob, Status: 404, Want: `{"message":"404 Project Not Found"}`},
-			{Name: "one that he sees", Do: "GET " + here + "?from=secret&to=main&from_project_id=" + fmt.Sprint(private.ID), As: alice, Status: 200, Want: `{"commits":[{}]}`},
+			{Name: "a hidden fork", Do: "GET " + here + "?from=secret&to=main&from_project_id=" + fmt.Sprint(private.ID), As: bob, Status: 404, Want: `{"message":"404 Project Not Found"}`},
+			{Name: "a visible one", Do: "GET " + here + "?from=secret&to=main&from_project_id=" + fmt.Sprint(private.ID), As: alice, Status: 200, Want: `{"commits":[{}]}`},
 		})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", private.ID), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, bobID, project.Guest), Status: 201})
 		s.Check(t, apptest.Call{Do: "GET " + here + "?from=secret&to=main&from_project_id=" + fmt.Sprint(private.ID), As: bob, Status: 403})

@@ -100,9 +100,9 @@ func TestSignatures(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "by herself", Do: at(commit(her.sign(t, text("m")), "m")), As: alice, Status: 200,
 				Want: `{"signature_type":"SSH","verification_status":"verified","commit_source":"gitaly","key":{"id":"<any>","title":"laptop","usage_type":"signing"}}`},
-			{Name: "by somebody else", Do: at(commit(his.sign(t, text("m")), "m")), As: alice, Status: 200, Want: `{"verification_status":"other_user","key":{"title":"laptop"}}`},
+			{Name: "by another user", Do: at(commit(his.sign(t, text("m")), "m")), As: alice, Status: 200, Want: `{"verification_status":"other_user","key":{"title":"laptop"}}`},
 			{Name: "of another text", Do: at(commit(her.sign(t, text("m")), "n")), As: alice, Status: 200, Want: state("unverified")},
-			{Name: "by a key of nobody", Do: at(commit(nobodys.sign(t, text("m")), "m")), As: alice, Status: 200, Want: state("unknown_key")},
+			{Name: "by an unknown key", Do: at(commit(nobodys.sign(t, text("m")), "m")), As: alice, Status: 200, Want: state("unknown_key")},
 			{Name: "by a key that signs nothing", Do: at(commit(other.sign(t, text("m")), "m")), As: alice, Status: 200, Want: state("unknown_key")},
 			{Name: "by PGP", Do: at(commit("-----BEGIN PGP SIGNATURE-----\n\nx\n-----END PGP SIGNATURE-----", "m")), As: alice, Status: 200,
 				Want: `{"signature_type":"PGP","verification_status":"unverified","gpg_key_id":null,"gpg_key_primary_keyid":null}`},

@@ -129,7 +129,7 @@ func TestSnippetOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Table(t, []apptest.Call{
-			{Name: "his own is gone", Do: fmt.Sprintf("GET /snippets/%d", own), As: bob, Status: 404},
+			{Name: "own is deleted", Do: fmt.Sprintf("GET /snippets/%d", own), As: bob, Status: 404},
 			{Name: "the project's is the ghost's", Do: fmt.Sprintf("GET /snippets/%d", kept), As: bob, Status: 200, Want: `{"author":{"username":"ghost"}}`},
 			{Name: "and has its file", Do: fmt.Sprintf("GET /snippets/%d/raw", kept), As: bob, Status: 200, Text: "x"},
 			{Name: "that of a project goes with it", Do: fmt.Sprintf("GET /snippets/%d", lost), As: bob, Status: 404},

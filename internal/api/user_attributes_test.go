@@ -24,7 +24,7 @@ func TestUserAttributes(t *testing.T) {
 			{Name: "get", Do: "GET " + of + "/role", As: root, Status: 200, Want: `{"key":"role","value":"ops"}`},
 			{Name: "get none", Do: "GET " + of + "/x", As: root, Status: 404, Want: `{"message":"404 Custom Attribute Not Found"}`},
 			{Name: "list", Do: "GET " + of, As: root, Status: 200, Want: `[{"key":"a.b/c"},{"key":"role"}]`},
-			{Name: "of nobody", Do: "GET /users/99999/custom_attributes", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
+			{Name: "anonymous", Do: "GET /users/99999/custom_attributes", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "find by it", Do: "GET /users?custom_attributes[role]=ops&with_custom_attributes=true", As: root, Status: 200,
 				Want: `[{"username":"alice","custom_attributes":[{"key":"a.b/c"},{"key":"role"}]}]`},
 			{Name: "delete", Do: "DELETE " + of + "/role", As: root, Status: 204},

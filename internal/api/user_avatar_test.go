@@ -30,7 +30,7 @@ func TestAvatarAddress(t *testing.T) {
 		hidden := `{"avatar_url":null}`
 		s.Table(t, []apptest.Call{
 			{Name: "not by an address that is not shown", Do: "GET /avatar?email=alice@example.org", As: root, Status: 200, Want: hidden},
-			{Name: "nobody", Do: "GET /avatar?email=nobody@example.org", Status: 200, Want: hidden},
+			{Name: "anonymous", Do: "GET /avatar?email=nobody@example.org", Status: 200, Want: hidden},
 			{Name: "missing address", Do: "GET /avatar", Status: 400, Want: `{"error":"email is missing"}`},
 		})
 		address := "alice@example.org"

@@ -41,7 +41,7 @@ func TestUserEmails(t *testing.T) {
 			{Name: "list as another", Do: "GET " + of, As: bob, Status: 403, Want: `{"message":"403 Forbidden"}`},
 			{Name: "list one's own the administrators' way", Do: "GET " + of, As: alice, Status: 403},
 			{Name: "add as another", Do: "POST " + of, As: bob, JSON: `{"email":"x@example.org"}`, Status: 403},
-			{Name: "list of nobody", Do: "GET /users/99999/emails", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
+			{Name: "list as anonymous", Do: "GET /users/99999/emails", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "delete another's", Do: "DELETE " + own, As: bob, Status: 404},
 			{Name: "delete", Do: "DELETE " + own, As: alice, Status: 204},
 			{Name: "delete again", Do: "DELETE " + own, As: alice, Status: 404},

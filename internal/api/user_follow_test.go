@@ -18,7 +18,7 @@ func TestUserFollow(t *testing.T) {
 			{Name: "follow", Do: "POST " + of + "/follow", As: alice, Status: 201, Want: `{"username":"bob","state":"active","locked":false}`, Not: []string{"email"}},
 			{Name: "twice", Do: "POST " + of + "/follow", As: alice, Status: 304},
 			{Name: "oneself", Do: fmt.Sprintf("POST /users/%d/follow", aliceID), As: alice, Status: 304},
-			{Name: "nobody", Do: "POST /users/99999/follow", As: alice, Status: 404, Want: `{"message":"404 User Not Found"}`},
+			{Name: "anonymous", Do: "POST /users/99999/follow", As: alice, Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "counted", Do: "GET " + of, As: alice, Status: 200, Want: `{"followers":1,"following":0,"is_followed":true}`},
 			{Name: "followers", Do: "GET " + of + "/followers", As: bob, Status: 200, Want: `[{"username":"alice"}]`, WantHeader: map[string]string{"X-Total": "1"}},
 			{Name: "following", Do: fmt.Sprintf("GET /users/%d/following", aliceID), As: bob, Status: 200, Want: `[{"username":"bob"}]`},

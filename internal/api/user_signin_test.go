@@ -17,7 +17,7 @@ func TestUserIdentities(t *testing.T) {
 			{Name: "not signed in", Do: "DELETE " + at + "/identities/saml", Status: 401},
 			{Name: "not one's own", Do: "DELETE " + at + "/identities/saml", As: alice, Status: 403},
 			{Name: "another provider", Do: "DELETE " + at + "/identities/ldapmain", As: root, Status: 404, Want: `{"message":"404 Identity Not Found"}`},
-			{Name: "nobody", Do: "DELETE /users/99999/identities/saml", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
+			{Name: "anonymous", Do: "DELETE /users/99999/identities/saml", As: root, Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "delete", Do: "DELETE " + at + "/identities/saml", As: root, Status: 204},
 			{Name: "gone", Do: "GET " + at, As: root, Status: 200, Want: `{"identities":[]}`},
 			{Name: "delete again", Do: "DELETE " + at + "/identities/saml", As: root, Status: 404},

@@ -19,7 +19,7 @@ func TestUserStatus(t *testing.T) {
 			{Name: "set", Do: "PUT /user/status", As: alice, JSON: `{"emoji":"coffee","message":"I <3 it","availability":"busy","clear_status_after":"1_day"}`, Status: 200,
 				Want: `{"emoji":"coffee","message":"I <3 it","message_html":"I &lt;3 it","availability":"busy","clear_status_at":"<any>"}`},
 			{Name: "seen by anybody", Do: "GET /users/alice/status", Status: 200, Want: `{"emoji":"coffee","availability":"busy"}`},
-			{Name: "of nobody", Do: "GET /users/nobody/status", Status: 404, Want: `{"message":"404 User Not Found"}`},
+			{Name: "anonymous", Do: "GET /users/nobody/status", Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "patch keeps the rest", Do: "PATCH /user/status?message=back+soon", As: alice, Status: 200,
 				Want: `{"emoji":"coffee","message":"back soon","availability":"busy","clear_status_at":"<any>"}`},
 			{Name: "patch takes the end away", Do: "PATCH /user/status", As: alice, JSON: `{"clear_status_after":null}`, Status: 200, Want: `{"clear_status_at":null}`},

@@ -24,7 +24,7 @@ func TestCreateToken(t *testing.T) {
 		path := fmt.Sprintf("POST /users/%d/personal_access_tokens", id)
 		day := func(n int) string { return s.Clock.Now().AddDate(0, 0, n).Format(time.DateOnly) }
 		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: path, Status: 401},
+			{Name: "anonymous", Do: path, Status: 401},
 			{Name: "not an administrator", Do: path, As: alice, JSON: `{"name":"t","scopes":["api"]}`, Status: 403},
 			{Name: "unknown user", Do: "POST /users/99/personal_access_tokens", As: root, JSON: `{"name":"t","scopes":["api"]}`, Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "missing", Do: path, As: root, Status: 400, Want: `{"error":"name is missing, scopes is missing"}`},
@@ -60,7 +60,7 @@ func TestOwnToken(t *testing.T) {
 		path := "POST /user/personal_access_tokens"
 		tomorrow := s.Clock.Now().AddDate(0, 0, 1).Format(time.DateOnly)
 		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: path, Status: 401},
+			{Name: "anonymous", Do: path, Status: 401},
 			{Name: "another scope", Do: path, As: alice, JSON: `{"name":"t","scopes":["api"]}`, Status: 400, Want: `{"error":"scopes does not have a valid value"}`},
 			{Name: "too late", Do: path, As: alice, JSON: `{"name":"t","scopes":["k8s_proxy"],"expires_at":"2999-01-01"}`, Status: 400},
 			{Name: "until the end of the day", Do: path, As: alice, JSON: `{"name":"t","scopes":["k8s_proxy"]}`, Status: 201, Want: `{"scopes":["k8s_proxy"],"token":"<any>","expires_at":"` + tomorrow + `"}`},

@@ -93,7 +93,7 @@ func TestCreateUser(t *testing.T) {
 			return f
 		}
 		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: "POST /users", Form: form(), Status: 401},
+			{Name: "anonymous", Do: "POST /users", Form: form(), Status: 401},
 			{Name: "not an administrator", Do: "POST /users", As: alice, Form: form(), Status: 403, Want: `{"message":"403 Forbidden"}`},
 			{Name: "no way to a password", Do: "POST /users", As: root, Form: form("password", ""), Status: 400,
 				Want: `{"error":"password, reset_password, force_random_password are missing, at least one parameter must be provided"}`},
@@ -106,7 +106,7 @@ func TestCreateUser(t *testing.T) {
 			{Name: "reserved username", Do: "POST /users", As: root, Form: form("username", "api"), Status: 400},
 			{Name: "NUL", Do: "POST /users", As: root, JSON: `{"email":"a@b.c","name":"a\u0000b","username":"nul","password":"long enough"}`, Status: 400, Want: `{"error":"name is invalid"}`},
 			{Name: "wrong type", Do: "POST /users", As: root, JSON: `{"email":"a@b.c","name":{"x":1},"username":"nul","password":"long enough","admin":"perhaps"}`, Status: 400, Want: `{"error":"name is invalid, admin is invalid"}`},
-			{Name: "public email that is not his", Do: "POST /users", As: root, Form: form("public_email", "other@example.org"), Status: 400, Want: `{"message":{"public_email":["is not an email you own"]}}`},
+			{Name: "public email of another user", Do: "POST /users", As: root, Form: form("public_email", "other@example.org"), Status: 400, Want: `{"message":{"public_email":["is not an email you own"]}}`},
 			{Name: "created", Do: "POST /users", As: root, Form: form("admin", "true", "bio", "Hello", "location", "Bonn", "organization", "ACME", "job_title", "Smith",
 				"skip_confirmation", "true", "public_email", "new@example.org", "note", "a note", "projects_limit", "7", "external", "true", "linkedin", "l",
 				"skype", "s", "twitter", "t", "discord", "d", "website_url", "https://example.org", "pronouns", "they", "theme_id", "2", "color_scheme_id", "3",
@@ -147,7 +147,7 @@ func TestUpdateUser(t *testing.T) {
 			{Name: "null takes a limit away", Do: path, As: root, JSON: `{"shared_runners_minutes_limit":null}`, Status: 200, Want: `{"shared_runners_minutes_limit":null,"bio":"x"}`},
 			{Name: "taken username", Do: path, As: root, JSON: `{"username":"BOB"}`, Status: 404, Want: `{"message":"404 User Not Found"}`},
 			{Name: "another's email", Do: path, As: root, JSON: `{"email":"bob@example.org"}`, Status: 404, Want: `{"message":"404 User Not Found"}`},
-			{Name: "an email that nobody has added", Do: path, As: root, JSON: `{"email":"new@example.org"}`, Status: 404},
+			{Name: "an unknown email", Do: path, As: root, JSON: `{"email":"new@example.org"}`, Status: 404},
 			{Name: "blank name", Do: path, As: root, JSON: `{"name":" "}`, Status: 400, Want: `{"error":"name is empty"}`},
 			{Name: "bad theme", Do: path, As: root, JSON: `{"theme_id":99}`, Status: 400, Want: `{"message":{"theme_id":["is not included in the list"]}}`},
 			{Name: "add a secondary address", Do: fmt.Sprintf("POST /users/%d/emails", id), As: root, JSON: `{"email":"second@example.org","skip_confirmation":true}`, Status: 201},
@@ -178,7 +178,7 @@ func TestDeleteUser(t *testing.T) {
 			{Name: "the last administrator", Do: "DELETE /users/1", As: root, Status: 409},
 			{Name: "delete", Do: fmt.Sprintf("DELETE /users/%d", id), As: root, Status: 204},
 			{Name: "gone at once", Do: fmt.Sprintf("GET /users/%d", id), As: root, Status: 404},
-			{Name: "his token is gone", Do: "GET /user", As: alice, Status: 401},
+			{Name: "their token is deleted", Do: "GET /user", As: alice, Status: 401},
 			{Name: "twice", Do: fmt.Sprintf("DELETE /users/%d", id), As: root, Status: 404},
 		})
 		if err := s.Queue.Idle(t.Context()); err != nil {
@@ -210,7 +210,7 @@ func TestListUsers(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "all, newest first", Do: "GET /users", As: root, Status: 200, Want: `[{"username":"dave","state":"banned"},{"username":"carol"},{"username":"bob"},{"username":"alice"},{"username":"ghost"},{"username":"root"}]`},
 			{Name: "others do not see the banned", Do: "GET /users", As: alice, Status: 200, Want: `[{"username":"carol"},{"username":"bob"},{"username":"alice"},{"username":"ghost"},{"username":"root"}]`},
-			{Name: "nobody walks through all", Do: "GET /users", Status: 403, Want: `{"message":"403 Forbidden - Not authorized to access /api/v4/users"}`},
+			{Name: "anonymous, all pages", Do: "GET /users", Status: 403, Want: `{"message":"403 Forbidden - Not authorized to access /api/v4/users"}`},
 			{Name: "username", Do: "GET /users?username=BOB", As: alice, Status: 200, Want: `[{"username":"bob"}]`},
 			{Name: "search in any alphabet", Do: "GET /users?search=" + url.QueryEscape("äRGER"), As: alice, Status: 200, Want: `[{"username":"bob"}]`},
 			{Name: "search is no pattern", Do: "GET /users?search=%25", As: alice, Status: 200, Want: `[]`},
@@ -370,7 +370,7 @@ func TestUserStates(t *testing.T) {
 		s.Check(t, apptest.Call{Do: at("block"), As: root, Status: 201, Want: `true`})
 		is("blocked")
 		s.Check(t, apptest.Call{Do: "GET /user", As: alice, Status: 403, Want: `{"message":"403 Forbidden - Your account has been blocked."}`})
-		s.Check(t, apptest.Call{Name: "even where nobody needs to sign in", Do: "GET /users?username=root", As: alice, Status: 403})
+		s.Check(t, apptest.Call{Name: "even on a public endpoint", Do: "GET /users?username=root", As: alice, Status: 403})
 		s.Check(t, apptest.Call{Do: at("block"), As: root, Status: 201, Want: `true`})
 		s.Check(t, apptest.Call{Do: at("activate"), As: root, Status: 403})
 		s.Check(t, apptest.Call{Do: at("deactivate"), As: root, Status: 403})

@@ -58,12 +58,12 @@ func TestWikis(t *testing.T) {
 			{Name: "of a group", Do: "POST " + above, As: alice, JSON: `{"title":"home","content":"ours"}`, Status: 201},
 			{Name: "which is another", Do: "GET " + above, Status: 200, Want: `[{"slug":"home"}]`},
 			{Name: "one's own event", Do: "GET /events?action=created", As: alice, Status: 200, Want: `[{"target_type":"WikiPage::Meta","project_id":null},{"target_type":"Project"}]`},
-			{Name: "for nobody else", Do: "GET /users/alice/events?action=created", As: bob, Status: 200, Want: `[{"target_type":"Project"}]`},
+			{Name: "for no other user", Do: "GET /users/alice/events?action=created", As: bob, Status: 200, Want: `[{"target_type":"Project"}]`},
 			{Name: "for members", Do: fmt.Sprintf("PUT /projects/%d", p), As: alice, JSON: `{"wiki_access_level":"private"}`, Status: 200},
 			{Name: "not for others", Do: "GET " + at + "/home", Status: 404},
 			{Name: "nor its events", Do: fmt.Sprintf("GET /projects/%d/events", p), Status: 200, Want: `[{"action_name":"joined"},{"target_type":"Project"}]`},
 			{Name: "of the group too", Do: fmt.Sprintf("PUT /groups/%d", g), As: alice, JSON: `{"wiki_access_level":"disabled"}`, Status: 200},
-			{Name: "for nobody", Do: "GET " + above, As: alice, Status: 404},
+			{Name: "hidden", Do: "GET " + above, As: alice, Status: 404},
 		})
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
