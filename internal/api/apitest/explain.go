@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// explain tells which fields are wrong, and how. Of several shapes that a
-// value might have it speaks of the one that is nearest.
+// explain returns which fields are wrong, and how. If a value may have several
+// shapes, it uses the one with the fewest errors.
 func explain(fault *jsonschema.ValidationError) string {
 	return strings.Join(faults(fault), "; ")
 }
@@ -34,11 +34,11 @@ func faults(e *jsonschema.ValidationError) []string {
 	for _, cause := range e.Causes {
 		list = append(list, faults(cause)...)
 	}
-	slices.Sort(list) // members come in any order
+	slices.Sort(list) // the order of members is random
 	return list
 }
 
-// place writes where in the body a fault is: [3].identities[0].provider.
+// place formats the position of an error in the body: [3].identities[0].provider.
 func place(tokens []string) string {
 	var out strings.Builder
 	for _, token := range tokens {
@@ -57,7 +57,7 @@ func place(tokens []string) string {
 	return out.String()
 }
 
-// nearest picks the shape that the value fails by the least.
+// nearest returns the shape with the fewest errors.
 func nearest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	best := e.Causes[0]
 	for _, cause := range e.Causes[1:] {
@@ -68,8 +68,8 @@ func nearest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return best
 }
 
-// distance counts the fields that are wrong. A value that is not even of the
-// JSON type is far away.
+// distance counts the wrong fields. A value of another JSON type has a large
+// distance.
 func distance(e *jsonschema.ValidationError, depth int) int {
 	if _, ok := e.ErrorKind.(*kind.AnyOf); ok && len(e.Causes) > 0 {
 		return distance(nearest(e), depth)

@@ -1,6 +1,6 @@
-// Package apitest holds the answers of the API against its own OpenAPI
-// document, for tests: an answer that the document does not describe, or a
-// field that it does not know, is a fault of one or the other.
+// Package apitest checks responses of the API against its OpenAPI document, for
+// tests. A response or a field that is not in the document is an error of one of
+// the two.
 package apitest
 
 import (
@@ -17,27 +17,26 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// prefix is where the API lives; the paths of the document start below it.
+// prefix is the path of the API. Paths in the document are relative to it.
 const prefix = "/api/v4"
 
-// location begins the names of schemas for their compiler; the pointer to the
-// schema follows. Each is by itself: the compiler copies what it knows of a
-// document whenever it finds one more schema in it. Nothing is ever loaded from
-// there.
+// location is the start of schema URLs for the compiler; the JSON pointer follows.
+// Each schema has its own URL, because the compiler copies a document for each
+// schema in it. Nothing is loaded from these URLs.
 const location = "https://api.invalid"
 
-// Oracle knows the document. Any number of goroutines may ask it.
+// Oracle checks responses against a document. It is safe for concurrent use.
 type Oracle struct {
 	root   map[string]any
-	routes map[int][]*route // by the number of segments, the most literal first
+	routes map[int][]*route // by number of segments, the most literal first
 
 	mu       sync.Mutex // held while a schema is compiled
 	compiler *jsonschema.Compiler
 	schemas  sync.Map // by JSON pointer: *jsonschema.Schema
 }
 
-// NewOracle reads a document. Its schemas are compiled when they are asked
-// for first; Verify compiles them all.
+// NewOracle parses a document. Schemas are compiled on first use; Verify compiles
+// all of them.
 func NewOracle(document []byte) (*Oracle, error) {
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
@@ -70,9 +69,9 @@ func NewOracle(document []byte) (*Oracle, error) {
 	return o, nil
 }
 
-// Check says what is wrong with an answer. path is that of the request as it
-// was sent, encoded and with the prefix; a query is passed over. Paths outside
-// of the API, and its documentation, are not judged.
+// Check returns an error if a response does not match the document. path is the
+// encoded path of the request with the prefix; a query is ignored. Paths outside the
+// API, and its documentation, are not checked.
 func (o *Oracle) Check(method, path string, status int, header http.Header, body []byte) error {
 	path, _, _ = strings.Cut(path, "?")
 	below, ok := strings.CutPrefix(path, prefix)
@@ -90,12 +89,12 @@ func (o *Oracle) Check(method, path string, status int, header http.Header, body
 	if op == nil {
 		return o.checkNoOperation(method, path, r != nil, status, header, body)
 	}
-	name := fmt.Sprintf("%s %s%s answered %d", method, prefix, r.path, status)
-	answer, ok := op.answers[status]
+	name := fmt.Sprintf("%s %s%s returned %d", method, prefix, r.path, status)
+	response, ok := op.responses[status]
 	if !ok {
-		return fmt.Errorf("%s: the document has no such answer (%s)", name, op.id)
+		return fmt.Errorf("%s: the document has no such response (%s)", name, op.id)
 	}
-	if err := o.checkBody(answer, method, header, body); err != nil {
+	if err := o.checkBody(response, method, header, body); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -108,26 +107,26 @@ func undescribed(below string) bool {
 
 func checkPreflight(path string, status int, body []byte) error {
 	if status != http.StatusNoContent || len(body) > 0 {
-		return fmt.Errorf("OPTIONS %s answered %d with %d bytes: want 204 without a body", path, status, len(body))
+		return fmt.Errorf("OPTIONS %s returned %d with %d bytes: want 204 without a body", path, status, len(body))
 	}
 	return nil
 }
 
-// checkNoOperation judges an answer to what the document does not have.
+// checkNoOperation checks the response to a request without an operation.
 func (o *Oracle) checkNoOperation(method, path string, known bool, status int, header http.Header, body []byte) error {
 	want := map[int]string{http.StatusNotFound: "NotFound", http.StatusRequestURITooLong: "URITooLong"}
 	if known {
 		want = map[int]string{http.StatusMethodNotAllowed: "NotAllowed", http.StatusRequestURITooLong: "URITooLong"}
 	}
-	name := fmt.Sprintf("%s %s answered %d", method, path, status)
+	name := fmt.Sprintf("%s %s returned %d", method, path, status)
 	shared, ok := want[status]
 	if !ok {
 		return fmt.Errorf("%s: the document has no such operation", name)
 	}
 	if status == http.StatusMethodNotAllowed && header.Get("Allow") == "" {
-		return fmt.Errorf("%s: there is no header Allow", name)
+		return fmt.Errorf("%s: there is no Allow header", name)
 	}
-	a, err := o.newAnswer("/components/responses/" + shared)
+	a, err := o.newResponse("/components/responses/" + shared)
 	if err == nil {
 		err = o.checkBody(a, method, header, body)
 	}
@@ -137,10 +136,10 @@ func (o *Oracle) checkNoOperation(method, path string, known bool, status int, h
 	return nil
 }
 
-func (o *Oracle) checkBody(a *answer, method string, header http.Header, body []byte) error {
+func (o *Oracle) checkBody(a *response, method string, header http.Header, body []byte) error {
 	switch {
 	case method == http.MethodHead && len(body) > 0:
-		return fmt.Errorf("%d bytes in answer to HEAD", len(body))
+		return fmt.Errorf("%d bytes in the response to HEAD", len(body))
 	case method == http.MethodHead:
 		return nil
 	case len(a.content) == 0 && len(body) > 0:
@@ -178,14 +177,14 @@ func (o *Oracle) validate(pointer string, value any) error {
 	return err
 }
 
-// schema compiles the schema at a JSON pointer of the document, once.
+// schema returns the compiled schema at a JSON pointer of the document.
 func (o *Oracle) schema(pointer string) (*jsonschema.Schema, error) {
 	if s, ok := o.schemas.Load(pointer); ok {
 		return s.(*jsonschema.Schema), nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s, ok := o.schemas.Load(pointer); ok { // somebody else was quicker
+	if s, ok := o.schemas.Load(pointer); ok { // another goroutine has compiled it
 		return s.(*jsonschema.Schema), nil
 	}
 	if !strings.HasPrefix(pointer, shared) {
@@ -201,10 +200,10 @@ func (o *Oracle) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// shared is the pointer to the schemas that others refer to.
+// shared is the JSON pointer to the components.
 const shared = "/components/schemas"
 
-// add makes the schema at a pointer known to the compiler.
+// add adds the schema at a pointer to the compiler.
 func (o *Oracle) add(pointer string) error {
 	if err := o.compiler.AddResource(address(pointer), addressed(o.at(pointer))); err != nil {
 		return fmt.Errorf("the schema at %s: %w", pointer, err)
@@ -212,7 +211,7 @@ func (o *Oracle) add(pointer string) error {
 	return nil
 }
 
-// addressed is a schema whose references are addresses.
+// addressed returns a schema with URLs as references.
 func addressed(schema any) any {
 	switch x := schema.(type) {
 	case []any:
@@ -234,7 +233,7 @@ func addressed(schema any) any {
 	return schema
 }
 
-// address names the schema at a JSON pointer.
+// address returns the URL of the schema at a JSON pointer.
 func address(pointer string) string {
 	parts := strings.Split(pointer, "/")
 	for i, part := range parts {
@@ -243,7 +242,7 @@ func address(pointer string) string {
 	return location + strings.Join(parts, "/")
 }
 
-// extract is the beginning of a body, for a message.
+// extract returns the start of a body, for a message.
 func extract(body []byte) string {
 	if len(body) > 200 {
 		return string(body[:200]) + "…"

@@ -83,17 +83,17 @@ func TestCheck(t *testing.T) {
 		{name: "an empty list", path: "/api/v4/things?page=9", status: 200, body: `[]`},
 		{name: "no list", path: "/api/v4/things", status: 200, body: `null`, want: "the body: got null, want array"},
 		{name: "not modified", path: "/api/v4/things", status: 304},
-		{name: "a shared answer", path: "/api/v4/things", status: 404, body: `{"error":"404 Not Found"}`},
-		{name: "a wrong shared answer", path: "/api/v4/things", status: 404, body: `{"message":"404"}`, want: "missing property 'error'"},
+		{name: "a shared response", path: "/api/v4/things", status: 404, body: `{"error":"404 Not Found"}`},
+		{name: "a wrong shared response", path: "/api/v4/things", status: 404, body: `{"message":"404"}`, want: "missing property 'error'"},
 		{name: "an unknown status", path: "/api/v4/things", status: 418, body: `{}`,
-			want: "GET /api/v4/things answered 418: the document has no such answer (getThings)"},
+			want: "GET /api/v4/things returned 418: the document has no such response (getThings)"},
 
 		{name: "one", path: "/api/v4/things/7", status: 200, body: own},
 		{name: "with .json", path: "/api/v4/things/7.json", status: 200, body: own},
 		{name: "an encoded slash", path: "/api/v4/things/a%2Fb", status: 200, body: own},
 		{name: "null for an object", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, `{"name":"ada"}`, "null", 1)},
 		{name: "a stray field", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, `"id":1`, `"id":1,"x":2`, 1),
-			want: "GET /api/v4/things/{id} answered 200: the body: additional properties 'x' not allowed"},
+			want: "GET /api/v4/things/{id} returned 200: the body: additional properties 'x' not allowed"},
 		{name: "a missing field", path: "/api/v4/things/7", status: 200, body: `{"id":1,"made_at":null,"owner":null}`, want: "missing property 'tags'"},
 		{name: "a wrong type", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, "[]", `["a",3]`, 1), want: "tags[1]: got number, want string"},
 		{name: "a wrong time", path: "/api/v4/things/7", status: 200, body: strings.Replace(own, "T09", " 9", 1), want: "made_at: "},
@@ -108,13 +108,13 @@ func TestCheck(t *testing.T) {
 		{name: "no content", method: "POST", path: "/api/v4/things", status: 204},
 		{name: "content in no content", method: "POST", path: "/api/v4/things", status: 204, body: "{}", want: "a body of 2 bytes where the document has none: {}"},
 		{name: "head", method: "HEAD", path: "/api/v4/things", status: 200},
-		{name: "head with a body", method: "HEAD", path: "/api/v4/things", status: 200, body: "[]", want: "2 bytes in answer to HEAD"},
+		{name: "head with a body", method: "HEAD", path: "/api/v4/things", status: 200, body: "[]", want: "2 bytes in the response to HEAD"},
 		{name: "another content type", path: "/api/v4/things", status: 200, media: "text/html", body: "[]", want: `content type "text/html" is not in the document`},
 		{name: "no JSON", path: "/api/v4/things", status: 200, body: "[", want: "the body is not JSON"},
 		{name: "two values", path: "/api/v4/things", status: 200, body: "[] []", want: "the body is not JSON"},
 
 		{name: "no such path", path: "/api/v4/nothing", status: 404, body: `{"error":"404 Not Found"}`},
-		{name: "no such path, but an answer", path: "/api/v4/nothing", status: 200, body: `[]`, want: "GET /api/v4/nothing answered 200: the document has no such operation"},
+		{name: "no such path, but a response", path: "/api/v4/nothing", status: 200, body: `[]`, want: "GET /api/v4/nothing returned 200: the document has no such operation"},
 		{name: "too deep", path: "/api/v4/things/7/pack.zip/x", status: 404, body: `{"error":"404 Not Found"}`},
 		{name: "no such method", method: "PATCH", path: "/api/v4/things", status: 405, body: `{"error":"405 Not Allowed"}`},
 		{name: "no such method, told as no path", method: "PATCH", path: "/api/v4/things", status: 404, body: `{"error":"404 Not Found"}`, want: "has no such operation"},
@@ -161,7 +161,7 @@ func TestCheckAllow(t *testing.T) {
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	err = o.Check("PATCH", "/api/v4/things", 405, header, []byte(`{"error":"405 Not Allowed"}`))
-	if err == nil || !strings.Contains(err.Error(), "no header Allow") {
+	if err == nil || !strings.Contains(err.Error(), "no Allow header") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestVerify(t *testing.T) {
 		{"the same id", `"postThings"`, `"getThings"`, "have the same operationId getThings"},
 		{"no id", `"operationId": "postThings", `, ``, "POST /things has no operationId"},
 		{"no summary", `"summary": "Make a thing", `, ``, "POST /things has no summary"},
-		{"no success", `"responses": {"204": {}}`, `"responses": {"404": {}}`, "POST /things has no answer of success"},
+		{"no success", `"responses": {"204": {}}`, `"responses": {"404": {}}`, "POST /things has no success response"},
 		{"an undeclared parameter", `"parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}],`, ``,
 			"GET /things/{id} does not declare {id}"},
 		{"a parameter too many", `{"name": "format", "in": "path"`, `{"name": "form", "in": "path"`, "the path has no {form}"},

@@ -15,15 +15,14 @@ type route struct {
 	operations map[string]*operation // by method, in capitals
 }
 
-// operation is what the oracle needs to know of an endpoint.
+// operation is the part of an operation that the oracle needs.
 type operation struct {
-	id      string
-	answers map[int]*answer
+	id        string
+	responses map[int]*response
 }
 
-// answer is one that an operation may give: for each content type the pointer
-// to its schema.
-type answer struct {
+// response is a response of an operation: JSON pointers to schemas by media type.
+type response struct {
 	content map[string]string
 }
 
@@ -58,14 +57,14 @@ func (o *Oracle) newRoute(path string, item any) (*route, error) {
 	for method, one := range methods {
 		described, _ := one.(map[string]any)
 		id, _ := described["operationId"].(string)
-		op := &operation{id: id, answers: map[int]*answer{}}
+		op := &operation{id: id, responses: map[int]*response{}}
 		responses, _ := described["responses"].(map[string]any)
 		for code := range responses {
 			status, err := strconv.Atoi(code)
 			if err != nil {
 				return nil, fmt.Errorf("%s: the status %q: %w", method, code, err)
 			}
-			op.answers[status], err = o.newAnswer(pointerTo("paths", path, method, "responses", code))
+			op.responses[status], err = o.newResponse(pointerTo("paths", path, method, "responses", code))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", method, err)
 			}
@@ -75,16 +74,16 @@ func (o *Oracle) newRoute(path string, item any) (*route, error) {
 	return r, nil
 }
 
-// newAnswer reads the response at a pointer, or the one that it refers to.
-func (o *Oracle) newAnswer(pointer string) (*answer, error) {
+// newResponse parses the response at a pointer, or the one that it refers to.
+func (o *Oracle) newResponse(pointer string) (*response, error) {
 	described, ok := o.at(pointer).(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("there is no response at %s", pointer)
 	}
 	if ref, ok := described["$ref"].(string); ok {
-		return o.newAnswer(strings.TrimPrefix(ref, "#"))
+		return o.newResponse(strings.TrimPrefix(ref, "#"))
 	}
-	a := &answer{content: map[string]string{}}
+	a := &response{content: map[string]string{}}
 	content, _ := described["content"].(map[string]any)
 	for media := range content {
 		a.content[media] = pointer + pointerTo("content", media, "schema")
@@ -92,7 +91,7 @@ func (o *Oracle) newAnswer(pointer string) (*answer, error) {
 	return a, nil
 }
 
-// at gives what stands at a JSON pointer, nil for nothing.
+// at returns the value at a JSON pointer, or nil.
 func (o *Oracle) at(pointer string) any {
 	var value any = o.root
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -113,7 +112,7 @@ func (o *Oracle) at(pointer string) any {
 	return value
 }
 
-// pointerTo writes a JSON pointer.
+// pointerTo returns a JSON pointer.
 func pointerTo(tokens ...string) string {
 	var pointer strings.Builder
 	for _, token := range tokens {
@@ -122,9 +121,9 @@ func pointerTo(tokens ...string) string {
 	return pointer.String()
 }
 
-// find gives the route of a path and, if it has the method, the operation. As
-// the API has it, a literal wins over a parameter unless that leads to no
-// operation, and a path may carry .json at its end.
+// find returns the route of a path and, if it has the method, the operation. As in
+// the API, a literal takes precedence over a parameter unless it has no operation,
+// and a path may end with .json.
 func (o *Oracle) find(method, path string) (*route, *operation) {
 	r, op := o.match(method, path)
 	if bare, ok := strings.CutSuffix(path, ".json"); ok && op == nil {
@@ -174,7 +173,7 @@ func moreLiteral(a, b *route) int {
 	return strings.Compare(a.path, b.path)
 }
 
-// methods are those that a path of the document may have.
+// methods are the HTTP methods of a path in the document.
 func methods() []string {
 	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Verify says everything that is wrong with the document itself: schemas that
-// do not compile, references that lead nowhere, operations without a name of
-// their own, path parameters that are not declared.
+// Verify returns all errors in the document: schemas that do not compile, broken
+// references, operations without a unique ID, path parameters that are not
+// declared.
 func (o *Oracle) Verify() error {
 	v := &verifier{oracle: o, ids: map[string]string{}}
 	if version, _ := o.root["openapi"].(string); !strings.HasPrefix(version, "3.1.") {
@@ -43,8 +43,8 @@ func (v *verifier) add(format string, args ...any) {
 	v.faults = append(v.faults, fmt.Errorf(format, args...))
 }
 
-// walk looks at every value: references must lead somewhere, schemas compile.
-// Members of an object of names are not keywords, whatever they are called.
+// walk visits every value: references must resolve, schemas must compile. Members
+// of an object of names are not keywords.
 func (v *verifier) walk(pointer string, value any, names bool) {
 	switch x := value.(type) {
 	case []any:
@@ -113,7 +113,7 @@ func (v *verifier) operation(name, path string, op map[string]any) {
 		}
 	}
 	if good == 0 {
-		v.add("%s has no answer of success", name)
+		v.add("%s has no success response", name)
 	}
 }
 
@@ -163,7 +163,7 @@ func (v *verifier) security(name string, op map[string]any) {
 	}
 }
 
-// object is a value as a JSON object; one that is none is empty.
+// object returns a value as a JSON object, empty for other values.
 func object(value any) map[string]any {
 	members, _ := value.(map[string]any)
 	return members
