@@ -258,9 +258,10 @@ func TestAccessDescription(t *testing.T) {
 		want string
 		open bool
 	}{
-		{"scopes", documented[struct{}, none]("DELETE /things", writeAPI), "Requires a token with one of the scopes `api`.", false},
+		{"scopes", documented[struct{}, none]("DELETE /things", writeAPI), "Requires a token with the scope `api`.", false},
+		{"optional", documented[struct{}, none]("GET /things", readAPI.orAnonymous()), "Authentication is optional. A token must have one of the scopes `api`, `read_api`.", true},
 		{"any token", documented[struct{}, none]("DELETE /things", anyToken), "Requires a token with any scope.", false},
-		{"nobody", documented[struct{}, none]("GET /things", anyToken.orAnonymous(), tier(Premium)), "Authentication is not required. Requires the premium tier or higher.", true},
+		{"anonymous", documented[struct{}, none]("GET /things", anyToken.orAnonymous(), tier(Premium)), "Authentication is not required. Requires the premium tier or higher.", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

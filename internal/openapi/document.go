@@ -127,19 +127,30 @@ func (d *Document) operation(e *Endpoint) *operation {
 func (op *operation) notes() []string {
 	e := op.endpoint
 	var notes []string
-	if e.Public {
+	switch scopes := scopeText(e.Scopes); {
+	case e.Public && len(e.Scopes) > 0:
+		notes = append(notes, "Authentication is optional. A token must have "+scopes+".")
+	case e.Public:
 		notes = append(notes, "Authentication is not required.")
-	}
-	if len(e.Scopes) > 0 {
-		notes = append(notes, "Requires a token with one of the scopes "+quoted(e.Scopes)+".")
-	} else if !e.Public {
-		notes = append(notes, "Requires a token with any scope.")
+	default:
+		notes = append(notes, "Requires a token with "+scopes+".")
 	}
 	notes = append(notes, ruleTexts(e.Params.Rules)...)
 	if op.Tier != "" {
 		notes = append(notes, tierText(op.Tier))
 	}
 	return notes
+}
+
+// scopeText returns the scopes of which a token needs one.
+func scopeText(scopes []string) string {
+	switch len(scopes) {
+	case 0:
+		return "any scope"
+	case 1:
+		return "the scope " + quoted(scopes)
+	}
+	return "one of the scopes " + quoted(scopes)
 }
 
 // operationID derives the ID of an operation from its method and path, which
