@@ -322,7 +322,7 @@ func TestGroupImport(t *testing.T) {
 			{"a path that is taken", alice, file, []string{"name", "N", "path", "Top"}, 400, `has already been taken`},
 			{"a user's", alice, file, []string{"name", "N", "path", "bob"}, 400, `has already been taken`},
 			{"not below this one", bob, file, []string{"name", "N", "path", "n", "parent_id", fmt.Sprint(g)}, 403, `403 Forbidden`},
-			{"nor one that is not there for him", bob, file, []string{"name", "N", "path", "n", "parent_id", fmt.Sprint(hidden)}, 404, `404 Group Not Found`},
+			{"a hidden parent", bob, file, []string{"name", "N", "path", "n", "parent_id", fmt.Sprint(hidden)}, 404, `404 Group Not Found`},
 			{"nor nowhere", alice, file, []string{"name", "N", "path", "n", "parent_id", "x"}, 400, `parent_id is invalid`},
 		} {
 			if a := sendImport(t, s, row.as, row.file, row.fields...); a.Status != row.status || !strings.Contains(string(a.Body), row.want) {
@@ -353,7 +353,7 @@ func TestGroupImport(t *testing.T) {
 			file []byte
 			want string
 		}{
-			{"no archive", []byte("hello"), "not packed by gzip"},
+			{"no archive", []byte("hello"), "not compressed with gzip"},
 			{"cut off", file[:len(file)-9], "cut off or damaged"},
 			{"a bad row late", exportFile(t, "groups/1/group.ndjson", top, "groups/1/labels.ndjson", rows+`{"name":","}`+"\n"), "groups/1/labels.ndjson: title is invalid"},
 			{"the same twice", exportFile(t, "groups/1/group.ndjson", top, "groups/1/labels.ndjson", rows+rows), "groups/1/labels.ndjson: Label already exists"},
