@@ -35,17 +35,17 @@ func BenchmarkFigures(b *testing.B) {
 
 // figure is something measured and how far it may go.
 type figure struct {
-	name     string
-	measured float64
-	limit    float64
-	atLeast  bool // the limit is the least, else the most, that is allowed
-	told     bool // there is no limit: it is told beside another one
-	unit     string
-	note     string // absolute values, for users
+	name          string
+	measured      float64
+	limit         float64
+	atLeast       bool // the limit is the least, else the most, that is allowed
+	informational bool // there is no limit: it is told beside another one
+	unit          string
+	note          string // absolute values, for users
 }
 
 func (f figure) ok() bool {
-	if f.told {
+	if f.informational {
 		return true
 	}
 	if f.atLeast {
@@ -79,7 +79,7 @@ func (t *table) write(to io.Writer) error {
 		}
 		limit := fmt.Sprintf("%s %g", sign, f.limit)
 		switch {
-		case f.told:
+		case f.informational:
 			limit, verdict = "", ""
 		case !f.ok():
 			verdict = "OVER"
@@ -103,7 +103,7 @@ func TestTable(t *testing.T) {
 		{name: "slow", measured: 0.3, limit: 0.4, atLeast: true, unit: "of it"},
 		{name: "small", measured: 60, limit: 60, unit: "MiB"},
 		{name: "large", measured: 61, limit: 60, unit: "MiB"},
-		{name: "aside", measured: 0.1, atLeast: true, told: true, unit: "of it", note: "so"},
+		{name: "aside", measured: 0.1, atLeast: true, informational: true, unit: "of it", note: "so"},
 	}}
 	if err := list.write(&text); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func BenchmarkTokens(b *testing.B) {
 	}
 	for _, f := range []struct{ name, load string }{{"POST /oauth/token, refresh", "plain"}, {"POST /oauth/token, refresh with id_token", "signed"}} {
 		t.add(b, figure{
-			name: f.name, measured: median(rates[f.load]) / median(rates["bare"]), told: true, unit: "of bare transactions",
+			name: f.name, measured: median(rates[f.load]) / median(rates["bare"]), informational: true, unit: "of bare transactions",
 			note: fmt.Sprintf("%.0f requests/s, %.0f bare transactions/s", median(rates[f.load]), median(rates["bare"])),
 		})
 	}

@@ -50,7 +50,7 @@ func BenchmarkPlan(b *testing.B) {
 				}
 			}
 			t.add(b, figure{
-				name: r.name, measured: median(ratios), limit: r.least, atLeast: true, told: r.least == 0, unit: "of GET /version",
+				name: r.name, measured: median(ratios), limit: r.least, atLeast: true, informational: r.least == 0, unit: "of GET /version",
 				note: fmt.Sprintf("%.0f of %.0f requests/s", median(pages), median(answers)),
 			})
 			t.add(b, figure{name: r.name + ", size", measured: float64(body.Len()) / 1024, limit: float64(r.most) / 1024, unit: "KiB"})

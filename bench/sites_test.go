@@ -53,7 +53,7 @@ func BenchmarkSites(b *testing.B) {
 				}
 			}
 			t.add(b, figure{
-				name: f.name, measured: median(ratios), limit: f.least, atLeast: true, told: f.least == 0, unit: "of http.FileServer",
+				name: f.name, measured: median(ratios), limit: f.least, atLeast: true, informational: f.least == 0, unit: "of http.FileServer",
 				note: fmt.Sprintf("%.0f of %.0f requests/s, %d bytes", median(shown), median(served), len(files[f.file])),
 			})
 		})

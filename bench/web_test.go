@@ -47,7 +47,7 @@ func BenchmarkWeb(b *testing.B) {
 				}
 			}
 			t.add(b, figure{
-				name: r.name, measured: median(ratios), limit: r.least, atLeast: true, told: r.least == 0, unit: "of GET /version",
+				name: r.name, measured: median(ratios), limit: r.least, atLeast: true, informational: r.least == 0, unit: "of GET /version",
 				note: fmt.Sprintf("%.0f of %.0f requests/s, %d bytes", median(pages), median(answers), body.Len()),
 			})
 		})

@@ -97,7 +97,7 @@ func (s *Service) Take(ctx context.Context, d *Endpoint, payload []byte) ([]*Ale
 	}
 	var t *taking
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		t = &taking{Service: s, door: d, seen: map[int64]bool{}}
+		t = &taking{Service: s, endpoint: d, seen: map[int64]bool{}}
 		if err := t.all(ctx, tx, list); err != nil || d.tester == nil {
 			return err
 		}
@@ -136,18 +136,18 @@ func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id 
 // taking is what becomes of one payload.
 type taking struct {
 	*Service
-	door    *Endpoint
-	open    map[string][]*Alert // by fingerprint, the oldest first
-	touched []*Alert
-	seen    map[int64]bool // those
-	made    []int64        // that fire
-	ended   []int64        // that have an incident
+	endpoint *Endpoint
+	open     map[string][]*Alert // by fingerprint, the oldest first
+	touched  []*Alert
+	seen     map[int64]bool // those
+	made     []int64        // that fire
+	ended    []int64        // that have an incident
 }
 
 // all stores the alerts of a payload. Payloads of one project go one after the
 // other, so that the same alert from many at once is found by all but the first.
 func (t *taking) all(ctx context.Context, tx *db.Tx, list []incoming) error {
-	if err := project.HoldNumbers(ctx, tx, t.door.in.ID, numbers); err != nil {
+	if err := project.HoldNumbers(ctx, tx, t.endpoint.in.ID, numbers); err != nil {
 		return err
 	}
 	prints := make([]string, len(list))
@@ -156,7 +156,7 @@ func (t *taking) all(ctx context.Context, tx *db.Tx, list []incoming) error {
 	}
 	slices.Sort(prints)
 	var err error
-	if t.open, err = findOpen(ctx, tx, t.door.in.ID, slices.Compact(prints)); err != nil {
+	if t.open, err = findOpen(ctx, tx, t.endpoint.in.ID, slices.Compact(prints)); err != nil {
 		return err
 	}
 	for i := range list {
@@ -164,7 +164,7 @@ func (t *taking) all(ctx context.Context, tx *db.Tx, list []incoming) error {
 			return err
 		}
 	}
-	settings, err := findSettings(ctx, tx, t.door.in.ID)
+	settings, err := findSettings(ctx, tx, t.endpoint.in.ID)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (t *taking) one(ctx context.Context, tx *db.Tx, in *incoming) error {
 		return saveAlert(ctx, tx, a)
 	}
 	a := &in.Alert
-	a.ProjectID, a.IntegrationID = t.door.in.ID, &t.door.integration.ID
+	a.ProjectID, a.IntegrationID = t.endpoint.in.ID, &t.endpoint.integration.ID
 	a.CreatedAt, a.UpdatedAt = t.Now(), t.Now()
 	var err error
 	if a.IID, err = project.NextNumber(ctx, tx, a.ProjectID, numbers); err != nil {
@@ -238,7 +238,7 @@ func (t *taking) follow(ctx context.Context, tx *db.Tx, settings Settings) error
 		}
 	}
 	if settings.SendEmail && len(t.made) > 0 {
-		return t.notify(ctx, tx, t.door.in.ID, t.made)
+		return t.notify(ctx, tx, t.endpoint.in.ID, t.made)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 }
 
 func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, a *Alert, c Change, assignee *user.User) error {
-	var told []string
+	var changes []string
 	var done []audit.Details
 	if c.Status != nil && *c.Status != a.Status {
 		was := a.Status
@@ -191,25 +191,25 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 			return err
 		}
 		done = append(done, audit.Details{Change: "status", From: string(was), To: string(a.Status)})
-		told = append(told, "changed the status to **"+title(string(a.Status))+"**")
+		changes = append(changes, "changed the status to **"+title(string(a.Status))+"**")
 	}
 	if c.Assignee != nil && !same(*c.Assignee, a.AssigneeID) {
 		done = append(done, audit.Details{Change: "assignee_id", From: idText(a.AssigneeID), To: idText(*c.Assignee)})
 		a.AssigneeID = *c.Assignee
 		if assignee == nil {
-			told = append(told, "removed the assignee")
+			changes = append(changes, "removed the assignee")
 		} else {
-			told = append(told, "assigned to @"+assignee.Username)
+			changes = append(changes, "assigned to @"+assignee.Username)
 		}
 	}
-	if len(told) == 0 {
+	if len(changes) == 0 {
 		return nil
 	}
 	a.UpdatedAt = s.Now()
 	if err := saveAlert(ctx, tx, a); err != nil {
 		return err
 	}
-	for _, text := range told {
+	for _, text := range changes {
 		if err := s.Plan.AddSystemNote(ctx, tx, by, a.thing(), a.IID, a.ProjectID, text); err != nil {
 			return err
 		}

@@ -93,11 +93,11 @@ func (s *Server) setExample(ctx context.Context, state string) error {
 // but those of the first start, no group and no project.
 func (s *Server) untouched(ctx context.Context) (bool, error) {
 	few := db.Paging{Limit: 2}
-	people, err := s.Users.List(ctx, actor.System(), user.Filter{Humans: true}, user.Sort{By: "id"}, few)
+	users, err := s.Users.List(ctx, actor.System(), user.Filter{Humans: true}, user.Sort{By: "id"}, few)
 	if err != nil {
 		return false, err
 	}
-	for _, u := range people.Items {
+	for _, u := range users.Items {
 		if u.Username != user.RootName {
 			return false, nil
 		}

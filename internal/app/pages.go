@@ -57,7 +57,7 @@ type pagesServer struct {
 	plain, secure net.Listener
 	http          *http.Server
 	https         *http.Server
-	door          *sites.Handler
+	handler       *sites.Handler
 	trust         *front // knows the proxies
 	metrics       *metrics
 	log           *slog.Logger
@@ -122,7 +122,7 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 		return fmt.Errorf("copies of sites: %w", err)
 	}
 	p.trust, p.metrics, p.log, p.pace = &front{server: s}, m, s.Log, s.pace
-	p.door = sites.New(sites.Deps{
+	p.handler = sites.New(sites.Deps{
 		Pages: s.Pages, OAuth: s.OAuth, Users: s.Users, Keys: s.Keys, Log: s.Log, Now: s.now, Name: s.Config.ServiceName, External: s.Config.ExternalURL,
 		Secure: func(r *http.Request) bool { return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" }, // see ServeHTTP
 	})
@@ -131,16 +131,16 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 		if _, err := files.get(); err != nil {
 			return fmt.Errorf("certificate of Pages (pages_cert, pages_key): %w", err)
 		}
-		p.door.Default = files.get
+		p.handler.Default = files.get
 	}
-	if err := s.OAuth.Builtin(ctx, p.door.ClientID(), "Pages", p.door.CallbackURL(), p.door.Scopes()); err != nil {
+	if err := s.OAuth.Builtin(ctx, p.handler.ClientID(), "Pages", p.handler.CallbackURL(), p.handler.Scopes()); err != nil {
 		return err
 	}
 	server := func() *http.Server {
 		return &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: quietLog(s.Log)}
 	}
 	p.http, p.https = server(), server()
-	p.https.TLSConfig = p.door.TLS()
+	p.https.TLSConfig = p.handler.TLS()
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out, end := p.pace.paced(w, r)
 	defer end()
 	rec := &pagesRecorder{ResponseWriter: out, status: http.StatusOK}
-	p.door.ServeHTTP(rec, r)
+	p.handler.ServeHTTP(rec, r)
 	took := time.Since(start)
 	p.metrics.request(r.Method, "pages", rec.status, took)
 	if p.log.Enabled(r.Context(), slog.LevelInfo) {

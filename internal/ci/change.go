@@ -110,7 +110,7 @@ func (s *Service) changedAt(ctx context.Context, tx *db.Tx, projectID, pipelineI
 // is checked before each call, and when the account of the reader or one of
 // their credentials changes. NotFound, Forbidden or Unauthorized, also when the
 // reader loses access later.
-func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Ref, pipelineID int64, tell func(changed bool) error) error {
+func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Ref, pipelineID int64, send func(changed bool) error) error {
 	reader, end, err := s.readers.begin(ctx, who)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Re
 	f, stop := s.changes.follow(proj.ID, pipelineID)
 	defer stop()
 	// What happened before it was followed is not missed.
-	if err := tell(false); err != nil {
+	if err := send(false); err != nil {
 		return err
 	}
 	for {
@@ -145,7 +145,7 @@ func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Re
 		if _, err := see(); err != nil {
 			return err
 		}
-		if err := tell(changed); err != nil {
+		if err := send(changed); err != nil {
 			return err
 		}
 		if changed && !s.pause(ctx, changePause) {

@@ -234,16 +234,16 @@ func (d DeploymentStatus) over() bool {
 
 // fillDeployments reads what deployments show of others.
 func (s *Service) fillDeployments(ctx context.Context, by actor.Actor, list []*Deployment) error {
-	var people, jobs []int64
+	var userIDs, jobs []int64
 	for _, d := range list {
 		if d.UserID != nil {
-			people = append(people, *d.UserID)
+			userIDs = append(userIDs, *d.UserID)
 		}
 		if d.JobID != nil {
 			jobs = append(jobs, *d.JobID)
 		}
 	}
-	users, err := s.Users.FindAll(ctx, people)
+	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return err
 	}

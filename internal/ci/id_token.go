@@ -62,8 +62,8 @@ type idClaims struct {
 const (
 	// idTokenEarly is for others whose clock is late.
 	idTokenEarly = 5 * time.Second
-	// maxGroupsTold is up to how many groups of a user a token names them.
-	maxGroupsTold = 200
+	// maxGroupsListed is up to how many groups of a user a token names them.
+	maxGroupsListed = 200
 )
 
 // idTokens makes the tokens that a job asked for, as variables. Each says who
@@ -164,8 +164,8 @@ func (s *Service) claimUser(ctx context.Context, c *idClaims, a *Assignment) err
 	if err != nil && !errs.IsRefusal(err) {
 		return err
 	}
-	groups, err := directGroups(ctx, s.DB, u.ID, s.Now(), maxGroupsTold+1)
-	if len(groups) <= maxGroupsTold {
+	groups, err := directGroups(ctx, s.DB, u.ID, s.Now(), maxGroupsListed+1)
+	if len(groups) <= maxGroupsListed {
 		c.GroupsDirect = groups
 	}
 	return err

@@ -76,11 +76,11 @@ func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u Jo
 // overFor answers a runner whose job has ended. One that says again what it
 // said before did not hear us.
 func (s *Service) overFor(j *JobState, u JobUpdate) (*JobReply, error) {
-	told := s.jobReply(j, 0)
+	reply := s.jobReply(j, 0)
 	if j.Status.Done() && u.State == string(j.Status) {
-		return told, nil
+		return reply, nil
 	}
-	return told, errs.Forbidden("Job is not running")
+	return reply, errs.Forbidden("Job is not running")
 }
 
 // startByRunner begins a job for the runner that holds its token; Conflict when
@@ -127,9 +127,9 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 		return nil, fmt.Errorf("check log of job %d: %w", j.ID, err)
 	}
 	if !ok {
-		told := s.jobReply(&j.JobState, 0)
-		told.Mismatch = true
-		return told, nil
+		reply := s.jobReply(&j.JobState, 0)
+		reply.Mismatch = true
+		return reply, nil
 	}
 	if err := s.logs.sync(ctx, j.ID); err != nil {
 		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
@@ -288,13 +288,13 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 		}
 	}
 	size, err := s.addLog(ctx, j.ID, p.At, p.Text)
-	told := s.jobReply(j, size)
+	reply := s.jobReply(j, size)
 	if gap, ok := errors.AsType[*gapError](err); ok {
-		told.Gap, told.Size = true, gap.size
-		return told, nil
+		reply.Gap, reply.Size = true, gap.size
+		return reply, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 	}
-	return told, nil
+	return reply, nil
 }

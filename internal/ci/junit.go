@@ -97,7 +97,7 @@ func (c *junitCase) plain() TestCase {
 	if n, err := strconv.ParseFloat(strings.ReplaceAll(c.Time, ",", ""), 64); err == nil && n >= 0 && n < 1e9 {
 		out.Time = n
 	}
-	tell := func(status TestStatus, list []junitProblem) {
+	report := func(status TestStatus, list []junitProblem) {
 		out.Status = status
 		var parts []string
 		for _, p := range list {
@@ -112,11 +112,11 @@ func (c *junitCase) plain() TestCase {
 	}
 	switch {
 	case len(c.Failures) > 0:
-		tell(TestFailed, c.Failures)
+		report(TestFailed, c.Failures)
 	case len(c.Errors) > 0:
-		tell(TestError, c.Errors)
+		report(TestError, c.Errors)
 	case len(c.Skipped) > 0:
-		tell(TestSkipped, c.Skipped)
+		report(TestSkipped, c.Skipped)
 	}
 	return out
 }

@@ -210,13 +210,13 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 
 // fillPipelines reads what pipelines show of others.
 func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
-	var people []int64
+	var userIDs []int64
 	for _, p := range list {
 		if p.UserID != nil {
-			people = append(people, *p.UserID)
+			userIDs = append(userIDs, *p.UserID)
 		}
 	}
-	users, err := s.Users.FindAll(ctx, people)
+	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return fmt.Errorf("users of pipelines: %w", err)
 	}

@@ -22,18 +22,18 @@ type scene struct {
 	pipeline *Pipeline
 	commit   *git.Commit
 	user     *user.User // may be gone
-	told     []config.Variable
+	added    []config.Variable
 }
 
 // newScene has later features tell of the project.
 func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*scene, error) {
 	sc := &scene{site: s.Site, project: p, pipeline: pipeline, commit: commit}
-	for _, tell := range s.variableSources {
-		told, err := tell(ctx, p)
+	for _, source := range s.variableSources {
+		added, err := source(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		sc.told = append(sc.told, told...)
+		sc.added = append(sc.added, added...)
 	}
 	return sc, nil
 }
@@ -65,7 +65,7 @@ func (sc *scene) predefined() []config.Variable {
 	v.add("GITLAB_CI", "true")
 	sc.server(&v)
 	sc.projectVariables(&v)
-	v = append(v, sc.told...)
+	v = append(v, sc.added...)
 	sc.commitVariables(&v)
 	sc.pipelineVariables(&v)
 	sc.requestVariables(&v)

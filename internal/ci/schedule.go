@@ -408,16 +408,16 @@ func (s *Service) recordSchedule(ctx context.Context, tx *db.Tx, by actor.Actor,
 }
 
 func (s *Service) fillSchedules(ctx context.Context, list []*Schedule) error {
-	var people, ids []int64
+	var userIDs, ids []int64
 	for _, sch := range list {
 		if sch.OwnerID != nil {
-			people = append(people, *sch.OwnerID)
+			userIDs = append(userIDs, *sch.OwnerID)
 		}
 		if sch.LastPipelineID != nil {
 			ids = append(ids, *sch.LastPipelineID)
 		}
 	}
-	users, err := s.Users.FindAll(ctx, people)
+	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return err
 	}

@@ -238,11 +238,11 @@ func triggerPlace(id int64) string { return fmt.Sprintf("pipeline_triggers/token
 
 // fillTriggers reads what triggers show of others, and opens the tokens.
 func (s *Service) fillTriggers(ctx context.Context, by actor.Actor, list []*Trigger) error {
-	var people []int64
+	var userIDs []int64
 	for _, t := range list {
-		people = append(people, t.OwnerID)
+		userIDs = append(userIDs, t.OwnerID)
 	}
-	users, err := s.Users.FindAll(ctx, people)
+	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return err
 	}

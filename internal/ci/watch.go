@@ -37,8 +37,8 @@ type watchers struct {
 }
 
 type watched struct {
-	until, told time.Time
-	follow      map[chan struct{}]struct{}
+	until, noticed time.Time
+	follow         map[chan struct{}]struct{}
 }
 
 func newWatchers() *watchers {
@@ -61,15 +61,15 @@ func (w *watchers) of(jobID int64, now time.Time) *watched {
 }
 
 // note says that a job is watched, and whether the others are to be told.
-func (w *watchers) note(jobID int64, now time.Time, tell bool) bool {
+func (w *watchers) note(jobID int64, now time.Time, publish bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.of(jobID, now)
 	j.until = now.Add(watchedFor)
-	if !tell || now.Sub(j.told) < watchNotice {
+	if !publish || now.Sub(j.noticed) < watchNotice {
 		return false
 	}
-	j.told = now
+	j.noticed = now
 	return true
 }
 

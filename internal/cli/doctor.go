@@ -25,7 +25,7 @@ hours. The server may be running.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			failed := 0
-			tell := func(f app.Finding) {
+			show := func(f app.Finding) {
 				mark := "ok  "
 				switch {
 				case f.Err != nil:
@@ -37,11 +37,11 @@ hours. The server may be running.`,
 				fmt.Fprintf(c.out, "%s  %-12s %s\n", mark, f.Part, f)
 			}
 			for finding := range a.Examine(cmd.Context()) {
-				tell(finding)
+				show(finding)
 			}
 			if repositories && failed == 0 { // without a database there is no list of them
 				for finding := range a.ExamineRepositories(cmd.Context(), c.progress()) {
-					tell(finding)
+					show(finding)
 				}
 			}
 			if failed > 0 {

@@ -434,10 +434,10 @@ func (s *Service) Participants(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return nil, fmt.Errorf("participants of merge request %d: %w", m.ID, err)
 	}
-	list, told := []*user.User{}, map[int64]bool{}
+	list, listed := []*user.User{}, map[int64]bool{}
 	for _, id := range all {
-		if u := users[id]; u != nil && !told[id] {
-			list, told[id] = append(list, u), true
+		if u := users[id]; u != nil && !listed[id] {
+			list, listed[id] = append(list, u), true
 		}
 	}
 	return list, nil

@@ -120,7 +120,7 @@ func (s *Service) commitWords(ctx context.Context, in *project.Project, m *Merge
 	if err != nil {
 		return err
 	}
-	var all, people []string
+	var all, coAuthors []string
 	for _, c := range slices.Backward(page.Items) {
 		if w["first_commit"] == "" {
 			w["first_commit"] = strings.TrimSpace(c.Message)
@@ -131,10 +131,10 @@ func (s *Service) commitWords(ctx context.Context, in *project.Project, m *Merge
 		}
 		all = append(all, "* "+strings.TrimSpace(c.Message))
 		who := "Co-authored-by: " + signed(c.Author.Name, c.Author.Email)
-		if (m.Author == nil || c.Author.Email != m.Author.Email) && !slices.Contains(people, who) {
-			people = append(people, who)
+		if (m.Author == nil || c.Author.Email != m.Author.Email) && !slices.Contains(coAuthors, who) {
+			coAuthors = append(coAuthors, who)
 		}
 	}
-	w["all_commits"], w["co_authored_by"] = strings.Join(all, "\n\n"), strings.Join(people, "\n")
+	w["all_commits"], w["co_authored_by"] = strings.Join(all, "\n\n"), strings.Join(coAuthors, "\n")
 	return nil
 }

@@ -125,11 +125,11 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err := saveRequest(ctx, tx, m); err != nil {
 		return err
 	}
-	told, err := s.changes(ctx, tx, by, in, &was, m, f)
+	changes, err := s.changes(ctx, tx, by, in, &was, m, f)
 	if err != nil {
 		return err
 	}
-	for _, text := range told {
+	for _, text := range changes {
 		if err := s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, in.ID, text); err != nil {
 			return err
 		}
@@ -168,42 +168,42 @@ func (m *MergeRequest) move(event string, by int64, at time.Time) activity.Actio
 // changes writes what stands beside the row, and tells in sentences what has
 // become of the whole.
 func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, m *MergeRequest, f Fields) ([]string, error) {
-	var told []string
-	tell := func(is bool, format string, args ...any) {
+	var changes []string
+	note := func(is bool, format string, args ...any) {
 		if is {
-			told = append(told, fmt.Sprintf(format, args...))
+			changes = append(changes, fmt.Sprintf(format, args...))
 		}
 	}
-	tell(was.Title != m.Title, "changed title from **%s** to **%s**", was.Title, m.Title)
-	tell(!was.Draft && m.Draft, "marked this merge request as **draft**")
-	tell(was.Draft && !m.Draft, "marked this merge request as **ready**")
-	tell(was.Description != m.Description, "changed the description")
-	tell(was.TargetBranch != m.TargetBranch, "changed target branch from `%s` to `%s`", was.TargetBranch, m.TargetBranch)
+	note(was.Title != m.Title, "changed title from **%s** to **%s**", was.Title, m.Title)
+	note(!was.Draft && m.Draft, "marked this merge request as **draft**")
+	note(was.Draft && !m.Draft, "marked this merge request as **ready**")
+	note(was.Description != m.Description, "changed the description")
+	note(was.TargetBranch != m.TargetBranch, "changed target branch from `%s` to `%s`", was.TargetBranch, m.TargetBranch)
 	added, removed, err := s.Plan.SaveLabels(ctx, tx, by, in, m.thing(), f.Labels)
 	if err != nil {
 		return nil, err
 	}
 	labels := plan.LabelChange(added, removed)
-	tell(labels != "", "%s", labels)
+	note(labels != "", "%s", labels)
 	if err := s.notifyTexts(ctx, tx, by, m, added, f.mentioned); err != nil {
 		return nil, err
 	}
-	people, err := s.reappoint(ctx, tx, by, m, f)
+	appointed, err := s.reappoint(ctx, tx, by, m, f)
 	if err != nil {
 		return nil, err
 	}
-	told = append(told, people...)
+	changes = append(changes, appointed...)
 	goal, err := plan.MilestoneChange(ctx, tx, was.MilestoneID, m.MilestoneID)
 	if err != nil {
 		return nil, err
 	}
-	tell(goal != "", "%s", goal)
+	note(goal != "", "%s", goal)
 	locked, before := m.Locked != nil && *m.Locked, was.Locked != nil && *was.Locked
-	tell(locked && !before, "locked the discussion in this merge request")
-	tell(!locked && before, "unlocked the discussion in this merge request")
-	tell(was.State == Opened && m.State == Closed, "closed")
-	tell(was.State == Closed && m.State == Opened, "reopened")
-	return told, nil
+	note(locked && !before, "locked the discussion in this merge request")
+	note(!locked && before, "unlocked the discussion in this merge request")
+	note(was.State == Opened && m.State == Closed, "closed")
+	note(was.State == Closed && m.State == Opened, "reopened")
+	return changes, nil
 }
 
 // Delete removes a merge request with its notes: Owners may. NotFound; Forbidden;

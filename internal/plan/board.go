@@ -98,7 +98,7 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 		return nil
 	}
 	byID := map[int64]*Board{}
-	var ids, people, goals, words []int64
+	var ids, userIDs, goals, words []int64
 	note := func(to *[]int64, id *int64) {
 		if id != nil {
 			*to = append(*to, *id)
@@ -107,7 +107,7 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	for _, b := range list {
 		ids, byID[b.ID], b.Lists = append(ids, b.ID), b, []*BoardList{}
 		b.Project, b.Group = in.project, in.group
-		note(&people, b.AssigneeID)
+		note(&userIDs, b.AssigneeID)
 		note(&goals, b.MilestoneID)
 	}
 	lists, err := findBoardLists(ctx, s.DB, ids)
@@ -116,11 +116,11 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	}
 	for _, l := range lists {
 		byID[l.BoardID].Lists = append(byID[l.BoardID].Lists, l)
-		note(&people, l.AssigneeID)
+		note(&userIDs, l.AssigneeID)
 		note(&goals, l.MilestoneID)
 		note(&words, l.LabelID)
 	}
-	users, err := s.Users.FindAll(ctx, people)
+	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return fmt.Errorf("users of boards: %w", err)
 	}

@@ -240,7 +240,7 @@ func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *
 	if err != nil {
 		return f, err
 	}
-	people, none := assignees[id], int64(0)
+	userIDs, none := assignees[id], int64(0)
 	switch {
 	case m.To == Done:
 		f.Event = "close"
@@ -252,8 +252,8 @@ func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *
 		case from.Label != nil:
 			f.RemoveLabels = []string{from.Label.Name}
 		case from.AssigneeID != nil:
-			people = slices.DeleteFunc(people, func(id int64) bool { return id == *from.AssigneeID })
-			f.Assignees = &people
+			userIDs = slices.DeleteFunc(userIDs, func(id int64) bool { return id == *from.AssigneeID })
+			f.Assignees = &userIDs
 		case from.MilestoneID != nil:
 			f.Milestone = &none
 		}
@@ -263,10 +263,10 @@ func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *
 		case to.Label != nil:
 			f.AddLabels = []string{to.Label.Name}
 		case to.AssigneeID != nil:
-			if !slices.Contains(people, *to.AssigneeID) {
-				people = append(people, *to.AssigneeID)
+			if !slices.Contains(userIDs, *to.AssigneeID) {
+				userIDs = append(userIDs, *to.AssigneeID)
 			}
-			f.Assignees = &people
+			f.Assignees = &userIDs
 		case to.MilestoneID != nil:
 			f.Milestone = to.MilestoneID
 		}

@@ -16,20 +16,20 @@ import (
 // changes writes what stands beside the row of an issue, and tells in sentences
 // what has become of the whole.
 func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, i *Issue, f IssueFields) ([]string, error) {
-	var told []string
-	tell := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	var changes []string
+	note := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
 	if was.Title != i.Title {
-		tell("changed title from **%s** to **%s**", was.Title, i.Title)
+		note("changed title from **%s** to **%s**", was.Title, i.Title)
 	}
 	if was.Description != i.Description {
-		tell("changed the description")
+		note("changed the description")
 	}
 	added, removed, err := s.SaveLabels(ctx, tx, by, in, i.thing(), f.labelling())
 	if err != nil {
 		return nil, err
 	}
 	if text := LabelChange(added, removed); text != "" {
-		tell("%s", text)
+		note("%s", text)
 	}
 	if len(added) > 0 {
 		if err := s.notify(ctx, tx, by, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
@@ -42,7 +42,7 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 			return nil, err
 		}
 		if text != "" {
-			tell("%s", text)
+			note("%s", text)
 		}
 	}
 	text, err := MilestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
@@ -50,35 +50,35 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 		return nil, err
 	}
 	if text != "" {
-		tell("%s", text)
+		note("%s", text)
 	}
 	if was.DueDate != i.DueDate {
-		tell("%s", dueChange(i.DueDate))
+		note("%s", dueChange(i.DueDate))
 	}
 	if !same(was.Weight, i.Weight) {
 		if i.Weight == nil {
-			tell("removed the weight")
+			note("removed the weight")
 		} else {
-			tell("set weight to **%d**", *i.Weight)
+			note("set weight to **%d**", *i.Weight)
 		}
 	}
 	if was.Confidential != i.Confidential {
-		tell("%s", choose(i.Confidential, "made the issue confidential", "made the issue visible to everyone"))
+		note("%s", choose(i.Confidential, "made the issue confidential", "made the issue visible to everyone"))
 	}
 	if locked := i.Locked != nil && *i.Locked; locked != (was.Locked != nil && *was.Locked) {
-		tell("%s", choose(locked, "locked the discussion in this issue", "unlocked the discussion in this issue"))
+		note("%s", choose(locked, "locked the discussion in this issue", "unlocked the discussion in this issue"))
 	}
 	if was.Type != i.Type {
-		tell("changed type from %s to %s", was.Type, i.Type)
+		note("changed type from %s to %s", was.Type, i.Type)
 	}
 	if was.State != i.State {
 		done := choose(i.State == Closed, "closed", "reopened")
 		if f.Via != "" {
 			done += " via " + f.Via
 		}
-		tell("%s", done)
+		note("%s", done)
 	}
-	return told, nil
+	return changes, nil
 }
 
 func choose(first bool, one, other string) string {

@@ -50,11 +50,11 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if c.move && to.ID == in.ID {
 		return nil, errs.Invalid("Cannot move issue to project it originates from!")
 	}
-	var people []int64
+	var userIDs []int64
 	for _, u := range old.Assignees {
-		people = append(people, u.ID)
+		userIDs = append(userIDs, u.ID)
 	}
-	f := IssueFields{Assignees: &people}
+	f := IssueFields{Assignees: &userIDs}
 	if err := s.checkPlan(ctx, to, &f); err != nil {
 		return nil, err
 	}

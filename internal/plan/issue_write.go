@@ -298,11 +298,11 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := saveIssue(ctx, tx, i); err != nil {
 		return err
 	}
-	told, err := s.changes(ctx, tx, by, in, &was, i, f)
+	changes, err := s.changes(ctx, tx, by, in, &was, i, f)
 	if err != nil {
 		return err
 	}
-	for _, text := range told {
+	for _, text := range changes {
 		if err := s.AddSystemNote(ctx, tx, by, i.thing(), i.IID, in.ID, text); err != nil {
 			return err
 		}

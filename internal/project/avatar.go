@@ -86,7 +86,7 @@ func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespa
 
 // replaceAvatar stores a picture and has its name saved, which gives the name
 // of the one before.
-func (s *Service) replaceAvatar(ctx context.Context, shelf picture.Store, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
+func (s *Service) replaceAvatar(ctx context.Context, store picture.Store, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
 	if f == nil && !remove {
 		return nil
 	}
@@ -95,17 +95,17 @@ func (s *Service) replaceAvatar(ctx context.Context, shelf picture.Store, id int
 		// The file goes first: a row promises that its picture exists. A crash
 		// between the two leaves a file that nothing refers to.
 		var err error
-		if name, err = shelf.Put(ctx, id, f); err != nil {
+		if name, err = store.Put(ctx, id, f); err != nil {
 			return err
 		}
 	}
 	was, err := save(name)
 	if err != nil {
-		shelf.Drop(ctx, id, name)
+		store.Drop(ctx, id, name)
 		return err
 	}
 	if was != name {
-		shelf.Drop(ctx, id, was)
+		store.Drop(ctx, id, was)
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list
 // private at the top, else as visible as the group above, with all that is in it.
 // Who put it together is an Owner. Whether they may is asked again: NotFound,
 // Forbidden, Invalid.
-func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, told string) (*Namespace, error) {
+func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, message string) (*Namespace, error) {
 	wrong := map[string][]string{}
 	checkPath(wrong, g.Path, g.ParentID == nil)
 	checkName(wrong, g.Name)
@@ -199,7 +199,7 @@ func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *D
 			return nil, err
 		}
 	}
-	return n, s.record(ctx, tx, by, "group_imported", n.entity(), audit.Target{}, audit.Details{Add: "group", Message: told})
+	return n, s.record(ctx, tx, by, "group_imported", n.entity(), audit.Target{}, audit.Details{Add: "group", Message: message})
 }
 
 func (s *Service) placeDraft(ctx context.Context, tx *db.Tx, was, n *Namespace) error {

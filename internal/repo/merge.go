@@ -229,8 +229,8 @@ func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Projec
 		if a != PushTo || by.Anonymous() || !s.onlyCollaborates(by, p) {
 			return false, nil
 		}
-		lent, err := s.collaborationBranches(ctx, by, p)
-		if err != nil || !slices.Contains(lent, branch) {
+		branches, err := s.collaborationBranches(ctx, by, p)
+		if err != nil || !slices.Contains(branches, branch) {
 			return false, err
 		}
 	}

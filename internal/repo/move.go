@@ -318,8 +318,8 @@ func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *P
 	var list []activity.Event
 	for i := range done.Changes {
 		c := &done.Changes[i]
-		tell := describe(*c)
-		if c.New != git.ZeroOID && tell.RefType == "branch" {
+		entry := describe(*c)
+		if c.New != git.ZeroOID && entry.RefType == "branch" {
 			if err := s.count(ctx, r, branch, c); err != nil {
 				return nil, err
 			}
@@ -327,9 +327,9 @@ func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *P
 			if err != nil {
 				return nil, err
 			}
-			tell.CommitCount, tell.CommitTitle = c.Commits, head.Title
+			entry.CommitCount, entry.CommitTitle = c.Commits, head.Title
 		}
-		list = append(list, event(&tell))
+		list = append(list, event(&entry))
 	}
 	return list, nil
 }

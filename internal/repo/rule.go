@@ -28,9 +28,9 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 	if err != nil {
 		return err
 	}
-	borrows, lent := s.onlyCollaborates(by, p), []string(nil)
-	if borrows {
-		if lent, err = s.collaborationBranches(ctx, by, p); err != nil {
+	restricted, branches := s.onlyCollaborates(by, p), []string(nil)
+	if restricted {
+		if branches, err = s.collaborationBranches(ctx, by, p); err != nil {
 			return err
 		}
 	}
@@ -38,8 +38,8 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 		if c.Refused == "" {
 			c.Refused = refuseRef(p, c)
 		}
-		if c.Refused == "" && borrows {
-			c.Refused = refuseOutsideCollaboration(lent, c)
+		if c.Refused == "" && restricted {
+			c.Refused = refuseOutsideCollaboration(branches, c)
 		}
 		if c.Refused == "" {
 			if c.Refused, err = g.refuse(ctx, push.Repo, c, from); err != nil {
@@ -144,12 +144,12 @@ func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protection
 	if may, err := g.may(ctx, rules, MergeInto); err != nil || !may {
 		return "You are not allowed to create protected branches on this project.", err
 	}
-	holders, err := r.Contains(ctx, string(c.New), git.Heads, 0)
+	containing, err := r.Contains(ctx, string(c.New), git.Heads, 0)
 	if err != nil {
 		return "", err
 	}
 	safe := false
-	for _, name := range holders {
+	for _, name := range containing {
 		safe = safe || len(g.branches.matching(strings.TrimPrefix(name, git.Heads))) > 0
 	}
 	switch {

@@ -235,16 +235,16 @@ func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, w
 // publish writes into the log how far a move is, and of one that is over how many
 // are left.
 func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
-	told := []any{"move", mv.ID, "state", mv.State, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination}
+	attrs := []any{"move", mv.ID, "state", mv.State, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination}
 	if mv.Error != "" {
-		told = append(told, "error", mv.Error)
+		attrs = append(attrs, "error", mv.Error)
 	}
 	if mv.State.Over() {
 		if left, err := countMoves(ctx, m.Repos.DB); err == nil { // nothing depends on it
-			told = append(told, "left", left.all())
+			attrs = append(attrs, "left", left.all())
 		}
 	}
-	m.Log.InfoContext(ctx, "storage move", told...)
+	m.Log.InfoContext(ctx, "storage move", attrs...)
 }
 
 // await reports whether no one writes any more. While a user does, the move waits

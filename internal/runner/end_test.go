@@ -37,7 +37,7 @@ func TestRunner(t *testing.T) {
 }
 
 // stage is a server with a project, and a runner that works for it.
-type stage struct {
+type fixture struct {
 	t       *testing.T
 	s       *apptest.Server
 	project int64
@@ -54,9 +54,9 @@ func quick() runner.Pace {
 }
 
 // newStage makes a project of the name, and a runner for it alone.
-func newStage(t *testing.T, s *apptest.Server, name string, files ...gittest.Change) *stage {
+func newFixture(t *testing.T, s *apptest.Server, name string, files ...gittest.Change) *fixture {
 	t.Helper()
-	g := &stage{t: t, s: s, dir: t.TempDir()}
+	g := &fixture{t: t, s: s, dir: t.TempDir()}
 	var made struct {
 		ID    int64
 		Token string
@@ -87,12 +87,12 @@ func newStage(t *testing.T, s *apptest.Server, name string, files ...gittest.Cha
 	return g
 }
 
-func (g *stage) at(path string, args ...any) string {
+func (g *fixture) at(path string, args ...any) string {
 	return fmt.Sprintf("/projects/%d", g.project) + fmt.Sprintf(path, args...)
 }
 
 // pipeline starts one with the variables and gives its id.
-func (g *stage) pipeline(variables map[string]string) int64 {
+func (g *fixture) pipeline(variables map[string]string) int64 {
 	g.t.Helper()
 	list := []map[string]string{{"key": "OUT", "value": g.dir}}
 	for key, value := range variables {
@@ -123,7 +123,7 @@ type run struct {
 
 // jobs are the jobs of a pipeline by name; of those that were retried, the
 // last.
-func (g *stage) jobs(pipeline int64) map[string]run {
+func (g *fixture) jobs(pipeline int64) map[string]run {
 	g.t.Helper()
 	var list []run
 	g.s.Check(g.t, apptest.Call{Do: "GET " + g.at("/pipelines/%d/jobs", pipeline), As: apptest.RootToken, Status: 200}).JSON(g.t, &list)
@@ -135,13 +135,13 @@ func (g *stage) jobs(pipeline int64) map[string]run {
 }
 
 // until waits for something to be true.
-func (g *stage) until(what string, is func() bool) {
+func (g *fixture) until(what string, is func() bool) {
 	g.t.Helper()
 	waittest.For(g.t, what, is)
 }
 
 // await waits until a pipeline has come to an end.
-func (g *stage) await(pipeline int64, status string) map[string]run {
+func (g *fixture) await(pipeline int64, status string) map[string]run {
 	g.t.Helper()
 	var p struct{ Status string }
 	over := []string{"success", "failed", "canceled", "manual"}
@@ -159,13 +159,13 @@ func (g *stage) await(pipeline int64, status string) map[string]run {
 	return jobs
 }
 
-func (g *stage) log(job int64) string {
+func (g *fixture) log(job int64) string {
 	g.t.Helper()
 	return string(g.s.Send(g.t, apptest.Call{Do: "GET " + g.at("/jobs/%d/trace", job), As: apptest.RootToken}).Body)
 }
 
 // wants looks for texts in a log; those that begin with ! must not be there.
-func (g *stage) wants(job run, texts ...string) {
+func (g *fixture) wants(job run, texts ...string) {
 	g.t.Helper()
 	log := g.log(job.ID)
 	for _, text := range texts {
@@ -176,7 +176,7 @@ func (g *stage) wants(job run, texts ...string) {
 	}
 }
 
-func (g *stage) wrote(name string) (string, bool) {
+func (g *fixture) wrote(name string) (string, bool) {
 	text, err := os.ReadFile(filepath.Join(g.dir, name))
 	return strings.TrimSpace(string(text)), err == nil
 }
@@ -236,7 +236,7 @@ const junitFile = `echo '<testsuite name="s"><testcase name="one"/><testcase nam
 
 // testPipeline runs jobs that hand things on to each other.
 func testPipeline(t *testing.T, s *apptest.Server) {
-	g := newStage(t, s, "flow", gittest.Change{Path: ".gitlab-ci.yml", Content: flowFile}, gittest.Change{Path: "junit.sh", Content: junitFile})
+	g := newFixture(t, s, "flow", gittest.Change{Path: ".gitlab-ci.yml", Content: flowFile}, gittest.Change{Path: "junit.sh", Content: junitFile})
 	for _, v := range []string{
 		`{"key":"PASSWORD","value":"correct-horse-battery","masked":true}`,
 		`{"key":"CONFIG","value":"file content\n","variable_type":"file"}`,
@@ -296,7 +296,7 @@ slow:
 // testStop ends jobs before they end by themselves, and looks whether
 // something of them is left.
 func testStop(t *testing.T, s *apptest.Server) {
-	g := newStage(t, s, "stop", gittest.Change{Path: ".gitlab-ci.yml", Content: stopFile})
+	g := newFixture(t, s, "stop", gittest.Change{Path: ".gitlab-ci.yml", Content: stopFile})
 	canceled, late := g.pipeline(map[string]string{"KIND": "cancel"}), g.pipeline(map[string]string{"KIND": "timeout"})
 	names := []string{"stubborn", "away", "child"}
 	g.until("processes", func() bool {
@@ -331,7 +331,7 @@ func testStop(t *testing.T, s *apptest.Server) {
 
 // testShutdown stops a runner with a job that does not end by itself.
 func testShutdown(t *testing.T, s *apptest.Server) {
-	g := newStage(t, s, "shutdown", gittest.Change{Path: ".gitlab-ci.yml", Content: `slow: {script: ["echo begun > $OUT/begun", "sleep 300"]}`})
+	g := newFixture(t, s, "shutdown", gittest.Change{Path: ".gitlab-ci.yml", Content: `slow: {script: ["echo begun > $OUT/begun", "sleep 300"]}`})
 	p := g.pipeline(nil)
 	g.until("the job", func() bool { text, _ := g.wrote("begun"); return text != "" })
 	g.halt()

@@ -168,7 +168,7 @@ func (j *job) complete(hard context.Context) error {
 
 	s := &sender{
 		server: j.r.server, id: j.ID, token: j.Token, log: j.log, debug: j.vars.is("CI_DEBUG_TRACE"), pace: j.r.Pace,
-		tell: j.update, note: j.r.Log.With("job", j.ID),
+		onState: j.update, note: j.r.Log.With("job", j.ID),
 	}
 	// The log is sent for as long as there may be more of it, also when the
 	// job itself is broken off.
@@ -290,7 +290,7 @@ func (r *Runner) recoverJob(hard context.Context, root string) error {
 	defer log.Close()
 	fmt.Fprintf(log, "\n%s\n", red("ERROR: Job failed (system failure): the runner ended while the job ran"))
 	s := &sender{
-		server: r.server, id: was.ID, token: was.Token, log: log, pace: r.Pace, tell: func(string) {}, note: r.Log.With("job", was.ID),
+		server: r.server, id: was.ID, token: was.Token, log: log, pace: r.Pace, onState: func(string) {}, note: r.Log.With("job", was.ID),
 	}
 	err = s.finish(hard, update{State: "failed", Reason: "runner_system_failure"})
 	if errors.Is(err, errOver) { // it has been settled without us

@@ -19,14 +19,14 @@ const firstInterval = time.Second
 // sender brings the log of a job to the server, and hears what becomes of the
 // job there. It is used by one goroutine at a time.
 type sender struct {
-	server *client
-	id     int64
-	token  string
-	log    *trace
-	debug  bool // the job shows more than it should
-	pace   Pace
-	tell   func(state string) // called with the state of the job
-	note   *slog.Logger
+	server  *client
+	id      int64
+	token   string
+	log     *trace
+	debug   bool // the job shows more than it should
+	pace    Pace
+	onState func(state string) // called with the state of the job
+	note    *slog.Logger
 
 	sent     int64
 	interval time.Duration
@@ -99,11 +99,11 @@ func (s *sender) hear(h reply, good ...int) error {
 		s.interval = h.interval
 	}
 	if h.status == http.StatusForbidden {
-		s.tell("gone")
+		s.onState("gone")
 		return errOver
 	}
 	if h.state != "" {
-		s.tell(h.state)
+		s.onState(h.state)
 	}
 	for _, status := range good {
 		if h.status == status {

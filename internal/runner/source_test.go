@@ -24,7 +24,7 @@ func testSources(t *testing.T, s *apptest.Server) {
 	s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"name":"lib","visibility":"private"}`, Status: 201}).JSON(t, &lib)
 	tip := s.Repository(t, lib.ID).Commit(gittest.Commit{Changes: []gittest.Change{{Path: "file", Content: "of the library\n"}}})
 	modules := fmt.Sprintf("[submodule \"near\"]\n\tpath = near\n\turl = ../lib.git\n[submodule \"far\"]\n\tpath = far\n\turl = %s/root/lib.git\n", s.URL)
-	g := newStage(t, s, "code", gittest.Change{Path: "README.md", Content: "first"})
+	g := newFixture(t, s, "code", gittest.Change{Path: "README.md", Content: "first"})
 	s.Check(t, apptest.Call{
 		Do: fmt.Sprintf("POST /projects/%d/job_token_scope/allowlist", lib.ID), As: apptest.RootToken,
 		JSON: fmt.Sprintf(`{"target_project_id":%d}`, g.project), Status: 201,

@@ -241,7 +241,7 @@ func (f Fields) first(was *Snippet) *FileChange {
 }
 
 // save writes the fields of a snippet. Its events follow them.
-func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, tell bool) error {
+func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, publish bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		was, err := lockSnippet(ctx, tx, id)
 		if err != nil {
@@ -259,7 +259,7 @@ func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, 
 		if err := activity.Readdress(ctx, tx, now.subject(), was.audience(), now.audience()); err != nil {
 			return err
 		}
-		if !tell {
+		if !publish {
 			return nil
 		}
 		return now.record(ctx, tx, by, activity.Updated, s.Now())

@@ -139,10 +139,10 @@ func (x *session) greeting(by actor.Actor) string {
 // serve lets git speak with the client. What is refused before git begins is
 // told on the screen; later git tells it.
 func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
-	talk, err := x.open(ctx, by, c.service, c.project)
+	service, err := x.open(ctx, by, c.service, c.project)
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
 		fmt.Fprintf(x.channel.Stderr(), "The project has moved to %s. Please use the new address: git remote set-url origin …/%s.git\n", moved.Path, moved.Path)
-		talk, err = x.open(ctx, by, c.service, project.Ref(moved.Path))
+		service, err = x.open(ctx, by, c.service, project.Ref(moved.Path))
 	}
 	if err != nil {
 		x.refuse(ctx, err, c.service)
@@ -150,9 +150,9 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 	}
 	options := git.ServeOptions{Protocol: x.protocol}
 	if c.service == uploadPack {
-		err = x.fetch(ctx, func(ctx context.Context, in io.Reader, out io.Writer) error { return talk(ctx, in, out, options) })
+		err = x.fetch(ctx, func(ctx context.Context, in io.Reader, out io.Writer) error { return service(ctx, in, out, options) })
 	} else {
-		err = talk(ctx, x.channel, pacedWriter{x}, options)
+		err = service(ctx, x.channel, pacedWriter{x}, options)
 	}
 	if errors.Is(err, errSilent) {
 		err = errs.Invalid("The client sent nothing for too long.").Because(err)

@@ -16,7 +16,7 @@ import (
 // memory is held at most beyond what was held before.
 func BenchmarkLarge(b *testing.B) {
 	s := apptest.Start(b, dbtest.SQLite(b))
-	st := newStage(b, s)
+	st := newFixture(b, s)
 	top := st.build("top", world{groups: []groupDraw{{settings: project.DraftSettings()}}})
 	must(s.DB.ExecContext(b.Context(), manyLabels, 100_000, top.ID))(b)
 	for b.Loop() {

@@ -77,19 +77,19 @@ func drawWorld(t *rapid.T) world {
 var pixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 // stage is a server whose background work the test does itself.
-type stage struct {
+type fixture struct {
 	*apptest.Server
 	t      testing.TB
 	by     actor.Actor
 	people []int64
 }
 
-func newStage(t testing.TB, s *apptest.Server) *stage {
+func newFixture(t testing.TB, s *apptest.Server) *fixture {
 	t.Helper()
 	id, _ := s.User(t, "alice")
 	// Only administrators export digests of addresses and map members.
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d", id), As: apptest.RootToken, JSON: `{"admin":true}`, Status: 200})
-	st := &stage{s, t, actor.Actor{ID: id, Username: "alice", Name: "alice", Admin: true}, nil}
+	st := &fixture{s, t, actor.Actor{ID: id, Username: "alice", Name: "alice", Admin: true}, nil}
 	for _, name := range []string{"bob", "carol"} {
 		id, _ := s.User(t, name)
 		st.people = append(st.people, id)
@@ -111,7 +111,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 }
 
 // build makes what was drawn.
-func (st *stage) build(path string, w world) *project.Namespace {
+func (st *fixture) build(path string, w world) *project.Namespace {
 	t, ctx := st.t, st.t.Context()
 	var made []*project.Namespace
 	var labels, milestones [][]int64 // ids, of each group and all above it
@@ -164,7 +164,7 @@ func (st *stage) build(path string, w world) *project.Namespace {
 	return made[0]
 }
 
-func (st *stage) board(at project.Place, name string, b thing, labels, goals []int64) {
+func (st *fixture) board(at project.Place, name string, b thing, labels, goals []int64) {
 	t, ctx := st.t, st.t.Context()
 	name = strings.TrimSpace(name)
 	hide := b.n > 1
@@ -187,7 +187,7 @@ func (st *stage) board(at project.Place, name string, b thing, labels, goals []i
 }
 
 // export returns the file of a group.
-func (st *stage) export(ref project.Ref) []byte {
+func (st *fixture) export(ref project.Ref) []byte {
 	t, ctx := st.t, st.t.Context()
 	t.Helper()
 	e := must(st.Transfer.StartExport(ctx, st.by, ref))(t)
@@ -201,12 +201,12 @@ func (st *stage) export(ref project.Ref) []byte {
 }
 
 // begin has an import of a file waiting.
-func (st *stage) begin(file []byte, path string) *transfer.Import {
+func (st *fixture) begin(file []byte, path string) *transfer.Import {
 	st.t.Helper()
 	return must(st.Transfer.StartImport(st.t.Context(), st.by, transfer.NewImport{Name: "Copy", Path: path, Size: int64(len(file)), File: bytes.NewReader(file)}))(st.t)
 }
 
-func (st *stage) look(i *transfer.Import) *transfer.Import {
+func (st *fixture) look(i *transfer.Import) *transfer.Import {
 	st.t.Helper()
 	return must(st.Transfer.Import(st.t.Context(), st.by, i.ID))(st.t)
 }
@@ -239,7 +239,7 @@ func unpack(t testing.TB, file []byte) (list []string) {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s)
+		st := newFixture(t, s)
 		draw := rapid.Custom(drawWorld)
 		for seed := range 3 {
 			top := st.build(fmt.Sprint("top", seed), draw.Example(seed))
@@ -304,7 +304,7 @@ const manyLabels = `WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n + 1 FRO
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st, ctx := newStage(t, s), t.Context()
+		st, ctx := newFixture(t, s), t.Context()
 		top := st.build("top", world{groups: []groupDraw{
 			{settings: project.DraftSettings(), avatar: true, wiki: true, members: []int64{30, 0}}, {settings: project.DraftSettings(), labels: make([]thing, 3)},
 		}})
@@ -364,7 +364,7 @@ func TestBrokenOff(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st, ctx := newStage(t, s), t.Context()
+		st, ctx := newFixture(t, s), t.Context()
 		files := func() (n int) {
 			t.Helper()
 			for _, err := range s.Blobs.List(ctx, "transfer/") {

@@ -221,9 +221,9 @@ func (s *Service) credential(ctx context.Context, digest string, now time.Time) 
 func (s *Service) findCredential(ctx context.Context, digest string) (*credential, error) {
 	c, err := s.readCredential(ctx, digest)
 	for i := 0; i < len(s.tokenSources) && errors.Is(err, db.ErrNoRows); i++ {
-		var lent *OAuthToken
-		if lent, err = s.tokenSources[i](ctx, s.DB, digest); err == nil {
-			c, err = s.readOAuth(ctx, lent)
+		var token *OAuthToken
+		if token, err = s.tokenSources[i](ctx, s.DB, digest); err == nil {
+			c, err = s.readOAuth(ctx, token)
 		}
 	}
 	return c, err
@@ -342,13 +342,13 @@ func (s *Service) readCredential(ctx context.Context, digest string) (*credentia
 	return &c, nil
 }
 
-func (s *Service) readOAuth(ctx context.Context, lent *OAuthToken) (*credential, error) {
-	c := credential{oauth: lent}
-	row := s.DB.QueryRowContext(ctx, `SELECT `+accountColumns+` FROM users u WHERE u.id = ? AND u.deleted_at IS NULL`, lent.UserID)
+func (s *Service) readOAuth(ctx context.Context, token *OAuthToken) (*credential, error) {
+	c := credential{oauth: token}
+	row := s.DB.QueryRowContext(ctx, `SELECT `+accountColumns+` FROM users u WHERE u.id = ? AND u.deleted_at IS NULL`, token.UserID)
 	if err := s.account(&c, row.Scan); err != nil {
 		return nil, err
 	}
-	c.actor.Scopes, c.actor.OAuthTokenID = lent.Scopes, lent.ID
+	c.actor.Scopes, c.actor.OAuthTokenID = token.Scopes, token.ID
 	return &c, nil
 }
 

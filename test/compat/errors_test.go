@@ -62,7 +62,7 @@ func goErrorTracking(t *testing.T, root *gitlab.Client, id int64) string {
 	if len(list) != 2 || list[1].SentryDsn != made.SentryDsn || !strings.Contains(made.SentryDsn, made.PublicKey) {
 		t.Fatalf("keys: %+v", list)
 	}
-	tell(root.ErrorTracking.DeleteClientKey(id, list[0].ID)).done(t, http.StatusNoContent)
+	send(root.ErrorTracking.DeleteClientKey(id, list[0].ID)).done(t, http.StatusNoContent)
 	return made.SentryDsn
 }
 

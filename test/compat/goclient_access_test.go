@@ -38,7 +38,7 @@ func goProjectTokens(t *testing.T, h *hosting) {
 	}
 	ask(robot.Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
 	own := ask(h.s.client(t, rotated.Token).ProjectAccessTokens.RotateProjectAccessTokenSelf(p.ID, &gitlab.RotateProjectAccessTokenOptions{})).done(t, http.StatusOK)
-	tell(h.ada.ProjectAccessTokens.RevokeProjectAccessToken(p.ID, own.ID)).done(t, http.StatusNoContent)
+	send(h.ada.ProjectAccessTokens.RevokeProjectAccessToken(p.ID, own.ID)).done(t, http.StatusNoContent)
 	ask(h.s.client(t, own.Token).Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
 	if list := ask(h.ada.ProjectAccessTokens.ListProjectAccessTokens(p.ID, &gitlab.ListProjectAccessTokensOptions{State: new("active")})).ok(t); len(list) != 0 {
 		t.Errorf("active tokens: %+v", list)
@@ -58,7 +58,7 @@ func goGroupTokens(t *testing.T, h *hosting) {
 	same(t, "tokens", mapped(ask(h.ada.GroupAccessTokens.ListGroupAccessTokens(g.ID, nil)).ok(t), func(t *gitlab.GroupAccessToken) int64 { return t.ID }), []int64{tok.ID})
 	rotated := ask(h.ada.GroupAccessTokens.RotateGroupAccessToken(g.ID, tok.ID, nil)).done(t, http.StatusOK)
 	same(t, "rotated", []any{rotated.Name, rotated.Scopes}, []any{"inspector", []string{"read_api"}})
-	tell(h.ada.GroupAccessTokens.RevokeGroupAccessToken(g.ID, rotated.ID)).done(t, http.StatusNoContent)
+	send(h.ada.GroupAccessTokens.RevokeGroupAccessToken(g.ID, rotated.ID)).done(t, http.StatusNoContent)
 	ask(h.s.client(t, rotated.Token).Projects.GetProject(p.ID, nil)).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
 }
 
@@ -84,9 +84,9 @@ func goDeployTokens(t *testing.T, h *hosting) {
 	git := h.git(t)
 	git.ok(t, "clone", "-q", asUser(p.HTTPURLToRepo, tok.Username, tok.Token), "with-token")
 	ask(h.s.client(t, tok.Token).Projects.GetProject(p.ID, nil)).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
-	tell(h.ada.DeployTokens.DeleteProjectDeployToken(p.ID, tok.ID)).done(t, http.StatusNoContent)
+	send(h.ada.DeployTokens.DeleteProjectDeployToken(p.ID, tok.ID)).done(t, http.StatusNoContent)
 	git.fails(t, "Authentication failed", "clone", "-q", asUser(p.HTTPURLToRepo, tok.Username, tok.Token), "without")
-	tell(h.ada.DeployTokens.DeleteGroupDeployToken(g.ID, other.ID)).done(t, http.StatusNoContent)
+	send(h.ada.DeployTokens.DeleteGroupDeployToken(g.ID, other.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.DeployTokens.GetGroupDeployToken(g.ID, other.ID)).missing(t)
 }
 
@@ -105,7 +105,7 @@ func goDeployKeys(t *testing.T, h *hosting) {
 	same(t, "title elsewhere", ask(h.ada.DeployKeys.GetDeployKey(p.ID, key.ID)).ok(t).Title, "the host")
 	all := ask(h.root.DeployKeys.ListAllDeployKeys(&gitlab.ListInstanceDeployKeysOptions{})).ok(t)
 	same(t, "keys of all", mapped(all, func(k *gitlab.InstanceDeployKey) int { return len(k.ProjectsWithWriteAccess) }), []int{2})
-	tell(h.ada.DeployKeys.DeleteDeployKey(p.ID, key.ID)).done(t, http.StatusNoContent)
+	send(h.ada.DeployKeys.DeleteDeployKey(p.ID, key.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.DeployKeys.GetDeployKey(p.ID, key.ID)).missing(t)
 	same(t, "it stays elsewhere", ask(h.ada.DeployKeys.GetDeployKey(second.ID, key.ID)).ok(t).ID, key.ID)
 }
@@ -135,7 +135,7 @@ func goProtectedBranches(t *testing.T, h *hosting) {
 	})).done(t, http.StatusOK)
 	same(t, "changed", []any{changed.AllowForcePush, len(changed.PushAccessLevels), changed.PushAccessLevels[1].UserID}, []any{true, 2, h.bobUser.ID})
 	ask(h.bob.RepositoryFiles.CreateFile(p.ID, "x.txt", write)).done(t, http.StatusCreated)
-	tell(h.ada.ProtectedBranches.UnprotectRepositoryBranches(p.ID, "release/*")).done(t, http.StatusNoContent)
+	send(h.ada.ProtectedBranches.UnprotectRepositoryBranches(p.ID, "release/*")).done(t, http.StatusNoContent)
 	same(t, "those left", mapped(ask(h.ada.ProtectedBranches.ListProtectedBranches(p.ID, nil)).ok(t), name), []string{"main"})
 }
 
@@ -148,7 +148,7 @@ func goProtectedTags(t *testing.T, h *hosting) {
 	tag := &gitlab.CreateTagOptions{TagName: new("v1"), Ref: new("main")}
 	ask(h.bob.Tags.CreateTag(p.ID, tag)).refused(t, http.StatusForbidden, "{message: 403 Forbidden - You are not allowed to create this tag as it is protected.}")
 	same(t, "tag", ask(h.ada.Tags.CreateTag(p.ID, tag)).done(t, http.StatusCreated).Protected, true)
-	tell(h.ada.ProtectedTags.UnprotectRepositoryTags(p.ID, "v*")).done(t, http.StatusNoContent)
+	send(h.ada.ProtectedTags.UnprotectRepositoryTags(p.ID, "v*")).done(t, http.StatusNoContent)
 	if list := ask(h.ada.ProtectedTags.ListProtectedTags(p.ID, nil)).ok(t); len(list) != 0 {
 		t.Errorf("protected tags: %+v", list)
 	}
@@ -171,5 +171,5 @@ func goPushRules(t *testing.T, h *hosting) {
 	changed := ask(h.ada.Projects.EditProjectPushRule(p.ID, &gitlab.EditProjectPushRuleOptions{CommitMessageRegex: new("")})).done(t, http.StatusOK)
 	same(t, "changed", []any{changed.CommitMessageRegex, changed.MaxFileSize}, []any{"", int64(1)})
 	ask(h.ada.RepositoryFiles.CreateFile(p.ID, "x.txt", &write)).done(t, http.StatusCreated)
-	tell(h.ada.Projects.DeleteProjectPushRule(p.ID)).done(t, http.StatusNoContent)
+	send(h.ada.Projects.DeleteProjectPushRule(p.ID)).done(t, http.StatusNoContent)
 }

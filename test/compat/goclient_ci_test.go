@@ -56,7 +56,7 @@ func goJobToken(t *testing.T, h *hosting) {
 	same(t, "list", mapped(allowed, projectPath), []string{"ada/token-target", "ada/tokens"})
 	made := run().done(t, http.StatusCreated)
 	same(t, "pipeline by a job", []any{made.Source, made.User.Username}, []any{gitlab.PipelineSource("pipeline"), "ada"})
-	tell(h.ada.JobTokenScope.RemoveProjectFromJobScopeAllowList(other.ID, p.ID)).done(t, http.StatusNoContent)
+	send(h.ada.JobTokenScope.RemoveProjectFromJobScopeAllowList(other.ID, p.ID)).done(t, http.StatusNoContent)
 
 	w.end(t, j, "success", "")
 	ask(c.Jobs.GetJobTokensJob(&gitlab.GetJobTokensJobOptions{})).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
@@ -90,7 +90,7 @@ func goProjectVariables(t *testing.T, h *hosting) {
 	same(t, "hidden", []any{shut.Hidden, shut.Masked, shut.Value}, []any{true, true, ""})
 	list := ask(h.ada.ProjectVariables.ListVariables(p.ID, nil)).ok(t)
 	same(t, "list", mapped(list, func(v *gitlab.ProjectVariable) string { return v.Key + " " + v.EnvironmentScope }), []string{"KEY prod*", "KEY *", "SHUT *"})
-	tell(h.ada.ProjectVariables.RemoveVariable(p.ID, "KEY", &gitlab.RemoveProjectVariableOptions{Filter: only})).done(t, http.StatusNoContent)
+	send(h.ada.ProjectVariables.RemoveVariable(p.ID, "KEY", &gitlab.RemoveProjectVariableOptions{Filter: only})).done(t, http.StatusNoContent)
 	same(t, "the other one", ask(h.ada.ProjectVariables.GetVariable(p.ID, "KEY", nil)).ok(t).Value, "everywhere")
 	ask(h.ada.ProjectVariables.GetVariable(p.ID, "NONE", nil)).missing(t)
 	ask(h.bob.ProjectVariables.ListVariables(p.ID, nil)).missing(t)
@@ -109,7 +109,7 @@ func goGroupVariables(t *testing.T, h *hosting) {
 	same(t, "list", ask(h.ada.GroupVariables.ListVariables(g.ID, nil)).ok(t), []*gitlab.GroupVariable{want})
 	ask(h.ada.GroupVariables.CreateVariable(g.ID, &gitlab.CreateGroupVariableOptions{Key: new("FILE"), Value: new("x")})).
 		refused(t, http.StatusBadRequest, "{message: {key: [(FILE) has already been taken]}}")
-	tell(h.ada.GroupVariables.RemoveVariable(g.ID, "FILE", nil)).done(t, http.StatusNoContent)
+	send(h.ada.GroupVariables.RemoveVariable(g.ID, "FILE", nil)).done(t, http.StatusNoContent)
 	ask(h.ada.GroupVariables.GetVariable(g.ID, "FILE", nil)).missing(t)
 }
 
@@ -117,8 +117,8 @@ func goTriggers(t *testing.T, h *hosting) {
 	p, w := h.pipelined(t, "triggers", "job: {script: [x], only: [triggers]}\n")
 	made := ask(h.ada.PipelineTriggers.AddPipelineTrigger(p.ID, &gitlab.AddPipelineTriggerOptions{Description: new("nightly")})).done(t, http.StatusCreated)
 	same(t, "trigger", []any{made.Description, made.Owner.Username, made.LastUsed == nil, len(made.Token) > 20}, []any{"nightly", "ada", true, true})
-	nobody := h.s.client(t, "")
-	run := ask(nobody.PipelineTriggers.RunPipelineTrigger(p.ID, &gitlab.RunPipelineTriggerOptions{
+	anonymous := h.s.client(t, "")
+	run := ask(anonymous.PipelineTriggers.RunPipelineTrigger(p.ID, &gitlab.RunPipelineTriggerOptions{
 		Ref: new("main"), Token: &made.Token, Variables: map[string]string{"COLOR": "red"},
 	})).done(t, http.StatusCreated)
 	same(t, "pipeline", []any{run.Source, run.User.Username, run.Status}, []any{gitlab.PipelineSource("trigger"), "ada", "pending"})
@@ -126,8 +126,8 @@ func goTriggers(t *testing.T, h *hosting) {
 	same(t, "changed", ask(h.ada.PipelineTriggers.EditPipelineTrigger(p.ID, made.ID, &gitlab.EditPipelineTriggerOptions{Description: new("daily")})).ok(t).Description, "daily")
 	recent(t, "last_used", ask(h.ada.PipelineTriggers.GetPipelineTrigger(p.ID, made.ID)).ok(t).LastUsed)
 	same(t, "list", mapped(ask(h.ada.PipelineTriggers.ListPipelineTriggers(p.ID, nil)).ok(t), func(p *gitlab.PipelineTrigger) int64 { return p.ID }), []int64{made.ID})
-	tell(h.ada.PipelineTriggers.DeletePipelineTrigger(p.ID, made.ID)).done(t, http.StatusNoContent)
-	ask(nobody.PipelineTriggers.RunPipelineTrigger(p.ID, &gitlab.RunPipelineTriggerOptions{Ref: new("main"), Token: &made.Token})).missing(t)
+	send(h.ada.PipelineTriggers.DeletePipelineTrigger(p.ID, made.ID)).done(t, http.StatusNoContent)
+	ask(anonymous.PipelineTriggers.RunPipelineTrigger(p.ID, &gitlab.RunPipelineTriggerOptions{Ref: new("main"), Token: &made.Token})).missing(t)
 }
 
 func goSchedules(t *testing.T, h *hosting) {
@@ -140,7 +140,7 @@ func goSchedules(t *testing.T, h *hosting) {
 	v := ask(h.ada.PipelineSchedules.CreatePipelineScheduleVariable(p.ID, made.ID, &gitlab.CreatePipelineScheduleVariableOptions{Key: new("COLOR"), Value: new("red")})).done(t, http.StatusCreated)
 	same(t, "variable", v, &gitlab.PipelineVariable{Key: "COLOR", Value: "red", VariableType: gitlab.EnvVariableType})
 	same(t, "changed", ask(h.ada.PipelineSchedules.EditPipelineScheduleVariable(p.ID, made.ID, "COLOR", &gitlab.EditPipelineScheduleVariableOptions{Value: new("blue")})).ok(t).Value, "blue")
-	tell(h.ada.PipelineSchedules.RunPipelineSchedule(p.ID, made.ID)).done(t, http.StatusCreated)
+	send(h.ada.PipelineSchedules.RunPipelineSchedule(p.ID, made.ID)).done(t, http.StatusCreated)
 	var runs []*gitlab.Pipeline
 	waitFor(t, "the schedule has run", func() bool {
 		runs = ask(h.ada.PipelineSchedules.ListPipelinesTriggeredBySchedule(p.ID, made.ID, nil)).ok(t)
@@ -153,7 +153,7 @@ func goSchedules(t *testing.T, h *hosting) {
 	same(t, "switched off", ask(h.ada.PipelineSchedules.EditPipelineSchedule(p.ID, made.ID, &gitlab.EditPipelineScheduleOptions{Active: new(false), Cron: new("0 0 1 * *")})).ok(t).Active, false)
 	ask(h.ada.PipelineSchedules.DeletePipelineScheduleVariable(p.ID, made.ID, "COLOR")).done(t, http.StatusAccepted)
 	same(t, "list", mapped(ask(h.ada.PipelineSchedules.ListPipelineSchedules(p.ID, nil)).ok(t), func(p *gitlab.PipelineSchedule) string { return p.Cron }), []string{"0 0 1 * *"})
-	tell(h.ada.PipelineSchedules.DeletePipelineSchedule(p.ID, made.ID)).done(t, http.StatusNoContent)
+	send(h.ada.PipelineSchedules.DeletePipelineSchedule(p.ID, made.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.PipelineSchedules.GetPipelineSchedule(p.ID, made.ID)).missing(t)
 }
 
@@ -178,15 +178,15 @@ func goRunners(t *testing.T, h *hosting) {
 		[]any{"tired", true, []string{"a", "b"}, false, "ref_protected", int64(1200)})
 	enabled := ask(h.ada.Runners.EnableProjectRunner(other.ID, &gitlab.EnableProjectRunnerOptions{RunnerID: id})).done(t, http.StatusCreated)
 	same(t, "enabled", enabled.ID, id)
-	tell(h.ada.Runners.DisableProjectRunner(other.ID, id)).done(t, http.StatusNoContent)
+	send(h.ada.Runners.DisableProjectRunner(other.ID, id)).done(t, http.StatusNoContent)
 	fresh := ask(h.ada.Runners.ResetRunnerAuthenticationToken(id)).done(t, http.StatusCreated)
-	tell(h.ada.Runners.VerifyRegisteredRunner(&gitlab.VerifyRegisteredRunnerOptions{Token: fresh.Token})).done(t, http.StatusOK)
-	tell(h.ada.Runners.VerifyRegisteredRunner(&gitlab.VerifyRegisteredRunnerOptions{Token: &w.token})).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
+	send(h.ada.Runners.VerifyRegisteredRunner(&gitlab.VerifyRegisteredRunnerOptions{Token: fresh.Token})).done(t, http.StatusOK)
+	send(h.ada.Runners.VerifyRegisteredRunner(&gitlab.VerifyRegisteredRunnerOptions{Token: &w.token})).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	ask(h.bob.Runners.GetRunnerDetails(id)).refused(t, http.StatusForbidden, "{message: 403 Forbidden - No access granted}")
 	shared := ask(h.root.Users.CreateUserRunner(&gitlab.CreateUserRunnerOptions{RunnerType: new("instance_type"), Description: new("for all"), Paused: new(true)})).done(t, http.StatusCreated)
 	all := ask(h.root.Runners.ListAllRunners(&gitlab.ListRunnersOptions{Type: new("instance_type"), Paused: new(true)})).ok(t)
 	same(t, "for all", mapped(all, func(r *gitlab.Runner) int64 { return r.ID }), []int64{shared.ID})
-	tell(h.ada.Runners.RemoveRunner(id)).done(t, http.StatusNoContent)
+	send(h.ada.Runners.RemoveRunner(id)).done(t, http.StatusNoContent)
 	ask(h.ada.Runners.GetRunnerDetails(id)).missing(t)
-	tell(h.root.Runners.RemoveRunner(shared.ID)).done(t, http.StatusNoContent)
+	send(h.root.Runners.RemoveRunner(shared.ID)).done(t, http.StatusNoContent)
 }

@@ -38,9 +38,9 @@ down: {stage: deploy, script: [x], when: manual, allow_failure: true, environmen
 	waitFor(t, "it is stopped", func() bool { return ask(h.ada.Environments.GetEnvironment(p.ID, review.ID)).ok(t).State == "stopped" })
 	same(t, "stopped ones", mapped(ask(h.ada.Environments.ListEnvironments(p.ID, &gitlab.ListEnvironmentsOptions{States: new("stopped")})).ok(t), func(e *gitlab.Environment) int64 { return e.ID }), []int64{review.ID})
 	same(t, "its pipeline", h.states(t, p, pipeline.ID, false), "up:success down:success")
-	tell(h.ada.Environments.DeleteEnvironment(p.ID, review.ID)).done(t, http.StatusNoContent)
+	send(h.ada.Environments.DeleteEnvironment(p.ID, review.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.Environments.GetEnvironment(p.ID, review.ID)).missing(t)
-	if a := tell(h.ada.Environments.DeleteEnvironment(p.ID, made.ID)); a.err == nil || a.res.StatusCode != http.StatusForbidden {
+	if a := send(h.ada.Environments.DeleteEnvironment(p.ID, made.ID)); a.err == nil || a.res.StatusCode != http.StatusForbidden {
 		t.Errorf("an environment that is in use: %v", a.err)
 	}
 }
@@ -57,13 +57,13 @@ func goDeployments(t *testing.T, h *hosting) {
 	same(t, "of the job", []any{list[0].Ref, list[0].SHA, list[0].Environment.Name, list[0].Deployable.ID, list[0].User.Username, list[0].Status},
 		[]any{"main", head, "production", j.ID, "ada", "success"})
 	same(t, "one", ask(h.ada.Deployments.GetProjectDeployment(p.ID, list[0].ID)).ok(t).IID, list[0].IID)
-	told := ask(h.ada.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{
+	created := ask(h.ada.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{
 		Environment: new("elsewhere"), Ref: new("main"), SHA: &head, Tag: new(false), Status: new(gitlab.DeploymentStatusRunning),
 	})).done(t, http.StatusCreated)
-	same(t, "told of", []any{told.Status, told.Environment.Name, told.Deployable.ID}, []any{"running", "elsewhere", int64(0)})
-	same(t, "ended", ask(h.ada.Deployments.UpdateProjectDeployment(p.ID, told.ID, &gitlab.UpdateProjectDeploymentOptions{Status: new(gitlab.DeploymentStatusFailed)})).ok(t).Status, "failed")
-	tell(h.ada.Deployments.DeleteProjectDeployment(p.ID, told.ID)).done(t, http.StatusNoContent)
-	ask(h.ada.Deployments.GetProjectDeployment(p.ID, told.ID)).missing(t)
+	same(t, "told of", []any{created.Status, created.Environment.Name, created.Deployable.ID}, []any{"running", "elsewhere", int64(0)})
+	same(t, "ended", ask(h.ada.Deployments.UpdateProjectDeployment(p.ID, created.ID, &gitlab.UpdateProjectDeploymentOptions{Status: new(gitlab.DeploymentStatusFailed)})).ok(t).Status, "failed")
+	send(h.ada.Deployments.DeleteProjectDeployment(p.ID, created.ID)).done(t, http.StatusNoContent)
+	ask(h.ada.Deployments.GetProjectDeployment(p.ID, created.ID)).missing(t)
 }
 
 func goResourceGroups(t *testing.T, h *hosting) {

@@ -48,8 +48,8 @@ func goGroups(t *testing.T, h *hosting) {
 	image := picture(t, color.Black)
 	served(t, ask(h.ada.Groups.UploadAvatar(g.ID, bytes.NewReader(image), "engine.png")).done(t, http.StatusOK).AvatarURL, image)
 
-	tell(h.bob.Groups.DeleteGroup(g.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
-	tell(h.ada.Groups.DeleteGroup(g.ID, nil)).done(t, http.StatusAccepted)
+	send(h.bob.Groups.DeleteGroup(g.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
+	send(h.ada.Groups.DeleteGroup(g.ID, nil)).done(t, http.StatusAccepted)
 	ask(h.ada.Groups.GetGroup(g.ID, nil)).missing(t)
 	ask(h.ada.Groups.GetGroup(deep.ID, nil)).missing(t)
 	ask(h.ada.Projects.GetProject(p.ID, nil)).missing(t)
@@ -110,7 +110,7 @@ func goGroupMoves(t *testing.T, h *hosting) {
 		t.Errorf("shares: %+v", shared.SharedWithGroups)
 	}
 	same(t, "level by the share", int64(ask(h.bob.Projects.GetProject(p.ID, nil)).ok(t).Permissions.GroupAccess.AccessLevel), 20)
-	tell(h.ada.Groups.UnshareGroupFromGroup(from.ID, sub.ID)).done(t, http.StatusNoContent)
+	send(h.ada.Groups.UnshareGroupFromGroup(from.ID, sub.ID)).done(t, http.StatusNoContent)
 	ask(h.bob.Projects.GetProject(p.ID, nil)).missing(t)
 }
 

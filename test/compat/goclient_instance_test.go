@@ -74,7 +74,7 @@ func goVariables(t *testing.T, root, plain *gitlab.Client) {
 	ask(root.InstanceVariables.GetVariable("NO_SUCH")).missing(t)
 	ask(plain.InstanceVariables.ListVariables(nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 
-	tell(root.InstanceVariables.RemoveVariable("DEPLOY_KEY")).done(t, http.StatusNoContent)
+	send(root.InstanceVariables.RemoveVariable("DEPLOY_KEY")).done(t, http.StatusNoContent)
 	ask(root.InstanceVariables.GetVariable("DEPLOY_KEY")).missing(t)
 }
 

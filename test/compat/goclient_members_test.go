@@ -45,7 +45,7 @@ func goProjectMembers(t *testing.T, h *hosting) {
 	root := ask(h.bob.ProjectMembers.AddProjectMember(p.ID, &gitlab.AddProjectMemberOptions{Username: new("root"), AccessLevel: new(gitlab.PlannerPermissions)})).done(t, http.StatusCreated)
 	same(t, "a member by username", projectMember(root), who{"root", 15})
 
-	tell(h.ada.ProjectMembers.DeleteProjectMember(p.ID, h.bobUser.ID)).done(t, http.StatusNoContent)
+	send(h.ada.ProjectMembers.DeleteProjectMember(p.ID, h.bobUser.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.ProjectMembers.GetProjectMember(p.ID, h.bobUser.ID)).missing(t)
 	ask(h.bob.Projects.GetProject(p.ID, nil)).missing(t)
 }
@@ -80,9 +80,9 @@ func goGroupMembers(t *testing.T, h *hosting) {
 
 	changed := ask(h.ada.GroupMembers.EditGroupMember(g.ID, h.bobUser.ID, &gitlab.EditGroupMemberOptions{AccessLevel: new(gitlab.OwnerPermissions)})).done(t, http.StatusOK)
 	same(t, "changed member", groupMember(changed), who{"bob", 50})
-	tell(h.ada.GroupMembers.RemoveGroupMember(g.ID, h.bobUser.ID, nil)).done(t, http.StatusNoContent)
+	send(h.ada.GroupMembers.RemoveGroupMember(g.ID, h.bobUser.ID, nil)).done(t, http.StatusNoContent)
 	ask(h.bob.Projects.GetProject(p.ID, nil)).missing(t)
-	tell(h.ada.GroupMembers.RemoveGroupMember(g.ID, h.adaUser.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden - A group must have an owner.}")
+	send(h.ada.GroupMembers.RemoveGroupMember(g.ID, h.adaUser.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden - A group must have an owner.}")
 }
 
 func goAccessRequests(t *testing.T, h *hosting) {
@@ -99,7 +99,7 @@ func goAccessRequests(t *testing.T, h *hosting) {
 	p := h.project(t, "open-house")
 	ask(h.ada.Projects.EditProject(p.ID, &gitlab.EditProjectOptions{Visibility: new(gitlab.PublicVisibility)})).ok(t)
 	ask(h.bob.AccessRequests.RequestProjectAccess(p.ID)).done(t, http.StatusCreated)
-	tell(h.ada.AccessRequests.DenyProjectAccessRequest(p.ID, h.bobUser.ID)).done(t, http.StatusNoContent)
+	send(h.ada.AccessRequests.DenyProjectAccessRequest(p.ID, h.bobUser.ID)).done(t, http.StatusNoContent)
 	if list := ask(h.ada.AccessRequests.ListProjectAccessRequests(p.ID, nil)).ok(t); len(list) != 0 {
 		t.Errorf("requests after one was denied: %+v", list)
 	}

@@ -45,7 +45,7 @@ func goProjectMoves(t *testing.T, h *hosting) {
 	guests := h.group(t, "invited")
 	ask(h.ada.GroupMembers.AddGroupMember(guests.ID, &gitlab.AddGroupMemberOptions{UserID: &h.bobUser.ID, AccessLevel: new(gitlab.MaintainerPermissions)})).done(t, http.StatusCreated)
 	until := later()
-	tell(h.ada.Projects.ShareProjectWithGroup(p.ID, &gitlab.ShareWithGroupOptions{GroupID: &guests.ID, GroupAccess: new(gitlab.DeveloperPermissions), ExpiresAt: new(until.String())})).
+	send(h.ada.Projects.ShareProjectWithGroup(p.ID, &gitlab.ShareWithGroupOptions{GroupID: &guests.ID, GroupAccess: new(gitlab.DeveloperPermissions), ExpiresAt: new(until.String())})).
 		done(t, http.StatusCreated)
 	shared := ask(h.ada.Projects.GetProject(p.ID, nil)).ok(t).SharedWithGroups
 	same(t, "shares", shared, []gitlab.ProjectSharedWithGroup{
@@ -55,7 +55,7 @@ func goProjectMoves(t *testing.T, h *hosting) {
 	same(t, "shared projects", mapped(ask(h.ada.Groups.ListGroupSharedProjects(guests.ID, nil)).ok(t), projectPath), []string{"movers/after"})
 	same(t, "level by the share", int64(ask(h.ada.ProjectMembers.GetInheritedProjectMember(p.ID, h.bobUser.ID)).ok(t).AccessLevel), 30)
 	same(t, "users", mapped(ask(h.ada.Projects.ListProjectsUsers(p.ID, nil)).ok(t), func(u *gitlab.ProjectUser) string { return u.Username }), []string{"ada", "bob"})
-	tell(h.ada.Projects.DeleteSharedProjectFromGroup(p.ID, guests.ID)).done(t, http.StatusNoContent)
+	send(h.ada.Projects.DeleteSharedProjectFromGroup(p.ID, guests.ID)).done(t, http.StatusNoContent)
 	same(t, "shares, one ended", len(ask(h.ada.Projects.GetProject(p.ID, nil)).ok(t).SharedWithGroups), 0)
 }
 
@@ -89,7 +89,7 @@ func goForks(t *testing.T, h *hosting) {
 	ask(h.bob.RepositoryFiles.CreateFile(fork.ID, "own.txt", &gitlab.CreateFileOptions{Branch: new("main"), Content: new("own"), CommitMessage: new("own")})).done(t, http.StatusCreated)
 	ask(h.ada.RepositoryFiles.GetFile(p.ID, "own.txt", &gitlab.GetFileOptions{Ref: new("main")})).missing(t)
 
-	tell(h.bob.Projects.DeleteProjectForkRelation(fork.ID)).done(t, http.StatusNoContent)
+	send(h.bob.Projects.DeleteProjectForkRelation(fork.ID)).done(t, http.StatusNoContent)
 	if alone := ask(h.bob.Projects.GetProject(fork.ID, nil)).ok(t); alone.ForkedFromProject != nil {
 		t.Errorf("a project of its own is a fork of %+v", alone.ForkedFromProject)
 	}

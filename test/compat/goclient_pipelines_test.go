@@ -108,7 +108,7 @@ test: {stage: test, script: [x]}
 	same(t, "by name", list(gitlab.ListProjectPipelinesOptions{Name: new("the other")}), []int64{3})
 	same(t, "by user", list(gitlab.ListProjectPipelinesOptions{Username: new("bob")}), []int64{})
 	same(t, "finished", list(gitlab.ListProjectPipelinesOptions{Scope: new("finished"), SHA: &head, Ref: new("main")}), []int64{3, 2})
-	tell(h.ada.Pipelines.DeletePipeline(p.ID, other.ID)).done(t, http.StatusNoContent)
+	send(h.ada.Pipelines.DeletePipeline(p.ID, other.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.Pipelines.GetPipeline(p.ID, other.ID)).missing(t)
 	ask(h.ada.Pipelines.CreatePipeline(p.ID, &gitlab.CreatePipelineOptions{Ref: new("nowhere")})).refused(t, http.StatusBadRequest, "{message: {base: [Reference not found]}}")
 	ask(h.bob.Pipelines.GetPipeline(p.ID, made.ID)).missing(t)
@@ -222,7 +222,7 @@ use: {stage: deploy, script: [x]}
 	if kept := ask(h.ada.Jobs.KeepArtifacts(p.ID, build.ID)).done(t, http.StatusOK); kept.ArtifactsExpireAt != nil {
 		t.Errorf("artifacts that are kept expire at %v", kept.ArtifactsExpireAt)
 	}
-	tell(h.ada.Jobs.DeleteArtifacts(p.ID, build.ID)).done(t, http.StatusNoContent)
+	send(h.ada.Jobs.DeleteArtifacts(p.ID, build.ID)).done(t, http.StatusNoContent)
 	ask(h.ada.Jobs.GetJobArtifacts(p.ID, build.ID)).missing(t)
-	tell(h.ada.Jobs.DeleteProjectArtifacts(p.ID)).done(t, http.StatusAccepted)
+	send(h.ada.Jobs.DeleteProjectArtifacts(p.ID)).done(t, http.StatusAccepted)
 }

@@ -66,8 +66,8 @@ func goEmails(t *testing.T, root, self *gitlab.Client, u *gitlab.User) {
 	ask(self.Users.AddEmail(&gitlab.AddEmailOptions{})).refused(t, http.StatusBadRequest, "{error: email is missing}")
 	ask(self.Users.ListEmailsForUser(1, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 
-	tell(self.Users.DeleteEmail(mine.ID)).done(t, http.StatusNoContent)
-	tell(root.Users.DeleteEmailForUser(u.ID, given.ID)).done(t, http.StatusNoContent)
+	send(self.Users.DeleteEmail(mine.ID)).done(t, http.StatusNoContent)
+	send(root.Users.DeleteEmailForUser(u.ID, given.ID)).done(t, http.StatusNoContent)
 	ask(self.Users.GetEmail(mine.ID)).missing(t)
 	if list := ask(self.Users.ListEmails()).ok(t); len(list) != 0 {
 		t.Errorf("addresses after both were deleted: %+v", list)
@@ -104,8 +104,8 @@ func goKeys(t *testing.T, root, self *gitlab.Client, u *gitlab.User) {
 	ask(self.Users.AddSSHKey(&gitlab.AddSSHKeyOptions{Title: new("broken"), Key: new("ssh-ed25519 AAAA")})).
 		refused(t, http.StatusBadRequest, "{message: {key: [is invalid]}}")
 
-	tell(self.Users.DeleteSSHKey(mine.ID)).done(t, http.StatusNoContent)
-	tell(root.Users.DeleteSSHKeyForUser(u.ID, given.ID)).done(t, http.StatusNoContent)
+	send(self.Users.DeleteSSHKey(mine.ID)).done(t, http.StatusNoContent)
+	send(root.Users.DeleteSSHKeyForUser(u.ID, given.ID)).done(t, http.StatusNoContent)
 	ask(self.Users.GetSSHKey(mine.ID)).missing(t)
 }
 
@@ -135,7 +135,7 @@ func goAttributes(t *testing.T, root, self *gitlab.Client, u *gitlab.User) {
 	same(t, "list", ask(root.CustomAttribute.ListCustomUserAttributes(u.ID)).ok(t), []*gitlab.CustomAttribute{&team})
 	same(t, "with the user", ask(root.Users.GetUser(u.ID, gitlab.GetUsersOptions{WithCustomAttributes: new(true)})).ok(t).CustomAttributes, []*gitlab.CustomAttribute{&team})
 	ask(self.CustomAttribute.ListCustomUserAttributes(u.ID)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
-	tell(root.CustomAttribute.DeleteCustomUserAttribute(u.ID, "team.name")).done(t, http.StatusNoContent)
+	send(root.CustomAttribute.DeleteCustomUserAttribute(u.ID, "team.name")).done(t, http.StatusNoContent)
 	ask(root.CustomAttribute.GetCustomUserAttribute(u.ID, "team.name")).missing(t)
 }
 

@@ -49,8 +49,8 @@ func goProjects(t *testing.T, h *hosting) {
 	goProjectPicture(t, h, p)
 	goProjectLanguages(t, h, p)
 
-	tell(h.bob.Projects.DeleteProject(p.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
-	tell(h.ada.Projects.DeleteProject(p.ID, nil)).done(t, http.StatusAccepted)
+	send(h.bob.Projects.DeleteProject(p.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
+	send(h.ada.Projects.DeleteProject(p.ID, nil)).done(t, http.StatusAccepted)
 	ask(h.ada.Projects.GetProject(p.ID, nil)).missing(t)
 	ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("analytical-engine")})).done(t, http.StatusCreated)
 }
@@ -118,7 +118,7 @@ func goProjectLists(t *testing.T, h *hosting) {
 	ask(h.bob.Projects.StarProject(second.ID)).done(t, http.StatusCreated)
 	ask(h.ada.ProjectMembers.AddProjectMember(third.ID, &gitlab.AddProjectMemberOptions{UserID: h.bobUser.ID, AccessLevel: new(gitlab.DeveloperPermissions)})).done(t, http.StatusCreated)
 
-	nobody, err := gitlab.NewClient("", gitlab.WithBaseURL(h.s.url))
+	anonymous, err := gitlab.NewClient("", gitlab.WithBaseURL(h.s.url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +138,8 @@ func goProjectLists(t *testing.T, h *hosting) {
 		{"as developer", h.bob, gitlab.ListProjectsOptions{MinAccessLevel: new(gitlab.DeveloperPermissions)}, []string{"lists/gamma"}},
 		{"internal", h.bob, gitlab.ListProjectsOptions{Visibility: new(gitlab.InternalVisibility)}, []string{"lists/beta"}},
 		{"by name of the namespace", h.bob, gitlab.ListProjectsOptions{Search: new("lists/b"), SearchNamespaces: new(true)}, []string{"lists/beta"}},
-		{"for nobody", nobody, gitlab.ListProjectsOptions{Search: new("alpha"), Archived: new(false)}, []string{"lists/alpha"}},
-		{"internal, for nobody", nobody, gitlab.ListProjectsOptions{Search: new("beta")}, []string{}},
+		{"for nobody", anonymous, gitlab.ListProjectsOptions{Search: new("alpha"), Archived: new(false)}, []string{"lists/alpha"}},
+		{"internal, for nobody", anonymous, gitlab.ListProjectsOptions{Search: new("beta")}, []string{}},
 		{"between ids", h.ada, gitlab.ListProjectsOptions{IDAfter: &first.ID, IDBefore: &fourth.ID, OrderBy: new("id"), Sort: new("asc")}, []string{"lists/beta", "lists/gamma"}},
 		{"on a storage, for administrators", h.root, gitlab.ListProjectsOptions{RepositoryStorage: new("default"), Search: new("gamma")}, []string{"lists/gamma"}},
 		{"on another storage", h.root, gitlab.ListProjectsOptions{RepositoryStorage: new("other")}, []string{}},

@@ -34,11 +34,11 @@ func goBranches(t *testing.T, h *hosting) {
 		return h.ada.Branches.ListBranches(p.ID, &gitlab.ListBranchesOptions{ListOptions: gitlab.ListOptions{PerPage: 2}}, page)
 	}), branchName), []string{"ahead", "feature/über.1", "main"})
 
-	tell(h.ada.Branches.DeleteMergedBranches(p.ID)).done(t, http.StatusAccepted)
+	send(h.ada.Branches.DeleteMergedBranches(p.ID)).done(t, http.StatusAccepted)
 	waitFor(t, "merged branches are gone", func() bool { return len(ask(h.ada.Branches.ListBranches(p.ID, nil)).ok(t)) == 2 })
-	tell(h.ada.Branches.DeleteBranch(p.ID, "ahead")).done(t, http.StatusNoContent)
+	send(h.ada.Branches.DeleteBranch(p.ID, "ahead")).done(t, http.StatusNoContent)
 	ask(h.ada.Branches.GetBranch(p.ID, "ahead")).missing(t)
-	tell(h.ada.Branches.DeleteBranch(p.ID, "main")).refused(t, http.StatusForbidden, "{message: 403 Forbidden - The default branch of a project cannot be deleted.}")
+	send(h.ada.Branches.DeleteBranch(p.ID, "main")).refused(t, http.StatusForbidden, "{message: 403 Forbidden - The default branch of a project cannot be deleted.}")
 }
 
 func goTags(t *testing.T, h *hosting) {
@@ -60,7 +60,7 @@ func goTags(t *testing.T, h *hosting) {
 	same(t, "by version", list(gitlab.ListTagsOptions{OrderBy: new("version"), Sort: new("desc")}), []string{"v1.10", "v1.9"})
 	same(t, "by name", list(gitlab.ListTagsOptions{OrderBy: new("name"), Sort: new("desc")}), []string{"v1.9", "v1.10"})
 	same(t, "found", list(gitlab.ListTagsOptions{Search: new("10$")}), []string{"v1.10"})
-	tell(h.ada.Tags.DeleteTag(p.ID, "v1.9")).done(t, http.StatusNoContent)
+	send(h.ada.Tags.DeleteTag(p.ID, "v1.9")).done(t, http.StatusNoContent)
 	ask(h.ada.Tags.GetTag(p.ID, "v1.9")).missing(t)
 	same(t, "those left", list(gitlab.ListTagsOptions{}), []string{"v1.10"})
 }

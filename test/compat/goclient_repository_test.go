@@ -48,7 +48,7 @@ func goFiles(t *testing.T, h *hosting) {
 	same(t, "blame", parts(gitlab.GetFileBlameOptions{Ref: new("main")}), []part{{first, "Charles", "one"}, {second, "Name of ada", "2"}})
 	same(t, "blame of a line", parts(gitlab.GetFileBlameOptions{Ref: new("main"), RangeStart: new(int64(2)), RangeEnd: new(int64(2))}), []part{{second, "Name of ada", "2"}})
 
-	tell(h.ada.RepositoryFiles.DeleteFile(p.ID, path, &gitlab.DeleteFileOptions{Branch: new("main"), CommitMessage: new("drop")})).done(t, http.StatusNoContent)
+	send(h.ada.RepositoryFiles.DeleteFile(p.ID, path, &gitlab.DeleteFileOptions{Branch: new("main"), CommitMessage: new("drop")})).done(t, http.StatusNoContent)
 	ask(h.ada.RepositoryFiles.GetFile(p.ID, path, &gitlab.GetFileOptions{Ref: new("main")})).missing(t)
 	same(t, "file of the earlier commit", ask(h.ada.RepositoryFiles.GetFile(p.ID, path, &gitlab.GetFileOptions{Ref: &second})).ok(t).LastCommitID, second)
 }
@@ -105,7 +105,7 @@ func goArchive(t *testing.T, h *hosting) {
 		root + "/README.md": "# archive\n\n", root + "/src/a.txt": "a\n",
 	})
 	var streamed bytes.Buffer
-	tell(h.ada.Repositories.StreamArchive(p.ID, &streamed, &gitlab.ArchiveOptions{Format: new("zip"), SHA: new("main"), Path: new("src")})).done(t, http.StatusOK)
+	send(h.ada.Repositories.StreamArchive(p.ID, &streamed, &gitlab.ArchiveOptions{Format: new("zip"), SHA: new("main"), Path: new("src")})).done(t, http.StatusOK)
 	z, err := zip.NewReader(bytes.NewReader(streamed.Bytes()), int64(streamed.Len()))
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func goChangelog(t *testing.T, h *hosting) {
 	want := "## 1.1.0 (" + day.String() + ")\n\n### added (1 change)\n\n- [Add letters](" + h.s.url + "/ada/changes/-/commit/" + c.ID + ")\n"
 	data := ask(h.ada.Repositories.GenerateChangelogData(p.ID, gitlab.GenerateChangelogDataOptions{Version: new("1.1.0"), Date: &day})).ok(t)
 	same(t, "notes", data.Notes, want+"\n")
-	tell(h.ada.Repositories.AddChangelog(p.ID, &gitlab.AddChangelogOptions{Version: new("1.1.0"), Date: &day, Branch: new("main"), File: new("CHANGES.md"), Message: new("Tell")})).done(t, http.StatusOK)
+	send(h.ada.Repositories.AddChangelog(p.ID, &gitlab.AddChangelogOptions{Version: new("1.1.0"), Date: &day, Branch: new("main"), File: new("CHANGES.md"), Message: new("Tell")})).done(t, http.StatusOK)
 	same(t, "file", string(ask(h.ada.RepositoryFiles.GetRawFile(p.ID, "CHANGES.md", nil)).ok(t)), want)
 	same(t, "message of the commit", ask(h.ada.Commits.GetCommit(p.ID, "main", nil)).ok(t).Title, "Tell")
 	ask(h.ada.Repositories.GenerateChangelogData(p.ID, gitlab.GenerateChangelogDataOptions{Version: new("one")})).refused(t, http.StatusBadRequest, "{error: version is invalid}")

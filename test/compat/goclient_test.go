@@ -39,7 +39,7 @@ func ask[T any](value T, res *gitlab.Response, err error) answer[T] {
 }
 
 // tell is ask for calls that give no value.
-func tell(res *gitlab.Response, err error) answer[struct{}] {
+func send(res *gitlab.Response, err error) answer[struct{}] {
 	return answer[struct{}]{res: res, err: err}
 }
 

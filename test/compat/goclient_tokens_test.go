@@ -69,7 +69,7 @@ func goTokenLife(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 	ask(second.Users.CurrentUser()).refused(t, http.StatusUnauthorized, unauthorized)
 
 	third := s.client(t, again.Token)
-	tell(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(again.ID)).done(t, http.StatusNoContent)
+	send(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(again.ID)).done(t, http.StatusNoContent)
 	ask(third.Users.CurrentUser()).refused(t, http.StatusUnauthorized, unauthorized)
 	over := ask(root.PersonalAccessTokens.GetSinglePersonalAccessTokenByID(again.ID)).ok(t)
 	same(t, "revoked, active", []bool{over.Revoked, over.Active}, []bool{true, false})
@@ -77,7 +77,7 @@ func goTokenLife(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 		refused(t, http.StatusBadRequest, "{message: 400 Bad request - token already revoked}")
 
 	last := s.client(t, newToken(t, root, u.ID, "api").Token)
-	tell(last.PersonalAccessTokens.RevokePersonalAccessTokenSelf()).done(t, http.StatusNoContent)
+	send(last.PersonalAccessTokens.RevokePersonalAccessTokenSelf()).done(t, http.StatusNoContent)
 	ask(last.Users.CurrentUser()).refused(t, http.StatusUnauthorized, unauthorized)
 }
 
@@ -91,7 +91,7 @@ func goTokenLists(t *testing.T, s *server, root *gitlab.Client) {
 		Name: new("needle"), Scopes: new([]string{"read_api"}),
 	})).ok(t).Token)
 	used := ask(own.PersonalAccessTokens.GetSinglePersonalAccessToken()).ok(t).ID
-	tell(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(ids[0])).ok(t)
+	send(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(ids[0])).ok(t)
 
 	yesterday, tomorrow := gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, -1)), gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, 1))
 	tests := []struct {
@@ -182,7 +182,7 @@ func goTokenRefusals(t *testing.T, root *gitlab.Client, u *gitlab.User) {
 		})
 	}
 	ask(root.Users.CreatePersonalAccessToken(987654, &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"api"})})).missing(t)
-	tell(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(987654)).missing(t)
+	send(root.PersonalAccessTokens.RevokePersonalAccessTokenByID(987654)).missing(t)
 }
 
 func goImpersonation(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
@@ -208,7 +208,7 @@ func goImpersonation(t *testing.T, s *server, root *gitlab.Client, u *gitlab.Use
 	ask(as.Users.CreateImpersonationToken(u.ID, &gitlab.CreateImpersonationTokenOptions{Name: new("x"), Scopes: new([]string{"api"})})).
 		refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 
-	tell(root.Users.RevokeImpersonationToken(u.ID, made.ID)).done(t, http.StatusNoContent)
+	send(root.Users.RevokeImpersonationToken(u.ID, made.ID)).done(t, http.StatusNoContent)
 	ask(as.Users.CurrentUser()).refused(t, http.StatusUnauthorized, unauthorized)
 	if list := ask(root.Users.GetAllImpersonationTokens(u.ID, &gitlab.GetAllImpersonationTokensOptions{State: new("inactive")})).ok(t); len(list) != 1 || !list[0].Revoked {
 		t.Errorf("inactive impersonation tokens: %+v", list)
@@ -219,8 +219,8 @@ func goSudo(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 	same(t, "by username", ask(root.Users.CurrentUser(gitlab.WithSudo("ADA"))).ok(t).ID, u.ID)
 	same(t, "by id", ask(root.Users.CurrentUser(gitlab.WithSudo(int(u.ID)))).ok(t).Username, "ada")
 	ask(root.Settings.GetSettings(gitlab.WithSudo("ada"))).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
-	nobody := ask(root.Users.CurrentUser(gitlab.WithSudo("nobody")))
-	nobody.missing(t)
+	anonymous := ask(root.Users.CurrentUser(gitlab.WithSudo("nobody")))
+	anonymous.missing(t)
 
 	self := s.client(t, newToken(t, root, u.ID, "api", "sudo").Token)
 	ask(self.Users.CurrentUser(gitlab.WithSudo("root"))).refused(t, http.StatusForbidden, "{message: 403 Forbidden - Must be admin to use sudo}")

@@ -19,9 +19,9 @@ func goGroupTransfer(t *testing.T, h *hosting) {
 	ask(h.ada.GroupLabels.CreateGroupLabel(g.ID, &gitlab.CreateGroupLabelOptions{Name: new("brass"), Color: new("#b5a642")})).done(t, http.StatusCreated)
 	ask(h.ada.GroupMembers.AddGroupMember(g.ID, &gitlab.AddGroupMemberOptions{UserID: &h.bobUser.ID, AccessLevel: new(gitlab.DeveloperPermissions)})).done(t, http.StatusCreated)
 
-	tell(h.bob.GroupImportExport.ScheduleExport(g.ID)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
+	send(h.bob.GroupImportExport.ScheduleExport(g.ID)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	ask(h.ada.GroupImportExport.ExportDownload(g.ID)).missing(t)
-	tell(h.ada.GroupImportExport.ScheduleExport(g.ID)).done(t, http.StatusAccepted)
+	send(h.ada.GroupImportExport.ScheduleExport(g.ID)).done(t, http.StatusAccepted)
 	var file *bytes.Reader
 	waitFor(t, "the export", func() bool {
 		var err error
@@ -37,13 +37,13 @@ func goGroupTransfer(t *testing.T, h *hosting) {
 		t.Fatal(err)
 	}
 
-	tell(h.ada.GroupImportExport.ImportFile(&gitlab.GroupImportFileOptions{Name: new("X"), Path: new("carried"), File: &path})).
+	send(h.ada.GroupImportExport.ImportFile(&gitlab.GroupImportFileOptions{Name: new("X"), Path: new("carried"), File: &path})).
 		refused(t, http.StatusBadRequest, "{message: {path: [has already been taken]}}")
 	for _, to := range []struct {
 		parent *int64
 		full   string
 	}{{nil, "arrived"}, {&g.ID, "carried/arrived"}} {
-		tell(h.ada.GroupImportExport.ImportFile(&gitlab.GroupImportFileOptions{Name: new("Arrived"), Path: new("arrived"), File: &path, ParentID: to.parent})).done(t, http.StatusAccepted)
+		send(h.ada.GroupImportExport.ImportFile(&gitlab.GroupImportFileOptions{Name: new("Arrived"), Path: new("arrived"), File: &path, ParentID: to.parent})).done(t, http.StatusAccepted)
 		waitFor(t, to.full, func() bool {
 			_, _, err := h.ada.Groups.GetGroup(to.full, nil)
 			return err == nil

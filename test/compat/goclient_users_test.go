@@ -55,7 +55,7 @@ func goCreate(t *testing.T, root *gitlab.Client) {
 	})
 	same(t, "user, read again", ask(root.Users.GetUser(made.ID, gitlab.GetUsersOptions{})).ok(t), made)
 
-	tell(root.Users.DeleteUserIdentity(made.ID, "ldapmain")).done(t, http.StatusNoContent)
+	send(root.Users.DeleteUserIdentity(made.ID, "ldapmain")).done(t, http.StatusNoContent)
 	after := ask(root.Users.GetUser(made.ID, gitlab.GetUsersOptions{})).ok(t)
 	if len(after.Identities) != 0 {
 		t.Errorf("identities %+v after the only one was deleted", after.Identities)
@@ -144,11 +144,11 @@ func goRefusals(t *testing.T, s *server, root *gitlab.Client) {
 	ask(root.Users.GetUser(987654, gitlab.GetUsersOptions{})).missing(t)
 	ask(s.client(t, "svcpat-no-such-token").Users.CurrentUser()).
 		refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
-	nobody, err := gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(s.url))
+	anonymous, err := gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(s.url))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask(nobody.Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
+	ask(anonymous.Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
 
 	job, err := gitlab.NewJobClient("no-such-job", gitlab.WithBaseURL(s.url))
 	if err != nil {
@@ -161,7 +161,7 @@ func goRefusals(t *testing.T, s *server, root *gitlab.Client) {
 	ask(plain.Users.CreateUser(&gitlab.CreateUserOptions{
 		Username: new("more"), Name: new("More"), Email: new("more@example.org"), Password: new(password),
 	})).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
-	tell(plain.Users.DeleteUser(u.ID)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
+	send(plain.Users.DeleteUser(u.ID)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	seen := ask(plain.Users.GetUser(1, gitlab.GetUsersOptions{})).ok(t)
 	if seen.Username != "root" || seen.Email != "" || seen.IsAdmin {
 		t.Errorf("a plain user sees %+v of root", seen)
@@ -213,16 +213,16 @@ func goStates(t *testing.T, s *server, root *gitlab.Client) {
 func goDelete(t *testing.T, s *server, root *gitlab.Client) {
 	u := newUser(t, root, "fred")
 	self := s.client(t, newToken(t, root, u.ID, "api").Token)
-	tell(root.Users.DeleteUser(u.ID, gitlab.WithHeader("If-Unmodified-Since", "Mon, 01 Jan 2024 00:00:00 GMT"))).
+	send(root.Users.DeleteUser(u.ID, gitlab.WithHeader("If-Unmodified-Since", "Mon, 01 Jan 2024 00:00:00 GMT"))).
 		refused(t, http.StatusPreconditionFailed, "{message: 412 Precondition Failed}")
-	tell(root.Users.DeleteUser(u.ID)).done(t, http.StatusNoContent)
+	send(root.Users.DeleteUser(u.ID)).done(t, http.StatusNoContent)
 	ask(root.Users.GetUser(u.ID, gitlab.GetUsersOptions{})).missing(t)
-	tell(root.Users.DeleteUser(u.ID)).missing(t)
+	send(root.Users.DeleteUser(u.ID)).missing(t)
 	ask(self.Users.CurrentUser()).refused(t, http.StatusUnauthorized, "{message: 401 Unauthorized}")
 	if list := ask(root.Users.ListUsers(&gitlab.ListUsersOptions{Username: new("fred")})).ok(t); len(list) != 0 {
 		t.Errorf("a deleted user is listed: %+v", list[0])
 	}
-	tell(root.Users.DeleteUser(1)).refused(t, http.StatusConflict, "{message: The last administrator cannot be removed.}")
+	send(root.Users.DeleteUser(1)).refused(t, http.StatusConflict, "{message: The last administrator cannot be removed.}")
 
 	// The name is free again once the account is really gone.
 	waitFor(t, "the name of a deleted user is free", func() bool {

@@ -57,7 +57,7 @@ func goApplications(t *testing.T, root *gitlab.Client) {
 	if len(list) != 1 || list[0].ApplicationID != a.ApplicationID || list[0].Secret != "" {
 		t.Errorf("list %+v", list)
 	}
-	tell(root.Applications.DeleteApplication(a.ID)).done(t, http.StatusNoContent)
+	send(root.Applications.DeleteApplication(a.ID)).done(t, http.StatusNoContent)
 	if list = ask(root.Applications.ListApplications(&gitlab.ListApplicationsOptions{})).ok(t); len(list) != 0 {
 		t.Errorf("after the deletion %+v", list)
 	}
