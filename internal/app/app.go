@@ -108,7 +108,7 @@ type Options struct {
 	EmailDelay time.Duration
 	// LookupTXT is the DNS; nil is the one of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
-	// Pulse is how often nodes tell each other that they live; 0 is the usual time.
+	// Pulse is the interval of the heartbeats of nodes; 0 is the default.
 	Pulse time.Duration
 	// Moves changes how repositories are moved.
 	Moves repo.MoveOptions

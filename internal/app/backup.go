@@ -32,7 +32,7 @@ const (
 // BackupParts are the directories that a backup can have.
 func BackupParts() []string { return []string{backupBlobs, backupRows, backupData, backupGit} }
 
-// What entries of a backup tell beside their content.
+// The metadata of backup entries.
 const (
 	metaType   = "type"   // of an object
 	metaBranch = "branch" // the default one of a repository

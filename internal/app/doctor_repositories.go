@@ -9,12 +9,12 @@ import (
 	"svc/internal/actor"
 )
 
-// maxShown is how many problems of one repository are told.
+// maxShown limits the problems that are shown of one repository.
 const maxShown = 10
 
-// ExamineRepositories has git check every repository, and gives a finding for
-// each that is not whole and one for all others together. It tells progress
-// how many are done and which was the last.
+// ExamineRepositories runs git fsck on every repository. It returns a finding for
+// each damaged repository and one for all others together. progress is called
+// with the number of checked repositories and the name of the last one.
 func (a *App) ExamineRepositories(ctx context.Context, progress func(done int, path string)) iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		done, whole := 0, 0

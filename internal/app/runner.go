@@ -27,7 +27,8 @@ const builtinName = "built-in"
 // builtinKill is how long the processes of a job may take to end.
 const builtinKill = 5 * time.Second
 
-// builtinLast is how long it may take to tell the end of a job that was cut off.
+// builtinLast limits how long it may take to report the end of an interrupted
+// job.
 const builtinLast = 5 * time.Second
 
 // builtin is the runner inside the server while it runs.
@@ -78,8 +79,8 @@ func loopback(addr net.Addr) string {
 		return "http://" + addr.String()
 	}
 	if ip := at.Addr(); ip.IsUnspecified() { // on every address
-		// An IPv6 listener on every address answers on those of IPv4 too, but
-		// for systems that are told otherwise.
+		// An IPv6 listener on every address also accepts IPv4, unless the system
+		// is configured otherwise.
 		host := "127.0.0.1"
 		if ip.Is6() {
 			host = "localhost"

@@ -178,7 +178,7 @@ func (s *Server) stopSSH(ctx context.Context) error {
 	return nil
 }
 
-// bootstrap makes the first administrator and tells their credentials, once.
+// bootstrap creates the first administrator and prints their credentials, once.
 func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	root, err := s.Users.Bootstrap(ctx, string(s.Config.RootPassword), string(s.Config.RootToken))
 	if err != nil || root == nil || *root == (user.Root{}) {

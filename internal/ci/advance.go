@@ -69,8 +69,8 @@ func (s *Service) enter(ctx context.Context, tx *db.Tx, m flow.Move) (flow.Statu
 	return s.entered(ctx, tx, m.ID, m.To)
 }
 
-// saveOverall writes the state of a pipeline when it has changed, and tells
-// those who follow it.
+// saveOverall saves the state of a pipeline if it has changed, and publishes the
+// change.
 func (s *Service) saveOverall(ctx context.Context, tx *db.Tx, p *Pipeline, now flow.Status) error {
 	if p.Status == now {
 		return nil

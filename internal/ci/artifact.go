@@ -209,7 +209,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// storeArtifact writes a file of which no row tells yet.
+// storeArtifact writes a file that has no row yet.
 func (s *Service) storeArtifact(ctx context.Context, a *Artifact, content io.Reader) error {
 	if err := insertUpload(ctx, s.DB, a.blob, a.CreatedAt); err != nil {
 		return err

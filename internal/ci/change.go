@@ -88,8 +88,8 @@ func (s *Service) listenChanged() {
 	})
 }
 
-// changed tells, once the transaction is through, that something in a pipeline
-// has changed; those who see it from above are told as well.
+// changed publishes, once the transaction is committed, that a pipeline has
+// changed. The followers of its parent pipelines get it as well.
 func (s *Service) changed(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	if up := p.facts.Upstream; up != nil {
 		if err := s.changedAt(ctx, tx, up.ProjectID, up.PipelineID); err != nil {
@@ -103,13 +103,12 @@ func (s *Service) changedAt(ctx context.Context, tx *db.Tx, projectID, pipelineI
 	return s.Notices.Send(ctx, tx, topicChanged, fmt.Sprintf("%d %d", projectID, pipelineID))
 }
 
-// FollowPipelines calls tell when something in the pipelines of a project has
-// changed, or in one of them, for those who see them, until the context ends or
-// tell fails. It waits a little between two calls, however much happens. Now and
-// then it calls with false: nothing has changed, but a user may have gone. Access
-// is checked before each call, and when the account of the reader or one of
-// their credentials changes. NotFound, Forbidden or Unauthorized, also when the
-// reader loses access later.
+// FollowPipelines calls send when one pipeline, or any of a project, has changed,
+// until the context ends or send fails. There is a minimum time between two
+// calls. It regularly calls send with false: nothing has changed, but the
+// connection may be closed. Access is checked before each call, and when the
+// account of the reader or one of their credentials changes. NotFound,
+// Forbidden or Unauthorized, also when the reader loses access later.
 func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Ref, pipelineID int64, send func(changed bool) error) error {
 	reader, end, err := s.readers.begin(ctx, who)
 	if err != nil {

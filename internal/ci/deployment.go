@@ -37,7 +37,7 @@ type Deployment struct {
 	ProjectID     int64
 	IID           int64
 	EnvironmentID int64
-	JobID         *int64 // nil when it was told by the API
+	JobID         *int64 // nil if it was created by the API
 	UserID        *int64
 	Status        DeploymentStatus
 	Ref           string
@@ -65,7 +65,7 @@ type DeploymentFilter struct {
 	Desc           bool
 }
 
-// NewDeployment is a deployment that something outside tells of.
+// NewDeployment is a deployment that is created by the API, without a job.
 type NewDeployment struct {
 	Environment string
 	SHA         string

@@ -15,7 +15,7 @@ import (
 	"svc/internal/secret"
 )
 
-// idClaims are what a token tells others of the job that shows it:
+// idClaims are the claims of the ID token of a job:
 // https://docs.gitlab.com/ci/secrets/id_token_authentication/#token-payload
 type idClaims struct {
 	ID        string `json:"jti"`
@@ -139,7 +139,7 @@ func (s *Service) idClaims(ctx context.Context, a *Assignment) (*idClaims, error
 	return c, s.claimUser(ctx, c, a)
 }
 
-// claimUser tells of the user for whom the job runs.
+// claimUser adds the claims about the user of the job.
 func (s *Service) claimUser(ctx context.Context, c *idClaims, a *Assignment) error {
 	if a.Job.UserID == nil {
 		return nil

@@ -49,9 +49,9 @@ func (j *JobState) runnerStatus() string {
 	return string(j.Status)
 }
 
-// UpdateJob takes what a runner says of its job: that it has begun, or how it
-// ended. Forbidden when the token is another one, or the job is not the
-// runner's any more; what the job is then is told beside.
+// UpdateJob handles a runner's update of its job: that it has started, or its
+// result. Forbidden if the token is invalid or the job is no longer the
+// runner's; then the reply has the job's state.
 func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u JobUpdate) (*JobReply, error) {
 	h, err := s.held(ctx, jobID, token)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 	var j *Job
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
 		j = &Job{JobState: h.JobState}
-		if j.EnvironmentID != nil { // what is deployed where is told as well
+		if j.EnvironmentID != nil { // the deployment changes as well
 			if j, err = findAnyJob(ctx, tx, h.ID); err != nil {
 				return err
 			}
@@ -264,9 +264,9 @@ type LogPatch struct {
 	Debug bool // the job shows every step
 }
 
-// AppendLog adds to the log of a job what its runner sends, from a place on.
-// Forbidden when the token is another one or the job does not run, Invalid
-// when there is no place; a Gap is told when the log has another size.
+// AppendLog adds a chunk at an offset to the log of a job. Forbidden if the token
+// is invalid or the job is not running, Invalid if the offset is missing; Gap is
+// set if the log has another size.
 func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p LogPatch) (*JobReply, error) {
 	h, err := s.held(ctx, jobID, token)
 	if err != nil {

@@ -109,7 +109,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 	return out, nil
 }
 
-// sceneOf reads what variables tell of a pipeline.
+// sceneOf reads what the variables of a pipeline depend on.
 func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error) {
 	p, err := findAnyPipeline(ctx, s.DB, pipelineID)
 	if err != nil {

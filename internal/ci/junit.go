@@ -16,7 +16,7 @@ type TestCase struct {
 	ClassName string
 	File      string
 	Time      float64 // seconds
-	Output    string  // what is told of a failure
+	Output    string  // the message of a failure
 	Trace     string
 }
 

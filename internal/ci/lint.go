@@ -93,9 +93,9 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	return out, nil
 }
 
-// limitSight sees to it that what a linter tells holds no variable that its
-// caller could not have a job print: those of the project are for Developers,
-// protected ones for who may run pipelines on the ref.
+// limitSight limits CI Lint to variables that the caller could print in a job:
+// those of the project are for Developers, protected ones for users who may run
+// pipelines on the ref.
 func (m *making) limitSight(ctx context.Context) error {
 	m.outsider = !m.by.Admin && m.src.Project.Access.Level() < project.Developer
 	protected, err := m.src.Protected(ctx, m.pipeline.Ref, m.pipeline.Tag)

@@ -13,8 +13,8 @@ import (
 // it sent, it sends all of it again (restart); what was there stays readable
 // until the new one is as long, so that for a reader a log never shrinks.
 type liveLog interface {
-	// add adds bytes at a place, which must be the end: a gapError tells
-	// where that is. It gives the size then.
+	// add adds bytes at an offset, which must be the end: otherwise it returns a
+	// gapError with the size. It returns the new size.
 	add(ctx context.Context, jobID, at int64, p []byte) (int64, error)
 	// sum is the size of what was written since the last restart, and its
 	// CRC-32; false when it would have to be read for that.

@@ -94,9 +94,9 @@ func (l *logSegments) load() error {
 	return err
 }
 
-// read takes up the records of a segment, up to one that was not written whole:
-// the server was killed, or the machine went down before anyone was told that
-// it is safe.
+// read reads the records of a segment up to an incomplete one, which the server
+// was writing when it was killed or the machine went down. Its write was never
+// confirmed.
 func (l *logSegments) read(s *segment) error {
 	head := make([]byte, recordSize)
 	var content []byte

@@ -79,7 +79,7 @@ type Contact struct {
 	IP       string
 }
 
-// errNoRunner is what a runner is told whose token opens nothing.
+// errNoRunner is the error for a runner with an invalid token.
 func errNoRunner() error { return errs.Forbidden("") }
 
 // runnerByToken finds the runner of a token: Forbidden when there is none, or
@@ -149,7 +149,7 @@ func (s *Service) manager(ctx context.Context, r *Runner, c Contact) (*Manager, 
 	return m, s.DB.Tx(ctx, func(tx *db.Tx) error { return saveManager(ctx, tx, m, string(now)) })
 }
 
-// VerifyRunner tells a runner whether its token is good: Forbidden otherwise.
+// VerifyRunner checks the token of a runner: Forbidden if it is invalid.
 func (s *Service) VerifyRunner(ctx context.Context, c Contact) (*Runner, error) {
 	r, _, err := s.heard(ctx, c)
 	if err == nil {

@@ -12,8 +12,8 @@ import (
 	"svc/internal/repo"
 )
 
-// mirrorWork lets a trigger job follow the pipeline that it made, or tells it
-// that the pipeline is gone.
+// mirrorWork is the background job that copies the state of a downstream pipeline
+// to its trigger job, or fails the job if the pipeline was deleted.
 type mirrorWork struct {
 	JobID int64 `json:"job_id"`
 	Gone  bool  `json:"gone,omitempty"`

@@ -230,7 +230,7 @@ type RunRef struct {
 	Tag  bool
 }
 
-// MayRun tells on which of some refs a user may act on pipelines and jobs.
+// MayRun returns those of some refs on which a user may run pipelines and jobs.
 func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, refs ...RunRef) (map[RunRef]bool, error) {
 	c, err := s.control(ctx, by, in)
 	if err != nil {

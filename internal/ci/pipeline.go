@@ -61,8 +61,8 @@ type Pipeline struct {
 	User *user.User
 }
 
-// facts are what variables tell of how a pipeline was made. They are stored as
-// JSON.
+// facts is what predefined variables need to know of how a pipeline was created.
+// It is stored as JSON.
 type facts struct {
 	TriggerToken string `json:"trigger_token,omitempty"` // its beginning
 	Schedule     string `json:"schedule,omitempty"`      // its description

@@ -112,7 +112,7 @@ func (s *Service) CreateVariable(ctx context.Context, by actor.Actor, place proj
 }
 
 // UpdateVariable changes a variable, for those who list them. NotFound;
-// Conflict when the scope does not tell which; Invalid.
+// Conflict if the scope is ambiguous; Invalid.
 func (s *Service) UpdateVariable(ctx context.Context, by actor.Actor, place project.Place, key string, scope *string, c VariableChange) (*Variable, error) {
 	h, err := s.home(ctx, by, place, true)
 	if err != nil {
@@ -152,8 +152,8 @@ func (s *Service) UpdateVariable(ctx context.Context, by actor.Actor, place proj
 }
 
 // DeleteVariable removes a variable, for those who list them. NotFound;
-// Conflict when the scope does not tell which; Precondition when it changed
-// since the given time.
+// Conflict if the scope is ambiguous; Precondition if it changed since the given
+// time.
 func (s *Service) DeleteVariable(ctx context.Context, by actor.Actor, place project.Place, key string, scope *string, unmodifiedSince *time.Time) error {
 	h, err := s.home(ctx, by, place, true)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"svc/internal/user"
 )
 
-// scene is what variables tell of: a pipeline, which may still have to be
-// made, and what it belongs to.
+// scene is what predefined variables depend on: a pipeline, which may not be
+// created yet, and its context.
 type scene struct {
 	site     Site
 	project  *project.Project
@@ -25,7 +25,7 @@ type scene struct {
 	added    []config.Variable
 }
 
-// newScene has later features tell of the project.
+// newScene adds the variables of other features.
 func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*scene, error) {
 	sc := &scene{site: s.Site, project: p, pipeline: pipeline, commit: commit}
 	for _, source := range s.variableSources {

@@ -19,8 +19,8 @@ import (
 	"svc/internal/repo"
 )
 
-// request is what variables tell of the merge request of a pipeline. It is stored
-// as JSON.
+// request is what predefined variables need to know of the merge request of a
+// pipeline. It is stored as JSON.
 type request struct {
 	ID              int64    `json:"id"`
 	IID             int64    `json:"iid"`
@@ -114,7 +114,7 @@ func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.M
 	return making, s.complete(ctx, making)
 }
 
-// requestFacts are what variables tell of a merge request.
+// requestFacts returns the request of a merge request.
 func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.MergeRequest) (*facts, error) {
 	const most = 2700 // bytes of a description
 	r := &request{
@@ -146,7 +146,7 @@ func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.M
 	return &facts{Request: r}, err
 }
 
-// requestVariables tell jobs of the merge request of their pipeline.
+// requestVariables are the predefined variables of merge request pipelines.
 func (sc *scene) requestVariables(v *variables) {
 	v.addSome("CI_OPEN_MERGE_REQUESTS", strings.Join(sc.pipeline.facts.OpenRequests, ","))
 	r := sc.pipeline.facts.Request

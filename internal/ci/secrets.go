@@ -96,8 +96,8 @@ func secretToken(s config.Secret, tokens map[string]config.IDToken, fill func(st
 	return token, ""
 }
 
-// secretServer says how to get at a place of secrets; the variables of the job
-// tell where it is, under the names of the public documentation:
+// secretServer is how to access a secrets provider. The variables of the job
+// configure it, with the names of the public documentation:
 // https://docs.gitlab.com/ci/secrets/
 func secretServer(provider, token string, known func(name string) string) (server map[string]any, problem string) {
 	some := func(fields map[string]string) map[string]any {

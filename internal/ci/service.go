@@ -49,7 +49,7 @@ type Deps struct {
 	Now         func() time.Time
 }
 
-// Site is what jobs are told of the instance.
+// Site is what jobs need to know of the instance.
 type Site struct {
 	URL      string // without a slash at the end
 	Name     string // of the service

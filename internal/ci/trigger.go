@@ -225,7 +225,7 @@ func (s *Service) triggerByJob(ctx context.Context, in project.Ref, token, ip st
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// shortToken is the beginning by which users tell tokens apart.
+// shortToken is the prefix by which users recognize a token.
 func shortToken(token string) string {
 	_, rest, ok := strings.Cut(token, "-")
 	if !ok {

@@ -244,8 +244,8 @@ func (v *Variable) check() error {
 	return nil
 }
 
-// changed names an attribute that differs, for the audit event; the value
-// itself is never told.
+// changed names an attribute that differs, for the audit event. The value itself
+// is never recorded.
 func changed(was, now *Variable) string {
 	switch {
 	case was.Value != now.Value:

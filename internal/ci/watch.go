@@ -17,7 +17,7 @@ import (
 const (
 	// watchedFor is how long a log counts as watched after a user read it.
 	watchedFor = 90 * time.Second
-	// watchNotice is how often the other nodes are told that a user does.
+	// watchNotice is how often the other nodes get a notice that a log is watched.
 	watchNotice = 30 * time.Second
 
 	watchedInterval   = 3 * time.Second
@@ -60,7 +60,7 @@ func (w *watchers) of(jobID int64, now time.Time) *watched {
 	return j
 }
 
-// note says that a job is watched, and whether the others are to be told.
+// note records that a job is watched, and reports whether to publish a notice.
 func (w *watchers) note(jobID int64, now time.Time, publish bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

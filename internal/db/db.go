@@ -1,10 +1,10 @@
-// Package db puts SQLite and PostgreSQL behind one face.
+// Package db gives SQLite and PostgreSQL one interface.
 //
 // SQL is written once, with ? placeholders; this package rebinds them, keeps
 // prepared statements, maps unique and foreign-key violations to one error
 // type and stores times as microseconds since 1970 on both databases. On
-// SQLite all writes go through one connection, so that a writer waits its
-// turn instead of being told that the database is locked.
+// SQLite all writes go through one connection, so that a writer waits for its
+// turn instead of getting the error that the database is locked.
 package db
 
 import (
@@ -108,7 +108,7 @@ func (d *DB) URL() string { return d.url }
 // SQL is the pool that may write, for libraries that bring their own SQL.
 func (d *DB) SQL() *sql.DB { return d.writer.db }
 
-// Stats tells the state of the pools by name, for metrics.
+// Stats returns the state of the pools by name, for metrics.
 func (d *DB) Stats() map[string]sql.DBStats {
 	if d.kind == postgresKind {
 		return map[string]sql.DBStats{"postgres": d.writer.db.Stats()}

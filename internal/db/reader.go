@@ -71,10 +71,10 @@ func (r *reader) query(ctx context.Context, query string, args []any) (*cursor, 
 // maxCounts bounds the numbers that a connection remembers.
 const maxCounts = 100
 
-// count runs a query that counts, or gives what it gave last time if the
-// database is still the same. SQLite itself tells that, so nothing that is
-// written, by whomever, can be overlooked: a number is kept under the version
-// before the query, and what is written between the two makes another version.
+// count runs a count query, or returns the last result if the database has not
+// changed. SQLite's data version shows that, so no write of any process is
+// missed: a result is stored under the version before the query, and a write
+// during the query creates another version.
 func (r *reader) count(ctx context.Context, key, query string, args []any) (int, error) {
 	args, err := values(plain(args))
 	if err != nil {

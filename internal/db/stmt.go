@@ -129,8 +129,8 @@ func (c *statements) add(s *statement) *statement {
 	return s
 }
 
-// release tells that the caller has run the statement. Rows that it gave may
-// still be open: database/sql closes the statement after them.
+// release records that the caller has run the statement. Its rows may still be
+// open: database/sql closes the statement after them.
 func (c *statements) release(s *statement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

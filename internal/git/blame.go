@@ -28,9 +28,9 @@ type BlameOptions struct {
 // maxBlame is the size of a file up to which blame works.
 const maxBlame = 4 << 20
 
-// Blame tells for each line which commit it comes from. Lines are valid UTF-8,
-// whatever the file is. It returns ErrBadRevision, ErrBadPath, ErrNotFound for
-// a file or lines that are not there, and ErrTooLarge.
+// Blame returns the commit of each line. Lines are valid UTF-8, whatever the file
+// contains. It returns ErrBadRevision, ErrBadPath, ErrNotFound for a missing
+// file or missing lines, and ErrTooLarge.
 func (r Repo) Blame(ctx context.Context, o BlameOptions) ([]BlameRange, error) {
 	id, err := r.ResolveCommit(ctx, o.Rev)
 	if err != nil {

@@ -114,9 +114,9 @@ func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
 	return r.diffFromBase(ctx, o, ids, to)
 }
 
-// diffFromBase compares with a merge base that is not known yet. Git can look
-// for it in the process that compares, but does not tell what it found; Base or
-// another process does, at the same time.
+// diffFromBase compares with a merge base that is not known yet. git diff can find
+// it, but does not print it, so Base or another process finds it at the same
+// time.
 func (r Repo) diffFromBase(ctx context.Context, o DiffOptions, ids []string, to OID) (*Diff, error) {
 	args, err := o.args(append([]string{"--merge-base", "--end-of-options"}, ids...))
 	if err != nil {

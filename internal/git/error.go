@@ -47,9 +47,9 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// clues are parts of git's messages that tell what went wrong. A full disk
-// comes first, then damage: what could not be written is often called damaged
-// as well, and a damaged object missing.
+// clues are parts of git's messages that show what went wrong. A full disk comes
+// first, then damage: git often reports an object that could not be written as
+// damaged, and a damaged object as missing.
 var clues = []struct {
 	text string
 	kind error

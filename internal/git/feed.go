@@ -33,8 +33,8 @@ func newFeed(in io.Reader) (*feed, error) {
 	})
 }
 
-// newFilteredFeed makes a feed whose words are passed on by a function. When that
-// fails the process gets no more, and refusal tells why.
+// newFilteredFeed returns a feed whose input passes through a function. If that
+// fails, the process gets no more input, and refusal returns the reason.
 func newFilteredFeed(in io.Reader, pass func(io.Writer) error) (*feed, error) {
 	file, pipe, err := os.Pipe()
 	if err != nil {

@@ -28,8 +28,8 @@ type inquiry struct {
 // maxInquiry bounds what is held of a request; it is room for 300,000 refs.
 const maxInquiry = 16 << 20
 
-// writeCapabilities returns what we can do. What git has beside it is not for
-// clients: object-info would tell of objects that they cannot fetch.
+// writeCapabilities writes the capabilities that we support. Others of git are not
+// for clients: object-info would reveal objects that they cannot fetch.
 func writeCapabilities(out io.Writer) error {
 	var b []byte
 	for _, line := range []string{"version 2", "agent=git/svc", "ls-refs=unborn", "fetch=shallow wait-for-done filter", "server-option", "object-format=sha1"} {
@@ -91,7 +91,7 @@ func (r Repo) answerInquiries(ctx context.Context, in io.Reader, out io.Writer, 
 	}
 }
 
-// refuseInquiry tells the client that it was not understood.
+// refuseInquiry sends the client the error that its request was not understood.
 func refuseInquiry(out io.Writer, err error) error {
 	if err == nil {
 		return nil

@@ -28,7 +28,7 @@ type Problem struct {
 	Text   string // in git's words
 }
 
-// maxProblems is the most that are told; a repository with more is known to be
+// maxProblems limits the reported problems; a repository with more is known to be
 // broken.
 const maxProblems = 1000
 

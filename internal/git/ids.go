@@ -31,9 +31,9 @@ func (r Repo) LogIDs(ctx context.Context, o LogOptions) ([]OID, error) {
 	return ids, err
 }
 
-// Range lists the commits that can be reached from one commit and not from
-// another, the oldest first, in one process that mostly tells their merge base
-// too: MergeBase knows it then.
+// Range lists the commits that are reachable from one commit and not from another,
+// the oldest first. The process usually prints their merge base as well, which
+// MergeBase then knows.
 func (r Repo) Range(ctx context.Context, from, to OID) ([]OID, error) {
 	if from == to {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// place tells by paths what is not the work of the authors, or is not code.
+// place classifies paths that are vendored, generated or documentation.
 type place struct {
 	dirs []string       // anywhere
 	tops []string       // at the root

@@ -13,12 +13,11 @@ import (
 )
 
 // Git locks a ref by a file, and a process that is killed leaves the file
-// behind: from then on everyone who wants to move the ref is told that someone
-// else does. No process that writes lives longer than Limits.Write, so a lock
-// that is much older has no one behind it and is removed by the update that it
-// stands in the way of.
+// behind: from then on all updates of the ref fail because of the lock. No
+// process that writes lives longer than Limits.Write, so a lock that is much
+// older is stale, and the update that it blocks removes it.
 
-// deadAge is the age from which on a lock is no one's.
+// deadAge is the age after which a lock is stale.
 func (e *Engine) deadAge() time.Duration { return 2*e.limits.Write + time.Minute }
 
 // breakLocks removes the locks in the way of updates that are no one's, and
@@ -80,7 +79,7 @@ func (r Repo) Reclaim(ctx context.Context) error {
 }
 
 // worked reports whether a process of another server works in the directory of
-// the repository. Where the system does not tell, no one does.
+// the repository. It is false where the system cannot show that.
 func (r Repo) worked() bool {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, dir := range dirs {

@@ -157,7 +157,7 @@ func (r Repo) logArgs(ctx context.Context, o LogOptions) (args []string, fixed b
 	}
 	args = append(args, o.flags()...)
 	if o.All {
-		// What is kept for other purposes is not told of here.
+		// Refs that are kept for other purposes are not listed here.
 		args = append(args, "--exclude=refs/svc/*", "--exclude=refs/merge-requests/*", "--all")
 	}
 	args = append(args, "--end-of-options")

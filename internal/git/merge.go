@@ -155,8 +155,8 @@ func (r Repo) mainline(ctx context.Context, c *Commit, number int) (OID, error) 
 	return parent.TreeID, nil
 }
 
-// mergeTrees merges two trees that come from one. Git 2.39 cannot be told a
-// base, so it gets commits whose history is just that; they are not kept.
+// mergeTrees merges two trees with a common base. Git 2.39 has no option for a
+// base, so it gets temporary commits with that history.
 func (q *quarantine) mergeTrees(ctx context.Context, base, ours, theirs OID) (OID, error) {
 	if slices.Contains([]OID{base, ours, theirs}, EmptyTree) {
 		if _, err := q.write(TypeTree, nil); err != nil {

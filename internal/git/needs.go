@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Needs is what housekeeping would find to do, as far as directories tell.
+// Needs is what housekeeping would do, as far as directory listings show.
 type Needs struct {
 	Loose     int   // objects in files of their own
 	Packs     int   // that are not kept by hand

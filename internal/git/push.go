@@ -54,9 +54,9 @@ type PushOptions struct {
 	// changes that may not be; an error refuses all of them and is returned
 	// by ReceivePack, its text is not shown.
 	Check func(context.Context, *Push) error
-	// Done is told of the changes that were made, all of which survive a
-	// crash by then, before the client is told. Its error is returned by
-	// ReceivePack; the refs have moved all the same.
+	// Done is called with the changes that were made, which are durable by then,
+	// before the client gets the result. Its error is returned by ReceivePack;
+	// the refs have moved nevertheless.
 	Done func(context.Context, *Push) error
 }
 

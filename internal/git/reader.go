@@ -61,7 +61,7 @@ func (p *reader) info(name string) (Info, error) {
 	return p.header(name)
 }
 
-// contents reads the object that info was told about.
+// contents reads the object that info describes.
 func (p *reader) contents(info Info) (*Object, error) {
 	head, err := p.ask(info.OID)
 	if err != nil {

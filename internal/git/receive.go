@@ -16,12 +16,12 @@ import (
 
 // ReceivePack receives a push. Over SSH it is the whole conversation; with
 // Stateless it answers one POST. No hook is run: the callbacks of the options
-// decide. Until they have, new objects are in their own place, which goes when
-// the push is refused.
+// decide. Until they have, new objects are in a quarantine directory, which is
+// removed if the push is refused.
 //
-// The error is for the log: the client has been told what concerns it, as far
-// as it could be. A push of which some changes were refused is no error; the
-// Push tells which. It is nil when the client wanted nothing.
+// The error is for the log: the client has got its own message if possible. A
+// push with refused changes is not an error; the Push shows which. It is nil if
+// the client requested nothing.
 func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o PushOptions) (*Push, error) {
 	if !o.Stateless {
 		if err := r.advertise(ctx, out, o); err != nil {
@@ -206,8 +206,8 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 	return err
 }
 
-// reason is what the client is told of an error: its text when that is meant for
-// callers, such as that the server is busy.
+// reason returns the message for the client: the text of an error that is meant
+// for callers, such as that the server is busy.
 func reason(err error, otherwise string) string {
 	if refused, ok := errs.As(err); ok && refused.Kind == errs.KindUnavailable && refused.Text != "" {
 		return refused.Text
@@ -272,7 +272,7 @@ func (p *receiver) reaches(ctx context.Context, q *quarantine, changes []*RefCha
 
 func (p *receiver) banded() bool { return p.request.capabilities["side-band-64k"] }
 
-// report tells the client what became of its push.
+// report sends the client the result of its push (report-status).
 func (p *receiver) report(unpacked string) error {
 	if !p.request.capabilities["report-status"] && !p.request.capabilities["report-status-v2"] {
 		return nil

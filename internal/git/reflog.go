@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// WasAt reports whether a ref holds an id, or held it before as its log tells.
-// For ZeroOID that is: the ref is not there, or was not at some time.
+// WasAt reports whether a ref has an ID, or had it before according to its reflog.
+// For ZeroOID it reports whether the ref is or was missing.
 //
 // The log reaches back as far as housekeeping lets it, and goes with its ref:
 // of one that was deleted only ZeroOID is known, of one that was made again
@@ -54,8 +54,9 @@ func (r Repo) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 const markPrefix = "push "
 
 // Happened reports whether an update that was tried with a mark was made, also
-// when the ref has moved on. Of a deletion it can only tell that the ref is not
-// there now, as the log goes with it. It returns ErrBadRef and ErrNoRepository.
+// when the ref has moved on. For a deletion it can only check that the ref is
+// missing now, because the reflog is deleted with it. It returns ErrBadRef and
+// ErrNoRepository.
 func (r Repo) Happened(ctx context.Context, u Update, mark string) (bool, error) {
 	if err := CheckRef(u.Ref); err != nil {
 		return false, err

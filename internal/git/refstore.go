@@ -190,8 +190,8 @@ func readSmall(path string, room []byte) ([]byte, error) {
 	}
 }
 
-// errNoRef says so without a name, which the caller has: it is asked for more
-// often than it is told.
+// errNoRef has no name, which the caller knows: it is returned often and shown
+// rarely.
 var errNoRef = fmt.Errorf("loose ref: %w", ErrNotFound)
 
 // exists returns ErrNoRepository when there is nothing to find refs in.

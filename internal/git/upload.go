@@ -68,9 +68,9 @@ func writeService(out io.Writer, name string) error {
 }
 
 // UploadPack serves a fetch or clone: the whole conversation, or for HTTP the
-// answer to one POST. It ends with ctx; an error is for the log, the client
-// has been told. Hidden refs, and commits to which only they lead, are not
-// given; clones of the same commits at about the same time share a pack.
+// response to one POST. It ends with ctx; an error is for the log, the client
+// has got its own message. Hidden refs, and commits that are reachable only from
+// them, are not sent; concurrent clones of the same commits share a pack.
 func (r Repo) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	if o.version() == "2" {
 		return r.answerInquiries(ctx, in, out, o)

@@ -18,8 +18,8 @@ var archiveOption = regexp.MustCompile(`^(--format=(tar|tgz|tar\.gz|zip)|--prefi
 const maxArchiveArgs = 64
 
 // UploadArchive serves git archive --remote. Archives are of branches and tags,
-// or of a path in them. It ends with ctx; an error is for the log, the client
-// has been told.
+// or of a path in them. It ends with ctx; an error is for the log, the client has
+// got its own message.
 func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := r.exists(); err != nil {
 		return err

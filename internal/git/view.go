@@ -264,8 +264,8 @@ func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) 
 		without.WriteString("^" + string(id) + "\n")
 		with.WriteString(string(id) + "\n")
 	}
-	// A bitmap tells at once. Without one nothing is found that way, which is
-	// cheap; then come the trees of the tips, and last all of the history.
+	// A bitmap shows it immediately. Without one that step finds nothing and is
+	// cheap; then follow the trees of the tips, and at last the whole history.
 	left, err := r.listed(ctx, ids, wanted.String()+without.String(), "--use-bitmap-index")
 	for _, walk := range []string{"--no-walk=unsorted", "--do-walk"} {
 		if err != nil || len(left) == 0 {

@@ -92,7 +92,7 @@ func notReady() error {
 	return &errs.Error{Kind: errs.KindNotAllowed, Text: "405 Method Not Allowed", Bare: true}
 }
 
-// changed tells a head that is another one from a target that is.
+// changed distinguishes a changed source head from a changed target.
 const changed = "changed"
 
 // tries is how often a merge begins again because the target has moved meanwhile.
@@ -309,7 +309,7 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	}
 	a.Auto = false
 	_, err = s.Merge(ctx, by, project.RefTo(m.ProjectID), m.IID, a)
-	return ignoreRefusal(err) // what stands in the way is told with the request
+	return ignoreRefusal(err) // the merge request shows what blocks it
 }
 
 // refusal is the text of a refusal for users.

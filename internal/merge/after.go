@@ -65,8 +65,8 @@ func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 	return nil
 }
 
-// closeIssue closes an issue for one who may. Where it is elsewhere, what closed
-// it is not told: not everyone who reads it there sees that.
+// closeIssue closes an issue if the actor may. In another project the note does
+// not name the merge request, which not all its readers can see.
 func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issue, via string) error {
 	if i.State != plan.Opened {
 		return nil

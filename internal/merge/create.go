@@ -303,7 +303,7 @@ func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by
 	return s.Queue.Add(ctx, tx, collectWork{m.ID}, queue.In(lane))
 }
 
-// record writes an event about a merge request, and has users told of it.
+// record writes an activity event about a merge request, and notifies users.
 func (s *Service) record(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
 	if err := s.notifyDone(ctx, tx, userID, m, done); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // maxHints is of how many branches of a push something is said.
 const maxHints = 3
 
-// hint tells one who has pushed a branch where its merge request is, or where
-// they can make one. It only helps: what it cannot find out it leaves unsaid.
+// hint returns messages for a user who has pushed a branch: the URL of its merge
+// request, or of the page to create one. Errors are ignored.
 func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string {
 	// The first branch of all becomes the default one: there is nothing to
 	// merge it into.

@@ -343,7 +343,7 @@ func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64
 	return projects, nil
 }
 
-// complete reads what is told of a merge request that is looked at alone.
+// complete reads the fields that only a single merge request has, not a list.
 func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) error {
 	if err := s.refresh(ctx, m); err != nil {
 		return err

@@ -155,7 +155,7 @@ func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref,
 	}
 	// Of the same commits it is the same one, no matter who asks and however often.
 	at := m.Version.CreatedAt
-	// It tells no address of anyone.
+	// It contains no email address.
 	who := git.Signature{Name: "Merge", Email: "merge@localhost", When: at}
 	id, err := s.Repos.TryMerge(ctx, in, repo.MergeRef(m.IID, "merge"), target, git.OID(m.Head), who, fmt.Sprintf("Merge %s into %s", m.Head, target))
 	if errs.Is(err, errs.KindUnprocessable) {

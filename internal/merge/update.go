@@ -165,8 +165,8 @@ func (m *MergeRequest) move(event string, by int64, at time.Time) activity.Actio
 	return ""
 }
 
-// changes writes what stands beside the row, and tells in sentences what has
-// become of the whole.
+// changes saves labels, users and milestone, and returns the texts of the system
+// notes for all changes.
 func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, m *MergeRequest, f Fields) ([]string, error) {
 	var changes []string
 	note := func(is bool, format string, args ...any) {

@@ -26,7 +26,7 @@ type Version struct {
 	Files     int64  // that differ
 	CreatedAt time.Time
 
-	authorID *int64 // who pushed; nil when nothing is told of it
+	authorID *int64 // the user who pushed; nil if no one is notified
 	was      string // the head before
 }
 
@@ -116,7 +116,7 @@ func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeReq
 		return nil, errs.NotFound("Version")
 	}
 	base, head := git.OID(p.BaseSHA), git.OID(p.HeadSHA)
-	// The names alone are cheap, and tell of a file that was renamed.
+	// The names alone are cheap, and show that a file was renamed.
 	d, err := s.Repos.DiffOf(ctx, in, base, head, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.repairHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
-	return s.workCheck(ctx, checkWork(w)) // so that lists tell of it
+	return s.workCheck(ctx, checkWork(w)) // so that lists show it
 }
 
 // collect takes the commits of new versions into the project and writes down
@@ -333,10 +333,10 @@ func (s *Service) measure(ctx context.Context, target *project.Project, m *Merge
 	return page.Items, err
 }
 
-// maxRead is how many commits of a version are read for what they tell.
+// maxRead limits how many commits of a version are read.
 const maxRead = 200
 
-// pushText tells of the commits that came with a push, as far as they were read.
+// pushText is the text of the system note about the commits of a push.
 func pushText(commits []*git.Commit, v *Version) string {
 	if v.was == v.Head { // another target
 		return ""

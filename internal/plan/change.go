@@ -13,8 +13,8 @@ import (
 	"svc/internal/project"
 )
 
-// changes writes what stands beside the row of an issue, and tells in sentences
-// what has become of the whole.
+// changes saves labels, assignees and milestone of an issue, and returns the texts
+// of the system notes for all changes.
 func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, i *Issue, f IssueFields) ([]string, error) {
 	var changes []string
 	note := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
@@ -98,7 +98,8 @@ func quoted(name string) string {
 	return `"` + name + `"`
 }
 
-// LabelChange tells in words which labels came and went; empty for none.
+// LabelChange is the text of the system note about added and removed labels; empty
+// for none.
 func LabelChange(added, removed []*Label) string {
 	list := func(word string, labels []*Label) string {
 		if len(labels) == 0 {
@@ -125,7 +126,7 @@ func LabelIDs(list []*Label) (ids []int64) {
 	return ids
 }
 
-// reassign writes who is to do an issue, and has those told whom it concerns.
+// reassign saves the assignees of an issue, and notifies of the change.
 func (s *Service) reassign(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, want []int64) (string, error) {
 	done, err := s.Appoint(ctx, tx, i.thing(), Assignees, want)
 	if err != nil || done.Text == "" {
@@ -142,8 +143,8 @@ func dueChange(day string) string {
 	return "changed due date to " + at.Format("January 2, 2006")
 }
 
-// MilestoneChange tells in words which milestone a thing has got; empty for the
-// same.
+// MilestoneChange is the text of the system note about a milestone; empty if it
+// has not changed.
 func MilestoneChange(ctx context.Context, q db.Q, was, now *int64) (string, error) {
 	switch {
 	case same(was, now):

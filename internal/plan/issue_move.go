@@ -13,10 +13,10 @@ import (
 )
 
 // MoveIssue moves an issue with its notes into another project: Planners and
-// above of both may. The old one is closed, and tells where it went. Of its
-// labels and its milestone those stay that the other project has by the same
-// name. NotFound; Forbidden; Invalid for the project that it is in, and for an
-// issue that was moved before.
+// above of both may. The old issue is closed and links to the new one. Labels and
+// milestone are kept if the other project has them under the same name.
+// NotFound; Forbidden; Invalid for the same project, and for an issue that was
+// moved before.
 func (s *Service) MoveIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64) (*Issue, error) {
 	return s.copyIssue(ctx, by, ref, iid, toProject, copying{move: true, notes: true})
 }
@@ -154,9 +154,9 @@ func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toI
 	return changeLabels(ctx, tx, Thing{Kind: IssueKind, ID: toID}, kept, nil)
 }
 
-// nameFor is how a note on an issue names another one. Where that is elsewhere
-// not even the path of its project is told: not everyone who reads the note
-// sees it.
+// nameFor is how a system note refers to another issue. For an issue of another
+// project it leaves out the path, because not all readers of the note can see
+// it.
 func nameFor(on, other *Issue) string {
 	if on.ProjectID != other.ProjectID {
 		return "an issue of another project"

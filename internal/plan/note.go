@@ -61,7 +61,7 @@ type Noteable struct {
 	IID     int64  // its number in the project, if it has one
 	Title   string // for events
 	In      *project.Project
-	Locked  bool // only members may talk
+	Locked  bool // only members may comment
 	Insider bool // the actor reads internal notes
 	Settler bool // the actor may settle discussions
 	// Count keeps the number of notes with the thing, if it has one, holds the

@@ -154,8 +154,8 @@ func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool)
 	return deleteNotesBy(ctx, tx, userID)
 }
 
-// Forget takes away what hangs on things of one kind by their ids alone, when
-// they go: events, what is to be told, notes and subscriptions.
+// Forget deletes the rows that refer to deleted issues or merge requests without
+// a foreign key: events, notifications, notes and subscriptions.
 func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {

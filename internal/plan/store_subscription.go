@@ -25,8 +25,8 @@ func saveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, wa
 	return changed, err
 }
 
-// leaveSubscription notes that a user does not want to be told of a thing, also
-// when they were told for another reason than that they are subscribed.
+// leaveSubscription unsubscribes a user from a target, also from notifications
+// that they got for another reason.
 func leaveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, FALSE, ?)
@@ -47,7 +47,7 @@ func findSubscriptions(ctx context.Context, q db.Q, of Thing) ([]subscription, e
 	}, `SELECT user_id, subscribed, asked FROM subscriptions WHERE kind = ? AND thing_id = ? ORDER BY user_id`, string(of.Kind), of.ID)
 }
 
-// findLabelSubscribers returns who asked to be told of things with these labels.
+// findLabelSubscribers returns the users who subscribed to labels.
 func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64, error) {
 	if len(labels) == 0 {
 		return nil, nil

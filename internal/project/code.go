@@ -76,7 +76,7 @@ func (p *Project) readable(by actor.Actor) error {
 // storage. Work in the background that meets it is to come again.
 var ErrMoving = errors.New("it is being moved")
 
-// BeingMoved is what everyone is told then.
+// BeingMoved is the message for all callers meanwhile.
 const BeingMoved = "The repository is temporarily read-only: it is being moved to another storage. Please try again later."
 
 // Writable refuses who would write to the repository of a project that is

@@ -75,8 +75,8 @@ func (s *Service) Namespace(ctx context.Context, by actor.Actor, ref Ref) (*Name
 // maxSuggestions is how many other paths are tried.
 const maxSuggestions = 50
 
-// NamespaceExists tells anyone who has signed in whether a path is taken, at
-// the top or in a group, and suggests a free one.
+// NamespaceExists reports whether a path is taken, at the top level or in a group,
+// and suggests free ones. Users who have signed in may call it.
 func (s *Service) NamespaceExists(ctx context.Context, by actor.Actor, path string, parentID *int64) (taken bool, suggests []string, err error) {
 	if err := by.RequireUser(); err != nil {
 		return false, nil, err

@@ -23,8 +23,8 @@ func (s Statistics) Storage() int64 {
 	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize
 }
 
-// GroupStatistics are the sums of groups, with all below them, to administrators;
-// others are told none. There is no count of commits.
+// GroupStatistics returns the statistics of groups, including their subgroups, to
+// administrators; nothing to others. Commits are not counted.
 func (s *Service) GroupStatistics(ctx context.Context, by actor.Actor, ids []int64) (map[int64]Statistics, error) {
 	if !by.Admin || len(ids) == 0 {
 		return nil, nil

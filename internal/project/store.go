@@ -305,7 +305,7 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 	return taken(notFound(err, "Project"))
 }
 
-// findRemoved reads what Removers are told of projects.
+// findRemoved reads the projects that Removers are called with.
 func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Removed, error) {
 	return db.All(ctx, q, func(s db.Scanner) (Removed, error) {
 		var r Removed

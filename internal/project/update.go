@@ -119,8 +119,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	return s.Get(ctx, by, RefTo(found.ID))
 }
 
-// setBranch changes the default branch in the repository, before the row that
-// tells of it.
+// setBranch changes the default branch in the repository, before the row is
+// updated.
 func (s *Service) setBranch(ctx context.Context, p *Project, branch *string) error {
 	if branch == nil || *branch == p.DefaultBranch {
 		return nil

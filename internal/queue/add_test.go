@@ -207,7 +207,7 @@ func (broken) Kind() string { return "test.job" }
 
 // River writes off work in batches. Were adding to wait for that, the two
 // could wait for each other.
-func TestUniqueWaitsForNobody(t *testing.T) {
+func TestUniqueDoesNotWait(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		if !d.Postgres() {

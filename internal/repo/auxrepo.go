@@ -311,10 +311,10 @@ func (s *Service) BundleAuxRepo(ctx context.Context, a *AuxRepo, w io.Writer) (b
 	return err == nil, passing(err)
 }
 
-// FillAuxRepo takes what is in a git bundle into an auxiliary repository that
-// has nothing in it. No one is told of it. branch becomes the default one,
-// unless it is empty. Invalid for a file that is no whole bundle; Unavailable
-// while it is being moved.
+// FillAuxRepo imports a git bundle into an empty auxiliary repository, without
+// events. branch becomes the default branch, unless it is empty. Invalid if the
+// file is not a complete bundle; Unavailable while the repository is being
+// moved.
 func (s *Service) FillAuxRepo(ctx context.Context, a *AuxRepo, branch string, bundle io.Reader) error {
 	if _, err := s.ensureAuxRepo(ctx, a); err != nil {
 		return err

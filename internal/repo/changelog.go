@@ -16,7 +16,7 @@ import (
 	"svc/internal/project"
 )
 
-// ChangelogOptions says which changes a changelog tells of.
+// ChangelogOptions selects the changes of a changelog.
 type ChangelogOptions struct {
 	Version string // a semantic version
 	// From is where the range begins, itself left out; the tag of the last
@@ -178,7 +178,7 @@ func (s *Service) section(ctx context.Context, by actor.Actor, p *project.Projec
 	return made.markdown()
 }
 
-// changelogCommit is a commit that a changelog tells of.
+// changelogCommit is a commit of a changelog.
 type changelogCommit struct {
 	*git.Commit
 	category string

@@ -12,8 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// FileBlob is the content of a file in a revision, with what its directory
-// tells of it.
+// FileBlob is the content of a file in a revision, with its tree entry.
 type FileBlob struct {
 	Name       string
 	Path       string
@@ -125,10 +124,9 @@ func (f *FileBlob) Open(ctx context.Context) (*git.Content, error) {
 	return content, nil
 }
 
-// Blame tells for the lines of a file, from first to last or all for zeros,
-// which commit they come from, for those who read the project's code. Lines
-// that are not there are left out. NotFound; Invalid for a file that is too
-// large.
+// Blame returns the commit of each line of a file, from first to last or all for
+// zeros. The actor must be able to read the project's code. Missing lines are
+// left out. NotFound; Invalid for a file that is too large.
 func (s *Service) Blame(ctx context.Context, by actor.Actor, in project.Ref, path, ref string, first, last int) (*File, []git.BlameRange, error) {
 	f, err := s.File(ctx, by, in, path, ref)
 	if err != nil {

@@ -21,10 +21,10 @@ type Checked struct {
 	Err      error         // why it could not be checked
 }
 
-// CheckAll reads all of every repository, in the order of the projects' ids,
-// then the auxiliary repositories, and gives what is wrong with each. It may
-// take hours. Only the system may, for svc doctor. A Checked with neither tells
-// why it ended early.
+// CheckAll checks every repository in the order of project IDs, then the
+// auxiliary repositories, and yields the problems of each. It may take hours.
+// Only the system may call it, for svc doctor. A Checked with neither has the
+// error that ended the check early.
 func (s *Service) CheckAll(ctx context.Context, by actor.Actor) iter.Seq[Checked] {
 	return func(yield func(Checked) bool) {
 		if by.ID != actor.SystemID {
@@ -103,7 +103,7 @@ func (s *Service) checkAuxRepo(ctx context.Context, a *AuxRepo) Checked {
 	return Checked{AuxRepo: a, Problems: problems, Err: err}
 }
 
-// Name tells users which repository it is.
+// Name is the name of the repository for users.
 func (c Checked) Name() string {
 	if c.AuxRepo != nil {
 		return auxRepoPath(c.AuxRepo.Kind, c.AuxRepo.ID)

@@ -192,10 +192,10 @@ func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *proje
 	return nil
 }
 
-// strike takes deletions that a push has done out of the rows of others that
-// were about to do the same. A deleted ref has no log to tell who deleted it;
-// but who finds the ref where it was expected, and deletes it, did it and not
-// the other.
+// strike removes the deletions that a push has made from the rows of other pushes
+// that were about to make the same ones. A deleted ref has no reflog that shows
+// who deleted it, but the push that found the ref as expected and deleted it
+// did, and the others did not.
 func (s *Service) strike(ctx context.Context, tx *db.Tx, done Push) error {
 	if !slices.ContainsFunc(done.Changes, func(c Change) bool { return c.New == git.ZeroOID }) {
 		return nil
@@ -299,7 +299,8 @@ func adopt(ctx context.Context, r git.Repo, refs []string) (string, error) {
 // manyRefs is the number of changed refs from which on a push is one event.
 const manyRefs = 4
 
-// events tells of a push in events, and counts the commits of its changes.
+// events returns the activity events of a push, and counts the commits of its
+// changes.
 func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *Push) ([]activity.Event, error) {
 	author := done.By.ID
 	if done.By.Deploy != nil {

@@ -57,7 +57,7 @@ func scoped(by actor.Actor, scopes ...string) error {
 	return errs.Forbidden("The credential has none of the scopes that git needs: %s.", scopes[0])
 }
 
-// Advertise tells a client over HTTP what there is to fetch.
+// Advertise sends the refs to fetch to a client over HTTP.
 func (f *Fetching) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
 	o.Hide = f.hide
 	return f.repo.AdvertiseUpload(ctx, out, o)
@@ -106,15 +106,15 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 // unmovable are the prefixes of refs that no one pushes to.
 func unmovable() []string { return []string{internalRefs, MergeRefs} }
 
-// Advertise tells a client over HTTP what there is to push to.
+// Advertise sends the refs to push to to a client over HTTP.
 func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
 	o.Hide = unmovable()
 	return p.repo.AdvertiseReceive(ctx, out, git.PushOptions{ServeOptions: o})
 }
 
-// ReceivePack receives a push: asks the rules before anything becomes visible,
-// and records what was done before the client is told. The error is for the
-// log; the client has been told what concerns it.
+// ReceivePack receives a push. It checks the rules before anything becomes
+// visible, and records the changes before the client gets the result. The error
+// is for the log; the client has got its own message.
 func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
 	o.Hide = unmovable()
 	s := p.service

@@ -85,8 +85,8 @@ func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project
 	return s.finish(ctx, id, by, p, r, came)
 }
 
-// happened reports whether a change of a push was made. The logs tell by the
-// mark whose change it was: the same push may have been sent again, to another
+// happened reports whether a change of a push was made. The mark in the reflog
+// shows whose change it was: the same push may have been sent again, to another
 // node.
 func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, error) {
 	if mark == "" {

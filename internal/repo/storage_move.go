@@ -99,7 +99,7 @@ type MoveOptions struct {
 	// Patience is how long a repository that is at its new place stays read-only
 	// for those who still read it at the old one; 0 is a minute.
 	Patience time.Duration
-	// Step is told of each step before it is done: tests end the process there.
+	// Step is called before each step: tests end the process there.
 	Step func(name string)
 }
 

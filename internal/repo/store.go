@@ -60,8 +60,8 @@ type place struct {
 	readOnly bool
 }
 
-// lockPlace holds the row of a project or an auxiliary repository until the end
-// of the transaction, and tells where its repository lies.
+// lockPlace locks the row of a project or an auxiliary repository until the end of
+// the transaction, and returns the storage of its repository.
 func lockPlace(ctx context.Context, tx *db.Tx, table string, id int64) (place, error) {
 	if err := tx.Lock(ctx, table, id); err != nil {
 		return place{}, err

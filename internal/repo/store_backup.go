@@ -6,8 +6,8 @@ import (
 	"svc/internal/db"
 )
 
-// findStorage tells on which storage a repository lies. It needs no more than
-// the oldest schema has: a backup is made before a newer release changes it.
+// findStorage returns the storage of a repository. It works with the oldest
+// schema: a backup is made before a newer release migrates it.
 func findStorage(ctx context.Context, q db.Q, table string, id int64) (storage string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT storage FROM `+table+` WHERE id = ?`, id).Scan(&storage)
 	return storage, err

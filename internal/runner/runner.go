@@ -44,7 +44,7 @@ type Pace struct {
 	Kill   time.Duration // for processes to end before they are killed
 	Grace  time.Duration // for jobs to end when the runner is to stop
 	Finish time.Duration // for the server to come back before the end of a job is given up
-	Last   time.Duration // for the end of a job to be told when the runner has to stop
+	Last   time.Duration // to report the end of a job when the runner stops
 	Retry  time.Duration // before the first repetition of a request; it grows
 }
 

@@ -159,7 +159,7 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 		x.refuse(ctx, err, c.service)
 		return err
 	}
-	if errs.Is(err, errs.KindUnavailable) { // git had no slot, so it has told nothing
+	if errs.Is(err, errs.KindUnavailable) { // git had no slot and sent no message
 		x.refuse(ctx, err, c.service)
 	}
 	return err

@@ -32,8 +32,8 @@ func (o BotOf) where(w *db.Where) {
 	w.And("b.namespace_id = ?", o.NamespaceID)
 }
 
-// BotScopes are the scopes that the token of a bot may carry: none that tells
-// of a person, or lets one be another.
+// BotScopes are the scopes that the token of a bot may have: none that reads
+// personal data or allows sudo.
 func BotScopes() []string {
 	return slices.DeleteFunc(Scopes(), func(scope string) bool {
 		return slices.Contains([]string{"read_user", "sudo", "admin_mode", "openid", "profile", "email"}, scope)

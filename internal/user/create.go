@@ -203,7 +203,8 @@ func (s *Service) apply(ctx context.Context, tx *db.Tx, u *User, f Fields) error
 	return nil
 }
 
-// PrivateCommitEmail stands for an address that tells no one the real one.
+// PrivateCommitEmail is a setting: commits get an address that does not reveal
+// the real one.
 const PrivateCommitEmail = "_private"
 
 // CommitAddress is the address that commits made on the web carry.

@@ -161,8 +161,8 @@ type account struct {
 
 // checkLogin finds the account of a login and checks its password. Whatever
 // is wrong, the answer is the same and takes the time of one hash. An address
-// with too many failures gets limit.Refused, and is not told whether the
-// password was right.
+// with too many failures gets limit.Refused, whether the password was right or
+// not.
 func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*account, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

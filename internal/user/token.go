@@ -70,9 +70,8 @@ func (s *Service) CreateToken(ctx context.Context, by actor.Actor, userID int64,
 	return s.createToken(ctx, by, userID, Personal, n)
 }
 
-// CreateOwnToken makes a token for the actor themselves, with the scope
-// k8s_proxy only; it ends with the day unless told otherwise. Forbidden for
-// bots.
+// CreateOwnToken creates a token for the actor, with the scope k8s_proxy only. It
+// expires at the end of the day by default. Forbidden for bots.
 func (s *Service) CreateOwnToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
 	if err := by.RequireHuman("create personal access tokens"); err != nil {
 		return nil, err
@@ -279,8 +278,8 @@ func (s *Service) RevokeImpersonationToken(ctx context.Context, by actor.Actor, 
 	return s.revoke(ctx, by, t, unmodifiedSince)
 }
 
-// Token gives a personal access token to its owner and to administrators;
-// anyone else is told NotFound.
+// Token returns a personal access token to its owner and to administrators;
+// NotFound for others.
 func (s *Service) Token(ctx context.Context, by actor.Actor, id int64) (*Token, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ type User struct {
 	zone zone // of Timezone, if that was read from the store
 }
 
-// Profile is what a user tells of themselves.
+// Profile is the part of an account that users fill in themselves.
 type Profile struct {
 	Bio, Location, PublicEmail, CommitEmail       string
 	Skype, LinkedIn, Twitter, Discord, WebsiteURL string

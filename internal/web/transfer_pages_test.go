@@ -86,7 +86,7 @@ func TestTransferPages(t *testing.T) {
 		bad := ada.upload(t, "/groups/import", page.token(), "no archive", "name", "I", "path", "i").want(303).header.Get("Location")
 		settle()
 		ada.get(to).want(200, "Finished", "1 label", "View group", "mapped only in imports by an administrator", `href="/h"`)
-		ada.get(bad).want(200, "The group was not created", "not packed by gzip")
+		ada.get(bad).want(200, "The group was not created", "not compressed with gzip")
 		ada.get(form).want(200, "Your imports", to)
 		ada.get("/h").want(200, "H")
 		bob.get(to).want(404)

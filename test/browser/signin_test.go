@@ -10,9 +10,9 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// TestPeople goes through what someone does with an account, in order: each step
+// TestAccount goes through what someone does with an account, in order: each step
 // stands on the one before.
-func TestPeople(t *testing.T) {
+func TestAccount(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
 	b := c.open(t, s)

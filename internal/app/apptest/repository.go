@@ -14,8 +14,8 @@ import (
 )
 
 // Repository returns the repository of a project, with the commits of history
-// on top of what is there. The project learns of its default branch, as it does
-// when someone pushes; nothing else is told of the commits.
+// added. It sets the default branch, as a push does; nothing else is notified of
+// the commits.
 func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Commit) *gittest.Repo {
 	t.Helper()
 	// Anyone who opens it for a fetch finds a repository, from the first day on.

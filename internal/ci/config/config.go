@@ -1,11 +1,11 @@
 // Package config compiles the public CI YAML into a plan of jobs.
 //
 // Load reads the main file and what it includes, merges them and checks every
-// keyword; Plan asks the rules of the jobs for one pipeline; Lint does both
-// and tells all that it finds. The functions are pure: files, changes and
-// variables come from the caller, and there is no clock, database or git in
-// here. Whatever the bytes of a file are, the work ends and takes bounded
-// memory; how long a plan may take is for the caller's context to say.
+// keyword; Plan evaluates the rules of the jobs for one pipeline; Lint does both
+// and returns all errors. The functions are pure: files, changes and variables
+// come from the caller, and there is no clock, database or git in here. For any
+// input the work ends and takes bounded memory; the caller's context limits the
+// time of a plan.
 package config
 
 import (

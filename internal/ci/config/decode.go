@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// decoder checks the merged configuration and makes definitions of it. It goes
-// on after a fault, to tell all of them.
+// decoder checks the merged configuration and creates the definitions. It
+// continues after an error, to report all of them.
 type decoder struct {
 	ctx      context.Context
 	config   *Config

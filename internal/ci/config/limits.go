@@ -50,7 +50,7 @@ const (
 	maxReferences   = 10  // levels of !reference
 	maxNesting      = 10  // levels of lists in a script or in rules
 	maxIncludeDepth = 100 // files that include each other in a chain
-	maxErrors       = 100 // faults told at once
+	maxErrors       = 100 // reported at once
 	maxName         = 255 // characters of a job's name
 	maxParallel     = 200 // jobs that one definition makes
 	maxCrossNeeds   = 5   // artifacts of other pipelines that one job needs

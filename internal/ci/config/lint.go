@@ -7,8 +7,7 @@ import (
 
 // LintResult is all that is to be said of a configuration.
 type LintResult struct {
-	// Errors are empty when the configuration is good. A NoPipeline is told
-	// among them.
+	// Errors is empty if the configuration is valid. A NoPipeline is one of them.
 	Errors   Errors
 	Warnings Errors
 	// MergedYAML is empty when the files could not be put together.
@@ -44,9 +43,9 @@ type LintPolicy struct {
 	Changes   []string
 }
 
-// Lint checks a configuration and tells all it finds. With plan it goes on to
-// ask the rules, as for a real pipeline of Source.Input. Errors that it
-// returns come from the callbacks.
+// Lint checks a configuration and returns all errors and warnings. With plan it
+// also evaluates the rules, as for a real pipeline of Source.Input. The error
+// comes from the callbacks.
 func Lint(ctx context.Context, src Source, plan bool) (*LintResult, error) {
 	l, err := load(ctx, src)
 	if err != nil {

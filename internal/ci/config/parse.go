@@ -66,7 +66,7 @@ func syntaxError(file string, err error) *Error {
 		message = message[len(m[0]):]
 		line, _ = strconv.Atoi(m[1])
 	}
-	// The reader counts lines from 0 in these, and does not tell the first.
+	// The parser counts lines from 0 here, and leaves out the first.
 	late := []string{
 		"did not find expected key", "did not find expected '-' indicator", "did not find expected ',' or",
 		"did not find expected node content", "did not find expected <", "found undefined tag handle", "found duplicate",

@@ -73,7 +73,7 @@ type planned struct {
 	dag   bool
 }
 
-// explain tells faults of the author from those of the callbacks.
+// explain distinguishes errors of the author from those of the callbacks.
 func (p *planner) explain(err error) error {
 	var fault *Error
 	var none *NoPipeline

@@ -109,8 +109,8 @@ func TestRead(t *testing.T) {
 		file []byte
 		want string // in the words of the refusal
 	}{
-		"nothing":                {nil, "not packed by gzip"},
-		"no archive":             {[]byte("hello"), "not packed by gzip"},
+		"nothing":                {nil, "not compressed with gzip"},
+		"no archive":             {[]byte("hello"), "not compressed with gzip"},
 		"cut off":                {good[:len(good)-20], "cut off or damaged"},
 		"cut in half":            {good[:len(good)/2], "cut off or damaged"},
 		"damaged":                {append(bytes.Clone(good[:len(good)-6]), 1, 2, 3, 4, 5, 6), "cut off or damaged"},
