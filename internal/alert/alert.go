@@ -117,7 +117,7 @@ type Alert struct {
 	Assignee    *user.User
 }
 
-// Open reports whether a user still has to do with the alert.
+// Open reports whether the alert still needs attention.
 func (a *Alert) Open() bool { return a.Status != Resolved }
 
 // Site is what the feature knows of the instance.
@@ -156,19 +156,19 @@ func New(d Deps) *Service {
 	return s
 }
 
-// watcher gives a project to those who see its alerts: Developers and above.
+// watcher returns a project to those who see its alerts: Developers and above.
 func (s *Service) watcher(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.AlertPart)
 }
 
-// Sees reports whether an actor, to whom the project was given, may look at its
+// Sees reports whether an actor with access to the project may look at its
 // alerts: see watcher.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.AlertPart)
 }
 
-// CanChange reports whether an actor, to whom the project was given, may change
-// its alerts: see Update.
+// CanChange reports whether an actor with access to the project may change its
+// alerts: see Update.
 func (s *Service) CanChange(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.AlertPart, project.Developer)
 }

@@ -283,7 +283,7 @@ func (a *App) sshPort() string {
 	return port
 }
 
-// KeyFile is where the instance key lies.
+// KeyFile is the path of the instance key.
 func (a *App) KeyFile() string { return filepath.Join(a.Config.DataDir, "secret.key") }
 
 // DatabaseFile is where SQLite keeps the database, if it does.

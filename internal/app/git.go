@@ -12,8 +12,8 @@ import (
 	"svc/internal/sshd"
 )
 
-// HostKeyDir is where the keys lie by which clients of git over SSH know the
-// server. Nodes that answer under one name need the same keys.
+// HostKeyDir is the directory of the SSH host keys. Nodes behind one host name
+// need the same keys.
 func (a *App) HostKeyDir() string { return filepath.Join(a.Config.DataDir, "ssh") }
 
 // SSHAddr is the address on which git over SSH is served, empty when it is

@@ -13,9 +13,9 @@ import (
 	"svc/internal/project"
 )
 
-// control gives a project to those who may act on the jobs of a ref: Developers
-// and above, where the ref is protected those who may push to it or merge into
-// it.
+// control returns a project to those who may act on the jobs of a ref:
+// Developers and above, where the ref is protected those who may push to it or
+// merge into it.
 func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (*controlled, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {

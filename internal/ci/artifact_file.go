@@ -46,7 +46,7 @@ func (s *Service) ArtifactEntryAt(ctx context.Context, by actor.Actor, ref proje
 	return s.openEntry(ctx, j, name)
 }
 
-// ReadArchive opens the archive of a job by its index, for a later feature that
+// ReadArchive opens the archive of a job by its index, for another feature that
 // works with what jobs leave behind; it checks no rights. It is for one goroutine,
 // while ctx lasts. NotFound; Unprocessable when it is no archive that can be read.
 func (s *Service) ReadArchive(ctx context.Context, jobID int64) (*archive.Reader, error) {

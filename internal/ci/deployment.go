@@ -74,7 +74,7 @@ type NewDeployment struct {
 	Status      DeploymentStatus
 }
 
-// seeDeployments gives a project to those who see what it deploys: Reporters
+// seeDeployments returns a project to those who see what it deploys: Reporters
 // and above, and where its pipelines are public everyone who sees it.
 func (s *Service) seeDeployments(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, in, project.EnvironmentPart)

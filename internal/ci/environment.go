@@ -77,7 +77,7 @@ func (s *Service) Environments(ctx context.Context, by actor.Actor, in project.R
 	return page, nil
 }
 
-// Environment gives one with its last deployment, to those who list them;
+// Environment returns one with its last deployment, to those who list them;
 // NotFound.
 func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Environment, error) {
 	proj, err := s.seeDeployments(ctx, by, in)

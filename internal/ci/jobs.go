@@ -15,7 +15,7 @@ import (
 	"svc/internal/user"
 )
 
-// seePipelines gives a project to those who see its pipelines: members from
+// seePipelines returns a project to those who see its pipelines: members from
 // Reporters on, and where they are public everyone who sees the project.
 func (s *Service) seePipelines(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, in, project.BuildsPart)

@@ -54,7 +54,7 @@ func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobI
 	return l, nil
 }
 
-// loggedJob gives a job to those who may read its log: one that shows every
+// loggedJob returns a job to those who may read its log: one that shows every
 // step shows the values of variables.
 func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
 	p, j, err := s.seenJob(ctx, by, ref, jobID)

@@ -28,7 +28,7 @@ func (h home) column() (string, int64) {
 	return "namespace_id", *h.namespaceID
 }
 
-// home gives a place to those who keep its variables: Maintainers of a
+// home returns a place to those who keep its variables: Maintainers of a
 // project, Owners of a group. change is for those who would change them.
 func (s *Service) home(ctx context.Context, by actor.Actor, place project.Place, change bool) (home, error) {
 	if place.Group {

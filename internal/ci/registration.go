@@ -96,7 +96,7 @@ type registration struct {
 	frozen error // why no new token is made there: the project is archived
 }
 
-// registrationAt gives a place to those who may register runners there.
+// registrationAt returns a place to those who may register runners there.
 func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in RegistrationPlace) (registration, error) {
 	switch {
 	case in.Project != "":

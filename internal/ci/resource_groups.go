@@ -30,7 +30,7 @@ func (s *Service) ResourceGroups(ctx context.Context, by actor.Actor, in project
 	return page, nil
 }
 
-// ResourceGroup gives one by its key to Reporters and above; NotFound.
+// ResourceGroup returns one by its key to Reporters and above; NotFound.
 func (s *Service) ResourceGroup(ctx context.Context, by actor.Actor, in project.Ref, key string) (*ResourceGroup, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Reporter)
 	if err != nil {

@@ -106,7 +106,8 @@ func (s *Service) removeArtifacts(ctx context.Context, w artifactsWork) error {
 	}
 }
 
-// forgetProjects takes part when projects go for good: the rows go with them.
+// forgetProjects takes part when projects are deleted permanently: the rows go with
+// them.
 func (s *Service) forgetProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
 	for _, p := range gone {
 		keys, err := db.All(ctx, tx, db.Value[string], `SELECT a.blob FROM job_artifacts a JOIN jobs j ON j.id = a.job_id WHERE j.project_id = ?`, p.ID)

@@ -180,7 +180,7 @@ func (r *Runner) check() error {
 // looks for it.
 const runnerPrefix = "glrt-"
 
-// NewRunner is what a runner is made of.
+// NewRunner has the fields of a new runner.
 type NewRunner struct {
 	Kind    RunnerKind
 	Group   project.Ref // of a group's runner
@@ -305,7 +305,7 @@ func (s *Service) seenRunner(ctx context.Context, by actor.Actor, id int64) (*Ru
 	return r, s.keepsRunner(ctx, by, r)
 }
 
-// keptRunner gives a runner to one who may change it.
+// keptRunner returns a runner to one who may change it.
 func (s *Service) keptRunner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ type Service struct {
 	compilations *limit.Share
 }
 
-// Listener is how a later feature learns that a job has ended. It runs in the
+// Listener is how another feature learns that a job has ended. It runs in the
 // transaction of the end; what takes time it adds to the queue there.
 type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
 

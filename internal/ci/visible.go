@@ -21,8 +21,8 @@ func sees(by actor.Actor, p *project.Project, ref string) bool {
 	return !strings.HasPrefix(ref, repo.MergeRefs) || p.MayReadMergeRefs(by)
 }
 
-// visiblePipeline gives a pipeline to an actor who sees pipelines of the project;
-// NotFound.
+// visiblePipeline returns a pipeline to an actor who sees pipelines of the
+// project; NotFound.
 func (s *Service) visiblePipeline(ctx context.Context, by actor.Actor, p *project.Project, id int64) (*Pipeline, error) {
 	l, err := findPipeline(ctx, s.DB, p.ID, id)
 	if err == nil && !sees(by, p, l.Ref) {
@@ -31,7 +31,7 @@ func (s *Service) visiblePipeline(ctx context.Context, by actor.Actor, p *projec
 	return l, err
 }
 
-// visibleJob gives a job to an actor who sees pipelines of the project; NotFound.
+// visibleJob returns a job to an actor who sees pipelines of the project; NotFound.
 func (s *Service) visibleJob(ctx context.Context, by actor.Actor, p *project.Project, id int64) (*Job, error) {
 	j, err := findJob(ctx, s.DB, p.ID, id)
 	if err == nil && !sees(by, p, j.Ref) {

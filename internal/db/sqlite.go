@@ -27,7 +27,7 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	// Within one process writers wait for their turn; the busy timeout is for
-	// other processes, and again() goes on after it.
+	// other processes, and retryBusy continues after it.
 	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(FULL)", "temp_store(MEMORY)"}
 	d := &DB{kind: sqliteKind, path: path}
 	// The journal mode is kept in the file, so the writer sets it before any

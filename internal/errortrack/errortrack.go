@@ -38,7 +38,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Sees reports whether an actor, to whom the project was given, may look at its
+// Sees reports whether an actor with access to the project may look at its
 // errors: Reporters and above, where the project has not turned its monitoring
 // off. What programs send tells of their inside, so others never see it.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
@@ -51,7 +51,7 @@ func (s *Service) MayChange(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.ErrorPart, project.Developer)
 }
 
-// reader gives a project to those who see its errors; NotFound.
+// reader returns a project to those who see its errors; NotFound.
 func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.ErrorPart)
 }

@@ -135,7 +135,7 @@ func (r Repo) attributeRules(ctx context.Context, files []sizedFile) (attributeR
 	return rules, nil
 }
 
-// parseAttributes reads a line of gitattributes(5), if it has to do with
+// parseAttributes reads a line of gitattributes(5), if it is related to
 // languages.
 func parseAttributes(dir, line string) (attributeRule, bool) {
 	line = strings.TrimSpace(line)

@@ -80,7 +80,7 @@ type bucket struct {
 	refused int32         // since the last request that was allowed
 }
 
-// New makes an empty Limiter.
+// New returns an empty Limiter.
 func New(d Deps) *Limiter {
 	l := &Limiter{
 		now:   d.Now,

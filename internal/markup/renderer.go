@@ -50,7 +50,7 @@ type Renderer struct {
 // shown plain.
 const renderWait = 3 * time.Second
 
-// New makes a Renderer.
+// New returns a Renderer.
 func New(d Deps) *Renderer {
 	cores := max(2, runtime.GOMAXPROCS(0))
 	share := limit.ShareLimits{Total: cores, Reserve: cores / 2, PerUser: max(1, cores/2), PerAddress: max(1, cores/4), Queue: 32, Wait: renderWait}

@@ -268,7 +268,7 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", twin), Listed: true}
 }
 
-// appointment is a change of who has to do with a request, and as what.
+// appointment is a change of who is related to a request, and as what.
 type appointment struct {
 	as plan.Relation
 	plan.Appointment

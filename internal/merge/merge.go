@@ -167,7 +167,7 @@ type Service struct {
 	pipelines Pipelines
 }
 
-// Listener is how a later feature follows merge requests. It runs in the
+// Listener is how another feature follows merge requests. It runs in the
 // transaction in which something happened, and adds its work to the queue.
 type Listener func(ctx context.Context, tx *db.Tx, c Change) error
 
@@ -238,8 +238,9 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 	return plan.Forget(ctx, tx, plan.MergeKind, ids...)
 }
 
-// removeProjects takes part when projects go for good: what hangs on no project
-// by itself goes, and requests from there cannot be merged any more.
+// removeProjects takes part when projects are deleted permanently: what hangs
+// on no project by itself goes, and requests from there cannot be merged any
+// more.
 func removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
 	for _, p := range gone {
 		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
@@ -280,7 +281,7 @@ func notFound(err error) error {
 	return err
 }
 
-// fill reads what stands beside the rows of merge requests.
+// fill reads the related rows of merge requests.
 func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if len(list) == 0 {
 		return nil

@@ -51,7 +51,7 @@ type Bus struct {
 	done chan struct{}      // closed when what Start began has ended
 }
 
-// New makes a bus. Notices reach this node's subscribers at once, those of
+// New returns a bus. Notices reach this node's subscribers at once, those of
 // other nodes after Start.
 func New(d Deps) *Bus {
 	return &Bus{Deps: d, node: strings.ToLower(rand.Text()), epoch: d.Now(), subscribers: map[string][]func(string){}}

@@ -34,7 +34,7 @@ type Application struct {
 	digest string // of the secret
 }
 
-// NewApplication is what an application is made of.
+// NewApplication has the fields of a new application.
 type NewApplication struct {
 	Name         string
 	RedirectURIs string // one per line

@@ -26,7 +26,7 @@ const (
 )
 
 // Request is an authorization request that was found good: a client that we
-// know wants to be let in by a user.
+// know asks a user for access.
 type Request struct {
 	Application *Application
 	Scopes      []string

@@ -32,8 +32,8 @@ type Fetcher struct {
 	left   time.Duration
 }
 
-// New makes a fetcher. With local it goes to loopback and private addresses as
-// well.
+// New returns a fetcher. With local it goes to loopback and private addresses
+// as well.
 func New(local bool) *Fetcher {
 	dial := &net.Dialer{Timeout: maxTime}
 	if !local {

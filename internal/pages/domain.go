@@ -136,7 +136,7 @@ func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, n
 // present one away.
 type Certificate struct{ PEM, Key string }
 
-// NewDomain is what a domain is made of.
+// NewDomain has the fields of a new domain.
 type NewDomain struct {
 	Name        string
 	AutoSSL     bool

@@ -241,7 +241,8 @@ func (s *Service) leaveAll(ctx context.Context, tx *db.Tx, list []*Site) error {
 	return nil
 }
 
-// removeProjects takes part when projects go for good: their archives go too.
+// removeProjects takes part when projects are deleted permanently: their archives
+// go too.
 func (s *Service) removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
 	for _, p := range gone {
 		list, err := sitesOf(ctx, tx, p.ID)

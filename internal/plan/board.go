@@ -92,7 +92,7 @@ func (s *Service) board(ctx context.Context, in place, id int64) (*Board, error)
 	return b, s.fillBoards(ctx, in, b)
 }
 
-// fillBoards reads what stands beside the rows of boards.
+// fillBoards reads the related rows of boards.
 func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) error {
 	if len(list) == 0 {
 		return nil

@@ -133,7 +133,7 @@ func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return in, i, nil
 }
 
-// fillIssues reads what stands beside the rows of issues.
+// fillIssues reads the related rows of issues.
 func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 	planned := make([]Planned, len(list))
 	for n, i := range list {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// LinkKind says what two issues have to do with each other.
+// LinkKind is the type of a link between two issues.
 type LinkKind string
 
 // The kinds of links. The last one is the second, seen from the other side.
@@ -23,7 +23,7 @@ const (
 	IsBlockedBy LinkKind = "is_blocked_by"
 )
 
-// Link is that two issues have to do with each other.
+// Link is a link between two issues.
 type Link struct {
 	ID        int64
 	SourceID  int64
@@ -109,7 +109,7 @@ func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref
 	return l, err
 }
 
-// LinkIssues says that two issues have to do with each other: members of both
+// LinkIssues links two issues: members of both
 // projects may. NotFound; Forbidden; Conflict when it has been said.
 func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, to project.Ref, toIID int64, kind LinkKind) (*Link, error) {
 	in, i, err := s.issue(ctx, by, ref, iid)

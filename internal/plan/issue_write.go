@@ -124,7 +124,7 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	return s.Issue(ctx, by, project.RefTo(in.ID), i.IID)
 }
 
-// AddIssue makes an issue in a transaction of a later feature, which has asked
+// AddIssue makes an issue in a transaction of another feature, which has asked
 // whether the actor may. Invalid.
 func (s *Service) AddIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, f IssueFields) (*Issue, error) {
 	now := s.Now()

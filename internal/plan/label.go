@@ -52,7 +52,7 @@ func (s *Service) Labels(ctx context.Context, by actor.Actor, at project.Place, 
 	return page, s.fillLabels(ctx, by, in, f.Counts, page.Items...)
 }
 
-// fillLabels reads what stands beside the rows of labels.
+// fillLabels reads the related rows of labels.
 func (s *Service) fillLabels(ctx context.Context, by actor.Actor, in place, counts bool, list ...*Label) error {
 	ids := make([]int64, len(list))
 	byID := map[int64]*Label{}

@@ -14,7 +14,7 @@ import (
 	"svc/internal/user"
 )
 
-// Referrer finds what references of a kind that a later feature knows stand for,
+// Referrer finds what references of a kind that another feature knows stand for,
 // as far as the actor may know: nil when they may not, or there is nothing.
 type Referrer func(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error)
 

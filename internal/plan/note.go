@@ -296,7 +296,7 @@ func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, i
 	return n, s.fillNotes(ctx, n)
 }
 
-// lockNote gives a note to one who may change it.
+// lockNote returns a note to one who may change it.
 func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, id int64) (*Note, error) {
 	if err := tx.Lock(ctx, "notes", id); err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func Not(w *db.Where) func(cond string, args ...any) {
 	return func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) }
 }
 
-// having is the condition on things i that a user has to do with.
+// having is the condition on things i that a user is related to.
 func having(kind Kind, as Relation) string { return anyUser(kind, as, `a.user_id = ?`) }
 
 func anyUser(kind Kind, as Relation, more string) string {
@@ -76,7 +76,7 @@ func anyUser(kind Kind, as Relation, more string) string {
 	return cond + `)`
 }
 
-// MatchUsers returns the conditions on things i of a kind that have to do with
+// MatchUsers returns the conditions on things i of a kind that are related to
 // users: by id, None or Any, and by names.
 func MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
 	switch id, err := strconv.ParseInt(given, 10, 64); {

@@ -45,7 +45,7 @@ func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, things []i
 	return found, err
 }
 
-// saveRelated writes who has to do with a thing: those who stay are left as they
+// saveRelated writes who is related to a thing: those who stay are left as they
 // are.
 func saveRelated(ctx context.Context, tx *db.Tx, of Thing, as Relation, users []int64) error {
 	key := of.Kind.table() + "_id"

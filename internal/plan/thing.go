@@ -17,7 +17,7 @@ import (
 // and subscribers. The feature that has the thing asks who may, and calls what
 // is here.
 
-// Plans is what stands beside the row of a thing.
+// Plans is the related rows of a thing.
 type Plans struct {
 	Labels    []*Label // by name
 	Milestone *Milestone
@@ -40,7 +40,7 @@ func (p *Plans) Other(id *int64) *user.User {
 	return p.Others[*id]
 }
 
-// PlansOf reads what stands beside the rows of things of a kind.
+// PlansOf reads the related rows of things of a kind.
 func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways ...Relation) (map[int64]*Plans, error) {
 	plans := map[int64]*Plans{}
 	if len(list) == 0 {
@@ -128,13 +128,13 @@ func (s *Service) Able(ctx context.Context, in *project.Project, name string, id
 	return list, nil
 }
 
-// Appointment is a change of who has to do with a thing.
+// Appointment is a change of who is related to a thing.
 type Appointment struct {
 	Before, After []int64
 	Text          string // tells who came and went; empty when nothing changes
 }
 
-// Appoint writes who has to do with a thing. Those who come are subscribed.
+// Appoint writes who is related to a thing. Those who come are subscribed.
 func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as Relation, want []int64) (Appointment, error) {
 	found, err := findRelated(ctx, tx, of.Kind, as, []int64{of.ID})
 	if err != nil {

@@ -147,8 +147,8 @@ func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {
 	return nil
 }
 
-// removeProjects takes part when projects go for good: their files follow the
-// rows, and so does what hangs on no project by itself.
+// removeProjects takes part when projects are deleted permanently: their files
+// follow the rows, and so does what hangs on no project by itself.
 func (s *Service) removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
 	const batch = 500
 	for _, p := range gone {

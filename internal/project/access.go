@@ -64,7 +64,7 @@ type Access struct {
 // Level is the effective level.
 func (a Access) Level() Level { return max(a.Direct, a.Group) }
 
-// Require gives a project to an actor who has at least the level there;
+// Require returns a project to an actor who has at least the level there;
 // NoAccess asks only that they see it. NotFound when they do not see it,
 // Forbidden when they see it and has less. An old path is answered with Moved.
 func (s *Service) Require(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Project, error) {
@@ -82,7 +82,7 @@ func (s *Service) require(ctx context.Context, q db.Q, by actor.Actor, ref Ref, 
 	return admit(by, p, moved, ref, level)
 }
 
-// admit gives a project to an actor who sees it and has the level there.
+// admit returns a project to an actor who sees it and has the level there.
 func admit(by actor.Actor, p *Project, moved bool, ref Ref, level Level) (*Project, error) {
 	if !visible(by, p.Visibility, p.Access.Level()) {
 		return nil, errs.NotFound("Project")

@@ -52,7 +52,7 @@ func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name str
 	return s.avatars(group).Open(ctx, id, name)
 }
 
-// avatars is where the pictures of groups or of projects lie.
+// avatars is where the pictures of groups or of projects are stored.
 func (s *Service) avatars(group bool) picture.Store {
 	if group {
 		return picture.Store{Blobs: s.Blobs, Owner: "group"}

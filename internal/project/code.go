@@ -9,7 +9,7 @@ import (
 	"svc/internal/errs"
 )
 
-// ReadCode gives a project to an actor who may read its repository: in a
+// ReadCode returns a project to an actor who may read its repository: in a
 // private project, or where the repository is for members, Reporters and above,
 // elsewhere everyone who sees the project. NotFound when they do not see it,
 // Forbidden when they see it and may not read. Moved for an old path.
@@ -28,10 +28,10 @@ func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Proje
 	return p, p.readable(by)
 }
 
-// WriteCode gives a project to an actor who may push to its repository:
+// WriteCode returns a project to an actor who may push to its repository:
 // Developers and above. Who may write to which branch is asked apart. The
-// errors are those of ReadCode, and Forbidden for a project that is archived
-// or whose repository is read-only.
+// errors are those of ReadCode, and Forbidden for a project that is archived or
+// whose repository is read-only.
 func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, opened, err := s.codeByDeploy(ctx, by, ref)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	return p, p.pushable(by)
 }
 
-// pushable refuses an actor, to whom the project was given, who may not write to
-// its repository.
+// pushable refuses an actor with access to the project who may not write to its
+// repository.
 func (p *Project) pushable(by actor.Actor) error {
 	if err := p.readable(by); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"svc/internal/user"
 )
 
-// NewProject is what a project is made of. One of Name and Path is enough.
+// NewProject has the fields of a new project. One of Name and Path is enough.
 type NewProject struct {
 	Name        string
 	Path        string

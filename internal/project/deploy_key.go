@@ -36,7 +36,7 @@ type KeyOpened struct {
 	CanPush bool
 }
 
-// NewDeployKey is what a deploy key is made of.
+// NewDeployKey has the fields of a new deploy key.
 type NewDeployKey struct {
 	Title     string
 	Key       string

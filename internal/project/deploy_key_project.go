@@ -157,7 +157,7 @@ func pushWord(canPush bool) string {
 	return "read"
 }
 
-// DeployKeyChange is what is changed in a key; nil leaves it.
+// DeployKeyChange lists changes to a key; nil leaves a field as it is.
 type DeployKeyChange struct {
 	Title   *string // for all projects in which it is enabled
 	CanPush *bool   // in this one
@@ -228,8 +228,8 @@ func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *
 }
 
 // RemoveDeployKey disables a key in a project; one that was for no other
-// project goes for good. Maintainers only; NotFound when it is not enabled
-// there.
+// project is deleted permanently. Maintainers only; NotFound when it is not
+// enabled there.
 func (s *Service) RemoveDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) error {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {

@@ -46,7 +46,7 @@ func (t *DeployToken) Expired(now time.Time) bool {
 	return t.ExpiresAt != nil && !now.Before(*t.ExpiresAt)
 }
 
-// NewDeployToken is what a deploy token is made of.
+// NewDeployToken has the fields of a new deploy token.
 type NewDeployToken struct {
 	Name      string
 	Username  string // made from the id unless given

@@ -7,7 +7,7 @@ import (
 	"svc/internal/errs"
 )
 
-// RequireView gives a project to an actor who may read a part of it: they see
+// RequireView returns a project to an actor who may read a part of it: they see
 // the project, the part is switched on, and it is open to their role. NotFound
 // when they do not see the project; View says how a part is refused. An old path
 // is answered with Moved.
@@ -19,7 +19,7 @@ func (s *Service) RequireView(ctx context.Context, by actor.Actor, ref Ref, part
 	return admitted(p, p.View(by, part))
 }
 
-// RequireChange gives a project to an actor who may change a part of it: they
+// RequireChange returns a project to an actor who may change a part of it: they
 // see the project, have at least the level there, the part is switched on, and
 // the project is not archived. NotFound when they do not see the project,
 // Forbidden in the other cases. An old path is answered with Moved.
@@ -38,8 +38,8 @@ func admitted(p *Project, refusal error) (*Project, error) {
 	return p, nil
 }
 
-// View refuses an actor, to whom the project was given, who may not read a part
-// of it. That code, builds, environments, alerts and settings exist is no secret:
+// View refuses an actor with access to the project who may not read a part of it.
+// That code, builds, environments, alerts and settings exist is no secret:
 // Forbidden, Unauthorized without signing in. Other parts are then as if they
 // were not there: NotFound.
 func (p *Project) View(by actor.Actor, part Part) error {
@@ -70,8 +70,8 @@ func (p *Project) View(by actor.Actor, part Part) error {
 	return nil
 }
 
-// Change refuses an actor, to whom the project was given, who may not change a
-// part of it: the rule is that of RequireChange.
+// Change refuses an actor with access to the project who may not change a part
+// of it: the rule is that of RequireChange.
 func (p *Project) Change(by actor.Actor, part Part, level Level) error {
 	if err := p.View(by, part); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"svc/internal/db"
 )
 
-// Get gives a project to those who see it: NotFound otherwise, Moved for an
+// Get returns a project to those who see it: NotFound otherwise, Moved for an
 // old path.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, err := s.Require(ctx, by, ref, NoAccess)
@@ -23,7 +23,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref Ref) (*Project, e
 	return p, err
 }
 
-// complete reads what stands beside the rows of projects.
+// complete reads the related rows of projects.
 func (s *Service) complete(ctx context.Context, by actor.Actor, list ...*Project) error {
 	if err := s.origins(ctx, by, list...); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"svc/internal/picture"
 )
 
-// NewGroup is what a group is made of.
+// NewGroup has the fields of a new group.
 type NewGroup struct {
 	Name        string
 	Path        string
@@ -158,7 +158,7 @@ func (n *Namespace) putBelow(parent *Namespace, v *Visibility) error {
 	return nil
 }
 
-// Group gives a group to those who see it: NotFound otherwise, Moved for an
+// Group returns a group to those who see it: NotFound otherwise, Moved for an
 // old path.
 func (s *Service) Group(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	n, have, err := s.requireGroup(ctx, s.DB, by, ref, NoAccess)
@@ -169,7 +169,7 @@ func (s *Service) Group(ctx context.Context, by actor.Actor, ref Ref) (*Namespac
 	return n, err
 }
 
-// GroupChange is what is changed in a group; nil leaves it.
+// GroupChange lists changes to a group; nil leaves a field as it is.
 type GroupChange struct {
 	Name        *string
 	Path        *string

@@ -20,7 +20,7 @@ type Member struct {
 	ExpiresAt   string // YYYY-MM-DD, empty for never
 	CreatedBy   *int64
 	CreatedAt   time.Time
-	RequestedAt *time.Time // of one who asked to be let in
+	RequestedAt *time.Time // of one who requested access
 
 	User    *user.User
 	Creator *user.User // if they are still there
@@ -195,7 +195,7 @@ func (s *Service) addOwner(ctx context.Context, tx *db.Tx, by actor.Actor, in so
 	return insertMember(ctx, tx, in, &Member{UserID: by.ID, Level: Owner, CreatedBy: &by.ID, CreatedAt: s.Now()})
 }
 
-// MemberChange is what is changed in a membership; nil leaves it.
+// MemberChange lists changes to a membership; nil leaves a field as it is.
 type MemberChange struct {
 	Level     *Level
 	ExpiresAt *string // empty takes the day away

@@ -50,7 +50,7 @@ func (s *Service) Namespaces(ctx context.Context, by actor.Actor, f NamespaceFil
 	return page, nil
 }
 
-// Namespace gives a namespace to administrators, to the user whose it is and
+// Namespace returns a namespace to administrators, to the user whose it is and
 // to those who see the group. NotFound otherwise.
 func (s *Service) Namespace(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	if err := by.RequireUser(); err != nil {

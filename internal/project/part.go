@@ -29,8 +29,8 @@ const (
 	WholePart    // what belongs to no part alone, like labels and uploads: all read it who see the project
 )
 
-// MayRead reports whether an actor, to whom the project was given, may read a part
-// of it: Guests and above read issues, wiki and snippets, Reporters and above code
+// MayRead reports whether an actor with access to the project may read a part of
+// it: Guests and above read issues, wiki and snippets, Reporters and above code
 // and merge requests, Planners and above what is confidential. Everyone who sees a
 // project that is not private reads what is for everyone.
 func (p *Project) MayRead(by actor.Actor, part Part) bool {
@@ -61,10 +61,10 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	return false
 }
 
-// MayReadMergeRefs reports whether an actor, to whom the project was given, sees
-// what was made of the refs of merge requests, like pipelines: who may read the
-// merge requests, and Reporters and above also where merge requests are switched
-// off. A fork has the pipelines of merge requests of another project.
+// MayReadMergeRefs reports whether an actor with access to the project sees what
+// was made of the refs of merge requests, like pipelines: who may read the merge
+// requests, and Reporters and above also where merge requests are switched off.
+// A fork has the pipelines of merge requests of another project.
 func (p *Project) MayReadMergeRefs(by actor.Actor) bool {
 	return p.MayRead(by, MergePart) || p.levelOf(by) >= Reporter
 }
@@ -128,7 +128,7 @@ func (s *Service) fillAccess(ctx context.Context, by actor.Actor, list []*Projec
 	return nil
 }
 
-// Readable is a condition on projects p, for lists of later features: those of
+// Readable is a condition on projects p, for lists of other features: those of
 // which the actor may read the part. It says in SQL what MayRead says.
 func (s *Service) Readable(by actor.Actor, part Part) (cond string, args []any) {
 	return readable(by, s.today(), part)

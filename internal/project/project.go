@@ -114,7 +114,7 @@ type Project struct {
 	Description   string
 	Visibility    Visibility
 	DefaultBranch string // empty until something has been pushed
-	// Edition is another number each time that Glance finds the project again, also
+	// Edition is another number each time that Summary finds the project again, also
 	// for another actor: what is made from one holds as long as that.
 	Edition       int64
 	InitialBranch string // chosen for the first push; empty is the usual one
@@ -198,12 +198,12 @@ type Service struct {
 	known     knownProjects
 }
 
-// Remover is how a later feature takes part when projects go for good. It runs
-// in the transaction that removes their rows; what lies outside of the
-// database goes by work that it adds to the queue.
+// Remover is how another feature takes part when projects are deleted
+// permanently. It runs in the transaction that removes their rows; what lies
+// outside of the database goes by work that it adds to the queue.
 type Remover func(ctx context.Context, tx *db.Tx, gone []Removed) error
 
-// Removed is a project that goes for good.
+// Removed is a project that is deleted permanently.
 type Removed struct {
 	ID      int64
 	Storage string

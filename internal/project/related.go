@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// RelatedFilter chooses the groups that a project has to do with.
+// RelatedFilter chooses the groups that a project is related to.
 type RelatedFilter struct {
 	Search    string
 	Skip      []int64

@@ -112,8 +112,8 @@ func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64,
 	return ids, nil
 }
 
-// Placed notes on which storage the repository of a project lies, and whether
-// no one may write to it because it is being moved. NotFound.
+// Placed notes the storage of the repository of a project, and whether no one
+// may write to it because it is being moved. NotFound.
 func (s *Service) Placed(ctx context.Context, tx *db.Tx, id int64, storage string, readOnly bool) error {
 	if err := savePlace(ctx, tx, id, storage, readOnly); err != nil {
 		return fmt.Errorf("place of project %d: %w", id, err)

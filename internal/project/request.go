@@ -10,7 +10,7 @@ import (
 	"svc/internal/errs"
 )
 
-// RequestAccess asks to be let in: anyone may who has signed in, sees the group
+// RequestAccess requests membership: anyone may who has signed in, sees the group
 // or project and is no member. Forbidden where requests are not wanted;
 // Conflict when they have asked already.
 func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place) (*Member, error) {
@@ -30,7 +30,7 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 	return m, s.name(ctx, m)
 }
 
-// wantsRequests reports whether users may ask to be let in.
+// wantsRequests reports whether users may ask for access.
 func (in source) wantsRequests() bool {
 	if in.group != nil {
 		return in.group.Settings.RequestAccessEnabled
@@ -63,8 +63,8 @@ func (s *Service) MembershipState(ctx context.Context, by actor.Actor, place Pla
 	}, nil
 }
 
-// Requests lists who has asked to be let in. Maintainers of a project and
-// Owners of a group only.
+// Requests lists who has requested access. Maintainers of a project and Owners
+// of a group only.
 func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p db.Paging) (db.Page[*Member], error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {

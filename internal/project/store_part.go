@@ -46,7 +46,7 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 	return there + " AND (" + anyOf(open, member) + ")", args
 }
 
-// MemberProjects is a condition on projects p, for lists of later features:
+// MemberProjects is a condition on projects p, for lists of other features:
 // those in which the actor has at least the level, by whatever way.
 func (s *Service) MemberProjects(by actor.Actor, least Level) (cond string, args []any) {
 	return memberProjects(by.ID, s.today(), least)

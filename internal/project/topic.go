@@ -33,7 +33,7 @@ type TopicFilter struct {
 	Unused bool   // only those that no project has
 }
 
-// ListTopics gives topics to everyone, those that most projects have first.
+// ListTopics returns topics to everyone, those that most projects have first.
 func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
 	page, err := listTopics(ctx, s.DB, f, p)
 	if err != nil {

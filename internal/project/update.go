@@ -11,7 +11,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Change is what is changed in a project; nil leaves it.
+// Change lists changes to a project; nil leaves a field as it is.
 type Change struct {
 	Name       *string
 	Path       *string

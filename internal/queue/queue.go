@@ -84,7 +84,7 @@ const (
 	defaultTries = 12
 )
 
-// New makes a queue. Work can be added to it at once; it runs after Start.
+// New returns a queue. Work can be added to it at once; it runs after Start.
 func New(d Deps) *Queue {
 	q := &Queue{
 		Deps:     d,

@@ -18,7 +18,7 @@ import (
 // change until after the last: a push by its journal, all else by an empty one.
 // A move to another storage makes the repository read-only and then waits until
 // there is no such row, on any node; a row is made under the lock of the one
-// that says where the repository lies, and that no one may write to it. So
+// that says where the repository is, and that no one may write to it. So
 // nothing is written to a place that is being left.
 
 // elsewhere is said to one whose repository went away under them.

@@ -54,7 +54,7 @@ func touchPush(ctx context.Context, q db.Q, table string, id int64, at time.Time
 	return db.ExecOne(ctx, q, `UPDATE `+table+` SET created_at = ? WHERE id = ?`, at, id)
 }
 
-// place is where a repository lies.
+// place is where a repository is.
 type place struct {
 	storage  string
 	readOnly bool

@@ -15,8 +15,8 @@ import (
 // cacheTime is how long a cache is kept that no job asks for.
 const cacheTime = 30 * 24 * time.Hour
 
-// cachePath is where the cache of a project with a key lies. A key may be any
-// text, so it is not the name.
+// cachePath is the file of a cache of a project. A key may be
+// any text, so it is not the name.
 func (j *job) cachePath(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(j.r.cacheDir(), strconv.FormatInt(j.JobInfo.ProjectID, 10), hex.EncodeToString(sum[:16])+".zip")

@@ -80,7 +80,7 @@ type Runner struct {
 	jobs   sync.WaitGroup
 }
 
-// New makes a runner and its directory.
+// New returns a runner and its directory.
 func New(d Deps) (*Runner, error) {
 	d.Pace = d.Pace.withDefaults()
 	if d.Concurrency <= 0 {

@@ -136,8 +136,8 @@ func MayCreate(by actor.Actor, in *project.Project) bool {
 	return in.MayChange(by, project.SnippetPart, project.Reporter)
 }
 
-// Get gives a snippet to those who see it: with in one of that project, else any
-// one. NotFound.
+// Get returns a snippet to those who see it: with in one of that project, else
+// any one. NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	var p *project.Project
 	if in != nil {
@@ -200,8 +200,8 @@ func (s *Service) fill(ctx context.Context, list ...*Snippet) error {
 	return nil
 }
 
-// changeable gives a snippet to an actor who may change it: NotFound, Forbidden,
-// Unauthorized.
+// changeable returns a snippet to an actor who may change it: NotFound,
+// Forbidden, Unauthorized.
 func (s *Service) changeable(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	found, err := s.Get(ctx, by, in, id)
 	if err != nil {

@@ -81,7 +81,7 @@ type Server struct {
 	ended    sync.WaitGroup // of connections
 }
 
-// New makes a server that does not listen yet.
+// New returns a server that does not listen yet.
 func New(d Deps) *Server {
 	d.Limits = d.Limits.filled()
 	s := &Server{Deps: d, conns: map[*conn]bool{}, starting: map[string]int{}}

@@ -41,7 +41,7 @@ func (e *Export) Percent() int { return percent(e.State, e.Done, e.Total) }
 // Going reports whether it is not over yet.
 func (e *Export) Going() bool { return e.State == Queued || e.State == Started }
 
-// key is where the file lies.
+// key is the key of the file in the object storage.
 func (e *Export) key() string { return fmt.Sprintf("transfer/exports/%d.tar.gz", e.ID) }
 
 // keepExport is how long a file can be downloaded.

@@ -57,7 +57,7 @@ type ImportWork struct {
 // Kind names the work in the queue.
 func (ImportWork) Kind() string { return "transfer_import" }
 
-// NewImport is what an import is made of.
+// NewImport has the fields of a new import.
 type NewImport struct {
 	Name     string
 	Path     string

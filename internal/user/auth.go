@@ -64,7 +64,7 @@ func (s *Service) Forget(ctx context.Context, tx *db.Tx, userID int64) error {
 }
 
 // Authenticate returns the actor behind a personal or impersonation token, or
-// one of a later feature. Unauthorized when the token is unknown, revoked,
+// one of another feature. Unauthorized when the token is unknown, revoked,
 // expired or not accepted by the settings; Forbidden when the account may not
 // be used; limit.Refused instead of Unauthorized when too many tokens of the
 // address were wrong.

@@ -51,7 +51,7 @@ func (s *Service) OpenAvatar(ctx context.Context, userID int64, name string) (*b
 	return s.avatars().Open(ctx, userID, name)
 }
 
-// avatars is where the pictures of users lie.
+// avatars is where the pictures of users are stored.
 func (s *Service) avatars() picture.Store { return picture.Store{Blobs: s.Blobs, Owner: "user"} }
 
 // storeAvatar stores a picture that has been checked.

@@ -17,7 +17,7 @@ import (
 	"svc/internal/setting"
 )
 
-// NewUser is what an account is made of.
+// NewUser has the fields of a new account.
 type NewUser struct {
 	Email    string
 	Name     string

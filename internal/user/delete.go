@@ -12,22 +12,22 @@ import (
 	"svc/internal/errs"
 )
 
-// Mover is how a later feature takes part in a deletion: it hands what the
-// user made over to the ghost user or, when hard, deletes it. It runs in the
+// Mover is how another feature takes part in a deletion: it hands what the user
+// made over to the ghost user or, when hard, deletes it. It runs in the
 // background, in the transaction that removes the account.
 type Mover func(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error
 
 // OnDelete registers a Mover; it is called at start-up.
 func (s *Service) OnDelete(m Mover) { s.movers = append(s.movers, m) }
 
-// Guard is how a later feature refuses a deletion: with Conflict, in the
+// Guard is how another feature refuses a deletion: with Conflict, in the
 // transaction that would begin it.
 type Guard func(ctx context.Context, tx *db.Tx, userID int64, hard bool) error
 
 // GuardDelete registers a Guard; it is called at start-up.
 func (s *Service) GuardDelete(g Guard) { s.guards = append(s.guards, g) }
 
-// Renamer is how a later feature follows a new username: what is in the user's
+// Renamer is how another feature follows a new username: what is in the user's
 // namespace has a new path. It runs in the transaction of the change.
 type Renamer func(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error
 

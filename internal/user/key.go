@@ -44,7 +44,7 @@ const (
 	AuthAndSigningKey KeyUsage = "auth_and_signing"
 )
 
-// NewKey is what a key is made of.
+// NewKey has the fields of a new key.
 type NewKey struct {
 	Title     string
 	Key       string

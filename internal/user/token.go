@@ -54,7 +54,7 @@ func (t *Token) Active(now time.Time) bool {
 	return t.RevokedAt == nil && (t.ExpiresAt == "" || now.UTC().Format(time.DateOnly) < t.ExpiresAt)
 }
 
-// NewToken is what a token is made of.
+// NewToken has the fields of a new token.
 type NewToken struct {
 	Name        string
 	Description string

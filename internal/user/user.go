@@ -223,7 +223,7 @@ func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 	return s.profile(ctx, by, by.ID)
 }
 
-// Get gives an account to anyone who has signed in: Unauthorized otherwise,
+// Get returns an account to anyone who has signed in: Unauthorized otherwise,
 // NotFound when there is none that they may see. Its custom attributes are read
 // when asked for.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64, attributes bool) (*User, error) {

@@ -44,7 +44,7 @@ func newApplication(t *testing.T, s *server, trusted string) *application {
 	return a
 }
 
-// authorize is where it sends users to be let in.
+// authorize is where it sends users for access.
 func (a *application) authorize() string {
 	return a.s.url + "/oauth/authorize?" + url.Values{
 		"client_id": {a.id}, "redirect_uri": {a.URL + "/cb"}, "response_type": {"code"}, "scope": {"read_user openid email"}, "state": {"kept"},

@@ -90,7 +90,7 @@ func TestMerge(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ada.has(".mergebox", "The changes were merged into main.") // nobody has loaded the page again
+	ada.has(".mergebox", "The changes were merged into main.") // no one has loaded the page again
 	ada.visit(at + "blob/main/oil.txt")
 	ada.wantText("More oil")
 	// The issue and the branch follow in the background.

@@ -19,7 +19,7 @@ type Repo struct {
 	t    testing.TB
 }
 
-// New makes an empty bare repository whose HEAD is main.
+// New returns an empty bare repository whose HEAD is main.
 func New(t testing.TB) *Repo {
 	t.Helper()
 	r := &Repo{Path: filepath.Join(t.TempDir(), "repo.git"), t: t}
