@@ -159,7 +159,7 @@ func TestRoles(t *testing.T) {
 		// What is not there looks like what may not be seen.
 		table(t, s, []ask{
 			{path: refs("olga/none", "git-upload-pack"), status: 401, want: map[string]string{"WWW-Authenticate": `Basic realm="svc", charset="UTF-8"`}},
-			{path: refs("olga/none", "git-upload-pack"), login: "otto", password: tokens["outsider"], status: 404, text: "no such project"},
+			{path: refs("olga/none", "git-upload-pack"), login: "otto", password: tokens["outsider"], status: 404, text: "project does not exist"},
 			{path: refs("olga/private2", "git-upload-pack"), login: "deployer", password: deploy.Secret, status: 404},
 		})
 	})
@@ -201,7 +201,7 @@ func TestCredentials(t *testing.T) {
 				want: map[string]string{"WWW-Authenticate": `Basic realm="svc", charset="UTF-8"`, "Content-Type": "text/plain; charset=utf-8"}},
 			{name: "wrong password where none is needed", login: "alice", password: "wrong", path: open, status: 401},
 			{name: "no password", login: "alice", path: read, status: 401},
-			{name: "unknown token", login: "oauth2", password: "svcpat-unknown", path: read, status: 401, text: "not known"},
+			{name: "unknown token", login: "oauth2", password: "svcpat-unknown", path: read, status: 401, text: "token is invalid"},
 			{name: "other scheme", header: map[string]string{"Authorization": "Digest x"}, path: read, status: 401},
 			{name: "job token", login: "svc-ci-token", password: "x", path: open, status: 401, text: "job token"},
 			{name: "job token by its public name", login: "gitlab-ci-token", password: alice, path: open, status: 401, text: "job token"},

@@ -60,7 +60,7 @@ func TestOAuthToken(t *testing.T) {
 			{name: "fetch with the scope to write", login: "oauth2", password: write, path: fetch, status: 200},
 			{name: "fetch without a scope for it", login: "oauth2", password: token("read_user"), path: fetch, status: 403},
 			{name: "an unknown token", login: "oauth2", password: "svcoat-x", path: fetch, status: 401},
-			{name: "an unknown token is no password", login: "alice", password: "svcoat-x", path: fetch, status: 401, text: "not known"},
+			{name: "an unknown token is no password", login: "alice", password: "svcoat-x", path: fetch, status: 401, text: "token is invalid"},
 		} {
 			t.Run(a.name, func(t *testing.T) { a.check(t, s) })
 		}

@@ -105,7 +105,7 @@ func TestRoles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const ok, no, unseen = "", "ERROR: You are not allowed", "ERROR: There is no such project"
+		const ok, no, unseen = "", "ERROR: You are not allowed", "ERROR: The project does not exist"
 		const byKey = "ERROR: This deploy key does not have write access"
 		for who, want := range map[string][3][2]string{
 			//             private           internal            public
