@@ -60,7 +60,7 @@ func TestAlertPages(t *testing.T) {
 		b.get(two).want(200, "is not an existing username", "changed the status to <strong>Acknowledged</strong>", "assigned to", `value="ada"`)
 		b.submit(two, "/g/p/-/alert_management/2/incident").leads(two)
 		b.submit(two, "/g/p/-/alert_management/2/incident").leads(two)
-		b.get(two).want(200, "The alert has an incident already", "Incident #1").not("Create incident")
+		b.get(two).want(200, "The alert already has an incident", "Incident #1").not("Create incident")
 		b.get("/g/p/-/issues/1").want(200, "Slow", "incident").not("<script>alert")
 		b.submit(settings, settings+"/incidents", "create_issue", "1").leads(settings)
 		b.get(settings).want(200, `name="create_issue" value="1" checked`, `name="send_email" value="1">`)

@@ -80,7 +80,7 @@ func TestBoardPages(t *testing.T) {
 		}
 		b.submit(at+"/edit", at+"/lists", "label_id", fmt.Sprint(review)).leads(at + "/edit")
 		b.submit(at+"/edit", at+"/lists", "label_id", fmt.Sprint(review)).leads(at + "/edit")
-		b.get(at+"/edit").want(200, "such a list already")
+		b.get(at+"/edit").want(200, "already has such a list")
 		lists := map[string]string{}
 		page := b.get(at).want(200).body
 		for _, m := range regexp.MustCompile(`data-part="column-(\w+)" aria-label="([^"]+)"`).FindAllStringSubmatch(page, -1) {
