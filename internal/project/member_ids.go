@@ -29,7 +29,7 @@ func (s *Service) MembersFrom(ctx context.Context, place Place, level Level) ([]
 	return ids, nil
 }
 
-// MaySendMail reports whether letters are sent about a project: unless it, or a
+// MaySendMail reports whether emails are sent about a project: unless it, or a
 // group above it, has turned them off.
 func (s *Service) MaySendMail(ctx context.Context, p *Project) (bool, error) {
 	if !p.Settings.EmailsEnabled {

@@ -29,8 +29,7 @@ const (
 	actorsMax = 20_000
 )
 
-// Credential is an access token as it stands in the database, with the
-// account that it opens.
+// credential is an access token as stored in the database, with its account.
 type credential struct {
 	token  Token
 	oauth  *OAuthToken // instead of token

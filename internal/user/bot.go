@@ -14,9 +14,9 @@ import (
 	"svc/internal/setting"
 )
 
-// A bot is an account that a group or project lets a program use, by an access
-// token. The operations here are for the feature that has groups and
-// projects: it has asked who may, and records what was done.
+// A bot is the account behind a project or group access token. The operations
+// here are for the feature that owns projects and groups: it checks permissions
+// and records audit events.
 
 // BotOf names the group or project that a bot works for: one of the two.
 type BotOf struct {

@@ -34,10 +34,10 @@ type Renamer func(ctx context.Context, tx *db.Tx, namespaceID int64, from, to st
 // OnRename registers a Renamer; it is called at start-up.
 func (s *Service) OnRename(r Renamer) { s.renamers = append(s.renamers, r) }
 
-// Delete removes an account: at once for everyone who looks, in the background
-// with all that hangs on it. Contributions go to the ghost user, or away with
-// the account when hard. Administrators only; Conflict when the account cannot
-// be deleted.
+// Delete deletes an account. It is hidden immediately; a background job removes
+// everything that belongs to it. Contributions are moved to the ghost user, or
+// deleted if hard. Administrators only; Conflict if the account cannot be
+// deleted.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, hard bool, unmodifiedSince *time.Time) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

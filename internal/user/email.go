@@ -165,8 +165,8 @@ func (s *Service) HasConfirmed(ctx context.Context, userID int64, address string
 	return hasConfirmed(ctx, s.DB, userID, address)
 }
 
-// ByPublicEmail returns the user who shows the address in their profile, to
-// anyone. NotFound when there is none that the actor may see.
+// ByPublicEmail returns the user with this public email. Anyone may call it.
+// NotFound if there is none that the actor may see.
 func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address string) (*User, error) {
 	u, err := findByPublicEmail(ctx, s.DB, address)
 	if err != nil {
@@ -178,8 +178,8 @@ func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address str
 	return u, nil
 }
 
-// ConfirmEmail confirms the address that the token was sent to; anyone who has
-// the token may. Invalid when it is unknown or was used before.
+// ConfirmEmail confirms the address that the token was sent to. The token is the
+// permission. Invalid if it is unknown or was used before.
 func (s *Service) ConfirmEmail(ctx context.Context, token string) (*User, error) {
 	e, err := findUnconfirmed(ctx, s.DB, secret.Digest(token))
 	if errors.Is(err, db.ErrNoRows) {

@@ -10,9 +10,9 @@ import (
 	"svc/internal/errs"
 )
 
-// Follow makes the actor follow a user and gives that user. changed is false
-// when there was nothing to do: they follow them already, or it is themselves.
-// Anyone who has signed in may; NotFound when they do not see the user.
+// Follow makes the actor follow a user, and returns that user. changed is false if
+// the actor already follows them, or is that user. Users who have signed in may
+// call it; NotFound if they cannot see the user.
 func (s *Service) Follow(ctx context.Context, by actor.Actor, userID int64) (u *User, changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, false, err
@@ -58,8 +58,8 @@ func (s *Service) Unfollow(ctx context.Context, by actor.Actor, userID int64) (u
 	return u, changed, nil
 }
 
-// Followers lists who follows a user, by id, to anyone who has signed in.
-// NotFound when there is no user whose profile they may read.
+// Followers lists the followers of a user, by ID. Users who have signed in may
+// call it; NotFound if there is no user whose profile they may read.
 func (s *Service) Followers(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[*User], error) {
 	if err := s.requireProfile(ctx, by, userID); err != nil {
 		return db.Page[*User]{}, err
@@ -113,9 +113,9 @@ func deleteFollow(ctx context.Context, q db.Q, follower, followed int64) (bool, 
 	return touched(ctx, q, `DELETE FROM follows WHERE follower_id = ? AND followed_id = ?`, follower, followed)
 }
 
-// countFollow adds to the numbers that profiles show. The rows are written in
-// the order of ids, so that two who follow each other at once do not wait for
-// one another.
+// countFollow updates the counts that profiles show. The rows are written in the
+// order of IDs, so that two users who follow each other concurrently do not
+// deadlock.
 func countFollow(ctx context.Context, q db.Q, follower, followed, n int64) error {
 	for _, id := range []int64{min(follower, followed), max(follower, followed)} {
 		query := `UPDATE users SET followers = followers + ? WHERE id = ?`
@@ -129,9 +129,9 @@ func countFollow(ctx context.Context, q db.Q, follower, followed, n int64) error
 	return nil
 }
 
-// dropFollows takes a user who goes out of the numbers of the others; the rows
-// go with the account. The caller has locked the account, so that no follow is
-// added meanwhile.
+// dropFollows removes a deleted user from the counts of others; the rows are
+// deleted with the account. The caller has locked the account, so that no follow
+// is added meanwhile.
 func dropFollows(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `
 		UPDATE users SET followers = followers - 1 WHERE id IN (SELECT f.followed_id FROM follows f WHERE f.follower_id = ?)`, userID)

@@ -31,10 +31,9 @@ func (s *Service) halfway(a *account, r SignInRequest) string {
 	return s.Keys.Seal(text, halfwayPlace)
 }
 
-// FinishSignIn is the second step of SignIn, for one who has the ticket of
-// TwoFactorRequired; the request gives the code and nothing else that counts.
-// Gone when they have to begin again, Unauthorized when the code is wrong,
-// which counts like a wrong password.
+// FinishSignIn is the second step of SignIn, with the ticket of TwoFactorRequired;
+// only the code of the request is used. Gone if the user must start again,
+// Unauthorized if the code is wrong, which counts like a wrong password.
 func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInRequest) (*Session, *User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

@@ -342,7 +342,7 @@ func findUserKey(ctx context.Context, q db.Q, userID, id int64) (*Key, error) {
 	return findKey(ctx, q, "k.id = ? AND k.user_id = ?", id, userID)
 }
 
-// findKey finds the key of a user who is still there.
+// findKey finds a key of an existing user.
 func findKey(ctx context.Context, q db.Q, cond string, args ...any) (*Key, error) {
 	k, err := scanKey(q.QueryRowContext(ctx, `
 		SELECT `+keyColumns+` FROM ssh_keys k JOIN users u ON u.id = k.user_id

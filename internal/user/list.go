@@ -54,8 +54,8 @@ type Sort struct {
 	Desc bool
 }
 
-// List returns accounts. A user who has not signed in must name a username, so
-// that no one walks through all accounts: Forbidden otherwise.
+// List returns accounts. Anonymous callers must give a username, so that they
+// cannot list all accounts: Forbidden otherwise.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
 	if by.Anonymous() && f.Username == "" {
 		return db.Page[*User]{}, errs.Forbidden("Not authorized to access /api/v4/users")
@@ -234,8 +234,8 @@ type Activity struct {
 	On       string // YYYY-MM-DD
 }
 
-// Activities lists who was active since a day, the longest silent first.
-// Administrators only.
+// Activities lists the users who were active since a day, the least recently
+// active first. Administrators only.
 func (s *Service) Activities(ctx context.Context, by actor.Actor, from string, p db.Paging) (db.Page[Activity], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[Activity]{}, err

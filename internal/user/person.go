@@ -10,9 +10,8 @@ import (
 	"svc/internal/db"
 )
 
-// Person is a user as a file of another instance names them, without their
-// address: anyone who has an account here with the same confirmed address is
-// he.
+// Person is a user as the export of another instance names them, without their
+// address. It is mapped to the account with the same confirmed address.
 type Person struct {
 	Username string
 	Name     string
@@ -51,8 +50,9 @@ func (s *Service) Persons(ctx context.Context, ids []int64) (map[int64]Person, e
 	return found, nil
 }
 
-// Recognise finds who has a confirmed address with one of the digests, and fills
-// in their id. It reads all addresses once, so it is asked once for all.
+// Recognise finds the users with a confirmed address that has one of the digests,
+// and sets their IDs. It reads all addresses, so callers pass all digests at
+// once.
 func (s *Service) Recognise(ctx context.Context, digests map[[sha256.Size]byte]int64) error {
 	if len(digests) == 0 {
 		return nil

@@ -51,7 +51,7 @@ func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) 
 }
 
 // SetOwnPrimary makes one of the actor's confirmed addresses the one that
-// letters go to. NotFound when they have no such address, Invalid when it is
+// emails go to. NotFound when they have no such address, Invalid when it is
 // not confirmed.
 func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int64) (*User, error) {
 	if err := by.RequireHuman("change their email address"); err != nil {
@@ -71,10 +71,10 @@ func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int
 	})
 }
 
-// ChangePassword lets the actor set their own password, who gives the present
-// one. Their other sessions end; the one given goes on. Invalid when the
-// present one is wrong, which counts like a failed sign-in, or the new one is
-// refused.
+// ChangePassword changes the actor's password. It requires the current one. The
+// actor's other sessions end; the given one continues. Invalid if the current
+// password is wrong, which counts like a failed sign-in, or the new one is not
+// accepted.
 func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, password string, keepSession int64) error {
 	if err := by.RequireHuman("change their password"); err != nil {
 		return err
@@ -131,7 +131,8 @@ func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep 
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.revokeSessions(ctx, tx, by.ID, keep) })
 }
 
-// adminScopes are of no use to others, who could be led to believe otherwise.
+// adminScopes are the scopes that only administrators may request: they have no
+// effect for others.
 func adminScopes() []string { return []string{"sudo", "admin_mode"} }
 
 // OwnScopes are the scopes that the actor's tokens may carry.
@@ -142,9 +143,9 @@ func OwnScopes(by actor.Actor) []string {
 	return slices.DeleteFunc(Scopes(), func(scope string) bool { return slices.Contains(adminScopes(), scope) })
 }
 
-// CreatePersonalToken makes a token for the actor themselves, who must have
-// signed in: a token cannot make another, Forbidden. Invalid when a scope is
-// not theirs to give.
+// CreatePersonalToken creates a token for the actor. It requires a session: a
+// token cannot create another one (Forbidden). Invalid if the actor may not use
+// a scope.
 func (s *Service) CreatePersonalToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
 	if err := by.RequireSession(); err != nil {
 		return nil, err
@@ -157,9 +158,9 @@ func (s *Service) CreatePersonalToken(ctx context.Context, by actor.Actor, n New
 	return s.createToken(ctx, by, by.ID, Personal, n)
 }
 
-// RenewRecoveryCodes gives the actor new recovery codes, who gives their
-// password again; the old ones stop to work. Invalid when the password is wrong
-// or two-factor authentication is off.
+// RenewRecoveryCodes returns new recovery codes for the actor; the old ones become
+// invalid. It requires the password. Invalid if the password is wrong or
+// two-factor authentication is off.
 func (s *Service) RenewRecoveryCodes(ctx context.Context, by actor.Actor, password string) ([]string, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ type Session struct {
 	Remember bool
 	// User is whose session it is. Only Service.Session gives it.
 	User *User
-	// Impersonator is the administrator who acts as the User, nil when the user
-	// themselves does. Only Service.Session gives it.
+	// Impersonator is the administrator who acts as the User; nil for none. Only
+	// Service.Session sets it.
 	Impersonator *User
 
 	actingAs *int64
@@ -49,10 +49,10 @@ const (
 	maxCookie = 255
 )
 
-// Session returns the actor behind a session cookie, and the session, whose
-// life it prolongs. An administrator who impersonates a user is that user, with
-// themselves behind. Unauthorized when there is no such session or it has
-// ended, Forbidden when the account may not be used.
+// Session returns the actor of a session cookie, and the session, which it
+// extends. For an administrator who impersonates a user it returns that user,
+// with Impersonator set. Unauthorized if there is no such session or it has
+// ended, Forbidden if the account may not be used.
 func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *Session, error) {
 	if token == "" || len(token) > maxCookie {
 		return actor.Actor{}, nil, errs.Unauthorized("")
@@ -95,7 +95,8 @@ func (s *Service) liveSession(ctx context.Context, token string, now time.Time) 
 	return session, nil
 }
 
-// sessionActor is who acts by a session: its user, or whom they impersonate.
+// sessionActor returns the actor of a session: its user, or the user whom they
+// impersonate.
 func (s *Service) sessionActor(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
 	if session.actingAs != nil {
 		return s.actAs(ctx, session, ip)

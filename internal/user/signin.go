@@ -16,7 +16,7 @@ import (
 	"svc/internal/setting"
 )
 
-// SignInRequest is what a user gives who wants a session.
+// SignInRequest is the input of SignIn.
 type SignInRequest struct {
 	Login    string // username or confirmed address
 	Password string

@@ -9,9 +9,9 @@ import (
 	"svc/internal/errs"
 )
 
-// SignUp makes an account for a user who asks for it themselves. NotFound unless
-// the settings let users sign up; Invalid when a value is refused or taken.
-// Where the settings ask for approval, the account waits for it.
+// SignUp creates an account for a new user. NotFound unless sign-up is enabled;
+// Invalid if a value is not accepted or already taken. If the settings require
+// approval, the account is pending.
 func (s *Service) SignUp(ctx context.Context, n NewUser, ip string) (*User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

@@ -102,8 +102,8 @@ func (s *Service) Unban(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Approve lets in a user who registered and waits. Administrators only;
-// Conflict when they do not wait.
+// Approve approves a user who is pending approval. Administrators only; Conflict
+// if they are not pending.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Active, "user_approved", func(u *User) error {
 		switch u.State {
@@ -116,8 +116,8 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Reject deletes a user who registered and waits. Administrators only; Conflict
-// when they do not wait.
+// Reject deletes a user who is pending approval. Administrators only; Conflict if
+// they are not pending.
 func (s *Service) Reject(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

@@ -150,8 +150,8 @@ func (c StatusChange) apply(st Status, now time.Time) Status {
 // statusBatch is how many rows one statement of clearStatuses touches.
 const statusBatch = 500
 
-// clearStatuses empties the statuses that have ended. It is house-keeping:
-// anyone who reads one sees that it has ended.
+// clearStatuses clears the statuses that have expired. It only frees space:
+// readers check the expiration themselves.
 func (s *Service) clearStatuses(ctx context.Context) error {
 	for {
 		now := s.Now()

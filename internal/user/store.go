@@ -130,8 +130,8 @@ func findByRef(ctx context.Context, q db.Q, ref Ref) (*User, error) {
 	return findByUsername(ctx, q, string(ref))
 }
 
-// profileColumns adds what depends on who looks; the argument of profileTables
-// is their id.
+// profileColumns adds the columns that depend on the actor; the argument of
+// profileTables is the actor's ID.
 const (
 	profileColumns = userColumns + `, f.follower_id IS NOT NULL`
 	profileTables  = userTables + ` LEFT JOIN follows f ON f.follower_id = ? AND f.followed_id = u.id`

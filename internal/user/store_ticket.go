@@ -34,7 +34,7 @@ func (s *Service) useTicket(ctx context.Context, tx *db.Tx, p purpose, token str
 	return dropTickets(ctx, tx, userID, p)
 }
 
-// addTicket makes a ticket. Earlier ones keep their life: letters may arrive
+// addTicket makes a ticket. Earlier ones stay valid: emails may arrive
 // in another order than they were sent.
 func (s *Service) addTicket(ctx context.Context, tx *db.Tx, userID int64, p purpose) (string, error) {
 	token := secret.Token("")
@@ -58,7 +58,7 @@ func (s *Service) purgeTickets(ctx context.Context) error {
 }
 
 // findByAnyEmail also takes an address that is not confirmed, if it is the
-// primary one: a reset letter is a way to confirm it.
+// primary one: a reset email is a way to confirm it.
 func findByAnyEmail(ctx context.Context, q db.Q, email string) (*User, error) {
 	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
 		WHERE lower(e.email) = lower(?) AND (e.confirmed_at IS NOT NULL OR lower(u.email) = lower(e.email)) AND u.deleted_at IS NULL`, email))

@@ -205,8 +205,8 @@ func (s *Service) confirmPrimary(ctx context.Context, tx *db.Tx, by actor.Actor,
 	return s.record(ctx, tx, by, u, "email_confirmed", audit.Details{Message: "Email confirmed"})
 }
 
-// TakeUnlock unlocks the account that an unlock letter was sent to. Anyone who
-// has its token may, once. Invalid when it is not good any more.
+// TakeUnlock unlocks the account that an unlock email was sent to. The token is
+// the permission; it can be used once. Invalid if it has expired.
 func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 	id, err := s.ticketOwner(ctx, s.DB, unlockTicket, token)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"svc/internal/secret"
 )
 
-// RotateToken ends a personal access token and gives a new one with the same
-// name and scopes: its owner and administrators may. A token that was rotated
-// or revoked before cannot be rotated again; anyone who tries holds a stolen
-// copy, or the owner does, so the tokens that came out of it end as well.
+// RotateToken revokes a personal access token and returns a new one with the same
+// name and scopes. Its owner and administrators may call it. A token that was
+// already rotated or revoked cannot be rotated again: either the caller or the
+// owner has a stolen copy, so all tokens derived from it are revoked as well.
 func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, expiresAt string) (*Token, error) {
 	t, err := s.Token(ctx, by, id)
 	if err != nil {

@@ -53,10 +53,10 @@ func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer str
 	return e, nil
 }
 
-// EnableTwoFactor turns two-factor authentication on for the actor, who shows
-// by a code that their authenticator has the secret. It gives the recovery
-// codes, which are not shown again. Invalid when the code is wrong or there is
-// nothing to enable.
+// EnableTwoFactor turns on two-factor authentication for the actor. The code
+// proves that their authenticator has the secret. It returns the recovery codes,
+// which are not shown again. Invalid if the code is wrong or StartTwoFactor was
+// not called.
 func (s *Service) EnableTwoFactor(ctx context.Context, by actor.Actor, code string) ([]string, error) {
 	if err := by.RequireHuman("use two-factor authentication"); err != nil {
 		return nil, err
@@ -143,10 +143,9 @@ func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code stri
 	return nil
 }
 
-// DisableTwoFactor turns two-factor authentication off for a user who cannot do
-// it themselves. Administrators only, and Forbidden for themselves and for
-// other administrators: for those it takes `svc admin`. Invalid when it is not
-// on, NotFound when there is no such user.
+// DisableTwoFactor turns off two-factor authentication for another user.
+// Administrators only. Forbidden for administrators: use `svc admin` for those.
+// Invalid if it is not enabled, NotFound if there is no such user.
 func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -159,9 +158,9 @@ func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID i
 	})
 }
 
-// DisableOwnTwoFactor turns two-factor authentication off for the actor, who
-// gives their password again. Invalid when that is wrong, which counts like a
-// failed sign-in, or when it is not on.
+// DisableOwnTwoFactor turns off two-factor authentication for the actor. It
+// requires the password. Invalid if that is wrong, which counts like a failed
+// sign-in, or if two-factor authentication is not enabled.
 func (s *Service) DisableOwnTwoFactor(ctx context.Context, by actor.Actor, password string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -205,7 +204,7 @@ func (s *Service) disableTwoFactor(ctx context.Context, by actor.Actor, userID i
 	return nil
 }
 
-// changeTwoFactor runs f on a user who has not turned it on yet.
+// changeTwoFactor runs f on a user without two-factor authentication.
 func (s *Service) changeTwoFactor(ctx context.Context, userID int64, f func(tx *db.Tx, u *User) error) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		u, err := lockUser(ctx, tx, userID)
@@ -293,7 +292,7 @@ func used(err error) (bool, error) {
 }
 
 // matchCode finds the period that a code belongs to, among those around now
-// that come after the last one used: anyone who saw a code cannot use it again.
+// that come after the last one used, so that a code cannot be used twice.
 func (s *Service) matchCode(o otpRow, userID int64, code string) (step int64, ok bool, err error) {
 	code = strings.ReplaceAll(strings.TrimSpace(code), " ", "")
 	if len(code) != otpDigits || !allDigits(code) {

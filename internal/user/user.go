@@ -223,9 +223,9 @@ func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 	return s.profile(ctx, by, by.ID)
 }
 
-// Get returns an account to anyone who has signed in: Unauthorized otherwise,
-// NotFound when there is none that they may see. Its custom attributes are read
-// when asked for.
+// Get returns an account to users who have signed in: Unauthorized otherwise,
+// NotFound if there is none that they may see. Custom attributes are read on
+// request.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64, attributes bool) (*User, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User,
 	return u, s.addCreators(ctx, u)
 }
 
-// addCreators reads who made the accounts, which administrators see.
+// addCreators adds the creators of accounts, which administrators see.
 func (s *Service) addCreators(ctx context.Context, list ...*User) error {
 	var ids []int64
 	for _, u := range list {
@@ -301,8 +301,8 @@ func (s *Service) Find(ctx context.Context, by actor.Actor, ref Ref) (*User, err
 	return u, nil
 }
 
-// visible says who sees whom: banned users and those who wait for approval
-// are seen by administrators and by themselves.
+// visible is the condition that hides users: banned users and users who are
+// pending approval are visible only to administrators and to themselves.
 func visible(by actor.Actor, u *User) bool {
 	hidden := u.State == Banned || u.State == PendingApproval
 	return !hidden || by.Admin || by.Is(u.ID)
