@@ -1,6 +1,6 @@
-// Package activity records what users did, for others to read. An event is
-// written in the transaction of the act that it tells of, and is shown to those
-// who may see what it tells of.
+// Package activity stores the activity feed. An event is written in the
+// transaction of the change that it describes, and is shown to users who may see
+// its target.
 package activity
 
 import (

@@ -1,6 +1,6 @@
-// Package alert takes what programs that watch something tell: integrations
-// are the places where they send it to, payloads in two formats become alerts
-// of a project, and alerts can open incidents and close them.
+// Package alert receives alerts from monitoring programs. Programs send payloads
+// in one of two formats to an integration; payloads become alerts of a project,
+// and alerts can open and close incidents.
 package alert
 
 import (

@@ -1,5 +1,5 @@
-// Package app builds every part of the server and joins them. It is the only
-// package that knows them all.
+// Package app creates all services of the server and connects them. It is the only
+// package that imports all others.
 package app
 
 import (

@@ -1,6 +1,6 @@
-// Package audit keeps the record of administrative changes. Each event is
-// written in the transaction of the change that it describes, so that there
-// is neither a change without its record nor a record without its change.
+// Package audit stores audit events, the records of administrative changes. Each
+// event is written in the transaction of its change, so that neither exists
+// without the other.
 package audit
 
 import (

@@ -1,10 +1,10 @@
-// Package backup writes and reads the file of a backup. It knows nothing of
-// what is backed up.
+// Package backup writes and reads backup files. It does not depend on what is
+// backed up.
 //
-// The file is a tar file. It begins with an entry that says which format it
-// has, then come the entries of the backup, then SHA256SUMS with a line for
-// each of these, in their order, and at the end a manifest. So it can be
-// written in one go, to a pipe too, and can be taken apart by hand.
+// The file is a tar file: an entry with the format version, the entries of the
+// backup, SHA256SUMS with a line for each of these in the same order, and a
+// manifest. It can be written in one pass, also to a pipe, and can be unpacked
+// with tar.
 package backup
 
 import (

@@ -1,8 +1,8 @@
-// Package blob keeps objects, on disk or in S3, behind one face.
+// Package blob stores objects in a directory or in an S3 bucket, behind one
+// interface.
 //
-// An object is seen whole or not at all: a Put that fails or is cut off
-// leaves nothing, and one that succeeded survives the loss of the process and
-// of the machine's power.
+// Objects are written atomically: a Put that fails or is interrupted leaves
+// nothing, and a Put that succeeded survives a crash and a power failure.
 package blob
 
 import (

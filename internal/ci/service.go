@@ -1,8 +1,7 @@
-// Package ci is pipelines, jobs, runners and the variables that jobs see.
+// Package ci implements CI/CD: pipelines, jobs, runners and variables.
 //
-// What happens to a job, and what follows from it for its pipeline, is one
-// transaction (see advance). The queue does what needs git or another
-// pipeline.
+// A change of a job and its effects on the pipeline are one transaction (see
+// advance). Work that needs git or another pipeline is done by the queue.
 package ci
 
 import (

@@ -1,6 +1,6 @@
-// Package errortrack gathers the errors of the programs that a project runs:
-// the keys by which programs send them, the events that come, and the errors
-// that alike events are put together to.
+// Package errortrack implements error tracking: the client keys with which
+// programs send events, the events, and the errors that similar events are
+// grouped into.
 package errortrack
 
 import (

@@ -1,8 +1,8 @@
-// Package errs is the closed list of ways in which an operation can refuse.
+// Package errs defines the kinds of errors that operations return to callers.
 //
-// Features return these kinds; each door translates them into its own
-// protocol in one place. Any other error is a fault of ours: it is logged,
-// and its text is never shown to a caller.
+// Features return these kinds; each interface translates them into its protocol
+// in one place. Any other error is an internal error: it is logged, and its text
+// is never shown to a caller.
 package errs
 
 import (

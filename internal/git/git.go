@@ -1,16 +1,14 @@
-// Package git is the engine by which features read and write bare
-// repositories. It runs the git program and gives typed answers; it knows no
-// feature, no database and no protocol but git's own.
+// Package git reads and writes bare repositories. It runs the git program and
+// returns typed results; it depends on no feature, no database and no protocol
+// but git's own.
 //
 // An Engine bounds the processes, their time and the memory of its caches. A
-// Repo is a cheap handle on one bare directory. What is cached is keyed by
-// the ids of immutable objects, so nothing has to be dropped when a branch
-// moves, on this node or another; refs are read from the repository each
-// time (see refstore.go).
+// Repo is a cheap handle on one bare directory. Cache keys are the IDs of
+// immutable objects, so no entry becomes stale when a branch moves, on this node
+// or another; refs are read from the repository each time (see refstore.go).
 //
-// No text from outside becomes an argument of git as it is: revisions are
-// resolved to object ids first, names of refs pass CheckRef, and paths follow
-// "--" and are taken literally.
+// User input is never passed to git unchecked: revisions are resolved to object
+// IDs first, ref names pass CheckRef, and paths follow "--" and are literal.
 package git
 
 import (

@@ -1,6 +1,6 @@
-// Package githttp is the door for git over HTTP: the smart protocol, versions
-// 0 to 2. Who may fetch or push is for the features to say; here a request is
-// read, its credential found, and a refusal put in words that git shows.
+// Package githttp serves git over HTTP: the smart protocol, versions 0 to 2. It
+// parses requests, authenticates them, and returns errors as git shows them.
+// Features decide who may fetch or push.
 package githttp
 
 import (

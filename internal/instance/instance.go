@@ -1,6 +1,5 @@
-// Package instance is the instance as a whole, as those see it who run it: how
-// much there is of everything, the background work, and the storages of
-// repositories.
+// Package instance has the data of the Admin area about the whole instance:
+// counts, background jobs, and repository storages.
 package instance
 
 import (

@@ -1,7 +1,5 @@
-// Package limit says who has asked too often: token buckets, kept in memory,
-// one for each pair of a rate and a key (an address, a user, a login).
-//
-// Each node counts for itself.
+// Package limit implements rate limits: token buckets in memory, one for each pair
+// of a rate and a key (an address, a user, a login). Each node counts for itself.
 package limit
 
 import (

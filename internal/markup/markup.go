@@ -1,6 +1,5 @@
-// Package markup makes HTML of texts that users write: of the files of a
-// repository, of issues and of notes. What comes out is safe to show, whatever
-// went in.
+// Package markup renders Markdown and source code of users as sanitized HTML: files
+// of repositories, issues and notes.
 package markup
 
 import (

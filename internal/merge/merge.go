@@ -1,6 +1,5 @@
-// Package merge is merge requests: proposals to take what a branch has into
-// another one, which users look at, talk about and accept. The work on
-// repositories is done by repo; labels, milestones and notes are those of plan.
+// Package merge implements merge requests. Package repo changes the repositories;
+// labels, milestones and notes are those of package plan.
 package merge
 
 import (

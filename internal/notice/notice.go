@@ -1,13 +1,13 @@
-// Package notice tells all nodes that something has changed, so that they
-// drop what they have cached of it.
+// Package notice publishes changes to all nodes, so that they drop stale cache
+// entries.
 //
-// A notice is sent in the transaction that makes the change. Once that is
-// committed, the subscribers on the same node are called before the writer
-// goes on, those on other nodes soon after (PostgreSQL carries the notices).
-// When notices may have been missed, all subscribers are told that everything
-// may have changed. A cache must not keep what was read before a notice came
-// and arrived after it, and must not use what it keeps unless Fresh reports
-// true after the value was taken out of the cache.
+// A notice is sent in the transaction of the change. After the commit, the
+// subscribers on the same node are called before the writer continues, those on
+// other nodes soon after (by LISTEN and NOTIFY of PostgreSQL). If notices may
+// have been missed, all subscribers are called as if everything had changed. A
+// cache must not store a value that was read before a notice and arrived after
+// it, and must not use a value unless Fresh reports true after it was taken out
+// of the cache.
 package notice
 
 import (

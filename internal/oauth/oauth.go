@@ -1,6 +1,5 @@
-// Package oauth lets programs of others act for users: applications, what
-// users allowed them, and the tokens that came of it, by OAuth 2.0 (RFC 6749,
-// 7009, 7636, 8252) and OpenID Connect.
+// Package oauth is an OAuth 2.0 authorization server (RFC 6749, 7009, 7636, 8252)
+// and OpenID Connect provider: applications, authorizations and tokens.
 package oauth
 
 import (

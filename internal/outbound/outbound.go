@@ -1,5 +1,5 @@
-// Package outbound asks other sites over HTTP for what users name, without
-// being led into the network of the machine itself.
+// Package outbound sends HTTP requests to URLs that users give. It refuses
+// addresses of the local network (SSRF protection).
 package outbound
 
 import (

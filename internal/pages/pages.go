@@ -1,6 +1,6 @@
-// Package pages is the sites that projects publish: what a job leaves behind is
-// shown on its own host or below that of its namespace, and on domains that its
-// owners bring, with their certificates.
+// Package pages implements Pages: sites that projects publish from the artifacts
+// of a job, on their own host or below that of the namespace, and on custom
+// domains with certificates.
 package pages
 
 import (

@@ -1,5 +1,5 @@
-// Package picture keeps the pictures by which users, groups and projects are
-// known: it looks at what someone sends, and stores it beside the database.
+// Package picture stores the avatars of users, groups, projects and topics: it
+// checks uploaded images and writes them to the object storage.
 package picture
 
 import (

@@ -1,5 +1,5 @@
-// Package plan is the work that users plan and talk about: issues, labels,
-// milestones, boards, and the notes on all of it.
+// Package plan implements planning: issues, labels, milestones, boards, and the
+// notes on them.
 package plan
 
 import (

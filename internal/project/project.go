@@ -1,6 +1,5 @@
-// Package project knows where things live and who may do what there:
-// namespaces of users, nested groups, projects, their members, and the levels
-// of access that these give.
+// Package project implements namespaces, groups, projects and members, and decides
+// the permissions in them.
 package project
 
 import (

@@ -1,10 +1,10 @@
-// Package queue runs background work that survives the process.
+// Package queue runs background jobs that survive the process.
 //
-// Work is added in the transaction of the change that asks for it, so that
-// either both happen or neither. It runs at least once, on one node at a
-// time: after a crash, or when its end could not be written down, it runs
-// again, so a handler must bear being repeated. The library that keeps the
-// work in the database (River) is not seen from outside.
+// A job is added in the transaction of the change that needs it, so that both
+// happen or neither. It runs at least once, on one node at a time: after a
+// crash, or if its result could not be saved, it runs again, so handlers must be
+// idempotent. The library that stores jobs in the database (River) is not
+// exposed.
 package queue
 
 import (

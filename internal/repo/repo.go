@@ -1,6 +1,6 @@
-// Package repo is the repositories of projects: where they lie, who reads and
-// writes them, and what a push sets in motion. The work on files is done by
-// the git engine; what is kept in rows stands beside it here.
+// Package repo implements the Git repositories of projects, wikis and snippets:
+// their storage, permissions, and the effects of pushes. Package git reads and
+// writes the repositories; this package stores rows about them.
 package repo
 
 import (

@@ -1,6 +1,6 @@
-// Package runner runs CI jobs: it asks a server for them by the protocol of
-// the public runner, runs their scripts in a shell of this machine, and sends
-// back log, artifacts and outcome. It knows the server by HTTP alone.
+// Package runner executes CI jobs: it requests them from a server with the runner
+// protocol, runs their scripts in a shell, and sends back log, artifacts and
+// result. It uses the server only over HTTP.
 package runner
 
 import (

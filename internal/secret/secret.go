@@ -1,6 +1,6 @@
-// Package secret keeps what must not be read by anyone who reads the database:
-// tokens as digests, passwords as slow hashes, values under an instance key
-// that can be rotated.
+// Package secret protects secrets in the database: tokens are stored as digests,
+// passwords as slow hashes, and other values encrypted with the instance key,
+// which can be rotated.
 package secret
 
 import (

@@ -1,6 +1,6 @@
-// Package setting keeps the settings of the instance that administrators change
-// while it runs. What is needed before the database is open belongs to the
-// configuration instead.
+// Package setting stores the application settings, which administrators change at
+// run time. Options that are needed before the database is open belong to the
+// configuration.
 package setting
 
 import (

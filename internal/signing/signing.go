@@ -1,6 +1,5 @@
-// Package signing keeps the keys with which the instance signs tokens that
-// others check: JSON Web Tokens by RS256, and the set of public keys that goes
-// with them.
+// Package signing manages the keys with which the instance signs JSON Web Tokens
+// (RS256), and the set of public keys (JWKS) to verify them.
 package signing
 
 import (

@@ -1,6 +1,5 @@
-// Package sites is the door by which visitors see the sites that projects
-// publish, over HTTP and TLS: on hosts below the one of all sites, and on
-// domains that their owners bring.
+// Package sites serves the sites of Pages over HTTP and TLS: on subdomains of the
+// Pages domain, and on custom domains.
 package sites
 
 import (

@@ -1,5 +1,5 @@
-// Package snippet is small collections of files that users keep for themselves
-// or show to others: each with a title, and its own git repository.
+// Package snippet implements snippets: small collections of files, each with a
+// title and its own Git repository.
 package snippet
 
 import (

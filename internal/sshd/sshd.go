@@ -1,6 +1,6 @@
-// Package sshd is the door for git over SSH. It knows users and deploy keys by
-// their public keys alone, runs nothing but the three services of git, and
-// forwards nothing. Who may fetch or push is for the features to say.
+// Package sshd serves git over SSH. It authenticates users and deploy keys by
+// their public keys, runs only the three git services, and forwards nothing.
+// Features decide who may fetch or push.
 package sshd
 
 import (

@@ -1,6 +1,5 @@
-// Package transfer carries groups from one instance to another: it writes a
-// group, with all groups below it, into a file that users can read, and makes a
-// group of such a file. What the file looks like is told in
+// Package transfer exports and imports groups: it writes a group with its subgroups
+// to a file, and creates a group from such a file. The format is described in
 // docs/user/group-export.md.
 package transfer
 

@@ -1,6 +1,5 @@
-// Package user knows the users and programs that use the instance: accounts and
-// their states, addresses, keys, access tokens, sessions and two-factor
-// authentication. It turns credentials into an actor.
+// Package user implements accounts: their states, emails, keys, access tokens,
+// sessions and two-factor authentication. It authenticates credentials.
 package user
 
 import (

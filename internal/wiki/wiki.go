@@ -1,6 +1,5 @@
-// Package wiki is the pages that a project or a group writes about itself. They
-// are files of a git repository, so each page has its history, and who likes to
-// can write them with their own editor.
+// Package wiki implements the wikis of projects and groups. Pages are files of a
+// Git repository, so each page has its history and can be pushed with git.
 package wiki
 
 import (

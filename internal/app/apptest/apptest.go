@@ -1,6 +1,6 @@
-// Package apptest gives a test a whole server on a real listener, with a
-// fresh database: on SQLite, and on PostgreSQL as well when TEST_POSTGRES is
-// set. Every answer of the API is checked against the OpenAPI document.
+// Package apptest starts a whole server for a test, on a real listener and with a
+// new database: on SQLite, and on PostgreSQL as well if TEST_POSTGRES is set.
+// Every response of the API is checked against the OpenAPI document.
 package apptest
 
 import (

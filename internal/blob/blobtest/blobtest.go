@@ -1,5 +1,5 @@
-// Package blobtest is the behaviour that every blob.Store must show, and an
-// S3 server to show it on.
+// Package blobtest is the test suite of blob.Store implementations, and an S3
+// server for tests.
 package blobtest
 
 import (

@@ -1,7 +1,7 @@
-// Package archive reads zip archives that jobs leave behind without holding their
-// list of files in memory. An index is written once, when the archive is stored:
-// a tree of directories whose entries stand side by side, sorted, so that a file
-// is found by binary search and a directory is listed by reading its part.
+// Package archive reads the zip archives of job artifacts without loading their
+// list of files into memory. An index is written once, when the archive is
+// stored: a tree of directories with sorted, adjacent entries, so that a file is
+// found by binary search and a directory is listed by reading one part.
 package archive
 
 import (

@@ -1,6 +1,6 @@
-// Package flow knows the states of jobs and pipelines and decides, from the
-// states of its jobs alone, how a pipeline goes on. It holds no rows and asks
-// no one: what it decides is saved by its caller.
+// Package flow is the state machine of pipelines: it defines the states of jobs
+// and pipelines, and decides from the states of its jobs how a pipeline
+// continues. It is pure; the caller saves its decisions.
 package flow
 
 import "slices"

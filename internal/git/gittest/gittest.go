@@ -1,5 +1,4 @@
-// Package gittest builds repositories for tests, quickly, with the git program
-// and its fast-import.
+// Package gittest creates repositories for tests with git fast-import.
 package gittest
 
 import (

@@ -1,5 +1,5 @@
-// Package cert reads certificates and their keys as users give them, in PEM,
-// and shows a certificate as text.
+// Package cert parses PEM certificates and keys of users, and prints certificates
+// as text.
 package cert
 
 import (

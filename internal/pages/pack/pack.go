@@ -1,6 +1,6 @@
-// Package pack keeps the files of a site in one archive that is fit to be
-// served from: a zip archive whose entries are stored as they are, with
-// compressed copies of what is worth it beside them.
+// Package pack stores the files of a site in one archive that can be served
+// directly: a zip archive with uncompressed entries, and compressed copies of
+// files that become smaller.
 //
 // A file is at site/<path>, its copies are at br/<path> and gz/<path>. The
 // comment of an entry is a digest of the file, which becomes its ETag.

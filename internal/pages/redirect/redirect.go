@@ -1,10 +1,10 @@
-// Package redirect reads the file _redirects of a site, and finds the rule that
-// an address is under.
+// Package redirect parses the _redirects file of a site, and finds the rule that
+// matches a path.
 //
-// A rule is a line of an address, another one to go to, and a status: 301, the
-// default, 302, or 200, which shows the other file under the first address. An
-// address may have :placeholders for segments and end in * for the rest; the
-// target names them again, the rest as :splat. The first rule that fits counts.
+// A rule is a line with a path, a target and a status: 301 (the default), 302, or
+// 200, which serves the target under the path. A path may have :placeholders for
+// segments and end in * for the rest; the target refers to them, to the rest as
+// :splat. The first matching rule applies.
 package redirect
 
 import (

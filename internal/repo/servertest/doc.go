@@ -1,4 +1,4 @@
-// Package servertest tests package repo by the front door. The tests stand apart
-// from those of unexported code: a test package that has both makes the compiler
-// compile everything between the two again, the API and the pages among it.
+// Package servertest tests package repo with a whole server. It is separate from
+// the tests of unexported code: a test package with both makes the compiler
+// rebuild everything in between, including the API and the pages.
 package servertest

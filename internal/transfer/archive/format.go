@@ -1,6 +1,5 @@
-// Package archive is the file that a group is exported to: it writes one, entry
-// by entry, and reads what anyone sent for one. What the file looks like is told
-// in docs/user/group-export.md. It knows nothing of groups beyond that.
+// Package archive writes and reads group export files, entry by entry. Files are
+// untrusted when read. The format is described in docs/user/group-export.md.
 package archive
 
 import (
