@@ -105,8 +105,8 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id
 }
 
 // Retry runs a job that has ended again, as another job, for those who may
-// cancel it. Forbidden for one that has not ended, never ran or was tried again
-// already; NotFound.
+// cancel it. Forbidden for one that has not ended, never ran or was already
+// retried; NotFound.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"svc/internal/project"
 )
 
-// Agent is a program in a cluster that jobs may use.
+// Agent is a cluster agent that jobs may use.
 type Agent struct {
 	ID        int64
 	ProjectID int64

@@ -20,7 +20,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Artifact is a file that a job left behind.
+// Artifact is a file that a job has uploaded.
 type Artifact struct {
 	ID        int64
 	JobID     int64
@@ -42,7 +42,7 @@ func artifactKey(jobID, projectID int64, kind ArtifactKind) string {
 	return fmt.Sprintf("ci/%02x/%d/%d/%s-%s", uint8(jobID), projectID, jobID, kind, secret.Token("")[:12])
 }
 
-// Upload is a file that a runner sends.
+// Upload is an artifact as a runner sends it.
 type Upload struct {
 	Kind     ArtifactKind
 	Format   ArtifactFormat
@@ -307,7 +307,7 @@ func (s *Service) saveArtifact(ctx context.Context, j *Job, files ...*Artifact) 
 	return nil
 }
 
-// FileContent is the content of an artifact; it is closed by who has it.
+// FileContent is the content of an artifact; the caller closes it.
 type FileContent struct {
 	Name    string
 	Size    int64
@@ -317,7 +317,7 @@ type FileContent struct {
 }
 
 // JobArchive opens the archive of a job, for its runner or one that needs it:
-// Forbidden when the token opens nothing, NotFound when there is none.
+// Forbidden if the token is invalid, NotFound when there is none.
 func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string) (*FileContent, error) {
 	by, err := s.JobActor(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {

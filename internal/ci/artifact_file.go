@@ -19,7 +19,7 @@ import (
 	"svc/internal/project"
 )
 
-// ArchiveEntry is a file out of an archive; it is closed by who has it.
+// ArchiveEntry is a file out of an archive; the caller closes it.
 type ArchiveEntry struct {
 	Name    string
 	Size    int64

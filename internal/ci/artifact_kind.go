@@ -7,7 +7,7 @@ import (
 	"svc/internal/ci/config"
 )
 
-// ArtifactKind says what a file that a job left behind is for.
+// ArtifactKind is the type of an artifact.
 type ArtifactKind string
 
 // The kinds that the server itself knows what to do with.
@@ -22,7 +22,7 @@ const (
 	testCases ArtifactKind = "test_cases"
 )
 
-// ArtifactFormat says how a file is packed.
+// ArtifactFormat is the file format of an artifact.
 type ArtifactFormat string
 
 // The formats.

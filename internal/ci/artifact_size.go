@@ -6,8 +6,8 @@ import (
 )
 
 // ArtifactSizes returns how many bytes the artifacts of projects take up, with
-// the logs that were put away. It asks no one who they are: it is shown with
-// what the caller sees already.
+// the logs that were put away. It checks no permissions: callers pass projects
+// that they may see.
 func (s *Service) ArtifactSizes(ctx context.Context, projects []int64) (map[int64]int64, error) {
 	found, err := sumArtifacts(ctx, s.DB, projects)
 	if err != nil {

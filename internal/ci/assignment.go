@@ -19,7 +19,8 @@ import (
 	"svc/internal/repo"
 )
 
-// Assignment is a job that a runner was given, with all that it needs.
+// Assignment is a job that is assigned to a runner, with everything that the
+// runner needs.
 type Assignment struct {
 	Job      *Job
 	Token    string // of the job
@@ -46,7 +47,7 @@ type Dependency struct {
 	File *Artifact // the archive, nil when there is none
 }
 
-// CacheUse is a cache with its key found out.
+// CacheUse is a cache of a job, with its key resolved.
 type CacheUse struct {
 	config.Cache
 	Key          string

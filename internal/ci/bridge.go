@@ -31,7 +31,7 @@ type bridgeWork struct {
 	JobID int64 `json:"job_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (bridgeWork) Kind() string { return "ci_bridge" }
 
 // workBridge makes the pipeline that a trigger job asks for. When that is not

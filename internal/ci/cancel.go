@@ -71,7 +71,7 @@ type cancelWork struct {
 	PipelineID int64 `json:"pipeline_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (cancelWork) Kind() string { return "ci_cancel" }
 
 func (s *Service) workCancel(ctx context.Context, w cancelWork) error {
@@ -104,7 +104,7 @@ type redundantWork struct {
 	PipelineID int64 `json:"pipeline_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (redundantWork) Kind() string { return "ci_redundant" }
 
 func (s *Service) cancelRedundant(ctx context.Context, w redundantWork) error {

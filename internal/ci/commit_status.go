@@ -19,8 +19,8 @@ import (
 	"svc/internal/user"
 )
 
-// CommitStatus is what is known of a commit: by a job, or by a program from
-// outside.
+// CommitStatus is a status of a commit: a job, or an external status that was set
+// by the API.
 type CommitStatus struct {
 	ID           int64
 	Job          bool // ID is that of a job
@@ -44,7 +44,7 @@ type CommitStatus struct {
 // outsideStage is the stage of what programs from outside say.
 const outsideStage = "external"
 
-// StatusFilter chooses statuses; zero values choose the present state of each
+// StatusFilter selects statuses; zero values choose the present state of each
 // name.
 type StatusFilter struct {
 	Ref        string
@@ -108,7 +108,7 @@ func (s *Service) fillStatusAuthors(ctx context.Context, list ...*CommitStatus) 
 	return nil
 }
 
-// NewStatus is what is said about a commit; nil leaves what was said before.
+// NewStatus has the fields of a commit status; nil leaves a field as it is.
 type NewStatus struct {
 	State       flow.Status
 	Ref         string // that of the newest pipeline of the commit, or the first branch that has it

@@ -211,7 +211,7 @@ func (s *Service) joinEnvironment(ctx context.Context, tx *db.Tx, p *Pipeline, j
 	return nil
 }
 
-// NewPipeline is a pipeline that a user asks for.
+// NewPipeline has the fields of a pipeline that a user creates.
 type NewPipeline struct {
 	Ref       string
 	Variables []PipelineVariable

@@ -17,7 +17,7 @@ import (
 	"svc/internal/user"
 )
 
-// DeploymentStatus is how far a deployment is.
+// DeploymentStatus is the state of a deployment.
 type DeploymentStatus string
 
 // The states of deployments.
@@ -31,7 +31,7 @@ const (
 	DeploymentBlocked  DeploymentStatus = "blocked"
 )
 
-// Deployment is one time that something was brought to an environment.
+// Deployment is one deployment of a commit to an environment.
 type Deployment struct {
 	ID            int64
 	ProjectID     int64
@@ -53,7 +53,7 @@ type Deployment struct {
 	Job         *Job
 }
 
-// DeploymentFilter chooses deployments.
+// DeploymentFilter selects deployments.
 type DeploymentFilter struct {
 	Environment    string // its name
 	Status         DeploymentStatus
@@ -110,7 +110,7 @@ func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref
 	return proj, d, s.fillDeployments(ctx, by, []*Deployment{d})
 }
 
-// CreateDeployment writes down a deployment that something outside made, for
+// CreateDeployment writes down a deployment that was created by the API, for
 // Developers and above. Invalid for a status that is none, or a commit or ref
 // that is not there.
 func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*project.Project, *Deployment, error) {
@@ -157,7 +157,7 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 	return proj, d, s.fillDeployments(ctx, by, []*Deployment{d})
 }
 
-// UpdateDeployment sets the state of a deployment that something outside made,
+// UpdateDeployment sets the state of a deployment that was created by the API,
 // for Developers and above. NotFound; Forbidden for one that a job makes.
 func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in project.Ref, id int64, status DeploymentStatus) (*project.Project, *Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)

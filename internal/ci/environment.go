@@ -16,7 +16,7 @@ import (
 	"svc/internal/project"
 )
 
-// Environment is where things are brought to.
+// Environment is a target of deployments, such as production.
 type Environment struct {
 	ID          int64
 	ProjectID   int64
@@ -35,7 +35,7 @@ type Environment struct {
 	Last *Deployment
 }
 
-// EnvironmentState says whether an environment is there.
+// EnvironmentState is the state of an environment.
 type EnvironmentState string
 
 // The states of environments. One is stopping while the job runs that stops
@@ -46,14 +46,15 @@ const (
 	Stopped   EnvironmentState = "stopped"
 )
 
-// EnvironmentFilter chooses environments.
+// EnvironmentFilter selects environments.
 type EnvironmentFilter struct {
 	Name   string
 	Search string // in the name, at least 3 characters
 	States []EnvironmentState
 }
 
-// EnvironmentChange is what is set in an environment; nil leaves it.
+// EnvironmentChange lists changes to an environment; nil leaves a field as it
+// is.
 type EnvironmentChange struct {
 	ExternalURL *string
 	Description *string

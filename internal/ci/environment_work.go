@@ -16,7 +16,7 @@ type environmentWork struct {
 	JobID int64 `json:"job_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (environmentWork) Kind() string { return "ci_environment" }
 
 func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) error {

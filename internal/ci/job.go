@@ -22,8 +22,8 @@ type JobState struct {
 	HeardAt       *time.Time // its runner was heard of last
 }
 
-// Job is one piece of work of a pipeline. A bridge is a job that makes another
-// pipeline instead of being run.
+// Job is a job of a pipeline. A bridge (trigger job) creates a downstream pipeline
+// instead of running on a runner.
 type Job struct {
 	JobState
 	Bridge        bool
@@ -78,7 +78,7 @@ type Job struct {
 	Manager        *Manager // of the runner
 }
 
-// FailureReason says why a job failed.
+// FailureReason is the reason why a job failed.
 type FailureReason string
 
 // The reasons that the API knows.

@@ -13,7 +13,7 @@ import (
 	"svc/internal/queue"
 )
 
-// End is how a job ended.
+// End is the result of a job.
 type End struct {
 	Status   flow.Status // success, failed or canceled
 	Reason   FailureReason

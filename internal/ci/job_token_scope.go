@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// TokenScope says how far job tokens reach.
+// TokenScope is the setting of a project that limits which job tokens it accepts.
 type TokenScope struct {
 	Inbound  bool // only job tokens of listed projects come in
 	Outbound bool // job tokens of the project open nothing else
@@ -21,7 +21,7 @@ type TokenScope struct {
 // maxAllowed is how many projects and groups a list may hold.
 const maxAllowed = 400
 
-// JobTokenScope returns whose job tokens open a project. Maintainers only.
+// JobTokenScope returns which job tokens a project accepts. Maintainers only.
 func (s *Service) JobTokenScope(ctx context.Context, by actor.Actor, ref project.Ref) (TokenScope, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -31,8 +31,8 @@ func (s *Service) JobTokenScope(ctx context.Context, by actor.Actor, ref project
 	return TokenScope{inbound, p.Settings.CIJobTokenScopeEnabled}, err
 }
 
-// LimitJobTokens says whether only job tokens of listed projects come in.
-// Maintainers only.
+// LimitJobTokens sets whether a project accepts only the job tokens of listed
+// projects. Maintainers only.
 func (s *Service) LimitJobTokens(ctx context.Context, by actor.Actor, ref project.Ref, limit bool) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) LimitJobTokens(ctx context.Context, by actor.Actor, ref projec
 	return nil
 }
 
-// AllowedProjects lists the projects whose job tokens come in: the project
+// AllowedProjects lists the projects whose job tokens are accepted: the project
 // itself, and those of its list. Maintainers only.
 func (s *Service) AllowedProjects(ctx context.Context, by actor.Actor, ref project.Ref, pg db.Paging) (db.Page[*project.Project], error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
@@ -74,7 +74,7 @@ func (s *Service) AllowedProjects(ctx context.Context, by actor.Actor, ref proje
 	})
 }
 
-// AllowedGroups lists the groups whose projects' job tokens come in.
+// AllowedGroups lists the groups whose projects' job tokens are accepted.
 // Maintainers only.
 func (s *Service) AllowedGroups(ctx context.Context, by actor.Actor, ref project.Ref, pg db.Paging) (db.Page[*project.Namespace], error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)

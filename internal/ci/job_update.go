@@ -13,7 +13,7 @@ import (
 	"svc/internal/errs"
 )
 
-// JobUpdate is what a runner says of its job.
+// JobUpdate is a runner's update of its job.
 type JobUpdate struct {
 	State    string // running, success or failed
 	Reason   string // why it failed
@@ -257,7 +257,7 @@ func (s *Service) touchJob(ctx context.Context, j *JobState) error {
 // MaxPatch is how many bytes of a log a runner may send at once.
 const MaxPatch = 4 << 20
 
-// LogPatch is a piece of a log that a runner sends.
+// LogPatch is a chunk of a job log that a runner sends.
 type LogPatch struct {
 	At    int64 // where it begins; below zero when the runner does not say
 	Text  []byte

@@ -35,11 +35,11 @@ func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scop
 	return page, s.fillJobs(ctx, by, page.Items)
 }
 
-// JobFilter chooses jobs of a pipeline.
+// JobFilter selects jobs of a pipeline.
 type JobFilter struct {
 	Scope   []flow.Status
 	Bridges bool // trigger jobs instead of the others
-	Retried bool // also those that were tried again
+	Retried bool // also those that were retried
 }
 
 // PipelineJobs lists the jobs of a pipeline, the newest first, for those who see

@@ -20,7 +20,7 @@ type TestCase struct {
 	Trace     string
 }
 
-// TestStatus is how a test ended.
+// TestStatus is the result of a test.
 type TestStatus string
 
 // The ends of tests.

@@ -19,8 +19,8 @@ import (
 	"svc/internal/project"
 )
 
-// Log is what a job has written, as far as it was when it was opened. It is
-// closed by who has it.
+// Log is a job log as of the time when it was opened. The
+// caller closes it.
 type Log struct {
 	Job  *Job
 	Size int64

@@ -18,8 +18,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Manager is a machine, or rather a process, that works with the token of a
-// runner.
+// Manager is a runner manager: one process that uses the token of a runner.
 type Manager struct {
 	ID          int64
 	RunnerID    int64
@@ -31,7 +30,7 @@ type Manager struct {
 	Busy        bool // it has a job
 }
 
-// RunnerInfo is what a machine says of itself. It is stored as JSON.
+// RunnerInfo is what a runner manager reports about itself. It is stored as JSON.
 type RunnerInfo struct {
 	Name         string          `json:"name,omitempty"`
 	Version      string          `json:"version,omitempty"`
@@ -71,7 +70,7 @@ const (
 	maxSystem = 64
 )
 
-// Contact is what a runner sends with each call.
+// Contact is what a runner sends with each request.
 type Contact struct {
 	Token    string
 	SystemID string
@@ -158,15 +157,15 @@ func (s *Service) VerifyRunner(ctx context.Context, c Contact) (*Runner, error) 
 	return r, err
 }
 
-// Registration is what a runner sends that registers itself.
+// Registration is the request of a runner that registers itself.
 type Registration struct {
 	Contact // Token is the registration token
 	RunnerChange
 }
 
 // RegisterRunner makes a runner by a registration token; its own token is in
-// Secret. Forbidden when the token opens nothing, Gone when the settings do
-// not allow such tokens.
+// Secret. Forbidden if the token is invalid, Gone when the settings do not
+// allow such tokens.
 func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -229,8 +228,8 @@ func (s *Service) UnregisterRunner(ctx context.Context, token, ip string) error 
 	return s.removeRunner(ctx, actor.Actor{IP: ip}, r)
 }
 
-// UnregisterManager forgets one machine of a runner. Forbidden when the token
-// opens nothing, NotFound when there is no such machine.
+// UnregisterManager forgets one machine of a runner. Forbidden if the token is
+// invalid, NotFound when there is no such machine.
 func (s *Service) UnregisterManager(ctx context.Context, token, systemID string) error {
 	r, err := s.runnerByToken(ctx, token)
 	if err != nil {
@@ -241,7 +240,7 @@ func (s *Service) UnregisterManager(ctx context.Context, token, systemID string)
 }
 
 // ResetOwnRunnerToken lets a runner take a new token for its own; it is in
-// Secret. Forbidden when the old one opens nothing.
+// Secret. Forbidden if the old one is invalid.
 func (s *Service) ResetOwnRunnerToken(ctx context.Context, token, ip string) (*Runner, error) {
 	r, err := s.runnerByToken(ctx, token)
 	if err != nil {

@@ -19,7 +19,7 @@ type mirrorWork struct {
 	Gone  bool  `json:"gone,omitempty"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (mirrorWork) Kind() string { return "ci_mirror" }
 
 func (s *Service) mirror(ctx context.Context, w mirrorWork) error {

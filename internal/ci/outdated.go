@@ -18,7 +18,7 @@ type outdatedWork struct {
 	JobID int64 `json:"job_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (outdatedWork) Kind() string { return "ci_outdated" }
 
 // workOutdated ends a job that is outdated, where the project wants only newer

@@ -86,7 +86,7 @@ func (s *Service) commits(ctx context.Context, projectID int64, ids []string) (m
 // Graph is a pipeline with its jobs and those that it is tied to.
 type Graph struct {
 	*PipelineRow
-	Jobs []*Job // without those that were tried again, stage by stage
+	Jobs []*Job // without those that were retried, stage by stage
 	More bool   // there are more of them
 	// Upstream is the pipeline whose trigger job made it, for those who see
 	// it, and UpstreamPath its project.
@@ -162,7 +162,7 @@ func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline
 }
 
 // Attempts returns the jobs of the name of one in its pipeline, the newest
-// first, to those who see it: what was tried, and tried again.
+// first, to those who see it: what was tried, and retried.
 func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, j *Job) ([]*Job, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"svc/internal/user"
 )
 
-// PipelineFilter chooses pipelines; zero values choose all but children of
+// PipelineFilter selects pipelines; zero values choose all but children of
 // others.
 type PipelineFilter struct {
 	Scope         string // running, pending, finished, branches or tags

@@ -35,7 +35,7 @@ type pushWork struct {
 	Origin    string   `json:"origin"` // so that it makes no second one when it runs again
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (pushWork) Kind() string { return "ci_push" }
 
 // pushed has pipelines made of a push.

@@ -61,7 +61,7 @@ type requestWork struct {
 	Origin    string `json:"origin"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (requestWork) Kind() string { return "ci_merge_request" }
 
 func (s *Service) workRequest(ctx context.Context, w requestWork) error {

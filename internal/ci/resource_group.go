@@ -97,7 +97,7 @@ type turnWork struct {
 	GroupID int64 `json:"group_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (turnWork) Kind() string { return "ci_turn" }
 
 func (s *Service) giveTurn(ctx context.Context, w turnWork) error {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// RunnerFilter chooses runners; zero values choose all.
+// RunnerFilter selects runners; zero values choose all.
 type RunnerFilter struct {
 	Kind          RunnerKind
 	Status        string // a RunnerStatus, or active and paused
@@ -120,7 +120,7 @@ func (s *Service) listRunners(ctx context.Context, w db.Where, f RunnerFilter, p
 	return page, s.fillRunners(ctx, page.Items)
 }
 
-// RunnerJobFilter chooses jobs of a runner; zero values choose all.
+// RunnerJobFilter selects jobs of a runner; zero values choose all.
 type RunnerJobFilter struct {
 	Status   string
 	SystemID string

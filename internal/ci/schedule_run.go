@@ -61,7 +61,7 @@ type scheduleWork struct {
 	At         time.Time `json:"at"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (scheduleWork) Kind() string { return "ci_schedule" }
 
 func (s *Service) workSchedule(ctx context.Context, w scheduleWork) error {

@@ -55,7 +55,7 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 }
 
 // findGraph returns the jobs of a pipeline, bridges too, without those that
-// were tried again, stage by stage.
+// were retried, stage by stage.
 func findGraph(ctx context.Context, q db.Q, pipelineID int64, most int) ([]*Job, error) {
 	return db.All(ctx, q, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipelineID, most)

@@ -117,7 +117,7 @@ func findFailed(ctx context.Context, q db.Q, pipelineID int64, most int) ([]stri
 }
 
 // findFlow reads what decides how a pipeline goes on: its jobs without those
-// that were tried again.
+// that were retried.
 func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {
 	return db.All(ctx, q, func(s db.Scanner) (flow.Job, error) {
 		var j flow.Job

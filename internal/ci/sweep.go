@@ -174,7 +174,7 @@ type playWork struct {
 	UserID *int64 `json:"user_id,omitempty"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (playWork) Kind() string { return "ci_play" }
 
 // workPlay starts a job by hand, also one that ended before.

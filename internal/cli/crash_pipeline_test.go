@@ -23,8 +23,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// crashCI has stages and needs, a job that is tried again, one that may fail,
-// and artifacts that another job reads.
+// crashCI has stages and needs, a job that is retried, one that may fail, and
+// artifacts that another job reads.
 const crashCI = `
 stages: [build, test, deploy]
 compile: {stage: build, script: [x], artifacts: {paths: [out.txt]}}

@@ -271,7 +271,7 @@ func TestRowsStayOpenDuringWrites(t *testing.T) {
 	})
 }
 
-// Transactions that cannot both be right are tried again until they are.
+// Transactions that cannot both be right are retried until they are.
 func TestSerializationFailureIsRetried(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -86,8 +86,8 @@ func (s *Service) WorkCounts(ctx context.Context, by actor.Actor) (map[queue.Sta
 	return counts, nil
 }
 
-// RetryWork has background work tried again at once. Administrators only;
-// NotFound; Conflict while it runs or after it was done.
+// RetryWork has background work retried at once. Administrators only; NotFound;
+// Conflict while it runs or after it was done.
 func (s *Service) RetryWork(ctx context.Context, by actor.Actor, id int64) error {
 	return s.meddle(ctx, by, id, "background_work_retried", s.Queue.Again)
 }

@@ -20,7 +20,7 @@ import (
 
 // matchTime is how long a regular expression may run before the budget is asked
 // again. It is time that passes: a match that was stopped early, because the
-// machine is busy, is tried again.
+// machine is busy, is retried.
 const matchTime = 50 * time.Millisecond
 
 // switchedOff are the lexers that are not used, and why.

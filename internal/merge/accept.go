@@ -19,7 +19,7 @@ import (
 // claimAge is how long one may take to merge or rebase a request.
 const claimAge = 10 * time.Minute
 
-// Acceptance says how a request is to be merged; nil leaves what the request
+// Acceptance has the options of a merge; nil leaves what the merge request
 // says.
 type Acceptance struct {
 	SHA           string // which the head must be; empty for whatever it is
@@ -282,7 +282,7 @@ type autoWork struct {
 	ID int64 `json:"id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (autoWork) Kind() string { return "merge_auto" }
 
 func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {

@@ -21,7 +21,7 @@ type mergedWork struct {
 	Remove bool  `json:"remove"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (mergedWork) Kind() string { return "merge_merged" }
 
 func (s *Service) workMerged(ctx context.Context, w mergedWork) error {

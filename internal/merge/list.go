@@ -36,7 +36,7 @@ type Filter struct {
 	Not Match // none of these
 }
 
-// Match is what merge requests have, or do not have.
+// Match is the conditions of a merge request filter, plain or negated.
 type Match struct {
 	plan.IssueMatch
 	ReviewerID        string // an id, None or Any
@@ -120,7 +120,7 @@ type checkWork struct {
 	ID int64 `json:"id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (checkWork) Kind() string { return "merge_check" }
 
 func (s *Service) workCheck(ctx context.Context, w checkWork) error {
@@ -132,7 +132,7 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 	return ignoreRefusal(err)
 }
 
-// Counts says how many merge requests there are in each state.
+// Counts is the number of merge requests in each state.
 type Counts struct{ All, Opened, Closed, Merged int64 }
 
 // Count counts the merge requests that the actor sees, as PlaceList lists them;

@@ -25,7 +25,7 @@ import (
 	"svc/internal/user"
 )
 
-// State says what has become of a merge request.
+// State is the state of a merge request.
 type State string
 
 // The states. A closed one can be opened again, a merged one cannot.
@@ -159,7 +159,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the merge requests of the instance.
+// Service manages the merge requests of the instance.
 type Service struct {
 	Deps
 	listeners []Listener
@@ -170,14 +170,14 @@ type Service struct {
 // transaction in which something happened, and adds its work to the queue.
 type Listener func(ctx context.Context, tx *db.Tx, c Change) error
 
-// Change is something that happened to a merge request.
+// Change is an event of a merge request.
 type Change struct {
 	Request *MergeRequest
 	Kind    ChangeKind
 	By      int64 // who did it
 }
 
-// ChangeKind says what happened.
+// ChangeKind is the kind of a Change.
 type ChangeKind string
 
 // What can happen.
@@ -443,7 +443,7 @@ func (s *Service) Participants(ctx context.Context, by actor.Actor, ref project.
 	return list, nil
 }
 
-// Reviewer is who was asked to look at a merge request.
+// Reviewer is a reviewer of a merge request.
 type Reviewer struct {
 	User  *user.User
 	State string

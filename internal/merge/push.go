@@ -173,7 +173,7 @@ type landedWork struct {
 	Merge     bool   `json:"merge,omitempty"` // of a request, which says itself what it closes
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (landedWork) Kind() string { return "merge_landed" }
 
 func (s *Service) workLanded(ctx context.Context, w landedWork) error {

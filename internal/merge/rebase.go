@@ -17,8 +17,8 @@ import (
 func asRefusal(err error) (*errs.Error, bool) { return errors.AsType[*errs.Error](err) }
 
 // Rebase has the source branch of a request put on top of its target, in the
-// background: those may who may push to it; with skipCI no job of it runs. NotFound; Forbidden; Conflict while
-// another does the same.
+// background: those may who may push to it; with skipCI no job of it runs.
+// NotFound; Forbidden; Conflict while another does the same.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, skipCI bool) error {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -84,7 +84,7 @@ type rebaseWork struct {
 	SkipCI bool `json:"skip_ci,omitempty"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (rebaseWork) Kind() string { return "merge_rebase" }
 
 func (s *Service) workRebase(ctx context.Context, w rebaseWork) error {

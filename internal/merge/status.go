@@ -7,7 +7,7 @@ import (
 	"svc/internal/project"
 )
 
-// Status is whether a merge request can be merged.
+// Status is the mergeability of a merge request.
 type Status struct {
 	// Detailed is the first thing that stands in the way, or mergeable.
 	Detailed Detail
@@ -16,7 +16,7 @@ type Status struct {
 	Git string
 }
 
-// Detail is what stands in the way of a merge.
+// Detail is the detailed merge status: what blocks a merge.
 type Detail string
 
 // What can stand in the way.
@@ -46,7 +46,7 @@ const (
 // Conflicting reports whether git cannot merge it.
 func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
 
-// Pipeline is the pipeline of a head, as far as it matters here.
+// Pipeline is the head pipeline, as far as merging depends on it.
 type Pipeline struct {
 	ID        int64
 	ProjectID int64

@@ -247,7 +247,7 @@ type dropWork struct {
 	IID       int64 `json:"iid"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (dropWork) Kind() string { return "merge_drop" }
 
 func (s *Service) workDrop(ctx context.Context, w dropWork) error {

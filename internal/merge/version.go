@@ -16,7 +16,7 @@ import (
 	"svc/internal/project"
 )
 
-// Version is what a merge request was after a push to its source.
+// Version is a diff version of a merge request: its state after a push.
 type Version struct {
 	ID        int64
 	RequestID int64
@@ -60,7 +60,7 @@ func (s *Service) opened(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return in, m, err
 }
 
-// Contents are a version with its commits and what it changes.
+// Contents is a version with its commits and diffs.
 type Contents struct {
 	Project *project.Project
 	Request *MergeRequest
@@ -69,7 +69,7 @@ type Contents struct {
 	Diff    *git.Diff
 }
 
-// Part says what of a version is wanted.
+// Part is a part of a version to read.
 type Part struct {
 	VersionID int64 // 0 for the newest
 	Commits   bool
@@ -149,7 +149,7 @@ type collectWork struct {
 	ID int64 `json:"id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (collectWork) Kind() string { return "merge_collect" }
 
 func (s *Service) workCollect(ctx context.Context, w collectWork) error {

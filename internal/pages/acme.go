@@ -55,7 +55,7 @@ type certificateWork struct {
 	DomainID int64 `json:"domain_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (certificateWork) Kind() string { return "pages_certificate" }
 
 // issuer is the client of the ACME server, made when it is needed first.

@@ -30,7 +30,7 @@ const (
 	loadTime = 10 * time.Minute
 )
 
-// Content is a version of a site that is open; it is closed by who has it.
+// Content is a version of a site that is open; the caller closes it.
 type Content struct {
 	*pack.Pack
 	Rules redirect.Rules
@@ -106,7 +106,7 @@ func (p *packs) leave(o *opened) {
 	o.end()
 }
 
-// forget drops an archive that could not be opened, so that it is tried again.
+// forget drops an archive that could not be opened, so that it is retried.
 func (p *packs) forget(key string, o *opened) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

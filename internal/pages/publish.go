@@ -41,7 +41,7 @@ type publishWork struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (publishWork) Kind() string { return "pages_publish" }
 
 // jobEnded has a job that succeeded publish its site, in the transaction of its

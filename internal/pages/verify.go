@@ -28,7 +28,7 @@ type domainWork struct {
 	DomainID int64 `json:"domain_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (domainWork) Kind() string { return "pages_domain" }
 
 // VerifyDomain looks now whether the DNS of a domain shows its code; who may:

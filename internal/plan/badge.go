@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// Badge is a small picture with a link at the top of a project.
+// Badge is an image with a link on the overview of a project.
 type Badge struct {
 	ID        int64
 	ProjectID *int64 // one of these is set
@@ -59,7 +59,7 @@ func (s *Service) Badge(ctx context.Context, by actor.Actor, at project.Place, i
 	return b, nil
 }
 
-// BadgeFields are what is said of a badge; nil leaves the present value.
+// BadgeFields are the fields of a badge; nil leaves a field as it is.
 type BadgeFields struct{ Name, LinkURL, ImageURL *string }
 
 // badgeLevel is the role that may change badges.

@@ -14,7 +14,7 @@ type Can struct {
 	Plan   bool // change labels, milestones and boards
 }
 
-// CanIn says what an actor may do in a project that was given to them.
+// CanIn returns what an actor may do in a project that they can see.
 func CanIn(by actor.Actor, in *project.Project) Can {
 	return Can{
 		Create: CheckCreate(by, in) == nil, Choose: chooses(by, in), Plan: changes(by, in, project.Planner) == nil,

@@ -14,7 +14,7 @@ import (
 // from one instance to another. The caller was given the group as an Owner, or
 // puts together a draft of one.
 
-// Sizes are how many things of each kind there are.
+// Sizes are the numbers of objects of each kind.
 type Sizes struct{ Labels, Milestones, Boards, Badges int64 }
 
 // GroupSizes counts the things of a group and of all groups below it.

@@ -9,7 +9,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Discussion is notes that belong together, the first one first.
+// Discussion is a note and its replies, the oldest first.
 type Discussion struct {
 	ID    string
 	Notes []*Note

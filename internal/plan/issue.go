@@ -14,7 +14,7 @@ import (
 	"svc/internal/user"
 )
 
-// State says whether something is still to be done.
+// State is the state of an issue.
 type State string
 
 // The states of an issue.
@@ -23,7 +23,7 @@ const (
 	Closed State = "closed"
 )
 
-// Issue is something to be done or talked about in a project.
+// Issue is an issue of a project.
 type Issue struct {
 	ID           int64
 	IID          int64 // its number in the project

@@ -19,7 +19,7 @@ const (
 	Started  = "Started"
 )
 
-// IssueFilter chooses issues; zero values choose all.
+// IssueFilter selects issues; zero values choose all.
 type IssueFilter struct {
 	IDs          []int64
 	NotIDs       []int64
@@ -39,7 +39,7 @@ type IssueFilter struct {
 	Not IssueMatch // none of these
 }
 
-// IssueMatch is what issues have, or do not have.
+// IssueMatch is the conditions of an issue filter, plain or negated.
 type IssueMatch struct {
 	IIDs      []int64
 	Labels    []string // all of them, or None or Any
@@ -92,7 +92,7 @@ func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f Is
 	return page, s.fillIssues(ctx, page.Items...)
 }
 
-// Counts says how many issues there are in each state.
+// Counts is the number of issues in each state.
 type Counts struct{ All, Opened, Closed int64 }
 
 // CountIssues counts the issues that the actor sees, as PlaceIssues lists them;

@@ -70,7 +70,7 @@ func (f *IssueFields) prepare(ctx context.Context, i *Issue) (err error) {
 	return err
 }
 
-// Tick says what becomes of a box in the lists of tasks of a text.
+// Tick is a change to a task list item of a text.
 type Tick struct {
 	Task int // counted from 0
 	Done bool
@@ -86,7 +86,7 @@ func (f *IssueFields) labelling() Labelling {
 	return Labelling{Names: f.Labels, Add: f.AddLabels, Remove: f.RemoveLabels}
 }
 
-// NewIssue is an issue that is to be made.
+// NewIssue has the fields of a new issue.
 type NewIssue struct {
 	IssueFields
 	IID       *int64     // for administrators and Owners

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// Label is a word by which issues are sorted.
+// Label is a label of a project or group.
 type Label struct {
 	ID          int64
 	ProjectID   *int64 // one of these is set
@@ -31,7 +31,7 @@ type Label struct {
 	ClosedIssues int64
 }
 
-// LabelFilter chooses labels; zero values choose those of the place itself.
+// LabelFilter selects labels; zero values choose those of the place itself.
 type LabelFilter struct {
 	Search      string
 	Ancestors   bool // also those of the groups above

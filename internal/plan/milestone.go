@@ -14,7 +14,7 @@ import (
 	"svc/internal/project"
 )
 
-// Milestone is a goal that issues work towards, until a day.
+// Milestone is a milestone of a project or group.
 type Milestone struct {
 	ID          int64
 	IID         int64  // its number in the project or group
@@ -31,7 +31,7 @@ type Milestone struct {
 	Path string // of the project or group
 }
 
-// MilestoneState says whether a milestone is still worked on.
+// MilestoneState is the state of a milestone: active or closed.
 type MilestoneState string
 
 // The states of a milestone.
@@ -45,7 +45,7 @@ func (m *Milestone) Expired(now time.Time) bool {
 	return m.DueDate != "" && m.DueDate < now.UTC().Format(time.DateOnly)
 }
 
-// MilestoneFilter chooses milestones; zero values choose all of the place
+// MilestoneFilter selects milestones; zero values choose all of the place
 // itself.
 type MilestoneFilter struct {
 	IIDs        []int64

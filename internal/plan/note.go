@@ -83,7 +83,7 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteab
 	}
 }
 
-// NoteFilter chooses notes of a thing; zero values choose all.
+// NoteFilter selects notes of a thing; zero values choose all.
 type NoteFilter struct {
 	Only string // only_comments or only_activity
 	Sort Sort   // by created_at or updated_at
@@ -146,7 +146,7 @@ func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 	return n, notFound(err, "Note")
 }
 
-// NewNote is a note that is to be made.
+// NewNote has the fields of a new note.
 type NewNote struct {
 	Body      string
 	Internal  bool

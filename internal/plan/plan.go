@@ -35,7 +35,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the planned work of the instance.
+// Service manages issues, labels, milestones, boards and notes.
 type Service struct {
 	Deps
 	referrers map[markup.Kind]Referrer

@@ -34,7 +34,7 @@ type Position struct {
 	Height int64   `json:"height,omitempty"`
 }
 
-// PositionType says what a note in a diff is about.
+// PositionType is the type of a diff note: text, image or file.
 type PositionType string
 
 // The types of positions.
@@ -44,7 +44,7 @@ const (
 	OnImage PositionType = "image"
 )
 
-// LineRange is the lines of a diff that a note is about.
+// LineRange is the line range of a diff note.
 type LineRange struct {
 	Start LinePoint `json:"start"`
 	End   LinePoint `json:"end"`

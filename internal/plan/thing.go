@@ -17,7 +17,7 @@ import (
 // and subscribers. The feature that has the thing asks who may, and calls what
 // is here.
 
-// Plans is the related rows of a thing.
+// Plans is the related rows of an issue or merge request.
 type Plans struct {
 	Labels    []*Label // by name
 	Milestone *Milestone
@@ -25,7 +25,7 @@ type Plans struct {
 	Others    map[int64]*user.User // of all things that were asked for
 }
 
-// Planned is a thing whose plans are asked for.
+// Planned is an issue or merge request whose related rows are read.
 type Planned struct {
 	ID        int64
 	Milestone *int64
@@ -128,7 +128,7 @@ func (s *Service) Able(ctx context.Context, in *project.Project, name string, id
 	return list, nil
 }
 
-// Appointment is a change of who is related to a thing.
+// Appointment is a change of assignees or reviewers.
 type Appointment struct {
 	Before, After []int64
 	Text          string // tells who came and went; empty when nothing changes
@@ -177,7 +177,7 @@ func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as Relation,
 	return Appointment{have, want, strings.Join(parts, " and ")}, nil
 }
 
-// Labelling is which labels a thing is to have.
+// Labelling is a change of the labels of an issue or merge request.
 type Labelling struct {
 	Names       *[]string // these and no others; nil leaves what there is
 	Add, Remove []string

@@ -135,7 +135,7 @@ type dropUploads struct {
 	Keys []string `json:"keys"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (dropUploads) Kind() string { return "plan_drop_uploads" }
 
 func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Level is how much a member may do.
+// Level is an access level, the numeric value of a role.
 type Level int64
 
 // The levels, each with all of the one before. A Minimal member of a group
@@ -26,7 +26,7 @@ const (
 	Owner      Level = 50
 )
 
-// String is the name for users.
+// String is the display name of the role.
 func (l Level) String() string {
 	switch l {
 	case Minimal:
@@ -55,7 +55,7 @@ func (l Level) Valid() bool {
 // Granted reports whether the level gives access at all.
 func (l Level) Granted() bool { return l != NoAccess }
 
-// Access is what a user is in a project or group.
+// Access is the access of a user to a project or group.
 type Access struct {
 	Direct Level // by their own membership in the project
 	Group  Level // by groups: those above, and those that it is shared with

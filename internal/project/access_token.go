@@ -14,14 +14,14 @@ import (
 	"svc/internal/user"
 )
 
-// AccessToken is a token by which a program works in a group or project. It
+// AccessToken is a project or group access token. It
 // acts as a bot, a member that was made for it.
 type AccessToken struct {
 	user.Token
 	Level Level // of the bot
 }
 
-// NewAccessToken is what such a token is made of.
+// NewAccessToken has the fields of a new project or group access token.
 type NewAccessToken struct {
 	user.NewToken
 	Level Level
@@ -158,9 +158,9 @@ func (s *Service) newBot(in source, level Level) user.NewBot {
 }
 
 // RevokeAccessToken ends an access token, and its bot with the membership and
-// all other credentials; the account of the bot is deleted some weeks later. Maintainers of a project and
-// Owners of a group only; NotFound when it has no such token. That it had
-// ended before is no error.
+// all other credentials; the account of the bot is deleted some weeks later.
+// Maintainers of a project and Owners of a group only; NotFound when it has no
+// such token. That it had ended before is no error.
 func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, unmodifiedSince *time.Time) error {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {

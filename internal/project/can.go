@@ -18,7 +18,7 @@ type Can struct {
 	RegisterRunners bool // and see the token for that
 }
 
-// Can says what an actor may do in the project, which was given to them.
+// Can returns what an actor may do in a project that they can see.
 func (p *Project) Can(by actor.Actor) Can {
 	configure := p.View(by, SettingsPart) == nil
 	return Can{

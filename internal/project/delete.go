@@ -16,7 +16,7 @@ type deleteWork struct {
 	ProjectID int64 `json:"project_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (deleteWork) Kind() string { return "project_delete" }
 
 // deleteGroupWork finishes the deletion of a group in the background.
@@ -24,7 +24,7 @@ type deleteGroupWork struct {
 	GroupID int64 `json:"group_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (deleteGroupWork) Kind() string { return "group_delete" }
 
 // Delete removes a project: at once for everyone who looks, in the background

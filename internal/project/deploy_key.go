@@ -13,7 +13,7 @@ import (
 	"svc/internal/user"
 )
 
-// DeployKey is an SSH key that opens the projects in which it is enabled.
+// DeployKey is an SSH key with access to the projects in which it is enabled.
 type DeployKey struct {
 	ID          int64
 	Title       string

@@ -19,7 +19,7 @@ import (
 // ReadRepository is the scope of deploy tokens that opens repositories.
 const ReadRepository = "read_repository"
 
-// DeployScopes are all scopes that a deploy token may carry.
+// DeployScopes are all scopes that a deploy token may have.
 func DeployScopes() []string {
 	return []string{
 		ReadRepository, "read_registry", "write_registry", "read_package_registry", "write_package_registry",

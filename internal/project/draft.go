@@ -50,7 +50,7 @@ func (s *Service) CheckGroup(ctx context.Context, by actor.Actor, g NewGroup) er
 	return requireFree(ctx, s.DB, n.FullPath)
 }
 
-// DraftGroup is what a group of a draft is made of.
+// DraftGroup has the fields of a group of a draft.
 type DraftGroup struct {
 	Path        string // from the draft at the top, which has none
 	Name        string
@@ -59,7 +59,7 @@ type DraftGroup struct {
 	Settings    GroupSettings
 }
 
-// DraftSettings are what the settings of a group are that says nothing of them.
+// DraftSettings are the default settings of a group of a draft.
 func DraftSettings() GroupSettings { return defaultGroupSettings() }
 
 // BeginDraft makes the draft at the top, for an actor whom CheckGroup lets. It

@@ -49,7 +49,7 @@ func (s *Service) origins(ctx context.Context, by actor.Actor, list ...*Project)
 	return nil
 }
 
-// CodeVisibility says who reads the code of a project without being a member.
+// CodeVisibility is who may read the code of a project without being a member.
 // A fork is never wider than that of its source.
 func (p *Project) CodeVisibility() Visibility {
 	if p.Repository != Enabled {

@@ -9,7 +9,7 @@ import (
 	"svc/internal/errs"
 )
 
-// GroupsFilter chooses groups; zero values choose all.
+// GroupsFilter selects groups; zero values choose all.
 type GroupsFilter struct {
 	Search       string
 	Skip         []int64

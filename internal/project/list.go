@@ -48,7 +48,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort
 	return s.list(ctx, by, s.where(by, f), order, p)
 }
 
-// GroupFilter chooses projects of a group beside Filter.
+// GroupFilter selects projects of a group beside Filter.
 type GroupFilter struct {
 	Subgroups  bool
 	WithShared bool

@@ -10,7 +10,7 @@ import (
 	"svc/internal/errs"
 )
 
-// MemberFilter chooses members; zero values choose all.
+// MemberFilter selects members; zero values choose all.
 type MemberFilter struct {
 	All   bool   // also those by groups above and by shares
 	Query string // in name and username; an address must be whole

@@ -11,7 +11,7 @@ import (
 	"svc/internal/errs"
 )
 
-// NamespaceFilter chooses namespaces; zero values choose all.
+// NamespaceFilter selects namespaces; zero values choose all.
 type NamespaceFilter struct {
 	Search       string
 	OwnedOnly    bool

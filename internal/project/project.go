@@ -17,7 +17,7 @@ import (
 	"svc/internal/user"
 )
 
-// Visibility says who sees a thing without being a member.
+// Visibility is who can see a project or group without being a member.
 type Visibility string
 
 // The visibilities, each wider than the one before. Internal is for everyone
@@ -45,7 +45,7 @@ func (v Visibility) width() int {
 	return 0
 }
 
-// NamespaceKind says whose a namespace is.
+// NamespaceKind is the kind of a namespace: user or group.
 type NamespaceKind string
 
 // The kinds of namespaces.
@@ -77,7 +77,7 @@ type Namespace struct {
 	Shares []Share
 }
 
-// GroupSettings are the rules of a group. They are stored as JSON.
+// GroupSettings are the settings of a group. They are stored as JSON.
 type GroupSettings struct {
 	ProjectCreationLevel             string // noone, owner, maintainer, developer or administrator
 	SubgroupCreationLevel            string // owner or maintainer
@@ -103,7 +103,7 @@ func defaultGroupSettings() GroupSettings {
 	}
 }
 
-// Project is a repository and everything that is done around it.
+// Project is a Git repository with its issues, pipelines, members and settings.
 type Project struct {
 	ID            int64
 	NamespaceID   int64
@@ -151,7 +151,7 @@ type Project struct {
 	ForkedFrom *Project // if the one who asks sees it
 }
 
-// ImportStatus says how far a project is that is made from another.
+// ImportStatus is the state of a fork or import.
 type ImportStatus string
 
 // The states of an import.
@@ -162,7 +162,7 @@ const (
 	ImportFailed    ImportStatus = "failed"
 )
 
-// FullName is the name after the names of all namespaces above it.
+// FullName is the name with the names of all namespaces above.
 func (p *Project) FullName() string { return p.Namespace.FullName + " / " + p.Name }
 
 func (p *Project) entity() audit.Entity {
@@ -187,7 +187,7 @@ type Deps struct {
 	Storages []string // that a project may be on; empty: not asked
 }
 
-// Service is the groups and projects of the instance.
+// Service manages the groups and projects of the instance.
 type Service struct {
 	Deps
 	removers  []Remover

@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// RelatedFilter chooses the groups that a project is related to.
+// RelatedFilter selects the groups that a project is related to.
 type RelatedFilter struct {
 	Search    string
 	Skip      []int64
@@ -34,7 +34,7 @@ func (s *Service) RelatedGroups(ctx context.Context, by actor.Actor, ref Ref, f 
 	return s.listGroups(ctx, w, Sort{}, p)
 }
 
-// InvitedFilter chooses groups that something is shared with; zero values
+// InvitedFilter selects groups that something is shared with; zero values
 // choose all.
 type InvitedFilter struct {
 	Search   string

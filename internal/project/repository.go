@@ -68,7 +68,7 @@ func (s *Service) Imported(ctx context.Context, id int64, branch, failure string
 	return nil
 }
 
-// Contents is what is kept of the files of the default branch.
+// Contents is what is stored about the files of the default branch.
 type Contents struct {
 	Readme    string             // its path
 	Languages map[string]float64 // their shares, in percent

@@ -7,7 +7,7 @@ import (
 	"svc/internal/git"
 )
 
-// Feature says for whom a part of a project is there.
+// Feature is the access level of a part of a project: disabled, private or enabled.
 type Feature string
 
 // The values of a Feature. Everyone is for Pages alone.

@@ -21,7 +21,7 @@ type Share struct {
 	ExpiresAt string // YYYY-MM-DD, empty for never
 }
 
-// NewShare is a group to be invited.
+// NewShare has the fields of an invitation of a group.
 type NewShare struct {
 	GroupID   int64
 	Level     Level

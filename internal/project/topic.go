@@ -27,7 +27,7 @@ type Topic struct {
 	UpdatedAt   time.Time
 }
 
-// TopicFilter chooses topics.
+// TopicFilter selects topics.
 type TopicFilter struct {
 	Search string // in the name
 	Unused bool   // only those that no project has

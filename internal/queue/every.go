@@ -24,8 +24,8 @@ type periodic struct {
 // restarts, one that was missed is made up for, and no two nodes take it.
 const everyKind = "queue.every"
 
-// everyRetry is when periodic work that failed is tried again, unless its
-// next turn comes sooner.
+// everyRetry is when periodic work that failed is retried, unless its next turn
+// comes sooner.
 const everyRetry = time.Minute
 
 type everyArgs struct {

@@ -64,9 +64,9 @@ func scanItem(s db.Scanner) (Item, error) {
 	return i, err
 }
 
-// Again has work tried again at once, also work that has failed for good, when
-// tx is committed. NotFound when there is no such work; Conflict while it runs
-// or after it was done.
+// Again has work retried at once, also work that has failed for good, when tx
+// is committed. NotFound when there is no such work; Conflict while it runs or
+// after it was done.
 func (q *Queue) Again(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	i, err := q.kept(ctx, tx, id)
 	if err != nil {

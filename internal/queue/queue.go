@@ -113,10 +113,10 @@ type Option func(*handler)
 // run has five minutes.
 func Timeout(d time.Duration) Option { return func(h *handler) { h.timeout = d } }
 
-// Handle says how work of the type W is done, before Start. When do returns
-// nil the work is finished. An error of the kinds errs.KindInvalid and
+// Handle says how work of the type W is done, before Start. When do returns nil
+// the work is finished. An error of the kinds errs.KindInvalid and
 // errs.KindNotFound says that trying again is in vain, and the work is given
-// up; after any other error, or a panic, it is tried again later, with growing
+// up; after any other error, or a panic, it is retried later, with growing
 // pauses, until its tries are used up and it counts as failed.
 func Handle[W Work](q *Queue, do func(ctx context.Context, work W) error, opts ...Option) {
 	var zero W
@@ -196,8 +196,8 @@ const (
 )
 
 // Stop takes up no more work, waits for the work that runs, and returns. When
-// ctx ends first, the contexts of the handlers end too, and their work will
-// be tried again; Stop then returns ctx's error.
+// ctx ends first, the contexts of the handlers end too, and their work will be
+// retried; Stop then returns ctx's error.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.life.Lock()
 	defer q.life.Unlock()

@@ -14,7 +14,7 @@ type State string
 const (
 	Waiting State = "waiting" // for a free worker, or for its time
 	Running State = "running"
-	Retry   State = "retry"  // failed, and will be tried again
+	Retry   State = "retry"  // failed, and will be retried
 	Failed  State = "failed" // its tries are used up
 	GivenUp State = "given_up"
 )

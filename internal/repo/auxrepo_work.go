@@ -30,7 +30,7 @@ type tidyAuxRepoWork struct {
 	Full      bool  `json:"full,omitempty"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (tidyAuxRepoWork) Kind() string { return "repo_tidy_annex" }
 
 func (s *Service) addAuxRepoTidying(ctx context.Context, tx *db.Tx, auxRepoID int64, full bool) error {
@@ -96,7 +96,7 @@ type sumWork struct {
 	ProjectID int64 `json:"project_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (sumWork) Kind() string { return "repo_sum_annexes" }
 
 // SumAuxRepos brings the sizes up to date that a project shows of its auxiliary
@@ -134,7 +134,7 @@ func (s *Service) sweepAuxRepos(ctx context.Context) error {
 // orphanWork removes the auxiliary repositories whose owners are gone.
 type orphanWork struct{}
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (orphanWork) Kind() string { return "repo_annex_orphans" }
 
 // DropOrphans has auxiliary repositories removed whose owners go in this
@@ -175,7 +175,7 @@ type removeAuxRepoWork struct {
 	Storage   string      `json:"storage"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (removeAuxRepoWork) Kind() string { return "repo_remove_annex" }
 
 func (s *Service) finishRemoveAuxRepo(_ context.Context, w removeAuxRepoWork) error {

@@ -32,8 +32,8 @@ func (h Held) Path() string {
 
 // Bundle writes a repository as a bundle, while others push to it, and gives
 // its default branch. Only the system may, for svc backup. NotFound when there
-// is none. After an error it may be tried again: the repository may have been
-// moved to another storage.
+// is none. After an error it may be retried: the repository may have been moved
+// to another storage.
 func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Writer) (branch string, err error) {
 	if by.ID != actor.SystemID {
 		return "", errs.Forbidden("")

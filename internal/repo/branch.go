@@ -243,7 +243,7 @@ type mergedWork struct {
 	By        actor.Actor `json:"by"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (mergedWork) Kind() string { return "repo_delete_merged" }
 
 // together is how many branches are deleted at once.

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// CommitFilter chooses commits; zero values choose all of the default branch.
+// CommitFilter selects commits; zero values choose all of the default branch.
 type CommitFilter struct {
 	Ref         string // a revision, or two with .. between them
 	All         bool   // of all refs

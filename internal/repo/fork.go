@@ -100,7 +100,7 @@ type forkWork struct {
 	DefaultBranchOnly bool  `json:"default_branch_only"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (forkWork) Kind() string { return "repo_fork" }
 
 func (s *Service) copyFork(ctx context.Context, w forkWork) error {

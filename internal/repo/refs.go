@@ -15,7 +15,7 @@ import (
 	"svc/internal/git"
 )
 
-// RefFilter chooses branches or tags, and their order.
+// RefFilter selects branches or tags, and their order.
 type RefFilter struct {
 	// Search is a part of the name in any case; with ^ before or $ behind it
 	// the beginning or the end.

@@ -126,7 +126,7 @@ func NewMover(d MoverDeps) *Mover {
 	return m
 }
 
-// MoveFilter chooses moves; what is empty chooses all.
+// MoveFilter selects moves; what is empty chooses all.
 type MoveFilter struct {
 	Kind    MoveKind
 	OwnerID int64

@@ -93,7 +93,7 @@ type cleanWork struct {
 	MoveID int64 `json:"move_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (cleanWork) Kind() string { return "storage_move_cleanup" }
 
 func (m *Mover) addCleaning(ctx context.Context, tx *db.Tx, id int64, o ...queue.AddOption) error {

@@ -48,7 +48,7 @@ type moveWork struct {
 	MoveID int64 `json:"move_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (moveWork) Kind() string { return "storage_move" }
 
 // moveAllWork makes a move for everything on a storage.
@@ -58,7 +58,7 @@ type moveAllWork struct {
 	Destination string   `json:"destination"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (moveAllWork) Kind() string { return "storage_move_all" }
 
 func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {

@@ -42,7 +42,7 @@ type tidyWork struct {
 	Full      bool  `json:"full,omitempty"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (tidyWork) Kind() string { return "repo_tidy" }
 
 func (s *Service) addTidying(ctx context.Context, tx *db.Tx, projectID int64) error {
@@ -190,7 +190,7 @@ type removeWork struct {
 	Storage   string `json:"storage"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (removeWork) Kind() string { return "repo_remove" }
 
 // removeFiles takes part in the removal of projects.

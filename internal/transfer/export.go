@@ -52,7 +52,7 @@ type ExportWork struct {
 	ExportID int64 `json:"export_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (ExportWork) Kind() string { return "transfer_export" }
 
 // StartExport has a group with all groups below it written into a file, in the

@@ -54,7 +54,7 @@ type ImportWork struct {
 	ImportID int64 `json:"import_id"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (ImportWork) Kind() string { return "transfer_import" }
 
 // NewImport has the fields of a new import.

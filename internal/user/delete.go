@@ -61,7 +61,7 @@ type deleteWork struct {
 	Hard   bool  `json:"hard"`
 }
 
-// Kind names the work in the queue.
+// Kind implements queue.Work.
 func (deleteWork) Kind() string { return "user_delete" }
 
 func (s *Service) delete(ctx context.Context, by actor.Actor, u *User, hard bool, event string) error {

@@ -201,7 +201,7 @@ func (s *Service) recordToken(ctx context.Context, tx *db.Tx, by actor.Actor, t 
 	})
 }
 
-// TokenFilter chooses tokens; zero values choose all.
+// TokenFilter selects tokens; zero values choose all.
 type TokenFilter struct {
 	UserID         int64
 	State          string // active or inactive
