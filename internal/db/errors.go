@@ -77,7 +77,7 @@ func because(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", end, err)
 }
 
-// mapError returns the driver's error a form that is the same for both
+// mapError converts an error of a driver to one that is the same for both
 // databases: ConstraintError, errBusy, or errs.Unavailable when the database
 // cannot work at all.
 func mapError(err error) error {
@@ -100,6 +100,9 @@ func mapError(err error) error {
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return away(err)
+	}
+	if pgconn.SafeToRetry(err) { // "conn closed": the database has not seen the statement
+		return away(fmt.Errorf("%w: %w", errCut, err))
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return away(fmt.Errorf("%w: %w", errCut, err))

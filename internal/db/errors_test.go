@@ -39,7 +39,7 @@ func TestMapError(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: syscall.ECONNRESET}} {
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, closedConn{}} {
 		if err := mapError(fmt.Errorf("query: %w", lost)); !errs.Is(err, errs.KindUnavailable) || !errors.Is(err, errCut) {
 			t.Errorf("%v: %v", lost, err)
 		}
@@ -80,3 +80,10 @@ func TestIndexNames(t *testing.T) {
 		}
 	}
 }
+
+// closedConn is an error as pgconn returns it for a connection that was closed
+// before the statement was sent.
+type closedConn struct{}
+
+func (closedConn) Error() string     { return "conn closed" }
+func (closedConn) SafeToRetry() bool { return true }

@@ -231,6 +231,10 @@ func (p *receiver) refuseAll(why string) {
 	}
 }
 
+// missingObjects is the reason of a change whose history is not whole, in the
+// words of git.
+const missingObjects = "missing necessary objects"
+
 // connected refuses changes whose new history is not whole: what a pack left
 // out must be reachable from a ref that is there.
 func (p *receiver) connected(ctx context.Context, q *quarantine) error {
@@ -244,7 +248,7 @@ func (p *receiver) connected(ctx context.Context, q *quarantine) error {
 			return err
 		}
 		if !whole {
-			c.Refused = "missing necessary objects"
+			c.Refused = missingObjects
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,6 +61,12 @@ func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
 	if p.unseen == nil {
 		return nil
 	}
+	// Objects that the client cannot read are refused like objects that do not
+	// exist, so that a push does not tell the two apart.
+	if slices.ContainsFunc(p.push.Changes, func(c *RefChange) bool { return c.Refused == missingObjects }) {
+		p.refuseAll(missingObjects)
+		return nil
+	}
 	unsent, err := p.unsent(ctx, q, p.accepted())
 	if errors.Is(err, ErrTooLarge) {
 		p.refuseAll("too many objects to check; push fewer commits at a time")
@@ -76,7 +83,7 @@ func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
 	}
 	lost, err := p.repo.unreachable(ctx, objects, p.unseen.visible)
 	if err == nil && len(lost) > 0 {
-		p.refuseAll("the history has objects that were not sent and that you cannot read")
+		p.refuseAll(missingObjects)
 	}
 	return err
 }

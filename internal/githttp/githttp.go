@@ -148,8 +148,10 @@ func (x *exchange) infoRefs() {
 		x.say(http.StatusMethodNotAllowed, "Only GET is possible here.")
 		return
 	}
-	switch x.service = x.r.URL.Query().Get("service"); x.service {
+	// Only a known service becomes a part of the exchange: its name is counted.
+	switch service := x.r.URL.Query().Get("service"); service {
 	case uploadPack, receivePack:
+		x.service = service
 	case "":
 		x.say(http.StatusForbidden, dumb)
 		return

@@ -101,3 +101,21 @@ func TestPasswordGuesses(t *testing.T) {
 		})
 	}, apptest.BehindProxy)
 }
+
+// TestServiceNamesAreNotCounted sends made-up names of services: each one that
+// became a label of a metric would stay in memory for as long as the server runs.
+func TestServiceNamesAreNotCounted(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		for _, service := range []string{"made-up", "%ff", "git-upload-pack%00", "x%0ay"} {
+			if got := s.Send(t, apptest.Call{Do: "GET //nowhere/p.git/info/refs?service=" + service}); got.Status != 403 {
+				t.Errorf("%s: status %d: %s", service, got.Status, got.Body)
+			}
+		}
+		s.Send(t, apptest.Call{Do: "GET //nowhere/p.git/info/refs?service=git-upload-pack"})
+		metrics := string(s.Check(t, apptest.Call{Do: "GET //-/metrics", As: apptest.RootToken, Status: 200}).Body)
+		if !strings.Contains(metrics, `service="git-upload-pack"`) || strings.Contains(metrics, "made-up") {
+			t.Errorf("%.2000s", metrics)
+		}
+	})
+}

@@ -110,7 +110,7 @@ func testSender(t testing.TB, f *fake, text string) *sender {
 		t.Fatal(err)
 	}
 	pace := Pace{Ask: 10 * time.Millisecond, Finish: time.Minute, Retry: time.Millisecond}.withDefaults()
-	return &sender{server: c, id: 7, token: "job", log: log, pace: pace, tell: func(string) {}, note: slog.New(slog.DiscardHandler)}
+	return &sender{server: c, id: 7, token: "job", log: log, pace: pace, onState: func(string) {}, note: slog.New(slog.DiscardHandler)}
 }
 
 func TestSender(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSenderGivesUp(t *testing.T) {
 	t.Parallel()
 	s := testSender(t, newFake(t, func(int, *http.Request, *fake) int { return 403 }), "x")
 	state := ""
-	s.tell = func(s string) { state = s }
+	s.onState = func(s string) { state = s }
 	if err := s.finish(t.Context(), update{State: "success"}); !errors.Is(err, errOver) || state != "gone" {
 		t.Errorf("got %v, %q", err, state)
 	}
