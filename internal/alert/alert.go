@@ -23,7 +23,7 @@ import (
 	"svc/internal/user"
 )
 
-// Status says how far users are with an alert.
+// Status is the status of an alert.
 type Status string
 
 // The statuses. All but Resolved are open.
@@ -34,10 +34,10 @@ const (
 	Ignored      Status = "ignored"
 )
 
-// Statuses are all of them.
+// Statuses returns all statuses.
 func Statuses() []Status { return []Status{Triggered, Acknowledged, Resolved, Ignored} }
 
-// Severity says how bad it is; the smaller, the worse.
+// Severity is the severity of an alert; lower values are more severe.
 type Severity int64
 
 // The severities.
@@ -53,7 +53,7 @@ const (
 // severityNames are the words for them, in their order.
 var severityNames = []string{"critical", "high", "medium", "low", "info", "unknown"}
 
-// String is its word in the API.
+// String is the severity as the API names it.
 func (s Severity) String() string {
 	if s < 0 || int(s) >= len(severityNames) {
 		return "unknown"
@@ -71,10 +71,10 @@ func ParseSeverity(word string) (Severity, bool) {
 	return Critical, false
 }
 
-// Severities are all of them, the worst first.
+// Severities returns all severities, the most severe first.
 func Severities() []Severity { return []Severity{Critical, High, Medium, Low, Info, Unknown} }
 
-// Format is the form of a payload.
+// Format is the format of a payload.
 type Format string
 
 // The formats: whatever JSON a program sends, and the webhook of a metrics
@@ -84,7 +84,7 @@ const (
 	Metrics Format = "metrics"
 )
 
-// Alert is something that a program saw and users should look at.
+// Alert is an alert of a project.
 type Alert struct {
 	ID            int64
 	IID           int64 // its number in the project
@@ -143,7 +143,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the alerts of the instance.
+// Service manages the alerts of the instance.
 type Service struct{ Deps }
 
 // New returns the service and registers its background jobs.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Details are what the payload of an alert tells beside its fields.
+// Details are the values of an alert's payload besides its fields.
 type Details struct {
 	Query       string // of the metric
 	YLabel      string // of its axis

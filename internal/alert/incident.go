@@ -24,7 +24,7 @@ type Settings struct {
 
 func defaults() Settings { return Settings{AutoClose: true, SendEmail: true} }
 
-// SettingFields are what is said of settings; nil leaves the present value.
+// SettingFields lists changes to the settings; nil leaves a field as it is.
 type SettingFields struct{ CreateIssue, AutoClose, SendEmail *bool }
 
 // Settings returns what becomes of the alerts of a project to Maintainers and

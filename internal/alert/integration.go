@@ -19,7 +19,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Type says what sends to an integration.
+// Type is the type of an integration.
 type Type string
 
 // The types.
@@ -28,10 +28,10 @@ const (
 	Prometheus Type = "prometheus"
 )
 
-// Types are all of them.
+// Types returns all types.
 func Types() []Type { return []Type{HTTP, Prometheus} }
 
-// Integration is a place where a program sends alerts to.
+// Integration is an endpoint to which a program sends alerts.
 type Integration struct {
 	ID        int64
 	ProjectID int64

@@ -56,7 +56,7 @@ func (s *Service) Alerts(ctx context.Context, by actor.Actor, ref project.Ref, f
 	return page, s.fillAlerts(ctx, page.Items...)
 }
 
-// Count is how many alerts there are.
+// Count is the number of alerts.
 type Count struct {
 	N    int
 	Over bool // there are more than db.CountLimit
@@ -136,7 +136,7 @@ func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, ii
 
 func (a *Alert) thing() plan.Thing { return plan.Thing{Kind: NoteKind, ID: a.ID} }
 
-// Change is what becomes of an alert; nil leaves it.
+// Change lists changes to an alert; nil leaves a field as it is.
 type Change struct {
 	Status   *Status
 	Assignee **int64 // a pointer to nil takes them away

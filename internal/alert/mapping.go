@@ -11,7 +11,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Field is something that an alert has and a payload may tell.
+// Field is a field of an alert that a payload may set.
 type Field string
 
 // The fields that can be mapped.
@@ -29,7 +29,7 @@ const (
 	EnvironmentField Field = "environment_name"
 )
 
-// Fields are all of them, in the order of the form.
+// Fields returns all fields, in the order of the form.
 func Fields() []Field {
 	return []Field{
 		TitleField, DescriptionField, StartField, EndField, ServiceField, ToolField, HostsField, SeverityField, FingerprintField, EnvironmentField,
@@ -250,13 +250,13 @@ func checkMappings(list []Mapping, example string) error {
 	return nil
 }
 
-// Leaf is a value of a sample payload, with the way to it.
+// Leaf is a value of a sample payload, with its path.
 type Leaf struct {
 	Path  Path
 	Value string
 }
 
-// Name is the way to it, for users.
+// Name is the path for users.
 func (l Leaf) Name() string { return strings.Join(l.Path, "/") }
 
 // Leaves lists the values of a payload that are no objects and no lists, and the

@@ -14,7 +14,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Application is a program that may ask users to act for them.
+// Application is an OAuth application.
 type Application struct {
 	ID           int64
 	UID          string // the client_id
@@ -110,7 +110,7 @@ func (a *Application) set(name, redirects string, scopes []string) error {
 	return errs.InvalidField("scopes", "doesn't match configured on the server.")
 }
 
-// Change is what may be changed of an application; nil keeps what is.
+// Change lists changes to an application; nil leaves a field as it is.
 type Change struct {
 	Name         *string
 	RedirectURIs *string

@@ -143,7 +143,7 @@ func (r *Request) NoLogin() *Error {
 	return r.back(refuse(LoginRequired, "Not signed in."))
 }
 
-// Deny is where the browser goes when the user does not want to.
+// Deny returns the redirect for a user who denies the authorization.
 func (r *Request) Deny() string {
 	return r.back(refuse(AccessDenied, "The user denied the request.")).Redirect
 }

@@ -38,7 +38,7 @@ type Deps struct {
 	ServiceName string // starts secrets and tokens
 }
 
-// Service is the applications and their tokens.
+// Service manages OAuth applications and their tokens.
 type Service struct{ Deps }
 
 // New returns the service. From then on its access tokens open accounts.
@@ -89,14 +89,14 @@ func refuse(code, description string) *Error { return &Error{Code: code, Descrip
 
 func missing(name string) *Error { return refuse(InvalidRequest, textMissingParameter+name+".") }
 
-// Scope is something that an application may be allowed to do.
+// Scope is an OAuth scope, with its description.
 type Scope struct {
 	Name  string
 	Title string // for users
 	Text  string
 }
 
-// Scopes are all that there are.
+// Scopes returns all scopes.
 func Scopes() []Scope {
 	return []Scope{
 		{"api", "Access the API on your behalf", "Read and write access to your groups, projects, repositories, pipelines and settings."},

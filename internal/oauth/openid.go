@@ -21,7 +21,7 @@ import (
 // maxGroups bounds the groups that are told of a user.
 const maxGroups = 10_000
 
-// Claims are what OpenID Connect tells of a user, by their names there.
+// Claims are the OpenID Connect claims about a user, by name.
 type Claims map[string]any
 
 // ClaimNames are the names of all claims of an id_token and of UserInfo.
@@ -147,7 +147,7 @@ func halfHash(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:sha256.Size/2])
 }
 
-// Info is what a token says of itself.
+// Info is the information about a token.
 type Info struct {
 	UserID      int64
 	Scopes      []string

@@ -58,7 +58,7 @@ func (s *Service) Revoke(ctx context.Context, clientID, clientSecret, token stri
 	return nil
 }
 
-// Authorization is an application that a user lets act for them.
+// Authorization is an application that a user has authorized.
 type Authorization struct {
 	Application  *Application // nil: programs that were given their password
 	Scopes       []string

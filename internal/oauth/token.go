@@ -36,7 +36,7 @@ type TokenRequest struct {
 	IP string
 }
 
-// Tokens are what a client is given.
+// Tokens is the response to a token request.
 type Tokens struct {
 	AccessToken  string
 	RefreshToken string // empty for a password

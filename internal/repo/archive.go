@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// ArchiveOptions says what goes into an archive.
+// ArchiveOptions are the options of an archive.
 type ArchiveOptions struct {
 	Ref    string // a branch, tag or commit; the default branch unless given
 	Path   string // only this file or directory

@@ -36,8 +36,8 @@ const (
 	WikiAuxRepo    AuxRepoKind = "wiki"
 )
 
-// AuxRepoOwner is the feature that has the auxiliary repositories of a kind: it says
-// who may do what there, and follows what is done.
+// AuxRepoOwner is the feature that has the auxiliary repositories of a kind: it
+// says who may do what there, and follows what is done.
 type AuxRepoOwner struct {
 	// Open returns the auxiliary repository that a path names to an actor who may
 	// read it or, with write, push to it. ok is false for a path that names none of
@@ -50,7 +50,7 @@ type AuxRepoOwner struct {
 	Follow func(ctx context.Context, p AuxRepoPush) (record func(context.Context, *db.Tx) error, err error)
 }
 
-// AuxRepoPush is a push to an auxiliary repository that was done.
+// AuxRepoPush is a completed push to an auxiliary repository.
 type AuxRepoPush struct {
 	AuxRepo *AuxRepo
 	Repo    git.Repo

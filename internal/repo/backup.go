@@ -12,7 +12,7 @@ import (
 	"svc/internal/git"
 )
 
-// Held is a repository as a backup of the database knows it.
+// Held is a repository in a database backup.
 type Held struct {
 	ProjectID int64 // 0 for an auxiliary repository
 	AuxRepoID int64
@@ -22,7 +22,7 @@ type Held struct {
 	Filled bool
 }
 
-// Path is where it is in its storage.
+// Path is its path in the storage.
 func (h Held) Path() string {
 	if h.ProjectID != 0 {
 		return pathOf(h.ProjectID)

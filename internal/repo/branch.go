@@ -15,7 +15,7 @@ import (
 	"svc/internal/queue"
 )
 
-// Branch is a branch, and what the one who asks may do to it.
+// Branch is a branch, with what the actor may do with it.
 type Branch struct {
 	Name               string
 	Commit             *git.Commit

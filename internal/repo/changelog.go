@@ -44,7 +44,7 @@ func (s *Service) Changelog(ctx context.Context, by actor.Actor, ref project.Ref
 	return s.section(ctx, by, p, r, o)
 }
 
-// ChangelogCommit says where a section goes.
+// ChangelogCommit is where a changelog section is committed.
 type ChangelogCommit struct {
 	Branch  string // the default branch unless given
 	File    string

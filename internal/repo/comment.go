@@ -13,7 +13,7 @@ import (
 	"svc/internal/user"
 )
 
-// Comment is what a user said about a commit, or about a line of its diff.
+// Comment is a comment on a commit, or on a line of its diff.
 type Comment struct {
 	ID        int64
 	Note      string
@@ -61,7 +61,7 @@ func (s *Service) fillAuthors(ctx context.Context, list ...*Comment) error {
 	return nil
 }
 
-// NewComment is a comment that is to be made.
+// NewComment has the fields of a new comment.
 type NewComment struct {
 	Note     string
 	Path     string // of the file after the commit

@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// NewCommit is a commit that is to be made on a branch.
+// NewCommit has the fields of a new commit on a branch.
 type NewCommit struct {
 	Branch string
 	// StartBranch or StartSHA is where the branch begins if it is to be made.
@@ -242,7 +242,7 @@ func actionError(err error) error {
 	return errs.Refused("%s", why).Because(err)
 }
 
-// Pick is a commit that is to be put on a branch, or undone there.
+// Pick is a commit to cherry-pick onto a branch, or to revert there.
 type Pick struct {
 	Rev     string
 	Branch  string

@@ -28,7 +28,7 @@ type CommitFilter struct {
 	Stats       bool
 }
 
-// CommitDetail is a commit with what was asked for beside it.
+// CommitDetail is a commit with the requested details.
 type CommitDetail struct {
 	*git.Commit
 	Stats *git.Stat
@@ -182,7 +182,7 @@ func slicePage[T any](all []T, pg db.Paging) db.Page[T] {
 	return page
 }
 
-// CommitRef is a branch or tag from which a commit can be reached.
+// CommitRef is a branch or tag that contains a commit.
 type CommitRef struct {
 	Type RefKind
 	Name string

@@ -13,7 +13,7 @@ import (
 	"svc/internal/setting"
 )
 
-// CompareOptions says what is compared.
+// CompareOptions are the options of a comparison.
 type CompareOptions struct {
 	From, To string // branches, tags or commits
 	// FromProject is the project that From is in, if it is another one of the
@@ -26,7 +26,7 @@ type CompareOptions struct {
 	Unidiff bool
 }
 
-// Comparison is what To has and From has not.
+// Comparison is the commits and diffs between From and To.
 type Comparison struct {
 	Project  *project.Project
 	From, To git.OID

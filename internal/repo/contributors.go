@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-// ContributorOptions says whose contributions are wanted, and in which order.
+// ContributorOptions selects and sorts contributors.
 type ContributorOptions struct {
 	Ref  string // a branch, tag or commit; the default branch unless given
 	By   string // name, email or commits

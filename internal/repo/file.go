@@ -25,7 +25,7 @@ type FileBlob struct {
 	repo git.Repo
 }
 
-// File is a file in a revision, with what costs more to find.
+// File is a file in a revision, with its last commit.
 type File struct {
 	FileBlob
 	SHA256       string  // of the content

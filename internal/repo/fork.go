@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// NewFork says where a fork goes; what is not given is that of the original.
+// NewFork has the fields of a fork; the original's values are the defaults.
 type NewFork struct {
 	Name        string
 	Path        string

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// Checked is what a check of one repository found.
+// Checked is the result of the check of one repository.
 type Checked struct {
 	Project  *project.Project
 	AuxRepo  *AuxRepo      // in its stead, for one that is beside those of projects

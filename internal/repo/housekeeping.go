@@ -34,7 +34,7 @@ func (s *Service) Housekeep(ctx context.Context, by actor.Actor, ref project.Ref
 	return nil
 }
 
-// Location says where a repository is: its storage, and the directory there
+// Location is the location of a repository: its storage, and the directory there
 // without its end. Administrators only.
 func (s *Service) Location(ctx context.Context, by actor.Actor, ref project.Ref) (p *project.Project, dir string, err error) {
 	if p, err = s.Projects.Require(ctx, by, ref, project.NoAccess); err != nil {

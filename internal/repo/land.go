@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// Landing says how a commit comes into a branch of the same repository.
+// Landing has the options of a merge into a branch of the same repository.
 type Landing struct {
 	Branch        string
 	Old           git.OID // where the branch must be
@@ -26,7 +26,7 @@ type Landing struct {
 	About func(Landed) string
 }
 
-// Landed are the commits that were made.
+// Landed has the commits that a merge created.
 type Landed struct {
 	Merge  git.OID // empty without a merge commit
 	Squash git.OID
@@ -104,10 +104,11 @@ func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, 
 	return made, err
 }
 
-// Rebase puts the commits that a branch has beyond a commit of the target on top
-// of that one, in the name of an actor who may push to the branch, which is at
-// head. options are those of the push. Merges are left out, and what changes nothing any more. Unprocessable
-// when they do not go together; the other errors are those of a push.
+// Rebase puts the commits that a branch has beyond a commit of the target on
+// top of that one, in the name of an actor who may push to the branch, which is
+// at head. options are those of the push. Merges are left out, and what changes
+// nothing any more. Unprocessable when they do not go together; the other
+// errors are those of a push.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string) error {
 	p, r, err := s.writeSome(ctx, by, source)
 	if err != nil {

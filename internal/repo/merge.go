@@ -102,7 +102,7 @@ func (s *Service) DropMerge(ctx context.Context, target *project.Project, iid in
 	})
 }
 
-// Span is how two commits of a project lie to each other.
+// Span is the relation of two commits of a project.
 type Span struct {
 	Base  git.OID // the best common ancestor; empty for none
 	Files int     // that differ between it and the head

@@ -18,7 +18,7 @@ import (
 	"svc/internal/project"
 )
 
-// Push is a push that was done.
+// Push is a completed push.
 type Push struct {
 	Project *project.Project
 	By      actor.Actor
@@ -32,7 +32,7 @@ type Push struct {
 	settled string // the text of the row that is settled; empty for one's own
 }
 
-// Change is what a push did to one ref.
+// Change is the change of one ref by a push.
 type Change struct {
 	Ref     string  // in full
 	Old     git.OID // ZeroOID for a ref that was made

@@ -16,7 +16,7 @@ import (
 	"svc/internal/project"
 )
 
-// RefKind is what a protected ref is.
+// RefKind is the kind of a protected ref: branch or tag.
 type RefKind string
 
 // The kinds.
@@ -25,7 +25,7 @@ const (
 	TagRef    RefKind = "tag"
 )
 
-// RefAction is what a user may do to a protected ref.
+// RefAction is an action on a protected ref: push, merge, create or unprotect.
 type RefAction string
 
 // The actions: the first three are for branches, the last for tags.
@@ -64,7 +64,7 @@ type RefAccess struct {
 	Name        string // of the user, group or key, for users
 }
 
-// Description says for users who that is.
+// Description is the access level as the API describes it.
 func (a RefAccess) Description() string {
 	switch {
 	case a.Name != "":
@@ -255,7 +255,7 @@ func (s *Service) isMember(ctx context.Context, userID int64, p *project.Project
 	return err == nil, err
 }
 
-// ProtectedChange is what changes in a rule; nil leaves it.
+// ProtectedChange lists changes to a rule; nil leaves a field as it is.
 type ProtectedChange struct {
 	AllowForcePush    *bool
 	CodeOwnerApproval *bool

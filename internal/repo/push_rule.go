@@ -15,7 +15,7 @@ import (
 	"svc/internal/project"
 )
 
-// PushRule says what the commits of a push must be like.
+// PushRule is the push rule of a project: conditions on pushed commits.
 type PushRule struct {
 	ID        int64
 	ProjectID int64
@@ -41,7 +41,7 @@ type PushRules struct {
 	RejectNonDCO          bool
 }
 
-// PushRuleChange is what is set; nil leaves it.
+// PushRuleChange lists changes to a push rule; nil leaves a field as it is.
 type PushRuleChange struct {
 	CommitMessage         *string
 	CommitMessageNegative *string

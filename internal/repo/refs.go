@@ -28,7 +28,7 @@ type RefFilter struct {
 	Since, Until time.Time
 }
 
-// RefOrder is what branches and tags are sorted by.
+// RefOrder is the order of branches and tags.
 type RefOrder string
 
 // The orders. ByVersion takes runs of digits for numbers.

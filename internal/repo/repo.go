@@ -38,7 +38,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the repositories of the instance.
+// Service manages the repositories of the instance.
 type Service struct {
 	Deps
 	listeners      []Listener

@@ -12,14 +12,14 @@ import (
 	"svc/internal/user"
 )
 
-// Signature is what is known of the signature of a commit or tag.
+// Signature is the signature of a commit or tag.
 type Signature struct {
 	Kind   string // SSH, PGP or X509
 	Status SignatureStatus
 	Key    *user.Key // that made it; nil when no one here has it
 }
 
-// SignatureStatus says how far a signature is to be trusted.
+// SignatureStatus is the verification status of a signature.
 type SignatureStatus string
 
 // The states of signatures. Only those by SSH keys are checked: others are

@@ -36,7 +36,7 @@ func (s *Service) Source(ctx context.Context, by actor.Actor, in project.Ref) (*
 	return &Source{Project: p, service: s, repo: r, by: by}, nil
 }
 
-// SourceRef is a branch or tag and the commit that it leads to.
+// SourceRef is a branch or tag and its commit.
 type SourceRef struct {
 	Name    string // short
 	Tag     bool

@@ -48,7 +48,7 @@ func (m *StorageMove) Took() time.Duration {
 	return m.EndedAt.Sub(*m.StartedAt)
 }
 
-// MoveKind says whose repository is moved.
+// MoveKind is the kind of a moved repository: project, group wiki or snippet.
 type MoveKind string
 
 // The kinds: the code of a project with its wiki, a snippet, the wiki of a group.
@@ -58,7 +58,7 @@ const (
 	GroupMove   MoveKind = "group"
 )
 
-// MoveState says how far a move is.
+// MoveState is the state of a storage move.
 //
 //	initial ──> scheduled ──> started ──> replicated ──> finished
 //	   │            │            │             └───────> cleanup failed
@@ -83,7 +83,7 @@ func (s MoveState) Over() bool {
 	return s == MoveFinished || s == MoveFailed || s == MoveCleanupFailed
 }
 
-// MoverDeps are what moves need beside the repositories.
+// MoverDeps are the dependencies of a Mover besides the repositories.
 type MoverDeps struct {
 	Repos   *Service
 	Notices *notice.Bus

@@ -104,7 +104,7 @@ func (s *Service) tags(ctx context.Context, by actor.Actor, p *project.Project, 
 	return list, nil
 }
 
-// NewTag is a tag that is to be made: an annotated one if it has a message.
+// NewTag has the fields of a new tag: an annotated one if it has a message.
 type NewTag struct {
 	Name    string
 	From    string // a revision

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// TreeOptions says which entries of a tree are wanted.
+// TreeOptions selects the entries of a tree.
 type TreeOptions struct {
 	Ref       string // a branch, tag or commit; the default branch unless given
 	Path      string // a directory; the root unless given

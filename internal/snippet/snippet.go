@@ -32,7 +32,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the snippets of the instance.
+// Service manages the snippets of the instance.
 type Service struct{ Deps }
 
 // New returns the service, and takes part in what happens to users, in pushes
@@ -49,7 +49,7 @@ func New(d Deps) *Service {
 // Kind is what notes and events call a snippet.
 const Kind plan.Kind = "Snippet"
 
-// Snippet is one of them.
+// Snippet is a snippet of a user or project.
 type Snippet struct {
 	ID          int64
 	ProjectID   *int64 // nil for one of a user alone

@@ -28,7 +28,7 @@ const (
 	maxAgent       = 512     // bytes that are kept of a user agent
 )
 
-// Fields are what can be said of a snippet; nil leaves it as it is.
+// Fields are the fields of a snippet; nil leaves a field as it is.
 type Fields struct {
 	Title       *string
 	Description *string

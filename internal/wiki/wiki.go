@@ -27,7 +27,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the wikis of the instance.
+// Service manages the wikis of the instance.
 type Service struct{ Deps }
 
 // New returns the service, and takes part in pushes.
@@ -37,7 +37,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Wiki is that of a project or a group.
+// Wiki is the wiki of a project or a group.
 type Wiki struct {
 	Project *project.Project // nil for that of a group
 	Group   *project.Namespace
@@ -47,7 +47,7 @@ type Wiki struct {
 	auxRepo *repo.AuxRepo // nil while there is nothing in it
 }
 
-// Path is that of the project or group.
+// Path is the path of the project or group.
 func (w *Wiki) Path() string {
 	if w.Project != nil {
 		return w.Project.FullPath

@@ -15,7 +15,7 @@ import (
 	"svc/internal/repo"
 )
 
-// Fields are what can be said of a page; nil leaves it as it is.
+// Fields are the fields of a page; nil leaves a field as it is.
 type Fields struct {
 	Title   *string // with its directories
 	Content *string
@@ -215,7 +215,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, at project.Place, 
 // part of the history, and is held in memory on its way there.
 const MaxAttachment = 25 << 20
 
-// Attachment is a file that pages can show.
+// Attachment is an uploaded file of a wiki.
 type Attachment struct {
 	Name   string
 	Path   string // in the repository
