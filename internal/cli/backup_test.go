@@ -208,7 +208,7 @@ func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	from := []string{"SVC_DATA_DIR=" + t.TempDir()}
 	good := filepath.Join(t.TempDir(), "good.tar")
-	if code, _, errOut := run(t, from, "", "backup", good); code != 1 || !strings.Contains(errOut, "no installation") {
+	if code, _, errOut := run(t, from, "", "backup", good); code != 1 || !strings.Contains(errOut, "has no instance") {
 		t.Errorf("a backup of nothing: %d %s", code, errOut)
 	}
 	ok(t, from, "", "admin", "create-user", "alice", "--email", "alice@example.org")
@@ -345,7 +345,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 	keyless, elsewhere := filepath.Join(t.TempDir(), "keyless.tar"), t.TempDir()
 	ok(t, env, "", "backup", "--without-key", keyless)
 	env[0] = "SVC_DATA_DIR=" + elsewhere
-	if code, _, errOut := run(t, env, "", "restore", keyless); code != 1 || !strings.Contains(errOut, "put it to ") {
+	if code, _, errOut := run(t, env, "", "restore", keyless); code != 1 || !strings.Contains(errOut, "copy it to ") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	key, err := os.ReadFile(filepath.Join(data, "secret.key"))
