@@ -39,7 +39,7 @@ type figure struct {
 	measured      float64
 	limit         float64
 	atLeast       bool // the limit is the least, else the most, that is allowed
-	informational bool // there is no limit: it is told beside another one
+	informational bool // there is no limit: it is printed beside another one
 	unit          string
 	note          string // absolute values, for users
 }

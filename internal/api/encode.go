@@ -94,8 +94,9 @@ func (l *list) append(b []byte, most int) ([]byte, error) {
 // whole reports whether all items are encoded.
 func (l *list) whole() bool { return l.at > l.items.Len() }
 
-// writeTo writes b, then the remaining items. It clears items that are written, so
-// that their memory is free while the rest is sent.
+// writeTo writes b, and then the rest of the list. It clears the items that it
+// has written, so that their memory is free however long the others take: a
+// handler must not return a slice that others use.
 func (l *list) writeTo(out io.Writer, b []byte) (err error) {
 	gone := 0
 	for {

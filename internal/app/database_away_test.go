@@ -20,8 +20,8 @@ import (
 )
 
 // TestDatabaseRestarts asks every interface while PostgreSQL is away, while it
-// goes and comes, and when it is back: no one gets a 500, and no one is told
-// that their credential is wrong.
+// goes and comes, and when it is back: no request gets a 500, and none is
+// refused because of its credential.
 func TestDatabaseRestarts(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {

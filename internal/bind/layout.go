@@ -67,7 +67,7 @@ const (
 	InBody  Location = "body"
 )
 
-// Location says where clients are told to send the parameter.
+// Location is the part of a request where the documentation puts the parameter.
 func (f *Field) Location(method string) Location {
 	switch {
 	case f.Path:

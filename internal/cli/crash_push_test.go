@@ -22,7 +22,7 @@ import (
 )
 
 // pushes is what the pushers did: each to its own branch, so that every push
-// can be told from the others.
+// can be told apart from the others.
 type pushes struct {
 	tried        atomic.Int64
 	mu           sync.Mutex

@@ -95,7 +95,7 @@ func paths(groups []*project.Namespace, choose func(*project.Namespace) bool) []
 	return list
 }
 
-// person are the claims of the user themselves. Their address is told with the
+// person are the claims of the user themselves. Their address is included with the
 // scope email; without it only the one that they show to everyone.
 func (s *Service) person(u *user.User, scopes []string) Claims {
 	c := Claims{

@@ -94,8 +94,8 @@ func prefixLabel(text string) string {
 }
 
 // publish makes a pack of the artifacts of a job, beside what is shown, and
-// then shows that. A site that cannot be shown is told of, and the one before
-// stays.
+// then shows that. A site that cannot be shown is reported, and the previous
+// one stays.
 func (s *Service) publish(ctx context.Context, w publishWork) error {
 	site := &Site{
 		ProjectID: w.ProjectID, JobID: w.JobID, Prefix: w.Prefix, Root: w.Root, ExpiresAt: w.ExpiresAt, CreatedAt: s.Now(),

@@ -239,7 +239,7 @@ func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name), h.watch} }
 
 // election waits for the first election of the client that keeps the queue in
-// order. A client that is stopped while it is told of its victory may stop
+// order. A client that is stopped while it receives the result may stop
 // forever: the elector holds a lock while it waits for the listener to take the
 // news, and the listener, who has seen the end, waits for the lock. The log is
 // all that tells when the news was taken.

@@ -152,7 +152,7 @@ func orNone(a *AuxRepo, err error) (*AuxRepo, error) {
 }
 
 // OpenAuxRepo returns a handle on the repository of an auxiliary repository,
-// which need not exist. Who may read it was asked by its keeper.
+// which need not exist. The owner has checked who may read it.
 func (s *Service) OpenAuxRepo(a *AuxRepo) (git.Repo, error) {
 	return s.at(a.Storage, auxRepoPath(a.Kind, a.ID))
 }
@@ -201,7 +201,7 @@ type AuxRepoCommit struct {
 // quicker.
 const maxCommitTries = 50
 
-// CommitAuxRepo makes a commit for an actor whom the keeper lets write. What
+// CommitAuxRepo makes a commit for an actor whom the owner lets write. What
 // changes nothing makes none. Invalid when an action does not fit what is there;
 // TooLarge; Forbidden while it is being moved; Conflict when others do not let it
 // come to its turn.
@@ -298,7 +298,7 @@ func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r
 
 // BundleAuxRepo writes all that is in an auxiliary repository as a git bundle.
 // It is false, and nothing was written, when there is nothing in it. Who may
-// read it was asked by its keeper.
+// read it was checked by the owner.
 func (s *Service) BundleAuxRepo(ctx context.Context, a *AuxRepo, w io.Writer) (bool, error) {
 	r, err := s.OpenAuxRepo(a)
 	if err != nil {

@@ -24,7 +24,7 @@ var errUnknownKey = errors.New("no account has this key")
 // acceptKey says whether a key opens anything. The client has not proven yet
 // that it has the key, so nothing is decided by it: each command asks again.
 // The key of an account that may not be used is accepted for now, so that its
-// owner, and no one else, is told why. So is any key while the database is
+// owner, and no one else, sees the reason. So is any key while the database is
 // away, because a client takes a refusal for a wrong key: its commands are
 // answered with that, and nothing is opened.
 func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {

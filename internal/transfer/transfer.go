@@ -126,7 +126,7 @@ func (s *Service) run(ctx context.Context, t task) error {
 	return fmt.Errorf("%s: %w", t.name, err)
 }
 
-// refused returns the words for an error that no other try will mend.
+// refused returns the reason of an error that a retry will not fix.
 func refused(err error) (why string, ok bool) {
 	e, ok := errors.AsType[*errs.Error](err)
 	if !ok || e.Kind == errs.KindUnavailable {
@@ -139,7 +139,7 @@ func refused(err error) (why string, ok bool) {
 	return shown.Error(), true
 }
 
-// internalFault is what users are told of a fault of ours.
+// internalFault is the message for users about a fault of the server.
 const internalFault = "An internal error: it is in the log of the server."
 
 // meter counts what is done, and writes it down now and then.

@@ -192,7 +192,7 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 	})
 }
 
-// confirmPrimary notes that the user reads the letters to their address.
+// confirmPrimary records that the user receives email at their address.
 func (s *Service) confirmPrimary(ctx context.Context, tx *db.Tx, by actor.Actor, u *User) error {
 	if u.ConfirmedAt != nil {
 		return nil
@@ -224,7 +224,7 @@ func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 	return err
 }
 
-// CheckReset reports whether the token of a reset letter is still good: Invalid
+// CheckReset reports whether the token of a password reset email is still valid: Invalid
 // when it is not.
 func (s *Service) CheckReset(ctx context.Context, token string) error {
 	_, err := s.ticketOwner(ctx, s.DB, setPasswordTicket, token)

@@ -134,7 +134,7 @@ func (w *Web) moveStorage(v *visit) error {
 		return errs.NotFound("")
 	}
 	err := w.Moves.MoveAll(v, v.actor, kind, v.text("source"), v.text("destination"))
-	return v.told(err, "The repository storage moves were scheduled. Each repository is read-only while it is moved.", storagesAt)
+	return v.redirectWithFlash(err, "The repository storage moves were scheduled. Each repository is read-only while it is moved.", storagesAt)
 }
 
 type workPage struct {
@@ -188,7 +188,7 @@ func (w *Web) retryWork(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Instance.RetryWork(v, v.actor, id), "The job was queued again.", workAt)
+	return v.redirectWithFlash(w.Instance.RetryWork(v, v.actor, id), "The job was queued again.", workAt)
 }
 
 func (w *Web) discardWork(v *visit) error {
@@ -196,5 +196,5 @@ func (w *Web) discardWork(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Instance.DropWork(v, v.actor, id), "The job was discarded.", workAt)
+	return v.redirectWithFlash(w.Instance.DropWork(v, v.actor, id), "The job was discarded.", workAt)
 }

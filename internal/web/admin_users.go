@@ -229,7 +229,7 @@ func (w *Web) adminAct(a userAction) func(*visit) error {
 		if err == nil && a.gone {
 			return v.done(a.done, usersAt)
 		}
-		return v.told(err, a.done, userAt(id))
+		return v.redirectWithFlash(err, a.done, userAt(id))
 	}
 }
 
@@ -241,12 +241,12 @@ func (w *Web) adminDeleteUser(v *visit) error {
 		return err
 	}
 	if v.text("confirm") != u.Username {
-		v.tell("bad", "Type the username to delete the user.")
+		v.setFlash("bad", "Type the username to delete the user.")
 		return v.redirect(userAt(u.ID))
 	}
 	err = w.Users.Delete(v, v.actor, u.ID, v.ticked("hard"), nil)
 	if err != nil {
-		return v.told(err, "", userAt(u.ID))
+		return v.redirectWithFlash(err, "", userAt(u.ID))
 	}
 	return v.done(u.Name+" was deleted.", usersAt)
 }
@@ -258,7 +258,7 @@ func (w *Web) impersonate(v *visit) error {
 	}
 	u, err := w.Users.Impersonate(v, v.actor, v.session, id)
 	if err != nil {
-		return v.told(err, "", userAt(id))
+		return v.redirectWithFlash(err, "", userAt(id))
 	}
 	return v.done("You are now impersonating "+u.Name+". Your actions are recorded with your name.", "/")
 }

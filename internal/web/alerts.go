@@ -226,7 +226,7 @@ func (w *Web) moveAlert(v *visit, ref project.Ref) error {
 	}
 	status := alert.Status(v.text("status"))
 	_, err = w.Alerts.Update(v, v.actor, ref, iid, alert.Change{Status: &status})
-	return v.told(err, "The status was changed.", w.alertAt(v, ref, iid))
+	return v.redirectWithFlash(err, "The status was changed.", w.alertAt(v, ref, iid))
 }
 
 func (w *Web) assignAlert(v *visit, ref project.Ref) error {
@@ -238,7 +238,7 @@ func (w *Web) assignAlert(v *visit, ref project.Ref) error {
 	if name := v.text("username"); name != "" {
 		id, err := w.named(v, name)
 		if errs.Is(err, errs.KindInvalid) {
-			return v.told(err, "", w.alertAt(v, ref, iid))
+			return v.redirectWithFlash(err, "", w.alertAt(v, ref, iid))
 		}
 		if err != nil {
 			return err
@@ -246,7 +246,7 @@ func (w *Web) assignAlert(v *visit, ref project.Ref) error {
 		assignee = &id
 	}
 	_, err = w.Alerts.Update(v, v.actor, ref, iid, alert.Change{Assignee: &assignee})
-	return v.told(err, "The assignee was changed.", w.alertAt(v, ref, iid))
+	return v.redirectWithFlash(err, "The assignee was changed.", w.alertAt(v, ref, iid))
 }
 
 func (w *Web) createIncident(v *visit, ref project.Ref) error {
@@ -255,5 +255,5 @@ func (w *Web) createIncident(v *visit, ref project.Ref) error {
 		return err
 	}
 	_, err = w.Alerts.CreateIncident(v, v.actor, ref, iid)
-	return v.told(err, "The incident was created.", w.alertAt(v, ref, iid))
+	return v.redirectWithFlash(err, "The incident was created.", w.alertAt(v, ref, iid))
 }

@@ -81,7 +81,7 @@ func (w *Web) moveCard(v *visit, in project.Place) error {
 		v.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return v.told(err, "The issue was moved.", p.At())
+	return v.redirectWithFlash(err, "The issue was moved.", p.At())
 }
 
 // columnEnd finds the card that one is put before at the top of a column, or

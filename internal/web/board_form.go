@@ -84,7 +84,7 @@ func (w *Web) deleteBoard(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Plan.DeleteBoard(v, v.actor, p.Place, p.Board.ID), "The board was deleted. Its issues were kept.", p.Base+"boards")
+	return v.redirectWithFlash(w.Plan.DeleteBoard(v, v.actor, p.Place, p.Board.ID), "The board was deleted. Its issues were kept.", p.Base+"boards")
 }
 
 func (w *Web) addList(v *visit, in project.Place) error {
@@ -100,10 +100,10 @@ func (w *Web) addList(v *visit, in project.Place) error {
 		}
 	}
 	if given == [3]*int64{} {
-		return v.told(errs.Invalid("Select a label, assignee or milestone."), "", p.At()+"/edit")
+		return v.redirectWithFlash(errs.Invalid("Select a label, assignee or milestone."), "", p.At()+"/edit")
 	}
 	_, err = w.Plan.AddList(v, v.actor, p.Place, p.Board.ID, given[0], given[1], given[2])
-	return v.told(err, "The list was added.", p.At()+"/edit")
+	return v.redirectWithFlash(err, "The list was added.", p.At()+"/edit")
 }
 
 // onList does something to the list that the address names.
@@ -116,7 +116,7 @@ func (w *Web) onList(v *visit, in project.Place, done string, do func(p boardPag
 	if err != nil {
 		return err
 	}
-	return v.told(do(p, id), done, p.At()+"/edit")
+	return v.redirectWithFlash(do(p, id), done, p.At()+"/edit")
 }
 
 func (w *Web) moveList(v *visit, in project.Place) error {

@@ -265,5 +265,5 @@ func (w *Web) markError(v *visit, ref project.Ref) error {
 		errortrack.Unresolved: "The error was reopened.",
 	}
 	back := pathTo(string(ref)) + fmt.Sprintf("/-/error_tracking/%d/details", id)
-	return v.told(w.Errors.Mark(v, v.actor, ref, id, to), done[to], back)
+	return v.redirectWithFlash(w.Errors.Mark(v, v.actor, ref, id, to), done[to], back)
 }

@@ -209,20 +209,20 @@ func (v *visit) showForm(c content, f form) error {
 	return v.show(c)
 }
 
-// told answers for something that a button was to do: what was refused is told
-// on the page that it leads to.
-func (v *visit) told(err error, done, to string) error {
+// redirectWithFlash answers a form that is a button: it redirects to a page that
+// shows the message done, or the reason why the action was refused.
+func (v *visit) redirectWithFlash(err error, done, to string) error {
 	if err == nil {
 		return v.done(done, to)
 	}
 	if e, ok := errors.AsType[*errs.Error](err); ok {
 		switch e.Kind {
 		case errs.KindInvalid, errs.KindConflict, errs.KindUnprocessable:
-			v.tell("bad", sentence(e))
+			v.setFlash("bad", sentence(e))
 			return v.redirect(to)
 		case errs.KindForbidden:
 			if e.Text != "" {
-				v.tell("bad", e.Text)
+				v.setFlash("bad", e.Text)
 				return v.redirect(to)
 			}
 		}

@@ -45,7 +45,7 @@ func (w *Web) groupExport(v *visit, ref project.Ref) error {
 
 func (w *Web) startExport(v *visit, ref project.Ref) error {
 	_, err := w.Transfer.StartExport(v, v.actor, ref)
-	return v.told(err, "The export was started.", settingsOf(project.Place{Ref: ref, Group: true}, "export"))
+	return v.redirectWithFlash(err, "The export was started.", settingsOf(project.Place{Ref: ref, Group: true}, "export"))
 }
 
 func (w *Web) downloadExport(v *visit, ref project.Ref) error {

@@ -189,7 +189,7 @@ func (w *Web) onIssue(v *visit, ref project.Ref, done, anchor string, do func(ii
 	}
 	to := fmt.Sprintf("/%s/-/issues/%d%s", in.FullPath, iid, anchor)
 	if err := do(iid); err != nil || done != "" {
-		return v.told(err, done, to)
+		return v.redirectWithFlash(err, done, to)
 	}
 	return v.redirect(to)
 }

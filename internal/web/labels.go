@@ -167,7 +167,7 @@ func (w *Web) onLabel(v *visit, in project.Place, done string, do func(ref strin
 	if err != nil {
 		return err
 	}
-	return v.told(do(strconv.FormatInt(id, 10)), done, pathTo(placePath(in))+"/-/labels")
+	return v.redirectWithFlash(do(strconv.FormatInt(id, 10)), done, pathTo(placePath(in))+"/-/labels")
 }
 
 func (w *Web) deleteLabel(v *visit, in project.Place) error {

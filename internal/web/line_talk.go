@@ -129,7 +129,7 @@ func (w *Web) sayOnLine(v *visit, ref project.Ref) error {
 	}
 	to := fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, found.Version.ID)
 	if place.OldLine == nil && place.NewLine == nil {
-		return v.told(errs.Invalid("The line is not part of the diff."), "", to)
+		return v.redirectWithFlash(errs.Invalid("The line is not part of the diff."), "", to)
 	}
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {
@@ -137,7 +137,7 @@ func (w *Web) sayOnLine(v *visit, ref project.Ref) error {
 	}
 	n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Position: place})
 	if err != nil {
-		return v.told(err, "", to)
+		return v.redirectWithFlash(err, "", to)
 	}
 	return v.redirect(fmt.Sprintf("%s#note_%d", to, n.ID))
 }

@@ -36,7 +36,7 @@ func (w *Web) onMerge(v *visit, ref project.Ref, done string, do func(iid int64)
 	case errs.Is(err, errs.KindNotAllowed):
 		err = errs.Conflict("The state of the merge request does not allow this. Reload the page.")
 	}
-	return v.told(err, done, fmt.Sprintf("/%s/-/merge_requests/%d", in.FullPath, iid))
+	return v.redirectWithFlash(err, done, fmt.Sprintf("/%s/-/merge_requests/%d", in.FullPath, iid))
 }
 
 // acceptMerge merges, now or when the pipeline has succeeded. The head that the

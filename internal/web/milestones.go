@@ -255,7 +255,7 @@ func (w *Web) turnMilestone(v *visit, in project.Place) error {
 		return errs.Invalid("Unknown action for a milestone.")
 	}
 	_, err = w.Plan.UpdateMilestone(v, v.actor, in, m.ID, plan.MilestoneFields{Event: event})
-	return v.told(err, done, milestonePath(m))
+	return v.redirectWithFlash(err, done, milestonePath(m))
 }
 
 func (w *Web) deleteMilestone(v *visit, in project.Place) error {
@@ -263,7 +263,7 @@ func (w *Web) deleteMilestone(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Plan.DeleteMilestone(v, v.actor, in, m.ID, nil), "The milestone was deleted.", pathTo(placePath(in))+"/-/milestones")
+	return v.redirectWithFlash(w.Plan.DeleteMilestone(v, v.actor, in, m.ID, nil), "The milestone was deleted.", pathTo(placePath(in))+"/-/milestones")
 }
 
 func (w *Web) promoteMilestone(v *visit, in project.Place) error {
@@ -273,7 +273,7 @@ func (w *Web) promoteMilestone(v *visit, in project.Place) error {
 	}
 	made, err := w.Plan.PromoteMilestone(v, v.actor, in.Ref, m.ID)
 	if err != nil {
-		return v.told(err, "", milestonePath(m))
+		return v.redirectWithFlash(err, "", milestonePath(m))
 	}
 	return v.done("The milestone was promoted to a group milestone.", milestonePath(made))
 }

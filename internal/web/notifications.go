@@ -223,7 +223,7 @@ func (w *Web) savePlaceNotifications(v *visit, in project.Place) error {
 	if v.ticked("events") || c.Level != nil && *c.Level == notify.Custom { // there is more to choose
 		to = pathTo(placePath(in)) + "/-/notifications"
 	}
-	return v.told(err, "Your notification settings were saved.", to)
+	return v.redirectWithFlash(err, "Your notification settings were saved.", to)
 }
 
 // leavePage asks somebody who came from a letter whether he wants no more of

@@ -83,7 +83,7 @@ func (w *Web) ask(v *visit, page func(form) askPage, send func(ctx context.Conte
 		return err
 	}
 	if !w.Mail.Enabled() {
-		v.tell("bad", "This instance cannot send email. Contact an administrator.")
+		v.setFlash("bad", "This instance cannot send email. Contact an administrator.")
 		return v.redirect("/users/sign_in")
 	}
 	return v.done("If the account exists, an email was sent. Check your inbox.", "/users/sign_in")
@@ -124,7 +124,7 @@ func (w *Web) oldLink(v *visit, err error, to string) error {
 	if err := w.Users.FailedToken(v, v.ip(), nil); err != nil {
 		return err
 	}
-	v.tell("bad", "The link has expired or was already used. Request a new one.")
+	v.setFlash("bad", "The link has expired or was already used. Request a new one.")
 	return v.redirect(to)
 }
 

@@ -215,13 +215,13 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 // groupView is a group with what is in it.
 type groupView struct {
 	groupHead
-	Subgroups []*project.Namespace
-	Projects  []*project.Project
-	Members   []*project.Member
-	Pager     pager
-	Search    string
-	Standing  project.MembershipState
-	Told      notify.Level // how much the visitor is told
+	Subgroups         []*project.Namespace
+	Projects          []*project.Project
+	Members           []*project.Member
+	Pager             pager
+	Search            string
+	Standing          project.MembershipState
+	NotificationLevel notify.Level // of the visitor, in this project or group
 }
 
 // crumb is a step of the way to a page.
@@ -241,7 +241,7 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 		if p.Standing, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
 			return err
 		}
-		if p.Told, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
+		if p.NotificationLevel, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
 			return err
 		}
 	}

@@ -103,22 +103,22 @@ func sshAddress(site Site, path string) string {
 // the overview of the project.
 type treePage struct {
 	codeHead
-	Body      template.HTML // all but the button with the star
-	Overview  bool
-	Table     template.HTML // of the entries
-	Pager     pager
-	Commit    *git.Commit // the newest that touched this directory
-	CI        *ciStatus   // of that commit; nil without a pipeline
-	Branches  []string
-	Languages []bar
-	Readme    template.HTML
-	ReadmeAt  string
-	Hidden    bool // the code is not for this person
-	passing   bool // something could not be found out now
-	Starred   bool
-	Standing  project.MembershipState
-	Badges    []badgeView
-	Told      notify.Level // how much the visitor is told
+	Body              template.HTML // all but the button with the star
+	Overview          bool
+	Table             template.HTML // of the entries
+	Pager             pager
+	Commit            *git.Commit // the newest that touched this directory
+	CI                *ciStatus   // of that commit; nil without a pipeline
+	Branches          []string
+	Languages         []bar
+	Readme            template.HTML
+	ReadmeAt          string
+	Hidden            bool // the code is not for this person
+	passing           bool // something could not be found out now
+	Starred           bool
+	Standing          project.MembershipState
+	Badges            []badgeView
+	NotificationLevel notify.Level // of the visitor, in this project or group
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -158,7 +158,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		if p.Standing, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
 			return err
 		}
-		if p.Told, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
+		if p.NotificationLevel, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
 			return err
 		}
 	}

@@ -228,15 +228,15 @@ type flash struct {
 	Text string `json:"text"`
 }
 
-// tell has the next page show a message. It is no place for secrets.
-func (v *visit) tell(kind, text string) {
+// setFlash sets the message that the next page shows. It must not hold secrets.
+func (v *visit) setFlash(kind, text string) {
 	b, _ := json.Marshal(flash{kind, text}) // texts always encode
 	v.setCookie(v.web.flashCookie(), base64.RawURLEncoding.EncodeToString(b), "/", time.Minute)
 }
 
 // done says that something worked, and goes on.
 func (v *visit) done(text, to string) error {
-	v.tell("ok", text)
+	v.setFlash("ok", text)
 	return v.redirect(to)
 }
 

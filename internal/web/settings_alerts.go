@@ -62,7 +62,7 @@ func (w *Web) showAlertSettings(v *visit, in project.Place, f form) error {
 func (w *Web) saveAlertSettings(v *visit, in project.Place) error {
 	create, closes, send := v.ticked("create_issue"), v.ticked("auto_close_incident"), v.ticked("send_email")
 	_, err := w.Alerts.UpdateSettings(v, v.actor, in.Ref, alert.SettingFields{CreateIssue: &create, AutoClose: &closes, SendEmail: &send})
-	return v.told(err, "The settings were saved.", settingsOf(in, "alerts"))
+	return v.redirectWithFlash(err, "The settings were saved.", settingsOf(in, "alerts"))
 }
 
 func (w *Web) createAlertIntegration(v *visit, in project.Place) error {
@@ -206,7 +206,7 @@ func (w *Web) resetAlertToken(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.Alerts.ResetToken(v, v.actor, in.Ref, id)
-	return v.told(err, "The token was reset. The old token no longer works.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
+	return v.redirectWithFlash(err, "The token was reset. The old token no longer works.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
 }
 
 func (w *Web) deleteAlertIntegration(v *visit, in project.Place) error {
@@ -214,7 +214,7 @@ func (w *Web) deleteAlertIntegration(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Alerts.DeleteIntegration(v, v.actor, in.Ref, id, nil), "The integration was deleted.", settingsOf(in, "alerts"))
+	return v.redirectWithFlash(w.Alerts.DeleteIntegration(v, v.actor, in.Ref, id, nil), "The integration was deleted.", settingsOf(in, "alerts"))
 }
 
 func (w *Web) testAlertIntegration(v *visit, in project.Place) error {
@@ -227,7 +227,7 @@ func (w *Web) testAlertIntegration(v *visit, in project.Place) error {
 		f := v.sent()
 		if e := f.refused(err); e != nil {
 			if errs.Is(err, errs.KindForbidden) {
-				return v.told(err, "", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
+				return v.redirectWithFlash(err, "", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
 			}
 			return e
 		}

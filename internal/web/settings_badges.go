@@ -114,5 +114,5 @@ func (w *Web) deleteBadge(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Plan.DeleteBadge(v, v.actor, in, id), "The badge was deleted.", settingsOf(in, "badges"))
+	return v.redirectWithFlash(w.Plan.DeleteBadge(v, v.actor, in, id), "The badge was deleted.", settingsOf(in, "badges"))
 }

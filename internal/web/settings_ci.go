@@ -101,7 +101,7 @@ func (w *Web) saveCISettings(v *visit, in project.Place) error {
 func (w *Web) limitJobTokens(v *visit, in project.Place) error {
 	limit := v.ticked("limit")
 	done := map[bool]string{true: "Only job tokens of projects on the allowlist have access.", false: "Job tokens of all projects have access."}[limit]
-	return v.told(w.CI.LimitJobTokens(v, v.actor, in.Ref, limit), done, settingsOf(in, "ci_cd"))
+	return v.redirectWithFlash(w.CI.LimitJobTokens(v, v.actor, in.Ref, limit), done, settingsOf(in, "ci_cd"))
 }
 
 // allowJobTokens lets in the job tokens of a project or group that was typed.
@@ -137,5 +137,5 @@ func (w *Web) disallowJobTokens(v *visit, in project.Place) error {
 	var a ci.Allowed
 	a.ProjectID, _ = strconv.ParseInt(v.text("project"), 10, 64)
 	a.GroupID, _ = strconv.ParseInt(v.text("group"), 10, 64)
-	return v.told(w.CI.Disallow(v, v.actor, in.Ref, a), "Removed from the allowlist.", settingsOf(in, "ci_cd"))
+	return v.redirectWithFlash(w.CI.Disallow(v, v.actor, in.Ref, a), "Removed from the allowlist.", settingsOf(in, "ci_cd"))
 }

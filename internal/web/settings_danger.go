@@ -155,7 +155,7 @@ func (w *Web) setArchived(archived bool) func(*visit, project.Ref) error {
 	done := map[bool]string{true: "The project was archived. It is now read-only.", false: "The project was unarchived."}[archived]
 	return func(v *visit, ref project.Ref) error {
 		_, err := w.Projects.SetArchived(v, v.actor, ref, archived)
-		return v.told(err, done, settingsOf(project.Place{Ref: ref}, "danger"))
+		return v.redirectWithFlash(err, done, settingsOf(project.Place{Ref: ref}, "danger"))
 	}
 }
 
@@ -184,5 +184,5 @@ func (w *Web) deletePlace(v *visit, in project.Place) error {
 
 func (w *Web) housekeep(v *visit, ref project.Ref) error {
 	err := w.Repos.Housekeep(v, v.actor, ref)
-	return v.told(err, "Housekeeping was started.", settingsOf(project.Place{Ref: ref}, "danger"))
+	return v.redirectWithFlash(err, "Housekeeping was started.", settingsOf(project.Place{Ref: ref}, "danger"))
 }

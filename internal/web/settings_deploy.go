@@ -88,7 +88,7 @@ func (w *Web) deleteDeployToken(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.DeleteDeployToken(v, v.actor, in, id), "The token was revoked.", settingsOf(in, "deploy_tokens"))
+	return v.redirectWithFlash(w.Projects.DeleteDeployToken(v, v.actor, in, id), "The token was revoked.", settingsOf(in, "deploy_tokens"))
 }
 
 type deployKeysPage struct {
@@ -142,7 +142,7 @@ func (w *Web) enableDeployKey(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.Projects.EnableDeployKey(v, v.actor, in.Ref, id)
-	return v.told(err, "The key was enabled for this project.", settingsOf(in, "deploy_keys"))
+	return v.redirectWithFlash(err, "The key was enabled for this project.", settingsOf(in, "deploy_keys"))
 }
 
 func (w *Web) changeDeployKey(v *visit, in project.Place) error {
@@ -152,7 +152,7 @@ func (w *Web) changeDeployKey(v *visit, in project.Place) error {
 	}
 	push := v.ticked("can_push")
 	_, err = w.Projects.UpdateDeployKey(v, v.actor, in.Ref, id, project.DeployKeyChange{CanPush: &push})
-	return v.told(err, "The key was updated.", settingsOf(in, "deploy_keys"))
+	return v.redirectWithFlash(err, "The key was updated.", settingsOf(in, "deploy_keys"))
 }
 
 func (w *Web) removeDeployKey(v *visit, in project.Place) error {
@@ -160,5 +160,5 @@ func (w *Web) removeDeployKey(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.RemoveDeployKey(v, v.actor, in.Ref, id), "The key was removed from this project.", settingsOf(in, "deploy_keys"))
+	return v.redirectWithFlash(w.Projects.RemoveDeployKey(v, v.actor, in.Ref, id), "The key was removed from this project.", settingsOf(in, "deploy_keys"))
 }

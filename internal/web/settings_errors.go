@@ -74,7 +74,7 @@ func (w *Web) saveErrorSetup(v *visit, in project.Place) error {
 		change.Integrated = &integrated
 	}
 	_, err := w.Errors.Configure(v, v.actor, in.Ref, change)
-	return v.told(err, "The settings were saved.", settingsOf(in, "error_tracking"))
+	return v.redirectWithFlash(err, "The settings were saved.", settingsOf(in, "error_tracking"))
 }
 
 func (w *Web) saveErrorService(v *visit, in project.Place) error {
@@ -95,7 +95,7 @@ func (w *Web) saveErrorService(v *visit, in project.Place) error {
 
 func (w *Web) createErrorKey(v *visit, in project.Place) error {
 	_, err := w.Errors.CreateKey(v, v.actor, in.Ref)
-	return v.told(err, "The client key was created.", settingsOf(in, "error_tracking"))
+	return v.redirectWithFlash(err, "The client key was created.", settingsOf(in, "error_tracking"))
 }
 
 func (w *Web) turnErrorKey(v *visit, in project.Place) error {
@@ -107,7 +107,7 @@ func (w *Web) turnErrorKey(v *visit, in project.Place) error {
 	if on {
 		done = "The client key was enabled."
 	}
-	return v.told(w.Errors.TurnKey(v, v.actor, in.Ref, id, on), done, settingsOf(in, "error_tracking"))
+	return v.redirectWithFlash(w.Errors.TurnKey(v, v.actor, in.Ref, id, on), done, settingsOf(in, "error_tracking"))
 }
 
 func (w *Web) deleteErrorKey(v *visit, in project.Place) error {
@@ -115,5 +115,5 @@ func (w *Web) deleteErrorKey(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Errors.DeleteKey(v, v.actor, in.Ref, id), "The client key was deleted.", settingsOf(in, "error_tracking"))
+	return v.redirectWithFlash(w.Errors.DeleteKey(v, v.actor, in.Ref, id), "The client key was deleted.", settingsOf(in, "error_tracking"))
 }

@@ -136,18 +136,18 @@ func (w *Web) savePlaceAvatar(v *visit, in project.Place) error {
 	at := settingsOf(in, "general")
 	file, head, err := v.r.FormFile("avatar")
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
-		v.tell("bad", "Select an image first.")
+		v.setFlash("bad", "Select an image first.")
 		return v.redirect(at)
 	}
 	if err != nil {
 		return errs.Invalid("The image cannot be read.").Because(err)
 	}
 	defer file.Close()
-	return v.told(w.setPlaceAvatar(v, in, &picture.File{Name: head.Filename, Data: file}), "The avatar was updated.", at)
+	return v.redirectWithFlash(w.setPlaceAvatar(v, in, &picture.File{Name: head.Filename, Data: file}), "The avatar was updated.", at)
 }
 
 func (w *Web) removePlaceAvatar(v *visit, in project.Place) error {
-	return v.told(w.setPlaceAvatar(v, in, nil), "The avatar was removed.", settingsOf(in, "general"))
+	return v.redirectWithFlash(w.setPlaceAvatar(v, in, nil), "The avatar was removed.", settingsOf(in, "general"))
 }
 
 // setPlaceAvatar gives a project or group a picture, or takes it away.

@@ -142,7 +142,7 @@ func (w *Web) changeMember(v *visit, in project.Place) error {
 	}
 	level, until := v.sentLevel("access_level"), v.text("expires_at")
 	_, err = w.Projects.UpdateMember(v, v.actor, in, id, project.MemberChange{Level: &level, ExpiresAt: &until})
-	return v.told(err, "The member was updated.", settingsOf(in, "members"))
+	return v.redirectWithFlash(err, "The member was updated.", settingsOf(in, "members"))
 }
 
 func (w *Web) removeMember(v *visit, in project.Place) error {
@@ -154,7 +154,7 @@ func (w *Web) removeMember(v *visit, in project.Place) error {
 	if err == nil && v.actor.Is(id) {
 		return v.done("You left.", "/")
 	}
-	return v.told(err, "The member was removed.", settingsOf(in, "members"))
+	return v.redirectWithFlash(err, "The member was removed.", settingsOf(in, "members"))
 }
 
 func (w *Web) addShare(v *visit, in project.Place) error {
@@ -182,7 +182,7 @@ func (w *Web) removeShare(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.Unshare(v, v.actor, in, id), "The group no longer has access.", settingsOf(in, "members"))
+	return v.redirectWithFlash(w.Projects.Unshare(v, v.actor, in, id), "The group no longer has access.", settingsOf(in, "members"))
 }
 
 func (w *Web) approveRequest(v *visit, in project.Place) error {
@@ -191,7 +191,7 @@ func (w *Web) approveRequest(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.Projects.Approve(v, v.actor, in, id, v.sentLevel("access_level"))
-	return v.told(err, "Access was granted.", settingsOf(in, "members"))
+	return v.redirectWithFlash(err, "Access was granted.", settingsOf(in, "members"))
 }
 
 func (w *Web) denyRequest(v *visit, in project.Place) error {
@@ -199,7 +199,7 @@ func (w *Web) denyRequest(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.Deny(v, v.actor, in, id), "The access request was denied.", settingsOf(in, "members"))
+	return v.redirectWithFlash(w.Projects.Deny(v, v.actor, in, id), "The access request was denied.", settingsOf(in, "members"))
 }
 
 func (w *Web) joinPages() {
@@ -213,13 +213,13 @@ func placeAt(in project.Place) string { return pathTo(string(in.Ref)) }
 
 func (w *Web) requestAccess(v *visit, in project.Place) error {
 	_, err := w.Projects.RequestAccess(v, v.actor, in)
-	return v.told(err, "Your access request was sent.", placeAt(in))
+	return v.redirectWithFlash(err, "Your access request was sent.", placeAt(in))
 }
 
 func (w *Web) withdrawRequest(v *visit, in project.Place) error {
-	return v.told(w.Projects.Deny(v, v.actor, in, v.actor.ID), "Your access request was withdrawn.", placeAt(in))
+	return v.redirectWithFlash(w.Projects.Deny(v, v.actor, in, v.actor.ID), "Your access request was withdrawn.", placeAt(in))
 }
 
 func (w *Web) leave(v *visit, in project.Place) error {
-	return v.told(w.Projects.RemoveMember(v, v.actor, in, v.actor.ID, false), "You left.", "/")
+	return v.redirectWithFlash(w.Projects.RemoveMember(v, v.actor, in, v.actor.ID, false), "You left.", "/")
 }

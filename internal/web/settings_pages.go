@@ -98,7 +98,7 @@ func (w *Web) changeSites(v *visit, in project.Place) error {
 		primary := v.text("primary_domain")
 		c := pages.Change{HTTPSOnly: new(v.ticked("https_only")), UniqueDomain: new(v.ticked("unique_domain")), PrimaryDomain: &primary}
 		if _, err := w.Pages.Update(v, v.actor, in.Ref, c); err != nil {
-			return v.told(err, "", pagesOf(in))
+			return v.redirectWithFlash(err, "", pagesOf(in))
 		}
 	}
 	if access != was {
@@ -106,11 +106,11 @@ func (w *Web) changeSites(v *visit, in project.Place) error {
 			Settings: func(set *project.Settings) { set.Pages = access },
 		}})
 	}
-	return v.told(err, "The Pages settings were saved.", pagesOf(in))
+	return v.redirectWithFlash(err, "The Pages settings were saved.", pagesOf(in))
 }
 
 func (w *Web) unpublish(v *visit, in project.Place) error {
-	return v.told(w.Pages.Unpublish(v, v.actor, in.Ref), "The site was removed. The next deployment publishes it again.", pagesOf(in))
+	return v.redirectWithFlash(w.Pages.Unpublish(v, v.actor, in.Ref), "The site was removed. The next deployment publishes it again.", pagesOf(in))
 }
 
 // sentCertificate is the pair of a form; nil when both fields are empty.
@@ -149,19 +149,19 @@ func (w *Web) changeDomain(v *visit, in project.Place) error {
 		c = pages.DomainChange{Certificate: &pages.Certificate{}}
 	}
 	if c == (pages.DomainChange{}) {
-		return v.told(errs.Invalid("A certificate and its key are required."), "", pagesOf(in))
+		return v.redirectWithFlash(errs.Invalid("A certificate and its key are required."), "", pagesOf(in))
 	}
 	_, err := w.Pages.UpdateDomain(v, v.actor, in.Ref, v.text("domain"), c)
-	return v.told(err, "The domain was updated.", pagesOf(in))
+	return v.redirectWithFlash(err, "The domain was updated.", pagesOf(in))
 }
 
 func (w *Web) verifyDomain(v *visit, in project.Place) error {
 	_, err := w.Pages.VerifyDomain(v, v.actor, in.Ref, v.text("domain"))
-	return v.told(err, "The domain was verified.", pagesOf(in))
+	return v.redirectWithFlash(err, "The domain was verified.", pagesOf(in))
 }
 
 func (w *Web) removeDomain(v *visit, in project.Place) error {
-	return v.told(w.Pages.DeleteDomain(v, v.actor, in.Ref, v.text("domain")), "The domain was removed.", pagesOf(in))
+	return v.redirectWithFlash(w.Pages.DeleteDomain(v, v.actor, in.Ref, v.text("domain")), "The domain was removed.", pagesOf(in))
 }
 
 // domainsPage is the domains of all projects.

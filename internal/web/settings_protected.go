@@ -90,7 +90,7 @@ func (w *Web) allowForce(v *visit, in project.Place) error {
 	allow := v.ticked("allow_force_push")
 	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{AllowForcePush: &allow})
 	done := map[bool]string{true: "Force push is allowed.", false: "Force push is not allowed."}[allow]
-	return v.told(err, done, settingsOf(in, "protected"))
+	return v.redirectWithFlash(err, done, settingsOf(in, "protected"))
 }
 
 func (w *Web) unprotect(v *visit, in project.Place) error {
@@ -99,7 +99,7 @@ func (w *Web) unprotect(v *visit, in project.Place) error {
 		return err
 	}
 	name := v.text("name")
-	return v.told(w.Repos.Unprotect(v, v.actor, in.Ref, kind, name), name+" is no longer protected.", settingsOf(in, "protected"))
+	return v.redirectWithFlash(w.Repos.Unprotect(v, v.actor, in.Ref, kind, name), name+" is no longer protected.", settingsOf(in, "protected"))
 }
 
 type pushRulesPage struct {

@@ -185,11 +185,11 @@ func (w *Web) changeRunner(v *visit, s setup) error {
 	f := v.sent()
 	c := v.runnerChange(&f)
 	if f.bad() {
-		v.tell("bad", "The maximum job timeout must be a number of minutes.")
+		v.setFlash("bad", "The maximum job timeout must be a number of minutes.")
 		return v.redirect(runnersAt(s))
 	}
 	_, err = w.CI.UpdateRunner(v, v.actor, id, c)
-	return v.told(err, "The runner was saved.", runnersAt(s))
+	return v.redirectWithFlash(err, "The runner was saved.", runnersAt(s))
 }
 
 func (w *Web) pauseRunner(paused bool) func(*visit, setup) error {
@@ -200,7 +200,7 @@ func (w *Web) pauseRunner(paused bool) func(*visit, setup) error {
 			return err
 		}
 		_, err = w.CI.UpdateRunner(v, v.actor, id, ci.RunnerChange{Paused: &paused})
-		return v.told(err, done, runnersAt(s))
+		return v.redirectWithFlash(err, done, runnersAt(s))
 	}
 }
 
@@ -211,7 +211,7 @@ func (w *Web) resetRunner(v *visit, s setup) error {
 	}
 	made, err := w.CI.ResetRunnerToken(v, v.actor, id)
 	if err != nil {
-		return v.told(err, "", runnersAt(s))
+		return v.redirectWithFlash(err, "", runnersAt(s))
 	}
 	return w.showRunners(v, s, filled("run_untagged", "1"), made)
 }
@@ -221,7 +221,7 @@ func (w *Web) deleteRunner(v *visit, s setup) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.CI.DeleteRunner(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
+	return v.redirectWithFlash(w.CI.DeleteRunner(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
 }
 
 func (w *Web) enableRunner(v *visit, in project.Place) error {
@@ -230,7 +230,7 @@ func (w *Web) enableRunner(v *visit, in project.Place) error {
 		return err
 	}
 	_, err = w.CI.EnableRunner(v, v.actor, in.Ref, id)
-	return v.told(err, "The runner was enabled for this project.", settingsOf(in, "runners"))
+	return v.redirectWithFlash(err, "The runner was enabled for this project.", settingsOf(in, "runners"))
 }
 
 func (w *Web) disableRunner(v *visit, in project.Place) error {
@@ -238,5 +238,5 @@ func (w *Web) disableRunner(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.CI.DisableRunner(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
+	return v.redirectWithFlash(w.CI.DisableRunner(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
 }

@@ -88,5 +88,5 @@ func (w *Web) revokePlaceToken(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.told(w.Projects.RevokeAccessToken(v, v.actor, in, id, nil), "The token was revoked.", settingsOf(in, "access_tokens"))
+	return v.redirectWithFlash(w.Projects.RevokeAccessToken(v, v.actor, in, id, nil), "The token was revoked.", settingsOf(in, "access_tokens"))
 }

@@ -193,5 +193,5 @@ func (w *Web) updateVariable(v *visit, d drawer) error {
 }
 
 func (w *Web) deleteVariable(v *visit, d drawer) error {
-	return v.told(d.delete(v, v.text("key"), v.text("scope")), "The variable "+v.text("key")+" was removed.", d.at())
+	return v.redirectWithFlash(d.delete(v, v.text("key"), v.text("scope")), "The variable "+v.text("key")+" was removed.", d.at())
 }

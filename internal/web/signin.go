@@ -114,7 +114,7 @@ func (w *Web) code(v *visit) error {
 	session, _, err := w.Users.FinishSignIn(v, ticket, user.SignInRequest{Code: v.text("code"), IP: v.ip(), UserAgent: v.r.UserAgent()})
 	if errs.Is(err, errs.KindGone) {
 		v.setCookie(w.halfwayCookie(), "", "/users", -time.Second)
-		v.tell("bad", "The sign-in has expired. Sign in again.")
+		v.setFlash("bad", "The sign-in has expired. Sign in again.")
 		return v.redirect("/users/sign_in?return_to=" + url.QueryEscape(to))
 	}
 	if refusal := entryRefusal(err); refusal != "" {

@@ -302,7 +302,7 @@ func (w *Web) deleteSnippet(v *visit, in *project.Ref) error {
 	if s.In != nil {
 		to = snippetBase(s.In)
 	}
-	return v.told(w.Snippets.Delete(v, v.actor, in, s.ID, nil), "The snippet was deleted.", to)
+	return v.redirectWithFlash(w.Snippets.Delete(v, v.actor, in, s.ID, nil), "The snippet was deleted.", to)
 }
 
 // editableText is a text that a form can hold; ok is false for others.

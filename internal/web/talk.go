@@ -189,7 +189,7 @@ func (w *Web) say(t talker) func(*visit, project.Ref) error {
 		if event == "" || t.turn == nil {
 			return v.redirect(to)
 		}
-		return v.told(t.turn(v, ref, on.IID, event), map[string]string{"close": "The " + t.word + " was closed.", "reopen": "The " + t.word + " was reopened."}[event], to)
+		return v.redirectWithFlash(t.turn(v, ref, on.IID, event), map[string]string{"close": "The " + t.word + " was closed.", "reopen": "The " + t.word + " was reopened."}[event], to)
 	}
 }
 
@@ -241,7 +241,7 @@ func (w *Web) resolve(t talker) func(*visit, project.Ref) error {
 		}
 		d, err := w.Plan.Resolve(v, v.actor, on, chi.URLParam(v.r, "discussion"), v.ticked("resolved"))
 		if err != nil {
-			return v.told(err, "", thingPath(on, t))
+			return v.redirectWithFlash(err, "", thingPath(on, t))
 		}
 		return v.redirect(v.backTo(thingPath(on, t), d.Notes[0].ID))
 	}

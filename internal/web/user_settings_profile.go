@@ -102,7 +102,7 @@ func (w *Web) saveProfile(v *visit) error {
 func (w *Web) saveAvatar(v *visit) error {
 	file, head, err := v.r.FormFile("avatar")
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
-		v.tell("bad", "Select an image first.")
+		v.setFlash("bad", "Select an image first.")
 		return v.redirect("/-/user_settings/profile")
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *Web) saveAvatar(v *visit) error {
 	defer file.Close()
 	_, err = w.Users.SetAvatar(v, v.actor, v.actor.ID, &picture.File{Name: head.Filename, Data: file})
 	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.KindInvalid {
-		v.tell("bad", strings.TrimPrefix(sentence(refused), "Avatar "))
+		v.setFlash("bad", strings.TrimPrefix(sentence(refused), "Avatar "))
 		return v.redirect("/-/user_settings/profile")
 	}
 	if err != nil {
@@ -209,7 +209,7 @@ func (w *Web) resend(v *visit, address string) error {
 		return err
 	}
 	if !w.Mail.Enabled() {
-		v.tell("bad", "This instance cannot send email. Contact an administrator.")
+		v.setFlash("bad", "This instance cannot send email. Contact an administrator.")
 		return v.redirect("/-/user_settings/emails")
 	}
 	return v.done("A confirmation email was sent to "+address+".", "/-/user_settings/emails")

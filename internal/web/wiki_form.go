@@ -130,7 +130,7 @@ func (w *Web) wikiWrite(v *visit, in project.Place) error {
 	slug, action := actionOf(v.rest())
 	if action == "delete" {
 		err := w.Wikis.Delete(v, v.actor, in, slug, wiki.Fields{Version: v.text("version")})
-		return v.told(err, "The page was deleted. Its history is kept.", wikiAt(in, "pages"))
+		return v.redirectWithFlash(err, "The page was deleted. Its history is kept.", wikiAt(in, "pages"))
 	}
 	if action != "" {
 		return errs.NotFound("")

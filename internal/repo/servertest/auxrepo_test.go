@@ -11,7 +11,7 @@ import (
 	"svc/internal/repo"
 )
 
-// TestAuxRepoOvertaken has a push done and recorded while the keeper looks at what
+// TestAuxRepoOvertaken has a push done and recorded while the owner looks at what
 // an earlier one did: what the earlier one saw is old by then, and is not what
 // stays.
 func TestAuxRepoOvertaken(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/errs"
 )
 
-// What the file is, told to users in docs/user/group-export.md.
+// The format of the file, which docs/user/group-export.md describes.
 const (
 	formatName   = "group-export"
 	version      = 1

