@@ -14,7 +14,7 @@ import (
 
 	"svc/internal/backup"
 	"svc/internal/blob"
-	"svc/internal/ci"
+	"svc/internal/ci/joblog"
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/durable"
@@ -243,7 +243,7 @@ func (r *restore) rows(ctx context.Context) error {
 		return err
 	}
 	r.filled = true
-	return ci.TakeOverLogs(ctx, r.db, filepath.Join(r.cfg.DataDir, logFiles))
+	return joblog.TakeOver(ctx, r.db, filepath.Join(r.cfg.DataDir, logFiles))
 }
 
 // done takes the mark away: from then on it is an instance.

@@ -28,12 +28,12 @@ func (s *Service) coverage(ctx context.Context, j *Job) (*float64, error) {
 	if err != nil {
 		return nil, nil // the CI file was checked, so it is of another time
 	}
-	l, err := s.logs.open(ctx, j.ID, true)
+	l, err := s.logs.OpenLive(ctx, j.ID)
 	if l == nil || err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	return lastCoverage(l, l.size, pattern)
+	return lastCoverage(l, l.Size, pattern)
 }
 
 // lastCoverage looks through the lines from the end on.

@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/joblog"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -198,8 +199,8 @@ func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Pr
 
 // failClaimed fails a claimed job that cannot be run. Its log says why.
 func (s *Service) failClaimed(ctx context.Context, j *Job, why *unrunnable) error {
-	_, err := s.logs.add(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
-	if _, there := errors.AsType[*gapError](err); err != nil && !there { // a previous attempt wrote it
+	_, err := s.logs.Append(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
+	if _, there := errors.AsType[*joblog.GapError](err); err != nil && !there { // a previous attempt wrote it
 		return fmt.Errorf("log of job %d: %w", j.ID, err)
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/ci/flow"
+	"svc/internal/ci/joblog"
 	"svc/internal/db"
 	"svc/internal/errs"
 )
@@ -37,7 +38,7 @@ type JobReply struct {
 }
 
 func (s *Service) jobReply(j *JobState, size int64) *JobReply {
-	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.updateInterval(j.ID)}
+	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.logs.Interval(j.ID)}
 }
 
 // runnerStatus is the state that runners see: "canceling" while a canceled job
@@ -122,7 +123,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 	if err != nil {
 		return nil, err
 	}
-	ok, err := s.sameLog(ctx, j, u)
+	ok, err := s.sameLog(ctx, j.ID, u)
 	if err != nil {
 		return nil, fmt.Errorf("check log of job %d: %w", j.ID, err)
 	}
@@ -131,7 +132,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 		reply.Mismatch = true
 		return reply, nil
 	}
-	if err := s.logs.sync(ctx, j.ID); err != nil {
+	if err := s.logs.Sync(ctx, j.ID); err != nil {
 		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 	}
 	end := End{Status: flow.Status(u.State), ExitCode: u.ExitCode}
@@ -158,7 +159,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 	if err != nil {
 		return s.refusedFor(ctx, h.ID, err)
 	}
-	s.watched.changed(j.ID)
+	s.logs.Changed(j.ID)
 	return s.jobReply(&ended.JobState, 0), nil
 }
 
@@ -173,40 +174,13 @@ func (s *Service) endHeld(ctx context.Context, tx *db.Tx, j *Job, token []byte, 
 	return s.finishJob(ctx, tx, j, end)
 }
 
-// sameLog compares the log with what the runner says of it. Where bytes are
-// missing the runner finds out where to go on; where they are others, the log
-// is begun again, once: a runner that never agrees with itself must not go on
-// forever.
-func (s *Service) sameLog(ctx context.Context, j *Job, u JobUpdate) (bool, error) {
+// sameLog compares the log with the checksum of the runner, if it sends one.
+func (s *Service) sameLog(ctx context.Context, jobID int64, u JobUpdate) (bool, error) {
 	crc, ok := parseChecksum(u.Checksum)
 	if !ok {
 		return true, nil
 	}
-	size, have := u.Size, int64(-1)
-	if size == 0 { // an old runner sends the sum alone
-		var err error
-		if have, err = s.logs.size(ctx, j.ID); err != nil {
-			return false, err
-		}
-		size = have
-	}
-	same, err := s.checkLog(ctx, j, size, crc)
-	if same || err != nil {
-		return same, err
-	}
-	if have < 0 {
-		if have, err = s.logs.size(ctx, j.ID); err != nil {
-			return false, err
-		}
-	}
-	again, err := s.logs.restarted(ctx, j.ID)
-	if err != nil || again {
-		return again, err
-	}
-	if have < size {
-		return false, nil
-	}
-	return false, s.logs.restart(ctx, j.ID)
+	return s.logs.Verify(ctx, jobID, u.Size, crc)
 }
 
 func parseChecksum(text string) (uint32, bool) {
@@ -287,10 +261,10 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 			return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 		}
 	}
-	size, err := s.addLog(ctx, j.ID, p.At, p.Text)
+	size, err := s.logs.Append(ctx, j.ID, p.At, p.Text)
 	reply := s.jobReply(j, size)
-	if gap, ok := errors.AsType[*gapError](err); ok {
-		reply.Gap, reply.Size = true, gap.size
+	if gap, ok := errors.AsType[*joblog.GapError](err); ok {
+		reply.Gap, reply.Size = true, gap.Size
 		return reply, nil
 	}
 	if err != nil {

@@ -1,12 +1,9 @@
 package ci
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"svc/internal/actor"
+	"svc/internal/ci/joblog"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -22,9 +20,8 @@ import (
 // Log is a job log as of the time when it was opened. The
 // caller closes it.
 type Log struct {
-	Job  *Job
-	Size int64
-	io.ReadSeekCloser
+	Job *Job
+	*joblog.Reader
 }
 
 // ETag names the content: a log is only added to.
@@ -40,7 +37,7 @@ func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobI
 		return nil, err
 	}
 	if !j.settled() {
-		if err := s.watch(ctx, j.ID); err != nil {
+		if err := s.logs.Watch(ctx, j.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -98,37 +95,23 @@ func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return p, j, nil
 }
 
-// openLog opens a log wherever it is, nil when there is none. It may be put
-// away while we look, and is found there then. Of a job that was erased what
-// lies there is on its way out.
+// openLog opens a log wherever it is, nil when there is none. The log of a job that was
+// erased is being removed.
 func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 	if j.ErasedAt != nil {
 		return nil, nil
 	}
-	kept, err := s.openKept(ctx, j)
-	if kept != nil || err != nil {
-		return kept, err
-	}
-	live, err := s.logs.open(ctx, j.ID, j.settled())
-	if err != nil {
+	l, err := s.logs.Open(ctx, j.ID, j.settled(), func() (*joblog.Reader, error) {
+		a, err := findArtifact(ctx, s.DB, j.ID, TraceFile)
+		if err != nil {
+			return nil, ignoreNotFound(err)
+		}
+		return s.logs.OpenPacked(ctx, a.blob, a.Size), nil
+	})
+	if l == nil || err != nil {
 		return nil, err
 	}
-	if live != nil {
-		return &Log{j, live.size, &movedLog{live: live, kept: func() (*Log, error) { return s.openKept(ctx, j) }}}, nil
-	}
-	return s.openKept(ctx, j)
-}
-
-// openKept opens a log that was put away.
-func (s *Service) openKept(ctx context.Context, j *Job) (*Log, error) {
-	a, err := findArtifact(ctx, s.DB, j.ID, TraceFile)
-	if errs.Is(err, errs.KindNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Log{j, a.Size, &packedLog{ctx: ctx, store: s.Blobs, key: a.blob, size: a.Size}}, nil
+	return &Log{j, l}, nil
 }
 
 // settled reports whether a job has ended, its runner too.
@@ -140,73 +123,12 @@ func (s *Service) logLimit(ctx context.Context) (int64, error) {
 	return int64(settings.MaxLogMegabytes) << 20, err
 }
 
-// cutNotice is the last line of a log that went over the limit.
-func cutNotice(limit int64) []byte {
-	return fmt.Appendf(nil, "\n\x1b[31;1mThe log is over its limit of %d MiB. The job goes on, but what it writes is not kept.\x1b[0;m\n", limit>>20)
-}
-
-// addLog adds what a runner sent to a log. It gives the size that the runner
-// is to know of: what is over the limit counts, though it is not kept.
-func (s *Service) addLog(ctx context.Context, jobID, at int64, p []byte) (int64, error) {
-	limit, err := s.logLimit(ctx)
-	if err != nil {
-		return 0, err
-	}
-	end := at + int64(len(p))
-	if end > limit { // only then it may have been cut
-		size, err := s.logs.size(ctx, jobID)
-		if err != nil || size > limit {
-			return end, err
-		}
-		if at > limit {
-			return size, &gapError{size}
-		}
-		p = append(bytes.Clone(p[:limit-at]), cutNotice(limit)...)
-	}
-	if size, err := s.logs.add(ctx, jobID, at, p); err != nil {
-		return size, err
-	}
-	s.watched.changed(jobID)
-	return end, nil
-}
-
-// checksum compares a log with what its runner says of it. A log that was cut
-// cannot be compared.
-func (s *Service) checkLog(ctx context.Context, j *Job, size int64, crc uint32) (ok bool, err error) {
-	limit, err := s.logLimit(ctx)
-	if err != nil {
-		return false, err
-	}
-	if have, sum, known := s.logs.sum(ctx, j.ID); known {
-		return have > limit || have == size && sum == crc, nil
-	}
-	l, err := s.logs.open(ctx, j.ID, true)
-	if err != nil {
-		return false, err
-	}
-	if l == nil {
-		return size == 0, nil
-	}
-	defer l.Close()
-	if l.size > limit {
-		return true, nil
-	}
-	if l.size != size {
-		return false, nil
-	}
-	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, l); err != nil {
-		return false, err
-	}
-	return sum.Sum32() == crc, nil
-}
-
 // keepLog packs the log of a job that has ended into the store; then the live
 // one goes. It may be done again at any point.
 func (s *Service) keepLog(ctx context.Context, jobID int64) error {
 	j, err := findAnyJob(ctx, s.DB, jobID)
 	if errs.Is(err, errs.KindNotFound) {
-		return s.logs.remove(ctx, jobID)
+		return s.logs.Remove(ctx, jobID)
 	}
 	if err != nil {
 		return err
@@ -218,21 +140,21 @@ func (s *Service) keepLog(ctx context.Context, jobID int64) error {
 	if err != nil && !errs.Is(err, errs.KindNotFound) {
 		return fmt.Errorf("keep log of job %d: %w", j.ID, err)
 	}
-	return s.logs.remove(ctx, j.ID)
+	return s.logs.Remove(ctx, j.ID)
 }
 
 func (s *Service) packLog(ctx context.Context, j *Job) error {
-	live, err := s.logs.open(ctx, j.ID, true)
+	live, err := s.logs.OpenLive(ctx, j.ID)
 	if live == nil || err != nil {
 		return err
 	}
 	defer live.Close()
 	a := &Artifact{
-		JobID: j.ID, ProjectID: j.ProjectID, Kind: TraceFile, Format: RawFormat, Filename: "job.log", Size: live.size,
+		JobID: j.ID, ProjectID: j.ProjectID, Kind: TraceFile, Format: RawFormat, Filename: "job.log", Size: live.Size,
 		CreatedAt: s.Now(), blob: logKey(j),
 	}
 	// The file goes first: a row promises that it is there.
-	if err := s.pack(ctx, a.blob, live); err != nil {
+	if err := s.logs.Pack(ctx, a.blob, live); err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -276,7 +198,7 @@ const (
 // SweepLogs puts away the logs of jobs that ended a while ago. The queue calls
 // it every minute. A log that cannot be put away does not hold up the others.
 func (s *Service) SweepLogs(ctx context.Context) error {
-	ids, err := s.logs.jobs(ctx)
+	ids, err := s.logs.Jobs(ctx)
 	if err != nil {
 		return fmt.Errorf("sweep logs: %w", err)
 	}

@@ -125,7 +125,6 @@ func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 // called when the server stops.
 func (s *Service) StopLongPolls() {
 	s.polls.close()
-	s.watched.close()
 }
 
 // listen subscribes to notices about pending jobs and runners.

@@ -63,7 +63,7 @@ func (s *Service) removeFiles(ctx context.Context, w blobsWork) error {
 		}
 	}
 	for _, id := range w.Logs {
-		if err := s.logs.remove(ctx, id); err != nil {
+		if err := s.logs.Remove(ctx, id); err != nil {
 			return fmt.Errorf("remove live log of job %d: %w", id, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"svc/internal/ci/joblog"
 	"svc/internal/queue"
 )
 
@@ -15,25 +16,19 @@ type nodeState struct {
 	taken   taking
 	queues  jobQueues
 	turn    atomic.Int64 // the project that was served last
-	watched *watchers
 	changes *changes
 	readers readers
-	logs    liveLog
-	packer  packer // of logs that are put away
+	logs    *joblog.Store
 }
 
 // serveRunners takes on the part of the service that faces runners.
 func (s *Service) serveRunners() {
-	s.polls, s.watched, s.changes = newLongPolls(), newWatchers(), newChanges()
+	s.polls, s.changes = newLongPolls(), newChanges()
 	s.tagSets.known = map[int64][]string{}
 	s.taken.jobs = map[int64]struct{}{}
 	s.queues.queues = map[queueKey]*jobQueue{}
-	s.logs = &logSegments{dir: s.LogDir, limit: segmentSize}
-	if s.DB.Postgres() { // there may be other nodes
-		s.logs = &logChunks{s.DB}
-	}
+	s.logs = joblog.New(joblog.Deps{DB: s.DB, Blobs: s.Blobs, Notices: s.Notices, Dir: s.LogDir, Limit: s.logLimit, Now: s.Now})
 	s.listen()
-	s.listenWatched()
 	s.listenChanged()
 	s.Users.OnChange(s.readers.changed)
 	s.Projects.OnRemove(s.forgetProjects)

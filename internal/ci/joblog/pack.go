@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"bytes"
@@ -32,12 +32,17 @@ const (
 	maxFrames = 1 << 20
 )
 
-// pack writes what r gives into the store, compressed.
-func (s *Service) pack(ctx context.Context, key string, r io.Reader) error {
+// Pack writes a log into the blob store, compressed.
+func (s *Store) Pack(ctx context.Context, key string, r io.Reader) error {
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(s.packer.frames(in, r)) }()
 	_, err := s.Blobs.Put(ctx, key, out, blob.Options{ContentType: "application/zstd"})
 	return errors.Join(err, out.Close())
+}
+
+// OpenPacked opens a log that was packed; size is that of the log.
+func (s *Store) OpenPacked(ctx context.Context, key string, size int64) *Reader {
+	return &Reader{&packedLog{ctx: ctx, store: s.Blobs, key: key, size: size}, size}
 }
 
 // packer compresses frames, for all who pack a log at the same time; what it

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"cmp"
@@ -17,13 +17,13 @@ import (
 	"svc/internal/durable"
 )
 
-// logSegments keeps live logs in files that many jobs share. A job costs no
+// segmentStore keeps live logs in files that many jobs share. A job costs no
 // file of its own, and those that end together wait for the disk together.
 //
 // A segment is a row of records (see record) and is only added to. Which of
 // them make up a log is held in memory, and read again at the start. A segment
 // goes when none of its logs is live any more.
-type logSegments struct {
+type segmentStore struct {
 	dir   string
 	limit int64 // how large a segment becomes before the next is begun
 
@@ -67,7 +67,7 @@ type piece struct {
 	size     int64
 }
 
-func (l *logSegments) add(_ context.Context, jobID, at int64, p []byte) (int64, error) {
+func (l *segmentStore) add(_ context.Context, jobID, at int64, p []byte) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -79,7 +79,7 @@ func (l *logSegments) add(_ context.Context, jobID, at int64, p []byte) (int64, 
 		size = log.size
 	}
 	if size != at {
-		return size, &gapError{size}
+		return size, &GapError{size}
 	}
 	if len(p) == 0 {
 		return size, nil
@@ -95,7 +95,7 @@ func (l *logSegments) add(_ context.Context, jobID, at int64, p []byte) (int64, 
 }
 
 // extend adds a piece to what is known of a log.
-func (l *logSegments) extend(jobID int64, p piece) {
+func (l *segmentStore) extend(jobID int64, p piece) {
 	log := l.logs[jobID]
 	if log == nil {
 		log = &segmentLog{}
@@ -110,7 +110,7 @@ func (l *logSegments) extend(jobID int64, p piece) {
 
 // within reports whether a log has something in a segment: pieces are added to
 // one segment after the other.
-func (l *logSegments) within(log *segmentLog, in *segment) bool {
+func (l *segmentStore) within(log *segmentLog, in *segment) bool {
 	for ; log != nil; log = log.before {
 		if n := len(log.pieces); n > 0 && log.pieces[n-1].in == in {
 			return true
@@ -121,7 +121,7 @@ func (l *logSegments) within(log *segmentLog, in *segment) bool {
 
 // write adds a record to the newest segment, and gives the place of its
 // content.
-func (l *logSegments) write(r record, content []byte) (int64, error) {
+func (l *segmentStore) write(r record, content []byte) (int64, error) {
 	if l.now == nil || l.now.size >= l.limit {
 		if err := l.begin(); err != nil {
 			return 0, err
@@ -141,7 +141,7 @@ func (l *logSegments) write(r record, content []byte) (int64, error) {
 }
 
 // begin begins a segment.
-func (l *logSegments) begin() error {
+func (l *segmentStore) begin() error {
 	number := int64(1)
 	if l.now != nil {
 		number = l.now.number + 1
@@ -159,12 +159,12 @@ func (l *logSegments) begin() error {
 	return nil
 }
 
-func (l *logSegments) path(number int64) string {
+func (l *segmentStore) path(number int64) string {
 	return filepath.Join(l.dir, fmt.Sprintf("%08d.segment", number))
 }
 
 // drop removes a segment; who reads it goes on.
-func (l *logSegments) drop(s *segment) error {
+func (l *segmentStore) drop(s *segment) error {
 	delete(l.segments, s.number)
 	if l.now == s {
 		l.now = &segment{number: s.number, size: l.limit} // the next number
@@ -179,14 +179,14 @@ func (l *logSegments) drop(s *segment) error {
 
 // release takes readers from a segment, which is closed when it is gone and no
 // one reads it.
-func (l *logSegments) release(s *segment, readers int) error {
+func (l *segmentStore) release(s *segment, readers int) error {
 	if s.used -= readers; s.gone && s.used == 0 {
 		return s.file.Close()
 	}
 	return nil
 }
 
-func (l *logSegments) size(_ context.Context, jobID int64) (int64, error) {
+func (l *segmentStore) size(_ context.Context, jobID int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -198,7 +198,7 @@ func (l *logSegments) size(_ context.Context, jobID int64) (int64, error) {
 	return 0, nil
 }
 
-func (l *logSegments) sum(_ context.Context, jobID int64) (int64, uint32, bool) {
+func (l *segmentStore) sum(_ context.Context, jobID int64) (int64, uint32, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if log := l.logs[jobID]; log != nil {
@@ -207,7 +207,7 @@ func (l *logSegments) sum(_ context.Context, jobID int64) (int64, uint32, bool) 
 	return 0, 0, false
 }
 
-func (l *logSegments) restart(_ context.Context, jobID int64) error {
+func (l *segmentStore) restart(_ context.Context, jobID int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil || l.logs[jobID] == nil {
@@ -227,7 +227,7 @@ func (l *logSegments) restart(_ context.Context, jobID int64) error {
 }
 
 // again begins a log again: what was before its last beginning is forgotten.
-func (l *logSegments) again(jobID int64) {
+func (l *segmentStore) again(jobID int64) {
 	log := l.logs[jobID]
 	was := holding(log)
 	log.before = nil
@@ -241,7 +241,7 @@ func (l *logSegments) again(jobID int64) {
 	}
 }
 
-func (l *logSegments) restarted(_ context.Context, jobID int64) (bool, error) {
+func (l *segmentStore) restarted(_ context.Context, jobID int64) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -251,7 +251,7 @@ func (l *logSegments) restarted(_ context.Context, jobID int64) (bool, error) {
 	return log != nil && log.before != nil, nil
 }
 
-func (l *logSegments) open(_ context.Context, jobID int64, newest bool) (*logReader, error) {
+func (l *segmentStore) open(_ context.Context, jobID int64, newest bool) (*Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -269,7 +269,7 @@ func (l *logSegments) open(_ context.Context, jobID int64, newest bool) (*logRea
 	for _, s := range held {
 		s.used++
 	}
-	return &logReader{io.NewSectionReader(pieces, 0, log.size), log.size, sync.OnceValue(func() error {
+	return &Reader{&segmentReader{io.NewSectionReader(pieces, 0, log.size), sync.OnceValue(func() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		var faults []error
@@ -277,10 +277,19 @@ func (l *logSegments) open(_ context.Context, jobID int64, newest bool) (*logRea
 			faults = append(faults, l.release(s, 1))
 		}
 		return errors.Join(faults...)
-	})}, nil
+	})}, log.size}, nil
 }
 
-func (l *logSegments) sync(_ context.Context, jobID int64) error {
+// segmentReader reads a log from segments, which are kept until it is closed.
+type segmentReader struct {
+	io.ReadSeeker
+	close func() error
+}
+
+// Close implements io.Closer.
+func (r *segmentReader) Close() error { return r.close() }
+
+func (l *segmentStore) sync(_ context.Context, jobID int64) error {
 	l.mu.Lock()
 	if err := l.load(); err != nil {
 		l.mu.Unlock()
@@ -308,7 +317,7 @@ func (l *logSegments) sync(_ context.Context, jobID int64) error {
 
 // sync has the segment survive the machine up to a place. Of those who come
 // while it is done, one does it for all.
-func (s *segment) sync(l *logSegments, end int64) error {
+func (s *segment) sync(l *segmentStore, end int64) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
 	if s.synced >= end {
@@ -330,7 +339,7 @@ func (s *segment) sync(l *logSegments, end int64) error {
 	return nil
 }
 
-func (l *logSegments) remove(_ context.Context, jobID int64) error {
+func (l *segmentStore) remove(_ context.Context, jobID int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -370,7 +379,7 @@ func holding(log *segmentLog) map[*segment]bool {
 	return found
 }
 
-func (l *logSegments) jobs(context.Context) ([]int64, error) {
+func (l *segmentStore) jobs(context.Context) ([]int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func putAway(t *testing.T, text []byte) (*packedLog, *countingStore) {
 	}
 	t.Cleanup(func() { _ = disk.Close() })
 	store := &countingStore{Store: disk}
-	if err := (&Service{Deps: Deps{Blobs: store}}).pack(t.Context(), "log", bytes.NewReader(text)); err != nil {
+	if err := (&Store{Deps: Deps{Blobs: store}}).Pack(t.Context(), "log", bytes.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	l := &packedLog{ctx: t.Context(), store: store, key: "log", size: int64(len(text))}

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 // movedLog reads a live log, and goes on in the one that was put away when
 // that happens meanwhile: a reader sees one log.
 type movedLog struct {
-	live *logReader
-	kept func() (*Log, error) // nil when there is none
-	now  io.ReadSeekCloser    // what is read once it has been put away
-	at   int64
+	live   *Reader
+	packed func() (*Reader, error) // nil when there is none
+	now    *Reader                 // what is read once it has been put away
+	at     int64
 }
 
 // Read implements io.Reader.
@@ -22,19 +22,19 @@ func (l *movedLog) Read(p []byte) (int, error) {
 		if n > 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 			return n, err
 		}
-		kept, kerr := l.kept()
-		if kerr != nil {
-			return 0, kerr
+		packed, perr := l.packed()
+		if perr != nil {
+			return 0, perr
 		}
-		if kept == nil { // it was removed
+		if packed == nil { // it was removed
 			return 0, err
 		}
-		l.now = kept
-		if _, err := kept.Seek(l.at, io.SeekStart); err != nil {
+		l.now = packed
+		if _, err := packed.Seek(l.at, io.SeekStart); err != nil {
 			return 0, err
 		}
 	}
-	if left := l.live.size - l.at; left < int64(len(p)) {
+	if left := l.live.Size - l.at; left < int64(len(p)) {
 		p = p[:max(left, 0)] // what was added since it was opened is not of this log
 	}
 	if len(p) == 0 {
@@ -47,7 +47,7 @@ func (l *movedLog) Read(p []byte) (int, error) {
 
 // Seek implements io.Seeker.
 func (l *movedLog) Seek(offset int64, whence int) (int64, error) {
-	if _, err := seek(&l.at, l.live.size, offset, whence); err != nil {
+	if _, err := seek(&l.at, l.live.Size, offset, whence); err != nil {
 		return 0, err
 	}
 	if l.now != nil {

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"context"
@@ -9,21 +9,21 @@ import (
 	"svc/internal/db"
 )
 
-// logChunks keeps live logs in the database, where every node can add to them
+// chunkStore keeps live logs in the database, where every node can add to them
 // and read them.
-type logChunks struct{ db *db.DB }
+type chunkStore struct{ db *db.DB }
 
 // before is where the chunks of a log stand that was begun again: below zero,
 // so that the one place of each chunk tells which log it is of.
 const before = -(int64(1) << 50)
 
-func (l *logChunks) add(ctx context.Context, jobID, at int64, p []byte) (int64, error) {
+func (l *chunkStore) add(ctx context.Context, jobID, at int64, p []byte) (int64, error) {
 	size, err := l.size(ctx, jobID)
 	if err != nil {
 		return 0, err
 	}
 	if size != at {
-		return size, &gapError{size}
+		return size, &GapError{size}
 	}
 	if len(p) == 0 {
 		return size, nil
@@ -34,21 +34,21 @@ func (l *logChunks) add(ctx context.Context, jobID, at int64, p []byte) (int64, 
 	})
 	if db.IsUnique(err, "log_chunks_job_id_position") { // another node was faster
 		if size, err = l.size(ctx, jobID); err == nil {
-			err = &gapError{size}
+			err = &GapError{size}
 		}
 		return size, err
 	}
 	return at + int64(len(p)), err
 }
 
-func (l *logChunks) sum(context.Context, int64) (int64, uint32, bool) { return 0, 0, false }
+func (l *chunkStore) sum(context.Context, int64) (int64, uint32, bool) { return 0, 0, false }
 
-func (l *logChunks) size(ctx context.Context, jobID int64) (int64, error) {
+func (l *chunkStore) size(ctx context.Context, jobID int64) (int64, error) {
 	return l.sizeFrom(ctx, jobID, 0, -before)
 }
 
 // sizeFrom is the size of the log that stands between two places.
-func (l *logChunks) sizeFrom(ctx context.Context, jobID, from, to int64) (int64, error) {
+func (l *chunkStore) sizeFrom(ctx context.Context, jobID, from, to int64) (int64, error) {
 	var end int64
 	err := l.db.QueryRowContext(ctx, `
 		SELECT position + length(content) FROM log_chunks WHERE job_id = ? AND position >= ? AND position < ? ORDER BY position DESC LIMIT 1`,
@@ -59,7 +59,7 @@ func (l *logChunks) sizeFrom(ctx context.Context, jobID, from, to int64) (int64,
 	return end - from, err
 }
 
-func (l *logChunks) restart(ctx context.Context, jobID int64) error {
+func (l *chunkStore) restart(ctx context.Context, jobID int64) error {
 	return l.db.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM log_chunks WHERE job_id = ? AND position < 0`, jobID); err != nil {
 			return err
@@ -69,12 +69,12 @@ func (l *logChunks) restart(ctx context.Context, jobID int64) error {
 	})
 }
 
-func (l *logChunks) restarted(ctx context.Context, jobID int64) (bool, error) {
+func (l *chunkStore) restarted(ctx context.Context, jobID int64) (bool, error) {
 	size, err := l.sizeFrom(ctx, jobID, before, 0)
 	return size > 0, err
 }
 
-func (l *logChunks) open(ctx context.Context, jobID int64, newest bool) (*logReader, error) {
+func (l *chunkStore) open(ctx context.Context, jobID int64, newest bool) (*Reader, error) {
 	now, err := l.size(ctx, jobID)
 	if err != nil {
 		return nil, err
@@ -90,19 +90,19 @@ func (l *logChunks) open(ctx context.Context, jobID int64, newest bool) (*logRea
 	if now == 0 {
 		return nil, nil
 	}
-	return &logReader{ReadSeeker: &chunkReader{ctx: ctx, db: l.db, jobID: jobID, from: from, size: now}, size: now}, nil
+	return &Reader{&chunkReader{ctx: ctx, db: l.db, jobID: jobID, from: from, size: now}, now}, nil
 }
 
-func (l *logChunks) sync(context.Context, int64) error { return nil }
+func (l *chunkStore) sync(context.Context, int64) error { return nil }
 
-func (l *logChunks) remove(ctx context.Context, jobID int64) error {
+func (l *chunkStore) remove(ctx context.Context, jobID int64) error {
 	return l.db.Tx(ctx, func(tx *db.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM log_chunks WHERE job_id = ?`, jobID)
 		return err
 	})
 }
 
-func (l *logChunks) jobs(ctx context.Context) ([]int64, error) {
+func (l *chunkStore) jobs(ctx context.Context) ([]int64, error) {
 	return db.All(ctx, l.db, db.Value[int64], `
 		WITH RECURSIVE w (id) AS (
 			SELECT (SELECT MIN(job_id) FROM log_chunks)
@@ -157,6 +157,9 @@ func (r *chunkReader) Seek(offset int64, whence int) (int64, error) {
 	return seek(&r.at, r.size, offset, whence)
 }
 
+// Close implements io.Closer.
+func (r *chunkReader) Close() error { return nil }
+
 func seek(at *int64, size, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -169,4 +172,10 @@ func seek(at *int64, size, offset int64, whence int) (int64, error) {
 	}
 	*at = offset
 	return offset, nil
+}
+
+// jobExists reports whether there is a job.
+func jobExists(ctx context.Context, q db.Q, jobID int64) (found bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?)`, jobID).Scan(&found)
+	return found, err
 }

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"context"
@@ -7,14 +7,13 @@ import (
 	"io"
 
 	"svc/internal/db"
-	"svc/internal/errs"
 )
 
-// TakeOverLogs brings the live logs of an instance that came from a backup to
+// TakeOver brings the live logs of an instance that came from a backup to
 // where its kind of database keeps them: in files of dir, or in rows. No server
 // may run on it; svc restore calls it.
-func TakeOverLogs(ctx context.Context, d *db.DB, dir string) error {
-	var from, to liveLog = &logChunks{d}, &logSegments{dir: dir, limit: segmentSize}
+func TakeOver(ctx context.Context, d *db.DB, dir string) error {
+	var from, to liveStore = &chunkStore{d}, &segmentStore{dir: dir, limit: segmentSize}
 	if d.Postgres() {
 		from, to = to, from
 	}
@@ -23,20 +22,20 @@ func TakeOverLogs(ctx context.Context, d *db.DB, dir string) error {
 		return fmt.Errorf("live logs: %w", err)
 	}
 	for _, id := range jobs {
-		if err := takeOverLog(ctx, d, from, to, id); err != nil {
+		if err := takeOver(ctx, d, from, to, id); err != nil {
 			return fmt.Errorf("live log of job %d: %w", id, err)
 		}
 	}
 	return nil
 }
 
-func takeOverLog(ctx context.Context, d *db.DB, from, to liveLog, jobID int64) error {
-	_, err := findAnyJob(ctx, d, jobID)
-	if errs.Is(err, errs.KindNotFound) { // it came after the backup of the database
-		return from.remove(ctx, jobID)
-	}
+func takeOver(ctx context.Context, d *db.DB, from, to liveStore, jobID int64) error {
+	found, err := jobExists(ctx, d, jobID)
 	if err != nil {
 		return err
+	}
+	if !found { // it came after the backup of the database
+		return from.remove(ctx, jobID)
 	}
 	log, err := from.open(ctx, jobID, false)
 	if log == nil || err != nil {

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestTakeOverLogs: what the other kind of database has left becomes a log of
+// TestTakeOver: what the other kind of database has left becomes a log of
 // this one.
-func TestTakeOverLogs(t *testing.T) {
+func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		chunkDB(t, d)
 		dir := t.TempDir()
-		places := func() (other, own liveLog) {
-			other, own = &logChunks{d}, &logSegments{dir: dir, limit: segmentSize}
+		places := func() (other, own liveStore) {
+			other, own = &chunkStore{d}, &segmentStore{dir: dir, limit: segmentSize}
 			if d.Postgres() {
 				other, own = own, other
 			}
@@ -37,7 +37,7 @@ func TestTakeOverLogs(t *testing.T) {
 			}
 		}
 		for range 2 { // one that was done changes nothing
-			if err := TakeOverLogs(t.Context(), d, dir); err != nil {
+			if err := TakeOver(t.Context(), d, dir); err != nil {
 				t.Fatal(err)
 			}
 		}

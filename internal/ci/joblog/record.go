@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"encoding/binary"
@@ -59,7 +59,7 @@ func parseRecord(b []byte) (record, bool) {
 }
 
 // load reads what there is, once.
-func (l *logSegments) load() error {
+func (l *segmentStore) load() error {
 	if l.loaded {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (l *logSegments) load() error {
 // read reads the records of a segment up to an incomplete one, which the server
 // was writing when it was killed or the machine went down. Its write was never
 // confirmed.
-func (l *logSegments) read(s *segment) error {
+func (l *segmentStore) read(s *segment) error {
 	head := make([]byte, recordSize)
 	var content []byte
 	for {
@@ -125,7 +125,7 @@ func (l *logSegments) read(s *segment) error {
 }
 
 // take takes up one record at the end of what was read of a segment.
-func (l *logSegments) take(s *segment, r record, content []byte) {
+func (l *segmentStore) take(s *segment, r record, content []byte) {
 	log := l.logs[r.jobID]
 	switch {
 	case r.kind == restartKind && log != nil:

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestLogSegmentsCut cuts a segment at every place, as a crash may: what was
+// TestSegmentsCut cuts a segment at every place, as a crash may: what was
 // written whole before is there, and the log goes on from there.
-func TestLogSegmentsCut(t *testing.T) {
+func TestSegmentsCut(t *testing.T) {
 	t.Parallel()
-	whole := &logSegments{dir: t.TempDir(), limit: segmentSize}
+	whole := &segmentStore{dir: t.TempDir(), limit: segmentSize}
 	var want [3]string
 	var ends []int // of the file, after each piece
 	var then [][3]string
@@ -30,7 +30,7 @@ func TestLogSegmentsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range len(content) + 1 {
-		l := &logSegments{dir: t.TempDir(), limit: segmentSize}
+		l := &segmentStore{dir: t.TempDir(), limit: segmentSize}
 		if err := os.WriteFile(l.path(1), content[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -54,12 +54,12 @@ func TestLogSegmentsCut(t *testing.T) {
 	}
 }
 
-// TestLogSegmentsStart reads the logs again after a restart: those that were
+// TestSegmentsStart reads the logs again after a restart: those that were
 // removed stay so, and segments go with the last log in them.
-func TestLogSegmentsStart(t *testing.T) {
+func TestSegmentsStart(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
-	start := func() *logSegments { return &logSegments{dir: dir, limit: 200} }
+	start := func() *segmentStore { return &segmentStore{dir: dir, limit: 200} }
 	l := start()
 	want := map[int64]string{}
 	add := func(job int64, text string) {
@@ -88,7 +88,7 @@ func TestLogSegmentsStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(want, 1)
-	if n, err := held.Seek(0, 2); err != nil || n != held.size {
+	if n, err := held.Seek(0, 2); err != nil || n != held.Size {
 		t.Errorf("a reader of a log that was removed: %d %v", n, err)
 	}
 	for range 2 {
@@ -123,13 +123,13 @@ func TestLogSegmentsStart(t *testing.T) {
 	}
 }
 
-// FuzzLogSegment reads any bytes as a segment.
-func FuzzLogSegment(f *testing.F) {
+// FuzzSegment reads any bytes as a segment.
+func FuzzSegment(f *testing.F) {
 	piece := record{jobID: 7, size: 5, sum: 0x3610a686, kind: pieceKind}.append(nil)
 	f.Add(append(piece, "hello"...))
 	f.Add(record{jobID: 7, kind: restartKind}.append(nil))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		l := &logSegments{dir: t.TempDir(), limit: segmentSize}
+		l := &segmentStore{dir: t.TempDir(), limit: segmentSize}
 		if err := os.WriteFile(l.path(1), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ func TestLiveLog(t *testing.T) {
 	t.Parallel()
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
-		testLiveLog(t, &logSegments{dir: t.TempDir(), limit: 16})
+		testLiveLog(t, &segmentStore{dir: t.TempDir(), limit: 16})
 	})
 	t.Run("chunks", func(t *testing.T) {
 		t.Parallel()
 		dbtest.Each(t, func(t *testing.T, d *db.DB) {
-			testLiveLog(t, &logChunks{chunkDB(t, d)})
+			testLiveLog(t, &chunkStore{chunkDB(t, d)})
 		})
 	})
 }
@@ -50,7 +50,7 @@ func chunkDB(t *testing.T, d *db.DB) *db.DB {
 	return d
 }
 
-func testLiveLog(t *testing.T, l liveLog) {
+func testLiveLog(t *testing.T, l liveStore) {
 	ctx := t.Context()
 	if r, err := l.open(ctx, 7, false); r != nil || err != nil {
 		t.Fatalf("a log that is not there: %v %v", r, err)
@@ -60,8 +60,8 @@ func testLiveLog(t *testing.T, l liveLog) {
 		t.Fatalf("add: %d %v", n, err)
 	}
 	for _, at := range []int64{0, 5, 7} {
-		var gap *gapError
-		if _, err := add(at, "x"); !errors.As(err, &gap) || gap.size != 6 {
+		var gap *GapError
+		if _, err := add(at, "x"); !errors.As(err, &gap) || gap.Size != 6 {
 			t.Errorf("add at %d: %v, want a gap at 6", at, err)
 		}
 	}
@@ -132,7 +132,7 @@ func testLiveLog(t *testing.T, l liveLog) {
 	}
 }
 
-func readLog(t *testing.T, l liveLog, jobID int64, newest bool) string {
+func readLog(t *testing.T, l liveStore, jobID int64, newest bool) string {
 	t.Helper()
 	r, err := l.open(t.Context(), jobID, newest)
 	if err != nil || r == nil {
@@ -143,14 +143,14 @@ func readLog(t *testing.T, l liveLog, jobID int64, newest bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int64(len(text)) != r.size {
-		t.Errorf("the log has %d bytes and says %d", len(text), r.size)
+	if int64(len(text)) != r.Size {
+		t.Errorf("the log has %d bytes and says %d", len(text), r.Size)
 	}
 	return string(text)
 }
 
 // seekLog reads from every place of "hello world".
-func seekLog(t *testing.T, l liveLog) {
+func seekLog(t *testing.T, l liveStore) {
 	t.Helper()
 	r, err := l.open(context.WithoutCancel(t.Context()), 7, false)
 	if err != nil {

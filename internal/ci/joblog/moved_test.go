@@ -1,4 +1,4 @@
-package ci
+package joblog
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func TestMovedLog(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		l := &logChunks{chunkDB(t, d)}
+		l := &chunkStore{chunkDB(t, d)}
 		ctx := t.Context()
 		for at, text := range map[int64]string{0: "one ", 4: "two ", 8: "three"} {
 			if err := d.Tx(ctx, func(tx *db.Tx) error {
@@ -29,12 +29,12 @@ func TestMovedLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &movedLog{live: live, kept: func() (*Log, error) {
-				return &Log{Size: 20, ReadSeekCloser: bytesCloser{bytes.NewReader([]byte("one two three and more"))}}, nil
+			return &movedLog{live: live, packed: func() (*Reader, error) {
+				return &Reader{bytesCloser{bytes.NewReader([]byte("one two three and more"))}, 20}, nil
 			}}
 		}
 		whole, half, gone := open(), open(), open()
-		gone.kept = func() (*Log, error) { return nil, nil }
+		gone.packed = func() (*Reader, error) { return nil, nil }
 		start := make([]byte, 6)
 		if _, err := io.ReadFull(half, start); err != nil || string(start) != "one tw" {
 			t.Fatalf("%q %v", start, err)

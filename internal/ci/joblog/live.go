@@ -1,20 +1,20 @@
-package ci
+package joblog
 
 import (
 	"context"
-	"fmt"
-	"io"
+
+	"svc/internal/db"
 )
 
-// liveLog keeps the logs of jobs that run. They are in files where there
+// liveStore keeps the logs of jobs that run. They are in files where there
 // is one node, and in rows of the database where there are several.
 //
 // A log is only added to. When a runner finds that what is stored is not what
 // it sent, it sends all of it again (restart); what was there stays readable
 // until the new one is as long, so that for a reader a log never shrinks.
-type liveLog interface {
+type liveStore interface {
 	// add adds bytes at an offset, which must be the end: otherwise it returns a
-	// gapError with the size. It returns the new size.
+	// GapError with the size. It returns the new size.
 	add(ctx context.Context, jobID, at int64, p []byte) (int64, error)
 	// sum is the size of what was written since the last restart, and its
 	// CRC-32; false when it would have to be read for that.
@@ -26,7 +26,7 @@ type liveLog interface {
 	restarted(ctx context.Context, jobID int64) (bool, error)
 	// open reads what there is, nil when there is nothing: the longer of the
 	// two, or with newest the one that was written last.
-	open(ctx context.Context, jobID int64, newest bool) (*logReader, error)
+	open(ctx context.Context, jobID int64, newest bool) (*Reader, error)
 	// sync has what was written survive the machine.
 	sync(ctx context.Context, jobID int64) error
 	remove(ctx context.Context, jobID int64) error
@@ -34,22 +34,11 @@ type liveLog interface {
 	jobs(ctx context.Context) ([]int64, error)
 }
 
-// gapError says that bytes do not follow on what there is.
-type gapError struct{ size int64 }
-
-func (e *gapError) Error() string { return fmt.Sprintf("the log has %d bytes", e.size) }
-
-// logReader reads a log, as it was when it was opened.
-type logReader struct {
-	io.ReadSeeker
-	size  int64
-	close func() error
-}
-
-// Close gives up what the reader holds.
-func (r *logReader) Close() error {
-	if r.close == nil {
-		return nil
+// openLive returns where the kind of database keeps live logs: rows of PostgreSQL,
+// which may have several nodes, or files of dir.
+func openLive(d *db.DB, dir string) liveStore {
+	if d.Postgres() {
+		return &chunkStore{d}
 	}
-	return r.close()
+	return &segmentStore{dir: dir, limit: segmentSize}
 }
