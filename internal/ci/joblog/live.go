@@ -6,31 +6,32 @@ import (
 	"svc/internal/db"
 )
 
-// liveStore keeps the logs of jobs that run. They are in files where there
-// is one node, and in rows of the database where there are several.
+// liveStore stores the logs of running jobs: in files on a single node, and in rows
+// of the database where there may be several nodes.
 //
-// A log is only added to. When a runner finds that what is stored is not what
-// it sent, it sends all of it again (restart); what was there stays readable
-// until the new one is as long, so that for a reader a log never shrinks.
+// A log is only appended to. If the stored log differs from what the runner sent,
+// the runner sends all of it again (restart). The previous version stays readable
+// until the new one is longer, so that a log never shrinks for its readers.
 type liveStore interface {
-	// add adds bytes at an offset, which must be the end: otherwise it returns a
-	// GapError with the size. It returns the new size.
+	// add appends a chunk at an offset, which must be the end: otherwise it returns
+	// a GapError with the size. It returns the new size.
 	add(ctx context.Context, jobID, at int64, p []byte) (int64, error)
-	// sum is the size of what was written since the last restart, and its
-	// CRC-32; false when it would have to be read for that.
+	// sum returns the size and the CRC-32 of what was written since the last
+	// restart; false if the log would have to be read for that.
 	sum(ctx context.Context, jobID int64) (size int64, crc uint32, known bool)
-	// size is how much was written since the last restart.
+	// size returns the number of bytes since the last restart.
 	size(ctx context.Context, jobID int64) (int64, error)
-	// restart begins a log again; restarted reports whether that was done.
+	// restart starts a log again from offset 0; restarted reports whether that was
+	// done.
 	restart(ctx context.Context, jobID int64) error
 	restarted(ctx context.Context, jobID int64) (bool, error)
-	// open reads what there is, nil when there is nothing: the longer of the
-	// two, or with newest the one that was written last.
+	// open opens a log, nil if there is none: the longer version, or with newest the
+	// one since the last restart.
 	open(ctx context.Context, jobID int64, newest bool) (*Reader, error)
-	// sync has what was written survive the machine.
+	// sync makes the log survive a crash of the machine.
 	sync(ctx context.Context, jobID int64) error
 	remove(ctx context.Context, jobID int64) error
-	// jobs are those that have a live log.
+	// jobs returns the jobs with a live log, in ascending order.
 	jobs(ctx context.Context) ([]int64, error)
 }
 

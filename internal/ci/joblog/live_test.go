@@ -12,7 +12,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestLiveLog holds both places of live logs to the same rules.
+// TestLiveLog runs the same tests on both implementations of liveStore.
 func TestLiveLog(t *testing.T) {
 	t.Parallel()
 	t.Run("files", func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestLiveLog(t *testing.T) {
 	})
 }
 
-// chunkDB makes the jobs that the rows of the chunks belong to.
+// chunkDB inserts the jobs that the chunks belong to.
 func chunkDB(t *testing.T, d *db.DB) *db.DB {
 	t.Helper()
 	err := d.Tx(t.Context(), func(tx *db.Tx) error {
@@ -76,7 +76,7 @@ func testLiveLog(t *testing.T, l liveStore) {
 		t.Errorf("another job: %d %v", n, err)
 	}
 
-	// Of many who add at one place, one does.
+	// Of many concurrent appends at one offset, one succeeds.
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	won := 0
@@ -90,10 +90,10 @@ func testLiveLog(t *testing.T, l liveStore) {
 		})
 	}
 	if wg.Wait(); won != 1 {
-		t.Errorf("%d have added at one place", won)
+		t.Errorf("%d appends at one offset succeeded", won)
 	}
 
-	// Begun again, it does not shrink for readers.
+	// A restarted log does not shrink for readers.
 	if again, err := l.restarted(ctx, 7); again || err != nil {
 		t.Errorf("restarted: %v %v", again, err)
 	}
@@ -149,7 +149,7 @@ func readLog(t *testing.T, l liveStore, jobID int64, newest bool) string {
 	return string(text)
 }
 
-// seekLog reads from every place of "hello world".
+// seekLog reads from every offset of "hello world".
 func seekLog(t *testing.T, l liveStore) {
 	t.Helper()
 	r, err := l.open(context.WithoutCancel(t.Context()), 7, false)

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// movedLog reads a live log, and goes on in the one that was put away when
-// that happens meanwhile: a reader sees one log.
+// movedLog reads a live log and continues in the packed one when the log is packed
+// meanwhile.
 type movedLog struct {
 	live   *Reader
-	packed func() (*Reader, error) // nil when there is none
-	now    *Reader                 // what is read once it has been put away
+	packed func() (*Reader, error) // nil if there is none
+	now    *Reader                 // the packed log, once it is used
 	at     int64
 }
 
@@ -35,7 +35,7 @@ func (l *movedLog) Read(p []byte) (int, error) {
 		}
 	}
 	if left := l.live.Size - l.at; left < int64(len(p)) {
-		p = p[:max(left, 0)] // what was added since it was opened is not of this log
+		p = p[:max(left, 0)] // bytes appended since it was opened are not part of it
 	}
 	if len(p) == 0 {
 		return 0, io.EOF

@@ -9,8 +9,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestMovedLog puts logs away while they are read: the reader sees all of what
-// was there when they began, and nothing else.
+// TestMovedLog packs logs while they are read: a reader gets exactly the bytes that
+// the log had when it was opened.
 func TestMovedLog(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -14,21 +14,21 @@ import (
 	"svc/internal/blob"
 )
 
-// A log that was put away is a row of zstd frames, each of which can be read
-// without the others, and a list of them at the end: the seekable format of
-// https://github.com/facebook/zstd/tree/dev/contrib/seekable_format. Who does
-// not know of the list reads it as any other zstd file.
+// A packed log is a sequence of independent zstd frames and a seek table at the
+// end: the seekable format of
+// https://github.com/facebook/zstd/tree/dev/contrib/seekable_format. Other zstd
+// decoders skip the table and read the file as usual.
 
 const (
-	// frameSize is how much of a log is one frame.
+	// frameSize is the number of bytes of a log in one frame.
 	frameSize = 1 << 20
 
-	listMagic   = 0x184D2A5E // of the frame that holds the list, which others skip
+	listMagic   = 0x184D2A5E // of the skippable frame with the seek table
 	footerMagic = 0x8F92EAB1
 	footerSize  = 9
 	listHead    = 8
 	entrySize   = 8
-	// maxFrames bounds a list, which is held in memory.
+	// maxFrames bounds the seek table, which is kept in memory.
 	maxFrames = 1 << 20
 )
 
@@ -45,8 +45,8 @@ func (s *Store) OpenPacked(ctx context.Context, key string, size int64) *Reader 
 	return &Reader{&packedLog{ctx: ctx, store: s.Blobs, key: key, size: size}, size}
 }
 
-// packer compresses frames, for all who pack a log at the same time; what it
-// needs for it is made once.
+// packer compresses frames. Concurrent calls share one encoder, which is created at
+// the first use.
 type packer struct {
 	once sync.Once
 	z    *zstd.Encoder
@@ -89,17 +89,17 @@ func (p *packer) frames(w io.Writer, r io.Reader) error {
 	head := binary.LittleEndian.AppendUint32(nil, listMagic)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(list)+footerSize))
 	list = binary.LittleEndian.AppendUint32(list, n)
-	list = append(list, 0) // no checksums beside those of the frames
+	list = append(list, 0) // no checksums besides those of the frames
 	list = binary.LittleEndian.AppendUint32(list, footerMagic)
 	_, err = w.Write(append(head, list...))
 	return err
 }
 
-// frame is where a frame begins: in the log, and in the file.
+// frame is the start of a frame: its offset in the log and in the file.
 type frame struct{ plain, packed int64 }
 
-// readFrames reads the list at the end of a file. A file without one is one
-// frame.
+// readFrames reads the seek table at the end of a file. A file without one is
+// treated as one frame.
 func readFrames(r io.ReadSeeker, size int64) ([]frame, error) {
 	whole := []frame{{}}
 	if size < listHead+footerSize {
@@ -142,19 +142,19 @@ func readAt(r io.ReadSeeker, at int64, p []byte) error {
 	return err
 }
 
-// packedLog reads a log that was put away. To go to a place it reads the frame
-// in which that is.
+// packedLog reads a packed log. A seek decompresses only the frame of the new
+// offset.
 type packedLog struct {
 	ctx   context.Context
 	store blob.Store
 	key   string
 	size  int64
-	at    int64 // where the next Read is to begin
+	at    int64 // offset of the next Read
 
 	object *blob.Object
 	frames []frame
 	plain  *zstd.Decoder
-	read   int64 // where plain is
+	read   int64 // offset of plain
 }
 
 // Read implements io.Reader.
@@ -179,14 +179,14 @@ func (l *packedLog) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// start goes to the frame that holds the place of the next Read.
+// start seeks to the frame of the next Read.
 func (l *packedLog) start() (err error) {
 	if l.object == nil {
 		if l.object, err = l.store.Get(l.ctx, l.key); err != nil {
 			return err
 		}
 	}
-	// Who begins at the beginning needs no list.
+	// The first frame is found without the table.
 	if l.frames == nil && l.at >= frameSize {
 		if l.frames, err = readFrames(l.object, l.object.Size); err != nil {
 			return err

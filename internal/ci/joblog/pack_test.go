@@ -40,7 +40,7 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// randomText does not get much smaller by packing.
+// randomText returns a text that hardly compresses.
 func randomText(size int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, size)
@@ -50,8 +50,8 @@ func randomText(size int) []byte {
 	return text
 }
 
-// putAway packs a text as a log.
-func putAway(t *testing.T, text []byte) (*packedLog, *countingStore) {
+// pack packs a text as a log.
+func pack(t *testing.T, text []byte) (*packedLog, *countingStore) {
 	t.Helper()
 	disk, err := blob.Open(t.Context(), "", t.TempDir())
 	if err != nil {
@@ -73,7 +73,7 @@ func TestPackedLog(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			text := randomText(size)
-			l, store := putAway(t, text)
+			l, store := pack(t, text)
 			if got, err := io.ReadAll(l); err != nil || !bytes.Equal(got, text) {
 				t.Fatalf("%d bytes, %v", len(got), err)
 			}
@@ -89,7 +89,7 @@ func TestPackedLog(t *testing.T) {
 					t.Fatalf("at %d: %q, want %q: %v", at, got, want, err)
 				}
 			}
-			// Any other reader of the format finds the same.
+			// Other zstd decoders read the same.
 			o, err := store.Get(t.Context(), "log")
 			if err != nil {
 				t.Fatal(err)
@@ -107,11 +107,11 @@ func TestPackedLog(t *testing.T) {
 	}
 }
 
-// TestPackedLogEnd reads the end of a long log: what comes before is not read.
+// TestPackedLogEnd reads the end of a long log without reading the rest.
 func TestPackedLogEnd(t *testing.T) {
 	t.Parallel()
 	text := randomText(16 * frameSize)
-	l, store := putAway(t, text)
+	l, store := pack(t, text)
 	if _, err := l.Seek(-10, io.SeekEnd); err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +124,8 @@ func TestPackedLogEnd(t *testing.T) {
 	}
 }
 
-// FuzzReadFrames reads lists that someone else wrote: whatever they say, the
-// frames lie within the file and in their order.
+// FuzzReadFrames reads arbitrary seek tables: the frames are always within the file
+// and in order.
 func FuzzReadFrames(f *testing.F) {
 	var packed bytes.Buffer
 	if err := (&packer{}).frames(&packed, bytes.NewReader(randomText(2*frameSize+1))); err != nil {

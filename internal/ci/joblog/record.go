@@ -11,32 +11,33 @@ import (
 	"slices"
 )
 
-// record is what stands before a piece of a log in its segment.
+// record is the header of a chunk in a segment.
 type record struct {
 	jobID, at int64
-	size      int    // of the piece
-	sum       uint32 // of the piece
+	size      int    // bytes of the chunk
+	sum       uint32 // CRC-32 of the chunk
 	kind      byte
 }
 
 const (
-	pieceKind   = 1
-	restartKind = 2 // the log is begun again; there is no piece
-	removedKind = 3 // was a piece
+	chunkKind   = 1
+	restartKind = 2 // the log is restarted; there is no content
+	removedKind = 3 // a chunk of a log that was removed
 )
 
-// recordSize is how many bytes a record takes up: a mark, the job, the place
-// in its log, the size and sum of the piece, the sum of all that, and the kind,
-// which alone is ever changed.
+// recordSize is the size of a header: magic number, job, offset in the log, size
+// and CRC-32 of the chunk, CRC-32 of these fields, and the kind. The kind is last
+// and not covered by the checksum, because it is the only byte that is ever
+// overwritten.
 const (
-	recordSize   = 4 + 8 + 8 + 4 + 4 + 4 + 1
-	recordMark   = 0x676f6c31 // "1log"
-	biggestPiece = 64 << 20
+	recordSize  = 4 + 8 + 8 + 4 + 4 + 4 + 1
+	recordMagic = 0x676f6c31 // "1log"
+	maxChunk    = 64 << 20
 )
 
 func (r record) append(b []byte) []byte {
 	from := len(b)
-	b = binary.LittleEndian.AppendUint32(b, recordMark)
+	b = binary.LittleEndian.AppendUint32(b, recordMagic)
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.jobID))
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.at))
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.size))
@@ -45,9 +46,9 @@ func (r record) append(b []byte) []byte {
 	return append(b, r.kind)
 }
 
-// parseRecord reads a record; false when there is none.
+// parseRecord parses a header; false if it is invalid.
 func parseRecord(b []byte) (record, bool) {
-	if len(b) < recordSize || binary.LittleEndian.Uint32(b) != recordMark ||
+	if len(b) < recordSize || binary.LittleEndian.Uint32(b) != recordMagic ||
 		binary.LittleEndian.Uint32(b[28:]) != crc32.ChecksumIEEE(b[:28]) {
 		return record{}, false
 	}
@@ -55,15 +56,15 @@ func parseRecord(b []byte) (record, bool) {
 		jobID: int64(binary.LittleEndian.Uint64(b[4:])), at: int64(binary.LittleEndian.Uint64(b[12:])),
 		size: int(binary.LittleEndian.Uint32(b[20:])), sum: binary.LittleEndian.Uint32(b[24:]), kind: b[32],
 	}
-	return r, r.size <= biggestPiece && r.kind >= pieceKind && r.kind <= removedKind
+	return r, r.size <= maxChunk && r.kind >= chunkKind && r.kind <= removedKind
 }
 
-// load reads what there is, once.
+// load reads the segments of the directory, once.
 func (l *segmentStore) load() error {
 	if l.loaded {
 		return nil
 	}
-	l.logs, l.segments, l.now = map[int64]*segmentLog{}, map[int64]*segment{}, nil
+	l.logs, l.segments, l.current = map[int64]*segmentLog{}, map[int64]*segment{}, nil
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (l *segmentStore) load() error {
 		if err := l.read(s); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", name, err), s.file.Close())
 		}
-		l.segments[s.number], l.now = s, s
+		l.segments[s.number], l.current = s, s
 	}
 	for _, s := range l.segments {
 		if s.logs == 0 {
@@ -94,9 +95,8 @@ func (l *segmentStore) load() error {
 	return err
 }
 
-// read reads the records of a segment up to an incomplete one, which the server
-// was writing when it was killed or the machine went down. Its write was never
-// confirmed.
+// read indexes the records of a segment and truncates it at the first incomplete
+// one, which was being written at a crash. Its write was never confirmed.
 func (l *segmentStore) read(s *segment) error {
 	head := make([]byte, recordSize)
 	var content []byte
@@ -118,20 +118,20 @@ func (l *segmentStore) read(s *segment) error {
 		if crc32.ChecksumIEEE(content) != r.sum {
 			break
 		}
-		l.take(s, r, content)
+		l.index(s, r, content)
 		s.size += recordSize + int64(r.size)
 	}
 	return s.file.Truncate(s.size)
 }
 
-// take takes up one record at the end of what was read of a segment.
-func (l *segmentStore) take(s *segment, r record, content []byte) {
+// index adds the record that was read from a segment to its log.
+func (l *segmentStore) index(s *segment, r record, content []byte) {
 	log := l.logs[r.jobID]
 	switch {
 	case r.kind == restartKind && log != nil:
-		l.again(r.jobID)
-	case r.kind == pieceKind && (log == nil && r.at == 0 || log != nil && log.size == r.at):
-		l.extend(r.jobID, piece{s, r.at, s.size + recordSize, int64(r.size)})
+		l.startAgain(r.jobID)
+	case r.kind == chunkKind && (log == nil && r.at == 0 || log != nil && log.size == r.at):
+		l.extend(r.jobID, chunk{s, r.at, s.size + recordSize, int64(r.size)})
 		log = l.logs[r.jobID]
 		log.crc = crc32.Update(log.crc, crc32.IEEETable, content)
 	}

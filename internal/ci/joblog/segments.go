@@ -17,53 +17,53 @@ import (
 	"svc/internal/durable"
 )
 
-// segmentStore keeps live logs in files that many jobs share. A job costs no
-// file of its own, and those that end together wait for the disk together.
+// segmentStore stores live logs in segment files that many jobs share. A job needs
+// no file of its own, and jobs that end at the same time share one fsync.
 //
-// A segment is a row of records (see record) and is only added to. Which of
-// them make up a log is held in memory, and read again at the start. A segment
-// goes when none of its logs is live any more.
+// A segment is a sequence of records (see record) and is only appended to. The
+// list of chunks of each log is kept in memory and rebuilt from the files at the
+// first use. A segment is deleted when it holds no live log.
 type segmentStore struct {
 	dir   string
-	limit int64 // how large a segment becomes before the next is begun
+	limit int64 // a segment of this size is full
 
 	mu       sync.Mutex
 	loaded   bool
 	logs     map[int64]*segmentLog
 	segments map[int64]*segment
-	now      *segment // the one that is written to
+	current  *segment // the one that is appended to
 	buf      []byte
 }
 
-// segmentSize is the limit of segments.
+// segmentSize is the size at which a segment is full.
 const segmentSize = 32 << 20
 
-// segment is one file.
+// segment is an append-only file that holds chunks of many logs.
 type segment struct {
 	number int64
 	file   *os.File
 	size   int64
-	logs   int // live ones
-	used   int // by readers
-	gone   bool
+	logs   int  // live logs with chunks in it
+	used   int  // readers
+	gone   bool // deleted; it is closed with its last reader
 
 	syncing sync.Mutex
-	synced  int64 // bytes that survive the machine
+	synced  int64 // bytes that were flushed to the disk
 }
 
-// segmentLog is a log.
+// segmentLog is the list of chunks of a live log.
 type segmentLog struct {
-	pieces []piece
-	size   int64
-	crc    uint32
-	before *segmentLog // what there was when it was begun again
+	chunks   []chunk
+	size     int64
+	crc      uint32
+	previous *segmentLog // the version before the last restart
 }
 
-// piece is a part of a log.
-type piece struct {
+// chunk is a part of a log in a segment.
+type chunk struct {
 	in       *segment
-	at       int64 // in the log
-	position int64 // in the segment
+	at       int64 // offset in the log
+	position int64 // offset of its content in the segment
 	size     int64
 }
 
@@ -84,18 +84,18 @@ func (l *segmentStore) add(_ context.Context, jobID, at int64, p []byte) (int64,
 	if len(p) == 0 {
 		return size, nil
 	}
-	position, err := l.write(record{jobID: jobID, at: at, size: len(p), sum: crc32.ChecksumIEEE(p), kind: pieceKind}, p)
+	position, err := l.write(record{jobID: jobID, at: at, size: len(p), sum: crc32.ChecksumIEEE(p), kind: chunkKind}, p)
 	if err != nil {
 		return size, err
 	}
-	l.extend(jobID, piece{l.now, at, position, int64(len(p))})
+	l.extend(jobID, chunk{l.current, at, position, int64(len(p))})
 	log = l.logs[jobID]
 	log.crc = crc32.Update(log.crc, crc32.IEEETable, p)
 	return log.size, nil
 }
 
-// extend adds a piece to what is known of a log.
-func (l *segmentStore) extend(jobID int64, p piece) {
+// extend adds a chunk to the list of a log.
+func (l *segmentStore) extend(jobID int64, p chunk) {
 	log := l.logs[jobID]
 	if log == nil {
 		log = &segmentLog{}
@@ -104,55 +104,55 @@ func (l *segmentStore) extend(jobID int64, p piece) {
 	if !l.within(log, p.in) {
 		p.in.logs++
 	}
-	log.pieces = append(log.pieces, p)
+	log.chunks = append(log.chunks, p)
 	log.size += p.size
 }
 
-// within reports whether a log has something in a segment: pieces are added to
-// one segment after the other.
+// within reports whether a log has chunks in a segment. Only the last chunk is
+// checked, because segments are filled one after the other.
 func (l *segmentStore) within(log *segmentLog, in *segment) bool {
-	for ; log != nil; log = log.before {
-		if n := len(log.pieces); n > 0 && log.pieces[n-1].in == in {
+	for ; log != nil; log = log.previous {
+		if n := len(log.chunks); n > 0 && log.chunks[n-1].in == in {
 			return true
 		}
 	}
 	return false
 }
 
-// write adds a record to the newest segment, and gives the place of its
+// write appends a record to the current segment and returns the offset of its
 // content.
 func (l *segmentStore) write(r record, content []byte) (int64, error) {
-	if l.now == nil || l.now.size >= l.limit {
-		if err := l.begin(); err != nil {
+	if l.current == nil || l.current.size >= l.limit {
+		if err := l.next(); err != nil {
 			return 0, err
 		}
 	}
 	l.buf = append(r.append(l.buf[:0]), content...)
-	if _, err := l.now.file.WriteAt(l.buf, l.now.size); err != nil {
-		// What is there of it would be taken for the end of the segment.
-		return 0, errors.Join(err, l.now.file.Truncate(l.now.size))
+	if _, err := l.current.file.WriteAt(l.buf, l.current.size); err != nil {
+		// A partial record would end the segment at the next start.
+		return 0, errors.Join(err, l.current.file.Truncate(l.current.size))
 	}
-	position := l.now.size + recordSize
-	l.now.size += int64(len(l.buf))
+	position := l.current.size + recordSize
+	l.current.size += int64(len(l.buf))
 	if cap(l.buf) > 1<<20 {
 		l.buf = nil
 	}
 	return position, nil
 }
 
-// begin begins a segment.
-func (l *segmentStore) begin() error {
+// next creates the next segment.
+func (l *segmentStore) next() error {
 	number := int64(1)
-	if l.now != nil {
-		number = l.now.number + 1
+	if l.current != nil {
+		number = l.current.number + 1
 	}
 	f, err := os.OpenFile(l.path(number), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	old := l.now // without a file when it is gone
-	l.now = &segment{number: number, file: f}
-	l.segments[number] = l.now
+	old := l.current // without a file if it was deleted
+	l.current = &segment{number: number, file: f}
+	l.segments[number] = l.current
 	if old != nil && old.file != nil && old.logs == 0 {
 		return l.drop(old)
 	}
@@ -163,11 +163,11 @@ func (l *segmentStore) path(number int64) string {
 	return filepath.Join(l.dir, fmt.Sprintf("%08d.segment", number))
 }
 
-// drop removes a segment; who reads it goes on.
+// drop deletes a segment. Open readers can go on.
 func (l *segmentStore) drop(s *segment) error {
 	delete(l.segments, s.number)
-	if l.now == s {
-		l.now = &segment{number: s.number, size: l.limit} // the next number
+	if l.current == s {
+		l.current = &segment{number: s.number, size: l.limit} // so that the next segment gets the next number
 	}
 	s.gone = true
 	err := os.Remove(l.path(s.number))
@@ -177,8 +177,8 @@ func (l *segmentStore) drop(s *segment) error {
 	return errors.Join(err, l.release(s, 0))
 }
 
-// release takes readers from a segment, which is closed when it is gone and no
-// one reads it.
+// release subtracts readers of a segment, and closes it if it was deleted and has
+// none left.
 func (l *segmentStore) release(s *segment, readers int) error {
 	if s.used -= readers; s.gone && s.used == 0 {
 		return s.file.Close()
@@ -216,24 +216,25 @@ func (l *segmentStore) restart(_ context.Context, jobID int64) error {
 	if _, err := l.write(record{jobID: jobID, kind: restartKind}, nil); err != nil {
 		return err
 	}
-	l.again(jobID)
+	l.startAgain(jobID)
 	var faults []error
 	for _, s := range l.segments {
-		if s.logs == 0 && s != l.now {
+		if s.logs == 0 && s != l.current {
 			faults = append(faults, l.drop(s))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// again begins a log again: what was before its last beginning is forgotten.
-func (l *segmentStore) again(jobID int64) {
+// startAgain restarts a log in memory. The version before the previous restart is
+// dropped.
+func (l *segmentStore) startAgain(jobID int64) {
 	log := l.logs[jobID]
-	was := holding(log)
-	log.before = nil
-	log = &segmentLog{before: log}
+	was := segmentsOf(log)
+	log.previous = nil
+	log = &segmentLog{previous: log}
 	l.logs[jobID] = log
-	is := holding(log)
+	is := segmentsOf(log)
 	for s := range was {
 		if !is[s] {
 			s.logs--
@@ -248,7 +249,7 @@ func (l *segmentStore) restarted(_ context.Context, jobID int64) (bool, error) {
 		return false, err
 	}
 	log := l.logs[jobID]
-	return log != nil && log.before != nil, nil
+	return log != nil && log.previous != nil, nil
 }
 
 func (l *segmentStore) open(_ context.Context, jobID int64, newest bool) (*Reader, error) {
@@ -261,15 +262,15 @@ func (l *segmentStore) open(_ context.Context, jobID int64, newest bool) (*Reade
 	if log == nil {
 		return nil, nil
 	}
-	if log.before != nil && log.before.size > log.size && !newest {
-		log = log.before
+	if log.previous != nil && log.previous.size > log.size && !newest {
+		log = log.previous
 	}
-	pieces := pieceReader(log.pieces)
-	held := slices.Collect(maps.Keys(holding(&segmentLog{pieces: pieces})))
+	chunks := chunksReader(log.chunks)
+	held := slices.Collect(maps.Keys(segmentsOf(&segmentLog{chunks: chunks})))
 	for _, s := range held {
 		s.used++
 	}
-	return &Reader{&segmentReader{io.NewSectionReader(pieces, 0, log.size), sync.OnceValue(func() error {
+	return &Reader{&segmentReader{io.NewSectionReader(chunks, 0, log.size), sync.OnceValue(func() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		var faults []error
@@ -280,7 +281,7 @@ func (l *segmentStore) open(_ context.Context, jobID int64, newest bool) (*Reade
 	})}, log.size}, nil
 }
 
-// segmentReader reads a log from segments, which are kept until it is closed.
+// segmentReader reads a log from its segments, which stay open until Close.
 type segmentReader struct {
 	io.ReadSeeker
 	close func() error
@@ -297,7 +298,7 @@ func (l *segmentStore) sync(_ context.Context, jobID int64) error {
 	}
 	ends := map[*segment]int64{}
 	if log := l.logs[jobID]; log != nil {
-		for _, p := range log.pieces {
+		for _, p := range log.chunks {
 			ends[p.in] = p.position + p.size
 		}
 	}
@@ -315,8 +316,8 @@ func (l *segmentStore) sync(_ context.Context, jobID int64) error {
 	return errors.Join(faults...)
 }
 
-// sync has the segment survive the machine up to a place. Of those who come
-// while it is done, one does it for all.
+// sync flushes the segment up to an offset. Callers that wait for a running fsync
+// share the next one.
 func (s *segment) sync(l *segmentStore, end int64) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
@@ -351,14 +352,14 @@ func (l *segmentStore) remove(_ context.Context, jobID int64) error {
 	}
 	delete(l.logs, jobID)
 	var faults []error
-	for s := range holding(log) {
+	for s := range segmentsOf(log) {
 		if s.logs--; s.logs == 0 {
 			faults = append(faults, l.drop(s))
 		}
 	}
-	// Where others stay it must not come back at the next start.
-	for ; log != nil; log = log.before {
-		for _, p := range log.pieces {
+	// In segments that stay, its records are marked, so that the next start skips them.
+	for ; log != nil; log = log.previous {
+		for _, p := range log.chunks {
 			if p.in.logs > 0 {
 				_, err := p.in.file.WriteAt([]byte{removedKind}, p.position-1)
 				faults = append(faults, err)
@@ -368,11 +369,11 @@ func (l *segmentStore) remove(_ context.Context, jobID int64) error {
 	return errors.Join(faults...)
 }
 
-// holding are the segments that a log has something in.
-func holding(log *segmentLog) map[*segment]bool {
+// segmentsOf returns the segments with chunks of a log and its previous version.
+func segmentsOf(log *segmentLog) map[*segment]bool {
 	found := map[*segment]bool{}
-	for ; log != nil; log = log.before {
-		for _, p := range log.pieces {
+	for ; log != nil; log = log.previous {
+		for _, p := range log.chunks {
 			found[p.in] = true
 		}
 	}
@@ -388,12 +389,12 @@ func (l *segmentStore) jobs(context.Context) ([]int64, error) {
 	return slices.Sorted(maps.Keys(l.logs)), nil
 }
 
-// pieceReader reads pieces as one.
-type pieceReader []piece
+// chunksReader reads the chunks of a log as one file.
+type chunksReader []chunk
 
-// ReadAt reads from a place in the log.
-func (r pieceReader) ReadAt(p []byte, at int64) (n int, err error) {
-	i, found := slices.BinarySearchFunc(r, at, func(p piece, at int64) int { return cmp.Compare(p.at, at) })
+// ReadAt implements io.ReaderAt.
+func (r chunksReader) ReadAt(p []byte, at int64) (n int, err error) {
+	i, found := slices.BinarySearchFunc(r, at, func(p chunk, at int64) int { return cmp.Compare(p.at, at) })
 	if !found {
 		i--
 	}
@@ -405,7 +406,7 @@ func (r pieceReader) ReadAt(p []byte, at int64) (n int, err error) {
 		part := p[n:min(len(p), n+int(r[i].size-from))]
 		m, err := r[i].in.file.ReadAt(part, r[i].position+from)
 		if n += m; err != nil {
-			return n, fmt.Errorf("piece of a log: %w", err)
+			return n, fmt.Errorf("log chunk: %w", err)
 		}
 	}
 	if n < len(p) {

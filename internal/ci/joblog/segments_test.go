@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestSegmentsCut cuts a segment at every place, as a crash may: what was
-// written whole before is there, and the log goes on from there.
+// TestSegmentsCut truncates a segment at every offset, as a crash may: complete
+// records are kept, and the logs continue after them.
 func TestSegmentsCut(t *testing.T) {
 	t.Parallel()
 	whole := &segmentStore{dir: t.TempDir(), limit: segmentSize}
 	var want [3]string
-	var ends []int // of the file, after each piece
+	var ends []int // of the file, after each chunk
 	var then [][3]string
 	for i := range 9 {
 		job, text := i%3, strings.Repeat(string(rune('a'+i)), 5+i)
@@ -23,7 +23,7 @@ func TestSegmentsCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		want[job] += text
-		ends, then = append(ends, int(whole.now.size)), append(then, want)
+		ends, then = append(ends, int(whole.current.size)), append(then, want)
 	}
 	content, err := os.ReadFile(whole.path(1))
 	if err != nil {
@@ -54,8 +54,8 @@ func TestSegmentsCut(t *testing.T) {
 	}
 }
 
-// TestSegmentsStart reads the logs again after a restart: those that were
-// removed stay so, and segments go with the last log in them.
+// TestSegmentsStart reads the segments again, as at a start of the server: removed
+// logs stay removed, and a segment is deleted with its last log.
 func TestSegmentsStart(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -125,8 +125,8 @@ func TestSegmentsStart(t *testing.T) {
 
 // FuzzSegment reads any bytes as a segment.
 func FuzzSegment(f *testing.F) {
-	piece := record{jobID: 7, size: 5, sum: 0x3610a686, kind: pieceKind}.append(nil)
-	f.Add(append(piece, "hello"...))
+	chunk := record{jobID: 7, size: 5, sum: 0x3610a686, kind: chunkKind}.append(nil)
+	f.Add(append(chunk, "hello"...))
 	f.Add(record{jobID: 7, kind: restartKind}.append(nil))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		l := &segmentStore{dir: t.TempDir(), limit: segmentSize}
@@ -139,7 +139,7 @@ func FuzzSegment(f *testing.F) {
 		}
 		for _, id := range ids {
 			if text := readLog(t, l, id, true); text != "" && !bytes.Contains(content, []byte(text[:1])) {
-				t.Errorf("%q came from nowhere", text)
+				t.Errorf("%q is not in the file", text)
 			}
 		}
 	})

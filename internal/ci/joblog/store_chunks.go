@@ -9,12 +9,12 @@ import (
 	"svc/internal/db"
 )
 
-// chunkStore keeps live logs in the database, where every node can add to them
+// chunkStore stores live logs in the database, where every node can append to them
 // and read them.
 type chunkStore struct{ db *db.DB }
 
-// before is where the chunks of a log stand that was begun again: below zero,
-// so that the one place of each chunk tells which log it is of.
+// before is the position of the first chunk of the version before a restart. It is
+// negative, so the position of a chunk tells which version it belongs to.
 const before = -(int64(1) << 50)
 
 func (l *chunkStore) add(ctx context.Context, jobID, at int64, p []byte) (int64, error) {
@@ -47,7 +47,7 @@ func (l *chunkStore) size(ctx context.Context, jobID int64) (int64, error) {
 	return l.sizeFrom(ctx, jobID, 0, -before)
 }
 
-// sizeFrom is the size of the log that stands between two places.
+// sizeFrom returns the size of the version between two positions.
 func (l *chunkStore) sizeFrom(ctx context.Context, jobID, from, to int64) (int64, error) {
 	var end int64
 	err := l.db.QueryRowContext(ctx, `
@@ -116,7 +116,7 @@ type chunkReader struct {
 	ctx   context.Context
 	db    *db.DB
 	jobID int64
-	from  int64 // where its chunks begin
+	from  int64 // position of its first chunk
 	size  int64
 	at    int64
 
@@ -135,7 +135,7 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 			SELECT position, content FROM log_chunks WHERE job_id = ? AND position <= ? AND position >= ? ORDER BY position DESC LIMIT 1`,
 			r.jobID, r.from+r.at, r.from).Scan(&position, &r.chunk)
 		if errors.Is(err, db.ErrNoRows) {
-			return 0, io.ErrUnexpectedEOF // it was put away meanwhile
+			return 0, io.ErrUnexpectedEOF // it was packed meanwhile
 		}
 		if err != nil {
 			return 0, fmt.Errorf("read log of job %d: %w", r.jobID, err)

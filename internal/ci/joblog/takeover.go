@@ -9,9 +9,9 @@ import (
 	"svc/internal/db"
 )
 
-// TakeOver brings the live logs of an instance that came from a backup to
-// where its kind of database keeps them: in files of dir, or in rows. No server
-// may run on it; svc restore calls it.
+// TakeOver moves the live logs of a restored instance to where its kind of database
+// stores them: files of dir, or rows. It is called by svc restore, while no server
+// runs.
 func TakeOver(ctx context.Context, d *db.DB, dir string) error {
 	var from, to liveStore = &chunkStore{d}, &segmentStore{dir: dir, limit: segmentSize}
 	if d.Postgres() {
@@ -34,7 +34,7 @@ func takeOver(ctx context.Context, d *db.DB, from, to liveStore, jobID int64) er
 	if err != nil {
 		return err
 	}
-	if !found { // it came after the backup of the database
+	if !found { // it is newer than the backup of the database
 		return from.remove(ctx, jobID)
 	}
 	log, err := from.open(ctx, jobID, false)

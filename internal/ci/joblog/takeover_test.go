@@ -10,8 +10,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestTakeOver: what the other kind of database has left becomes a log of
-// this one.
+// TestTakeOver moves live logs from where the other kind of database stores them.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -31,12 +30,12 @@ func TestTakeOver(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if d.Postgres() { // only files can be of a job that is not there
-			if _, err := other.add(t.Context(), 99, 0, []byte("nobody's")); err != nil {
+		if d.Postgres() { // only files can belong to a missing job
+			if _, err := other.add(t.Context(), 99, 0, []byte("orphan")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for range 2 { // one that was done changes nothing
+		for range 2 { // the second call changes nothing
 			if err := TakeOver(t.Context(), d, dir); err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ const (
 // job.
 const topicWatched = "ci_watched"
 
-// watchers knows which logs are being read, and wakes those who follow them.
+// watchers knows which logs are read on this node, and wakes their followers.
 type watchers struct {
 	mu   sync.Mutex
 	jobs map[int64]*watched
@@ -39,7 +39,7 @@ type watched struct {
 func (w *watchers) of(jobID int64, now time.Time) *watched {
 	j := w.jobs[jobID]
 	if j == nil {
-		for id, old := range w.jobs { // the others may be over
+		for id, old := range w.jobs { // drop expired entries
 			if len(old.follow) == 0 && now.After(old.until) {
 				delete(w.jobs, id)
 			}
@@ -71,7 +71,7 @@ func (w *watchers) is(jobID int64, now time.Time) bool {
 	return j != nil && (len(j.follow) > 0 || now.Before(j.until))
 }
 
-// changed wakes those who follow a log.
+// changed wakes the followers of a log.
 func (w *watchers) changed(jobID int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
