@@ -63,12 +63,8 @@ func deleteEvents(ctx context.Context, q db.Q, kind string, ids []int64, target 
 }
 
 func deleteOld(ctx context.Context, q db.Q, before time.Time, limit int) (int64, error) {
-	res, err := q.ExecContext(ctx, `
+	return db.ExecCount(ctx, q, `
 		DELETE FROM activity_events WHERE id IN (SELECT id FROM activity_events WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, limit)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // projectsOf are the projects in which a user did something. It leaps from one

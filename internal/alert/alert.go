@@ -5,7 +5,6 @@ package alert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -183,14 +181,6 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 		Type: kind, Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath}, Target: target, Details: d,
 	})
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error, thing string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(thing)
-	}
-	return err
 }
 
 func set[T any](to *T, from *T) {

@@ -119,7 +119,7 @@ func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	}
 	i, err := findIntegration(ctx, s.DB, in.ID, id)
 	if err != nil {
-		return nil, notFound(err, "Integration")
+		return nil, db.NotFound(err, "Integration")
 	}
 	if !i.Active {
 		return nil, errs.Forbidden("The integration is not active.")

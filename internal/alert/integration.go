@@ -81,7 +81,7 @@ func (s *Service) Integration(ctx context.Context, by actor.Actor, ref project.R
 	}
 	i, err := findIntegration(ctx, s.DB, in.ID, id)
 	if err != nil {
-		return nil, notFound(err, "Integration")
+		return nil, db.NotFound(err, "Integration")
 	}
 	return i, s.fill(by, in, i)
 }

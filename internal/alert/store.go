@@ -42,7 +42,7 @@ func findAlert(ctx context.Context, q db.Q, projectID, iid int64) (*Alert, error
 	var payload string
 	a, err := scanAlert(q.QueryRowContext(ctx, `SELECT `+alertColumns+`, a.payload FROM `+alertTables+` WHERE a.project_id = ? AND a.iid = ?`, projectID, iid), &payload)
 	if err != nil {
-		return nil, notFound(err, "Alert")
+		return nil, db.NotFound(err, "Alert")
 	}
 	a.Payload = payload
 	return a, nil
@@ -93,7 +93,7 @@ func insertAlert(ctx context.Context, q db.Q, a *Alert) error {
 
 // saveAlert writes what changes of an alert.
 func saveAlert(ctx context.Context, q db.Q, a *Alert) error {
-	return notFound(db.ExecOne(ctx, q, `UPDATE alerts SET status = ?, ended_at = ?, updated_at = ?, events = ?, assignee_id = ?, issue_id = ? WHERE id = ?`,
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE alerts SET status = ?, ended_at = ?, updated_at = ?, events = ?, assignee_id = ?, issue_id = ? WHERE id = ?`,
 		string(a.Status), a.EndedAt, a.UpdatedAt, a.Events, a.AssigneeID, a.IssueID, a.ID), "Alert")
 }
 

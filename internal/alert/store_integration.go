@@ -53,7 +53,7 @@ func lockIntegration(ctx context.Context, tx *db.Tx, projectID, id int64) (*Inte
 	}
 	i, err := findIntegration(ctx, tx, projectID, id)
 	if err != nil {
-		return nil, notFound(err, "Integration")
+		return nil, db.NotFound(err, "Integration")
 	}
 	return i, nil
 }
@@ -82,14 +82,14 @@ func insertIntegration(ctx context.Context, q db.Q, i *Integration, digest strin
 }
 
 func saveIntegration(ctx context.Context, q db.Q, i *Integration) error {
-	return notFound(db.ExecOne(ctx, q, `UPDATE alert_integrations SET name = ?, active = ?, payload_example = ?, mappings = ?, updated_at = ? WHERE id = ?`,
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE alert_integrations SET name = ?, active = ?, payload_example = ?, mappings = ?, updated_at = ? WHERE id = ?`,
 		i.Name, i.Active, i.Example, stored(i), i.UpdatedAt, i.ID), "Integration")
 }
 
 func saveToken(ctx context.Context, q db.Q, i *Integration, digest string) error {
-	return notFound(db.ExecOne(ctx, q, `UPDATE alert_integrations SET token = ?, digest = ?, updated_at = ? WHERE id = ?`, i.Token, digest, i.UpdatedAt, i.ID), "Integration")
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE alert_integrations SET token = ?, digest = ?, updated_at = ? WHERE id = ?`, i.Token, digest, i.UpdatedAt, i.ID), "Integration")
 }
 
 func deleteIntegration(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM alert_integrations WHERE id = ?`, id), "Integration")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM alert_integrations WHERE id = ?`, id), "Integration")
 }

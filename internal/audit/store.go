@@ -3,12 +3,10 @@ package audit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"svc/internal/db"
-	"svc/internal/errs"
 )
 
 const eventColumns = `id, event_type, author_id, author_name, author_email, author_class, entity_type, entity_id,
@@ -40,10 +38,7 @@ func insertEvent(ctx context.Context, q db.Q, e Event, details string) error {
 
 func findEvent(ctx context.Context, q db.Q, id int64) (Event, error) {
 	e, err := scanEvent(q.QueryRowContext(ctx, `SELECT `+eventColumns+` FROM audit_events WHERE id = ?`, id))
-	if errors.Is(err, db.ErrNoRows) {
-		return e, errs.NotFound("Audit Event")
-	}
-	return e, err
+	return e, db.NotFound(err, "Audit Event")
 }
 
 func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[Event], error) {
@@ -93,10 +88,6 @@ func saveAttempts(ctx context.Context, q db.Q, id, attempts int64, details strin
 }
 
 func deleteFailures(ctx context.Context, q db.Q, before time.Time, limit int64) (int64, error) {
-	res, err := q.ExecContext(ctx, `
+	return db.ExecCount(ctx, q, `
 		DELETE FROM audit_events WHERE id IN (SELECT id FROM audit_events WHERE event_type = 'failed_login' AND created_at < ? LIMIT ?)`, before, limit)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }

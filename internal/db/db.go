@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/errs"
 	"svc/internal/limit"
 )
 
@@ -373,4 +374,38 @@ func ExecOne(ctx context.Context, q Q, query string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf("statement touched %d rows, not one", n)
+}
+
+// ExecCount runs a statement and returns the number of rows that it changed.
+func ExecCount(ctx context.Context, q Q, query string, args ...any) (int64, error) {
+	res, err := q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// ExecAny runs a statement and reports whether it changed any row.
+func ExecAny(ctx context.Context, q Q, query string, args ...any) (bool, error) {
+	n, err := ExecCount(ctx, q, query, args...)
+	return n > 0, err
+}
+
+// Exists reports whether a query that begins with SELECT 1 returns a row.
+func Exists(ctx context.Context, q Q, query string, args ...any) (bool, error) {
+	var one int
+	err := q.QueryRowContext(ctx, query, args...).Scan(&one)
+	if errors.Is(err, ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// NotFound replaces ErrNoRows with errs.NotFound, which names the missing
+// object to the caller. It returns any other error, and nil, unchanged.
+func NotFound(err error, object string) error {
+	if errors.Is(err, ErrNoRows) {
+		return errs.NotFound(object)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/errs"
 )
 
 // must runs statements of a test's own.
@@ -319,4 +321,46 @@ func TestContextOfOneStatement(t *testing.T) {
 			t.Errorf("%d rows", n)
 		}
 	})
+}
+
+func TestExistsAndCounts(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := t.Context()
+		n, err := db.ExecCount(ctx, d, `INSERT INTO settings VALUES ('a', ''), ('b', '')`)
+		if n != 2 || err != nil {
+			t.Errorf("inserted %d rows: %v", n, err)
+		}
+		for key, want := range map[string]bool{"a": true, "c": false} {
+			if found, err := db.Exists(ctx, d, `SELECT 1 FROM settings WHERE key = ?`, key); found != want || err != nil {
+				t.Errorf("%s exists: %v, %v", key, found, err)
+			}
+			if changed, err := db.ExecAny(ctx, d, `UPDATE settings SET value = 'x' WHERE key = ?`, key); changed != want || err != nil {
+				t.Errorf("%s changed: %v, %v", key, changed, err)
+			}
+		}
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if found, err := db.Exists(ended, d, `SELECT 1 FROM settings`); found || !errors.Is(err, context.Canceled) {
+			t.Errorf("with an ended context: %v, %v", found, err)
+		}
+		if n, err := db.ExecCount(ended, d, `DELETE FROM settings`); n != 0 || !errors.Is(err, context.Canceled) {
+			t.Errorf("with an ended context: %d, %v", n, err)
+		}
+	})
+}
+
+func TestNotFound(t *testing.T) {
+	t.Parallel()
+	fault := errors.New("disk")
+	if err := db.NotFound(fault, "User"); err != fault {
+		t.Errorf("got %v for another error", err)
+	}
+	if err := db.NotFound(nil, "User"); err != nil {
+		t.Errorf("got %v for no error", err)
+	}
+	err := db.NotFound(fmt.Errorf("find user: %w", db.ErrNoRows), "User")
+	if e, ok := errs.As(err); !ok || e.Kind != errs.KindNotFound || e.Text != "User" {
+		t.Errorf("got %v for no row", err)
+	}
 }

@@ -44,11 +44,8 @@ func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sende
 		return Sender{}, errs.Unauthorized("")
 	}
 	id, err := findSender(ctx, s.DB, projectID, secret.Digest(key))
-	if errors.Is(err, db.ErrNoRows) {
-		return Sender{}, errs.NotFound("")
-	}
 	if err != nil {
-		return Sender{}, fmt.Errorf("find client key: %w", err)
+		return Sender{}, fmt.Errorf("find client key: %w", db.NotFound(err, ""))
 	}
 	return Sender{id, projectID}, nil
 }

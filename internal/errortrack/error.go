@@ -189,7 +189,7 @@ func (s *Service) Error(ctx context.Context, by actor.Actor, ref project.Ref, id
 	}
 	st := &Story{}
 	if st.Error, err = findError(ctx, s.DB, in.ID, id); err != nil {
-		return nil, missing(err)
+		return nil, db.NotFound(err, "")
 	}
 	if st.Recent, err = listEvents(ctx, s.DB, id); err != nil {
 		return nil, fmt.Errorf("events of error %d: %w", id, err)
@@ -205,13 +205,6 @@ func (s *Service) Error(ctx context.Context, by actor.Actor, ref project.Ref, id
 		return nil, fmt.Errorf("frequency of error %d: %w", id, err)
 	}
 	return st, nil
-}
-
-func missing(err error) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound("")
-	}
-	return err
 }
 
 // pick reads the event that is to be shown and finds those beside it.
@@ -231,7 +224,7 @@ func (s *Service) pick(ctx context.Context, st *Story, eventID string) error {
 	}
 	e, err := findEvent(ctx, s.DB, st.ID, st.Recent[at].ID)
 	if err != nil {
-		return missing(err)
+		return db.NotFound(err, "")
 	}
 	st.Event = e
 	return nil
@@ -314,7 +307,7 @@ func (s *Service) Mark(ctx context.Context, by actor.Actor, ref project.Ref, id 
 		}
 		was, err := findError(ctx, tx, p.ID, id)
 		if err != nil {
-			return missing(err)
+			return db.NotFound(err, "")
 		}
 		if was.Status == to {
 			return nil

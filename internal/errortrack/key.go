@@ -2,7 +2,6 @@ package errortrack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -127,11 +126,8 @@ func (s *Service) alterKey(ctx context.Context, by actor.Actor, ref project.Ref,
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := alter(tx, p.ID)
-		if errors.Is(err, db.ErrNoRows) {
-			return errs.NotFound("")
-		}
 		if err != nil {
-			return err
+			return db.NotFound(err, "")
 		}
 		return s.record(ctx, tx, by, p, kind, (&Key{ID: id}).target(), d)
 	})

@@ -76,12 +76,8 @@ func findSender(ctx context.Context, q db.Q, projectID int64, digest string) (id
 // deleteUnseen removes errors that have not come since. The time is asked twice:
 // on PostgreSQL one that comes at this moment is looked at again, alone.
 func deleteUnseen(ctx context.Context, q db.Q, before time.Time, most int) (int64, error) {
-	res, err := q.ExecContext(ctx, `
+	return db.ExecCount(ctx, q, `
 		DELETE FROM errors WHERE last_seen_at < ? AND id IN (SELECT id FROM errors WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?)`, before, before, most)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // crowded returns the projects that have more errors than so many.
@@ -92,27 +88,15 @@ func crowded(ctx context.Context, q db.Q, most int) ([]int64, error) {
 // deleteBeyond removes some errors of a project that has more than it keeps: those
 // that came least lately.
 func deleteBeyond(ctx context.Context, q db.Q, projectID int64, keep, most int) (int64, error) {
-	res, err := q.ExecContext(ctx, `
+	return db.ExecCount(ctx, q, `
 		DELETE FROM errors WHERE id IN (SELECT id FROM errors WHERE project_id = ? ORDER BY last_seen_at DESC, id DESC LIMIT ? OFFSET ?)`, projectID, most, keep)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 func deleteSeen(ctx context.Context, q db.Q, before time.Time, most int) (int64, error) {
-	res, err := q.ExecContext(ctx, `
+	return db.ExecCount(ctx, q, `
 		DELETE FROM error_seen WHERE (project_id, event_id) IN (SELECT project_id, event_id FROM error_seen WHERE seen_at < ? LIMIT ?)`, before, most)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 func deleteHours(ctx context.Context, q db.Q, before int64, most int) (int64, error) {
-	res, err := q.ExecContext(ctx, `DELETE FROM error_hours WHERE (error_id, hour) IN (SELECT error_id, hour FROM error_hours WHERE hour < ? LIMIT ?)`, before, most)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return db.ExecCount(ctx, q, `DELETE FROM error_hours WHERE (error_id, hour) IN (SELECT error_id, hour FROM error_hours WHERE hour < ? LIMIT ?)`, before, most)
 }

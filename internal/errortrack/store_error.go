@@ -125,7 +125,7 @@ func countEvent(ctx context.Context, q db.Q, projectID int64, fingerprint string
 
 // remember notes the id of an event; fresh is false when it is known.
 func remember(ctx context.Context, q db.Q, projectID int64, eventID string, now time.Time) (fresh bool, err error) {
-	return touched(ctx, q, `INSERT INTO error_seen (project_id, event_id, seen_at) VALUES (?, ?, ?) ON CONFLICT (project_id, event_id) DO NOTHING`, projectID, eventID, now)
+	return db.ExecAny(ctx, q, `INSERT INTO error_seen (project_id, event_id, seen_at) VALUES (?, ?, ?) ON CONFLICT (project_id, event_id) DO NOTHING`, projectID, eventID, now)
 }
 
 // insertEvent keeps an event; fresh is false when its id is known.
@@ -134,20 +134,10 @@ func insertEvent(ctx context.Context, q db.Q, projectID, errorID int64, e *Event
 	if err != nil {
 		return false, err
 	}
-	return touched(ctx, q, `
+	return db.ExecAny(ctx, q, `
 		INSERT INTO error_events (project_id, error_id, event_id, occurred_at, environment, release, title, tags, details)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project_id, event_id) DO NOTHING`,
 		projectID, errorID, e.ID, e.At, e.Environment, e.Release, e.Title, string(tags), details)
-}
-
-// touched reports whether a statement changed a row.
-func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
-	res, err := q.ExecContext(ctx, query, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	return n > 0, err
 }
 
 func countHour(ctx context.Context, q db.Q, errorID, hour int64) error {
@@ -158,7 +148,7 @@ func countHour(ctx context.Context, q db.Q, errorID, hour int64) error {
 }
 
 func countEnvironment(ctx context.Context, q db.Q, projectID, errorID int64, name string) error {
-	known, err := touched(ctx, q, `UPDATE error_environments SET events = events + 1 WHERE error_id = ? AND name = ?`, errorID, name)
+	known, err := db.ExecAny(ctx, q, `UPDATE error_environments SET events = events + 1 WHERE error_id = ? AND name = ?`, errorID, name)
 	if err != nil || known {
 		return err
 	}
@@ -171,7 +161,7 @@ func countEnvironment(ctx context.Context, q db.Q, projectID, errorID int64, nam
 }
 
 func countUser(ctx context.Context, q db.Q, errorID int64, digest string) error {
-	fresh, err := touched(ctx, q, `INSERT INTO error_users (error_id, digest) VALUES (?, ?) ON CONFLICT (error_id, digest) DO NOTHING`, errorID, digest)
+	fresh, err := db.ExecAny(ctx, q, `INSERT INTO error_users (error_id, digest) VALUES (?, ?) ON CONFLICT (error_id, digest) DO NOTHING`, errorID, digest)
 	if err != nil || !fresh {
 		return err
 	}

@@ -166,12 +166,7 @@ func findEvent(ctx context.Context, q db.Q, id int64) (*Event, error) {
 }
 
 func hasEvent(ctx context.Context, q db.Q, kind string, targetID int64, e EventType) (bool, error) {
-	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_acts a WHERE a.kind = ? AND a.thing_id = ? AND a.event = ? LIMIT 1`, kind, targetID, string(e)).Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return db.Exists(ctx, q, `SELECT 1 FROM notification_acts a WHERE a.kind = ? AND a.thing_id = ? AND a.event = ? LIMIT 1`, kind, targetID, string(e))
 }
 
 func deleteEvents(ctx context.Context, q db.Q, kind string, targets []int64) error {
@@ -180,9 +175,5 @@ func deleteEvents(ctx context.Context, q db.Q, kind string, targets []int64) err
 }
 
 func deleteOld(ctx context.Context, q db.Q, table string, before time.Time, limit int) (int64, error) {
-	res, err := q.ExecContext(ctx, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, limit)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return db.ExecCount(ctx, q, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, limit)
 }

@@ -60,12 +60,7 @@ func openEmail(ctx context.Context, tx *db.Tx, userID int64, e *Event, now time.
 
 // hasItem reports whether an email to the user has the event already.
 func hasItem(ctx context.Context, q db.Q, eventID, userID int64) (bool, error) {
-	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM notification_items WHERE act_id = ? AND user_id = ?`, eventID, userID).Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return db.Exists(ctx, q, `SELECT 1 FROM notification_items WHERE act_id = ? AND user_id = ?`, eventID, userID)
 }
 
 func insertItem(ctx context.Context, tx *db.Tx, eventID, userID, emailID int64, r Reason) error {

@@ -3,13 +3,11 @@
 package oauth
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/signing"
@@ -139,12 +137,4 @@ func within(scopes, allowed []string) bool {
 		}
 	}
 	return true
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error, thing string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(thing)
-	}
-	return err
 }

@@ -23,15 +23,15 @@ func scanApplication(sc db.Scanner) (*Application, error) {
 
 func findApplication(ctx context.Context, q db.Q, id int64) (*Application, error) {
 	a, err := scanApplication(q.QueryRowContext(ctx, `SELECT `+applicationColumns+` FROM oauth_applications a WHERE a.id = ?`, id))
-	return a, notFound(err, "Application")
+	return a, db.NotFound(err, "Application")
 }
 
 func findByUID(ctx context.Context, q db.Q, uid string) (*Application, error) {
 	if strings.ContainsRune(uid, 0) || strings.ToValidUTF8(uid, "") != uid {
-		return nil, notFound(db.ErrNoRows, "Application") // PostgreSQL does not take such texts
+		return nil, db.NotFound(db.ErrNoRows, "Application") // PostgreSQL does not take such texts
 	}
 	a, err := scanApplication(q.QueryRowContext(ctx, `SELECT `+applicationColumns+` FROM oauth_applications a WHERE a.uid = ?`, uid))
-	return a, notFound(err, "Application")
+	return a, db.NotFound(err, "Application")
 }
 
 func listApplications(ctx context.Context, d *db.DB, where db.Where, p db.Paging) (db.Page[*Application], error) {
@@ -123,13 +123,9 @@ func revokeOf(ctx context.Context, q db.Q, applicationID int64, now time.Time) e
 
 // revokeBetween returns how many grants have ended; application 0 is none.
 func revokeBetween(ctx context.Context, q db.Q, userID, applicationID int64, now time.Time) (int64, error) {
-	res, err := q.ExecContext(ctx, `
+	return db.ExecCount(ctx, q, `
 		UPDATE oauth_grants SET revoked_at = ? WHERE user_id = ? AND COALESCE(application_id, 0) = ? AND revoked_at IS NULL`,
 		now, userID, applicationID)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // usersOf are those who have allowed an application something.
@@ -264,4 +260,10 @@ func findOAuthToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToke
 	}
 	t.Scopes, t.Revoked = strings.Fields(scopes), ended != 0
 	return &t, nil
+}
+
+// deleteOld deletes up to limit rows of a table that match a condition, which
+// has the time as its argument. It returns how many they were.
+func deleteOld(ctx context.Context, q db.Q, table, where string, before time.Time, limit int) (int64, error) {
+	return db.ExecCount(ctx, q, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE `+where+` LIMIT ?)`, before, limit)
 }

@@ -29,12 +29,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		{"oauth_grants", "redirect_uri = '' AND used_at <= ?", now.Add(-keepCodes)},
 	} {
 		for more := true; more; {
-			res, err := s.DB.ExecContext(ctx, `
-				DELETE FROM `+old.table+` WHERE id IN (SELECT id FROM `+old.table+` WHERE `+old.where+` LIMIT ?)`, old.before, purgeBatch)
-			if err != nil {
-				return fmt.Errorf("purge %s: %w", old.table, err)
-			}
-			n, err := res.RowsAffected()
+			n, err := deleteOld(ctx, s.DB, old.table, old.where, old.before, purgeBatch)
 			if err != nil {
 				return fmt.Errorf("purge %s: %w", old.table, err)
 			}

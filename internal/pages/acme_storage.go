@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
+	"svc/internal/db"
 	"svc/internal/secret"
 )
 
@@ -132,7 +134,7 @@ func (a *acmeStorage) holder(name string) string {
 }
 
 func absent(err error, key string) error {
-	if notFound(err, "") != err { // there is no row
+	if errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 	}
 	return err

@@ -127,7 +127,7 @@ func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, n
 	}
 	d, err := findDomain(ctx, s.DB, in.ID, lookedUp(name))
 	if err != nil {
-		return nil, notFound(err, "PagesDomain")
+		return nil, db.NotFound(err, "PagesDomain")
 	}
 	return d, s.fill(ctx, d)
 }
@@ -263,13 +263,13 @@ func joined(a, b string) string {
 func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, name string) (*Domain, error) {
 	d, err := findDomain(ctx, tx, projectID, name)
 	if err != nil {
-		return nil, notFound(err, "PagesDomain")
+		return nil, db.NotFound(err, "PagesDomain")
 	}
 	if err := tx.Lock(ctx, "pages_domains", d.ID); err != nil {
 		return nil, err
 	}
 	d, err = findDomain(ctx, tx, projectID, name)
-	return d, notFound(err, "PagesDomain")
+	return d, db.NotFound(err, "PagesDomain")
 }
 
 // setCertificate takes over a certificate once it has been checked.

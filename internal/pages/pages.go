@@ -6,7 +6,6 @@ package pages
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"net/url"
@@ -124,14 +123,6 @@ func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*p
 // project is archived.
 func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.PagesPart, project.Maintainer)
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error, thing string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(thing)
-	}
-	return err
 }
 
 func invalid(wrong map[string][]string) error {

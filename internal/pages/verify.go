@@ -40,7 +40,7 @@ func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.
 	}
 	d, err := findDomain(ctx, s.DB, in.ID, lookedUp(name))
 	if err != nil {
-		return nil, notFound(err, "PagesDomain")
+		return nil, db.NotFound(err, "PagesDomain")
 	}
 	if err := s.fill(ctx, d); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := saveVerified(ctx, tx, d); err != nil {
-			return notFound(err, "PagesDomain")
+			return db.NotFound(err, "PagesDomain")
 		}
 		if was == shown {
 			return nil

@@ -206,5 +206,5 @@ func (s *Service) insideOf(ctx context.Context, q db.Q, by actor.Actor, groupID 
 		return false, nil
 	}
 	sql, args := insideGroups(by.ID, s.today())
-	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM namespaces n WHERE n.id = ? AND (`+sql+`)`, append([]any{groupID}, args...)...))
+	return db.Exists(ctx, q, `SELECT 1 FROM namespaces n WHERE n.id = ? AND (`+sql+`)`, append([]any{groupID}, args...)...)
 }

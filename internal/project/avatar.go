@@ -44,7 +44,7 @@ func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name str
 	var have string
 	err := s.DB.QueryRowContext(ctx, `SELECT avatar FROM `+table+` WHERE id = ? AND deleted_at IS NULL`, id).Scan(&have)
 	if err != nil {
-		return nil, notFound(err, "Avatar")
+		return nil, db.NotFound(err, "Avatar")
 	}
 	if name == "" || have != name {
 		return nil, errs.NotFound("Avatar")

@@ -196,7 +196,7 @@ func (s *Service) placeFor(ctx context.Context, by actor.Actor, id *int64) (*Nam
 	}
 	if id == nil {
 		n, err := scanNamespace(s.DB.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.user_id = ?`, by.ID))
-		return n, notFound(err, "Namespace")
+		return n, db.NotFound(err, "Namespace")
 	}
 	n, err := findNamespace(ctx, s.DB, *id)
 	if err != nil {
@@ -242,7 +242,7 @@ func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) erro
 		SELECT u.external, u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)
 		FROM users u WHERE u.id = ?`, place.ID, *place.UserID).Scan(&external, &limit, &have)
 	if err != nil {
-		return notFound(err, "User")
+		return db.NotFound(err, "User")
 	}
 	if external {
 		return errs.Forbidden("External users cannot have projects in their personal namespace.")

@@ -44,7 +44,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifie
 			UPDATE projects SET deleted_at = ?, path = path || ?, full_path = full_path || ? WHERE id = ? AND deleted_at IS NULL`,
 			s.Now(), deletedSuffix(found.ID), deletedSuffix(found.ID), found.ID)
 		if err != nil {
-			return notFound(err, "Project")
+			return db.NotFound(err, "Project")
 		}
 		if err := s.record(ctx, tx, by, "project_destroyed", found.entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
 			return err
@@ -183,7 +183,7 @@ func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard b
 	if hard {
 		return nil
 	}
-	alone, err := exists(tx.QueryRowContext(ctx, `SELECT 1 FROM namespaces n WHERE `+soleOwner+` LIMIT 1`, userID, s.today(), userID, s.today()))
+	alone, err := db.Exists(ctx, tx, `SELECT 1 FROM namespaces n WHERE `+soleOwner+` LIMIT 1`, userID, s.today(), userID, s.today())
 	if err != nil {
 		return err
 	}

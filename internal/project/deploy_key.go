@@ -161,7 +161,7 @@ func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Re
 		sql, more := memberProjects(id, s.today(), Maintainer)
 		common, args = common+` AND (`+sql+`)`, append(args, more...)
 	}
-	some, err := exists(s.DB.QueryRowContext(ctx, `SELECT 1 FROM (`+common+`) c LIMIT 1`, args...))
+	some, err := db.Exists(ctx, s.DB, `SELECT 1 FROM (`+common+`) c LIMIT 1`, args...)
 	if err != nil {
 		return db.Page[DeployKey]{}, fmt.Errorf("deploy keys of user %d: %w", u.ID, err)
 	}

@@ -60,7 +60,7 @@ func findEnabledKey(ctx context.Context, q db.Q, projectID, id int64) (*DeployKe
 	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, e.can_push FROM `+enabledKeys+`
 		WHERE e.project_id = ? AND k.id = ?`, projectID, id))
 	if err != nil {
-		return nil, notFound(err, noDeployKey)
+		return nil, db.NotFound(err, noDeployKey)
 	}
 	return &k, nil
 }
@@ -132,19 +132,16 @@ func (s *Service) reachableKey(ctx context.Context, q db.Q, by actor.Actor, cond
 	}
 	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k`+w.SQL(), w.Args()...))
 	if err != nil {
-		return nil, notFound(err, noDeployKey)
+		return nil, db.NotFound(err, noDeployKey)
 	}
 	return &k, nil
 }
 
 func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, k *DeployKey, canPush bool, event string) error {
-	res, err := tx.ExecContext(ctx, `
+	added, err := db.ExecAny(ctx, tx, `
 		INSERT INTO deploy_key_projects (deploy_key_id, project_id, can_push, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		k.ID, in.ID, canPush, s.Now())
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
+	if err != nil || !added {
 		return err
 	}
 	return s.record(ctx, tx, by, event, in.entity(), k.target(), audit.Details{Add: "deploy_key", To: pushWord(canPush)})
@@ -180,7 +177,7 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 	var k *DeployKey
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "deploy_keys", id); err != nil {
-			return notFound(err, noDeployKey)
+			return db.NotFound(err, noDeployKey)
 		}
 		var err error
 		if k, err = findEnabledKey(ctx, tx, in.ID, id); err != nil {
@@ -205,10 +202,10 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 
 func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) error {
 	if err := db.ExecOne(ctx, q, `UPDATE deploy_keys SET title = ? WHERE id = ?`, k.Title, k.ID); err != nil {
-		return notFound(err, noDeployKey)
+		return db.NotFound(err, noDeployKey)
 	}
 	err := db.ExecOne(ctx, q, `UPDATE deploy_key_projects SET can_push = ? WHERE project_id = ? AND deploy_key_id = ?`, k.CanPush, projectID, k.ID)
-	return notFound(err, noDeployKey)
+	return db.NotFound(err, noDeployKey)
 }
 
 func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, was, k *DeployKey) error {
@@ -241,7 +238,7 @@ func (s *Service) RemoveDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 			return err
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM deploy_key_projects WHERE project_id = ? AND deploy_key_id = ?`, in.ID, id); err != nil {
-			return notFound(err, noDeployKey)
+			return db.NotFound(err, noDeployKey)
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM deploy_keys WHERE id = ? AND NOT public
 			AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = deploy_keys.id)`, id)

@@ -176,7 +176,7 @@ func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place P
 			return err
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM deploy_tokens WHERE id = ?`, id); err != nil {
-			return notFound(err, noDeployToken)
+			return db.NotFound(err, noDeployToken)
 		}
 		return s.record(ctx, tx, by, in.kind("deploy_token_destroyed"), in.entity(), t.target(), audit.Details{Remove: "deploy_token"})
 	})
@@ -224,7 +224,7 @@ func findDeployToken(ctx context.Context, q db.Q, in source, id int64) (*DeployT
 	t, err := scanDeployToken(q.QueryRowContext(ctx, `
 		SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t`+column[1:]+` = ? AND t.id = ?`, of, id))
 	if err != nil {
-		return nil, notFound(err, noDeployToken)
+		return nil, db.NotFound(err, noDeployToken)
 	}
 	return &t, nil
 }

@@ -322,11 +322,11 @@ func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
 	if wider == "" {
 		return false, nil
 	}
-	return exists(q.QueryRowContext(ctx, `
+	return db.Exists(ctx, q, `
 		SELECT 1 FROM namespaces n WHERE n.visibility IN `+wider+` AND n.deleted_at IS NULL AND n.id <> ? AND n.id IN `+below+`
 		UNION ALL
 		SELECT 1 FROM projects p WHERE p.visibility IN `+wider+` AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` LIMIT 1`,
-		n.ID, n.ID, n.ID))
+		n.ID, n.ID, n.ID)
 }
 
 func (s *Service) recordGroupChanges(ctx context.Context, tx *db.Tx, by actor.Actor, was, n *Namespace) error {

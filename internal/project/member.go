@@ -178,7 +178,7 @@ func (s *Service) atLeastInherited(ctx context.Context, q db.Q, in source, userI
 		SELECT m.access_level, n.name FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN namespaces n ON n.id = m.namespace_id
 		WHERE t.descendant_id = ? AND m.user_id = ? AND (t.depth > 0 OR ?) AND m.access_level > 5 AND `+activeMember+`
 		ORDER BY m.access_level DESC LIMIT 1`, place, userID, in.project != nil, s.today()).Scan((*int64)(&have), &name)
-	if err := notFound(err, ""); errs.Is(err, errs.KindNotFound) {
+	if err := db.NotFound(err, ""); errs.Is(err, errs.KindNotFound) {
 		return nil
 	} else if err != nil {
 		return err
@@ -305,9 +305,9 @@ func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID i
 	if err := tx.Lock(ctx, "namespaces", in.group.ID); err != nil {
 		return err
 	}
-	other, err := exists(tx.QueryRowContext(ctx, `
+	other, err := db.Exists(ctx, tx, `
 		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
-		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND `+activeMember+` LIMIT 1`, in.group.ID, userID, s.today()))
+		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND `+activeMember+` LIMIT 1`, in.group.ID, userID, s.today())
 	if err != nil {
 		return err
 	}
@@ -325,5 +325,5 @@ func (s *Service) recordMember(ctx context.Context, tx *db.Tx, by actor.Actor, i
 func (s *Service) userOf(ctx context.Context, tx *db.Tx, id int64) (*user.User, error) {
 	u := &user.User{ID: id}
 	err := tx.QueryRowContext(ctx, `SELECT username, name FROM users WHERE id = ?`, id).Scan(&u.Username, &u.Name)
-	return u, notFound(err, "User")
+	return u, db.NotFound(err, "User")
 }

@@ -186,7 +186,7 @@ func (s *Service) findMember(ctx context.Context, in source, userID int64) (*Mem
 	column, id := in.column()
 	m, err := scanMember(s.DB.QueryRowContext(ctx, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID))
 	if err != nil {
-		return nil, notFound(err, "")
+		return nil, db.NotFound(err, "")
 	}
 	return m, s.name(ctx, m)
 }
@@ -202,13 +202,13 @@ func lockMember(ctx context.Context, tx *db.Tx, in source, userID int64, request
 	query := `SELECT ` + memberColumns + ` FROM members m WHERE ` + column + ` = ? AND m.user_id = ? AND m.requested_at ` + state
 	m, err := scanMember(tx.QueryRowContext(ctx, query, id, userID))
 	if err != nil {
-		return nil, notFound(err, "")
+		return nil, db.NotFound(err, "")
 	}
 	if err := tx.Lock(ctx, "members", m.ID); err != nil {
 		return nil, err
 	}
 	m, err = scanMember(tx.QueryRowContext(ctx, query, id, userID))
-	return m, notFound(err, "")
+	return m, db.NotFound(err, "")
 }
 
 func insertMember(ctx context.Context, q db.Q, in source, m *Member) error {
@@ -235,7 +235,7 @@ func saveOwner(ctx context.Context, q db.Q, projectID, userID int64, at time.Tim
 func saveMember(ctx context.Context, q db.Q, m *Member) error {
 	err := db.ExecOne(ctx, q, `UPDATE members SET access_level = ?, expires_at = ?, created_by = ?, requested_at = ? WHERE id = ?`,
 		int64(m.Level), textOrNull(m.ExpiresAt), m.CreatedBy, m.RequestedAt, m.ID)
-	return notFound(err, "")
+	return db.NotFound(err, "")
 }
 
 func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere bool) error {

@@ -82,8 +82,8 @@ func (s *Service) NamespaceExists(ctx context.Context, by actor.Actor, path stri
 		return false, nil, err
 	}
 	there := func(path string) (bool, error) {
-		return exists(s.DB.QueryRowContext(ctx, `
-			SELECT 1 FROM namespaces n WHERE lower(n.path) = lower(?) AND COALESCE(n.parent_id, 0) = ? AND n.deleted_at IS NULL`, path, orZero(parentID)))
+		return db.Exists(ctx, s.DB, `
+			SELECT 1 FROM namespaces n WHERE lower(n.path) = lower(?) AND COALESCE(n.parent_id, 0) = ? AND n.deleted_at IS NULL`, path, orZero(parentID))
 	}
 	if taken, err = there(path); err != nil || !taken {
 		return false, []string{}, err

@@ -4,14 +4,12 @@ package project
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/notice"
 	"svc/internal/queue"
 	"svc/internal/user"
@@ -289,14 +287,6 @@ func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 // record writes an audit event about a group or project.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, kind string, in audit.Entity, target audit.Target, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: in, Target: target, Details: d})
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error, thing string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(thing)
-	}
-	return err
 }
 
 func set[T any](to *T, from *T) {

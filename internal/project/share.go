@@ -118,10 +118,10 @@ func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, grou
 		err := tx.QueryRowContext(ctx, `SELECT s.id, n.full_path FROM group_shares s JOIN namespaces n ON n.id = s.group_id
 			WHERE `+column+` = ? AND s.group_id = ?`, id, groupID).Scan(&shareID, &path)
 		if err != nil {
-			return notFound(err, "")
+			return db.NotFound(err, "")
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM group_shares WHERE id = ?`, shareID); err != nil {
-			return notFound(err, "")
+			return db.NotFound(err, "")
 		}
 		return s.record(ctx, tx, by, in.kind("group_link_deleted"), in.entity(), groupTarget(groupID, path), audit.Details{Remove: "group_link"})
 	})

@@ -31,12 +31,8 @@ func (s *Service) star(ctx context.Context, by actor.Actor, ref Ref, step int, q
 	}
 	changed := false
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		res, err := tx.ExecContext(ctx, query, append([]any{found.ID, by.ID}, more...)...)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		if changed = n > 0; err != nil || !changed {
+		var err error
+		if changed, err = db.ExecAny(ctx, tx, query, append([]any{found.ID, by.ID}, more...)...); err != nil || !changed {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE projects SET star_count = star_count + ? WHERE id = ?`, step, found.ID)

@@ -33,13 +33,13 @@ func scanNamespace(s db.Scanner) (*Namespace, error) {
 
 func findNamespace(ctx context.Context, q db.Q, id int64) (*Namespace, error) {
 	n, err := scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.id = ? AND n.deleted_at IS NULL`, id))
-	return n, notFound(err, "Namespace")
+	return n, db.NotFound(err, "Namespace")
 }
 
 func findNamespaceByPath(ctx context.Context, q db.Q, path string) (*Namespace, error) {
 	n, err := scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n
 		WHERE lower(n.full_path) = lower(?) AND n.deleted_at IS NULL`, path))
-	return n, notFound(err, "Namespace")
+	return n, db.NotFound(err, "Namespace")
 }
 
 // findGroupByRef finds a group by id, by path, or by a path that it had.
@@ -51,7 +51,7 @@ func findGroupByRef(ctx context.Context, q db.Q, ref Ref) (n *Namespace, moved b
 		n, err = scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+`
 			FROM path_redirects r JOIN namespaces n ON n.id = r.namespace_id
 			WHERE lower(r.path) = lower(?) AND n.deleted_at IS NULL`, string(ref)))
-		err = notFound(err, "Group")
+		err = db.NotFound(err, "Group")
 	}
 	if errs.Is(err, errs.KindNotFound) || err == nil && n.Kind != GroupNamespace {
 		return nil, false, errs.NotFound("Group")
@@ -111,7 +111,7 @@ func saveGroup(ctx context.Context, q db.Q, n *Namespace) error {
 		UPDATE namespaces SET parent_id = ?, path = ?, name = ?, description = ?, visibility = ?, avatar = ?, settings = ?, updated_at = ?
 		WHERE id = ? AND deleted_at IS NULL`,
 		n.ParentID, n.Path, n.Name, n.Description, string(n.Visibility), n.Avatar, string(settings), n.UpdatedAt, n.ID)
-	return taken(notFound(err, "Group"))
+	return taken(db.NotFound(err, "Group"))
 }
 
 // below are the ids of a namespace and of all below it.
@@ -190,7 +190,7 @@ func dropRedirect(ctx context.Context, q db.Q, path string) error {
 // locked the namespace above, so that the answer stays true.
 func requireFree(ctx context.Context, q db.Q, fullPath string) error {
 	for _, table := range []string{"namespaces", "projects"} {
-		there, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM `+table+` WHERE lower(full_path) = lower(?)`, fullPath))
+		there, err := db.Exists(ctx, q, `SELECT 1 FROM `+table+` WHERE lower(full_path) = lower(?)`, fullPath)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func scanProject(s db.Scanner) (*Project, error) {
 
 func findProject(ctx context.Context, q db.Q, id int64) (*Project, error) {
 	p, err := scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.id = ? AND p.deleted_at IS NULL`, id))
-	return p, notFound(err, "Project")
+	return p, db.NotFound(err, "Project")
 }
 
 func findProjects(ctx context.Context, q db.Q, ids []int64) ([]*Project, error) {
@@ -265,7 +265,7 @@ func findByRef(ctx context.Context, q db.Q, ref Ref) (p *Project, moved bool, er
 	}
 	p, err = scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM path_redirects r JOIN projects p ON p.id = r.project_id
 		JOIN namespaces n ON n.id = p.namespace_id WHERE lower(r.path) = lower(?) AND p.deleted_at IS NULL`, string(ref)))
-	return p, true, notFound(err, "Project")
+	return p, true, db.NotFound(err, "Project")
 }
 
 func insertProject(ctx context.Context, q db.Q, p *Project) error {
@@ -302,7 +302,7 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 		p.Archived, p.Avatar, p.Storage, p.ReadOnly,
 		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(p.Settings.Snippets), string(settings),
 		p.LastActivityAt, p.UpdatedAt, p.ID)
-	return taken(notFound(err, "Project"))
+	return taken(db.NotFound(err, "Project"))
 }
 
 // findRemoved reads the projects that Removers are called with.

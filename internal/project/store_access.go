@@ -148,16 +148,6 @@ func insideGroups(userID int64, today string) (string, []any) {
 // anyOf joins conditions that each suffice.
 func anyOf(conds ...string) string { return "(" + strings.Join(conds, ") OR (") + ")" }
 
-// exists turns the answer of a SELECT 1 into a bool.
-func exists(row *db.Row) (bool, error) {
-	var one int
-	err := row.Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // ownMembership reports whether a user is a direct member, or has asked to be.
 func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member, asked bool, err error) {
 	column, id := in.column()

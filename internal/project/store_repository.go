@@ -160,5 +160,5 @@ func findActive(ctx context.Context, q db.Q, since time.Time, after int64, limit
 }
 
 func savePlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
-	return notFound(db.ExecOne(ctx, q, `UPDATE projects SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id), "Project")
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE projects SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id), "Project")
 }

@@ -21,7 +21,7 @@ func scanTopic(s db.Scanner) (*Topic, error) {
 
 func findTopic(ctx context.Context, q db.Q, id int64) (*Topic, error) {
 	t, err := scanTopic(q.QueryRowContext(ctx, `SELECT `+topicColumns+` FROM topics t WHERE t.id = ?`, id))
-	return t, notFound(err, "Topic")
+	return t, db.NotFound(err, "Topic")
 }
 
 // lockTopic reads a topic that no one else can change until tx ends.
@@ -74,7 +74,7 @@ func deleteTopic(ctx context.Context, q db.Q, t *Topic) error {
 	if _, err := q.ExecContext(ctx, `DELETE FROM project_topics WHERE lower(name) = lower(?)`, t.Name); err != nil {
 		return err
 	}
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM topics WHERE id = ?`, t.ID), "Topic")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM topics WHERE id = ?`, t.ID), "Topic")
 }
 
 // moveTopic gives the projects of one topic to another and removes the first. A
@@ -90,7 +90,7 @@ func moveTopic(ctx context.Context, q db.Q, from, to *Topic) error {
 		return err
 	}
 	if err := db.ExecOne(ctx, q, `DELETE FROM topics WHERE id = ?`, from.ID); err != nil {
-		return notFound(err, "Topic")
+		return db.NotFound(err, "Topic")
 	}
 	return countTopics(ctx, q, to.Name)
 }

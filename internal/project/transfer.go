@@ -121,7 +121,7 @@ func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *in
 	if parentID == nil {
 		return nil
 	}
-	inside, err := exists(tx.QueryRowContext(ctx, `SELECT 1 FROM namespace_tree t WHERE t.ancestor_id = ? AND t.descendant_id = ?`, id, *parentID))
+	inside, err := db.Exists(ctx, tx, `SELECT 1 FROM namespace_tree t WHERE t.ancestor_id = ? AND t.descendant_id = ?`, id, *parentID)
 	if err != nil {
 		return err
 	}

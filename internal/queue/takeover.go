@@ -70,11 +70,8 @@ func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
 		set = "state = 'discarded', finalized_at = CURRENT_TIMESTAMP"
 	}
 	// Not if it has come to its end meanwhile, or another node freed it.
-	res, err := tx.ExecContext(ctx, "UPDATE river_job SET "+set+" WHERE id = ? AND state = 'running' AND attempt = ?", l.id, l.try)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
+	freed, err := db.ExecAny(ctx, tx, "UPDATE river_job SET "+set+" WHERE id = ? AND state = 'running' AND attempt = ?", l.id, l.try)
+	if err != nil || !freed {
 		return err
 	}
 	tx.AfterCommit(func() {

@@ -33,11 +33,8 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		at, err := lockPlace(ctx, tx, "projects", projectID)
-		if errors.Is(err, db.ErrNoRows) {
-			return errs.NotFound("Project")
-		}
 		if err != nil {
-			return err
+			return db.NotFound(err, "Project")
 		}
 		if at.readOnly {
 			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
@@ -104,11 +101,8 @@ func (s *Service) enterAuxRepo(ctx context.Context, by actor.Actor, auxRepoID in
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		at, err := lockPlace(ctx, tx, "annexes", auxRepoID)
-		if errors.Is(err, db.ErrNoRows) {
-			return errs.NotFound("")
-		}
 		if err != nil {
-			return err
+			return db.NotFound(err, "")
 		}
 		if at.readOnly {
 			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)

@@ -118,11 +118,8 @@ func (s *Service) ProtectedRef(ctx context.Context, by actor.Actor, ref project.
 
 func (s *Service) findProtected(ctx context.Context, q db.Q, projectID int64, kind RefKind, name string) (*Protected, error) {
 	found, err := findProtected(ctx, q, projectID, kind, name)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, errs.NotFound("")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("find protected ref: %w", err)
+		return nil, fmt.Errorf("find protected ref: %w", db.NotFound(err, ""))
 	}
 	return found, s.fillAccess(ctx, q, []*Protected{found})
 }
@@ -323,10 +320,7 @@ func changeAccess(ctx context.Context, tx *db.Tx, ruleID int64, a AccessChange) 
 	default:
 		err = updateAccess(ctx, tx, ruleID, a.RefAccess)
 	}
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound("")
-	}
-	return err
+	return db.NotFound(err, "")
 }
 
 // Unprotect removes a rule. Maintainers may, and of a branch only those whom
@@ -356,11 +350,8 @@ func (s *Service) Unprotect(ctx context.Context, by actor.Actor, ref project.Ref
 		}
 		return s.recordProtected(ctx, tx, by, p, found, "protected_"+string(kind)+"_removed", audit.Details{Remove: "protected_" + string(kind)})
 	})
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound("")
-	}
 	if err != nil {
-		return fmt.Errorf("unprotect %s: %w", kind, err)
+		return fmt.Errorf("unprotect %s: %w", kind, db.NotFound(err, ""))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -112,11 +111,8 @@ func (s *Service) PushRule(ctx context.Context, by actor.Actor, ref project.Ref)
 
 func (s *Service) pushRule(ctx context.Context, q db.Q, projectID int64) (*PushRule, error) {
 	r, err := findPushRule(ctx, q, projectID)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, errs.NotFound("Push Rule")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("find push rule: %w", err)
+		return nil, fmt.Errorf("find push rule: %w", db.NotFound(err, "Push Rule"))
 	}
 	return r, nil
 }

@@ -26,11 +26,8 @@ func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, err
 	var list []part
 	if mv.Kind == ProjectMove {
 		at, err := findPlace(ctx, q, "projects", mv.OwnerID)
-		if errors.Is(err, db.ErrNoRows) {
-			return nil, errs.NotFound("Project")
-		}
 		if err != nil {
-			return nil, err
+			return nil, db.NotFound(err, "Project")
 		}
 		list = append(list, part{storage: at.storage, path: pathOf(mv.OwnerID)})
 	}

@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"errors"
 
 	"svc/internal/db"
 	"svc/internal/project"
@@ -104,22 +103,12 @@ func deleteAccess(ctx context.Context, q db.Q, ruleID int64, a RefAccess) error 
 
 // groupHasAccess reports whether a project is in a group, or is shared with it.
 func groupHasAccess(ctx context.Context, q db.Q, groupID int64, p *project.Project) (bool, error) {
-	return one(q.QueryRowContext(ctx, `
+	return db.Exists(ctx, q, `
 		SELECT 1 WHERE EXISTS (SELECT 1 FROM namespace_tree t WHERE t.descendant_id = ? AND t.ancestor_id = ?)
-			OR EXISTS (SELECT 1 FROM group_shares s WHERE s.project_id = ? AND s.group_id = ?)`, p.NamespaceID, groupID, p.ID, groupID))
+			OR EXISTS (SELECT 1 FROM group_shares s WHERE s.project_id = ? AND s.group_id = ?)`, p.NamespaceID, groupID, p.ID, groupID)
 }
 
 func keyIsEnabled(ctx context.Context, q db.Q, keyID, projectID int64) (bool, error) {
-	return one(q.QueryRowContext(ctx, `
-		SELECT 1 FROM deploy_key_projects e WHERE e.project_id = ? AND e.deploy_key_id = ? AND e.can_push`, projectID, keyID))
-}
-
-// one reports whether a query found a row.
-func one(row *db.Row) (bool, error) {
-	var n int64
-	err := row.Scan(&n)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM deploy_key_projects e WHERE e.project_id = ? AND e.deploy_key_id = ? AND e.can_push`, projectID, keyID)
 }

@@ -4,7 +4,6 @@ package snippet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -147,11 +146,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, in *project.Ref, id i
 		}
 	}
 	found, err := findSnippet(ctx, s.DB, id)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, errs.NotFound("Snippet")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("find snippet %d: %w", id, err)
+		return nil, fmt.Errorf("find snippet %d: %w", id, db.NotFound(err, "Snippet"))
 	}
 	if p != nil && (found.ProjectID == nil || *found.ProjectID != p.ID) {
 		return nil, errs.NotFound("Snippet")
@@ -236,10 +232,7 @@ func lockSnippet(ctx context.Context, tx *db.Tx, id int64) (*Snippet, error) {
 		return nil, err
 	}
 	found, err := findSnippet(ctx, tx, id)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, errs.NotFound("Snippet")
-	}
-	return found, err
+	return found, db.NotFound(err, "Snippet")
 }
 
 // refer finds what $1 in a text stands for.

@@ -61,12 +61,7 @@ func deleteSnippet(ctx context.Context, q db.Q, id int64) error {
 }
 
 func deleteUnfinished(ctx context.Context, q db.Q, before time.Time) (bool, error) {
-	res, err := q.ExecContext(ctx, `DELETE FROM snippets WHERE files = '`+unfinished+`' AND created_at < ?`, before)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	return n > 0, err
+	return db.ExecAny(ctx, q, `DELETE FROM snippets WHERE files = '`+unfinished+`' AND created_at < ?`, before)
 }
 
 // deleteOf removes the snippets of a user that are theirs alone, or with all

@@ -302,11 +302,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 		}
 		return s.Repos.DropOrphans(ctx, tx)
 	})
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound("Snippet")
-	}
 	if err != nil {
-		return fmt.Errorf("delete snippet %d: %w", id, err)
+		return fmt.Errorf("delete snippet %d: %w", id, db.NotFound(err, "Snippet"))
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (s *Service) DeleteAttribute(ctx context.Context, by actor.Actor, userID in
 			return err
 		}
 		if err := deleteAttribute(ctx, tx, userID, key); err != nil {
-			return notFound(err, "Custom Attribute")
+			return db.NotFound(err, "Custom Attribute")
 		}
 		return s.record(ctx, tx, by, u, "user_custom_attribute_removed", audit.Details{Remove: "custom attribute " + key, From: a.Value})
 	})
@@ -128,7 +128,7 @@ func attributesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Attr
 func findAttribute(ctx context.Context, q db.Q, userID int64, key string) (Attribute, error) {
 	a := Attribute{Key: key}
 	err := q.QueryRowContext(ctx, `SELECT value FROM user_custom_attributes WHERE user_id = ? AND key = ?`, userID, key).Scan(&a.Value)
-	return a, notFound(err, "Custom Attribute")
+	return a, db.NotFound(err, "Custom Attribute")
 }
 
 func saveAttribute(ctx context.Context, q db.Q, userID int64, a Attribute) error {

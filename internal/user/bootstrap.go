@@ -96,6 +96,6 @@ func firstExpiry(now time.Time) string {
 }
 
 func noUsers(ctx context.Context, q db.Q) (bool, error) {
-	any, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM users LIMIT 1`))
+	any, err := db.Exists(ctx, q, `SELECT 1 FROM users LIMIT 1`)
 	return !any, err
 }

@@ -108,7 +108,7 @@ func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, 
 	of.where(&where)
 	t, err := scanBotToken(s.DB.QueryRowContext(ctx, `SELECT `+botTokenColumns+` FROM `+botTokenTables+where.SQL(), where.Args()...))
 	if err != nil {
-		return nil, notFound(err, "")
+		return nil, db.NotFound(err, "")
 	}
 	return &t, nil
 }

@@ -85,7 +85,7 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 		}
 	}
 	if err := hideUser(ctx, tx, u.ID, s.Now()); err != nil {
-		return notFound(err, "User")
+		return db.NotFound(err, "User")
 	}
 	if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
 		return err

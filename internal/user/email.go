@@ -255,7 +255,7 @@ func findEmail(ctx context.Context, q db.Q, userID, id int64) (*Email, error) {
 	e, err := scanEmail(q.QueryRowContext(ctx, `
 		SELECT `+emailColumns+` FROM `+emailTables+` WHERE e.id = ? AND e.user_id = ? AND `+secondaryEmail, id, userID))
 	if err != nil {
-		return nil, notFound(err, "Email")
+		return nil, db.NotFound(err, "Email")
 	}
 	return &e, nil
 }
@@ -284,8 +284,8 @@ func findAddress(ctx context.Context, q db.Q, address string) (owner int64, stor
 }
 
 func hasConfirmed(ctx context.Context, q db.Q, userID int64, address string) (bool, error) {
-	return exists(q.QueryRowContext(ctx, `
-		SELECT 1 FROM emails WHERE user_id = ? AND lower(email) = lower(?) AND confirmed_at IS NOT NULL`, userID, address))
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM emails WHERE user_id = ? AND lower(email) = lower(?) AND confirmed_at IS NOT NULL`, userID, address)
 }
 
 func confirmAddress(ctx context.Context, q db.Q, address string, now time.Time) error {

@@ -105,12 +105,12 @@ func listFollows(ctx context.Context, d *db.DB, by actor.Actor, list, of string,
 }
 
 func insertFollow(ctx context.Context, q db.Q, follower, followed int64, now time.Time) (bool, error) {
-	return touched(ctx, q, `
+	return db.ExecAny(ctx, q, `
 		INSERT INTO follows (follower_id, followed_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, follower, followed, now)
 }
 
 func deleteFollow(ctx context.Context, q db.Q, follower, followed int64) (bool, error) {
-	return touched(ctx, q, `DELETE FROM follows WHERE follower_id = ? AND followed_id = ?`, follower, followed)
+	return db.ExecAny(ctx, q, `DELETE FROM follows WHERE follower_id = ? AND followed_id = ?`, follower, followed)
 }
 
 // countFollow updates the counts that profiles show. The rows are written in the
@@ -141,14 +141,4 @@ func dropFollows(ctx context.Context, q db.Q, userID int64) error {
 	_, err = q.ExecContext(ctx, `
 		UPDATE users SET following = following - 1 WHERE id IN (SELECT f.follower_id FROM follows f WHERE f.followed_id = ?)`, userID)
 	return err
-}
-
-// touched runs a statement and reports whether it changed any row.
-func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
-	res, err := q.ExecContext(ctx, query, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	return n > 0, err
 }

@@ -29,7 +29,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, by actor.Actor, userID int
 			return err
 		}
 		if err := deleteIdentity(ctx, tx, userID, provider); err != nil {
-			return notFound(err, "Identity")
+			return db.NotFound(err, "Identity")
 		}
 		return s.record(ctx, tx, by, u, "user_identity_removed", audit.Details{Remove: "identity", Message: "Identity at " + provider + " removed"})
 	})

@@ -57,7 +57,7 @@ func (s *Service) StopImpersonating(ctx context.Context, by actor.Actor, session
 func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Session, u *User, as *int64, message string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := saveActingAs(ctx, tx, session.ID, as); err != nil {
-			return notFound(err, "Session")
+			return db.NotFound(err, "Session")
 		}
 		if err := s.dropActor(ctx, tx, session.UserID); err != nil {
 			return err

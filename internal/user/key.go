@@ -229,7 +229,7 @@ func (s *Service) deleteKey(ctx context.Context, by actor.Actor, userID, id int6
 			return err
 		}
 		if err := deleteKey(ctx, tx, id); err != nil {
-			return notFound(err, "Key")
+			return db.NotFound(err, "Key")
 		}
 		return s.recordOf(ctx, tx, by, u, "remove_ssh_key", k.target(), audit.Details{Remove: "ssh_key", Message: "Removed SSH key"})
 	})
@@ -348,7 +348,7 @@ func findKey(ctx context.Context, q db.Q, cond string, args ...any) (*Key, error
 		SELECT `+keyColumns+` FROM ssh_keys k JOIN users u ON u.id = k.user_id
 		WHERE `+cond+` AND u.deleted_at IS NULL ORDER BY k.id LIMIT 1`, args...))
 	if err != nil {
-		return nil, notFound(err, "Key")
+		return nil, db.NotFound(err, "Key")
 	}
 	return &k, nil
 }

@@ -161,7 +161,7 @@ func (s *Service) RevokeSession(ctx context.Context, by actor.Actor, id int64) e
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := deleteOwnSession(ctx, tx, by.ID, id); err != nil {
-			return notFound(err, "Session")
+			return db.NotFound(err, "Session")
 		}
 		return s.dropActor(ctx, tx, by.ID)
 	})
@@ -251,6 +251,6 @@ func deleteOwnSession(ctx context.Context, q db.Q, userID, id int64) error {
 
 // deleteEnded removes up to limit rows and reports whether there may be more.
 func deleteEnded(ctx context.Context, q db.Q, now time.Time, limit int) (bool, error) {
-	return touched(ctx, q, `
+	return db.ExecAny(ctx, q, `
 		DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, now, limit)
 }

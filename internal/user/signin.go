@@ -371,7 +371,7 @@ func findLogin(ctx context.Context, q db.Q, login string) (account, error) {
 	a := account{user: u}
 	err = q.QueryRowContext(ctx, `SELECT password_hash, failed_attempts FROM users WHERE id = ?`, u.ID).Scan(&a.hash, &a.failed)
 	if err != nil {
-		return account{}, notFound(err, "User")
+		return account{}, db.NotFound(err, "User")
 	}
 	return a, nil
 }
@@ -396,7 +396,7 @@ func replaceHash(ctx context.Context, q db.Q, userID int64, was, now string) err
 func findFailures(ctx context.Context, q db.Q, userID int64) (failed int64, lockedUntil *time.Time, err error) {
 	err = q.QueryRowContext(ctx, `SELECT failed_attempts, locked_until FROM users WHERE id = ?`, userID).
 		Scan(&failed, db.NullTime(&lockedUntil))
-	return failed, lockedUntil, notFound(err, "User")
+	return failed, lockedUntil, db.NotFound(err, "User")
 }
 
 func saveFailures(ctx context.Context, q db.Q, userID, failed int64, lockedUntil *time.Time) error {

@@ -2,7 +2,6 @@ package user
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -89,7 +88,7 @@ func scanUser(s db.Scanner) (*User, error) {
 	r := rows.Get().(*row)
 	defer rows.Put(r)
 	if err := s.Scan(r.account...); err != nil {
-		return nil, notFound(err, "User")
+		return nil, db.NotFound(err, "User")
 	}
 	return r.copy(), nil
 }
@@ -218,7 +217,7 @@ func saveUser(ctx context.Context, q db.Q, u *User) error {
 		u.Avatar, u.Note, u.PrivateProfile, u.ProjectsLimit, u.CanCreateGroup, u.CIMinutesLimit, u.ExtraCIMinutesLimit,
 		u.UpdatedAt, u.ID)
 	if err != nil {
-		return taken(notFound(err, "User"))
+		return taken(db.NotFound(err, "User"))
 	}
 	_, err = q.ExecContext(ctx, `
 		UPDATE namespaces SET path = ?, name = ?, full_path = ?, full_name = ?, updated_at = ? WHERE user_id = ? AND (path <> ? OR name <> ?)`,
@@ -233,8 +232,8 @@ func savePassword(ctx context.Context, q db.Q, id int64, hash string) error {
 
 // hasOtherAdmin reports whether someone else can administrate.
 func hasOtherAdmin(ctx context.Context, q db.Q, id int64) (bool, error) {
-	return exists(q.QueryRowContext(ctx, `
-		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ? LIMIT 1`, id))
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ? LIMIT 1`, id)
 }
 
 // hideUser makes an account as if it were not there. It gives ErrNoRows when
@@ -311,16 +310,6 @@ func ofAll[T any](ctx context.Context, q db.Q, ids []int64, places func(*T) []an
 		start = end
 	}
 	return of, found.Err()
-}
-
-// exists turns the answer of a SELECT 1 into a bool.
-func exists(row *db.Row) (bool, error) {
-	var one int
-	err := row.Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 func emailTaken() *errs.Error { return errs.Conflict("Email has already been taken") }

@@ -77,5 +77,5 @@ func deleteOtherSessions(ctx context.Context, q db.Q, userID, keep int64) error 
 func passwordHash(ctx context.Context, q db.Q, userID int64) (string, error) {
 	var hash string
 	err := q.QueryRowContext(ctx, `SELECT password_hash FROM users WHERE id = ?`, userID).Scan(&hash)
-	return hash, notFound(err, "User")
+	return hash, db.NotFound(err, "User")
 }

@@ -31,7 +31,7 @@ func scanToken(s db.Scanner) (Token, error) {
 func findToken(ctx context.Context, q db.Q, id int64) (*Token, error) {
 	t, err := scanToken(q.QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM access_tokens t WHERE t.id = ?`, id))
 	if err != nil {
-		return nil, notFound(err, "")
+		return nil, db.NotFound(err, "")
 	}
 	return &t, nil
 }

@@ -137,7 +137,7 @@ func (s *Service) confirmAgain(ctx context.Context, address string) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		userID, stored, confirmed, err := findAddress(ctx, tx, address)
 		if err != nil {
-			return notFound(err, "Email")
+			return db.NotFound(err, "Email")
 		}
 		if confirmed != nil {
 			return nil

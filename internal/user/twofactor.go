@@ -339,7 +339,7 @@ type otpRow struct {
 func findOTP(ctx context.Context, q db.Q, userID int64) (otpRow, error) {
 	var o otpRow
 	err := q.QueryRowContext(ctx, `SELECT otp_secret, otp_last_step FROM users WHERE id = ?`, userID).Scan(&o.sealed, &o.lastStep)
-	return o, notFound(err, "User")
+	return o, db.NotFound(err, "User")
 }
 
 func saveOTP(ctx context.Context, q db.Q, userID int64, sealed string, enabledAt *time.Time, lastStep int64) error {

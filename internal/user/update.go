@@ -100,7 +100,7 @@ func (s *Service) checkChange(ctx context.Context, c Change) error {
 func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address string, skipReconfirmation bool) error {
 	owner, stored, confirmed, err := findAddress(ctx, tx, address)
 	if err != nil || owner != u.ID {
-		if err := notFound(err, "User"); err != nil {
+		if err := db.NotFound(err, "User"); err != nil {
 			return err
 		}
 		return errs.NotFound("User")

@@ -4,7 +4,6 @@ package user
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -353,12 +352,4 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 		Type: kind, Entity: u.entity(), Target: audit.Target{Type: "User", ID: u.ID, Details: u.Username}, Details: d,
 	})
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error, thing string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(thing)
-	}
-	return err
 }
