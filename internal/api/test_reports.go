@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/ci"
+	"svc/internal/ci/report"
 	"svc/internal/project"
 )
 
@@ -58,10 +58,10 @@ func (a *API) getTestReport(c *call, p testReportParams) (testReportJSON, error)
 	return testReportJSON{n.Time, n.Total, n.Success, n.Failed, n.Skipped, n.Error, mapped(r.Suites, toTestSuite)}, nil
 }
 
-func toTestSuite(s *ci.TestSuite) testSuiteJSON {
+func toTestSuite(s *report.TestSuite) testSuiteJSON {
 	n := s.Counts
 	return testSuiteJSON{
-		s.Name, n.Time, n.Total, n.Success, n.Failed, n.Skipped, n.Error, textOrNull(s.Fault), mapped(s.Cases, func(t ci.TestCase) testCaseJSON {
+		s.Name, n.Time, n.Total, n.Success, n.Failed, n.Skipped, n.Error, textOrNull(s.Fault), mapped(s.Cases, func(t report.TestCase) testCaseJSON {
 			return testCaseJSON{string(t.Status), t.Name, t.ClassName, textOrNull(t.File), t.Time, textOrNull(t.Output), textOrNull(t.Trace)}
 		}),
 	}
@@ -102,7 +102,7 @@ func (a *API) getTestSummary(c *call, p testReportParams) (testSummaryJSON, erro
 	}
 	n := r.Counts
 	return testSummaryJSON{testTotalJSON{Time: n.Time, Count: n.Total, Success: n.Success, Failed: n.Failed, Skipped: n.Skipped, Error: n.Error},
-		mapped(r.Suites, func(s *ci.TestSuite) testSuiteSummaryJSON {
+		mapped(r.Suites, func(s *report.TestSuite) testSuiteSummaryJSON {
 			n := s.Counts
 			return testSuiteSummaryJSON{s.Name, n.Time, n.Total, n.Success, n.Failed, n.Skipped, n.Error, s.JobIDs, textOrNull(s.Fault)}
 		})}, nil

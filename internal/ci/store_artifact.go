@@ -2,7 +2,9 @@ package ci
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"svc/internal/db"
@@ -135,4 +137,37 @@ func forgetUpload(ctx context.Context, q db.Q, blob string) error {
 // findUploads are files that have been under way since before a time.
 func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT blob FROM job_uploads WHERE created_at < ? ORDER BY created_at LIMIT ?`, before, limit)
+}
+
+// storedReport is the report of a job with the name of its suite.
+type storedReport struct {
+	suite string
+	file  *Artifact
+}
+
+// findReports returns the JUnit reports of a pipeline.
+func findReports(ctx context.Context, q db.Q, pipelineID int64, limit int) ([]storedReport, error) {
+	return db.All(ctx, q, scanReport, `
+		SELECT j.options, `+"`+artifactColumns+`"+` FROM jobs j JOIN job_artifacts a ON a.job_id = j.id AND a.kind = 'junit'
+		WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipelineID, limit)
+}
+
+func scanReport(s db.Scanner) (storedReport, error) {
+	a := &Artifact{}
+	var options string
+	err := s.Scan(&options, &a.ID, &a.JobID, &a.ProjectID, &a.Kind, &a.Format, &a.Filename, &a.Size, &a.SHA256, &a.blob, db.NullTime(&a.ExpiresAt), db.Time(&a.CreatedAt))
+	if err != nil {
+		return storedReport{}, err
+	}
+	var job struct {
+		Group string `json:"group"`
+		Name  string `json:"name"`
+	}
+	if err := json.Unmarshal([]byte(options), &job); err != nil {
+		return storedReport{}, fmt.Errorf("options of job %d: %w", a.JobID, err)
+	}
+	if job.Group == "" {
+		job.Group = job.Name
+	}
+	return storedReport{suite: job.Group, file: a}, nil
 }

@@ -1,59 +1,23 @@
 package ci
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
+	"io"
 
 	"svc/internal/actor"
+	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
 
-// TestSuite is what the tests of a job say; jobs of one definition are taken
-// together.
-type TestSuite struct {
-	Name   string
-	JobIDs []int64
-	Cases  []TestCase
-	Fault  string // why a report could not be read
-	Counts TestCounts
-}
+// maxReports is the maximum number of report files of one pipeline.
+const maxReports = 200
 
-// TestCounts are how many tests there are.
-type TestCounts struct {
-	Time                                   float64 // seconds
-	Total, Success, Failed, Skipped, Error int
-}
-
-func (c *TestCounts) add(o TestCounts) {
-	c.Time += o.Time
-	c.Total += o.Total
-	c.Success += o.Success
-	c.Failed += o.Failed
-	c.Skipped += o.Skipped
-	c.Error += o.Error
-}
-
-// TestReport is what the tests of a pipeline say.
-type TestReport struct {
-	Suites []*TestSuite
-	Counts TestCounts
-}
-
-const (
-	maxReports = 200 // files of one pipeline
-	// maxServedCases and maxServedBytes bound the test cases of one answer.
-	maxServedCases = 20_000
-	maxServedBytes = 8 << 20
-)
-
-// TestReport returns what the tests of a pipeline say, for those who see the
-// pipelines of the project. Without cases only the numbers are kept. NotFound.
-func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Ref, pipelineID int64, cases bool) (*TestReport, error) {
+// TestReport returns the test report of a pipeline, for users who can see the
+// pipelines of the project. Without cases it has only the numbers. NotFound.
+func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Ref, pipelineID int64, cases bool) (*report.TestReport, error) {
 	p, err := s.seePipelines(ctx, by, ref)
 	if err != nil {
 		return nil, err
@@ -62,125 +26,100 @@ func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, err
 	}
-	list, err := db.All(ctx, s.DB, scanReport, `
-		SELECT j.options, `+artifactColumns+` FROM jobs j JOIN job_artifacts a ON a.job_id = j.id AND a.kind = 'junit'
-		WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipeline.ID, maxReports)
+	list, err := findReports(ctx, s.DB, pipeline.ID, maxReports)
 	if err != nil {
 		return nil, fmt.Errorf("reports of pipeline %d: %w", pipelineID, err)
 	}
-	r := &reportReader{service: s, report: &TestReport{Suites: []*TestSuite{}}, keep: cases, cases: maxServedCases, bytes: maxServedBytes}
+	b := report.NewBuilder(cases)
 	for _, one := range list {
-		if err := r.add(ctx, one); err != nil {
+		if err := s.addReport(ctx, b, one); err != nil {
 			return nil, fmt.Errorf("report of job %d: %w", one.file.JobID, err)
 		}
 	}
-	return r.report, nil
+	return &b.Report, nil
 }
 
-// storedReport is the report of a job, and the name that its suite has.
-type storedReport struct {
-	suite string
-	file  *Artifact
-}
-
-// reportReader puts the report of a pipeline together out of the indexes of its
-// files.
-type reportReader struct {
-	service *Service
-	report  *TestReport
-	keep    bool // the cases, not only their numbers
-	cases   int  // that may still be kept
-	bytes   int
-}
-
-func (r *reportReader) add(ctx context.Context, one storedReport) error {
-	in, err := r.service.openCases(ctx, one.file)
-	if errs.Is(err, errs.KindNotFound) {
-		return nil // it went meanwhile
-	}
+func (s *Service) addReport(ctx context.Context, b *report.Builder, one storedReport) error {
+	in, err := s.openCases(ctx, one.file)
 	if err != nil {
-		return err
+		return ignoreNotFound(err) // it was removed meanwhile
 	}
 	defer in.Close()
-	lines := bufio.NewReaderSize(in, 16<<10)
-	head, err := readSummary(lines)
+	return b.Add(one.suite, one.file.JobID, in)
+}
+
+// coverage returns the coverage in the log of a job that has a pattern for it. Nil
+// if there is none.
+func (s *Service) coverage(ctx context.Context, j *Job) (*float64, error) {
+	if j.Options.Coverage == "" {
+		return nil, nil
+	}
+	l, err := s.logs.OpenLive(ctx, j.ID)
+	if l == nil || err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	return report.Coverage(l, l.Size, j.Options.Coverage)
+}
+
+// indexReport stores the index of the JUnit report of a job.
+func (s *Service) indexReport(ctx context.Context, file *Artifact) (*Artifact, error) {
+	if err := s.indexing.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.indexing.leave()
+	content, err := s.readReport(ctx, file)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("index report: %w", err)
 	}
-	suite := r.report.suite(one.suite)
-	suite.JobIDs = append(suite.JobIDs, one.file.JobID)
-	if head.Fault != "" {
-		suite.Fault = head.Fault
+	index := &Artifact{
+		JobID: file.JobID, ProjectID: file.ProjectID, Kind: testCases, Format: RawFormat, Filename: "test_cases.jsonl",
+		ExpiresAt: file.ExpiresAt, CreatedAt: s.Now(), blob: artifactKey(file.JobID, file.ProjectID, testCases),
 	}
-	suite.Counts.add(head.Counts)
-	r.report.Counts.add(head.Counts)
-	if !r.keep {
-		return nil
-	}
-	left := head.Left
-	for n := range head.Kept {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return fmt.Errorf("test case %d: %w", n, err)
-		}
-		if r.cases--; r.cases < 0 || len(line) > r.bytes {
-			left, r.bytes = left+head.Kept-n, 0
-			break
-		}
-		r.bytes -= len(line)
-		var c TestCase
-		if err := json.Unmarshal(line, &c); err != nil {
-			return fmt.Errorf("test case %d: %w", n, err)
-		}
-		suite.Cases = append(suite.Cases, c)
-	}
-	if left > 0 && suite.Fault == "" {
-		suite.Fault = fmt.Sprintf("%d test cases are not listed: the report is too large", left)
-	}
-	return nil
+	return index, s.storeArtifact(ctx, index, content)
 }
 
-func (t *TestReport) suite(name string) *TestSuite {
-	if i := slices.IndexFunc(t.Suites, func(s *TestSuite) bool { return s.Name == name }); i >= 0 {
-		return t.Suites[i]
+func (s *Service) readReport(ctx context.Context, file *Artifact) (io.Reader, error) {
+	in, err := s.openPlain(ctx, file, report.MaxFile)
+	if errs.Is(err, errs.KindInvalid) {
+		return report.FaultyIndex("the file is not packed as it should be")
 	}
-	suite := &TestSuite{Name: name, Cases: []TestCase{}}
-	t.Suites = append(t.Suites, suite)
-	return suite
-}
-
-// count adds one test.
-func (c *TestCounts) count(t TestCase) {
-	c.Total++
-	c.Time += t.Time
-	switch t.Status {
-	case TestSuccess:
-		c.Success++
-	case TestFailed:
-		c.Failed++
-	case TestSkipped:
-		c.Skipped++
-	case TestError:
-		c.Error++
-	}
-}
-
-func scanReport(s db.Scanner) (storedReport, error) {
-	a := &Artifact{}
-	var options string
-	err := s.Scan(&options, &a.ID, &a.JobID, &a.ProjectID, &a.Kind, &a.Format, &a.Filename, &a.Size, &a.SHA256, &a.blob, db.NullTime(&a.ExpiresAt), db.Time(&a.CreatedAt))
 	if err != nil {
-		return storedReport{}, err
+		return nil, err
 	}
-	var job struct {
-		Group string `json:"group"`
-		Name  string `json:"name"`
+	defer in.Close()
+	return report.Index(ctx, in)
+}
+
+// openCases opens the index of a report. One that an older version left without is
+// indexed now, once. NotFound.
+func (s *Service) openCases(ctx context.Context, file *Artifact) (io.ReadCloser, error) {
+	index, err := findArtifact(ctx, s.DB, file.JobID, testCases)
+	if errs.Is(err, errs.KindNotFound) {
+		index, err = s.addIndex(ctx, file)
 	}
-	if err := json.Unmarshal([]byte(options), &job); err != nil {
-		return storedReport{}, fmt.Errorf("options of job %d: %w", a.JobID, err)
+	if err != nil {
+		return nil, err
 	}
-	if job.Group == "" {
-		job.Group = job.Name
+	return s.Blobs.Get(ctx, index.blob)
+}
+
+func (s *Service) addIndex(ctx context.Context, file *Artifact) (*Artifact, error) {
+	index, err := s.indexReport(ctx, file)
+	if err != nil {
+		return nil, err
 	}
-	return storedReport{suite: job.Group, file: a}, nil
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := deleteUpload(ctx, tx, index.blob); err != nil {
+			return err
+		}
+		return insertArtifact(ctx, tx, index)
+	})
+	if db.IsUnique(err, "job_artifacts_job_id_kind") { // another request was faster
+		if err := s.dropUpload(ctx, index.blob); err != nil {
+			return nil, err
+		}
+		return findArtifact(ctx, s.DB, file.JobID, testCases)
+	}
+	return index, err
 }

@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/report"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -39,7 +40,7 @@ func ciContents() []content {
 	whole.Columns = columns(graph.Jobs)
 	whole.Lines = drawNeeds(whole.Columns)
 	failures.Failures = []failure{{Job: failed}, {Job: manual, Log: nil}}
-	tests.Report = &ci.TestReport{Counts: ci.TestCounts{Total: 1}, Suites: []*ci.TestSuite{{Name: "s", Fault: "f", Cases: []ci.TestCase{{Status: ci.TestFailed, Output: "o", File: "f"}, {Status: ci.TestSkipped}}}}}
+	tests.Report = &report.TestReport{Counts: report.TestCounts{Total: 1}, Suites: []*report.TestSuite{{Name: "s", Fault: "f", Cases: []report.TestCase{{Status: report.TestFailed, Output: "o", File: "f"}, {Status: report.TestSkipped}}}}}
 	tests.Suites = suites(tests.Report)
 	variables.Variables, list.List = []ci.PipelineVariable{{Key: "K", Value: "v", Type: ci.File}}, graph.Jobs
 	done := *pipeline
@@ -57,7 +58,7 @@ func ciContents() []content {
 	return []content{
 		pipelinesPage{ciHead: h, Rows: []*ci.PipelineRow{row, {Pipeline: &ci.Pipeline{}}, {Pipeline: &done}}, Statuses: []flow.Status{flow.Running}, Sources: []ci.Source{ci.FromAPI}}, pipelinesPage{ciHead: h}, pipelinesPage{ciHead: h, Filtered: true},
 		whole, failures, tests, variables, list, page("jobs"), page("variables"), pipelinePage{ciHead: h, Graph: &ci.Graph{PipelineRow: &ci.PipelineRow{Pipeline: &done}}, Shows: "graph", MayRun: true},
-		pipelinePage{ciHead: h, Graph: graph, Shows: "tests", Report: &ci.TestReport{}},
+		pipelinePage{ciHead: h, Graph: graph, Shows: "tests", Report: &report.TestReport{}},
 		jobsPage{ciHead: h, Jobs: graph.Jobs, Statuses: []flow.Status{flow.Running}, Status: "running"}, jobsPage{ciHead: h},
 		own, jobPage{ciHead: h, Job: manual, MayRun: true, SetsVars: true, Rows: []ci.PipelineVariable{{}}, MayRead: true}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
 		jobPage{ciHead: h, Job: job("x", flow.Pending)}, jobPage{ciHead: h, Job: job("x", flow.Created)},

@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/ci"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -22,7 +23,7 @@ type pipelinePage struct {
 	Lines     template.HTML // of the graph
 	Failures  []failure
 	Failed    int
-	Report    *ci.TestReport
+	Report    *report.TestReport
 	Suites    []suite
 	List      []*ci.Job // of the tab of jobs
 	Pager     pager
@@ -34,8 +35,8 @@ type pipelinePage struct {
 
 // suite is a test suite with the cases that are shown.
 type suite struct {
-	*ci.TestSuite
-	Shown []ci.TestCase
+	*report.TestSuite
+	Shown []report.TestCase
 	Left  int
 }
 
@@ -162,14 +163,14 @@ const (
 )
 
 // suites choose the cases that are shown: what failed first.
-func suites(r *ci.TestReport) []suite {
+func suites(r *report.TestReport) []suite {
 	var list []suite
 	room := maxCases
 	for _, s := range r.Suites {
 		one := suite{TestSuite: s}
 		for _, good := range []bool{false, true} {
 			for _, c := range s.Cases {
-				if fine := c.Status == ci.TestSuccess || c.Status == ci.TestSkipped; fine != good {
+				if fine := c.Status == report.TestSuccess || c.Status == report.TestSkipped; fine != good {
 					continue
 				}
 				if room == 0 {

@@ -1,4 +1,6 @@
-package ci
+// Package report reads the reports of jobs: JUnit test reports, of which it makes
+// indexes within limits, and the coverage in a job log.
+package report
 
 import (
 	"encoding/xml"
@@ -23,7 +25,7 @@ type TestCase struct {
 // TestStatus is the result of a test.
 type TestStatus string
 
-// The ends of tests.
+// The results of tests.
 const (
 	TestSuccess TestStatus = "success"
 	TestFailed  TestStatus = "failed"
@@ -33,8 +35,8 @@ const (
 
 const (
 	maxTestCases  = 100_000
-	maxTestOutput = 16 << 10 // bytes of the output and of the trace of one test that are kept
-	maxTestName   = 1 << 10  // bytes of the names of one test that are kept
+	maxTestOutput = 16 << 10 // bytes that are stored of the output and of the trace of a test
+	maxTestName   = 1 << 10  // bytes that are stored of each name of a test
 )
 
 // junitCase is a testcase as JUnit writes it.
@@ -54,9 +56,9 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// parseJUnit calls with for each test case of a report; several files may stand
-// one after the other, as runners join them. It returns an error when the rest
-// makes no sense.
+// parseJUnit calls with for each test case of a report, which may consist of several
+// concatenated files, as runners join them. It returns an error if the rest cannot
+// be parsed.
 func parseJUnit(in io.Reader, with func(TestCase)) error {
 	decoder := xml.NewDecoder(in)
 	decoder.Strict = false

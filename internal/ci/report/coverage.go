@@ -1,7 +1,6 @@
-package ci
+package report
 
 import (
-	"context"
 	"io"
 	"regexp"
 	"strconv"
@@ -10,7 +9,7 @@ import (
 	"svc/internal/ci/config"
 )
 
-// coverageBlock is how much of a log is looked at at once, from its end on.
+// coverageBlock is the size of the blocks in which a log is searched, from its end.
 const coverageBlock = 64 << 10
 
 var (
@@ -18,27 +17,19 @@ var (
 	colors         = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 )
 
-// coverage finds the coverage in the log of a job that asks for it: the last
-// number that its pattern matches. Nil when there is none.
-func (s *Service) coverage(ctx context.Context, j *Job) (*float64, error) {
-	if j.Options.Coverage == "" {
-		return nil, nil
-	}
-	pattern, err := config.Regexp("/" + strings.Trim(j.Options.Coverage, "/") + "/")
+// Coverage returns the coverage in a job log of size bytes: the last number that the
+// pattern of the CI/CD configuration matches. Nil if there is none.
+func Coverage(log io.ReadSeeker, size int64, pattern string) (*float64, error) {
+	re, err := config.Regexp("/" + strings.Trim(pattern, "/") + "/")
 	if err != nil {
-		return nil, nil // the CI file was checked, so it is of another time
+		return nil, nil // patterns are checked before: an older version allowed it
 	}
-	l, err := s.logs.OpenLive(ctx, j.ID)
-	if l == nil || err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	return lastCoverage(l, l.Size, pattern)
+	return lastCoverage(log, size, re)
 }
 
-// lastCoverage looks through the lines from the end on.
+// lastCoverage searches the lines from the end.
 func lastCoverage(r io.ReadSeeker, size int64, pattern *regexp.Regexp) (*float64, error) {
-	var rest []byte // the beginning of a line whose end was looked at
+	var rest []byte // the beginning of a line whose end was searched
 	for end := size; end > 0; {
 		from := max(0, end-coverageBlock)
 		block := make([]byte, end-from, end-from+int64(len(rest)))
@@ -54,7 +45,7 @@ func lastCoverage(r io.ReadSeeker, size int64, pattern *regexp.Regexp) (*float64
 		if from > 0 {
 			first = 1
 			if rest = []byte(lines[0]); len(rest) > coverageBlock {
-				rest = rest[:coverageBlock] // no line that users wrote is that long
+				rest = rest[:coverageBlock] // longer lines are cut
 			}
 		}
 		for i := len(lines) - 1; i >= first; i-- {

@@ -1,4 +1,4 @@
-package ci
+package report
 
 import (
 	"strings"
@@ -46,7 +46,7 @@ func FuzzParseJUnit(f *testing.F) {
 	f.Add(`<testsuite><testcase name="a" time="1"><failure>x</failure></testcase></testsuite>`)
 	f.Add("\xff<testcase>")
 	f.Fuzz(func(t *testing.T, text string) {
-		// What cannot be read is an error, and no more.
+		// Invalid input returns an error and does not panic.
 		_ = parseJUnit(strings.NewReader(text), func(c TestCase) {
 			if c.Status == "" || c.Time < 0 || len(c.Output) > 2*maxTestOutput {
 				t.Errorf("%+v", c)
