@@ -183,12 +183,6 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	})
 }
 
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
-
 // address is the page of an alert below the address of the instance.
 func address(in *project.Project, iid int64) string {
 	return fmt.Sprintf("/%s/-/alert_management/%d/details", in.FullPath, iid)

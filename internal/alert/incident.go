@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -57,9 +58,9 @@ func (s *Service) UpdateSettings(ctx context.Context, by actor.Actor, ref projec
 			return err
 		}
 		was := t
-		set(&t.CreateIssue, f.CreateIssue)
-		set(&t.AutoClose, f.AutoClose)
-		set(&t.SendEmail, f.SendEmail)
+		patch.Set(&t.CreateIssue, f.CreateIssue)
+		patch.Set(&t.AutoClose, f.AutoClose)
+		patch.Set(&t.SendEmail, f.SendEmail)
 		if t == was {
 			return nil
 		}

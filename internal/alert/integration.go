@@ -15,6 +15,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/secret"
 )
@@ -96,7 +97,7 @@ func (s *Service) CreateIntegration(ctx context.Context, by actor.Actor, ref pro
 	}
 	now := s.Now()
 	i := &Integration{ProjectID: in.ID, Type: HTTP, Active: true, Endpoint: newEndpoint(), CreatedAt: now, UpdatedAt: now}
-	set(&i.Type, f.Type)
+	patch.Set(&i.Type, f.Type)
 	if err := i.apply(f, s.Site); err != nil {
 		return nil, err
 	}
@@ -256,21 +257,21 @@ func (s *Service) recordIntegration(ctx context.Context, tx *db.Tx, by actor.Act
 // apply sets and checks what is said of an integration. Below premium there are
 // no mappings: what is said of them is as if it were not.
 func (i *Integration) apply(f IntegrationFields, site Site) (err error) {
-	set(&i.Name, f.Name)
+	patch.Set(&i.Name, f.Name)
 	i.Name = strings.TrimSpace(i.Name)
-	set(&i.Active, f.Active)
-	wrong := map[string][]string{}
+	patch.Set(&i.Active, f.Active)
+	wrong := errs.Fields{}
 	switch {
 	case i.Name == "":
-		wrong["name"] = []string{"can't be blank"}
+		wrong.Set("name", "can't be blank")
 	case utf8.RuneCountInString(i.Name) > 255:
-		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("name", "is too long (maximum is 255 characters)")
 	}
 	if i.Type != HTTP && i.Type != Prometheus {
-		wrong["type"] = []string{"is not included in the list"}
+		wrong.Set("type", "is not included in the list")
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	if err := wrong.Err(); err != nil {
+		return err
 	}
 	if !site.Premium || f.Example == nil && f.Mappings == nil {
 		return nil

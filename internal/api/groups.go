@@ -6,6 +6,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/db"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -55,7 +56,7 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 		Search: p.Search, Skip: p.SkipGroups, Owned: p.Owned, MinLevel: project.Level(p.MinAccessLevel),
 		TopLevelOnly: p.TopLevelOnly, Visibility: p.Visibility, AllAvailable: all,
 	}
-	give(&f.AllAvailable, p.AllAvailable)
+	patch.Set(&f.AllAvailable, p.AllAvailable)
 	found, err := list(f, project.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}, paging)
 	if err != nil {
 		return page[groupJSON]{}, err
@@ -214,21 +215,21 @@ type groupFieldParams struct {
 }
 
 func (p *groupFieldParams) apply(g *project.GroupSettings) {
-	give(&g.ProjectCreationLevel, p.ProjectCreationLevel)
-	give(&g.SubgroupCreationLevel, p.SubgroupCreationLevel)
-	give(&g.RequestAccessEnabled, p.RequestAccessEnabled)
-	give(&g.RequireTwoFactorAuthentication, p.RequireTwoFactorAuthentication)
-	give(&g.TwoFactorGracePeriod, p.TwoFactorGracePeriod)
-	give(&g.ShareWithGroupLock, p.ShareWithGroupLock)
-	give(&g.MembershipLock, p.MembershipLock)
-	give(&g.LFSEnabled, p.LFSEnabled)
-	give(&g.EmailsEnabled, p.EmailsEnabled)
-	give(&g.MentionsDisabled, p.MentionsDisabled)
-	give(&g.AutoDevopsEnabled, p.AutoDevopsEnabled)
-	give(&g.DefaultBranch, p.DefaultBranch)
-	give(&g.SharedRunnersSetting, p.SharedRunnersSetting)
-	give(&g.WikiAccessLevel, p.WikiAccessLevel)
-	give(&g.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
+	patch.Set(&g.ProjectCreationLevel, p.ProjectCreationLevel)
+	patch.Set(&g.SubgroupCreationLevel, p.SubgroupCreationLevel)
+	patch.Set(&g.RequestAccessEnabled, p.RequestAccessEnabled)
+	patch.Set(&g.RequireTwoFactorAuthentication, p.RequireTwoFactorAuthentication)
+	patch.Set(&g.TwoFactorGracePeriod, p.TwoFactorGracePeriod)
+	patch.Set(&g.ShareWithGroupLock, p.ShareWithGroupLock)
+	patch.Set(&g.MembershipLock, p.MembershipLock)
+	patch.Set(&g.LFSEnabled, p.LFSEnabled)
+	patch.Set(&g.EmailsEnabled, p.EmailsEnabled)
+	patch.Set(&g.MentionsDisabled, p.MentionsDisabled)
+	patch.Set(&g.AutoDevopsEnabled, p.AutoDevopsEnabled)
+	patch.Set(&g.DefaultBranch, p.DefaultBranch)
+	patch.Set(&g.SharedRunnersSetting, p.SharedRunnersSetting)
+	patch.Set(&g.WikiAccessLevel, p.WikiAccessLevel)
+	patch.Set(&g.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
 }
 
 type createGroupParams struct {
@@ -241,7 +242,7 @@ type createGroupParams struct {
 // createGroup: https://docs.gitlab.com/api/groups/#create-a-group
 func (a *API) createGroup(c *call, p createGroupParams) (groupDetailJSON, error) {
 	n := project.NewGroup{Name: p.Name, Path: p.Path, ParentID: p.ParentID, Visibility: p.Visibility, Change: p.apply, Avatar: toAvatarFile(p.Avatar.Value)}
-	give(&n.Description, p.Description)
+	patch.Set(&n.Description, p.Description)
 	made, err := a.Projects.CreateGroup(c, c.actor, n)
 	return presentGroup(c, made, err)
 }

@@ -1,6 +1,9 @@
 package api
 
-import "svc/internal/setting"
+import (
+	"svc/internal/patch"
+	"svc/internal/setting"
+)
 
 func (a *API) settingRoutes() {
 	a.tag("Application settings")
@@ -64,56 +67,49 @@ type settingsParams struct {
 }
 
 func (p *settingsParams) apply(s *setting.Settings) {
-	give(&s.DefaultProjectsLimit, p.DefaultProjectsLimit)
-	give(&s.CanCreateGroup, p.CanCreateGroup)
-	give(&s.DefaultExternal, p.DefaultExternal)
-	give(&s.DefaultToPrivateProfile, p.DefaultToPrivateProfile)
-	give(&s.MinimumPasswordLength, p.MinimumPasswordLength)
-	give(&s.MaxLoginAttempts, p.MaxLoginAttempts)
-	give(&s.UnlockMinutes, p.UnlockMinutes)
-	give(&s.SessionMinutes, p.SessionMinutes)
-	give(&s.SignInsPerMinute, p.SignInsPerMinute)
-	give(&s.FailedPasswordsPerMinute, p.FailedPasswords)
-	give(&s.FailedTokensPerMinute, p.FailedTokens)
-	give(&s.FailedLoginDays, p.FailedLoginDays)
-	give(&s.SignUpEnabled, p.SignUpEnabled)
-	give(&s.SignUpApproval, p.SignUpApproval)
-	give(&s.Confirmation, p.Confirmation)
-	give(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
-	give(&s.ImpersonationEnabled, p.ImpersonationEnabled)
-	give(&s.MaxInstanceVariables, p.MaxInstanceVariables)
-	give(&s.AllowRegistrationTokens, p.AllowRegistrationTokens)
-	give(&s.MaxLogMegabytes, p.MaxLogMegabytes)
-	give(&s.MaxArtifactMegabytes, p.MaxArtifactMegabytes)
-	give(&s.ArtifactDays, p.ArtifactDays)
-	give(&s.LogDays, p.LogDays)
-	give(&s.PipelineDays, p.PipelineDays)
-	give(&s.RemoteIncludes, p.RemoteIncludes)
-	give(&s.MaxPagesMegabytes, p.MaxPagesMegabytes)
-	give(&s.PagesVerification, p.PagesVerification)
-	give(&s.AllowLocalRequests, p.AllowLocalRequests)
-	give(&s.MaxPushMegabytes, p.MaxPushMegabytes)
-	give(&s.MaxObjectMegabytes, p.MaxObjectMegabytes)
-	give(&s.MaxImportMegabytes, p.MaxImportMegabytes)
-	give(&s.DiffMaxFiles, p.DiffMaxFiles)
-	give(&s.DiffMaxLines, p.DiffMaxLines)
-	give(&s.ErrorDays, p.ErrorDays)
-	give(&s.ErrorEventsPerMinute, p.ErrorEventsPerMinute)
-	give(&s.AlertDays, p.AlertDays)
-	give(&s.AlertPayloadsPerMinute, p.AlertPayloadsPerMinute)
-	give(&s.AuthenticatedAPI.Enabled, p.AuthEnabled)
-	give(&s.AuthenticatedAPI.Requests, p.AuthRequests)
-	give(&s.AuthenticatedAPI.Seconds, p.AuthSeconds)
-	give(&s.UnauthenticatedAPI.Enabled, p.UnauthEnabled)
-	give(&s.UnauthenticatedAPI.Requests, p.UnauthRequests)
-	give(&s.UnauthenticatedAPI.Seconds, p.UnauthSeconds)
-}
-
-// give sets the values that were sent.
-func give[T any](to, from *T) {
-	if from != nil {
-		*to = *from
-	}
+	patch.Set(&s.DefaultProjectsLimit, p.DefaultProjectsLimit)
+	patch.Set(&s.CanCreateGroup, p.CanCreateGroup)
+	patch.Set(&s.DefaultExternal, p.DefaultExternal)
+	patch.Set(&s.DefaultToPrivateProfile, p.DefaultToPrivateProfile)
+	patch.Set(&s.MinimumPasswordLength, p.MinimumPasswordLength)
+	patch.Set(&s.MaxLoginAttempts, p.MaxLoginAttempts)
+	patch.Set(&s.UnlockMinutes, p.UnlockMinutes)
+	patch.Set(&s.SessionMinutes, p.SessionMinutes)
+	patch.Set(&s.SignInsPerMinute, p.SignInsPerMinute)
+	patch.Set(&s.FailedPasswordsPerMinute, p.FailedPasswords)
+	patch.Set(&s.FailedTokensPerMinute, p.FailedTokens)
+	patch.Set(&s.FailedLoginDays, p.FailedLoginDays)
+	patch.Set(&s.SignUpEnabled, p.SignUpEnabled)
+	patch.Set(&s.SignUpApproval, p.SignUpApproval)
+	patch.Set(&s.Confirmation, p.Confirmation)
+	patch.Set(&s.MaxTokenLifetimeDays, p.MaxTokenLifetimeDays)
+	patch.Set(&s.ImpersonationEnabled, p.ImpersonationEnabled)
+	patch.Set(&s.MaxInstanceVariables, p.MaxInstanceVariables)
+	patch.Set(&s.AllowRegistrationTokens, p.AllowRegistrationTokens)
+	patch.Set(&s.MaxLogMegabytes, p.MaxLogMegabytes)
+	patch.Set(&s.MaxArtifactMegabytes, p.MaxArtifactMegabytes)
+	patch.Set(&s.ArtifactDays, p.ArtifactDays)
+	patch.Set(&s.LogDays, p.LogDays)
+	patch.Set(&s.PipelineDays, p.PipelineDays)
+	patch.Set(&s.RemoteIncludes, p.RemoteIncludes)
+	patch.Set(&s.MaxPagesMegabytes, p.MaxPagesMegabytes)
+	patch.Set(&s.PagesVerification, p.PagesVerification)
+	patch.Set(&s.AllowLocalRequests, p.AllowLocalRequests)
+	patch.Set(&s.MaxPushMegabytes, p.MaxPushMegabytes)
+	patch.Set(&s.MaxObjectMegabytes, p.MaxObjectMegabytes)
+	patch.Set(&s.MaxImportMegabytes, p.MaxImportMegabytes)
+	patch.Set(&s.DiffMaxFiles, p.DiffMaxFiles)
+	patch.Set(&s.DiffMaxLines, p.DiffMaxLines)
+	patch.Set(&s.ErrorDays, p.ErrorDays)
+	patch.Set(&s.ErrorEventsPerMinute, p.ErrorEventsPerMinute)
+	patch.Set(&s.AlertDays, p.AlertDays)
+	patch.Set(&s.AlertPayloadsPerMinute, p.AlertPayloadsPerMinute)
+	patch.Set(&s.AuthenticatedAPI.Enabled, p.AuthEnabled)
+	patch.Set(&s.AuthenticatedAPI.Requests, p.AuthRequests)
+	patch.Set(&s.AuthenticatedAPI.Seconds, p.AuthSeconds)
+	patch.Set(&s.UnauthenticatedAPI.Enabled, p.UnauthEnabled)
+	patch.Set(&s.UnauthenticatedAPI.Requests, p.UnauthRequests)
+	patch.Set(&s.UnauthenticatedAPI.Seconds, p.UnauthSeconds)
 }
 
 // updateSettings: https://docs.gitlab.com/api/settings/#update-application-settings

@@ -10,6 +10,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/git"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/snippet"
 )
@@ -192,7 +193,7 @@ func (p *newSnippetParams) fields(c *call) snippet.Fields {
 	}
 	if p.Content != nil {
 		one := snippet.FileChange{Kind: git.Create, Content: *p.Content}
-		give(&one.Path, p.FileName)
+		patch.Set(&one.Path, p.FileName)
 		f.Files = append(f.Files, one)
 	}
 	return f

@@ -168,28 +168,25 @@ func differences(was, now *Setup) []audit.Details {
 const maxField = 255
 
 func (e External) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	for name, text := range map[string]string{"external_url": e.URL, "api_url": e.APIURL} {
 		u, err := url.Parse(text)
 		switch {
 		case len(text) > maxField:
-			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxField)}
+			wrong.Set(name, "is too long (maximum is %d characters)", maxField)
 		case text == "":
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
-			wrong[name] = []string{"must be a valid URL"}
+			wrong.Set(name, "must be a valid URL")
 		}
 	}
 	if e.APIURL == "" {
-		wrong["api_url"] = []string{"is a required field"}
+		wrong.Set("api_url", "is a required field")
 	}
 	switch {
 	case e.ProjectName == "":
-		wrong["project_name"] = []string{"is a required field"}
+		wrong.Set("project_name", "is a required field")
 	case len(e.ProjectName) > maxField:
-		wrong["project_name"] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxField)}
+		wrong.Set("project_name", "is too long (maximum is %d characters)", maxField)
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-	}
-	return nil
+	return wrong.Err()
 }

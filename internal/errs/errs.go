@@ -107,6 +107,27 @@ func InvalidField(name, format string, args ...any) *Error {
 	return &Error{Kind: KindInvalid, Fields: map[string][]string{name: {text(format, args)}}}
 }
 
+// Fields collects what is wrong with the attributes of a model: messages by the
+// name of the attribute. The API returns them as {"message": {"name": ["…"]}}.
+type Fields map[string][]string
+
+// Add adds a message to those of an attribute.
+func (f Fields) Add(name, format string, args ...any) {
+	f[name] = append(f[name], text(format, args))
+}
+
+// Set makes a message the only one of an attribute.
+func (f Fields) Set(name, format string, args ...any) { f[name] = []string{text(format, args)} }
+
+// Err returns an error of KindInvalid with the messages, or nil if there are
+// none.
+func (f Fields) Err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &Error{Kind: KindInvalid, Fields: f}
+}
+
 // Unauthorized says that the caller is not known.
 func Unauthorized(format string, args ...any) *Error {
 	return newError(KindUnauthorized, format, args)

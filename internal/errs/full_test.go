@@ -38,3 +38,19 @@ func TestStorageFull(t *testing.T) {
 		}
 	}
 }
+
+func TestFields(t *testing.T) {
+	t.Parallel()
+	wrong := errs.Fields{}
+	if err := wrong.Err(); err != nil {
+		t.Errorf("got %v without messages", err)
+	}
+	wrong.Add("name", "can't be blank")
+	wrong.Add("name", "is 100% wrong")
+	wrong.Set("path", "replaced")
+	wrong.Set("path", "is too long (maximum is %d characters)", 255)
+	err := wrong.Err()
+	if want := "name can't be blank, is 100% wrong; path is too long (maximum is 255 characters)"; !errs.Is(err, errs.KindInvalid) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

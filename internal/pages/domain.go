@@ -150,7 +150,7 @@ func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return nil, err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	now := s.Now()
 	d := &Domain{
 		ProjectID: in.ID, ProjectPath: in.FullPath, Name: s.domainName(wrong, n.Name), AutoSSL: n.AutoSSL,
@@ -159,7 +159,7 @@ func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.
 	if n.Certificate != nil {
 		s.setCertificate(wrong, d, *n.Certificate)
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.fill(ctx, d); err != nil {
@@ -220,7 +220,7 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 			return err
 		}
 		d.Verification = settings.PagesVerification
-		wrong := map[string][]string{}
+		wrong := errs.Fields{}
 		changed := ""
 		if c.Certificate != nil {
 			changed = "certificate"
@@ -231,7 +231,7 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 			d.AutoSSL, d.renewAt = *c.AutoSSL, nil
 			changed = joined(changed, "auto_ssl_enabled")
 		}
-		if err := invalid(wrong); err != nil {
+		if err := wrong.Err(); err != nil {
 			return err
 		}
 		if !d.AutoSSL {
@@ -273,14 +273,14 @@ func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, na
 }
 
 // setCertificate takes over a certificate once it has been checked.
-func (s *Service) setCertificate(wrong map[string][]string, d *Domain, c Certificate) {
+func (s *Service) setCertificate(wrong errs.Fields, d *Domain, c Certificate) {
 	if c == (Certificate{}) {
 		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt, d.renewAt = "", "", NoCertificate, nil, nil
 		return
 	}
 	fault := func(field string, err error) {
 		if f, ok := errors.AsType[cert.Fault](err); ok {
-			wrong[field] = append(wrong[field], f.Error())
+			wrong.Add(field, f.Error())
 		}
 	}
 	chain, err := cert.Parse(c.PEM)

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"svc/internal/errs"
+
 	"golang.org/x/net/idna"
 )
 
@@ -13,7 +15,7 @@ const maxName = 253
 
 // domainName checks the name of a new domain and gives the form in which it is
 // kept.
-func (s *Service) domainName(wrong map[string][]string, text string) string {
+func (s *Service) domainName(wrong errs.Fields, text string) string {
 	name := lookedUp(text)
 	ours := s.Place.Host()
 	external := ""
@@ -22,11 +24,11 @@ func (s *Service) domainName(wrong map[string][]string, text string) string {
 	}
 	switch {
 	case strings.TrimSpace(text) == "":
-		wrong["domain"] = []string{"can't be blank"}
+		wrong.Set("domain", "can't be blank")
 	case !hostname(name):
-		wrong["domain"] = []string{"is not a valid name of a host"}
+		wrong.Set("domain", "is not a valid name of a host")
 	case ours != "" && (name == ours || strings.HasSuffix(name, "."+ours)), name == external:
-		wrong["domain"] = []string{"*." + ours + " is a reserved name"}
+		wrong.Set("domain", "*."+ours+" is a reserved name")
 	}
 	return name
 }

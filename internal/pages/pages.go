@@ -16,7 +16,6 @@ import (
 	"svc/internal/blob"
 	"svc/internal/ci"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -123,11 +122,4 @@ func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*p
 // project is archived.
 func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.PagesPart, project.Maintainer)
-}
-
-func invalid(wrong map[string][]string) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
 }

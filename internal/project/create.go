@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/picture"
 	"svc/internal/user"
 )
@@ -69,14 +70,14 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 	if err := s.apply(by, p, n.Fields); err != nil {
 		return nil, err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPath(wrong, p.Path, false)
 	checkName(wrong, p.Name)
 	p.check(wrong)
 	if n.Visibility != nil {
 		n.Visibility.check(wrong)
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -270,11 +271,11 @@ func (p *Project) putInto(place *Namespace, v *Visibility) error {
 
 // apply sets the given attributes.
 func (s *Service) apply(by actor.Actor, p *Project, f Fields) error {
-	set(&p.Description, f.Description)
-	set(&p.Issues, f.Issues)
-	set(&p.Repository, f.Repository)
-	set(&p.MergeRequests, f.MergeRequests)
-	set(&p.Builds, f.Builds)
+	patch.Set(&p.Description, f.Description)
+	patch.Set(&p.Issues, f.Issues)
+	patch.Set(&p.Repository, f.Repository)
+	patch.Set(&p.MergeRequests, f.MergeRequests)
+	patch.Set(&p.Builds, f.Builds)
 	if f.Topics != nil {
 		p.Topics = cleanTopics(*f.Topics)
 	}
@@ -295,28 +296,28 @@ func (s *Service) hasStorage(name string) bool {
 }
 
 // check holds the rules of the attributes themselves.
-func (p *Project) check(wrong map[string][]string) {
+func (p *Project) check(wrong errs.Fields) {
 	checkDescription(wrong, p.Description, 2000)
 	p.Settings.check(wrong)
 	if len(p.Topics) > 20 {
-		wrong["topics"] = []string{"are too many (maximum is 20)"}
+		wrong.Set("topics", "are too many (maximum is 20)")
 	}
 	if slices.ContainsFunc(p.Topics, func(name string) bool { return len(name) > 255 }) {
-		wrong["topics"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("topics", "is too long (maximum is 255 characters)")
 	}
 	for name, f := range map[string]Feature{
 		"repository_access_level": p.Repository, "builds_access_level": p.Builds, "issues_access_level": p.Issues,
 		"merge_requests_access_level": p.MergeRequests, "forking_access_level": p.Settings.Forking,
 	} {
 		if f != Disabled && f != MembersOnly && f != Enabled {
-			wrong[name] = []string{"is not included in the list"}
+			wrong.Set(name, "is not included in the list")
 		}
 	}
 	p.Visibility.check(wrong)
 	// A part that stands on the repository is not more open than it.
 	for name, f := range map[string]Feature{"merge_requests_access_level": p.MergeRequests, "builds_access_level": p.Builds} {
 		if f.width() > p.Repository.width() {
-			wrong[name] = []string{"cannot have higher visibility level than repository access level"}
+			wrong.Set(name, "cannot have higher visibility level than repository access level")
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 )
 
 // DeployKeys lists the keys that are enabled in a project. Maintainers only.
@@ -168,9 +169,9 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		return nil, err
 	}
 	if c.Title != nil {
-		wrong := map[string][]string{}
+		wrong := errs.Fields{}
 		checkText(wrong, "title", *c.Title)
-		if err := invalid(wrong); err != nil {
+		if err := wrong.Err(); err != nil {
 			return nil, err
 		}
 	}
@@ -184,8 +185,8 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 			return err
 		}
 		was := *k
-		set(&k.Title, c.Title)
-		set(&k.CanPush, c.CanPush)
+		patch.Set(&k.Title, c.Title)
+		patch.Set(&k.CanPush, c.CanPush)
 		if k.Title != was.Title && k.Public && !by.Admin {
 			return errs.Forbidden("")
 		}

@@ -138,24 +138,24 @@ func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place P
 var deployNamePattern = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
 func (n *NewDeployToken) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkText(wrong, "name", n.Name)
 	switch {
 	case n.Username == "":
 	case len(n.Username) > 255:
-		wrong["username"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("username", "is too long (maximum is 255 characters)")
 	case !deployNamePattern.MatchString(n.Username):
-		wrong["username"] = []string{"can contain only letters, digits, '_', '-', '+', and '.'"}
+		wrong.Set("username", "can contain only letters, digits, '_', '-', '+', and '.'")
 	}
 	if len(n.Scopes) == 0 {
-		wrong["scopes"] = []string{"can't be blank"}
+		wrong.Set("scopes", "can't be blank")
 	}
 	for _, scope := range n.Scopes {
 		if !slices.Contains(DeployScopes(), scope) {
-			wrong["scopes"] = []string{"can only contain available scopes"}
+			wrong.Set("scopes", "can only contain available scopes")
 		}
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // scopes are those asked for, in the order of the list and each once.

@@ -30,10 +30,10 @@ func (s *Service) CheckGroup(ctx context.Context, by actor.Actor, g NewGroup) er
 	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
 		return err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, g.ParentID == nil)
 	checkName(wrong, g.Name)
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	n := &Namespace{Path: g.Path, Name: g.Name}
@@ -82,26 +82,26 @@ func (s *Service) AddDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above
 		return nil, errs.Invalid("%.100q is not below %.100q", g.Path, above.Path)
 	}
 	g.Path = last
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, false)
 	checkName(wrong, g.Name)
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	return s.addDraft(ctx, tx, by, above, d, g)
 }
 
 func (s *Service) addDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above, d *Draft, g DraftGroup) (*Draft, error) {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkDescription(wrong, g.Description, 500)
 	g.Settings.check(wrong)
 	if !g.Settings.WikiAccessLevel.ofWiki() {
-		wrong["wiki_access_level"] = []string{"is not included in the list"}
+		wrong.Set("wiki_access_level", "is not included in the list")
 	}
 	if d.depth >= maxDepth {
-		wrong["parent_id"] = []string{"has too deep level of nesting"}
+		wrong.Set("parent_id", "has too deep level of nesting")
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	n := &Namespace{
@@ -153,10 +153,10 @@ func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list
 // Who put it together is an Owner. Whether they may is asked again: NotFound,
 // Forbidden, Invalid.
 func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, message string) (*Namespace, error) {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, g.ParentID == nil)
 	checkName(wrong, g.Name)
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	n, err := findDraft(ctx, tx, d.ID)

@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/picture"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (
 	if err := g.Avatar.Check(); err != nil {
 		return nil, err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, g.ParentID == nil)
 	checkName(wrong, g.Name)
 	checkDescription(wrong, g.Description, 500)
@@ -55,7 +56,7 @@ func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (
 	if g.Visibility != nil {
 		g.Visibility.check(wrong)
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -141,7 +142,7 @@ func (s *Service) above(ctx context.Context, tx *db.Tx, parentID *int64) (*Names
 // putBelow gives a group its place and a visibility that fits there.
 func (n *Namespace) putBelow(parent *Namespace, v *Visibility) error {
 	n.ParentID, n.FullPath, n.FullName = nil, n.Path, n.Name
-	set(&n.Visibility, v)
+	patch.Set(&n.Visibility, v)
 	if parent == nil {
 		return nil
 	}
@@ -193,10 +194,10 @@ func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c Gr
 	}
 	n, err := s.changeGroup(ctx, by, found.ID, func(tx *db.Tx, n *Namespace) error {
 		was := *n
-		set(&n.Name, c.Name)
-		set(&n.Path, c.Path)
-		set(&n.Description, c.Description)
-		set(&n.Visibility, c.Visibility)
+		patch.Set(&n.Name, c.Name)
+		patch.Set(&n.Path, c.Path)
+		patch.Set(&n.Description, c.Description)
+		patch.Set(&n.Visibility, c.Visibility)
 		if c.Settings != nil {
 			c.Settings(&n.Settings)
 		}
@@ -292,7 +293,7 @@ func (s *Service) publishMoved(ctx context.Context, tx *db.Tx, userID, namespace
 
 // checkGroup holds the rules of a changed group, also against what is in it.
 func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if n.Path != was.Path {
 		checkPath(wrong, n.Path, n.ParentID == nil)
 	}
@@ -309,10 +310,10 @@ func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 			return err
 		}
 		if wider {
-			wrong["visibility_level"] = []string{fmt.Sprintf("%s is not allowed since there are groups or projects inside with higher visibility.", n.Visibility)}
+			wrong.Set("visibility_level", "%s is not allowed since there are groups or projects inside with higher visibility.", n.Visibility)
 		}
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // widerBelow reports whether something in a group is more visible than the

@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/user"
 )
 
@@ -159,14 +160,14 @@ func (in source) mayGive(by actor.Actor, level Level) error {
 }
 
 func (s *Service) checkMember(in source, level Level, expiresAt string) error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if !level.Valid() || level == Minimal && (in.group == nil || in.group.ParentID != nil) {
-		wrong["access_level"] = []string{"is not included in the list"}
+		wrong.Set("access_level", "is not included in the list")
 	}
 	if expiresAt != "" && expiresAt < s.today() {
-		wrong["expires_at"] = []string{"cannot be a date in the past"}
+		wrong.Set("expires_at", "cannot be a date in the past")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // atLeastInherited refuses a membership that would say less than one above.
@@ -215,8 +216,8 @@ func (s *Service) UpdateMember(ctx context.Context, by actor.Actor, place Place,
 			return err
 		}
 		was := *m
-		set(&m.Level, c.Level)
-		set(&m.ExpiresAt, c.ExpiresAt)
+		patch.Set(&m.Level, c.Level)
+		patch.Set(&m.ExpiresAt, c.ExpiresAt)
 		if err := in.mayGive(by, max(was.Level, m.Level)); err != nil {
 			return err
 		}

@@ -24,57 +24,50 @@ var reservedInside = map[string]bool{
 
 // checkPath holds the rules of one segment; top is for a group without a
 // parent, which stands beside our own URLs and the names of users.
-func checkPath(wrong map[string][]string, path string, top bool) {
+func checkPath(wrong errs.Fields, path string, top bool) {
 	lower := strings.ToLower(path)
 	switch {
 	case path == "":
-		wrong["path"] = []string{"can't be blank"}
+		wrong.Set("path", "can't be blank")
 	case len(path) > 255:
-		wrong["path"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("path", "is too long (maximum is 255 characters)")
 	case !pathPattern.MatchString(path), strings.HasSuffix(path, "."), strings.HasSuffix(lower, ".git"), strings.HasSuffix(lower, ".atom"),
 		strings.Contains(path, ".."):
-		wrong["path"] = []string{pathRule}
+		wrong.Set("path", pathRule)
 	case top && strings.Trim(path, "0123456789") == "":
 		// Everywhere a number names a group by its id.
-		wrong["path"] = []string{"must contain something other than digits"}
+		wrong.Set("path", "must contain something other than digits")
 	// Behind ".wiki" is the repository of a wiki.
 	case strings.HasSuffix(lower, ".wiki"), reservedInside[lower], top && user.Reserved(path):
-		wrong["path"] = []string{path + " is a reserved name"}
+		wrong.Set("path", path+" is a reserved name")
 	}
 }
 
-func checkName(wrong map[string][]string, name string) {
+func checkName(wrong errs.Fields, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
-		wrong["name"] = []string{"can't be blank"}
+		wrong.Set("name", "can't be blank")
 	case utf8.RuneCountInString(name) > 255:
-		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("name", "is too long (maximum is 255 characters)")
 	case strings.ContainsFunc(name, unicode.IsControl), strings.ContainsAny(name, "<>"):
-		wrong["name"] = []string{"can contain only letters, digits, emoji, '_', '.', '+', dashes, or spaces. It must start with a letter, digit, emoji, or '_'."}
+		wrong.Set("name", "can contain only letters, digits, emoji, '_', '.', '+', dashes, or spaces. It must start with a letter, digit, emoji, or '_'.")
 	}
 }
 
 // checkText holds the rules of a text that names a thing to users.
-func checkText(wrong map[string][]string, field, text string) {
+func checkText(wrong errs.Fields, field, text string) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		wrong[field] = []string{"can't be blank"}
+		wrong.Set(field, "can't be blank")
 	case utf8.RuneCountInString(text) > 255:
-		wrong[field] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set(field, "is too long (maximum is 255 characters)")
 	}
 }
 
-func checkDescription(wrong map[string][]string, text string, limit int) {
+func checkDescription(wrong errs.Fields, text string, limit int) {
 	if utf8.RuneCountInString(text) > limit {
-		wrong["description"] = []string{"is too long"}
+		wrong.Set("description", "is too long")
 	}
-}
-
-func invalid(wrong map[string][]string) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
 }
 
 // pathFrom makes a path of a name, for a project that was given a name alone.

@@ -10,6 +10,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/notice"
 	"svc/internal/queue"
 	"svc/internal/user"
@@ -26,9 +27,9 @@ const (
 	Public   Visibility = "public"
 )
 
-func (v Visibility) check(wrong map[string][]string) {
+func (v Visibility) check(wrong errs.Fields) {
 	if v != Private && v != Internal && v != Public {
-		wrong["visibility_level"] = []string{"is not included in the list"}
+		wrong.Set("visibility_level", "is not included in the list")
 	}
 }
 
@@ -287,10 +288,4 @@ func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 // record writes an audit event about a group or project.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, kind string, in audit.Entity, target audit.Target, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: in, Target: target, Details: d})
-}
-
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
 }

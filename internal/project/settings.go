@@ -1,9 +1,9 @@
 package project
 
 import (
-	"fmt"
 	"slices"
 
+	"svc/internal/errs"
 	"svc/internal/git"
 )
 
@@ -108,7 +108,7 @@ func (s *Settings) overrideRoleForOwners(next *Settings) bool {
 }
 
 // check says what of the settings cannot be.
-func (s *Settings) check(wrong map[string][]string) {
+func (s *Settings) check(wrong errs.Fields) {
 	for name, c := range map[string]struct {
 		value string
 		among []string
@@ -121,21 +121,21 @@ func (s *Settings) check(wrong map[string][]string) {
 		"ci_pipeline_variables_minimum_override_role": {s.CIPipelineVariablesMinimumOverrideRole, overrideRoles},
 	} {
 		if !slices.Contains(c.among, c.value) {
-			wrong[name] = []string{"is not included in the list"}
+			wrong.Set(name, "is not included in the list")
 		}
 	}
 	if s.BuildTimeout < 600 || s.BuildTimeout > 30*24*3600 {
-		wrong["build_timeout"] = []string{"needs to be between 10 minutes and 1 month"}
+		wrong.Set("build_timeout", "needs to be between 10 minutes and 1 month")
 	}
 	if s.CIDefaultGitDepth < 0 || s.CIDefaultGitDepth > 1000 {
-		wrong["ci_default_git_depth"] = []string{"must be less than or equal to 1000"}
+		wrong.Set("ci_default_git_depth", "must be less than or equal to 1000")
 	}
 	for name, text := range map[string]string{
 		"merge_commit_template": s.MergeCommitTemplate, "squash_commit_template": s.SquashCommitTemplate,
 		"suggestion_commit_message": s.SuggestionCommitMessage, "ci_config_path": s.CIConfigPath,
 	} {
 		if len(text) > maxTemplate {
-			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxTemplate)}
+			wrong.Set(name, "is too long (maximum is %d characters)", maxTemplate)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (s *Settings) check(wrong map[string][]string) {
 // maxTemplate is the size of a template in bytes.
 const maxTemplate = 500
 
-func (g *GroupSettings) check(wrong map[string][]string) {
+func (g *GroupSettings) check(wrong errs.Fields) {
 	for name, c := range map[string]struct {
 		value string
 		among []string
@@ -153,13 +153,13 @@ func (g *GroupSettings) check(wrong map[string][]string) {
 		"shared_runners_setting":  {g.SharedRunnersSetting, []string{"enabled", "disabled_and_overridable", "disabled_and_unoverridable"}},
 	} {
 		if !slices.Contains(c.among, c.value) {
-			wrong[name] = []string{"is not included in the list"}
+			wrong.Set(name, "is not included in the list")
 		}
 	}
 	if g.DefaultBranch != "" && git.CheckBranch(g.DefaultBranch) != nil {
-		wrong["default_branch"] = []string{"is not a valid name of a branch"}
+		wrong.Set("default_branch", "is not a valid name of a branch")
 	}
 	if g.TwoFactorGracePeriod < 0 {
-		wrong["two_factor_grace_period"] = []string{"must be greater than or equal to 0"}
+		wrong.Set("two_factor_grace_period", "must be greater than or equal to 0")
 	}
 }

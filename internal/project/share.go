@@ -90,17 +90,17 @@ func (s *Service) mayShare(ctx context.Context, by actor.Actor, in source) error
 }
 
 func (s *Service) checkShare(in source, n NewShare) error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if !n.Level.Valid() || n.Level == Minimal {
-		wrong["group_access"] = []string{"is not included in the list"}
+		wrong.Set("group_access", "is not included in the list")
 	}
 	if n.ExpiresAt != "" && n.ExpiresAt <= s.today() {
-		wrong["expires_at"] = []string{"cannot be a date in the past"}
+		wrong.Set("expires_at", "cannot be a date in the past")
 	}
 	if in.group != nil && in.group.ID == n.GroupID {
-		wrong["group_id"] = []string{"is the group itself"}
+		wrong.Set("group_id", "is the group itself")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // Unshare takes an invitation back. Maintainers of a project and Owners of a

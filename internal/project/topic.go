@@ -11,6 +11,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/picture"
 )
 
@@ -111,26 +112,26 @@ func (s *Service) checkTopic(by actor.Actor, t *Topic, f TopicFields) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
 	}
-	set(&t.Name, f.Name)
-	set(&t.Title, f.Title)
-	set(&t.Description, f.Description)
+	patch.Set(&t.Name, f.Name)
+	patch.Set(&t.Title, f.Title)
+	patch.Set(&t.Description, f.Description)
 	t.Name, t.Title = strings.TrimSpace(t.Name), strings.TrimSpace(t.Title)
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	for name, c := range map[string]struct {
 		text string
 		most int
 	}{"name": {t.Name, 255}, "title": {t.Title, 255}, "description": {t.Description, 1024}} {
 		switch {
 		case c.text == "" && name != "description":
-			wrong[name] = []string{"can't be blank"}
+			wrong.Set(name, "can't be blank")
 		case len([]rune(c.text)) > c.most:
-			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", c.most)}
+			wrong.Set(name, "is too long (maximum is %d characters)", c.most)
 		}
 	}
 	if strings.ContainsAny(t.Name, "\r\n\v\f") {
-		wrong["name"] = []string{"has characters that are not allowed"}
+		wrong.Set("name", "has characters that are not allowed")
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	return f.Avatar.Check()

@@ -98,9 +98,10 @@ func (s *Service) TransferGroup(ctx context.Context, by actor.Actor, ref Ref, pa
 				return err
 			}
 		} else {
-			wrong := map[string][]string{}
-			if checkPath(wrong, n.Path, true); len(wrong) > 0 {
-				return invalid(wrong)
+			wrong := errs.Fields{}
+			checkPath(wrong, n.Path, true)
+			if err := wrong.Err(); err != nil {
+				return err
 			}
 		}
 		n.ParentID = parentID

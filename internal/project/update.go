@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 )
 
 // Change lists changes to a project; nil leaves a field as it is.
@@ -56,9 +57,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	c.Storage = nil
 	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
 		was := *p
-		set(&p.Name, c.Name)
-		set(&p.Path, c.Path)
-		set(&p.Visibility, c.Visibility)
+		patch.Set(&p.Name, c.Name)
+		patch.Set(&p.Path, c.Path)
+		patch.Set(&p.Visibility, c.Visibility)
 		if err := s.apply(by, p, c.Fields); err != nil {
 			return err
 		}
@@ -68,14 +69,14 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 		if c.Narrow && p.MergeRequests.width() > p.Repository.width() {
 			p.MergeRequests = p.Repository
 		}
-		set(&p.DefaultBranch, c.DefaultBranch)
-		wrong := map[string][]string{}
+		patch.Set(&p.DefaultBranch, c.DefaultBranch)
+		wrong := errs.Fields{}
 		if p.Path != was.Path {
 			checkPath(wrong, p.Path, false)
 		}
 		checkName(wrong, p.Name)
 		p.check(wrong)
-		if err := invalid(wrong); err != nil {
+		if err := wrong.Err(); err != nil {
 			return err
 		}
 		if p.Visibility.width() > was.Visibility.width() {

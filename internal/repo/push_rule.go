@@ -62,16 +62,16 @@ const maxPattern = 511
 
 // apply sets what is given. InvalidField for a pattern that cannot be read.
 func (c PushRuleChange) apply(r *PushRules) error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	pattern := func(to *string, from *string, name string) {
 		if from == nil {
 			return
 		}
 		*to = *from
 		if utf8.RuneCountInString(*from) > maxPattern {
-			wrong[name] = append(wrong[name], fmt.Sprintf("is too long (maximum is %d characters)", maxPattern))
+			wrong.Add(name, "is too long (maximum is %d characters)", maxPattern)
 		} else if _, err := regexp.Compile(*from); err != nil {
-			wrong[name] = append(wrong[name], "must be valid RE2 syntax")
+			wrong.Add(name, "must be valid RE2 syntax")
 		}
 	}
 	pattern(&r.CommitMessage, c.CommitMessage, "commit_message_regex")
@@ -82,7 +82,7 @@ func (c PushRuleChange) apply(r *PushRules) error {
 	if c.MaxFileSize != nil {
 		r.MaxFileSize = *c.MaxFileSize
 		if r.MaxFileSize < 0 || r.MaxFileSize > 1<<30 {
-			wrong["max_file_size"] = []string{"must be greater than or equal to 0"}
+			wrong.Set("max_file_size", "must be greater than or equal to 0")
 		}
 	}
 	for _, b := range []struct{ to, from *bool }{
@@ -94,10 +94,7 @@ func (c PushRuleChange) apply(r *PushRules) error {
 			*b.to = *b.from
 		}
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-	}
-	return nil
+	return wrong.Err()
 }
 
 // PushRule returns the push rule of a project, for Maintainers; NotFound.

@@ -51,23 +51,20 @@ type FileChange struct {
 
 // check says what of a snippet cannot be.
 func (s *Snippet) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	switch {
 	case strings.TrimSpace(s.Title) == "":
-		wrong["title"] = []string{"can't be blank"}
+		wrong.Set("title", "can't be blank")
 	case utf8.RuneCountInString(s.Title) > maxTitle:
-		wrong["title"] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxTitle)}
+		wrong.Set("title", "is too long (maximum is %d characters)", maxTitle)
 	}
 	if len(s.Description) > maxDescription {
-		wrong["description"] = []string{"is too long"}
+		wrong.Set("description", "is too long")
 	}
 	if s.Visibility != project.Private && s.Visibility != project.Internal && s.Visibility != project.Public {
-		wrong["visibility_level"] = []string{"is not included in the list"}
+		wrong.Set("visibility_level", "is not included in the list")
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-	}
-	return nil
+	return wrong.Err()
 }
 
 func (s *Snippet) apply(f Fields) {

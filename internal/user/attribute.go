@@ -8,6 +8,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
+	"svc/internal/errs"
 )
 
 // Attribute is something that administrators note about a user under their own
@@ -97,16 +98,16 @@ func (s *Service) DeleteAttribute(ctx context.Context, by actor.Actor, userID in
 }
 
 func (a Attribute) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	for name, text := range map[string]string{"key": a.Key, "value": a.Value} {
 		switch {
 		case text == "":
-			wrong[name] = []string{"can't be blank"}
+			wrong.Set(name, "can't be blank")
 		case utf8.RuneCountInString(text) > maxAttribute:
-			wrong[name] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxAttribute)}
+			wrong.Set(name, "is too long (maximum is %d characters)", maxAttribute)
 		}
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 func attributesOf(ctx context.Context, q db.Q, userID int64) ([]Attribute, error) {

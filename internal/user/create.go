@@ -12,6 +12,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/picture"
 	"svc/internal/secret"
 	"svc/internal/setting"
@@ -158,28 +159,28 @@ func (s *Service) welcome(ctx context.Context, tx *db.Tx, u *User, token string,
 
 // apply sets the given attributes and checks them against what the user has.
 func (s *Service) apply(ctx context.Context, tx *db.Tx, u *User, f Fields) error {
-	set(&u.Admin, f.Admin)
-	set(&u.Auditor, f.Auditor)
-	set(&u.External, f.External)
-	set(&u.Bio, f.Bio)
-	set(&u.Location, f.Location)
-	set(&u.Skype, f.Skype)
-	set(&u.LinkedIn, f.LinkedIn)
-	set(&u.Twitter, f.Twitter)
-	set(&u.Discord, f.Discord)
-	set(&u.WebsiteURL, f.WebsiteURL)
-	set(&u.Organization, f.Organization)
-	set(&u.JobTitle, f.JobTitle)
-	set(&u.Pronouns, f.Pronouns)
-	set(&u.Note, f.Note)
-	set(&u.CanCreateGroup, f.CanCreateGroup)
-	set(&u.PrivateProfile, f.PrivateProfile)
-	set(&u.ViewDiffsFileByFile, f.ViewDiffsFileByFile)
-	set(&u.ProjectsLimit, f.ProjectsLimit)
-	set(&u.ThemeID, f.ThemeID)
-	set(&u.ColorSchemeID, f.ColorSchemeID)
-	set(&u.CIMinutesLimit, f.CIMinutesLimit)
-	set(&u.ExtraCIMinutesLimit, f.ExtraCIMinutesLimit)
+	patch.Set(&u.Admin, f.Admin)
+	patch.Set(&u.Auditor, f.Auditor)
+	patch.Set(&u.External, f.External)
+	patch.Set(&u.Bio, f.Bio)
+	patch.Set(&u.Location, f.Location)
+	patch.Set(&u.Skype, f.Skype)
+	patch.Set(&u.LinkedIn, f.LinkedIn)
+	patch.Set(&u.Twitter, f.Twitter)
+	patch.Set(&u.Discord, f.Discord)
+	patch.Set(&u.WebsiteURL, f.WebsiteURL)
+	patch.Set(&u.Organization, f.Organization)
+	patch.Set(&u.JobTitle, f.JobTitle)
+	patch.Set(&u.Pronouns, f.Pronouns)
+	patch.Set(&u.Note, f.Note)
+	patch.Set(&u.CanCreateGroup, f.CanCreateGroup)
+	patch.Set(&u.PrivateProfile, f.PrivateProfile)
+	patch.Set(&u.ViewDiffsFileByFile, f.ViewDiffsFileByFile)
+	patch.Set(&u.ProjectsLimit, f.ProjectsLimit)
+	patch.Set(&u.ThemeID, f.ThemeID)
+	patch.Set(&u.ColorSchemeID, f.ColorSchemeID)
+	patch.Set(&u.CIMinutesLimit, f.CIMinutesLimit)
+	patch.Set(&u.ExtraCIMinutesLimit, f.ExtraCIMinutesLimit)
 	if err := u.check(); err != nil {
 		return err
 	}
@@ -233,51 +234,38 @@ func (s *Service) requireVerified(ctx context.Context, tx *db.Tx, u *User, field
 	return nil
 }
 
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
-
 func (n *NewUser) check(settings setting.Settings) error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkUsername(wrong, n.Username)
 	checkName(wrong, n.Name)
 	if !validEmail(n.Email) {
-		wrong["email"] = []string{"is invalid"}
+		wrong.Set("email", "is invalid")
 	}
 	if !n.ResetPassword && !n.ForceRandomPassword {
 		checkPassword(wrong, n.Password, settings.MinimumPasswordLength)
 	}
-	return invalid(wrong)
-}
-
-func invalid(wrong map[string][]string) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	return wrong.Err()
 }
 
 // A username is part of URLs and of file names, so it is plain.
 var usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
 
-func checkUsername(wrong map[string][]string, username string) {
+func checkUsername(wrong errs.Fields, username string) {
 	lower := strings.ToLower(username)
 	switch {
 	case username == "":
-		wrong["username"] = []string{"can't be blank"}
+		wrong.Set("username", "can't be blank")
 	case len(username) < 2:
-		wrong["username"] = []string{"is too short (minimum is 2 characters)"}
+		wrong.Set("username", "is too short (minimum is 2 characters)")
 	case len(username) > 255:
-		wrong["username"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("username", "is too long (maximum is 255 characters)")
 	case !usernamePattern.MatchString(username), strings.HasSuffix(username, "."), strings.HasSuffix(lower, ".git"), strings.HasSuffix(lower, ".atom"):
-		wrong["username"] = []string{"can contain only letters, digits, '_', '-' and '.'. It must not start with '-' or end in '.', '.git' or '.atom'."}
+		wrong.Set("username", "can contain only letters, digits, '_', '-' and '.'. It must not start with '-' or end in '.', '.git' or '.atom'.")
 	case allDigits(username):
 		// Everywhere a number names an account by its id.
-		wrong["username"] = []string{"must contain something other than digits"}
+		wrong.Set("username", "must contain something other than digits")
 	case reservedNames[lower]:
-		wrong["username"] = []string{username + " is a reserved name"}
+		wrong.Set("username", username+" is a reserved name")
 	}
 }
 
@@ -294,53 +282,53 @@ func allDigits(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
 }
 
-func checkName(wrong map[string][]string, name string) {
+func checkName(wrong errs.Fields, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
-		wrong["name"] = []string{"can't be blank"}
+		wrong.Set("name", "can't be blank")
 	case utf8.RuneCountInString(name) > 255:
-		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("name", "is too long (maximum is 255 characters)")
 	}
 }
 
-func checkPassword(wrong map[string][]string, password string, shortest int) {
+func checkPassword(wrong errs.Fields, password string, shortest int) {
 	switch n := utf8.RuneCountInString(password); {
 	case password == "":
-		wrong["password"] = []string{"can't be blank"}
+		wrong.Set("password", "can't be blank")
 	case n < shortest:
-		wrong["password"] = []string{fmt.Sprintf("is too short (minimum is %d characters)", shortest)}
+		wrong.Set("password", "is too short (minimum is %d characters)", shortest)
 	case n > 128:
-		wrong["password"] = []string{"is too long (maximum is 128 characters)"}
+		wrong.Set("password", "is too long (maximum is 128 characters)")
 	}
 }
 
 // check holds the rules of the attributes themselves.
 func (u *User) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	for name, text := range map[string]string{
 		"bio": u.Bio, "location": u.Location, "skype": u.Skype, "linkedin": u.LinkedIn, "twitter": u.Twitter, "discord": u.Discord,
 		"website_url": u.WebsiteURL, "organization": u.Organization, "job_title": u.JobTitle,
 	} {
 		if utf8.RuneCountInString(text) > 500 {
-			wrong[name] = []string{"is too long (maximum is 500 characters)"}
+			wrong.Set(name, "is too long (maximum is 500 characters)")
 		}
 	}
 	if utf8.RuneCountInString(u.Pronouns) > 50 {
-		wrong["pronouns"] = []string{"is too long (maximum is 50 characters)"}
+		wrong.Set("pronouns", "is too long (maximum is 50 characters)")
 	}
 	if w := u.WebsiteURL; w != "" && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
-		wrong["website_url"] = []string{"is not a valid URL"}
+		wrong.Set("website_url", "is not a valid URL")
 	}
 	if u.ThemeID < 1 || u.ThemeID > 11 {
-		wrong["theme_id"] = []string{"is not included in the list"}
+		wrong.Set("theme_id", "is not included in the list")
 	}
 	if u.ColorSchemeID < 1 || u.ColorSchemeID > 6 {
-		wrong["color_scheme_id"] = []string{"is not included in the list"}
+		wrong.Set("color_scheme_id", "is not included in the list")
 	}
 	if u.ProjectsLimit < 0 {
-		wrong["projects_limit"] = []string{"must be greater than or equal to 0"}
+		wrong.Set("projects_limit", "must be greater than or equal to 0")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // Reserved reports whether a name is the first segment of one of our own

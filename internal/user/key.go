@@ -246,28 +246,28 @@ func (k *Key) target() audit.Target {
 // Check makes the key that n describes, also for features that keep keys of
 // their own. Invalid when it cannot be used.
 func (n NewKey) Check(now time.Time) (*Key, error) {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	switch {
 	case strings.TrimSpace(n.Title) == "":
-		wrong["title"] = []string{"can't be blank"}
+		wrong.Set("title", "can't be blank")
 	case utf8.RuneCountInString(n.Title) > 255:
-		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("title", "is too long (maximum is 255 characters)")
 	}
 	switch n.Usage {
 	case "":
 		n.Usage = AuthAndSigningKey
 	case AuthKey, SigningKey, AuthAndSigningKey:
 	default:
-		wrong["usage_type"] = []string{"is not included in the list"}
+		wrong.Set("usage_type", "is not included in the list")
 	}
 	if n.ExpiresAt != nil && !n.ExpiresAt.After(now) {
-		wrong["expires_at"] = []string{"can't be in the past"}
+		wrong.Set("expires_at", "can't be in the past")
 	}
 	line, public, problem := parseKey(n.Key)
 	if problem != "" {
-		wrong["key"] = []string{problem}
+		wrong.Set("key", problem)
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	return &Key{

@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 )
 
 // SelfChange is what a user changes of what they say of themselves; nil leaves
@@ -28,16 +29,16 @@ func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) 
 	if err := by.RequireHuman("change their profile"); err != nil {
 		return nil, err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if c.Name != nil {
 		checkName(wrong, *c.Name)
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	return s.change(ctx, by.ID, func(tx *db.Tx, u *User) error {
 		was := *u
-		set(&u.Name, c.Name)
+		patch.Set(&u.Name, c.Name)
 		err := s.apply(ctx, tx, u, Fields{
 			Bio: c.Bio, Location: c.Location, PublicEmail: c.PublicEmail, CommitEmail: c.CommitEmail,
 			LinkedIn: c.LinkedIn, Twitter: c.Twitter, Discord: c.Discord, WebsiteURL: c.WebsiteURL,
@@ -83,12 +84,12 @@ func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, p
 	if err != nil {
 		return err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPassword(wrong, password, settings.MinimumPasswordLength)
 	if password != "" && password == present {
-		wrong["password"] = []string{"must differ from the present one"}
+		wrong.Set("password", "must differ from the present one")
 	}
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	if err := s.checkOwn(ctx, by, present); err != nil {

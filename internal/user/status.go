@@ -10,6 +10,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 )
 
 // Availability says whether a user wants to be asked.
@@ -110,26 +111,26 @@ func (s *Service) setStatus(ctx context.Context, by actor.Actor, c StatusChange,
 }
 
 func (c StatusChange) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if c.Emoji != nil && *c.Emoji != "" && !emojiPattern.MatchString(*c.Emoji) {
-		wrong["emoji"] = []string{"is not a valid emoji name"}
+		wrong.Set("emoji", "is not a valid emoji name")
 	}
 	if c.Message != nil && utf8.RuneCountInString(*c.Message) > maxStatus {
-		wrong["message"] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxStatus)}
+		wrong.Set("message", "is too long (maximum is %d characters)", maxStatus)
 	}
 	if c.Availability != nil && *c.Availability != NotSet && *c.Availability != Busy {
-		wrong["availability"] = []string{"is not included in the list"}
+		wrong.Set("availability", "is not included in the list")
 	}
 	if c.ClearAfter != nil && *c.ClearAfter != "" && clearAfter[*c.ClearAfter] == 0 {
 		return errs.Invalid("clear_status_after does not have a valid value")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 func (c StatusChange) apply(st Status, now time.Time) Status {
-	set(&st.Emoji, c.Emoji)
-	set(&st.Message, c.Message)
-	set(&st.Availability, c.Availability)
+	patch.Set(&st.Emoji, c.Emoji)
+	patch.Set(&st.Message, c.Message)
+	patch.Set(&st.Availability, c.Availability)
 	if c.ClearAfter != nil {
 		st.ClearAt = nil
 		if d := clearAfter[*c.ClearAfter]; d != 0 {

@@ -167,9 +167,9 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 	if err != nil {
 		return nil, err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	checkPassword(wrong, password, settings.MinimumPasswordLength)
-	if err := invalid(wrong); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	hash, err := s.Hasher.Hash(ctx, password)

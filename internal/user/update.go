@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 )
 
 // Change is what an administrator changes in an account; nil leaves it.
@@ -43,8 +44,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change
 	}
 	_, err := s.change(ctx, id, func(tx *db.Tx, u *User) error {
 		was := *u
-		set(&u.Name, c.Name)
-		set(&u.Username, c.Username)
+		patch.Set(&u.Name, c.Name)
+		patch.Set(&u.Username, c.Username)
 		if c.Email != nil {
 			if err := s.setPrimary(ctx, tx, u, *c.Email, c.SkipReconfirmation); err != nil {
 				return err
@@ -83,7 +84,7 @@ func (s *Service) checkChange(ctx context.Context, c Change) error {
 	if err != nil {
 		return err
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if c.Username != nil {
 		checkUsername(wrong, *c.Username)
 	}
@@ -93,7 +94,7 @@ func (s *Service) checkChange(ctx context.Context, c Change) error {
 	if c.Password != nil {
 		checkPassword(wrong, *c.Password, settings.MinimumPasswordLength)
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // setPrimary makes one of the user's secondary addresses the primary one.
