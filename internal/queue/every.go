@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -47,17 +49,41 @@ func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context)
 	q.every[name] = periodic{d, do}
 }
 
-// ensureEvery adds the rows that are missing and brings those forward that
-// wait for longer than they should by now. Each row has its own transaction:
-// one that held several could wait for a node that holds them too.
+// ensureEvery adds the rows that are missing, and brings those forward that wait
+// for longer than they should by now.
 func (q *Queue) ensureEvery(ctx context.Context) error {
-	for name, p := range q.every {
-		err := q.DB.Tx(ctx, func(tx *db.Tx) error { return q.ensure(ctx, tx, name, q.now().Add(p.every)) })
+	return q.DB.Tx(ctx, func(tx *db.Tx) error {
+		rows, err := q.everyRows(ctx, tx)
 		if err != nil {
-			return fmt.Errorf("make %s periodic: %w", name, err)
+			return fmt.Errorf("list periodic jobs: %w", err)
 		}
-	}
-	return nil
+		// In the order of names: two nodes that start at once must not wait for
+		// each other.
+		var missing []river.InsertManyParams
+		for _, name := range slices.Sorted(maps.Keys(q.every)) {
+			at := q.now().Add(q.every[name].every)
+			if row, ok := rows[name]; ok {
+				if row.State != rivertype.JobStateScheduled || !row.ScheduledAt.After(at) {
+					continue
+				}
+				if _, err := q.inserter.JobCancelTx(ctx, tx.SQL(), row.ID); err != nil {
+					return fmt.Errorf("bring %s forward: %w", name, err)
+				}
+			}
+			job, err := everyJob(name, at)
+			if err != nil {
+				return err
+			}
+			missing = append(missing, job)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if _, err := q.inserter.InsertManyTx(ctx, tx.SQL(), missing); err != nil {
+			return fmt.Errorf("add periodic jobs: %w", err)
+		}
+		return nil
+	})
 }
 
 var waitingOrRunning = []rivertype.JobState{
@@ -65,27 +91,34 @@ var waitingOrRunning = []rivertype.JobState{
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
-func (q *Queue) ensure(ctx context.Context, tx *db.Tx, name string, at time.Time) error {
-	args, err := json.Marshal(everyArgs{name})
+// everyRows returns the rows of periodic work by name.
+func (q *Queue) everyRows(ctx context.Context, tx *db.Tx) (map[string]*rivertype.JobRow, error) {
+	const many = 1000 // there is one row for each name
+	found, err := q.inserter.JobListTx(ctx, tx.SQL(), river.NewJobListParams().Kinds(everyKind).States(waitingOrRunning...).First(many))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	opts := &river.InsertOpts{
+	rows := map[string]*rivertype.JobRow{}
+	for _, row := range found.Jobs {
+		var args everyArgs
+		if err := json.Unmarshal(row.EncodedArgs, &args); err != nil {
+			return nil, err
+		}
+		rows[args.Name] = row
+	}
+	return rows, nil
+}
+
+// everyJob returns the row of periodic work. A second one of the same name is not
+// inserted.
+func everyJob(name string, at time.Time) (river.InsertManyParams, error) {
+	args, err := json.Marshal(everyArgs{name})
+	return river.InsertManyParams{Args: item{everyKind, args}, InsertOpts: &river.InsertOpts{
 		MaxAttempts: math.MaxInt16, // it never ends by failing
 		Queue:       defaultLane,
 		ScheduledAt: at,
 		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: waitingOrRunning},
-	}
-	it := item{everyKind, args}
-	res, err := q.inserter.InsertTx(ctx, tx.SQL(), it, opts)
-	if err != nil || !res.UniqueSkippedAsDuplicate || res.Job.State != rivertype.JobStateScheduled || !res.Job.ScheduledAt.After(at) {
-		return err
-	}
-	if _, err := q.inserter.JobCancelTx(ctx, tx.SQL(), res.Job.ID); err != nil {
-		return err
-	}
-	_, err = q.inserter.InsertTx(ctx, tx.SQL(), it, opts)
-	return err
+	}}, err
 }
 
 // everyWorker does all periodic work.
