@@ -258,6 +258,7 @@ func TestRoles(t *testing.T) {
 			t.Fatalf("the document has only %d endpoints", len(endpoints))
 		}
 		n := 0
+		var shared *cast
 		for _, endpoint := range endpoints {
 			if slices.Contains(open, endpoint) {
 				continue
@@ -268,8 +269,16 @@ func TestRoles(t *testing.T) {
 				continue
 			}
 			t.Run(endpoint, func(t *testing.T) {
-				n++
-				newCast(t, s, n).play(t, r)
+				if r.changesUser() {
+					n++
+					newCast(t, s, n).play(t, r)
+					return
+				}
+				if shared == nil {
+					n++
+					shared = newCast(t, s, n)
+				}
+				shared.play(t, r)
 			})
 		}
 		for endpoint := range roles {
@@ -280,7 +289,19 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// cast is the callers and objects for one endpoint.
+// changesUser reports whether the request changes the caller or the user whom it
+// is about, so that others cannot use them again.
+func (r role) changesUser() bool {
+	if strings.HasPrefix(r.do, "GET ") {
+		return false
+	}
+	return slices.ContainsFunc([]string{"/user/", "/self", "{user}", "{self}"}, func(part string) bool {
+		return strings.Contains(r.do, part) || strings.Contains(r.json, part)
+	})
+}
+
+// cast is the callers and objects of requests. Creating them takes most of the
+// time, so they are shared by all requests that leave them as they are.
 type cast struct {
 	s      *apptest.Server
 	n      int
@@ -289,12 +310,12 @@ type cast struct {
 	tokens map[string]string
 	serial int
 	things int
-	code   int64 // a project with a repository, until a caller may change it
+	kept   map[string]string // the objects, until a caller may change them
 }
 
 func newCast(t *testing.T, s *apptest.Server, n int) *cast {
 	t.Helper()
-	c := &cast{s: s, n: n, tokens: map[string]string{}}
+	c := &cast{s: s, n: n, tokens: map[string]string{}, kept: map[string]string{}}
 	if n == 1 {
 		s.User(t, "other")
 	}
@@ -352,24 +373,28 @@ func (c *cast) play(t *testing.T, r role) {
 func (c *cast) send(t *testing.T, r role, as string, status int) {
 	t.Helper()
 	if status < 300 && !strings.HasPrefix(r.do, "GET ") {
-		defer func() { c.code = 0 }()
+		defer clear(c.kept)
 	}
 	c.serial++
 	name := as
 	if name == "" {
 		name = "nobody"
 	}
-	call := apptest.Call{Name: name, Do: c.fill(t, r.do), As: c.tokens[as], JSON: c.fill(t, r.json), Status: status}
+	do := c.fill(t, r.do)
+	for _, name := range []string{"{group}", "{project}"} {
+		if strings.Contains(r.do, name) && strings.Contains(r.json, name) {
+			delete(c.kept, name) // that of the body is another one
+		}
+	}
+	call := apptest.Call{Name: name, Do: do, As: c.tokens[as], JSON: c.fill(t, r.json), Status: status}
 	if got := c.s.Check(t, call); got.Status != status {
 		t.Logf("as %s", name)
 	}
 }
 
-// fill replaces the names of things by things that are there.
+// fill replaces the names of objects by objects that exist.
 func (c *cast) fill(t *testing.T, text string) string {
 	t.Helper()
-	s := c.s
-	open := project.Public
 	return paramPattern.ReplaceAllStringFunc(text, func(name string) string {
 		switch name {
 		case "{user}":
@@ -378,64 +403,71 @@ func (c *cast) fill(t *testing.T, text string) string {
 			return fmt.Sprint(c.caller)
 		case "{n}":
 			return fmt.Sprintf("%d_%d", c.n, c.serial)
-		case "{var}":
-			key := fmt.Sprintf("KEPT_%d_%d", c.n, c.serial)
-			value := "x"
-			if _, err := s.CI.CreateInstanceVariable(t.Context(), actor.System(), key, ci.VariableChange{Value: &value}); err != nil {
-				t.Fatal(err)
-			}
-			return key
-		case "{project}":
-			p, err := s.Projects.Create(t.Context(), actor.Actor{ID: c.other}, project.NewProject{Path: c.path(), Visibility: &open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return fmt.Sprint(p.ID)
-		case "{code}":
-			if c.code != 0 {
-				return fmt.Sprint(c.code)
-			}
-			p, err := s.Projects.Create(t.Context(), actor.Actor{ID: c.other}, project.NewProject{Path: c.path(), Visibility: &open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			fillRepository(t, s, p.ID)
-			c.code = p.ID
-			return fmt.Sprint(p.ID)
-		case "{group}":
-			path := c.path()
-			g, err := s.Projects.CreateGroup(t.Context(), actor.Actor{ID: c.other}, project.NewGroup{Name: path, Path: path, Visibility: &open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return fmt.Sprint(g.ID)
 		case "{key}":
 			return newKey(t)
-		case "{runner}":
-			r, err := s.CI.CreateRunner(t.Context(), actor.System(), ci.NewRunner{Kind: ci.InstanceRunner})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return fmt.Sprint(r.ID)
-		case "{fresh}":
-			id, _ := s.User(t, fmt.Sprintf("fresh%d-%d", c.n, c.serial))
-			return fmt.Sprint(id)
-		case "{token}":
-			token, err := s.Users.CreateToken(t.Context(), actor.System(), c.other, user.NewToken{Name: "t", Scopes: []string{"api"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return fmt.Sprint(token.ID)
-		case "{imp}":
-			token, err := s.Users.CreateImpersonationToken(t.Context(), actor.System(), c.other, user.NewToken{Name: "t", Scopes: []string{"api"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return fmt.Sprint(token.ID)
 		}
-		t.Fatalf("%s stands for nothing", name)
-		return ""
+		if made, ok := c.kept[name]; ok {
+			return made
+		}
+		made := c.create(t, name)
+		c.kept[name] = made
+		return made
 	})
+}
+
+// create creates the object that a name stands for.
+func (c *cast) create(t *testing.T, name string) string {
+	t.Helper()
+	s := c.s
+	open := project.Public
+	var id int64
+	var err error
+	switch name {
+	case "{var}":
+		key := fmt.Sprintf("KEPT_%d_%d", c.n, c.serial)
+		value := "x"
+		if _, err := s.CI.CreateInstanceVariable(t.Context(), actor.System(), key, ci.VariableChange{Value: &value}); err != nil {
+			t.Fatal(err)
+		}
+		return key
+	case "{project}", "{code}":
+		var p *project.Project
+		if p, err = s.Projects.Create(t.Context(), actor.Actor{ID: c.other}, project.NewProject{Path: c.path(), Visibility: &open}); err == nil {
+			id = p.ID
+		}
+		if err == nil && name == "{code}" {
+			fillRepository(t, s, id)
+		}
+	case "{group}":
+		path := c.path()
+		var g *project.Namespace
+		if g, err = s.Projects.CreateGroup(t.Context(), actor.Actor{ID: c.other}, project.NewGroup{Name: path, Path: path, Visibility: &open}); err == nil {
+			id = g.ID
+		}
+	case "{runner}":
+		var r *ci.Runner
+		if r, err = s.CI.CreateRunner(t.Context(), actor.System(), ci.NewRunner{Kind: ci.InstanceRunner}); err == nil {
+			id = r.ID
+		}
+	case "{fresh}":
+		id, _ = s.User(t, fmt.Sprintf("fresh%d-%d", c.n, c.serial))
+	case "{token}":
+		var token *user.Token
+		if token, err = s.Users.CreateToken(t.Context(), actor.System(), c.other, user.NewToken{Name: "t", Scopes: []string{"api"}}); err == nil {
+			id = token.ID
+		}
+	case "{imp}":
+		var token *user.Token
+		if token, err = s.Users.CreateImpersonationToken(t.Context(), actor.System(), c.other, user.NewToken{Name: "t", Scopes: []string{"api"}}); err == nil {
+			id = token.ID
+		}
+	default:
+		t.Fatalf("%s stands for nothing", name)
+	}
+	if err != nil {
+		t.Fatalf("create %s: %v", name, err)
+	}
+	return fmt.Sprint(id)
 }
 
 // Path is one that nothing has.
