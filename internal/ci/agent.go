@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -237,28 +238,7 @@ func (s *Service) agentAllows(ctx context.Context, a *Agent, j *Job, p *project.
 // covers reports whether a grant is for an environment; one that names none is
 // for all jobs.
 func (g *agentGrant) covers(environment string) bool {
-	return len(g.Environments) == 0 || slices.ContainsFunc(g.Environments, func(pattern string) bool { return scopeCovers(pattern, environment) })
-}
-
-// scopeCovers reports whether a name fits a pattern in which * stands for
-// anything.
-func scopeCovers(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == name
-	}
-	if !strings.HasPrefix(name, parts[0]) {
-		return false
-	}
-	name = name[len(parts[0]):]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
-	return strings.HasSuffix(name, parts[len(parts)-1])
+	return len(g.Environments) == 0 || slices.ContainsFunc(g.Environments, func(pattern string) bool { return config.ScopeCovers(pattern, environment) })
 }
 
 const maxAgentConfig = 1 << 20

@@ -14,6 +14,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -223,41 +224,20 @@ func (s *Service) storeArtifact(ctx context.Context, a *Artifact, content io.Rea
 	return nil
 }
 
-// checkReport refuses a report that the server could not use.
+// checkReport refuses a report that the server cannot use.
 func (s *Service) checkReport(ctx context.Context, a *Artifact) error {
 	if a.Kind != DotenvFile {
 		return nil
 	}
-	if a.Size > maxDotenv {
-		return errs.Invalid("Dotenv file size exceeds the limit of %d bytes", maxDotenv)
+	if a.Size > report.MaxDotenv {
+		return report.DotenvTooLarge()
 	}
-	r, err := s.openPlain(ctx, a, maxDotenv+1)
+	r, err := s.openPlain(ctx, a, report.MaxDotenv+1)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return errs.Invalid("Invalid dotenv file").Because(err)
-	}
-	if len(text) > maxDotenv {
-		return errs.Invalid("Dotenv file size exceeds the limit of %d bytes", maxDotenv)
-	}
-	n := 0
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		key, _, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
-		if !ok || !keyPattern.MatchString(strings.TrimSpace(key)) {
-			return errs.Invalid("Invalid dotenv file: a line is not NAME=value")
-		}
-		if n++; n > maxDotenvVariables {
-			return errs.Invalid("Dotenv files cannot have more than %d variables", maxDotenvVariables)
-		}
-	}
-	return nil
+	return report.CheckDotenv(r)
 }
 
 // errSameArtifact says that a job has this very file already: a runner that

@@ -1,16 +1,13 @@
 package ci
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -190,7 +187,7 @@ func plain(list []PipelineVariable) []config.Variable {
 // checkVariables says what cannot be in given variables.
 func checkVariables(list []PipelineVariable) error {
 	for _, v := range list {
-		if !keyPattern.MatchString(v.Key) {
+		if !config.ValidKey(v.Key) {
 			return errs.InvalidField("variables.key", "can contain only letters, digits and '_'.")
 		}
 	}
@@ -259,58 +256,18 @@ func (s *Service) saveJobVariables(ctx context.Context, tx *db.Tx, jobID int64, 
 	return setJobSealed(ctx, tx, jobID, sealed)
 }
 
-const (
-	maxDotenv          = 5 << 10
-	maxDotenvVariables = 150
-)
-
-// reported reads the variables of a report, if there is one.
+// reported returns the variables of a dotenv report, if there is one.
 func (s *Service) reported(ctx context.Context, a *Artifact) ([]config.Variable, error) {
 	if a == nil {
 		return nil, nil
 	}
-	list, err := s.readDotenv(ctx, a.blob, string(a.Format))
-	if errs.Is(err, errs.KindNotFound) { // it has expired meanwhile
+	in, err := s.openPlain(ctx, a, report.MaxDotenv)
+	if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindInvalid) { // it has expired meanwhile, or is broken
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dotenv report of job %d: %w", a.JobID, err)
 	}
-	return list, nil
-}
-
-func (s *Service) readDotenv(ctx context.Context, key, format string) ([]config.Variable, error) {
-	o, err := s.Blobs.Get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Close()
-	var in io.Reader = o
-	if format == "gzip" {
-		z, err := gzip.NewReader(o)
-		if err != nil {
-			return nil, nil // not ours to mend: the report is broken
-		}
-		in = z
-	}
-	return parseDotenv(io.LimitReader(in, maxDotenv)), nil
-}
-
-// parseDotenv reads lines of NAME=value; what is none is left out.
-func parseDotenv(in io.Reader) []config.Variable {
-	var out []config.Variable
-	lines := bufio.NewScanner(in)
-	for lines.Scan() && len(out) < maxDotenvVariables {
-		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
-		key = strings.TrimSpace(strings.TrimPrefix(key, "export "))
-		if !ok || !keyPattern.MatchString(key) {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-			value = value[1 : n-1]
-		}
-		out = append(out, config.Variable{Key: key, Value: value})
-	}
-	return out
+	defer in.Close()
+	return report.ParseDotenv(in), nil
 }

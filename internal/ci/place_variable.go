@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -232,5 +233,5 @@ func (v *Variable) inScope(environment string) bool {
 	if v.Scope == "" || v.Scope == "*" {
 		return true
 	}
-	return environment != "" && scopeCovers(v.Scope, environment)
+	return environment != "" && config.ScopeCovers(v.Scope, environment)
 }

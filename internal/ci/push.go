@@ -77,7 +77,7 @@ func hasOption(options []string, name string) bool {
 func optionVariables(options []string) []PipelineVariable {
 	var list []PipelineVariable
 	for key, value := range optionPairs(options, "ci.variable=") {
-		if keyPattern.MatchString(key) {
+		if config.ValidKey(key) {
 			list = append(list, PipelineVariable{Key: key, Value: value})
 		}
 	}

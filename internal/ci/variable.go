@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
 )
@@ -57,12 +58,9 @@ type VariableChange struct {
 
 const maxValue = 10_000
 
-var (
-	keyPattern = regexp.MustCompile(`^[A-Za-z0-9_]{1,255}$`)
-	// A masked value must be one word, long enough not to be found by chance
-	// in a log, so that it can be taken out of it.
-	maskable = regexp.MustCompile(`^[^\s]{8,}$`)
-)
+// maskable matches values that can be masked: one word that is too long to be found
+// in a log by chance.
+var maskable = regexp.MustCompile(`^[^\s]{8,}$`)
 
 // InstanceVariables lists the instance variables. Administrators only.
 func (s *Service) InstanceVariables(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[Variable], error) {
@@ -223,7 +221,7 @@ func (v *Variable) check() error {
 		wrong["key"] = []string{"can't be blank"}
 	case len(v.Key) > 255:
 		wrong["key"] = []string{"is too long (maximum is 255 characters)"}
-	case !keyPattern.MatchString(v.Key):
+	case !config.ValidKey(v.Key):
 		wrong["key"] = []string{"can contain only letters, digits and '_'."}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -82,4 +83,30 @@ func mask(message string, variables ...[]Variable) string {
 		}
 	}
 	return message
+}
+
+var keyPattern = regexp.MustCompile(`^[A-Za-z0-9_]{1,255}$`)
+
+// ValidKey reports whether a text can be the key of a variable.
+func ValidKey(key string) bool { return keyPattern.MatchString(key) }
+
+// ScopeCovers reports whether an environment scope, in which * matches any text,
+// covers an environment.
+func ScopeCovers(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, parts[0]) {
+		return false
+	}
+	name = name[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return strings.HasSuffix(name, parts[len(parts)-1])
 }

@@ -1,4 +1,4 @@
-package ci
+package config
 
 import "testing"
 
@@ -11,7 +11,7 @@ func TestScopeCovers(t *testing.T) {
 		{"*", "", true}, {"review/*", "review/1", true}, {"review/*", "review", false}, {"*/eu", "prod/eu", true},
 		{"a*b*c", "axbyc", true}, {"a*b*c", "acb", false}, {"production", "production", true}, {"prod", "production", false},
 	} {
-		if got := scopeCovers(tt.pattern, tt.name); got != tt.want {
+		if got := ScopeCovers(tt.pattern, tt.name); got != tt.want {
 			t.Errorf("%q covers %q: %v", tt.pattern, tt.name, got)
 		}
 	}
