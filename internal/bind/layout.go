@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Layout is a parameters struct, read once when its endpoint is registered: it
@@ -81,8 +82,28 @@ func (f *Field) Location(method string) Location {
 // NewLayout reads a parameters struct. path names the parameters that are
 // segments of the endpoint's route; each must have a field. The error is a
 // fault of the program: a tag that says nothing, or a type that cannot be
-// bound.
+// bound. Layouts are kept: each server of a process, as tests start them, has the
+// same ones.
 func NewLayout(t reflect.Type, path ...string) (*Layout, error) {
+	key := layoutKey{t, strings.Join(path, "/")}
+	if l, ok := layouts.Load(key); ok {
+		return l.(*Layout), nil
+	}
+	l, err := newLayout(t, path)
+	if err == nil {
+		layouts.Store(key, l)
+	}
+	return l, err
+}
+
+type layoutKey struct {
+	t    reflect.Type
+	path string
+}
+
+var layouts sync.Map // of layoutKey to *Layout
+
+func newLayout(t reflect.Type, path []string) (*Layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("parameters %v: not a struct", t)
 	}
