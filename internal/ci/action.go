@@ -228,7 +228,7 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 			return err
 		}
 		return audit.Record(ctx, tx, by, at, audit.Event{
-			Type: "job_erased", Entity: projectEntity(c.project), Target: audit.Target{Type: "Ci::Build", ID: id, Details: j.Name},
+			Type: "job_erased", Entity: c.project.Entity(), Target: audit.Target{Type: "Ci::Build", ID: id, Details: j.Name},
 			Details: audit.Details{Remove: "log and artifacts"},
 		})
 	})

@@ -133,7 +133,7 @@ func (s *Service) DeleteAgent(ctx context.Context, by actor.Actor, ref project.R
 
 func (s *Service) recordAgent(ctx context.Context, tx *db.Tx, by actor.Actor, a *Agent, kind string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: projectEntity(a.Project), Target: audit.Target{Type: "Clusters::Agent", ID: a.ID, Details: a.Name}, Details: d,
+		Type: kind, Entity: a.Project.Entity(), Target: audit.Target{Type: "Clusters::Agent", ID: a.ID, Details: a.Name}, Details: d,
 	})
 }
 

@@ -217,7 +217,7 @@ func (s *Service) DeleteDeployment(ctx context.Context, by actor.Actor, in proje
 			return notFound(err, "Deployment")
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "deployment_deleted", Entity: projectEntity(proj), Target: audit.Target{Type: "Deployment", ID: id, Details: d.Ref},
+			Type: "deployment_deleted", Entity: proj.Entity(), Target: audit.Target{Type: "Deployment", ID: id, Details: d.Ref},
 			Details: audit.Details{Remove: "deployment"},
 		})
 	})

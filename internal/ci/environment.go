@@ -271,7 +271,7 @@ func (s *Service) changeEnvironment(ctx context.Context, by actor.Actor, in proj
 
 func (s *Service) recordEnvironment(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, e *Environment, kind string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: projectEntity(p), Target: audit.Target{Type: "Environment", ID: e.ID, Details: e.Name}, Details: d,
+		Type: kind, Entity: p.Entity(), Target: audit.Target{Type: "Environment", ID: e.ID, Details: e.Name}, Details: d,
 	})
 }
 

@@ -134,34 +134,27 @@ func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job) err
 
 // fillRuns reads what runners made of jobs.
 func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
-	var ids, runners, managers []int64
+	var ids, runnerIDs, managerIDs []int64
 	for _, j := range list {
 		ids = append(ids, j.ID)
 		if j.RunnerID != nil {
-			runners = append(runners, *j.RunnerID)
+			runnerIDs = append(runnerIDs, *j.RunnerID)
 		}
 		if j.ManagerID != nil {
-			managers = append(managers, *j.ManagerID)
+			managerIDs = append(managerIDs, *j.ManagerID)
 		}
 	}
 	artifacts, err := s.Artifacts(ctx, ids)
 	if err != nil {
 		return fmt.Errorf("artifacts of jobs: %w", err)
 	}
-	ran, err := byID(ctx, s.DB, scanRunner, `SELECT `+runnerColumns+` FROM runners r WHERE r.id IN `, runners, func(r *Runner) int64 { return r.ID })
+	ran, err := runnersByID(ctx, s.DB, runnerIDs)
 	if err != nil {
 		return fmt.Errorf("runners of jobs: %w", err)
 	}
-	working, err := busyRunners(ctx, s.DB, runners)
+	machines, err := managersByID(ctx, s.DB, managerIDs)
 	if err != nil {
-		return fmt.Errorf("runners of jobs: %w", err)
-	}
-	for id, r := range ran {
-		r.Busy = working[id]
-	}
-	machines, err := byID(ctx, s.DB, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.id IN `, managers, func(m *Manager) int64 { return m.ID })
-	if err != nil {
-		return fmt.Errorf("runners of jobs: %w", err)
+		return fmt.Errorf("runner managers of jobs: %w", err)
 	}
 	for _, j := range list {
 		j.Artifacts = artifacts[j.ID]
@@ -173,19 +166,6 @@ func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
 		}
 	}
 	return nil
-}
-
-// byID reads rows by their ids; query ends with IN.
-func byID[T any](ctx context.Context, q db.Q, scan func(db.Scanner) (T, error), query string, ids []int64, id func(T) int64) (map[int64]T, error) {
-	found := map[int64]T{}
-	if len(ids) == 0 {
-		return found, nil
-	}
-	list, err := db.All(ctx, q, scan, query+db.In(len(ids)), db.Any(ids)...)
-	for _, one := range list {
-		found[id(one)] = one
-	}
-	return found, err
 }
 
 // fillCommits reads the commits of jobs of one project.

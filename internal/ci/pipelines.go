@@ -157,7 +157,7 @@ func (s *Service) DeletePipeline(ctx context.Context, by actor.Actor, in project
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "destroy_pipeline", Entity: projectEntity(proj), Target: audit.Target{Type: "Ci::Pipeline", ID: id, Details: fmt.Sprint(id)},
+			Type: "destroy_pipeline", Entity: proj.Entity(), Target: audit.Target{Type: "Ci::Pipeline", ID: id, Details: fmt.Sprint(id)},
 			Details: audit.Details{Remove: "pipeline"},
 		})
 	})

@@ -2,7 +2,6 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -104,13 +103,13 @@ func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in Registr
 		if err != nil {
 			return registration{}, err
 		}
-		return registration{projectID: &p.ID, entity: projectEntity(p), frozen: p.Change(by, project.SettingsPart, project.Maintainer)}, nil
+		return registration{projectID: &p.ID, entity: p.Entity(), frozen: p.Change(by, project.SettingsPart, project.Maintainer)}, nil
 	case in.Group != "":
 		g, err := s.Projects.RequireGroup(ctx, by, in.Group, project.Owner)
 		if err != nil {
 			return registration{}, err
 		}
-		return registration{groupID: &g.ID, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, nil
+		return registration{groupID: &g.ID, entity: g.Entity()}, nil
 	}
 	return registration{entity: audit.Instance()}, by.RequireAdmin()
 }
@@ -124,17 +123,6 @@ func (r registration) lock(ctx context.Context, tx *db.Tx) error {
 		return tx.Lock(ctx, "namespaces", *r.groupID)
 	}
 	return nil // that of the instance is only ever replaced
-}
-
-// where is the condition that finds the token of the place.
-func (r registration) where() (string, []any) {
-	switch {
-	case r.projectID != nil:
-		return "project_id = ?", []any{*r.projectID}
-	case r.groupID != nil:
-		return "namespace_id = ?", []any{*r.groupID}
-	}
-	return "project_id IS NULL AND namespace_id IS NULL", nil
 }
 
 // sealedAt is the place of the sealed token.
@@ -152,10 +140,8 @@ func (r registration) sealedAt() string {
 // shownRegistration reads the token of a place; empty when there is none that
 // can be shown.
 func (s *Service) shownRegistration(ctx context.Context, q db.Q, r registration) (string, error) {
-	where, args := r.where()
-	var sealed string
-	err := q.QueryRowContext(ctx, `SELECT sealed FROM runner_registration_tokens WHERE `+where+` ORDER BY id DESC LIMIT 1`, args...).Scan(&sealed)
-	if errors.Is(err, db.ErrNoRows) || err == nil && sealed == "" {
+	sealed, err := findSealedRegistration(ctx, q, r)
+	if sealed == "" && err == nil {
 		return "", nil
 	}
 	if err != nil {
@@ -170,19 +156,5 @@ func (s *Service) shownRegistration(ctx context.Context, q db.Q, r registration)
 
 // replaceRegistration makes a token the only one of its place.
 func (s *Service) replaceRegistration(ctx context.Context, tx *db.Tx, r registration, token string) error {
-	where, args := r.where()
-	if _, err := tx.ExecContext(ctx, `DELETE FROM runner_registration_tokens WHERE `+where, args...); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO runner_registration_tokens (project_id, namespace_id, digest, sealed, created_at) VALUES (?, ?, ?, ?, ?)`,
-		r.projectID, r.groupID, digest(token), s.Keys.Seal([]byte(token), r.sealedAt()), s.Now())
-	return err
-}
-
-func findRegistration(ctx context.Context, q db.Q, token string) (r registration, found bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT project_id, namespace_id FROM runner_registration_tokens WHERE digest = ?`, digest(token)).Scan(&r.projectID, &r.groupID)
-	if errors.Is(err, db.ErrNoRows) {
-		return r, false, nil
-	}
-	return r, err == nil, err
+	return replaceRegistration(ctx, tx, r, token, s.Keys.Seal([]byte(token), r.sealedAt()), s.Now())
 }

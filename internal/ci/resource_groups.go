@@ -63,7 +63,7 @@ func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "resource_group_updated", Entity: projectEntity(proj), Target: audit.Target{Type: "Ci::ResourceGroup", ID: g.ID, Details: key},
+			Type: "resource_group_updated", Entity: proj.Entity(), Target: audit.Target{Type: "Ci::ResourceGroup", ID: g.ID, Details: key},
 			Details: audit.Details{Change: "process_mode", From: string(was), To: string(mode)},
 		})
 	})

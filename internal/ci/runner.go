@@ -231,22 +231,18 @@ func (s *Service) runnerHome(ctx context.Context, by actor.Actor, n NewRunner) (
 		if err != nil {
 			return runnerHome{}, insufficient(err)
 		}
-		return runnerHome{groupID: &g.ID, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, nil
+		return runnerHome{groupID: &g.ID, entity: g.Entity()}, nil
 	case ProjectRunner:
 		p, err := s.Projects.RequireChange(ctx, by, n.Project, project.SettingsPart, project.Owner)
 		if err != nil {
 			return runnerHome{}, insufficient(err)
 		}
-		return runnerHome{projectID: &p.ID, entity: projectEntity(p)}, nil
+		return runnerHome{projectID: &p.ID, entity: p.Entity()}, nil
 	}
 	if err := by.RequireAdmin(); err != nil {
 		return runnerHome{}, insufficient(err)
 	}
 	return runnerHome{entity: audit.Instance()}, nil
-}
-
-func projectEntity(p *project.Project) audit.Entity {
-	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
 }
 
 // insufficient gives a refusal its reason.
@@ -323,7 +319,7 @@ func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) er
 	if by.Admin {
 		return nil
 	}
-	own, err := s.ownsRunner(ctx, by, r.ID)
+	own, err := ownsRunner(ctx, s.DB, s.Projects, by, r.ID)
 	if err != nil {
 		return fmt.Errorf("access to runner %d: %w", r.ID, err)
 	}

@@ -49,7 +49,7 @@ func (s *Service) EnableRunner(ctx context.Context, by actor.Actor, ref project.
 		if err := s.runnerChanged(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, by, r, projectEntity(p), "ci_runner_assigned", audit.Details{Add: "runner"})
+		return s.recordRunner(ctx, tx, by, r, p.Entity(), "ci_runner_assigned", audit.Details{Add: "runner"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("enable runner %d: %w", r.ID, err)
@@ -88,7 +88,7 @@ func (s *Service) DisableRunner(ctx context.Context, by actor.Actor, ref project
 		if err := s.runnerChanged(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, by, r, projectEntity(p), "ci_runner_unassigned", audit.Details{Remove: "runner"})
+		return s.recordRunner(ctx, tx, by, r, p.Entity(), "ci_runner_unassigned", audit.Details{Remove: "runner"})
 	})
 	if err != nil {
 		return fmt.Errorf("disable runner %d: %w", r.ID, err)

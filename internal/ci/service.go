@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/ci/config"
 	"svc/internal/db"
@@ -118,3 +119,5 @@ func (s *Service) person(ctx context.Context, id int64) (*user.User, error) {
 	}
 	return u, err
 }
+
+func projectEntity(p *project.Project) audit.Entity { return p.Entity() }

@@ -11,6 +11,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/secret"
 )
 
 const jobColumns = `j.id, j.project_id, j.pipeline_id, j.status, j.bridge, j.retried, j.name, j.stage, j.stage_index, j.run_when, j.allow_failure,
@@ -116,3 +117,6 @@ func unsettledJobs(ctx context.Context, q db.Q, ids []int64, after time.Time) ([
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM jobs WHERE id IN `+db.In(len(ids))+` AND (canceling OR finished_at IS NULL OR finished_at > ?)`, append(db.Any(ids), after)...)
 }
+
+// digest returns the digest of a token as stored in a column of bytes.
+func digest(token string) []byte { return []byte(secret.Digest(token)) }

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"svc/internal/actor"
 	"svc/internal/db"
-	"svc/internal/project"
 	"svc/internal/secret"
 )
 
@@ -31,16 +29,31 @@ func splitTags(tags string) []string {
 	return strings.Split(tags, "\n")
 }
 
-// digest is the form in which a token is looked up in a column of bytes.
-func digest(token string) []byte { return []byte(secret.Digest(token)) }
-
 func findRunner(ctx context.Context, q db.Q, id int64) (*Runner, error) {
 	r, err := scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.id = ?`, id))
 	return r, notFound(err, "Runner")
 }
 
 func findRunnerByToken(ctx context.Context, q db.Q, token string) (*Runner, error) {
-	return scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.token_digest = ?`, digest(token)))
+	return scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.token_digest = ?`, []byte(secret.Digest(token))))
+}
+
+// runnersByID returns runners by their IDs, with whether they are busy.
+func runnersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Runner, error) {
+	found := make(map[int64]*Runner, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanRunner, `SELECT `+runnerColumns+` FROM runners r WHERE r.id IN `+db.In(len(ids)), db.Any(ids)...)
+	if err != nil {
+		return nil, err
+	}
+	busy, err := busyRunners(ctx, q, ids)
+	for _, r := range list {
+		r.Busy = busy[r.ID]
+		found[r.ID] = r
+	}
+	return found, err
 }
 
 func insertRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
@@ -48,7 +61,7 @@ func insertRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
 		INSERT INTO runners (kind, namespace_id, description, token_digest, token_expires_at, paused, locked, run_untagged, protected_only, tags,
 			maximum_timeout, maintenance_note, creator_id, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		string(r.Kind), r.GroupID, r.Description, digest(r.Secret), r.TokenExpiresAt, r.Paused, r.Locked, r.RunUntagged, r.ProtectedOnly,
+		string(r.Kind), r.GroupID, r.Description, []byte(secret.Digest(r.Secret)), r.TokenExpiresAt, r.Paused, r.Locked, r.RunUntagged, r.ProtectedOnly,
 		strings.Join(r.Tags, "\n"), r.MaximumTimeout, r.MaintenanceNote, r.CreatorID, r.CreatedAt, r.UpdatedAt).Scan(&r.ID)
 }
 
@@ -61,7 +74,7 @@ func saveRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
 }
 
 func setRunnerToken(ctx context.Context, tx *db.Tx, r *Runner, at time.Time) error {
-	return db.ExecOne(ctx, tx, `UPDATE runners SET token_digest = ?, updated_at = ? WHERE id = ?`, digest(r.Secret), at, r.ID)
+	return db.ExecOne(ctx, tx, `UPDATE runners SET token_digest = ?, updated_at = ? WHERE id = ?`, []byte(secret.Digest(r.Secret)), at, r.ID)
 }
 
 func deleteRunner(ctx context.Context, tx *db.Tx, id int64) error {
@@ -124,6 +137,19 @@ func findManager(ctx context.Context, q db.Q, runnerID int64, systemID string) (
 	return scanManager(q.QueryRowContext(ctx, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id = ? AND m.system_id = ?`, runnerID, systemID))
 }
 
+// managersByID returns runner managers by their IDs.
+func managersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Manager, error) {
+	found := make(map[int64]*Manager, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.id IN `+db.In(len(ids)), db.Any(ids)...)
+	for _, m := range list {
+		found[m.ID] = m
+	}
+	return found, err
+}
+
 // saveManager writes what a machine says of itself, and that it was heard of.
 func saveManager(ctx context.Context, tx *db.Tx, m *Manager, info string) error {
 	err := tx.QueryRowContext(ctx, `
@@ -169,6 +195,16 @@ func busyRunners(ctx context.Context, q db.Q, runners []int64) (map[int64]bool, 
 	return found, err
 }
 
+func listManagers(ctx context.Context, q db.Q, runnerID int64) ([]*Manager, error) {
+	return db.All(ctx, q, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id = ? ORDER BY m.id DESC`, runnerID)
+}
+
+// busyManagers returns the runner managers of a runner that have a job.
+func busyManagers(ctx context.Context, q db.Q, runnerID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT +j.runner_manager_id FROM jobs j WHERE +j.runner_id = ? AND j.status = 'running' AND j.runner_manager_id IS NOT NULL`, runnerID)
+}
+
 func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT full_path FROM namespaces WHERE id = ?`, id).Scan(&path)
 	return path, err
@@ -177,22 +213,4 @@ func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err erro
 func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
 	return path, err
-}
-
-// ownRunners is a condition on runners r: those of groups that the actor owns
-// and of projects that they maintain, also by shares of groups.
-func (s *Service) ownRunners(by actor.Actor) (string, []any) {
-	groups, args := s.Projects.MemberGroups(by, project.Owner)
-	projects, more := s.Projects.MemberProjects(by, project.Maintainer)
-	return `r.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.deleted_at IS NULL AND (` + groups + `)) OR r.id IN (
-		SELECT rp.runner_id FROM runner_projects rp JOIN projects p ON p.id = rp.project_id AND p.deleted_at IS NULL WHERE ` + projects + `)`,
-		append(args, more...)
-}
-
-// ownsRunner reports whether a runner is one of ownRunners.
-func (s *Service) ownsRunner(ctx context.Context, by actor.Actor, id int64) (bool, error) {
-	cond, args := s.ownRunners(by)
-	var n int
-	err := s.DB.QueryRowContext(ctx, `SELECT COUNT(*) FROM runners r WHERE r.id = ? AND (`+cond+`)`, append([]any{id}, args...)...).Scan(&n)
-	return n > 0, err
 }

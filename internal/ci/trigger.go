@@ -261,7 +261,7 @@ func (s *Service) fillTriggers(ctx context.Context, by actor.Actor, list []*Trig
 
 func (s *Service) recordTrigger(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, t *Trigger, kind string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: projectEntity(p), Target: audit.Target{Type: "Ci::Trigger", ID: t.ID, Details: t.Description}, Details: d,
+		Type: kind, Entity: p.Entity(), Target: audit.Target{Type: "Ci::Trigger", ID: t.ID, Details: t.Description}, Details: d,
 	})
 }
 

@@ -187,7 +187,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 			return err
 		}
 	}
-	return s.record(ctx, tx, by, "project_created", p.entity(), audit.Target{}, audit.Details{Add: "project"})
+	return s.record(ctx, tx, by, "project_created", p.Entity(), audit.Target{}, audit.Details{Add: "project"})
 }
 
 // placeFor finds the namespace of a new project and asks its rules.

@@ -46,7 +46,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifie
 		if err != nil {
 			return db.NotFound(err, "Project")
 		}
-		if err := s.record(ctx, tx, by, "project_destroyed", found.entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
+		if err := s.record(ctx, tx, by, "project_destroyed", found.Entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
 			return err
 		}
 		return s.Queue.Add(ctx, tx, deleteWork{found.ID})
@@ -145,7 +145,7 @@ func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n 
 	if err := moveBelow(ctx, tx, n.ID, n.FullPath, n.FullPath+deletedSuffix(n.ID), n.FullName, n.FullName); err != nil {
 		return err
 	}
-	if err := s.record(ctx, tx, by, "group_destroyed", n.entity(), audit.Target{}, audit.Details{Remove: "group"}); err != nil {
+	if err := s.record(ctx, tx, by, "group_destroyed", n.Entity(), audit.Target{}, audit.Details{Remove: "group"}); err != nil {
 		return err
 	}
 	return s.Queue.Add(ctx, tx, deleteGroupWork{n.ID})

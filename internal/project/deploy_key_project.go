@@ -145,7 +145,7 @@ func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, in *Pro
 	if err != nil || !added {
 		return err
 	}
-	return s.record(ctx, tx, by, event, in.entity(), k.target(), audit.Details{Add: "deploy_key", To: pushWord(canPush)})
+	return s.record(ctx, tx, by, event, in.Entity(), k.target(), audit.Details{Add: "deploy_key", To: pushWord(canPush)})
 }
 
 func pushWord(canPush bool) string {
@@ -217,7 +217,7 @@ func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *
 		if c.from == c.to {
 			continue
 		}
-		err := s.record(ctx, tx, by, "deploy_key_updated", in.entity(), k.target(), audit.Details{Change: c.what, From: c.from, To: c.to})
+		err := s.record(ctx, tx, by, "deploy_key_updated", in.Entity(), k.target(), audit.Details{Change: c.what, From: c.from, To: c.to})
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (s *Service) RemoveDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, by, "deploy_key_removed", in.entity(), k.target(), audit.Details{Remove: "deploy_key"})
+		return s.record(ctx, tx, by, "deploy_key_removed", in.Entity(), k.target(), audit.Details{Remove: "deploy_key"})
 	})
 	if err != nil {
 		return fmt.Errorf("remove deploy key %d: %w", id, err)

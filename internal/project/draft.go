@@ -199,7 +199,7 @@ func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *D
 			return nil, err
 		}
 	}
-	return n, s.record(ctx, tx, by, "group_imported", n.entity(), audit.Target{}, audit.Details{Add: "group", Message: message})
+	return n, s.record(ctx, tx, by, "group_imported", n.Entity(), audit.Target{}, audit.Details{Add: "group", Message: message})
 }
 
 func (s *Service) placeDraft(ctx context.Context, tx *db.Tx, was, n *Namespace) error {

@@ -94,7 +94,7 @@ func (s *Service) lowerForks(ctx context.Context, tx *db.Tx, by actor.Actor, p *
 			return fmt.Errorf("lower fork %d of project %d: %w", fork.ID, p.ID, err)
 		}
 		event := audit.Details{Change: "visibility", From: string(fork.Visibility), To: string(limit)}
-		if err := s.record(ctx, tx, by, "project_visibility_level_updated", fork.entity(), audit.Target{}, event); err != nil {
+		if err := s.record(ctx, tx, by, "project_visibility_level_updated", fork.Entity(), audit.Target{}, event); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *
 		if err := saveOrigin(ctx, tx, found.ID, id, s.Now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, by, "project_fork_relationship_updated", found.entity(), audit.Target{}, event)
+		return s.record(ctx, tx, by, "project_fork_relationship_updated", found.Entity(), audit.Target{}, event)
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("origin of project %d: %w", found.ID, err)

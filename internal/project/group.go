@@ -81,7 +81,7 @@ func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (
 				return err
 			}
 		}
-		return s.record(ctx, tx, by, "group_created", n.entity(), audit.Target{}, audit.Details{Add: "group"})
+		return s.record(ctx, tx, by, "group_created", n.Entity(), audit.Target{}, audit.Details{Add: "group"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create group: %w", err)
@@ -346,7 +346,7 @@ func (s *Service) recordGroupChanges(ctx context.Context, tx *db.Tx, by actor.Ac
 		if c.from == c.to {
 			continue
 		}
-		if err := s.record(ctx, tx, by, c.kind, n.entity(), audit.Target{}, audit.Details{Change: c.what, From: c.from, To: c.to}); err != nil {
+		if err := s.record(ctx, tx, by, c.kind, n.Entity(), audit.Target{}, audit.Details{Change: c.what, From: c.from, To: c.to}); err != nil {
 			return err
 		}
 	}

@@ -58,9 +58,9 @@ func (in source) tree() (namespaceID, projectID int64) {
 
 func (in source) entity() audit.Entity {
 	if in.group != nil {
-		return in.group.entity()
+		return in.group.Entity()
 	}
-	return in.project.entity()
+	return in.project.Entity()
 }
 
 func (s *Service) source(ctx context.Context, q db.Q, by actor.Actor, p Place, level Level) (source, error) {

@@ -164,11 +164,13 @@ const (
 // FullName is the name with the names of all namespaces above.
 func (p *Project) FullName() string { return p.Namespace.FullName + " / " + p.Name }
 
-func (p *Project) entity() audit.Entity {
+// Entity is the project in audit events.
+func (p *Project) Entity() audit.Entity {
 	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
 }
 
-func (n *Namespace) entity() audit.Entity {
+// Entity is the group in audit events.
+func (n *Namespace) Entity() audit.Entity {
 	return audit.Entity{Type: audit.GroupEntity, ID: n.ID, Path: n.FullPath}
 }
 

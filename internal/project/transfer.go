@@ -42,7 +42,7 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 		if err := s.publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, by, "project_namespace_updated", p.entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
+		return s.record(ctx, tx, by, "project_namespace_updated", p.Entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Service) TransferGroup(ctx context.Context, by actor.Actor, ref Ref, pa
 			}
 		}
 		n.ParentID = parentID
-		return s.record(ctx, tx, by, "group_transferred", n.entity(), audit.Target{}, audit.Details{Change: "namespace", From: n.FullPath})
+		return s.record(ctx, tx, by, "group_transferred", n.Entity(), audit.Target{}, audit.Details{Change: "namespace", From: n.FullPath})
 	})
 }
 

@@ -205,7 +205,7 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 		if c.from == c.to {
 			continue
 		}
-		if err := s.record(ctx, tx, by, c.kind, p.entity(), audit.Target{}, audit.Details{Change: c.what, From: c.from, To: c.to}); err != nil {
+		if err := s.record(ctx, tx, by, c.kind, p.Entity(), audit.Target{}, audit.Details{Change: c.what, From: c.from, To: c.to}); err != nil {
 			return err
 		}
 	}
@@ -225,7 +225,7 @@ func (s *Service) SetArchived(ctx context.Context, by actor.Actor, ref Ref, arch
 		}
 		p.Archived = archived
 		kind := map[bool]string{true: "project_archived", false: "project_unarchived"}[archived]
-		return s.record(ctx, tx, by, kind, p.entity(), audit.Target{}, audit.Details{Change: "archived", From: fmt.Sprint(!archived), To: fmt.Sprint(archived)})
+		return s.record(ctx, tx, by, kind, p.Entity(), audit.Target{}, audit.Details{Change: "archived", From: fmt.Sprint(!archived), To: fmt.Sprint(archived)})
 	})
 	if err != nil {
 		return nil, err

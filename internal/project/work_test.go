@@ -49,7 +49,7 @@ func TestExpire(t *testing.T) {
 		if err := s.expireMembers(t.Context()); err != nil || rows() != 2 {
 			t.Fatalf("on the day: %d rows, %v, want 2", rows(), err)
 		}
-		page, err := s.Audit.Of(t.Context(), made.entity(), 0, audit.Filter{}, db.Paging{Limit: 1})
+		page, err := s.Audit.Of(t.Context(), made.Entity(), 0, audit.Filter{}, db.Paging{Limit: 1})
 		if err != nil || len(page.Items) != 1 || page.Items[0].Type != "member_expired" || page.Items[0].Target.ID != bob.ID {
 			t.Errorf("recorded: %+v, %v", page.Items, err)
 		}

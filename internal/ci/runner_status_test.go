@@ -1,0 +1,28 @@
+package ci
+
+import (
+	"testing"
+	"time"
+)
+
+func TestRunnerStatus(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 10, 0, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) *time.Time { at := now.Add(-d); return &at }
+	tests := []struct {
+		contacted *time.Time
+		created   time.Duration
+		want      RunnerStatus
+	}{
+		{nil, time.Hour, RunnerNever},
+		{nil, 7 * 24 * time.Hour, RunnerStale},
+		{ago(time.Minute), 30 * 24 * time.Hour, RunnerOnline},
+		{ago(2 * time.Hour), 30 * 24 * time.Hour, RunnerOffline},
+		{ago(7 * 24 * time.Hour), 30 * 24 * time.Hour, RunnerStale},
+	}
+	for _, tt := range tests {
+		if got := runnerStatus(tt.contacted, now.Add(-tt.created), now); got != tt.want {
+			t.Errorf("contacted %v, created %v ago: %s, want %s", tt.contacted, tt.created, got, tt.want)
+		}
+	}
+}
