@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"svc/internal/bind"
-	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/patch"
 	"svc/internal/project"
@@ -178,7 +178,7 @@ func (a *API) groupRunnersToken(c *call, n *project.Namespace) (*string, error) 
 	if c.actor.Anonymous() {
 		return nil, nil
 	}
-	return a.runnersToken(c, ci.RegistrationPlace{Group: project.RefTo(n.ID)})
+	return a.runnersToken(c, runners.Owner{Group: project.RefTo(n.ID)})
 }
 
 type adoptProjectParams struct {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"svc/internal/bind"
-	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/project"
 )
 
@@ -41,7 +41,7 @@ func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, e
 		return shown, nil
 	}
 	var err error
-	full.RunnersToken, err = a.runnersToken(c, ci.RegistrationPlace{Project: project.RefTo(p.ID)})
+	full.RunnersToken, err = a.runnersToken(c, runners.Owner{Project: project.RefTo(p.ID)})
 	return full, err
 }
 

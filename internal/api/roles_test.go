@@ -16,6 +16,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -445,8 +446,8 @@ func (c *cast) create(t *testing.T, name string) string {
 			id = g.ID
 		}
 	case "{runner}":
-		var r *ci.Runner
-		if r, err = s.CI.CreateRunner(t.Context(), actor.System(), ci.NewRunner{Kind: ci.InstanceRunner}); err == nil {
+		var r *runners.Runner
+		if r, err = s.Runners.Create(t.Context(), actor.System(), runners.NewRunner{Type: runners.InstanceType}); err == nil {
 			id = r.ID
 		}
 	case "{fresh}":

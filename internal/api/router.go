@@ -21,6 +21,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/bind"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/errortrack"
 	"svc/internal/limit"
 	"svc/internal/merge"
@@ -62,6 +63,7 @@ type Deps struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Runners  *runners.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
 	Pages    *pages.Service

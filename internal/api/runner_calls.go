@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"svc/internal/bind"
-	"svc/internal/ci"
+	"svc/internal/ci/runners"
 )
 
 func (a *API) runnerCallRoutes() {
@@ -38,13 +38,13 @@ type runnerInfoParam struct {
 }
 
 // contact returns the description of the runner. The token may be in a header.
-func (p *contactParams) contact(c *call) ci.Contact {
-	out := ci.Contact{Token: runnerToken(c, p.Token), SystemID: p.SystemID, IP: c.actor.IP}
+func (p *contactParams) contact(c *call) runners.Contact {
+	out := runners.Contact{Token: runnerToken(c, p.Token), SystemID: p.SystemID, IP: c.actor.IP}
 	if p.Info == nil {
 		return out
 	}
 	i := p.Info
-	out.Info = &ci.RunnerInfo{
+	out.Info = &runners.Info{
 		Name: i.Name, Version: i.Version, Revision: i.Revision, Platform: i.Platform, Architecture: i.Architecture, Executor: i.Executor, Shell: i.Shell,
 	}
 	if i.Features != nil {
@@ -80,12 +80,12 @@ func (a *API) registerRunner(c *call, p registerRunnerParams) (runnerTokenJSON, 
 	if change.MaintenanceNote == nil {
 		change.MaintenanceNote = p.MaintainerNote
 	}
-	return presentRunnerToken(a.CI.RegisterRunner(c, ci.Registration{Contact: p.contact(c), RunnerChange: change}))
+	return presentRunnerToken(a.Runners.Register(c, runners.Registration{Contact: p.contact(c), Change: change}))
 }
 
 // verifyRunner: https://docs.gitlab.com/api/runners/#verify-authentication-for-a-registered-runner
 func (a *API) verifyRunner(c *call, p contactParams) (runnerTokenJSON, error) {
-	return presentRunnerToken(a.CI.VerifyRunner(c, p.contact(c)))
+	return presentRunnerToken(a.Runners.Verify(c, p.contact(c)))
 }
 
 type heldTokenParams struct {
@@ -94,7 +94,7 @@ type heldTokenParams struct {
 
 // unregisterRunner: https://docs.gitlab.com/api/runners/#delete-a-runner-by-authentication-token
 func (a *API) unregisterRunner(c *call, p heldTokenParams) (none, error) {
-	return none{}, a.CI.UnregisterRunner(c, runnerToken(c, p.Token), c.actor.IP)
+	return none{}, a.Runners.Unregister(c, runnerToken(c, p.Token), c.actor.IP)
 }
 
 type unregisterManagerParams struct {
@@ -104,12 +104,12 @@ type unregisterManagerParams struct {
 
 // unregisterManager deletes a runner manager, as requested by the public runner.
 func (a *API) unregisterManager(c *call, p unregisterManagerParams) (none, error) {
-	return none{}, a.CI.UnregisterManager(c, runnerToken(c, p.Token), p.SystemID)
+	return none{}, a.Runners.UnregisterManager(c, runnerToken(c, p.Token), p.SystemID)
 }
 
 // resetOwnRunnerToken: https://docs.gitlab.com/api/runners/#reset-runners-authentication-token-by-using-the-current-token
 func (a *API) resetOwnRunnerToken(c *call, p heldTokenParams) (resetTokenJSON, error) {
-	r, err := a.CI.ResetOwnRunnerToken(c, runnerToken(c, p.Token), c.actor.IP)
+	r, err := a.Runners.ResetOwnToken(c, runnerToken(c, p.Token), c.actor.IP)
 	if err != nil {
 		return resetTokenJSON{}, err
 	}

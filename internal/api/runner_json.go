@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/project"
 )
 
@@ -24,11 +24,11 @@ type runnerJSON struct {
 	JobExecutionStatus string          `json:"job_execution_status"`
 }
 
-func (a *API) toRunner(r *ci.Runner) runnerJSON {
+func (a *API) toRunner(r *runners.Runner) runnerJSON {
 	now := a.Now()
 	out := runnerJSON{
-		ID: r.ID, Description: r.Description, Active: !r.Paused, Paused: r.Paused, IsShared: r.Kind == ci.InstanceRunner,
-		RunnerType: string(r.Kind), Online: r.Status(now) == ci.RunnerOnline, CreatedAt: toStamp(r.CreatedAt),
+		ID: r.ID, Description: r.Description, Active: !r.Paused, Paused: r.Paused, IsShared: r.Type == runners.InstanceType,
+		RunnerType: string(r.Type), Online: r.Status(now) == runners.Online, CreatedAt: toStamp(r.CreatedAt),
 		Status: runnerState(r, now), JobExecutionStatus: executing(r.Busy),
 	}
 	if r.Manager != nil {
@@ -43,9 +43,9 @@ func (a *API) toRunner(r *ci.Runner) runnerJSON {
 
 // runnerState returns the status of version 4: paused takes precedence over the
 // last contact.
-func runnerState(r *ci.Runner, now time.Time) string {
+func runnerState(r *runners.Runner, now time.Time) string {
 	state := r.Status(now)
-	if r.Paused && (state == ci.RunnerOnline || state == ci.RunnerOffline) {
+	if r.Paused && (state == runners.Online || state == runners.Offline) {
 		return "paused"
 	}
 	return string(state)
@@ -89,7 +89,7 @@ type runnerGroupJSON struct {
 	Name   string `json:"name"`
 }
 
-func (a *API) toRunnerDetail(c *call, r *ci.Runner) runnerDetailJSON {
+func (a *API) toRunnerDetail(c *call, r *runners.Runner) runnerDetailJSON {
 	level := "not_protected"
 	if r.ProtectedOnly {
 		level = "ref_protected"
@@ -128,7 +128,7 @@ type managerJSON struct {
 	JobExecutionStatus string  `json:"job_execution_status"`
 }
 
-func (a *API) toManager(m *ci.Manager) managerJSON {
+func (a *API) toManager(m *runners.Manager) managerJSON {
 	return managerJSON{
 		m.ID, m.SystemID, textOrNull(m.Info.Version), textOrNull(m.Info.Revision), textOrNull(m.Info.Platform), textOrNull(m.Info.Architecture),
 		toStamp(m.CreatedAt), toStampOrNull(m.ContactedAt), m.IP, string(m.Status(a.Now())), executing(m.Busy),

@@ -3,6 +3,7 @@ package api
 import (
 	"svc/internal/bind"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -51,8 +52,8 @@ func (p *runnerFieldParams) ParamRules() []bind.Rule {
 	return []bind.Rule{bind.Exclusive("active", "paused")}
 }
 
-func (p *runnerFieldParams) change() ci.RunnerChange {
-	c := ci.RunnerChange{
+func (p *runnerFieldParams) change() runners.Change {
+	c := runners.Change{
 		Description: p.Description, Paused: p.Paused, Locked: p.Locked, RunUntagged: p.RunUntagged, Tags: p.TagList, MaintenanceNote: p.MaintenanceNote,
 	}
 	if p.Active != nil {
@@ -74,17 +75,17 @@ func (p *runnerFieldParams) change() ci.RunnerChange {
 }
 
 type createRunnerParams struct {
-	Type      ci.RunnerKind `param:"runner_type,required" enum:"instance_type,group_type,project_type"`
-	GroupID   *int64        `param:"group_id" doc:"ID of the group. Required for group runners."`
-	ProjectID *int64        `param:"project_id" doc:"ID of the project. Required for project runners."`
+	Type      runners.Type `param:"runner_type,required" enum:"instance_type,group_type,project_type"`
+	GroupID   *int64       `param:"group_id" doc:"ID of the group. Required for group runners."`
+	ProjectID *int64       `param:"project_id" doc:"ID of the project. Required for project runners."`
 	runnerFieldParams
 }
 
 func (p *createRunnerParams) check() error {
 	switch {
-	case p.Type == ci.GroupRunner && p.GroupID == nil:
+	case p.Type == runners.GroupType && p.GroupID == nil:
 		return bind.Invalid("group_id is missing")
-	case p.Type == ci.ProjectRunner && p.ProjectID == nil:
+	case p.Type == runners.ProjectType && p.ProjectID == nil:
 		return bind.Invalid("project_id is missing")
 	}
 	return nil
@@ -97,7 +98,7 @@ type runnerTokenJSON struct {
 	TokenExpiresAt *stamp `json:"token_expires_at"`
 }
 
-func presentRunnerToken(r *ci.Runner, err error) (runnerTokenJSON, error) {
+func presentRunnerToken(r *runners.Runner, err error) (runnerTokenJSON, error) {
 	if err != nil {
 		return runnerTokenJSON{}, err
 	}
@@ -106,36 +107,36 @@ func presentRunnerToken(r *ci.Runner, err error) (runnerTokenJSON, error) {
 
 // createRunner: https://docs.gitlab.com/api/users/#create-a-runner-linked-to-a-user
 func (a *API) createRunner(c *call, p createRunnerParams) (runnerTokenJSON, error) {
-	n := ci.NewRunner{Kind: p.Type, RunnerChange: p.change()}
+	n := runners.NewRunner{Type: p.Type, Change: p.change()}
 	if p.GroupID != nil {
 		n.Group = project.RefTo(*p.GroupID)
 	}
 	if p.ProjectID != nil {
 		n.Project = project.RefTo(*p.ProjectID)
 	}
-	return presentRunnerToken(a.CI.CreateRunner(c, c.actor, n))
+	return presentRunnerToken(a.Runners.Create(c, c.actor, n))
 }
 
 type listRunnersParams struct {
-	Type          ci.RunnerKind `param:"type" enum:"instance_type,group_type,project_type"`
-	Status        string        `param:"status" enum:"online,offline,stale,never_contacted,active,paused"`
-	Scope         string        `param:"scope" enum:"active,paused,online,offline,stale,never_contacted,specific,shared,instance_type,group_type,project_type" doc:"Deprecated: use type or status."`
-	Paused        *bool         `param:"paused"`
-	TagList       []string      `param:"tag_list,csv"`
-	VersionPrefix string        `param:"version_prefix"`
+	Type          runners.Type `param:"type" enum:"instance_type,group_type,project_type"`
+	Status        string       `param:"status" enum:"online,offline,stale,never_contacted,active,paused"`
+	Scope         string       `param:"scope" enum:"active,paused,online,offline,stale,never_contacted,specific,shared,instance_type,group_type,project_type" doc:"Deprecated: use type or status."`
+	Paused        *bool        `param:"paused"`
+	TagList       []string     `param:"tag_list,csv"`
+	VersionPrefix string       `param:"version_prefix"`
 	pageParams
 }
 
-func (p *listRunnersParams) filter() ci.RunnerFilter {
-	f := ci.RunnerFilter{Kind: p.Type, Status: p.Status, Paused: p.Paused, Tags: p.TagList, VersionPrefix: p.VersionPrefix}
+func (p *listRunnersParams) filter() runners.Filter {
+	f := runners.Filter{Type: p.Type, Status: p.Status, Paused: p.Paused, Tags: p.TagList, VersionPrefix: p.VersionPrefix}
 	switch p.Scope {
 	case "":
 	case "shared":
-		f.Kind = ci.InstanceRunner
+		f.Type = runners.InstanceType
 	case "specific":
-		f.Kind = ci.ProjectRunner
-	case string(ci.InstanceRunner), string(ci.GroupRunner), string(ci.ProjectRunner):
-		f.Kind = ci.RunnerKind(p.Scope)
+		f.Type = runners.ProjectType
+	case string(runners.InstanceType), string(runners.GroupType), string(runners.ProjectType):
+		f.Type = runners.Type(p.Scope)
 	default:
 		f.Status = p.Scope
 	}
@@ -144,7 +145,7 @@ func (p *listRunnersParams) filter() ci.RunnerFilter {
 
 // listOwnRunners: https://docs.gitlab.com/api/runners/#list-available-runners
 func (a *API) listOwnRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.OwnRunners(c, c.actor, p.filter(), p.paging())
+	list, err := a.Runners.ListOwned(c, c.actor, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -153,7 +154,7 @@ func (a *API) listOwnRunners(c *call, p listRunnersParams) (page[runnerJSON], er
 
 // listAllRunners: https://docs.gitlab.com/api/runners/#list-all-runners
 func (a *API) listAllRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.AllRunners(c, c.actor, p.filter(), p.paging())
+	list, err := a.Runners.ListAll(c, c.actor, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -166,11 +167,11 @@ type runnerParams struct {
 
 // getRunner: https://docs.gitlab.com/api/runners/#get-runners-details
 func (a *API) getRunner(c *call, p runnerParams) (runnerDetailJSON, error) {
-	return a.presentRunner(c)(a.CI.Runner(c, c.actor, p.ID))
+	return a.presentRunner(c)(a.Runners.Get(c, c.actor, p.ID))
 }
 
-func (a *API) presentRunner(c *call) func(*ci.Runner, error) (runnerDetailJSON, error) {
-	return func(r *ci.Runner, err error) (runnerDetailJSON, error) {
+func (a *API) presentRunner(c *call) func(*runners.Runner, error) (runnerDetailJSON, error) {
+	return func(r *runners.Runner, err error) (runnerDetailJSON, error) {
 		if err != nil {
 			return runnerDetailJSON{}, err
 		}
@@ -185,12 +186,12 @@ type updateRunnerParams struct {
 
 // updateRunner: https://docs.gitlab.com/api/runners/#update-runners-details
 func (a *API) updateRunner(c *call, p updateRunnerParams) (runnerDetailJSON, error) {
-	return a.presentRunner(c)(a.CI.UpdateRunner(c, c.actor, p.ID, p.change()))
+	return a.presentRunner(c)(a.Runners.Update(c, c.actor, p.ID, p.change()))
 }
 
 // deleteRunner: https://docs.gitlab.com/api/runners/#delete-a-runner-by-id
 func (a *API) deleteRunner(c *call, p runnerParams) (none, error) {
-	return none{}, a.CI.DeleteRunner(c, c.actor, p.ID, c.unmodifiedSince())
+	return none{}, a.Runners.Delete(c, c.actor, p.ID, c.unmodifiedSince())
 }
 
 type runnerJobsParams struct {
@@ -214,7 +215,7 @@ func (a *API) listRunnerJobs(c *call, p runnerJobsParams) (page[jobJSON], error)
 
 // listManagers: https://docs.gitlab.com/api/runners/#list-runners-managers
 func (a *API) listManagers(c *call, p runnerParams) ([]managerJSON, error) {
-	list, err := a.CI.Managers(c, c.actor, p.ID)
+	list, err := a.Runners.Managers(c, c.actor, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +230,7 @@ type resetTokenJSON struct {
 
 // resetRunnerToken: https://docs.gitlab.com/api/runners/#reset-runners-authentication-token-by-using-the-runner-id
 func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) {
-	r, err := a.CI.ResetRunnerToken(c, c.actor, p.ID)
+	r, err := a.Runners.ResetToken(c, c.actor, p.ID)
 	if err != nil {
 		return resetTokenJSON{}, err
 	}
@@ -238,32 +239,32 @@ func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) 
 
 // runnersToken returns the registration token of a project or group, or nil if the
 // user cannot see it.
-func (a *API) runnersToken(c *call, in ci.RegistrationPlace) (*string, error) {
-	token, err := a.CI.RegistrationToken(c, c.actor, in)
+func (a *API) runnersToken(c *call, in runners.Owner) (*string, error) {
+	token, err := a.Runners.RegistrationToken(c, c.actor, in)
 	if errs.Is(err, errs.KindForbidden) {
 		return nil, nil
 	}
 	return textOrNull(token), err
 }
 
-func (a *API) resetRegistration(c *call, in ci.RegistrationPlace) (resetTokenJSON, error) {
-	token, err := a.CI.ResetRegistrationToken(c, c.actor, in)
+func (a *API) resetRegistration(c *call, in runners.Owner) (resetTokenJSON, error) {
+	token, err := a.Runners.ResetRegistrationToken(c, c.actor, in)
 	return resetTokenJSON{Token: token}, err
 }
 
 // resetInstanceRegistration: https://docs.gitlab.com/api/runners/#reset-instances-runner-registration-token
 func (a *API) resetInstanceRegistration(c *call, _ struct{}) (resetTokenJSON, error) {
-	return a.resetRegistration(c, ci.RegistrationPlace{})
+	return a.resetRegistration(c, runners.Owner{})
 }
 
 // resetProjectRegistration: https://docs.gitlab.com/api/runners/#reset-projects-runner-registration-token
 func (a *API) resetProjectRegistration(c *call, p projectParams) (resetTokenJSON, error) {
-	return a.resetRegistration(c, ci.RegistrationPlace{Project: p.Project})
+	return a.resetRegistration(c, runners.Owner{Project: p.Project})
 }
 
 // resetGroupRegistration: https://docs.gitlab.com/api/runners/#reset-groups-runner-registration-token
 func (a *API) resetGroupRegistration(c *call, p inGroupParams) (resetTokenJSON, error) {
-	return a.resetRegistration(c, ci.RegistrationPlace{Group: p.Group})
+	return a.resetRegistration(c, runners.Owner{Group: p.Group})
 }
 
 type projectRunnersParams struct {
@@ -273,7 +274,7 @@ type projectRunnersParams struct {
 
 // listProjectRunners: https://docs.gitlab.com/api/runners/#list-projects-runners
 func (a *API) listProjectRunners(c *call, p projectRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.ProjectRunners(c, c.actor, p.Project, p.filter(), p.paging())
+	list, err := a.Runners.ListOfProject(c, c.actor, p.Project, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -287,7 +288,7 @@ type groupRunnersParams struct {
 
 // listGroupRunners: https://docs.gitlab.com/api/runners/#list-groups-runners
 func (a *API) listGroupRunners(c *call, p groupRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.GroupRunners(c, c.actor, p.Group, p.filter(), p.paging())
+	list, err := a.Runners.ListOfGroup(c, c.actor, p.Group, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -301,7 +302,7 @@ type enableRunnerParams struct {
 
 // enableRunner: https://docs.gitlab.com/api/runners/#assign-a-runner-to-project
 func (a *API) enableRunner(c *call, p enableRunnerParams) (runnerJSON, error) {
-	r, err := a.CI.EnableRunner(c, c.actor, p.Project, p.RunnerID)
+	r, err := a.Runners.Enable(c, c.actor, p.Project, p.RunnerID)
 	if err != nil {
 		return runnerJSON{}, err
 	}
@@ -315,5 +316,5 @@ type disableRunnerParams struct {
 
 // disableRunner: https://docs.gitlab.com/api/runners/#unassign-a-runner-from-project
 func (a *API) disableRunner(c *call, p disableRunnerParams) (none, error) {
-	return none{}, a.CI.DisableRunner(c, c.actor, p.Project, p.RunnerID)
+	return none{}, a.Runners.Disable(c, c.actor, p.Project, p.RunnerID)
 }

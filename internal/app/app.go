@@ -24,6 +24,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/errortrack"
@@ -82,6 +83,7 @@ type App struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Runners  *runners.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
 	Pages    *pages.Service
@@ -231,9 +233,12 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
+	a.Runners = runners.New(runners.Deps{
+		DB: a.DB, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Now: a.now,
+	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
-		Projects: a.Projects, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
+		Projects: a.Projects, Runners: a.Runners, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		LogDir: filepath.Join(a.Config.DataDir, "logs"), TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
@@ -317,7 +322,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Runners: a.Runners, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -330,7 +335,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
-		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
+		CI: a.CI, Runners: a.Runners, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/config"
 	"svc/internal/durable"
 	"svc/internal/errs"
@@ -104,9 +105,9 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if token := strings.TrimSpace(string(text)); token != "" {
-		r, err := s.CI.VerifyRunner(ctx, ci.Contact{Token: token, SystemID: system})
+		r, err := s.Runners.Verify(ctx, runners.Contact{Token: token, SystemID: system})
 		if err == nil && len(s.Config.RunnerTags) > 0 {
-			r, err = s.CI.UpdateRunner(ctx, actor.System(), r.ID, s.runnerTags())
+			r, err = s.Runners.Update(ctx, actor.System(), r.ID, s.runnerTags())
 		}
 		if err == nil {
 			s.limitRunner(r)
@@ -118,7 +119,7 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 	name := builtinName
 	change := s.runnerTags()
 	change.Description = &name
-	r, err := s.CI.CreateRunner(ctx, actor.System(), ci.NewRunner{Kind: ci.InstanceRunner, RunnerChange: change})
+	r, err := s.Runners.Create(ctx, actor.System(), runners.NewRunner{Type: runners.InstanceType, Change: change})
 	if err != nil {
 		return "", err
 	}
@@ -128,17 +129,17 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 
 // runnerTags is the change that gives the runner the tags of the configuration.
 // Without any the runner keeps what was set for it on the server.
-func (s *Server) runnerTags() ci.RunnerChange {
+func (s *Server) runnerTags() runners.Change {
 	if len(s.Config.RunnerTags) == 0 {
-		return ci.RunnerChange{}
+		return runners.Change{}
 	}
 	untagged := false
-	return ci.RunnerChange{Tags: &s.Config.RunnerTags, RunUntagged: &untagged}
+	return runners.Change{Tags: &s.Config.RunnerTags, RunUntagged: &untagged}
 }
 
 // limitRunner has the runner run only jobs of members, where the configuration
 // allows it.
-func (s *Server) limitRunner(r *ci.Runner) {
+func (s *Server) limitRunner(r *runners.Runner) {
 	s.CI.LimitRunner(r.ID, ci.RunnerLimit{Within: s.Config.RunnerProjects, Role: project.Developer, Closed: s.runnerClosed})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -24,8 +25,8 @@ import (
 type Assignment struct {
 	Job      *Job
 	Token    string // of the job
-	Runner   *Runner
-	Manager  *Manager
+	Runner   *runners.Runner
+	Manager  *runners.Manager
 	Project  *project.Project
 	Pipeline *Pipeline
 
@@ -102,7 +103,7 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 }
 
 // unsupported says why a machine cannot run a job as it is meant.
-func unsupported(j *Job, m *Manager) FailureReason {
+func unsupported(j *Job, m *runners.Manager) FailureReason {
 	wants := j.Options.Artifacts
 	if wants == nil || len(m.Info.Features) == 0 {
 		return ""

@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/joblog"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -17,7 +18,7 @@ import (
 
 // JobRequest is a runner's request for a job.
 type JobRequest struct {
-	Contact
+	runners.Contact
 	// Cursor is the value that the runner got with its last request. A request
 	// with a cursor of this node may be held.
 	Cursor string
@@ -28,7 +29,7 @@ type JobRequest struct {
 // same job.
 func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, string, error) {
 	cursor := s.polls.cursor()
-	r, m, err := s.heard(ctx, req.Contact)
+	r, m, err := s.Runners.Authenticate(ctx, req.Contact)
 	if err != nil {
 		return nil, cursor, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, 
 
 // assign claims a job for a runner and prepares what the runner needs. If that is
 // not possible, the job fails and assign tries the next one.
-func (s *Service) assign(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
+func (s *Service) assign(ctx context.Context, r *runners.Runner, m *runners.Manager) (*Assignment, error) {
 	for {
 		a, err := s.claim(ctx, r, m)
 		if a == nil || err != nil {
@@ -114,7 +115,7 @@ const (
 )
 
 // claim takes a job for a runner; nil if there is none.
-func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment, error) {
+func (s *Service) claim(ctx context.Context, r *runners.Runner, m *runners.Manager) (*Assignment, error) {
 	refused := map[int64]bool{}
 	for {
 		c, id, err := s.next(ctx, r)
@@ -152,7 +153,7 @@ func (s *Service) claim(ctx context.Context, r *Runner, m *Manager) (*Assignment
 }
 
 // servable returns the project if the runner may take its jobs, else nil.
-func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*project.Project, error) {
+func (s *Service) servable(ctx context.Context, r *runners.Runner, projectID int64) (*project.Project, error) {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(projectID), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil, nil
@@ -162,8 +163,8 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 	}
 	switch {
 	case !p.MayChange(actor.System(), project.BuildsPart, project.NoAccess), p.Repository == project.Disabled,
-		r.Kind == InstanceRunner && !p.Settings.SharedRunnersEnabled,
-		r.Kind == GroupRunner && !p.Settings.GroupRunnersEnabled:
+		r.Type == runners.InstanceType && !p.Settings.SharedRunnersEnabled,
+		r.Type == runners.GroupType && !p.Settings.GroupRunnersEnabled:
 		return nil, nil
 	}
 	return p, nil
@@ -171,7 +172,7 @@ func (s *Service) servable(ctx context.Context, r *Runner, projectID int64) (*pr
 
 // take assigns a job to the runner; nil if another runner was faster. The
 // transaction that deletes the row of the queue gets the job.
-func (s *Service) take(ctx context.Context, r *Runner, m *Manager, p *project.Project, jobID int64) (*Assignment, error) {
+func (s *Service) take(ctx context.Context, r *runners.Runner, m *runners.Manager, p *project.Project, jobID int64) (*Assignment, error) {
 	a := &Assignment{Runner: r, Manager: m, Project: p, Token: secret.Token(s.Site.Name + "cbt-")}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := db.ExecOne(ctx, tx, `DELETE FROM job_queue WHERE job_id = ?`, jobID)

@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/runners"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -74,8 +75,8 @@ type Job struct {
 	// DownstreamPath is the full path of the project of Downstream.
 	DownstreamPath string
 	Artifacts      []*Artifact
-	Runner         *Runner  // nil also when it is gone
-	Manager        *Manager // of the runner
+	Runner         *runners.Runner  // nil also when it is gone
+	Manager        *runners.Manager // of the runner
 }
 
 // FailureReason is the reason why a job failed.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // queueKey identifies the runners that share a queue.
 type queueKey struct {
-	kind                    RunnerKind
+	kind                    runners.Type
 	owner                   int64 // the group, or a project's runner itself
 	untagged, protectedOnly bool
 	tags                    string
@@ -53,12 +54,12 @@ type candidate struct {
 	jobs      []int64 // the oldest first; never empty
 }
 
-func (r *Runner) queueKey() queueKey {
-	k := queueKey{kind: r.Kind, untagged: r.RunUntagged, protectedOnly: r.ProtectedOnly, tags: strings.Join(r.Tags, "\x00")}
-	switch r.Kind {
-	case GroupRunner:
+func keyOf(r *runners.Runner) queueKey {
+	k := queueKey{kind: r.Type, untagged: r.RunUntagged, protectedOnly: r.ProtectedOnly, tags: strings.Join(r.Tags, "\x00")}
+	switch r.Type {
+	case runners.GroupType:
 		k.owner = *r.GroupID
-	case ProjectRunner:
+	case runners.ProjectType:
 		k.owner = r.ID
 	}
 	return k
@@ -88,8 +89,8 @@ func (q *jobQueues) clear() {
 
 // next returns the next job for a runner, with its project: the oldest job of the
 // project with the fewest running jobs. Nil if there is no job for the runner.
-func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error) {
-	key := r.queueKey()
+func (s *Service) next(ctx context.Context, r *runners.Runner) (*candidate, int64, error) {
+	key := keyOf(r)
 	if _, limited := s.limits[r.ID]; limited {
 		key.owner = r.ID // what it refuses is still for others
 	}
@@ -129,7 +130,7 @@ func (s *Service) next(ctx context.Context, r *Runner) (*candidate, int64, error
 // jobs in but, and limited to what is compared at once. It goes round the
 // projects with pending jobs by ID, starting after the last one served, so that
 // every project gets its turn.
-func (s *Service) candidates(ctx context.Context, r *Runner, but []int64) ([]*candidate, error) {
+func (s *Service) candidates(ctx context.Context, r *runners.Runner, but []int64) ([]*candidate, error) {
 	sets, err := s.servedSets(ctx, r)
 	if err != nil || len(sets) == 0 {
 		return nil, err
@@ -171,7 +172,7 @@ type walk struct {
 }
 
 // next returns the next projects of a walk that have a job for the runner.
-func (w *walk) next(ctx context.Context, q db.Q, r *Runner, sets []int64) ([]*candidate, error) {
+func (w *walk) next(ctx context.Context, q db.Q, r *runners.Runner, sets []int64) ([]*candidate, error) {
 	var list []*candidate
 	for !w.done && len(list) < atOnce {
 		more := int64(0) // where all sets have been looked at
@@ -201,7 +202,7 @@ func (w *walk) next(ctx context.Context, q db.Q, r *Runner, sets []int64) ([]*ca
 }
 
 // servedSets returns the tag sets of pending jobs that the runner serves.
-func (s *Service) servedSets(ctx context.Context, r *Runner) ([]int64, error) {
+func (s *Service) servedSets(ctx context.Context, r *runners.Runner) ([]int64, error) {
 	waiting, err := queuedTagSets(ctx, s.DB)
 	if err != nil {
 		return nil, fmt.Errorf("look for jobs: %w", err)
@@ -212,7 +213,7 @@ func (s *Service) servedSets(ctx context.Context, r *Runner) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.serves(tags) {
+		if r.Serves(tags) {
 			served = append(served, id)
 		}
 	}

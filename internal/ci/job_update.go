@@ -41,7 +41,7 @@ func (s *Service) jobReply(j *JobState, size int64) *JobReply {
 	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.logs.Interval(j.ID)}
 }
 
-// runnerStatus is the state that runners see: "canceling" while a canceled job
+// statusOf is the state that runners see: "canceling" while a canceled job
 // may still run its after_script.
 func (j *JobState) runnerStatus() string {
 	if j.Canceling {

@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -148,11 +149,11 @@ func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
 	if err != nil {
 		return fmt.Errorf("artifacts of jobs: %w", err)
 	}
-	ran, err := runnersByID(ctx, s.DB, runnerIDs)
+	ran, err := runners.ByID(ctx, s.DB, runnerIDs)
 	if err != nil {
 		return fmt.Errorf("runners of jobs: %w", err)
 	}
-	machines, err := managersByID(ctx, s.DB, managerIDs)
+	machines, err := runners.ManagersByID(ctx, s.DB, managerIDs)
 	if err != nil {
 		return fmt.Errorf("runner managers of jobs: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/internal/ci/runners"
 	"svc/internal/secret"
 )
 
@@ -27,7 +28,7 @@ type longPolls struct {
 
 // longPoll is one held request.
 type longPoll struct {
-	runner   *Runner
+	runner   *runners.Runner
 	projects []int64 // of a project's runner
 	wake     chan wakeup
 }
@@ -98,15 +99,15 @@ func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 	for _, at := range w.list {
 		r := at.runner
 		if !c.all {
-			if r.ProtectedOnly && !c.protected || known && !r.serves(tags) {
+			if r.ProtectedOnly && !c.protected || known && !r.Serves(tags) {
 				continue
 			}
-			switch r.Kind {
-			case InstanceRunner:
+			switch r.Type {
+			case runners.InstanceType:
 				if instance {
 					continue
 				}
-			case ProjectRunner:
+			case runners.ProjectType:
 				if project || !slices.Contains(at.projects, c.project) {
 					continue
 				}
@@ -114,8 +115,8 @@ func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 		}
 		select {
 		case at.wake <- c:
-			instance = instance || r.Kind == InstanceRunner
-			project = project || r.Kind == ProjectRunner
+			instance = instance || r.Type == runners.InstanceType
+			project = project || r.Type == runners.ProjectType
 		default: // it is awake and looks for another job
 		}
 	}
@@ -139,7 +140,7 @@ func (s *Service) listen() {
 	})
 	// The requests of a changed runner end, so that it returns with its new
 	// settings.
-	s.Notices.Subscribe(topicRunner, func(key string) {
+	s.Notices.Subscribe(runners.TopicChanged, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
 		s.queues.clear()
 		for _, c := range s.polls.end(id) {
@@ -200,7 +201,7 @@ func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
 	if err := s.DB.QueryRowContext(ctx, `SELECT tags FROM tag_sets WHERE id = ?`, id).Scan(&text); err != nil {
 		return nil, fmt.Errorf("tag set %d: %w", id, err)
 	}
-	tags := splitTags(text)
+	tags := runners.SplitTags(text)
 	s.tagSets.mu.Lock()
 	defer s.tagSets.mu.Unlock()
 	if len(s.tagSets.known) >= maxTagSets {
@@ -213,11 +214,11 @@ func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
 // await holds a request until look finds a job, the time is over or the server
 // stops. It registers before it looks first, so that no job is missed in
 // between.
-func (s *Service) await(ctx context.Context, r *Runner, look func(context.Context) (*Assignment, error)) (*Assignment, error) {
+func (s *Service) await(ctx context.Context, r *runners.Runner, look func(context.Context) (*Assignment, error)) (*Assignment, error) {
 	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
-	if r.Kind == ProjectRunner {
+	if r.Type == runners.ProjectType {
 		var err error
-		if at.projects, err = runnerProjects(ctx, s.DB, r.ID); err != nil {
+		if at.projects, err = runners.ProjectIDs(ctx, s.DB, r.ID); err != nil {
 			return nil, err
 		}
 	}

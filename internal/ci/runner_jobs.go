@@ -18,7 +18,7 @@ type RunnerJobFilter struct {
 // RunnerJobs lists the jobs that a runner was given, for those who keep it; of
 // the instance's runners, for administrators.
 func (s *Service) RunnerJobs(ctx context.Context, by actor.Actor, id int64, f RunnerJobFilter, p db.Paging) (db.Page[*Job], error) {
-	if _, err := s.keptRunner(ctx, by, id); err != nil {
+	if _, err := s.Runners.Manageable(ctx, by, id); err != nil {
 		return db.Page[*Job]{}, err
 	}
 	var w db.Where

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"svc/internal/ci/runners"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -32,7 +33,7 @@ func (s *Service) LimitRunner(runnerID int64, l RunnerLimit) {
 
 // refusal says why a runner does not take a job that it could take by its own
 // settings; empty when it does.
-func (s *Service) refusal(ctx context.Context, r *Runner, p *project.Project, jobID int64) (string, error) {
+func (s *Service) refusal(ctx context.Context, r *runners.Runner, p *project.Project, jobID int64) (string, error) {
 	l, limited := s.limits[r.ID]
 	if !limited {
 		return "", nil
@@ -54,7 +55,7 @@ func (s *Service) refusal(ctx context.Context, r *Runner, p *project.Project, jo
 }
 
 // refusedUser checks the role of the user for whom a job runs.
-func (s *Service) refusedUser(ctx context.Context, r *Runner, l RunnerLimit, j *Job) (string, error) {
+func (s *Service) refusedUser(ctx context.Context, r *runners.Runner, l RunnerLimit, j *Job) (string, error) {
 	refused := fmt.Sprintf("The runner %q runs only jobs of users who have at least the role %s in the project.", r.Description, l.Role)
 	if j.UserID == nil {
 		return refused, nil

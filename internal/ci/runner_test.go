@@ -1,22 +1,26 @@
 package ci
 
-import "testing"
+import (
+	"testing"
+
+	"svc/internal/ci/runners"
+)
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	w := newLongPolls()
-	stand := func(r Runner, projects ...int64) *longPoll {
+	stand := func(r runners.Runner, projects ...int64) *longPoll {
 		at := &longPoll{runner: &r, projects: projects, wake: make(chan wakeup, 1)}
 		w.add(at)
 		return at
 	}
-	first := stand(Runner{ID: 1, Kind: InstanceRunner, RunUntagged: true})
-	second := stand(Runner{ID: 2, Kind: InstanceRunner, RunUntagged: true})
-	tagged := stand(Runner{ID: 3, Kind: InstanceRunner, Tags: []string{"x"}})
-	safe := stand(Runner{ID: 4, Kind: ProjectRunner, RunUntagged: true, ProtectedOnly: true}, 7)
-	own := stand(Runner{ID: 5, Kind: ProjectRunner, RunUntagged: true}, 7)
-	other := stand(Runner{ID: 6, Kind: ProjectRunner, RunUntagged: true}, 8)
-	group := stand(Runner{ID: 7, Kind: GroupRunner, RunUntagged: true})
+	first := stand(runners.Runner{ID: 1, Type: runners.InstanceType, RunUntagged: true})
+	second := stand(runners.Runner{ID: 2, Type: runners.InstanceType, RunUntagged: true})
+	tagged := stand(runners.Runner{ID: 3, Type: runners.InstanceType, Tags: []string{"x"}})
+	safe := stand(runners.Runner{ID: 4, Type: runners.ProjectType, RunUntagged: true, ProtectedOnly: true}, 7)
+	own := stand(runners.Runner{ID: 5, Type: runners.ProjectType, RunUntagged: true}, 7)
+	other := stand(runners.Runner{ID: 6, Type: runners.ProjectType, RunUntagged: true}, 8)
+	group := stand(runners.Runner{ID: 7, Type: runners.GroupType, RunUntagged: true})
 	all := []*longPoll{first, second, tagged, safe, own, other, group}
 	tagsOf := func(id int64) ([]string, bool) {
 		if id == 1 {

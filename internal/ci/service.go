@@ -12,6 +12,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/ci/config"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/limit"
@@ -39,6 +40,7 @@ type Deps struct {
 	Settings *setting.Service
 	Users    *user.Service
 	Projects *project.Service
+	Runners  *runners.Service
 	Repos    *repo.Service
 	Merges   *merge.Service
 	Notify   *notify.Service

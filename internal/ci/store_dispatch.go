@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 )
 
@@ -37,14 +38,14 @@ const projectLoad = `
 
 // queuedProjects are projects, after a given one, that have jobs for a runner
 // with one set of tags.
-func queuedProjects(ctx context.Context, q db.Q, r *Runner, set, after int64, limit int) ([]*candidate, error) {
+func queuedProjects(ctx context.Context, q db.Q, r *runners.Runner, set, after int64, limit int) ([]*candidate, error) {
 	query, args := stepProjects, []any{set, after, set, set, set}
-	switch r.Kind {
-	case GroupRunner:
+	switch r.Type {
+	case runners.GroupType:
 		query += ` AND EXISTS (SELECT 1 FROM projects p JOIN namespace_tree t ON t.descendant_id = p.namespace_id
 			WHERE p.id = w.project_id AND t.ancestor_id = ?)`
 		args = append(args, *r.GroupID)
-	case ProjectRunner:
+	case runners.ProjectType:
 		query = `SELECT w.project_id, ` + projectLoad + ` FROM runner_projects w WHERE w.runner_id = ? AND w.project_id > ?
 			AND EXISTS (SELECT 1 FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id) ORDER BY w.project_id`
 		args = []any{set, set, r.ID, after, set}

@@ -9,6 +9,7 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
+	"svc/internal/ci/runners"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -28,7 +29,7 @@ func ciContents() []content {
 	job := func(name string, status flow.Status, needs ...flow.Need) *ci.Job {
 		return &ci.Job{JobState: ci.JobState{ID: 1, PipelineID: 1, Status: status, EnvironmentID: &id}, Name: name, Stage: "test", Ref: "main", Tag: true, Needs: needs, User: u, Commit: commit, Project: p, Pipeline: &ci.Pipeline{}, CreatedAt: now,
 			StartedAt: &now, QueuedAt: &now, Coverage: &share, AllowFailure: true, Retried: true, Timeout: time.Hour, ScheduledAt: &now, ErasedAt: &now, ExitCode: &id,
-			FailureReason: ci.ScriptFailure, Runner: &ci.Runner{ID: 1}, Options: config.Job{Tags: []string{"x", "y"}, ResourceGroup: "r", Environment: &config.Environment{Name: "production"}}}
+			FailureReason: ci.ScriptFailure, Runner: &runners.Runner{ID: 1}, Options: config.Job{Tags: []string{"x", "y"}, ResourceGroup: "r", Environment: &config.Environment{Name: "production"}}}
 	}
 	failed, manual, bridge, running := job("a", flow.Failed), job("b", flow.Manual, flow.Need{Name: "a"}), job("c", flow.Success), job("d", flow.Running)
 	bridge.Bridge, bridge.Downstream, bridge.DownstreamPath = true, pipeline, "g/other"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/project"
 )
@@ -38,15 +38,15 @@ type runnersPage struct {
 	Status    string
 	Statuses  []option
 	Runners   []runnerRow
-	Available []runnerRow // of other projects that the visitor keeps
-	Made      *ci.Runner  // with its token, just after that was made
-	Commands  []string    // by which that one is started
+	Available []runnerRow     // of other projects that the visitor keeps
+	Made      *runners.Runner // with its token, just after that was made
+	Commands  []string        // by which that one is started
 	Pager     pager
 }
 
 type runnerRow struct {
-	*ci.Runner
-	Status ci.RunnerStatus
+	*runners.Runner
+	Status runners.Status
 	Kept   bool   // the visitor may change it here
 	Lent   bool   // by another project: it may be given back
 	Scope  string // whose jobs it takes, for people
@@ -83,19 +83,19 @@ func (w *Web) runners(v *visit, s setup) error {
 	return w.showRunners(v, s, filled("run_untagged", "1"), nil)
 }
 
-func (w *Web) showRunners(v *visit, s setup, f form, made *ci.Runner) error {
+func (w *Web) showRunners(v *visit, s setup, f form, made *runners.Runner) error {
 	p := runnersPage{setup: s, Admin: s.Base == "", At: runnersAt(s), Status: v.param("status"), Made: made,
 		Statuses: []option{{"", "All"}, {"online", "Online"}, {"offline", "Offline"}, {"stale", "Stale"}, {"never_contacted", "Never contacted"}, {"paused", "Paused"}}}
-	filter := ci.RunnerFilter{Status: p.Status}
-	var page db.Page[*ci.Runner]
+	filter := runners.Filter{Status: p.Status}
+	var page db.Page[*runners.Runner]
 	var err error
 	switch {
 	case p.Admin:
-		page, err = w.CI.AllRunners(v, v.actor, filter, v.paging())
+		page, err = w.Runners.ListAll(v, v.actor, filter, v.paging())
 	case s.G != nil:
-		page, err = w.CI.GroupRunners(v, v.actor, s.Place.Ref, filter, v.paging())
+		page, err = w.Runners.ListOfGroup(v, v.actor, s.Place.Ref, filter, v.paging())
 	default:
-		page, err = w.CI.ProjectRunners(v, v.actor, s.Place.Ref, filter, v.paging())
+		page, err = w.Runners.ListOfProject(v, v.actor, s.Place.Ref, filter, v.paging())
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (w *Web) showRunners(v *visit, s setup, f form, made *ci.Runner) error {
 		p.Runners = append(p.Runners, w.runnerRow(v, s, r))
 	}
 	if s.P != nil {
-		own, err := w.CI.OwnRunners(v, v.actor, ci.RunnerFilter{Kind: ci.ProjectRunner}, allOf())
+		own, err := w.Runners.ListOwned(v, v.actor, runners.Filter{Type: runners.ProjectType}, allOf())
 		if err != nil {
 			return err
 		}
@@ -128,24 +128,24 @@ func (w *Web) showRunners(v *visit, s setup, f form, made *ci.Runner) error {
 	return v.showForm(p, f)
 }
 
-func (w *Web) runnerRow(v *visit, s setup, r *ci.Runner) runnerRow {
+func (w *Web) runnerRow(v *visit, s setup, r *runners.Runner) runnerRow {
 	row := runnerRow{Runner: r, Status: r.Status(w.Now())}
-	switch r.Kind {
-	case ci.InstanceRunner:
+	switch r.Type {
+	case runners.InstanceType:
 		row.Scope, row.Kept = "Instance", v.actor.Admin && s.Base == ""
-	case ci.GroupRunner:
+	case runners.GroupType:
 		row.Scope, row.Kept = "Group", s.Base == "" || s.G != nil && r.GroupID != nil && *r.GroupID == s.G.Group.ID
 	default:
-		row.Scope, row.Kept, row.Lent = "Project", true, s.P != nil && r.HomeID != s.P.Project.ID
+		row.Scope, row.Kept, row.Lent = "Project", true, s.P != nil && r.OwnerProjectID != s.P.Project.ID
 	}
 	return row
 }
 
 // runnerChange is what the form says.
-func (v *visit) runnerChange(f *form) ci.RunnerChange {
+func (v *visit) runnerChange(f *form) runners.Change {
 	description, untagged, protected, locked := v.text("description"), v.ticked("run_untagged"), v.ticked("ref_protected"), v.ticked("locked")
 	tags := strings.Split(v.text("tags"), ",")
-	c := ci.RunnerChange{Description: &description, RunUntagged: &untagged, ProtectedOnly: &protected, Locked: &locked, Tags: &tags}
+	c := runners.Change{Description: &description, RunUntagged: &untagged, ProtectedOnly: &protected, Locked: &locked, Tags: &tags}
 	var timeout *int64
 	if minutes := v.whole(f, "maximum_timeout"); minutes > 0 {
 		seconds := minutes * 60
@@ -157,17 +157,17 @@ func (v *visit) runnerChange(f *form) ci.RunnerChange {
 
 func (w *Web) createRunner(v *visit, s setup) error {
 	f := v.sent()
-	n := ci.NewRunner{Kind: ci.InstanceRunner, RunnerChange: v.runnerChange(&f)}
+	n := runners.NewRunner{Type: runners.InstanceType, Change: v.runnerChange(&f)}
 	switch {
 	case s.G != nil:
-		n.Kind, n.Group = ci.GroupRunner, s.Place.Ref
+		n.Type, n.Group = runners.GroupType, s.Place.Ref
 	case s.P != nil:
-		n.Kind, n.Project = ci.ProjectRunner, s.Place.Ref
+		n.Type, n.Project = runners.ProjectType, s.Place.Ref
 	}
 	if f.bad() {
 		return w.showRunners(v, s, f, nil)
 	}
-	made, err := w.CI.CreateRunner(v, v.actor, n)
+	made, err := w.Runners.Create(v, v.actor, n)
 	if err != nil {
 		if err := f.refused(err); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (w *Web) changeRunner(v *visit, s setup) error {
 		v.setFlash("bad", "The maximum job timeout must be a number of minutes.")
 		return v.redirect(runnersAt(s))
 	}
-	_, err = w.CI.UpdateRunner(v, v.actor, id, c)
+	_, err = w.Runners.Update(v, v.actor, id, c)
 	return v.redirectWithFlash(err, "The runner was saved.", runnersAt(s))
 }
 
@@ -199,7 +199,7 @@ func (w *Web) pauseRunner(paused bool) func(*visit, setup) error {
 		if err != nil {
 			return err
 		}
-		_, err = w.CI.UpdateRunner(v, v.actor, id, ci.RunnerChange{Paused: &paused})
+		_, err = w.Runners.Update(v, v.actor, id, runners.Change{Paused: &paused})
 		return v.redirectWithFlash(err, done, runnersAt(s))
 	}
 }
@@ -209,7 +209,7 @@ func (w *Web) resetRunner(v *visit, s setup) error {
 	if err != nil {
 		return err
 	}
-	made, err := w.CI.ResetRunnerToken(v, v.actor, id)
+	made, err := w.Runners.ResetToken(v, v.actor, id)
 	if err != nil {
 		return v.redirectWithFlash(err, "", runnersAt(s))
 	}
@@ -221,7 +221,7 @@ func (w *Web) deleteRunner(v *visit, s setup) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectWithFlash(w.CI.DeleteRunner(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
+	return v.redirectWithFlash(w.Runners.Delete(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
 }
 
 func (w *Web) enableRunner(v *visit, in project.Place) error {
@@ -229,7 +229,7 @@ func (w *Web) enableRunner(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.CI.EnableRunner(v, v.actor, in.Ref, id)
+	_, err = w.Runners.Enable(v, v.actor, in.Ref, id)
 	return v.redirectWithFlash(err, "The runner was enabled for this project.", settingsOf(in, "runners"))
 }
 
@@ -238,5 +238,5 @@ func (w *Web) disableRunner(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectWithFlash(w.CI.DisableRunner(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
+	return v.redirectWithFlash(w.Runners.Disable(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
 }

@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/audit"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/instance"
 	"svc/internal/pages"
 	"svc/internal/project"
@@ -27,8 +28,8 @@ func settingsContents() []content {
 	member := &project.Member{UserID: 1, User: u, Level: project.Developer, ExpiresAt: "2027-01-01", CreatedAt: now, RequestedAt: &now}
 	share := project.Share{GroupID: 2, GroupName: "H", GroupPath: "h", Level: project.Developer, ExpiresAt: "2027-01-01"}
 	seconds := int64(600)
-	runner := &ci.Runner{ID: 1, Description: "d", Tags: []string{"a"}, Paused: true, Busy: true, RunUntagged: true, ProtectedOnly: true, Locked: true,
-		MaximumTimeout: &seconds, ContactedAt: &now, Manager: &ci.Manager{}, Projects: []*project.Project{p, p}}
+	runner := &runners.Runner{ID: 1, Description: "d", Tags: []string{"a"}, Paused: true, Busy: true, RunUntagged: true, ProtectedOnly: true, Locked: true,
+		MaximumTimeout: &seconds, ContactedAt: &now, Manager: &runners.Manager{}, Projects: []*project.Project{p, p}}
 	text := "d"
 	variable := ci.Variable{Key: "K", Description: &text, Type: ci.File, Protected: true, Masked: true, Raw: true, Scope: "x"}
 	hidden := ci.Variable{Key: "H", Masked: true, Hidden: true, Scope: "*"}
@@ -56,7 +57,7 @@ func settingsContents() []content {
 		deployTokensPage{setup: of},
 		deployKeysPage{setup: in, Form: bad, Keys: []project.DeployKey{{Title: "t", CanPush: true, Public: true, LastUsedAt: &now, ExpiresAt: &now}, {}}, Public: []project.DeployKey{{Title: "p"}}}, deployKeysPage{setup: in},
 		variablesPage{setup: in, Form: bad, Variables: []variableRow{{variable, "?key=K"}, {hidden, "?key=H"}}, Types: some, Edit: &hidden}, variablesPage{setup: of}, variablesPage{Admin: true, At: "/admin/variables"},
-		runnersPage{setup: in, Form: bad, Runners: []runnerRow{{Runner: runner, Kept: true, Status: ci.RunnerOnline}, {Runner: &ci.Runner{}}}, Available: []runnerRow{{Runner: runner}}, Made: &ci.Runner{Secret: "s"}, Commands: []string{"c", "d"}, Statuses: some},
+		runnersPage{setup: in, Form: bad, Runners: []runnerRow{{Runner: runner, Kept: true, Status: runners.Online}, {Runner: &runners.Runner{}}}, Available: []runnerRow{{Runner: runner}}, Made: &runners.Runner{Secret: "s"}, Commands: []string{"c", "d"}, Statuses: some},
 		runnersPage{setup: of}, runnersPage{Admin: true, Status: "online"},
 		protectedPage{setup: in, Form: bad, Branches: []*repo.Protected{rule, {Name: "x"}}, Tags: []*repo.Protected{rule}, Levels: some}, protectedPage{setup: in},
 		pushRulesPage{in, bad},

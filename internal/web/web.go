@@ -18,6 +18,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/ci"
+	"svc/internal/ci/runners"
 	"svc/internal/errortrack"
 	"svc/internal/instance"
 	"svc/internal/limit"
@@ -53,6 +54,7 @@ type Deps struct {
 	Transfer *transfer.Service
 	Notify   *notify.Service
 	CI       *ci.Service
+	Runners  *runners.Service
 	Alerts   *alert.Service
 	Pages    *pages.Service
 	Merges   *merge.Service

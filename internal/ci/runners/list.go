@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"context"
@@ -10,69 +10,69 @@ import (
 	"svc/internal/project"
 )
 
-// RunnerFilter selects runners; zero values choose all.
-type RunnerFilter struct {
-	Kind          RunnerKind
-	Status        string // a RunnerStatus, or active and paused
+// Filter selects runners; zero values choose all.
+type Filter struct {
+	Type          Type
+	Status        string // a Status, or active and paused
 	Paused        *bool
 	Tags          []string // runners that have all of them
 	VersionPrefix string
 }
 
-// AllRunners lists the runners of the instance. Administrators only.
-func (s *Service) AllRunners(ctx context.Context, by actor.Actor, f RunnerFilter, p db.Paging) (db.Page[*Runner], error) {
+// ListAll lists the runners of the instance. Administrators only.
+func (s *Service) ListAll(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Runner], error) {
 	if !by.Auditor {
 		if err := by.RequireAdmin(); err != nil {
 			return db.Page[*Runner]{}, err
 		}
 	}
-	return s.listRunners(ctx, db.Where{}, f, p)
+	return s.list(ctx, db.Where{}, f, p)
 }
 
-// OwnRunners lists the runners that the actor keeps: those of groups that they
+// ListOwned lists the runners that the actor keeps: those of groups that they
 // own and of projects that they maintain.
-func (s *Service) OwnRunners(ctx context.Context, by actor.Actor, f RunnerFilter, p db.Paging) (db.Page[*Runner], error) {
+func (s *Service) ListOwned(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Runner], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Runner]{}, err
 	}
 	var w db.Where
-	cond, args := ownRunners(s.Projects, by)
+	cond, args := manageable(s.Projects, by)
 	w.And(cond, args...)
-	return s.listRunners(ctx, w, f, p)
+	return s.list(ctx, w, f, p)
 }
 
-// ProjectRunners lists the runners that may take jobs of a project: its own,
+// ListOfProject lists the runners that may take jobs of a project: its own,
 // those of the groups above it, and those of the instance. Maintainers only.
-func (s *Service) ProjectRunners(ctx context.Context, by actor.Actor, ref project.Ref, f RunnerFilter, pg db.Paging) (db.Page[*Runner], error) {
+func (s *Service) ListOfProject(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, pg db.Paging) (db.Page[*Runner], error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return db.Page[*Runner]{}, err
 	}
-	return s.listRunners(ctx, servesProject(p), f, pg)
+	return s.list(ctx, servesProject(p), f, pg)
 }
 
-// GroupRunners lists the runners of a group, those of the groups above it, and
+// ListOfGroup lists the runners of a group, those of the groups above it, and
 // those of the instance. Owners only.
-func (s *Service) GroupRunners(ctx context.Context, by actor.Actor, ref project.Ref, f RunnerFilter, pg db.Paging) (db.Page[*Runner], error) {
+func (s *Service) ListOfGroup(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, pg db.Paging) (db.Page[*Runner], error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
 	if err != nil {
 		return db.Page[*Runner]{}, err
 	}
-	return s.listRunners(ctx, servesGroup(g), f, pg)
+	return s.list(ctx, servesGroup(g), f, pg)
 }
 
-func (s *Service) listRunners(ctx context.Context, w db.Where, f RunnerFilter, p db.Paging) (db.Page[*Runner], error) {
+func (s *Service) list(ctx context.Context, w db.Where, f Filter, p db.Paging) (db.Page[*Runner], error) {
 	f.where(&w, s.Now())
 	page, err := listRunners(ctx, s.DB, w, p)
 	if err != nil {
 		return page, fmt.Errorf("list runners: %w", err)
 	}
-	return page, s.fillRunners(ctx, page.Items)
+	return page, s.fillAll(ctx, page.Items)
 }
 
 // Managers lists the machines of a runner, to those who see it.
 func (s *Service) Managers(ctx context.Context, by actor.Actor, id int64) ([]*Manager, error) {
-	if _, err := s.seenRunner(ctx, by, id); err != nil {
+	if _, err := s.visible(ctx, by, id); err != nil {
 		return nil, err
 	}
 	list, err := listManagers(ctx, s.DB, id)

@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"context"
@@ -23,15 +23,15 @@ type Manager struct {
 	ID          int64
 	RunnerID    int64
 	SystemID    string
-	Info        RunnerInfo
+	Info        Info
 	IP          string
 	ContactedAt *time.Time
 	CreatedAt   time.Time
 	Busy        bool // it has a job
 }
 
-// RunnerInfo is what a runner manager reports about itself. It is stored as JSON.
-type RunnerInfo struct {
+// Info is what a runner manager reports about itself. It is stored as JSON.
+type Info struct {
 	Name         string          `json:"name,omitempty"`
 	Version      string          `json:"version,omitempty"`
 	Revision     string          `json:"revision,omitempty"`
@@ -42,15 +42,15 @@ type RunnerInfo struct {
 	Features     map[string]bool `json:"features,omitempty"`
 }
 
-func (i *RunnerInfo) equal(other *RunnerInfo) bool {
+func (i *Info) equal(other *Info) bool {
 	a, b := *i, *other
 	a.Features, b.Features = nil, nil
 	return reflect.DeepEqual(a, b) && maps.Equal(i.Features, other.Features)
 }
 
 // Status reports whether the machine is there.
-func (m *Manager) Status(now time.Time) RunnerStatus {
-	return runnerStatus(m.ContactedAt, m.CreatedAt, now)
+func (m *Manager) Status(now time.Time) Status {
+	return statusOf(m.ContactedAt, m.CreatedAt, now)
 }
 
 func (m *Manager) readInfo(text string) error {
@@ -74,20 +74,20 @@ const (
 type Contact struct {
 	Token    string
 	SystemID string
-	Info     *RunnerInfo // nil when it says nothing
+	Info     *Info // nil when it says nothing
 	IP       string
 }
 
 // errNoRunner is the error for a runner with an invalid token.
 func errNoRunner() error { return errs.Forbidden("") }
 
-// runnerByToken finds the runner of a token: Forbidden when there is none, or
+// byToken finds the runner of a token: Forbidden when there is none, or
 // its time is over.
-func (s *Service) runnerByToken(ctx context.Context, token string) (*Runner, error) {
+func (s *Service) byToken(ctx context.Context, token string) (*Runner, error) {
 	if token == "" {
 		return nil, errNoRunner()
 	}
-	r, err := findRunnerByToken(ctx, s.DB, token)
+	r, err := findByToken(ctx, s.DB, token)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, errNoRunner()
 	}
@@ -100,9 +100,9 @@ func (s *Service) runnerByToken(ctx context.Context, token string) (*Runner, err
 	return r, nil
 }
 
-// heard finds the runner of a call and notes that its machine was heard of.
-func (s *Service) heard(ctx context.Context, c Contact) (*Runner, *Manager, error) {
-	r, err := s.runnerByToken(ctx, c.Token)
+// Authenticate finds the runner of a call and notes that its machine was heard of.
+func (s *Service) Authenticate(ctx context.Context, c Contact) (*Runner, *Manager, error) {
+	r, err := s.byToken(ctx, c.Token)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,9 +148,9 @@ func (s *Service) manager(ctx context.Context, r *Runner, c Contact) (*Manager, 
 	return m, s.DB.Tx(ctx, func(tx *db.Tx) error { return saveManager(ctx, tx, m, string(now)) })
 }
 
-// VerifyRunner checks the token of a runner: Forbidden if it is invalid.
-func (s *Service) VerifyRunner(ctx context.Context, c Contact) (*Runner, error) {
-	r, _, err := s.heard(ctx, c)
+// Verify checks the token of a runner: Forbidden if it is invalid.
+func (s *Service) Verify(ctx context.Context, c Contact) (*Runner, error) {
+	r, _, err := s.Authenticate(ctx, c)
 	if err == nil {
 		r.Secret = c.Token
 	}
@@ -160,13 +160,13 @@ func (s *Service) VerifyRunner(ctx context.Context, c Contact) (*Runner, error) 
 // Registration is the request of a runner that registers itself.
 type Registration struct {
 	Contact // Token is the registration token
-	RunnerChange
+	Change
 }
 
-// RegisterRunner makes a runner by a registration token; its own token is in
+// Register makes a runner by a registration token; its own token is in
 // Secret. Forbidden if the token is invalid, Gone when the settings do not
 // allow such tokens.
-func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, error) {
+func (s *Service) Register(ctx context.Context, n Registration) (*Runner, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
 		return nil, err
@@ -182,30 +182,30 @@ func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, 
 		return nil, errs.Forbidden("invalid token supplied")
 	}
 	at := s.Now()
-	r := &Runner{Kind: InstanceRunner, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token("")}
-	home := runnerHome{groupID: in.groupID, projectID: in.projectID}
+	r := &Runner{Type: InstanceType, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token("")}
+	home := resolvedOwner{groupID: in.groupID, projectID: in.projectID}
 	switch {
 	case in.projectID != nil:
 		if _, err := s.Projects.RequireChange(ctx, actor.System(), project.RefTo(*in.projectID), project.SettingsPart, project.NoAccess); err != nil {
 			return nil, err
 		}
-		r.Kind, r.Locked = ProjectRunner, true
+		r.Type, r.Locked = ProjectType, true
 	case in.groupID != nil:
-		r.Kind = GroupRunner
+		r.Type = GroupType
 	}
 	n.apply(r)
 	if err := r.check(); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := s.insertRunner(ctx, tx, r, home); err != nil {
+		if err := s.insert(ctx, tx, r, home); err != nil {
 			return err
 		}
-		in, err := s.runnerEntity(ctx, tx, r)
+		in, err := s.entity(ctx, tx, r)
 		if err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, actor.Actor{IP: n.IP}, r, in, "ci_runner_registered", audit.Details{Add: "runner", Message: "by a registration token"})
+		return s.record(ctx, tx, actor.Actor{IP: n.IP}, r, in, "ci_runner_registered", audit.Details{Add: "runner", Message: "by a registration token"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register runner: %w", err)
@@ -218,20 +218,20 @@ func (s *Service) RegisterRunner(ctx context.Context, n Registration) (*Runner, 
 	return r, err
 }
 
-// UnregisterRunner removes the runner of a token. Forbidden when there is
+// Unregister removes the runner of a token. Forbidden when there is
 // none.
-func (s *Service) UnregisterRunner(ctx context.Context, token, ip string) error {
-	r, err := s.runnerByToken(ctx, token)
+func (s *Service) Unregister(ctx context.Context, token, ip string) error {
+	r, err := s.byToken(ctx, token)
 	if err != nil {
 		return err
 	}
-	return s.removeRunner(ctx, actor.Actor{IP: ip}, r)
+	return s.remove(ctx, actor.Actor{IP: ip}, r)
 }
 
 // UnregisterManager forgets one machine of a runner. Forbidden if the token is
 // invalid, NotFound when there is no such machine.
 func (s *Service) UnregisterManager(ctx context.Context, token, systemID string) error {
-	r, err := s.runnerByToken(ctx, token)
+	r, err := s.byToken(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -239,23 +239,23 @@ func (s *Service) UnregisterManager(ctx context.Context, token, systemID string)
 	return notFound(err, "System ID")
 }
 
-// ResetOwnRunnerToken lets a runner take a new token for its own; it is in
+// ResetOwnToken lets a runner take a new token for its own; it is in
 // Secret. Forbidden if the old one is invalid.
-func (s *Service) ResetOwnRunnerToken(ctx context.Context, token, ip string) (*Runner, error) {
-	r, err := s.runnerByToken(ctx, token)
+func (s *Service) ResetOwnToken(ctx context.Context, token, ip string) (*Runner, error) {
+	r, err := s.byToken(ctx, token)
 	if err != nil {
 		return nil, err
 	}
 	prefix := ""
-	if len(token) > len(runnerPrefix) && token[:len(runnerPrefix)] == runnerPrefix {
-		prefix = runnerPrefix
+	if len(token) > len(tokenPrefix) && token[:len(tokenPrefix)] == tokenPrefix {
+		prefix = tokenPrefix
 	}
-	return r, s.renewRunner(ctx, actor.Actor{IP: ip}, r, prefix)
+	return r, s.renewToken(ctx, actor.Actor{IP: ip}, r, prefix)
 }
 
-// topicRunner is the notice that a runner has changed; its key is the id.
-const topicRunner = "ci_runner"
+// TopicChanged is the notice that a runner has changed; its key is the id.
+const TopicChanged = "ci_runner"
 
-func (s *Service) runnerChanged(ctx context.Context, tx *db.Tx, id int64) error {
-	return s.Notices.Send(ctx, tx, topicRunner, strconv.FormatInt(id, 10))
+func (s *Service) changed(ctx context.Context, tx *db.Tx, id int64) error {
+	return s.Notices.Send(ctx, tx, TopicChanged, strconv.FormatInt(id, 10))
 }

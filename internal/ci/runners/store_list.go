@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"svc/internal/project"
 )
 
-func (f *RunnerFilter) where(w *db.Where, now time.Time) {
-	if f.Kind != "" {
-		w.And("r.kind = ?", string(f.Kind))
+func (f *Filter) where(w *db.Where, now time.Time) {
+	if f.Type != "" {
+		w.And("r.kind = ?", string(f.Type))
 	}
 	if f.Paused != nil {
 		w.And("r.paused = ?", *f.Paused)
@@ -22,13 +22,13 @@ func (f *RunnerFilter) where(w *db.Where, now time.Time) {
 		w.And("NOT r.paused")
 	case "paused":
 		w.And("r.paused")
-	case string(RunnerOnline):
+	case string(Online):
 		w.And("r.contacted_at > ?", online)
-	case string(RunnerOffline):
+	case string(Offline):
 		w.And("r.contacted_at <= ? AND r.contacted_at > ?", online, stale)
-	case string(RunnerStale):
+	case string(Stale):
 		w.And("COALESCE(r.contacted_at, r.created_at) <= ?", stale)
-	case string(RunnerNever):
+	case string(NeverContacted):
 		w.And("r.contacted_at IS NULL AND r.created_at > ?", stale)
 	}
 	for _, tag := range f.Tags {
@@ -40,9 +40,9 @@ func (f *RunnerFilter) where(w *db.Where, now time.Time) {
 	}
 }
 
-// ownRunners is a condition on runners r: those of groups that the actor owns
+// manageable is a condition on runners r: those of groups that the actor owns
 // and of projects that they maintain, also by shares of groups.
-func ownRunners(projects *project.Service, by actor.Actor) (string, []any) {
+func manageable(projects *project.Service, by actor.Actor) (string, []any) {
 	groups, args := projects.MemberGroups(by, project.Owner)
 	maintained, more := projects.MemberProjects(by, project.Maintainer)
 	return `r.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.deleted_at IS NULL AND (` + groups + `)) OR r.id IN (
@@ -50,9 +50,9 @@ func ownRunners(projects *project.Service, by actor.Actor) (string, []any) {
 		append(args, more...)
 }
 
-// ownsRunner reports whether a runner is one of ownRunners.
-func ownsRunner(ctx context.Context, q db.Q, projects *project.Service, by actor.Actor, id int64) (bool, error) {
-	cond, args := ownRunners(projects, by)
+// isManageable reports whether a runner is one of manageable.
+func isManageable(ctx context.Context, q db.Q, projects *project.Service, by actor.Actor, id int64) (bool, error) {
+	cond, args := manageable(projects, by)
 	var n int
 	err := q.QueryRowContext(ctx, `SELECT COUNT(*) FROM runners r WHERE r.id = ? AND (`+cond+`)`, append([]any{id}, args...)...).Scan(&n)
 	return n > 0, err

@@ -1,11 +1,13 @@
-package ci
+package runners
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/secret"
 )
 
@@ -15,31 +17,31 @@ const runnerColumns = `r.id, r.kind, r.namespace_id, r.description, r.paused, r.
 func scanRunner(s db.Scanner) (*Runner, error) {
 	r := &Runner{}
 	var tags string
-	err := s.Scan(&r.ID, &r.Kind, &r.GroupID, &r.Description, &r.Paused, &r.Locked, &r.RunUntagged, &r.ProtectedOnly, &tags, &r.MaximumTimeout,
+	err := s.Scan(&r.ID, &r.Type, &r.GroupID, &r.Description, &r.Paused, &r.Locked, &r.RunUntagged, &r.ProtectedOnly, &tags, &r.MaximumTimeout,
 		&r.MaintenanceNote, &r.CreatorID, db.NullTime(&r.TokenExpiresAt), db.NullTime(&r.ContactedAt), db.Time(&r.CreatedAt), db.Time(&r.UpdatedAt))
-	r.Tags = splitTags(tags)
+	r.Tags = SplitTags(tags)
 	return r, err
 }
 
 // Tags are stored one a line, sorted.
-func splitTags(tags string) []string {
+func SplitTags(tags string) []string {
 	if tags == "" {
 		return nil
 	}
 	return strings.Split(tags, "\n")
 }
 
-func findRunner(ctx context.Context, q db.Q, id int64) (*Runner, error) {
+func find(ctx context.Context, q db.Q, id int64) (*Runner, error) {
 	r, err := scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.id = ?`, id))
 	return r, notFound(err, "Runner")
 }
 
-func findRunnerByToken(ctx context.Context, q db.Q, token string) (*Runner, error) {
+func findByToken(ctx context.Context, q db.Q, token string) (*Runner, error) {
 	return scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.token_digest = ?`, []byte(secret.Digest(token))))
 }
 
-// runnersByID returns runners by their IDs, with whether they are busy.
-func runnersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Runner, error) {
+// ByID returns runners by their IDs, with whether they are busy.
+func ByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Runner, error) {
 	found := make(map[int64]*Runner, len(ids))
 	if len(ids) == 0 {
 		return found, nil
@@ -56,16 +58,16 @@ func runnersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Runner, e
 	return found, err
 }
 
-func insertRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
+func insertRow(ctx context.Context, tx *db.Tx, r *Runner) error {
 	return tx.QueryRowContext(ctx, `
 		INSERT INTO runners (kind, namespace_id, description, token_digest, token_expires_at, paused, locked, run_untagged, protected_only, tags,
 			maximum_timeout, maintenance_note, creator_id, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		string(r.Kind), r.GroupID, r.Description, []byte(secret.Digest(r.Secret)), r.TokenExpiresAt, r.Paused, r.Locked, r.RunUntagged, r.ProtectedOnly,
+		string(r.Type), r.GroupID, r.Description, []byte(secret.Digest(r.Secret)), r.TokenExpiresAt, r.Paused, r.Locked, r.RunUntagged, r.ProtectedOnly,
 		strings.Join(r.Tags, "\n"), r.MaximumTimeout, r.MaintenanceNote, r.CreatorID, r.CreatedAt, r.UpdatedAt).Scan(&r.ID)
 }
 
-func saveRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
+func save(ctx context.Context, tx *db.Tx, r *Runner) error {
 	return db.ExecOne(ctx, tx, `
 		UPDATE runners SET description = ?, paused = ?, locked = ?, run_untagged = ?, protected_only = ?, tags = ?, maximum_timeout = ?,
 			maintenance_note = ?, updated_at = ? WHERE id = ?`,
@@ -73,25 +75,25 @@ func saveRunner(ctx context.Context, tx *db.Tx, r *Runner) error {
 		r.UpdatedAt, r.ID)
 }
 
-func setRunnerToken(ctx context.Context, tx *db.Tx, r *Runner, at time.Time) error {
+func saveToken(ctx context.Context, tx *db.Tx, r *Runner, at time.Time) error {
 	return db.ExecOne(ctx, tx, `UPDATE runners SET token_digest = ?, updated_at = ? WHERE id = ?`, []byte(secret.Digest(r.Secret)), at, r.ID)
 }
 
-func deleteRunner(ctx context.Context, tx *db.Tx, id int64) error {
+func deleteRow(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.ExecOne(ctx, tx, `DELETE FROM runners WHERE id = ?`, id)
 }
 
-// runnerProjects are the projects that a project's runner serves, the one that
+// ProjectIDs are the projects that a project's runner serves, the one that
 // owns it first.
-func runnerProjects(ctx context.Context, q db.Q, runnerID int64) ([]int64, error) {
+func ProjectIDs(ctx context.Context, q db.Q, runnerID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT rp.project_id FROM runner_projects rp JOIN projects p ON p.id = rp.project_id
 		WHERE rp.runner_id = ? AND p.deleted_at IS NULL ORDER BY rp.position`, runnerID)
 }
 
-// runnerHomes returns the project that owns each project's runner: the first of
+// ownerProjects returns the project that owns each project's runner: the first of
 // those that it serves.
-func runnerHomes(ctx context.Context, q db.Q, runners []int64) (map[int64]int64, error) {
+func ownerProjects(ctx context.Context, q db.Q, runners []int64) (map[int64]int64, error) {
 	type home struct{ runner, project int64 }
 	scan := func(s db.Scanner) (home, error) {
 		var h home
@@ -110,14 +112,14 @@ func runnerHomes(ctx context.Context, q db.Q, runners []int64) (map[int64]int64,
 	return found, err
 }
 
-func insertRunnerProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
+func insertProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO runner_projects (runner_id, project_id, position)
 		SELECT CAST(? AS BIGINT), CAST(? AS BIGINT), COALESCE(MAX(position), 0) + 1 FROM runner_projects WHERE runner_id = ?`, runnerID, projectID, runnerID)
 	return err
 }
 
-func deleteRunnerProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
+func deleteProject(ctx context.Context, tx *db.Tx, runnerID, projectID int64) error {
 	return db.ExecOne(ctx, tx, `DELETE FROM runner_projects WHERE runner_id = ? AND project_id = ?`, runnerID, projectID)
 }
 
@@ -137,8 +139,8 @@ func findManager(ctx context.Context, q db.Q, runnerID int64, systemID string) (
 	return scanManager(q.QueryRowContext(ctx, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id = ? AND m.system_id = ?`, runnerID, systemID))
 }
 
-// managersByID returns runner managers by their IDs.
-func managersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Manager, error) {
+// ManagersByID returns runner managers by their IDs.
+func ManagersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Manager, error) {
 	found := make(map[int64]*Manager, len(ids))
 	if len(ids) == 0 {
 		return found, nil
@@ -213,4 +215,11 @@ func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err erro
 func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
 	return path, err
+}
+
+func notFound(err error, object string) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.NotFound(object)
+	}
+	return err
 }

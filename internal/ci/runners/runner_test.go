@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"testing"
@@ -12,16 +12,16 @@ func TestRunnerStatus(t *testing.T) {
 	tests := []struct {
 		contacted *time.Time
 		created   time.Duration
-		want      RunnerStatus
+		want      Status
 	}{
-		{nil, time.Hour, RunnerNever},
-		{nil, 7 * 24 * time.Hour, RunnerStale},
-		{ago(time.Minute), 30 * 24 * time.Hour, RunnerOnline},
-		{ago(2 * time.Hour), 30 * 24 * time.Hour, RunnerOffline},
-		{ago(7 * 24 * time.Hour), 30 * 24 * time.Hour, RunnerStale},
+		{nil, time.Hour, NeverContacted},
+		{nil, 7 * 24 * time.Hour, Stale},
+		{ago(time.Minute), 30 * 24 * time.Hour, Online},
+		{ago(2 * time.Hour), 30 * 24 * time.Hour, Offline},
+		{ago(7 * 24 * time.Hour), 30 * 24 * time.Hour, Stale},
 	}
 	for _, tt := range tests {
-		if got := runnerStatus(tt.contacted, now.Add(-tt.created), now); got != tt.want {
+		if got := statusOf(tt.contacted, now.Add(-tt.created), now); got != tt.want {
 			t.Errorf("contacted %v, created %v ago: %s, want %s", tt.contacted, tt.created, got, tt.want)
 		}
 	}

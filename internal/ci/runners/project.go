@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"context"
@@ -12,65 +12,65 @@ import (
 	"svc/internal/project"
 )
 
-// EnableRunner lets a project's runner take jobs of another project. The actor
+// Enable lets a project's runner take jobs of another project. The actor
 // is a Maintainer there and keeps the runner. Forbidden when the runner is
 // locked or of another kind, InvalidField when it is enabled already.
-func (s *Service) EnableRunner(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) (*Runner, error) {
+func (s *Service) Enable(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) (*Runner, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
-	r, err := findRunner(ctx, s.DB, runnerID)
+	r, err := find(ctx, s.DB, runnerID)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case r.Kind == InstanceRunner:
+	case r.Type == InstanceType:
 		return nil, errs.Forbidden("Runner is an instance runner")
-	case r.Kind == GroupRunner:
+	case r.Type == GroupType:
 		return nil, errs.Forbidden("Runner is a group runner")
 	case r.Locked && !by.Admin:
 		return nil, errs.Forbidden("Runner is locked")
 	}
-	if err := s.keepsRunner(ctx, by, r); err != nil {
+	if err := s.mayManage(ctx, by, r); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "runners", r.ID); err != nil {
 			return err
 		}
-		err := insertRunnerProject(ctx, tx, r.ID, p.ID)
+		err := insertProject(ctx, tx, r.ID, p.ID)
 		if db.IsUnique(err, "runner_projects_runner_id_project_id") {
 			return errs.InvalidField("runner", "has already been taken")
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.runnerChanged(ctx, tx, r.ID); err != nil {
+		if err := s.changed(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, by, r, p.Entity(), "ci_runner_assigned", audit.Details{Add: "runner"})
+		return s.record(ctx, tx, by, r, p.Entity(), "ci_runner_assigned", audit.Details{Add: "runner"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("enable runner %d: %w", r.ID, err)
 	}
-	return r, s.fillRunners(ctx, []*Runner{r})
+	return r, s.fillAll(ctx, []*Runner{r})
 }
 
-// DisableRunner takes a project's runner away from a project. Maintainers
+// Disable takes a project's runner away from a project. Maintainers
 // there. NotFound when it does not serve it; Forbidden for the project that
 // owns the runner.
-func (s *Service) DisableRunner(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) error {
+func (s *Service) Disable(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
 		return err
 	}
-	r, err := findRunner(ctx, s.DB, runnerID)
+	r, err := find(ctx, s.DB, runnerID)
 	if err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		ids, err := runnerProjects(ctx, tx, r.ID)
+		ids, err := ProjectIDs(ctx, tx, r.ID)
 		if err != nil {
 			return err
 		}
@@ -82,13 +82,13 @@ func (s *Service) DisableRunner(ctx context.Context, by actor.Actor, ref project
 		case at == 0:
 			return errs.Forbidden("You cannot unassign a runner from the owner project. Delete the runner instead")
 		}
-		if err := deleteRunnerProject(ctx, tx, r.ID, p.ID); err != nil {
+		if err := deleteProject(ctx, tx, r.ID, p.ID); err != nil {
 			return notFound(err, "Runner")
 		}
-		if err := s.runnerChanged(ctx, tx, r.ID); err != nil {
+		if err := s.changed(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, by, r, p.Entity(), "ci_runner_unassigned", audit.Details{Remove: "runner"})
+		return s.record(ctx, tx, by, r, p.Entity(), "ci_runner_unassigned", audit.Details{Remove: "runner"})
 	})
 	if err != nil {
 		return fmt.Errorf("disable runner %d: %w", r.ID, err)

@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 	"svc/internal/user"
 )
 
-// RunnerKind says whose jobs a runner takes.
-type RunnerKind string
+// Type says whose jobs a runner takes.
+type Type string
 
 // The kinds of runners.
 const (
-	InstanceRunner RunnerKind = "instance_type"
-	GroupRunner    RunnerKind = "group_type"
-	ProjectRunner  RunnerKind = "project_type"
+	InstanceType Type = "instance_type"
+	GroupType    Type = "group_type"
+	ProjectType  Type = "project_type"
 )
 
-// Runner is an agent that runs jobs: one token, used by one or more machines.
+// Runner is a runner: one token, used by one or more runner managers.
 type Runner struct {
 	ID              int64
-	Kind            RunnerKind
+	Type            Type
 	GroupID         *int64 // of a group's runner
 	Description     string
 	Paused          bool
@@ -47,10 +47,10 @@ type Runner struct {
 	UpdatedAt       time.Time
 
 	// Read by Service.Runner and the lists.
-	Creator *user.User
-	Manager *Manager // the one that was heard of last
-	Busy    bool     // it has a job
-	HomeID  int64    // the project that owns it; 0 for that of a group or the instance
+	Creator        *user.User
+	Manager        *Manager // the one that was heard of last
+	Busy           bool     // it has a job
+	OwnerProjectID int64    // the project that owns it; 0 for that of a group or the instance
 
 	// Read by Service.Runner alone.
 	Projects []*project.Project
@@ -59,15 +59,15 @@ type Runner struct {
 	Secret string // set when the token was made, and only then
 }
 
-// RunnerStatus says how long ago a runner was heard of.
-type RunnerStatus string
+// Status says how long ago a runner was heard of.
+type Status string
 
 // The states of runners.
 const (
-	RunnerOnline  RunnerStatus = "online"
-	RunnerOffline RunnerStatus = "offline"
-	RunnerStale   RunnerStatus = "stale"
-	RunnerNever   RunnerStatus = "never_contacted"
+	Online         Status = "online"
+	Offline        Status = "offline"
+	Stale          Status = "stale"
+	NeverContacted Status = "never_contacted"
 )
 
 const (
@@ -76,28 +76,28 @@ const (
 )
 
 // Status reports whether the runner is there.
-func (r *Runner) Status(now time.Time) RunnerStatus {
-	return runnerStatus(r.ContactedAt, r.CreatedAt, now)
+func (r *Runner) Status(now time.Time) Status {
+	return statusOf(r.ContactedAt, r.CreatedAt, now)
 }
 
-func runnerStatus(contacted *time.Time, created, now time.Time) RunnerStatus {
+func statusOf(contacted *time.Time, created, now time.Time) Status {
 	last := created
 	if contacted != nil {
 		last = *contacted
 	}
 	switch {
 	case now.Sub(last) >= staleAfter:
-		return RunnerStale
+		return Stale
 	case contacted == nil:
-		return RunnerNever
+		return NeverContacted
 	case now.Sub(last) < onlineFor:
-		return RunnerOnline
+		return Online
 	}
-	return RunnerOffline
+	return Offline
 }
 
-// serves reports whether the runner takes jobs with these tags.
-func (r *Runner) serves(tags []string) bool {
+// Serves reports whether the runner takes jobs with these tags.
+func (r *Runner) Serves(tags []string) bool {
 	if len(tags) == 0 {
 		return r.RunUntagged
 	}
@@ -109,9 +109,9 @@ func (r *Runner) serves(tags []string) bool {
 	return true
 }
 
-// RunnerChange is what is set in a runner; nil leaves the default or the
+// Change is what is set in a runner; nil leaves the default or the
 // present value.
-type RunnerChange struct {
+type Change struct {
 	Description     *string
 	Paused          *bool
 	Locked          *bool
@@ -122,7 +122,7 @@ type RunnerChange struct {
 	MaintenanceNote *string
 }
 
-func (c *RunnerChange) apply(r *Runner) {
+func (c *Change) apply(r *Runner) {
 	set(&r.Description, c.Description)
 	set(&r.Paused, c.Paused)
 	set(&r.Locked, c.Locked)
@@ -138,6 +138,12 @@ func (c *RunnerChange) apply(r *Runner) {
 			}
 		}
 		r.Tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	}
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
 	}
 }
 
@@ -176,28 +182,28 @@ func (r *Runner) check() error {
 	return nil
 }
 
-// runnerPrefix marks tokens of runners that the API made: the public runner
+// tokenPrefix marks tokens of runners that the API made: the public runner
 // looks for it.
-const runnerPrefix = "glrt-"
+const tokenPrefix = "glrt-"
 
 // NewRunner has the fields of a new runner.
 type NewRunner struct {
-	Kind    RunnerKind
+	Type    Type
 	Group   project.Ref // of a group's runner
 	Project project.Ref // of a project's runner
-	RunnerChange
+	Change
 }
 
-// CreateRunner makes a runner, whose token is in Secret. Administrators, and
+// Create makes a runner, whose token is in Secret. Administrators, and
 // Owners of the group or project that it is for; Forbidden or NotFound to
 // others, Invalid when the attributes do not fit together.
-func (s *Service) CreateRunner(ctx context.Context, by actor.Actor, n NewRunner) (*Runner, error) {
+func (s *Service) Create(ctx context.Context, by actor.Actor, n NewRunner) (*Runner, error) {
 	at := s.Now()
-	r := &Runner{Kind: n.Kind, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token(runnerPrefix)}
+	r := &Runner{Type: n.Type, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token(tokenPrefix)}
 	if by.ID > 0 {
 		r.CreatorID = &by.ID
 	}
-	home, err := s.runnerHome(ctx, by, n)
+	home, err := s.resolveOwner(ctx, by, n)
 	if err != nil {
 		return nil, err
 	}
@@ -206,10 +212,10 @@ func (s *Service) CreateRunner(ctx context.Context, by actor.Actor, n NewRunner)
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := s.insertRunner(ctx, tx, r, home); err != nil {
+		if err := s.insert(ctx, tx, r, home); err != nil {
 			return err
 		}
-		return s.recordRunner(ctx, tx, by, r, home.entity, "ci_runner_created", audit.Details{Add: "runner"})
+		return s.record(ctx, tx, by, r, home.entity, "ci_runner_created", audit.Details{Add: "runner"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create runner: %w", err)
@@ -217,32 +223,32 @@ func (s *Service) CreateRunner(ctx context.Context, by actor.Actor, n NewRunner)
 	return r, nil
 }
 
-// runnerHome is where a runner belongs.
-type runnerHome struct {
+// resolvedOwner is where a runner belongs.
+type resolvedOwner struct {
 	groupID   *int64
 	projectID *int64
 	entity    audit.Entity
 }
 
-func (s *Service) runnerHome(ctx context.Context, by actor.Actor, n NewRunner) (runnerHome, error) {
-	switch n.Kind {
-	case GroupRunner:
+func (s *Service) resolveOwner(ctx context.Context, by actor.Actor, n NewRunner) (resolvedOwner, error) {
+	switch n.Type {
+	case GroupType:
 		g, err := s.Projects.RequireGroup(ctx, by, n.Group, project.Owner)
 		if err != nil {
-			return runnerHome{}, insufficient(err)
+			return resolvedOwner{}, insufficient(err)
 		}
-		return runnerHome{groupID: &g.ID, entity: g.Entity()}, nil
-	case ProjectRunner:
+		return resolvedOwner{groupID: &g.ID, entity: g.Entity()}, nil
+	case ProjectType:
 		p, err := s.Projects.RequireChange(ctx, by, n.Project, project.SettingsPart, project.Owner)
 		if err != nil {
-			return runnerHome{}, insufficient(err)
+			return resolvedOwner{}, insufficient(err)
 		}
-		return runnerHome{projectID: &p.ID, entity: p.Entity()}, nil
+		return resolvedOwner{projectID: &p.ID, entity: p.Entity()}, nil
 	}
 	if err := by.RequireAdmin(); err != nil {
-		return runnerHome{}, insufficient(err)
+		return resolvedOwner{}, insufficient(err)
 	}
-	return runnerHome{entity: audit.Instance()}, nil
+	return resolvedOwner{entity: audit.Instance()}, nil
 }
 
 // insufficient gives a refusal its reason.
@@ -253,18 +259,18 @@ func insufficient(err error) error {
 	return err
 }
 
-func (s *Service) insertRunner(ctx context.Context, tx *db.Tx, r *Runner, home runnerHome) error {
+func (s *Service) insert(ctx context.Context, tx *db.Tx, r *Runner, home resolvedOwner) error {
 	r.GroupID = home.groupID
-	if err := insertRunner(ctx, tx, r); err != nil {
+	if err := insertRow(ctx, tx, r); err != nil {
 		return err
 	}
 	if home.projectID == nil {
 		return nil
 	}
-	return insertRunnerProject(ctx, tx, r.ID, *home.projectID)
+	return insertProject(ctx, tx, r.ID, *home.projectID)
 }
 
-func (s *Service) recordRunner(ctx context.Context, tx *db.Tx, by actor.Actor, r *Runner, in audit.Entity, kind string, d audit.Details) error {
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, r *Runner, in audit.Entity, kind string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 		Type: kind, Entity: in, Target: audit.Target{Type: "Ci::Runner", ID: r.ID, Details: r.name()}, Details: d,
 	})
@@ -277,49 +283,49 @@ func (r *Runner) name() string {
 	return fmt.Sprintf("#%d", r.ID)
 }
 
-// Runner returns a runner: of the instance to everyone who has signed in, of a
+// Get returns a runner: of the instance to everyone who has signed in, of a
 // group or project to those who keep it. NotFound or Forbidden.
-func (s *Service) Runner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
-	r, err := s.seenRunner(ctx, by, id)
+func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
+	r, err := s.visible(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
-	return r, s.fillRunner(ctx, by, r)
+	return r, s.fill(ctx, by, r)
 }
 
-func (s *Service) seenRunner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
+func (s *Service) visible(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	r, err := findRunner(ctx, s.DB, id)
+	r, err := find(ctx, s.DB, id)
 	if err != nil {
 		return nil, err
 	}
-	if r.Kind == InstanceRunner || by.Auditor {
+	if r.Type == InstanceType || by.Auditor {
 		return r, nil
 	}
-	return r, s.keepsRunner(ctx, by, r)
+	return r, s.mayManage(ctx, by, r)
 }
 
-// keptRunner returns a runner to one who may change it.
-func (s *Service) keptRunner(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
+// Manageable returns a runner to one who may change it.
+func (s *Service) Manageable(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	r, err := findRunner(ctx, s.DB, id)
+	r, err := find(ctx, s.DB, id)
 	if err != nil {
 		return nil, err
 	}
-	return r, s.keepsRunner(ctx, by, r)
+	return r, s.mayManage(ctx, by, r)
 }
 
-// keepsRunner refuses all but those who keep a runner: administrators, Owners
+// mayManage refuses all but those who keep a runner: administrators, Owners
 // of its group, Maintainers of one of its projects.
-func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) error {
+func (s *Service) mayManage(ctx context.Context, by actor.Actor, r *Runner) error {
 	if by.Admin {
 		return nil
 	}
-	own, err := ownsRunner(ctx, s.DB, s.Projects, by, r.ID)
+	own, err := isManageable(ctx, s.DB, s.Projects, by, r.ID)
 	if err != nil {
 		return fmt.Errorf("access to runner %d: %w", r.ID, err)
 	}
@@ -329,12 +335,12 @@ func (s *Service) keepsRunner(ctx context.Context, by actor.Actor, r *Runner) er
 	return errs.Forbidden("No access granted")
 }
 
-// fillRunner reads what is shown of one runner.
-func (s *Service) fillRunner(ctx context.Context, by actor.Actor, r *Runner) error {
-	if err := s.fillRunners(ctx, []*Runner{r}); err != nil {
+// fill reads what is shown of one runner.
+func (s *Service) fill(ctx context.Context, by actor.Actor, r *Runner) error {
+	if err := s.fillAll(ctx, []*Runner{r}); err != nil {
 		return err
 	}
-	if r.Kind == GroupRunner {
+	if r.Type == GroupType {
 		g, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.NoAccess)
 		if err != nil && !errs.IsRefusal(err) {
 			return err
@@ -343,7 +349,7 @@ func (s *Service) fillRunner(ctx context.Context, by actor.Actor, r *Runner) err
 			r.Group = g
 		}
 	}
-	ids, err := runnerProjects(ctx, s.DB, r.ID)
+	ids, err := ProjectIDs(ctx, s.DB, r.ID)
 	if err != nil {
 		return err
 	}
@@ -359,8 +365,8 @@ func (s *Service) fillRunner(ctx context.Context, by actor.Actor, r *Runner) err
 	return nil
 }
 
-// fillRunners reads what lists show of runners.
-func (s *Service) fillRunners(ctx context.Context, list []*Runner) error {
+// fillAll reads what lists show of runners.
+func (s *Service) fillAll(ctx context.Context, list []*Runner) error {
 	var users, ids []int64
 	for _, r := range list {
 		ids = append(ids, r.ID)
@@ -383,7 +389,7 @@ func (s *Service) fillRunners(ctx context.Context, list []*Runner) error {
 	if err != nil {
 		return err
 	}
-	homes, err := runnerHomes(ctx, s.DB, ids)
+	homes, err := ownerProjects(ctx, s.DB, ids)
 	if err != nil {
 		return err
 	}
@@ -391,7 +397,7 @@ func (s *Service) fillRunners(ctx context.Context, list []*Runner) error {
 		if r.CreatorID != nil {
 			r.Creator = known[*r.CreatorID]
 		}
-		r.Manager, r.Busy, r.HomeID = managers[r.ID], busy[r.ID], homes[r.ID]
+		r.Manager, r.Busy, r.OwnerProjectID = managers[r.ID], busy[r.ID], homes[r.ID]
 	}
 	return nil
 }

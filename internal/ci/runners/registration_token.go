@@ -1,4 +1,4 @@
-package ci
+package runners
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"svc/internal/secret"
 )
 
-// RegistrationPlace says where a registration token lets runners in: a group,
+// Owner says where a registration token lets runners in: a group,
 // a project or, when both are empty, the whole instance.
-type RegistrationPlace struct{ Group, Project project.Ref }
+type Owner struct{ Group, Project project.Ref }
 
 // RegistrationToken returns the registration token of a place; its first one is
 // made when a user asks for it. It is empty where the settings do not allow such
 // tokens. Administrators, Owners of the group, Maintainers of the project;
 // Forbidden for a credential that may not be shown secrets.
-func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
+func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in Owner) (string, error) {
 	if !by.ReadsSecrets() {
 		return "", errs.Forbidden("")
 	}
@@ -56,7 +56,7 @@ func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in Regi
 // ResetRegistrationToken makes a new registration token of a place, the old
 // one does not work any more. Administrators, Owners of the group, Maintainers
 // of the project.
-func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in RegistrationPlace) (string, error) {
+func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in Owner) (string, error) {
 	r, err := s.registrationAt(ctx, by, in)
 	if err != nil {
 		return "", err
@@ -96,7 +96,7 @@ type registration struct {
 }
 
 // registrationAt returns a place to those who may register runners there.
-func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in RegistrationPlace) (registration, error) {
+func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in Owner) (registration, error) {
 	switch {
 	case in.Project != "":
 		p, err := s.Projects.RequireView(ctx, by, in.Project, project.SettingsPart)
