@@ -236,7 +236,7 @@ func (s *Service) UnregisterManager(ctx context.Context, token, systemID string)
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return deleteManager(ctx, tx, r.ID, systemID) })
-	return notFound(err, "System ID")
+	return db.NotFound(err, "System ID")
 }
 
 // ResetOwnToken lets a runner take a new token for its own; it is in

@@ -83,7 +83,7 @@ func (s *Service) Disable(ctx context.Context, by actor.Actor, ref project.Ref, 
 			return errs.Forbidden("You cannot unassign a runner from the owner project. Delete the runner instead")
 		}
 		if err := deleteProject(ctx, tx, r.ID, p.ID); err != nil {
-			return notFound(err, "Runner")
+			return db.NotFound(err, "Runner")
 		}
 		if err := s.changed(ctx, tx, r.ID); err != nil {
 			return err

@@ -2,12 +2,10 @@ package runners
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/secret"
 )
 
@@ -33,7 +31,7 @@ func SplitTags(tags string) []string {
 
 func find(ctx context.Context, q db.Q, id int64) (*Runner, error) {
 	r, err := scanRunner(q.QueryRowContext(ctx, `SELECT `+runnerColumns+` FROM runners r WHERE r.id = ?`, id))
-	return r, notFound(err, "Runner")
+	return r, db.NotFound(err, "Runner")
 }
 
 func findByToken(ctx context.Context, q db.Q, token string) (*Runner, error) {
@@ -215,11 +213,4 @@ func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err erro
 func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
 	return path, err
-}
-
-func notFound(err error, object string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(object)
-	}
-	return err
 }

@@ -95,7 +95,7 @@ func (s *Service) remove(ctx context.Context, by actor.Actor, r *Runner) error {
 			return err
 		}
 		if err := deleteRow(ctx, tx, r.ID); err != nil {
-			return notFound(err, "Runner")
+			return db.NotFound(err, "Runner")
 		}
 		if err := s.changed(ctx, tx, r.ID); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *Service) renewToken(ctx context.Context, by actor.Actor, r *Runner, pre
 	r.Secret = secret.Token(prefix)
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := saveToken(ctx, tx, r, s.Now()); err != nil {
-			return notFound(err, "Runner")
+			return db.NotFound(err, "Runner")
 		}
 		in, err := s.entity(ctx, tx, r)
 		if err != nil {
