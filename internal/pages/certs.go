@@ -14,7 +14,10 @@ import (
 // Pair returns the certificate of a domain with its key, for the TLS server.
 // NotFound when there is none.
 func (s *Service) Pair(ctx context.Context, name string) (*tls.Certificate, error) {
-	pair, err := s.certs.get(name, s.Now(), s.Notices.Fresh, func() (*tls.Certificate, error) { return s.readPair(ctx, name) })
+	pair, err := s.certs.Get(name, func() (*tls.Certificate, bool, error) {
+		pair, err := s.readPair(ctx, name)
+		return pair, true, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("certificate of %s: %w", name, err)
 	}

@@ -78,11 +78,19 @@ func (p Place) AuthHost() string { return "projects." + p.Host() }
 // Service is the sites of the instance.
 type Service struct {
 	Deps
-	hosts  recent[*host] // by name
+	hosts  *notice.Cache[string, *host] // by name
 	packs  packs
-	certs  recent[*tls.Certificate] // by name, nil for one without
+	certs  *notice.Cache[string, *tls.Certificate] // by name, nil for one without
 	issuer issuer
 }
+
+const (
+	// hostTTL limits how long a cached host or certificate is used even if no
+	// notice of a change arrives.
+	hostTTL = 10 * time.Second
+	// hostsMax is the number of hosts, and of certificates, that are cached.
+	hostsMax = 5000
+)
 
 // topic is the notice that a site, a domain or a certificate has changed. It
 // concerns all of them: they are few, and read again by who is asked for one.
@@ -104,12 +112,12 @@ func New(d Deps) *Service {
 	d.CI.OnEnd(s.jobEnded)
 	d.CI.OnVariables(s.variables)
 	d.Projects.OnRemove(s.removeProjects)
-	drop := func() { s.hosts.drop(); s.certs.drop() }
+	s.hosts = notice.NewCache[string](notice.CacheOptions[*host]{Bus: d.Notices, TTL: hostTTL, Now: d.Now, Max: hostsMax})
+	s.certs = notice.NewCache[string](notice.CacheOptions[*tls.Certificate]{Bus: d.Notices, TTL: hostTTL, Now: d.Now, Max: hostsMax})
+	drop := func() { s.hosts.Drop(); s.certs.Drop() }
 	d.Notices.Subscribe(topic, func(string) { drop() })
 	d.Projects.OnChange(drop)
-	d.DB.OnWrite([]string{"pages_domains", "pages_projects", "pages_sites"}, func(ctx context.Context, tx *db.Tx) error {
-		return s.Notices.Send(ctx, tx, topic, "all")
-	})
+	d.Notices.SendOnWrite(topic, "pages_domains", "pages_projects", "pages_sites")
 	return s
 }
 

@@ -118,8 +118,10 @@ func lower(path string) string {
 }
 
 func (s *Service) host(ctx context.Context, name string) (*host, error) {
-	now := s.Now()
-	h, err := s.hosts.get(name, now, s.Notices.Fresh, func() (*host, error) { return s.findHost(ctx, name, now) })
+	h, err := s.hosts.Get(name, func() (*host, bool, error) {
+		h, err := s.findHost(ctx, name, s.Now())
+		return h, true, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find host: %w", err)
 	}

@@ -3,12 +3,10 @@ package project
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"svc/internal/actor"
-	"svc/internal/db"
+	"svc/internal/notice"
 )
 
 // topic is the notice that something has changed by which projects are found
@@ -31,27 +29,12 @@ type knownKey struct {
 	whole bool // with what stands beside the row
 }
 
-// knownProjects are the projects that were found last, each with what the one
-// who asked is in it. Whether they may read it is asked again each time.
-type knownProjects struct {
-	mu      sync.RWMutex
-	found   map[knownKey]knownProject
-	dropped int // how often all was dropped
-
-	editions atomic.Int64
-}
-
-type knownProject struct {
-	project Project
-	loaded  time.Time
-}
-
-// watchProjects drops what is known when a row changes that it came from, no
-// matter who changes it.
+// watchProjects makes the cache of projects, and drops it when a row changes that
+// they came from, no matter who changes it.
 func (s *Service) watchProjects() {
-	s.Notices.Subscribe(topic, func(string) { s.known.drop() })
-	tables := []string{"projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics"}
-	s.DB.OnWrite(tables, func(ctx context.Context, tx *db.Tx) error { return s.Notices.Send(ctx, tx, topic, "all") })
+	s.known = notice.NewCache[knownKey](notice.CacheOptions[*Project]{Bus: s.Notices, TTL: knownTTL, Now: s.Now, Max: knownMax})
+	s.Notices.Subscribe(topic, func(string) { s.known.Drop() })
+	s.Notices.SendOnWrite(topic, "projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics")
 }
 
 // OnChange has f called when something may have changed by which projects are
@@ -71,14 +54,24 @@ func (s *Service) Summary(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 }
 
 // recall is findByRef and access for a project that is only to be read, with
-// topics and forks if it is wanted whole.
+// topics and forks if it is wanted whole. Whether the actor may read it is
+// checked each time. The result is a copy.
 func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole bool) (p *Project, moved bool, err error) {
-	now := s.Now()
 	key := knownKey{by.ID, ref, s.today(), whole}
-	p, drops, have := s.known.get(key, now)
-	if have && s.Notices.Fresh() {
-		return p, false, nil
+	known, err := s.known.Get(key, func() (*Project, bool, error) {
+		var p *Project
+		p, moved, err = s.readProject(ctx, by, ref, whole)
+		return p, !moved, err
+	})
+	if err != nil {
+		return nil, false, err
 	}
+	p = new(Project)
+	*p = *known
+	return p, moved, nil
+}
+
+func (s *Service) readProject(ctx context.Context, by actor.Actor, ref Ref, whole bool) (p *Project, moved bool, err error) {
 	p, moved, err = findByRef(ctx, s.DB, ref)
 	if err != nil {
 		return nil, false, err
@@ -86,46 +79,11 @@ func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole boo
 	if p.Access, err = s.access(ctx, s.DB, by, p); err != nil {
 		return nil, false, err
 	}
-	p.Edition = s.known.editions.Add(1)
+	p.Edition = s.editions.Add(1)
 	if whole {
 		if err := s.topicsAndForks(ctx, p); err != nil {
 			return nil, false, err
 		}
 	}
-	if !moved {
-		s.known.put(key, knownProject{*p, now}, drops)
-	}
 	return p, moved, nil
-}
-
-// get returns a copy of what is known, and what put needs.
-func (k *knownProjects) get(key knownKey, now time.Time) (p *Project, drops int, have bool) {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	found, have := k.found[key]
-	if !have || now.Sub(found.loaded) >= knownTTL {
-		return nil, k.dropped, false
-	}
-	return &found.project, k.dropped, true
-}
-
-// put keeps a project unless something was dropped since it was read: then it
-// may be old already.
-func (k *knownProjects) put(key knownKey, p knownProject, drops int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.dropped != drops {
-		return
-	}
-	if k.found == nil || len(k.found) >= knownMax {
-		k.found = map[knownKey]knownProject{}
-	}
-	k.found[key] = p
-}
-
-func (k *knownProjects) drop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.found = nil
-	k.dropped++
 }

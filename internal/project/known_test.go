@@ -58,8 +58,8 @@ func TestKnown(t *testing.T) {
 		first.Path = "changed by who has it"
 		again, err := p.ReadCode(ctx, by, "g/inside")
 		must(err)
-		if again.Path != "inside" || again.Access.Level() != Owner || len(p.known.found) == 0 {
-			t.Errorf("known as %q, %v; %d known", again.Path, again.Access, len(p.known.found))
+		if again.Path != "inside" || again.Access.Level() != Owner || p.known.Len() == 0 {
+			t.Errorf("known as %q, %v; %d known", again.Path, again.Access, p.known.Len())
 		}
 		glanced, err := p.Summary(ctx, by, "g/inside")
 		must(err)
@@ -94,42 +94,17 @@ func TestKnown(t *testing.T) {
 			must(err)
 			_, _, err = p.Users.SignIn(ctx, user.SignInRequest{Login: "carol", Password: "correct horse"})
 			must(err)
-			kept = len(p.known.found) > 0
+			kept = p.known.Len() > 0
 		}
 		if !kept {
 			t.Error("dropped by a sign-in")
 		}
 		// An account that goes takes its memberships with it.
 		must(p.DB.Tx(ctx, func(tx *db.Tx) error { return p.leaveUser(ctx, tx, carol.ID, p.by.ID, false) }))
-		if len(p.known.found) != 0 {
+		if p.known.Len() != 0 {
 			t.Error("known though a member is gone")
 		}
 		must(p.Delete(ctx, by, RefTo(p.inside.ID), nil))
 		reads("after it is gone", false)
 	})
-}
-
-// What was read before something changed is not kept after it.
-func TestKnownLate(t *testing.T) {
-	t.Parallel()
-	k := &knownProjects{}
-	key, now := knownKey{user: 1, ref: "1"}, time.Unix(1, 0)
-	_, drops, _ := k.get(key, now)
-	k.drop()
-	k.put(key, knownProject{loaded: now}, drops)
-	if _, _, have := k.get(key, now); have {
-		t.Error("kept what may be old")
-	}
-	_, drops, _ = k.get(key, now)
-	k.put(key, knownProject{loaded: now}, drops)
-	if _, _, have := k.get(key, now.Add(knownTTL-1)); !have {
-		t.Error("not kept")
-	}
-	if _, _, have := k.get(key, now.Add(knownTTL)); have {
-		t.Error("kept too long")
-	}
-	k.drop()
-	if k.put(key, knownProject{loaded: now}, -1); len(k.found) > 0 {
-		t.Error("kept though notices may be missed")
-	}
 }

@@ -4,6 +4,7 @@ package project
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/actor"
@@ -195,7 +196,8 @@ type Service struct {
 	listeners []Listener
 	branch    BranchSetter
 	storage   StorageSetter
-	known     knownProjects
+	known     *notice.Cache[knownKey, *Project] // with what the user of the key is in it
+	editions  atomic.Int64                      // of projects that were read: see Project.Edition
 }
 
 // Remover is how another feature takes part when projects are deleted

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"svc/internal/actor"
@@ -210,44 +208,27 @@ type Deps struct {
 // Service keeps the settings.
 type Service struct {
 	Deps
-	cached atomic.Pointer[Settings]
-
-	mu   sync.Mutex
-	drop int // how often the cache was dropped
+	cached *notice.Cache[struct{}, *Settings]
 }
 
 // New returns the service.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
-	d.Notices.Subscribe(topic, func(string) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.cached.Store(nil)
-		s.drop++
-	})
+	s := &Service{Deps: d, cached: notice.NewCache[struct{}](notice.CacheOptions[*Settings]{Bus: d.Notices, Max: 1})}
+	d.Notices.Subscribe(topic, func(string) { s.cached.Drop() })
 	return s
 }
 
 // Current returns the settings for the program's own use; it costs nothing once
 // they have been read.
 func (s *Service) Current(ctx context.Context) (Settings, error) {
-	if have := s.cached.Load(); have != nil && s.Notices.Fresh() {
-		return *have, nil
-	}
-	s.mu.Lock()
-	before := s.drop
-	s.mu.Unlock()
-	read, err := load(ctx, s.DB)
+	have, err := s.cached.Get(struct{}{}, func() (*Settings, bool, error) {
+		read, err := load(ctx, s.DB)
+		return &read, true, err
+	})
 	if err != nil {
 		return Settings{}, fmt.Errorf("read settings: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// A change that came while we read must not be covered by what we read.
-	if s.drop == before {
-		s.cached.Store(&read)
-	}
-	return read, nil
+	return *have, nil
 }
 
 // Get returns the settings to administrators.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/notice"
 	"svc/internal/secret"
 )
 
@@ -36,7 +36,6 @@ type credential struct {
 	actor  actor.Actor
 	state  State
 	active string // last_activity_on
-	loaded time.Time
 }
 
 // OAuthToken is an access token with which an OAuth application acts for a user.
@@ -79,7 +78,7 @@ func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Act
 // counts no failure. The caller does, when nothing else fits.
 func (s *Service) TryToken(ctx context.Context, token, ip string) (actor.Actor, error) {
 	now := s.Now()
-	c, err := s.credential(ctx, secret.Digest(token), now)
+	c, err := s.credential(ctx, secret.Digest(token))
 	if errors.Is(err, db.ErrNoRows) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
@@ -186,7 +185,7 @@ func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error
 	if err := touchToken(ctx, s.DB, c.token.ID, now); err != nil {
 		return err
 	}
-	s.actors.drop(c.actor.ID) // read again, with the times just written
+	s.actors.DropGroup(c.actor.ID) // read again, with the times just written
 	return nil
 }
 
@@ -197,23 +196,16 @@ func (s *Service) noteActivity(ctx context.Context, userID int64, last string, n
 	if last >= string(today) { // as in nearly every request: nothing is allocated for it
 		return nil
 	}
-	s.actors.drop(userID)
+	s.actors.DropGroup(userID)
 	return saveActivity(ctx, s.DB, userID, string(today), now)
 }
 
 // credential reads a token and its account, from memory when it can.
-func (s *Service) credential(ctx context.Context, digest string, now time.Time) (*credential, error) {
-	if c := s.actors.get(digest, now); c != nil && s.Notices.Fresh() {
-		return c, nil
-	}
-	drops := s.actors.drops()
-	c, err := s.findCredential(ctx, digest)
-	if err != nil {
-		return nil, err
-	}
-	c.loaded = now
-	s.actors.put(digest, c, drops)
-	return c, nil
+func (s *Service) credential(ctx context.Context, digest string) (*credential, error) {
+	return s.actors.Get(digest, func() (*credential, bool, error) {
+		c, err := s.findCredential(ctx, digest)
+		return c, true, err
+	})
 }
 
 // findCredential looks among our own tokens, then among those of others.
@@ -247,73 +239,22 @@ func (s *Service) OnChange(f func(userID int64)) {
 	})
 }
 
+// watchNotices makes the cache of credentials by the digests of their tokens,
+// and drops those of a user when a notice says so. The cache holds no secret: a
+// digest is not accepted as a token.
 func (s *Service) watchNotices() {
+	s.actors = notice.NewCache[string](notice.CacheOptions[*credential]{
+		Bus: s.Notices, TTL: actorTTL, Now: s.Now, Max: actorsMax,
+		Group: func(c *credential) int64 { return c.actor.ID },
+	})
 	s.Notices.Subscribe(topic, func(key string) {
 		id, err := strconv.ParseInt(key, 10, 64)
 		if err != nil { // messages were lost: nothing known can be believed
-			s.actors.clear()
+			s.actors.Drop()
 			return
 		}
-		s.actors.drop(id)
+		s.actors.DropGroup(id)
 	})
-}
-
-// actorCache keeps what the digests of tokens stand for. It is dropped by
-// notices, and holds no secret: a digest opens nothing.
-type actorCache struct {
-	mu       sync.RWMutex
-	byDigest map[string]*credential
-	byUser   map[int64][]string
-	dropped  int // how often something was dropped
-}
-
-func (c *actorCache) get(digest string, now time.Time) *credential {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if e := c.byDigest[digest]; e != nil && now.Sub(e.loaded) < actorTTL {
-		return e
-	}
-	return nil
-}
-
-func (c *actorCache) drops() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.dropped
-}
-
-// put keeps the credential unless something was dropped since it was read:
-// then it may be old already.
-func (c *actorCache) put(digest string, e *credential, drops int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dropped != drops {
-		return
-	}
-	if c.byDigest == nil || len(c.byDigest) >= actorsMax {
-		c.byDigest, c.byUser = map[string]*credential{}, map[int64][]string{}
-	}
-	if c.byDigest[digest] == nil {
-		c.byUser[e.actor.ID] = append(c.byUser[e.actor.ID], digest)
-	}
-	c.byDigest[digest] = e
-}
-
-func (c *actorCache) drop(userID int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, digest := range c.byUser[userID] {
-		delete(c.byDigest, digest)
-	}
-	delete(c.byUser, userID)
-	c.dropped++
-}
-
-func (c *actorCache) clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.byDigest, c.byUser = nil, nil
-	c.dropped++
 }
 
 // accountColumns are what is read of an account with a credential of it.

@@ -201,8 +201,8 @@ type Service struct {
 	guards       []Guard
 	renamers     []Renamer
 	tokenSources []TokenSource
-	actors       actorCache
-	limits       *limit.Limiter // of failed credentials
+	actors       *notice.Cache[string, *credential] // by the digest of a token
+	limits       *limit.Limiter                     // of failed credentials
 }
 
 // New returns the service and registers its background jobs.
