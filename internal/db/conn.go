@@ -1,12 +1,13 @@
 package db
 
 import (
-	"container/list"
 	"context"
 	"database/sql/driver"
 	"fmt"
 	"strings"
 	"unsafe"
+
+	"svc/internal/lru"
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -22,9 +23,8 @@ import (
 type conn struct {
 	tls   *libc.TLS
 	db    uintptr
-	out   uintptr // room for a pointer that a call returns
-	stmts map[string]*stmt
-	order list.List // of *stmt, the last used in front
+	out   uintptr                 // room for a pointer that a call returns
+	stmts *lru.Map[string, *stmt] // by query
 
 	counted int64          // the version of the database at which counts were taken
 	counts  map[string]int // by what was counted
@@ -49,7 +49,8 @@ const mapped = "2147418112"
 
 // openConn opens the file, which must be there.
 func openConn(path string) (*conn, error) {
-	c := &conn{tls: libc.NewTLS(), stmts: map[string]*stmt{}, ctx: context.Background()}
+	c := &conn{tls: libc.NewTLS(), ctx: context.Background()}
+	c.stmts = lru.New(connStatements, func(_ string, s *stmt) { c.finalize(s) })
 	c.out = c.alloc(8)
 	c.poll = func(*libc.TLS, uintptr) int32 {
 		if c.ctx.Err() != nil {
@@ -102,7 +103,7 @@ func (c *conn) setUp(opened int32) error {
 }
 
 func (c *conn) close() {
-	for _, s := range c.stmts {
+	for _, s := range c.stmts.All() {
 		c.finalize(s)
 	}
 	sqlite3.Xsqlite3_close_v2(c.tls, c.db)
@@ -127,18 +128,15 @@ func fold(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
 
 // stmt is a prepared statement.
 type stmt struct {
-	query  string
 	p      uintptr
 	params int
 	room   uintptr // holds the texts and bytes that are bound
 	size   int     // of the room
-	place  *list.Element
 }
 
 // prepare returns the statement of a query.
 func (c *conn) prepare(query string) (*stmt, error) {
-	if s := c.stmts[query]; s != nil {
-		c.order.MoveToFront(s.place)
+	if s, ok := c.stmts.Get(query); ok {
 		return s, nil
 	}
 	text := c.cstring(query)
@@ -147,15 +145,9 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	if rc != sqlite3.SQLITE_OK {
 		return nil, c.fault(rc)
 	}
-	s := &stmt{query: query, p: *(*uintptr)(memory(c.out))}
+	s := &stmt{p: *(*uintptr)(memory(c.out))}
 	s.params = int(sqlite3.Xsqlite3_bind_parameter_count(c.tls, s.p))
-	if len(c.stmts) >= connStatements {
-		old := c.order.Remove(c.order.Back()).(*stmt)
-		delete(c.stmts, old.query)
-		c.finalize(old)
-	}
-	c.stmts[query] = s
-	s.place = c.order.PushFront(s)
+	c.stmts.Put(query, s, 1)
 	return s, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"svc/internal/lru"
 )
 
 // CountLimit is how far totals are counted: a list with more rows has no total.
@@ -123,7 +125,7 @@ func countKey(from string, args []any) (string, bool) {
 // overCache remembers which lists were longer than CountLimit.
 type overCache struct {
 	mu   sync.Mutex
-	seen map[string]time.Time
+	seen *lru.Map[string, time.Time] // nil before the first
 }
 
 const (
@@ -134,15 +136,18 @@ const (
 func (c *overCache) over(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.seen[key]
+	if c.seen == nil {
+		return false
+	}
+	at, ok := c.seen.Get(key)
 	return ok && time.Since(at) < overTTL
 }
 
 func (c *overCache) remember(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.seen == nil || len(c.seen) >= overMax {
-		c.seen = map[string]time.Time{}
+	if c.seen == nil {
+		c.seen = lru.New[string, time.Time](overMax, nil)
 	}
-	c.seen[key] = time.Now()
+	c.seen.Put(key, time.Now(), 1)
 }

@@ -74,8 +74,8 @@ func TestOverCacheForgets(t *testing.T) {
 		for i := range overMax * 3 {
 			c.remember(fmt.Sprint(i))
 		}
-		if len(c.seen) > overMax {
-			t.Errorf("%d lists are remembered", len(c.seen))
+		if c.seen.Len() > overMax {
+			t.Errorf("%d lists are remembered", c.seen.Len())
 		}
 	})
 }

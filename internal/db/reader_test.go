@@ -195,10 +195,12 @@ func TestReaderKeepsStatements(t *testing.T) {
 		}
 	}
 	c := d.reader.idle[0]
-	if len(d.reader.idle) != 1 || len(c.stmts) != connStatements || c.order.Len() != connStatements {
-		t.Errorf("%d connections, %d statements, %d in order", len(d.reader.idle), len(c.stmts), c.order.Len())
+	if len(d.reader.idle) != 1 || c.stmts.Len() != connStatements {
+		t.Errorf("%d connections, %d statements", len(d.reader.idle), c.stmts.Len())
 	}
-	if c.stmts["SELECT 0 + ?"] != nil || c.stmts["SELECT -1"] == nil {
+	_, first := c.stmts.Peek("SELECT 0 + ?")
+	_, last := c.stmts.Peek("SELECT -1")
+	if first || !last {
 		t.Error("the statement that was used last made room, not the one that was used first")
 	}
 }
@@ -262,7 +264,8 @@ func TestPlansAreKept(t *testing.T) {
 		}
 	}
 	c := d.reader.idle[0]
-	if n := sqlite3.Xsqlite3_stmt_status(c.tls, c.stmts[join].p, sqlite3.SQLITE_STMTSTATUS_REPREPARE, 0); n != 0 {
+	joined, _ := c.stmts.Peek(join)
+	if n := sqlite3.Xsqlite3_stmt_status(c.tls, joined.p, sqlite3.SQLITE_STMTSTATUS_REPREPARE, 0); n != 0 {
 		t.Errorf("the reader has prepared a query %d times too often", n)
 	}
 

@@ -1,11 +1,12 @@
 package db
 
 import (
-	"container/list"
 	"context"
 	"database/sql"
 	"sync"
 	"time"
+
+	"svc/internal/lru"
 )
 
 // maxStatements bounds the prepared statements of a pool. Our fixed queries
@@ -78,26 +79,27 @@ type statement struct {
 	query string // as we wrote it
 	text  string // as the database reads it
 	stmt  *sql.Stmt
-	users int           // how many run it now
-	place *list.Element // in the order of use; nil when it had to make room
+	users int  // how many run it now
+	kept  bool // it has not been evicted
 }
 
 // statements keeps the statements that were used last.
 type statements struct {
-	mu      sync.Mutex
-	byQuery map[string]*statement
-	order   list.List // of *statement, the last used in front
+	mu   sync.Mutex
+	kept *lru.Map[string, *statement] // by query; nil before the first
 }
 
 // find returns the statement of a query and counts the caller as a user, or nil.
 func (c *statements) find(query string) *statement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.byQuery[query]
-	if s == nil {
+	if c.kept == nil {
 		return nil
 	}
-	c.order.MoveToFront(s.place)
+	s, ok := c.kept.Get(query)
+	if !ok {
+		return nil
+	}
 	s.users++
 	return s
 }
@@ -107,26 +109,26 @@ func (c *statements) find(query string) *statement {
 func (c *statements) add(s *statement) *statement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if have := c.byQuery[s.query]; have != nil {
+	if c.kept == nil {
+		c.kept = lru.New(maxStatements, evict)
+	}
+	if have, ok := c.kept.Peek(s.query); ok {
 		s.close()
 		have.users++
 		return have
 	}
-	if c.byQuery == nil {
-		c.byQuery = map[string]*statement{}
-	}
-	if c.order.Len() >= maxStatements {
-		old := c.order.Remove(c.order.Back()).(*statement)
-		old.place = nil
-		delete(c.byQuery, old.query)
-		if old.users == 0 {
-			old.close()
-		}
-	}
-	c.byQuery[s.query] = s
-	s.place = c.order.PushFront(s)
+	s.kept = true
 	s.users++
+	c.kept.Put(s.query, s, 1)
 	return s
+}
+
+// evict closes a statement, or leaves that to its last user.
+func evict(_ string, s *statement) {
+	s.kept = false
+	if s.users == 0 {
+		s.close()
+	}
 }
 
 // release records that the caller has run the statement. Its rows may still be
@@ -135,7 +137,7 @@ func (c *statements) release(s *statement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.users--
-	if s.users == 0 && s.place == nil {
+	if s.users == 0 && !s.kept {
 		s.close()
 	}
 }

@@ -64,13 +64,13 @@ func TestStatementsAreBounded(t *testing.T) {
 		}
 	}
 	c := &p.stmts
-	if len(c.byQuery) != maxStatements || c.order.Len() != maxStatements {
-		t.Errorf("%d statements by query, %d in order, want %d", len(c.byQuery), c.order.Len(), maxStatements)
+	if c.kept.Len() != maxStatements {
+		t.Errorf("%d statements, want %d", c.kept.Len(), maxStatements)
 	}
-	if c.byQuery["SELECT 0"] != nil || c.byQuery["SELECT -1"] == nil {
+	if c.has("SELECT 0") || !c.has("SELECT -1") {
 		t.Error("the statement that was used last made room, not the one that was used first")
 	}
-	for _, s := range c.byQuery {
+	for _, s := range c.kept.All() {
 		if s.users != 0 {
 			t.Errorf("%s still has %d users", s.query, s.users)
 		}
@@ -104,7 +104,7 @@ func TestStatementMakesRoomWhileInUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if p.stmts.byQuery["SELECT v FROM items ORDER BY v"] != nil {
+	if p.stmts.has("SELECT v FROM items ORDER BY v") {
 		t.Fatal("the query did not make room")
 	}
 	for want := range 5 {
@@ -146,7 +146,10 @@ func TestStatementIsClosedByItsLastUser(t *testing.T) {
 		t.Error("left open")
 	}
 	// The one that makes room while no one uses it is closed at once.
-	idle := p.stmts.order.Back().Value.(*statement)
+	var idle *statement // the one that was used first
+	for _, s := range p.stmts.kept.All() {
+		idle = s
+	}
 	if _, err := p.statement(t.Context(), "SELECT 43"); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +165,7 @@ func TestTxStatements(t *testing.T) {
 	for i := range 3 {
 		err := d.Tx(t.Context(), func(tx *Tx) error {
 			// Unknown at first, known from the second transaction on.
-			if known := d.writer.stmts.byQuery[insert] != nil; known != (i > 0) {
+			if known := d.writer.stmts.has(insert); known != (i > 0) {
 				t.Errorf("transaction %d: prepared: %v", i, known)
 			}
 			for v := range 2 {
@@ -183,7 +186,7 @@ func TestTxStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, s := range d.writer.stmts.byQuery {
+	for _, s := range d.writer.stmts.kept.All() {
 		if s.users != 0 {
 			t.Errorf("%s still has %d users", s.query, s.users)
 		}
@@ -204,4 +207,15 @@ func TestPlainKeepsTheCallersArguments(t *testing.T) {
 	if args[1] != at || args[2] != &at {
 		t.Errorf("the caller's arguments changed: %v", args)
 	}
+}
+
+// has reports whether the statement of a query is kept.
+func (c *statements) has(query string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil {
+		return false
+	}
+	_, ok := c.kept.Peek(query)
+	return ok
 }

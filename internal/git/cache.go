@@ -1,10 +1,11 @@
 package git
 
 import (
-	"container/list"
 	"hash/maphash"
 	"strings"
 	"sync"
+
+	"svc/internal/lru"
 )
 
 // cacheKind distinguishes what is cached under one id.
@@ -41,15 +42,7 @@ type cache struct {
 type cacheShard struct {
 	mu     sync.Mutex
 	budget int
-	used   int
-	values map[cacheKey]*list.Element
-	order  *list.List // of *cacheItem, the last used first
-}
-
-type cacheItem struct {
-	key   cacheKey
-	value any
-	size  int
+	values *lru.Map[cacheKey, any]
 }
 
 // itemOverhead is about what an entry costs beside its value and key.
@@ -58,7 +51,8 @@ const itemOverhead = 256
 func newCache(budget int64) *cache {
 	c := &cache{seed: maphash.MakeSeed()}
 	for i := range c.shards {
-		c.shards[i] = cacheShard{budget: int(budget) / len(c.shards), values: map[cacheKey]*list.Element{}, order: list.New()}
+		share := int(budget) / len(c.shards)
+		c.shards[i] = cacheShard{budget: share, values: lru.New[cacheKey, any](share, nil)}
 	}
 	return c
 }
@@ -71,12 +65,7 @@ func (c *cache) get(k cacheKey) (any, bool) {
 	s := c.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.values[k]
-	if !ok {
-		return nil, false
-	}
-	s.order.MoveToFront(e)
-	return e.Value.(*cacheItem).value, true
+	return s.values.Get(k)
 }
 
 // put keeps a value of about size bytes; one that would push out most others
@@ -89,20 +78,7 @@ func (c *cache) put(k cacheKey, value any, size int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e, ok := s.values[k]; ok {
-		s.remove(e)
-	}
-	s.values[k] = s.order.PushFront(&cacheItem{k, value, size})
-	s.used += size
-	for s.used > s.budget {
-		s.remove(s.order.Back())
-	}
-}
-
-func (s *cacheShard) remove(e *list.Element) {
-	item := s.order.Remove(e).(*cacheItem)
-	delete(s.values, item.key)
-	s.used -= item.size
+	s.values.Put(k, value, size)
 }
 
 // forget drops what is kept of a scope, and of the views that begin with it.
@@ -110,13 +86,7 @@ func (c *cache) forget(scope string) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		for e := s.order.Front(); e != nil; {
-			next := e.Next()
-			if k := e.Value.(*cacheItem).key; k.scope == scope || strings.HasPrefix(k.scope, scope+"\x00") {
-				s.remove(e)
-			}
-			e = next
-		}
+		s.values.DeleteFunc(func(k cacheKey) bool { return k.scope == scope || strings.HasPrefix(k.scope, scope+"\x00") })
 		s.mu.Unlock()
 	}
 }
@@ -127,7 +97,7 @@ func (c *cache) used() int {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		n += s.used
+		n += s.values.Used()
 		s.mu.Unlock()
 	}
 	return n

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"svc/internal/lru"
+
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
 )
@@ -17,14 +19,14 @@ type lexerTable struct {
 	globs []string        // patterns that say more than how a name ends
 
 	mu    sync.Mutex
-	known map[string]chroma.Lexer // nil for plain text
+	known *lru.Map[string, chroma.Lexer] // nil for plain text
 }
 
 // maxLexers bounds what is known: anyone can make files with new endings.
 const maxLexers = 1000
 
 var lexerNames = sync.OnceValue(func() *lexerTable {
-	t := &lexerTable{names: map[string]bool{}, known: map[string]chroma.Lexer{}}
+	t := &lexerTable{names: map[string]bool{}, known: lru.New[string, chroma.Lexer](maxLexers, nil)}
 	for _, l := range lexers.GlobalLexerRegistry.Lexers {
 		config := l.Config()
 		for _, pattern := range append(append([]string(nil), config.Filenames...), config.AliasFilenames...) {
@@ -49,13 +51,10 @@ func (t *lexerTable) find(file string) chroma.Lexer {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l, ok := t.known[kind]
+	l, ok := t.known.Get(kind)
 	if !ok {
-		if len(t.known) >= maxLexers {
-			clear(t.known)
-		}
 		l = lexers.Match(kind)
-		t.known[kind] = l
+		t.known.Put(kind, l, 1)
 	}
 	return l
 }

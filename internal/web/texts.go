@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"svc/internal/git"
+	"svc/internal/lru"
 )
 
 // rendering is a text at a place, by the id of its content: what comes out of
@@ -20,34 +21,24 @@ type rendering struct {
 // its id is known.
 type texts struct {
 	mu    sync.Mutex
-	known map[rendering]template.HTML
-	size  int
+	known *lru.Map[rendering, template.HTML]
 }
 
 // maxTexts is how many bytes are kept.
 const maxTexts = 32 << 20
 
-func newTexts() *texts { return &texts{known: map[rendering]template.HTML{}} }
+func newTexts() *texts { return &texts{known: lru.New[rendering, template.HTML](maxTexts, nil)} }
 
 func (t *texts) get(key rendering) (template.HTML, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	html, ok := t.known[key]
-	return html, ok
+	return t.known.Get(key)
 }
 
-// put keeps a text. When there is no room all are dropped: those in use come
-// back at once.
+// put keeps a text.
 func (t *texts) put(key rendering, html template.HTML) {
 	size := len(html) + len(key.at.project) + len(key.at.ref) + len(key.at.dir) + len(key.name) + 200
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.size+size > maxTexts {
-		clear(t.known)
-		t.size = 0
-	}
-	if _, ok := t.known[key]; !ok {
-		t.size += size
-	}
-	t.known[key] = html
+	t.known.Put(key, html, size)
 }

@@ -2,11 +2,12 @@ package joblog
 
 import (
 	"bytes"
-	"container/list"
 	"io"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"svc/internal/lru"
 )
 
 // Window is some lines of a log.
@@ -25,23 +26,19 @@ const MaxLines = 500
 // last. It is safe for concurrent use.
 type Shelf struct {
 	mu    sync.Mutex
-	known map[int64]*list.Element
-	order *list.List // the one that was used last first
-	limit int        // of bytes, about
-	total int
+	known *lru.Map[int64, *shelved] // its costs are bytes, about
 }
 
 // shelved is the index of one log; its lock is held while the log is read.
 type shelved struct {
-	mu   sync.Mutex
-	key  int64
-	cost int
-	x    index
+	mu  sync.Mutex
+	key int64
+	x   index
 }
 
 // NewShelf makes a shelf that takes about so many bytes.
 func NewShelf(limit int) *Shelf {
-	return &Shelf{known: map[int64]*list.Element{}, order: list.New(), limit: limit}
+	return &Shelf{known: lru.New[int64, *shelved](limit, nil)}
 }
 
 // Tail stands for the last lines of a log.
@@ -81,12 +78,11 @@ func (s *Shelf) Window(key int64, log io.ReadSeeker, size int64, from, count int
 func (s *Shelf) of(key int64) *shelved {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := s.known[key]; at != nil {
-		s.order.MoveToFront(at)
-		return at.Value.(*shelved)
+	if one, ok := s.known.Get(key); ok {
+		return one
 	}
 	one := &shelved{key: key}
-	s.known[key] = s.order.PushFront(one)
+	s.known.Put(key, one, 0)
 	return one
 }
 
@@ -94,15 +90,8 @@ func (s *Shelf) of(key int64) *shelved {
 func (s *Shelf) settle(one *shelved, cost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[one.key] == nil || s.known[one.key].Value != one {
-		return // it was forgotten meanwhile
-	}
-	s.total += cost - one.cost
-	one.cost = cost
-	for s.total > s.limit && s.order.Len() > 1 {
-		last := s.order.Remove(s.order.Back()).(*shelved)
-		delete(s.known, last.key)
-		s.total -= last.cost
+	if have, _ := s.known.Peek(one.key); have == one { // else it was evicted meanwhile
+		s.known.SetCost(one.key, cost)
 	}
 }
 
